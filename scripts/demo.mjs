@@ -1,0 +1,184 @@
+// @ts-check
+// The live demonstration: a pool on a real PostgreSQL under a load that rises and falls, and things that go wrong on purpose.
+import pg from 'pg';
+import { Pool } from '../dist/index.js';
+import { DemoLoad } from './lib/demo-load.mjs';
+import { openScreen, seconds } from './lib/demo-screen.mjs';
+import { listenToPool, watchSessions } from './lib/demo-watch.mjs';
+
+/**
+ * @typedef {object} DemoOptions
+ * @property {string} url
+ * @property {number} cycles how often to go through the phases
+ * @property {number} speed 2 is twice as fast
+ * @property {AbortSignal} signal ends the demonstration early
+ */
+/** @typedef {{ name: string, text: string, run: () => Promise<unknown> }} Phase */
+
+const max = 10;
+const small = 4;
+const applicationName = 'headgate-demo';
+
+/**
+ * @param {DemoOptions} options
+ * @returns {Promise<{ summary: string[], good: boolean }>}
+ */
+export async function runDemo({ url, cycles, speed, signal }) {
+  const observer = new pg.Client({ connectionString: url, application_name: 'headgate-demo-observer' });
+  observer.on('error', () => {}); // The server may go first; the summary tells what was seen until then.
+  await observer.connect();
+  const { rows } = await observer.query('show server_version');
+  const title = `a pool of at most ${max} connections on PostgreSQL ${rows[0].server_version}`;
+
+  const pool = new Pool({
+    connectionString: url,
+    application_name: applicationName,
+    name: 'demo',
+    max,
+    minIdle: 2,
+    idleTimeoutMillis: 1_500 / speed,
+    connectionTimeoutMillis: 20_000,
+  });
+  pool.on('error', () => {}); // Sessions that are ended while idle; the events show them.
+  const load = new DemoLoad(pool, speed, signal);
+  const watch = watchSessions(observer);
+
+  const start = performance.now();
+  /** @type {string[]} */
+  const events = [];
+  const stopListening = listenToPool((text) => {
+    events.push(`${seconds(performance.now() - start).padStart(7)}  ${text}`);
+    if (events.length > 50) events.shift();
+  });
+  const phases = planPhases(pool, load, observer);
+  let [phase] = phases;
+  let cycle = 1;
+  const screen = openScreen(process.stdout);
+  const show = () => {
+    const { limit, lent, idle, pending, closing, waiting, totals } = pool.stats();
+    const { asked, answered, timedOut, cutOff } = load.tally;
+    screen.show({
+      title,
+      url,
+      cycle,
+      elapsedMs: performance.now() - start,
+      phase,
+      counts: { limit, lent, idle, pending, closing, waiting },
+      max,
+      sessions: watch.seen.sessions,
+      highestSessions: watch.seen.highest,
+      counters: [
+        `queries: ${asked} asked, ${answered} answered, ${timedOut} timed out waiting, ${cutOff} cut off by the server`,
+        `connections: ${totals.opened} opened, ${totals.closed} closed`,
+      ],
+      events,
+    });
+  };
+  const ticker = setInterval(show, screen.everyMs);
+  try {
+    for (; cycle <= cycles; cycle += 1) {
+      for (phase of phases) {
+        show();
+        await phase.run();
+      }
+      show();
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    clearInterval(ticker);
+    await pool.end({ deadline: 3_000 });
+    await watch.stop();
+    stopListening();
+    screen.close();
+    await observer.end();
+  }
+  return summarize(watch.seen.highest, load);
+}
+
+/**
+ * @param {Pool} pool
+ * @param {DemoLoad} load
+ * @param {pg.Client} observer
+ * @returns {[Phase, ...Phase[]]}
+ */
+function planPhases(pool, load, observer) {
+  return [
+    {
+      name: 'calm',
+      text: 'ten queries a second; two connections stay ready',
+      run: () => load.trickle(20),
+    },
+    {
+      name: 'burst',
+      text: `200 queries at once on ${max} connections; the others wait in order`,
+      run: () => load.burst(200, 75),
+    },
+    {
+      name: 'kill',
+      text: 'the server ends every session while 60 queries are under way',
+      run: async () => {
+        const work = load.burst(60, 100);
+        await load.wait(250);
+        await observer.query(
+          'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
+          [applicationName],
+        );
+        await work;
+      },
+    },
+    {
+      name: 'resize',
+      text: `the limit shrinks to ${small} under load, then grows back to ${max}`,
+      run: async () => {
+        const work = load.burst(60, 150);
+        await load.wait(400);
+        pool.resize(small);
+        await load.wait(1_200);
+        pool.resize(max);
+        await work;
+      },
+    },
+    {
+      name: 'pause',
+      text: 'nothing is handed out for a while; 30 callers keep their place in the queue',
+      run: async () => {
+        pool.pause();
+        const work = load.burst(30, 50);
+        await load.wait(1_200);
+        pool.resume();
+        await work;
+      },
+    },
+    {
+      name: 'slow',
+      text: 'every connection is busy for a second; callers who wait at most 400 ms are told so',
+      run: async () => {
+        const work = load.burst(max, 1_000);
+        await load.wait(100);
+        await load.burst(15, 10, 400);
+        await work;
+      },
+    },
+    {
+      name: 'quiet',
+      text: 'connections that nobody needs close again, down to two',
+      run: () => load.wait(3_000),
+    },
+  ];
+}
+
+/**
+ * @param {number} highest
+ * @param {DemoLoad} load
+ */
+function summarize(highest, { tally, lastUnexpected }) {
+  const summary = [
+    `The server saw ${highest} sessions at most; the limit was ${max}.`,
+    `${tally.answered} of ${tally.asked} queries were answered; ${tally.timedOut} gave up waiting and ` +
+      `${tally.cutOff} were cut off by the server, as arranged.`,
+  ];
+  if (tally.otherwise > 0)
+    summary.push(`${tally.otherwise} failed otherwise, the last with ${lastUnexpected}`);
+  return { summary, good: highest <= max && tally.otherwise === 0 };
+}

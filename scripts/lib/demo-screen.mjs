@@ -1,0 +1,133 @@
+// @ts-check
+// Shows the demonstration: a panel that is redrawn in a terminal, or a line a second where there is none.
+
+/**
+ * @typedef {object} DemoView
+ * @property {string} title
+ * @property {string} url
+ * @property {number} cycle
+ * @property {number} elapsedMs
+ * @property {{ name: string, text: string }} phase
+ * @property {Record<'limit' | 'lent' | 'idle' | 'pending' | 'closing' | 'waiting', number>} counts
+ * @property {number} max the highest limit the pool ever had
+ * @property {number} sessions what the server sees now
+ * @property {number} highestSessions what the server saw at most
+ * @property {string[]} counters
+ * @property {string[]} events the newest last
+ */
+
+/**
+ * @typedef {object} DemoScreen
+ * @property {(view: DemoView) => void} show called several times a second
+ * @property {() => void} close gives the terminal back
+ */
+
+const barWidth = 40;
+const redrawMs = 200;
+const lineMs = 1_000;
+
+/**
+ * @param {NodeJS.WriteStream} out
+ * @returns {DemoScreen & { everyMs: number }}
+ */
+export function openScreen(out) {
+  return out.isTTY ? openPanel(out) : openLines(out);
+}
+
+/**
+ * @param {NodeJS.WriteStream} out
+ * @returns {DemoScreen & { everyMs: number }}
+ */
+function openPanel(out) {
+  const plain = (process.env.NO_COLOR ?? '') !== '';
+  /** @type {(code: number, text: string) => string} */
+  const paint = (code, text) => (plain ? text : `\x1b[${code}m${text}\x1b[0m`);
+  // The other screen, without a cursor: what the user had in the terminal comes back afterwards.
+  out.write('\x1b[?1049h\x1b[?25l');
+  return {
+    everyMs: redrawMs,
+    show(view) {
+      const lines = drawPanel(view, paint);
+      const room = Math.max(8, out.rows - 1 - lines.length);
+      lines.push(...view.events.slice(-room).map((event) => `  ${event}`));
+      const width = out.columns;
+      const cut = lines.slice(0, out.rows - 1).map((line) => `${cutTo(line, width)}\x1b[K`);
+      out.write(`\x1b[H${cut.join('\r\n')}\x1b[J`);
+    },
+    close() {
+      out.write('\x1b[?25h\x1b[?1049l');
+    },
+  };
+}
+
+/**
+ * @param {DemoView} view
+ * @param {(code: number, text: string) => string} paint
+ */
+function drawPanel(view, paint) {
+  const { counts } = view;
+  /** @type {(name: keyof DemoView['counts'], colour: number) => string} */
+  const bar = (name, colour) => {
+    const length = Math.min(counts[name] * (name === 'waiting' ? 1 : 3), barWidth);
+    const more = counts[name] > barWidth ? '…' : '';
+    return `  ${name.padEnd(8)}${String(counts[name]).padStart(5)}  ${paint(colour, '█'.repeat(length))}${more}`;
+  };
+  const verdict =
+    view.highestSessions <= view.max ? paint(32, `never over ${view.max}`) : paint(31, `OVER ${view.max}`);
+  return [
+    `${paint(1, 'Headgate')}  ${view.title}  ${paint(2, '(Ctrl-C ends)')}`,
+    `          ${paint(2, view.url)}`,
+    '',
+    `  ${paint(1, view.phase.name.padEnd(8))} ${view.phase.text}`,
+    `  ${paint(2, `cycle ${view.cycle}, ${seconds(view.elapsedMs)}`)}`,
+    '',
+    bar('limit', 37),
+    bar('lent', 32),
+    bar('idle', 36),
+    bar('pending', 33),
+    bar('closing', 35),
+    bar('waiting', 34),
+    '',
+    `  PostgreSQL sees ${view.sessions} sessions, ${view.highestSessions} at most: ${verdict}`,
+    ...view.counters.map((line) => `  ${line}`),
+    '',
+    paint(2, '  last events'),
+  ];
+}
+
+/**
+ * @param {NodeJS.WriteStream} out
+ * @returns {DemoScreen & { everyMs: number }}
+ */
+function openLines(out) {
+  let phase = '';
+  return {
+    everyMs: lineMs,
+    show(view) {
+      if (view.phase.name !== phase) {
+        phase = view.phase.name;
+        out.write(`-- ${phase}: ${view.phase.text}\n`);
+      }
+      const counts = Object.entries(view.counts).map(([name, count]) => `${name} ${count}`);
+      const server = `server sees ${view.sessions}, ${view.highestSessions} at most`;
+      out.write(`${seconds(view.elapsedMs).padStart(8)}  ${[...counts, server].join('  ')}\n`);
+    },
+    close() {},
+  };
+}
+
+/** @param {number} ms */
+export function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+/**
+ * Cuts a line to the width of the terminal, not counting what only colours it.
+ * @param {string} line
+ * @param {number} width
+ */
+function cutTo(line, width) {
+  let left = width;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what begins a colour.
+  return line.replace(/\x1b\[\d+m|./gu, (part) => (part.length > 2 || left-- > 0 ? part : ''));
+}

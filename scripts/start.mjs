@@ -1,0 +1,80 @@
+// @ts-check
+// `npm start`: a real PostgreSQL and a live demonstration of the pool on it, from a clean clone and without any setup.
+import { parseArgs } from 'node:util';
+import { BootstrapError, bootstrap, command } from './lib/bootstrap.mjs';
+
+const help = `Usage: npm start -- [options]
+
+Starts a PostgreSQL server of its own on the loopback and shows a pool on it under changing load.
+
+  --once       go through the phases once, then end (so does HEADGATE_DEMO_CYCLES=1)
+  --speed N    go N times as fast (1)
+  --port N     the port of the PostgreSQL server (any free one)
+  --help       this text
+
+Ctrl-C ends it at any time and removes the server.`;
+
+await command(async () => {
+  const options = readOptions();
+  if (options.help) return console.log(help);
+  bootstrap();
+  const ending = new AbortController();
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+    process.on(signal, () => {
+      if (ending.signal.aborted) process.exit(130); // Asked twice: go at once. The server's guard cleans up.
+      ending.abort();
+    });
+  }
+
+  // Only now, since these need what bootstrap() installed and built.
+  const { startEmbeddedPostgres } = await import('./lib/embedded-postgres.mjs');
+  const { runDemo } = await import('./demo.mjs');
+  console.log('headgate: starting PostgreSQL');
+  const server = await startEmbeddedPostgres({ port: options.port }).catch((error) => {
+    throw new BootstrapError(error.message);
+  });
+  try {
+    console.log(`headgate: ${server.url}`);
+    if (ending.signal.aborted) return;
+    const { summary, good } = await runDemo({ ...options, url: server.url, signal: ending.signal });
+    for (const line of summary) console.log(line);
+    if (!good) process.exitCode = 1;
+  } finally {
+    await server.stop();
+  }
+});
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        once: { type: 'boolean', default: false },
+        speed: { type: 'string', default: '1' },
+        port: { type: 'string' },
+      },
+    });
+    const cycles = values.once ? '1' : process.env.HEADGATE_DEMO_CYCLES;
+    return {
+      help: values.help,
+      cycles:
+        cycles === undefined ? Number.POSITIVE_INFINITY : readNumber('HEADGATE_DEMO_CYCLES', cycles, 1, 1e9),
+      speed: readNumber('--speed', values.speed, 0.1, 100),
+      port: values.port === undefined ? undefined : readNumber('--port', values.port, 1, 65_535),
+    };
+  } catch (error) {
+    throw new BootstrapError(`${/** @type {Error} */ (error).message}\n\n${help}`);
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ * @param {number} least
+ * @param {number} most
+ */
+function readNumber(name, text, least, most) {
+  const number = Number(text);
+  if (text.trim() !== '' && number >= least && number <= most) return number;
+  throw new Error(`${name} must be a number from ${least} to ${most}, not "${text}".`);
+}

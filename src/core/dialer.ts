@@ -1,0 +1,45 @@
+/** How the engine has connections opened, closed and checked, without doing any of it itself. */
+import type { Linked } from '../kernel/linked-list.js';
+import type { Approval, Slot } from './ledger.js';
+import type { PooledConnection } from './pooled-connection.js';
+import type { Waiter } from './waiters.js';
+
+/** One attempt to open a connection, from its approval to its one answer. */
+export class Dial<C> implements Linked<Dial<C>> {
+  readonly approval: Approval;
+  readonly startedAt: number;
+  /**
+   *     dialing --answer--> answered
+   *     dialing --deadline, or not wanted any more--> abandoned --answer--> answered
+   *                                                            \--none in time--> lost
+   */
+  state: 'dialing' | 'abandoned' | 'answered' | 'lost' = 'dialing';
+  /** When the present state must end. */
+  deadline: number;
+  /** From being abandoned on, the attempt counts as a closing connection. */
+  slot: Slot | undefined = undefined;
+  /** The caller on whose behalf it is made, where its failure is that caller's answer. */
+  waiter: Waiter<C> | undefined = undefined;
+  previous: Dial<C> | undefined = undefined;
+  next: Dial<C> | undefined = undefined;
+
+  constructor(approval: Approval, startedAt: number, deadline: number) {
+    this.approval = approval;
+    this.startedAt = startedAt;
+    this.deadline = deadline;
+  }
+}
+
+/** Each call is answered by one call to the pool, at once or later. */
+export interface Dialer<C> {
+  /** Open one. Answer: `pool.dialed(dial, connection)` or `pool.dialFailed(dial, error)`. */
+  dial(dial: Dial<C>): void;
+  /** Stop opening it. The answer is still owed; a connection that comes in spite of this is closed. */
+  abandon(dial: Dial<C>): void;
+  /** Close it in good order. Answer: `pool.closed(connection)`. */
+  close(connection: PooledConnection<C>): void;
+  /** Close it now, whatever it is doing; no answer is waited for. */
+  destroy(connection: PooledConnection<C>): void;
+  /** Find out whether it works. Answer: `pool.checked(connection, error?)`. */
+  check(connection: PooledConnection<C>): void;
+}

@@ -1,0 +1,75 @@
+/** The dials under way, and those given up whose answer is still owed. Each holds its slot until it is answered or lost. */
+import { InvariantError } from '../kernel/errors.js';
+import { LinkedList } from '../kernel/linked-list.js';
+import { Dial } from './dialer.js';
+import type { Approval } from './ledger.js';
+
+export class Dials<C> {
+  readonly #timeout: number;
+  readonly #graceAfterAbandoning: number;
+  // Deadlines are all equally far away, so each list is in the order of its deadlines.
+  readonly #underWay = new LinkedList<Dial<C>>();
+  readonly #abandoned = new LinkedList<Dial<C>>();
+
+  constructor(timeout: number, graceAfterAbandoning: number) {
+    this.#timeout = timeout;
+    this.#graceAfterAbandoning = graceAfterAbandoning;
+  }
+
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+
+  get nextDeadline(): number {
+    return Math.min(
+      this.#underWay.head?.deadline ?? Number.POSITIVE_INFINITY,
+      this.#abandoned.head?.deadline ?? Number.POSITIVE_INFINITY,
+    );
+  }
+
+  begin(approval: Approval, now: number): Dial<C> {
+    const dial = new Dial<C>(approval, now, now + this.#timeout);
+    this.#underWay.pushTail(dial);
+    return dial;
+  }
+
+  /** Notes the one answer of a dial and tells what the dial was when it came. */
+  answered(dial: Dial<C>): 'dialing' | 'abandoned' | 'lost' {
+    const { state } = dial;
+    if (state === 'answered') throw new InvariantError('A dial was answered twice.');
+    if (state === 'dialing') this.#underWay.remove(dial);
+    if (state === 'abandoned') this.#abandoned.remove(dial);
+    dial.state = 'answered';
+    return state;
+  }
+
+  /** Its attempt is over for the pool, but its socket may exist: from now on it counts as closing. */
+  abandon(dial: Dial<C>, now: number): void {
+    this.#underWay.remove(dial);
+    dial.state = 'abandoned';
+    dial.slot = dial.approval.commit();
+    dial.slot.beginClosing();
+    dial.deadline = now + this.#graceAfterAbandoning;
+    this.#abandoned.pushTail(dial);
+  }
+
+  nextOverdue(now: number): Dial<C> | undefined {
+    const dial = this.#underWay.head;
+    return dial !== undefined && dial.deadline <= now ? dial : undefined;
+  }
+
+  /** Any one that is under way. */
+  first(): Dial<C> | undefined {
+    return this.#underWay.head;
+  }
+
+  /** Frees the slots of those that never answered. */
+  loseOverdue(now: number): void {
+    for (let dial = this.#abandoned.head; dial !== undefined && dial.deadline <= now; dial = this.#abandoned.head) {
+      this.#abandoned.remove(dial);
+      dial.state = 'lost';
+      dial.slot?.free();
+      dial.slot = undefined;
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/** What can go wrong between a caller and the pool. Messages carry the numbers at that moment. */
+import { formatDuration } from '../kernel/duration.js';
+import { HeadgateError } from '../kernel/errors.js';
+import type { PoolCounts } from './pool-stats.js';
+
+/** The caller's time was up before a connection was free. `cause` is the last dial error, if dialing is failing. */
+export class AcquireTimeoutError extends HeadgateError {
+  constructor(waitedMs: number, counts: PoolCounts, lastDialError: Error | undefined) {
+    super(
+      'HG_ACQUIRE_TIMEOUT',
+      `timeout exceeded when trying to connect: waited ${formatDuration(Math.round(waitedMs))}; ${describe(counts)}`,
+      lastDialError === undefined ? undefined : { cause: lastDialError },
+    );
+  }
+}
+
+/** The caller's AbortSignal fired; `cause` is the signal's reason. */
+export class AcquireAbortedError extends HeadgateError {
+  constructor(reason: unknown) {
+    super('HG_ACQUIRE_ABORTED', 'The wait for a connection was aborted by its signal.', { cause: reason });
+  }
+}
+
+/** The pool is closing or closed. */
+export class PoolClosedError extends HeadgateError {
+  constructor(detail = '') {
+    super('HG_POOL_CLOSED', `Cannot use a pool after calling end on the pool${detail}`);
+  }
+}
+
+/** Dialing keeps failing and no connection is left that could serve the caller. `cause` is the last dial error. */
+export class ConnectFailedError extends HeadgateError {
+  /** Dials that failed in a row. */
+  readonly attempts: number;
+  /** Milliseconds until the next attempt. */
+  readonly retryAfterMs: number;
+
+  constructor(attempts: number, retryAfterMs: number, cause: Error) {
+    const next = formatDuration(Math.ceil(retryAfterMs));
+    super('HG_CONNECT_FAILED', `${attempts} dials in a row failed, next attempt in ${next}: ${cause.message}`, {
+      cause,
+    });
+    this.attempts = attempts;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** A dial took longer than it may. It was given up; should it answer yet, its connection is closed. */
+export class DialTimeoutError extends HeadgateError {
+  constructor(timeoutMs: number) {
+    super('HG_DIAL_TIMEOUT', `Connection terminated due to connection timeout after ${formatDuration(timeoutMs)}`);
+  }
+}
+
+/** `connect` answered with something that is no connection. */
+export class BadConnectionError extends HeadgateError {
+  constructor(answer: unknown) {
+    super('HG_BAD_CONNECTION', `connect() must answer with a connection, but answered with ${String(answer)}.`);
+  }
+}
+
+/** A health check took longer than it may. */
+export class CheckTimeoutError extends HeadgateError {
+  constructor(timeoutMs: number) {
+    super('HG_CHECK_TIMEOUT', `The health check did not answer within ${formatDuration(timeoutMs)}.`);
+  }
+}
+
+/** The same checkout was given back twice; the second time did nothing. */
+export class DoubleReleaseError extends HeadgateError {
+  constructor() {
+    super(
+      'HG_DOUBLE_RELEASE',
+      'Release called on client which has already been released to the pool. Release each checkout exactly once.',
+    );
+  }
+}
+
+/** Something was given back that this pool never lent. */
+export class ForeignReleaseError extends HeadgateError {
+  constructor() {
+    super('HG_FOREIGN_RELEASE', 'This connection was not lent by this pool. Give it back to the pool it came from.');
+  }
+}
+
+/** The number of connections asked for was not there in time. `cause` is the last dial error, if dialing is failing. */
+export class ReadyTimeoutError extends HeadgateError {
+  constructor(target: number, timeoutMs: number, counts: PoolCounts, lastDialError: Error | undefined) {
+    super(
+      'HG_READY_TIMEOUT',
+      `${target} connections were not ready within ${formatDuration(timeoutMs)}; ${describe(counts)}`,
+      lastDialError === undefined ? undefined : { cause: lastDialError },
+    );
+  }
+}
+
+function describe(counts: PoolCounts): string {
+  const { limit, lent, idle, checking, pending, closing, waiting } = counts;
+  const checks = checking > 0 ? `, ${checking} being checked` : '';
+  return (
+    `limit ${limit}: ${lent} lent, ${idle} idle${checks}, ${pending} being opened, ` +
+    `${closing} being closed; ${waiting} waiting`
+  );
+}

@@ -1,0 +1,173 @@
+/**
+ * The ledger: the only place where counts of connections change, and so the place where the first law is kept.
+ *
+ *     pending + live + closing <= limit
+ *
+ * A slot is reserved before slow work begins and is given back when the socket is gone, not when someone decided to
+ * close it:
+ *
+ *     approve() -> pending --commit()---> live --beginClosing()--> closing --free()--> (gone)
+ *                        \--rollback()-> (gone)
+ *
+ * A limit that shrinks below what exists grants nothing until enough has closed.
+ */
+import { InvariantError } from '../kernel/errors.js';
+
+export class Ledger {
+  #limit: number;
+  #pending = 0;
+  #live = 0;
+  #closing = 0;
+  #peak = 0;
+
+  constructor(limit: number) {
+    this.#limit = checkedLimit(limit);
+  }
+
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /** Attempts under way. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** Connections that exist and are not being closed. */
+  get live(): number {
+    return this.#live;
+  }
+
+  /** Connections whose closing has begun and whose socket is not gone yet. */
+  get closing(): number {
+    return this.#closing;
+  }
+
+  get total(): number {
+    return this.#pending + this.#live + this.#closing;
+  }
+
+  /** The highest total there ever was. */
+  get peak(): number {
+    return this.#peak;
+  }
+
+  /** How many approvals would be granted now. */
+  get room(): number {
+    return Math.max(0, this.#limit - this.total);
+  }
+
+  setLimit(limit: number): void {
+    this.#limit = checkedLimit(limit);
+  }
+
+  /** Reserves one slot; undefined when there is no room. */
+  approve(): Approval | undefined {
+    if (this.total >= this.#limit) return undefined;
+    this.#pending++;
+    if (this.total > this.#peak) this.#peak = this.total;
+    return new Approval(this.#moves);
+  }
+
+  /**
+   * Up to `count` approvals, one at a time and as far as there is room. Each is reserved when it is handed out, so
+   * nothing is lost when the loop is left early.
+   */
+  *approvals(count: number): IterableIterator<Approval> {
+    for (let granted = 0; granted < count; granted++) {
+      const approval = this.approve();
+      if (approval === undefined) return;
+      yield approval;
+    }
+  }
+
+  readonly #moves: SlotMoves = {
+    commit: () => {
+      this.#pending--;
+      this.#live++;
+    },
+    rollback: () => {
+      this.#pending--;
+    },
+    beginClosing: () => {
+      this.#live--;
+      this.#closing++;
+    },
+    free: () => {
+      this.#closing--;
+    },
+  };
+}
+
+interface SlotMoves {
+  commit(): void;
+  rollback(): void;
+  beginClosing(): void;
+  free(): void;
+}
+
+/** Leave to attempt exactly one connection. Ends exactly once, by `commit` or by `rollback`. */
+export class Approval {
+  readonly #moves: SlotMoves;
+  #outcome: 'open' | 'committed' | 'rolled back' = 'open';
+
+  /** Made by the ledger alone. */
+  constructor(moves: SlotMoves) {
+    this.#moves = moves;
+  }
+
+  /** The attempt succeeded: the slot now belongs to a connection. */
+  commit(): Slot {
+    this.#end('committed');
+    this.#moves.commit();
+    return new Slot(this.#moves);
+  }
+
+  /** The attempt failed and nothing is left of it: the slot is free again. */
+  rollback(): void {
+    this.#end('rolled back');
+    this.#moves.rollback();
+  }
+
+  #end(outcome: 'committed' | 'rolled back'): void {
+    if (this.#outcome !== 'open') {
+      throw new InvariantError(`An approval that was ${this.#outcome} can't be ${outcome} as well.`);
+    }
+    this.#outcome = outcome;
+  }
+}
+
+/** The place of one existing connection. Ends exactly once, by `beginClosing` and then `free`. */
+export class Slot {
+  readonly #moves: SlotMoves;
+  #state: 'live' | 'closing' | 'gone' = 'live';
+
+  /** Made by an approval alone. */
+  constructor(moves: SlotMoves) {
+    this.#moves = moves;
+  }
+
+  /** The connection is on its way out, and counts until its socket is gone. */
+  beginClosing(): void {
+    this.#advance('live', 'closing');
+    this.#moves.beginClosing();
+  }
+
+  /** The socket is gone. */
+  free(): void {
+    this.#advance('closing', 'gone');
+    this.#moves.free();
+  }
+
+  #advance(from: 'live' | 'closing', to: 'closing' | 'gone'): void {
+    if (this.#state !== from) throw new InvariantError(`A slot that is ${this.#state} can't become ${to}.`);
+    this.#state = to;
+  }
+}
+
+function checkedLimit(limit: number): number {
+  if (!Number.isSafeInteger(limit) || limit < 0) {
+    throw new RangeError(`A limit is a whole number of at least 0, not ${limit}.`);
+  }
+  return limit;
+}

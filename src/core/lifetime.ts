@@ -1,0 +1,18 @@
+/** How long a connection may live: drawn once, at its birth, so that connections born together do not die together. */
+import type { Random } from '../kernel/random.js';
+
+export interface LifetimePolicy {
+  /** Milliseconds; Infinity: no end. */
+  readonly maxLifetime: number;
+  /** Width of the spread in milliseconds: the life is uniform in [maxLifetime - jitter/2, maxLifetime + jitter/2]. */
+  readonly maxLifetimeJitter: number;
+  /** How long before its end a connection stops counting as a spare, so that its replacement can come first. */
+  readonly guardWindow: number;
+}
+
+/** A life in milliseconds. Never negative; the whole range is reached, whatever its size. */
+export function drawLifetime(policy: LifetimePolicy, random: Random): number {
+  const { maxLifetime, maxLifetimeJitter } = policy;
+  if (!Number.isFinite(maxLifetime)) return Number.POSITIVE_INFINITY;
+  return Math.max(0, maxLifetime + (random.next() - 0.5) * maxLifetimeJitter);
+}

@@ -1,0 +1,127 @@
+/** The engine's options: what they mean, their defaults, and the check at the door. */
+import type { Duration } from '../kernel/duration.js';
+import { OptionReader } from '../kernel/option-reader.js';
+import type { BreakerPolicy } from './breaker.js';
+import type { LifetimePolicy } from './lifetime.js';
+import type { RateLimiter } from './rate-limiter.js';
+
+/** Durations are milliseconds or texts such as `'45s'`; 0 switches off what can be switched off. */
+export interface PolicyOptions {
+  /** The limit: connections being opened, open, and being closed, all together. Default 10. */
+  readonly max?: number | undefined;
+  /** Spares to keep ready, as far as `max` leaves room. Default 0. */
+  readonly minIdle?: number | undefined;
+  /** Idle connections are not closed for idleness while there are no more than this in all. Default 0. */
+  readonly idleFloor?: number | undefined;
+  /** How long a caller waits, queue included. Default `30s`; 0: for ever. */
+  readonly acquireTimeout?: Duration | undefined;
+  /** How long one dial may take. Default `10s`; 0: for ever. */
+  readonly dialTimeout?: Duration | undefined;
+  /** Dials at the same time. Default 8. */
+  readonly dialLimit?: number | undefined;
+  /** How long closing in good order may take before the connection is destroyed. Default `5s`. */
+  readonly closeTimeout?: Duration | undefined;
+  /** A connection idle for longer is closed. Default `10m`; 0: never. */
+  readonly idleTimeout?: Duration | undefined;
+  /** A connection that has lived longer is closed once it is idle. Default `30m`; 0: never. */
+  readonly maxLifetime?: Duration | undefined;
+  /** Lives are spread evenly over this width around `maxLifetime`. Default: a tenth of `maxLifetime`. */
+  readonly maxLifetimeJitter?: Duration | undefined;
+  /** So long before its end a spare is replaced, the new one first. Default: a hundredth of `maxLifetime`. */
+  readonly guardWindow?: Duration | undefined;
+  /** A connection lent this often is closed. Default: no limit. */
+  readonly maxUses?: number | undefined;
+  /** A connection idle for longer is checked before it is lent. Default: off (0). */
+  readonly checkAfterIdle?: Duration | undefined;
+  /** Idle connections are checked this often. Default: off (0). */
+  readonly keepalive?: Duration | undefined;
+  /** How long a check may take. Default `5s`. */
+  readonly checkTimeout?: Duration | undefined;
+  /** `lifo` lends the one used last, `fifo` the one idle for longest. Default `lifo`. */
+  readonly idleOrder?: 'lifo' | 'fifo' | undefined;
+  /**
+   * What a failed dial means for who waits. `retry`: dial again after a backoff, and give up when it keeps failing.
+   * `reject`: each failure is the answer to one caller. Default `retry`.
+   */
+  readonly onDialFailure?: 'retry' | 'reject' | undefined;
+  /** Ceiling of the delay after the first failed dial; it doubles with each further one. Default `100ms`. */
+  readonly backoffBase?: Duration | undefined;
+  /** The delay never grows past this. Default `10s`. */
+  readonly backoffCap?: Duration | undefined;
+  /** Failed dials in a row after which only single probes are made. Default 5. */
+  readonly breakerThreshold?: number | undefined;
+  /** A connection lent for longer is reported as a leak. Default: off (0). */
+  readonly leakThreshold?: Duration | undefined;
+  /** Asked before each dial. */
+  readonly rateLimiter?: RateLimiter | undefined;
+}
+
+/** The options, complete, in milliseconds, with Infinity for "never", and frozen. */
+export interface PoolPolicy extends LifetimePolicy, BreakerPolicy {
+  readonly max: number;
+  readonly minIdle: number;
+  readonly idleFloor: number;
+  readonly acquireTimeout: number;
+  readonly dialTimeout: number;
+  readonly dialLimit: number;
+  readonly closeTimeout: number;
+  readonly idleTimeout: number;
+  readonly maxUses: number;
+  readonly checkAfterIdle: number;
+  readonly keepalive: number;
+  readonly checkTimeout: number;
+  readonly idleOrder: 'lifo' | 'fifo';
+  readonly onDialFailure: 'retry' | 'reject';
+  readonly leakThreshold: number;
+  readonly rateLimiter: RateLimiter | undefined;
+  /** An idle connection that will be closed for idleness keeps the program running until then. */
+  readonly idleKeepsProcessAlive: boolean;
+}
+
+const never = Number.POSITIVE_INFINITY;
+
+/** Reads the engine's options; problems stay with the reader, which the caller makes throw. */
+export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): PoolPolicy {
+  const max = read.integer('max', 10, { min: 1 });
+  const minIdle = read.integer('minIdle', 0, { min: 0 });
+  if (minIdle > max) read.problem('minIdle', `is ${minIdle}, more than max, which is ${max}`);
+  const maxLifetime = read.duration('maxLifetime', 1_800_000, never);
+  const finiteLifetime = Number.isFinite(maxLifetime) ? maxLifetime : 0;
+  const maxLifetimeJitter = read.duration('maxLifetimeJitter', finiteLifetime / 10, 0);
+  if (maxLifetimeJitter > 2 * finiteLifetime && Number.isFinite(maxLifetime)) {
+    read.problem('maxLifetimeJitter', `is ${maxLifetimeJitter} ms, more than twice maxLifetime (${maxLifetime} ms)`);
+  }
+  const guardWindow = read.duration('guardWindow', finiteLifetime / 100, 0);
+  if (guardWindow >= maxLifetime - maxLifetimeJitter / 2 && guardWindow > 0) {
+    read.problem('guardWindow', `is ${guardWindow} ms, as long as the shortest life a connection may get`);
+  }
+  const base = read.duration('backoffBase', 100, 0);
+  if (base < 1) read.problem('backoffBase', `is ${base} ms, but without a delay a failing dial is repeated in a loop`);
+  const cap = read.duration('backoffCap', 10_000, 0);
+  if (cap < base) read.problem('backoffCap', `is ${cap} ms, less than backoffBase, which is ${base} ms`);
+  return Object.freeze({
+    max,
+    minIdle,
+    idleFloor: read.integer('idleFloor', 0, { min: 0 }),
+    acquireTimeout: read.duration('acquireTimeout', 30_000, never),
+    dialTimeout: read.duration('dialTimeout', 10_000, never),
+    dialLimit: read.integer('dialLimit', 8, { min: 1, orInfinity: true }),
+    closeTimeout: read.duration('closeTimeout', 5_000, 0),
+    idleTimeout: read.duration('idleTimeout', 600_000, never),
+    maxLifetime,
+    maxLifetimeJitter,
+    guardWindow,
+    maxUses: read.integer('maxUses', never, { min: 1, orInfinity: true }),
+    checkAfterIdle: read.duration('checkAfterIdle', never, never),
+    keepalive: read.duration('keepalive', never, never),
+    checkTimeout: read.duration('checkTimeout', 5_000, 5_000),
+    idleOrder: read.oneOf('idleOrder', 'lifo', ['lifo', 'fifo']),
+    onDialFailure: read.oneOf('onDialFailure', 'retry', ['retry', 'reject']),
+    base,
+    cap,
+    threshold: read.integer('breakerThreshold', 5, { min: 1 }),
+    leakThreshold: read.duration('leakThreshold', never, never),
+    rateLimiter: read.object<RateLimiter>('rateLimiter', ['take']),
+    idleKeepsProcessAlive,
+  });
+}

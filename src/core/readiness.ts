@@ -1,0 +1,45 @@
+/** Those who wait until a number of connections exists. */
+
+export interface ReadyRequest {
+  readonly target: number;
+  readonly deadline: number;
+  reached(): void;
+  missed(): void;
+}
+
+export class Readiness {
+  #requests: ReadyRequest[] = [];
+
+  get size(): number {
+    return this.#requests.length;
+  }
+
+  /** The most that anyone waits for. */
+  get target(): number {
+    let target = 0;
+    for (const request of this.#requests) target = Math.max(target, request.target);
+    return target;
+  }
+
+  get nextDeadline(): number {
+    let deadline = Number.POSITIVE_INFINITY;
+    for (const request of this.#requests) deadline = Math.min(deadline, request.deadline);
+    return deadline;
+  }
+
+  add(request: ReadyRequest): void {
+    this.#requests.push(request);
+  }
+
+  /** Answers those whose number is there, and those whose time is up; the rest go on waiting. */
+  settle(live: number, now: number): void {
+    if (this.#requests.length === 0) return;
+    const settled = this.#requests.filter((request) => request.target <= live || request.deadline <= now);
+    if (settled.length === 0) return;
+    this.#requests = this.#requests.filter((request) => !settled.includes(request));
+    for (const request of settled) {
+      if (request.target <= live) request.reached();
+      else request.missed();
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** A token bucket: `rate` permits a second on average, at most `burst` at once. */
+import { OptionReader } from '../kernel/option-reader.js';
+import type { RateLimiter } from './rate-limiter.js';
+
+export interface TokenBucketOptions {
+  /** Permits added per second. */
+  readonly rate: number;
+  /** Permits it holds when full; it starts full. */
+  readonly burst: number;
+}
+
+/** Without this, whoever comes back after just the time it was told could be told to wait for no time at all. */
+const roundingError = 1e-9;
+
+/**
+ * Limits how fast connections are opened. One bucket may be shared by several pools.
+ *
+ * @example
+ * ```ts
+ * import { Pool, TokenBucket } from 'headgate';
+ *
+ * const pool = new Pool({ max: 50, rateLimiter: new TokenBucket({ rate: 10, burst: 100 }) });
+ * ```
+ */
+export class TokenBucket implements RateLimiter {
+  readonly #tokensPerMs: number;
+  readonly #burst: number;
+  #tokens: number;
+  #countedAt = Number.NaN;
+
+  constructor(options: TokenBucketOptions) {
+    const read = new OptionReader(options);
+    const rate = read.positive('rate');
+    const burst = read.integer('burst', 1, { min: 1 });
+    read.refuseUnknown();
+    read.throwIfAnyProblem();
+    this.#tokensPerMs = rate / 1_000;
+    this.#burst = burst;
+    this.#tokens = burst;
+  }
+
+  take(now: number): number {
+    this.#refill(now);
+    if (this.#tokens >= 1 - roundingError) {
+      this.#tokens = Math.max(0, this.#tokens - 1);
+      return 0;
+    }
+    return (1 - this.#tokens) / this.#tokensPerMs;
+  }
+
+  #refill(now: number): void {
+    // A clock that stands still or goes back adds nothing.
+    if (now > this.#countedAt) {
+      this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#countedAt) * this.#tokensPerMs);
+      this.#countedAt = now;
+    } else if (Number.isNaN(this.#countedAt)) {
+      this.#countedAt = now;
+    }
+  }
+}

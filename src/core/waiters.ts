@@ -1,0 +1,97 @@
+/**
+ * The queue of callers: served in order, left from any place, and no timer of their own.
+ *
+ * Deadlines are found without sorting, because nearly all callers wait for the same time: who comes later has the later
+ * deadline, so the queue is in the order of its deadlines already. Only those whose deadline comes before that of
+ * someone ahead of them go into a heap.
+ */
+import { Heap, type HeapItem } from '../kernel/heap.js';
+import { type Linked, LinkedList } from '../kernel/linked-list.js';
+import type { Dial } from './dialer.js';
+import type { PooledConnection } from './pooled-connection.js';
+
+/** One caller in the queue. Ends in exactly one of `granted` and `failed`. */
+export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
+  // All fields belong to the queue.
+  previous: Waiter<C> | undefined = undefined;
+  next: Waiter<C> | undefined = undefined;
+  /** The deadline. */
+  heapKey = Number.POSITIVE_INFINITY;
+  heapIndex = -1;
+  enqueuedAt = Number.NaN;
+  queued = false;
+  /** Its deadline is no earlier than those of the orderly waiters ahead of it. */
+  orderly = false;
+  /** The dial made on its behalf, where a failure of that dial is its answer. */
+  dial: Dial<C> | undefined = undefined;
+
+  /** Called in the middle of a decision: must not throw, and what it starts must not depend on being done at once. */
+  abstract granted(connection: PooledConnection<C>): void;
+  abstract failed(error: Error): void;
+}
+
+export class Waiters<C> {
+  readonly #queue = new LinkedList<Waiter<C>>();
+  /** The orderly waiter with the earliest deadline. */
+  #firstOrderly: Waiter<C> | undefined;
+  #latestOrderlyDeadline = Number.NEGATIVE_INFINITY;
+  /** Those with a deadline that are not orderly. */
+  readonly #disorderly = new Heap<Waiter<C>>();
+
+  get size(): number {
+    return this.#queue.size;
+  }
+
+  /** The longest waiting one. */
+  get first(): Waiter<C> | undefined {
+    return this.#queue.head;
+  }
+
+  get nextDeadline(): number {
+    const orderly = this.#firstOrderly?.heapKey ?? Number.POSITIVE_INFINITY;
+    const disorderly = this.#disorderly.peek()?.heapKey ?? Number.POSITIVE_INFINITY;
+    return Math.min(orderly, disorderly);
+  }
+
+  add(waiter: Waiter<C>, now: number, deadline: number): void {
+    waiter.enqueuedAt = now;
+    waiter.queued = true;
+    this.#queue.pushTail(waiter);
+    if (deadline === Number.POSITIVE_INFINITY) return;
+    waiter.heapKey = deadline;
+    if (this.#firstOrderly === undefined) this.#firstOrderly = waiter;
+    else if (deadline < this.#latestOrderlyDeadline) {
+      this.#disorderly.push(waiter);
+      return;
+    }
+    waiter.orderly = true;
+    this.#latestOrderlyDeadline = deadline;
+  }
+
+  /** Takes the longest waiting one out. */
+  shift(): Waiter<C> | undefined {
+    const waiter = this.#queue.head;
+    if (waiter !== undefined) this.remove(waiter);
+    return waiter;
+  }
+
+  /** Takes one out whose deadline has passed. */
+  shiftExpired(now: number): Waiter<C> | undefined {
+    const disorderly = this.#disorderly.peek();
+    const waiter = disorderly !== undefined && disorderly.heapKey <= now ? disorderly : this.#firstOrderly;
+    if (waiter === undefined || waiter.heapKey > now) return undefined;
+    this.remove(waiter);
+    return waiter;
+  }
+
+  remove(waiter: Waiter<C>): void {
+    waiter.queued = false;
+    if (waiter === this.#firstOrderly) {
+      let next = waiter.next;
+      while (next !== undefined && !next.orderly) next = next.next;
+      this.#firstOrderly = next;
+    }
+    this.#disorderly.remove(waiter);
+    this.#queue.remove(waiter);
+  }
+}

@@ -1,0 +1,22 @@
+/** Time as the engine sees it: something that is handed in, so that the same code runs in real and in virtual time. */
+
+/** A monotonic clock. The origin means nothing; only differences do. */
+export interface Clock {
+  /** Milliseconds, exact. */
+  now(): number;
+  /**
+   * Milliseconds, possibly as old as the current turn of the event loop. For the hot path, where an exact reading
+   * would cost more than everything else together.
+   */
+  coarse(): number;
+}
+
+/** One wake-up call. Setting it again replaces the earlier time. */
+export interface Alarm {
+  /** Rings at `at`, less than a millisecond before, or soon after. With `keepsProcessAlive`, the program does not exit before that. */
+  set(at: number, keepsProcessAlive: boolean): void;
+  clear(): void;
+}
+
+/** Makes the alarm that calls `ring`. */
+export type AlarmFactory = (ring: () => void) => Alarm;

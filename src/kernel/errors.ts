@@ -1,0 +1,37 @@
+/** What every error of Headgate has in common, and the two that belong to no room in particular. */
+
+/** All errors made by Headgate are of this class; `code` is stable and starts with `HG_`. */
+export class HeadgateError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.name = new.target.name;
+  }
+}
+
+/** A bug in Headgate: something that its own rules exclude has happened. Please report it. */
+export class InvariantError extends HeadgateError {
+  constructor(message: string) {
+    super('HG_INVARIANT', `${message} This is a bug in Headgate; please report it.`);
+  }
+}
+
+/** One thing wrong with the options given, and where. */
+export interface OptionProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** The options make no sense; `problems` lists all that is wrong with them, not only the first. */
+export class PoolOptionsError extends HeadgateError {
+  readonly problems: readonly OptionProblem[];
+
+  constructor(problems: readonly OptionProblem[]) {
+    const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+    const lines = problems.map(({ path, message }) => `  ${path}: ${message}`);
+    super('HG_BAD_OPTIONS', [`${count} with the pool's options:`, ...lines].join('\n'));
+    this.problems = Object.freeze([...problems]);
+  }
+}

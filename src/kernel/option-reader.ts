@@ -1,0 +1,130 @@
+/** Reads untrusted options one by one, remembers everything that is wrong, and throws it all at once. */
+import { parseDuration } from './duration.js';
+import { type OptionProblem, PoolOptionsError } from './errors.js';
+import { nearest } from './nearest.js';
+
+interface IntegerRange {
+  readonly min: number;
+  readonly max?: number;
+  /** `Infinity` is a legal value too. */
+  readonly orInfinity?: boolean;
+}
+
+export class OptionReader {
+  readonly #options: Readonly<Record<string, unknown>>;
+  readonly #problems: OptionProblem[] = [];
+  readonly #known = new Set<string>();
+  readonly #userNames: Readonly<Record<string, string>>;
+
+  /** `userNames`: what the user calls an option, where that is another name than the one it is read by. */
+  constructor(options: object, userNames: Readonly<Record<string, string>> = {}) {
+    this.#options = options as Record<string, unknown>;
+    this.#userNames = userNames;
+  }
+
+  problem(name: string, message: string): void {
+    this.#problems.push({ path: this.#userNames[name] ?? name, message });
+  }
+
+  integer(name: string, fallback: number, range: IntegerRange): number {
+    const value = this.#take(name);
+    if (value === undefined) return fallback;
+    const { min, max = Number.MAX_SAFE_INTEGER, orInfinity = false } = range;
+    if (orInfinity && value === Number.POSITIVE_INFINITY) return value;
+    if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+    const upTo = range.max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
+    this.problem(name, `must be a whole number ${upTo}${orInfinity ? ', or Infinity' : ''}, not ${show(value)}`);
+    return fallback;
+  }
+
+  /** A finite number above 0; there is no default. */
+  positive(name: string): number {
+    const value = this.#take(name);
+    if (typeof value === 'number' && value > 0 && Number.isFinite(value)) return value;
+    this.problem(name, `must be a number above 0, not ${show(value)}`);
+    return 1;
+  }
+
+  /** Milliseconds; 0 means `whenZero` (usually "off"). */
+  duration(name: string, fallback: number, whenZero: number): number {
+    const value = this.#take(name);
+    if (value === undefined) return fallback;
+    if (value === Number.POSITIVE_INFINITY) return whenZero === 0 ? fallback : whenZero;
+    const milliseconds = parseDuration(value);
+    if (milliseconds !== undefined) return milliseconds === 0 ? whenZero : milliseconds;
+    this.problem(name, `must be a duration such as 500 (ms), '500ms', '45s' or '11m', not ${show(value)}`);
+    return fallback;
+  }
+
+  oneOf<T extends string>(name: string, fallback: T, choices: readonly T[]): T {
+    const value = this.#take(name);
+    if (value === undefined) return fallback;
+    if (choices.includes(value as T)) return value as T;
+    this.problem(name, `must be one of ${choices.map((c) => `'${c}'`).join(', ')}, not ${show(value)}`);
+    return fallback;
+  }
+
+  boolean(name: string, fallback: boolean): boolean {
+    const value = this.#take(name);
+    if (value === undefined) return fallback;
+    if (typeof value === 'boolean') return value;
+    this.problem(name, `must be true or false, not ${show(value)}`);
+    return fallback;
+  }
+
+  string(name: string, fallback: string): string {
+    const value = this.#take(name);
+    if (value === undefined) return fallback;
+    if (typeof value === 'string' && value.length > 0) return value;
+    this.problem(name, `must be a text that is not empty, not ${show(value)}`);
+    return fallback;
+  }
+
+  /** A function, or undefined where it is left out and not required. */
+  callback<F>(name: string, required: boolean): F | undefined {
+    const value = this.#take(name);
+    if (typeof value === 'function') return value as F;
+    if (value !== undefined) this.problem(name, `must be a function, not ${show(value)}`);
+    else if (required) this.problem(name, 'is missing: it must be a function');
+    return undefined;
+  }
+
+  /** An object that has the given methods, or undefined. */
+  object<T>(name: string, methods: readonly (keyof T & string)[]): T | undefined {
+    const value = this.#take(name);
+    if (value === undefined) return undefined;
+    const candidate = value as Record<string, unknown> | null;
+    const missing = typeof candidate === 'object' && candidate !== null
+      ? methods.filter((method) => typeof candidate[method] !== 'function')
+      : methods;
+    if (missing.length === 0) return value as T;
+    this.problem(name, `must be an object with ${missing.map((m) => `${m}()`).join(', ')}, not ${show(value)}`);
+    return undefined;
+  }
+
+  /** Call after the last option was read: a name nobody asked for is most likely a typing mistake. */
+  refuseUnknown(): void {
+    for (const name of Object.keys(this.#options)) {
+      if (this.#known.has(name) || this.#options[name] === undefined) continue;
+      const guess = nearest(name, this.#known);
+      this.problem(name, guess === undefined ? 'is not an option' : `is not an option; did you mean ${guess}?`);
+    }
+  }
+
+  throwIfAnyProblem(): void {
+    if (this.#problems.length > 0) throw new PoolOptionsError(this.#problems);
+  }
+
+  #take(name: string): unknown {
+    this.#known.add(name);
+    return this.#options[name];
+  }
+}
+
+/** The value for a message: short, and nothing of an object's inside, which may be secret. */
+function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.slice(0, 40)}'`;
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  return String(value);
+}

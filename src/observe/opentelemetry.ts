@@ -1,0 +1,118 @@
+/** Tells OpenTelemetry about a pool, in the words of its semantic conventions. */
+import { type Attributes, type BatchObservableCallback, type Meter, metrics } from '@opentelemetry/api';
+import { type ObservedStats, PoolInstruments } from './pool-instruments.js';
+import { recordTimes } from './pool-times.js';
+
+/** A `Pool` or a `PromisePool`. */
+export interface ObservablePool {
+  readonly name: string;
+  stats(): ObservedStats;
+}
+
+export interface ObserveOptions {
+  /** Default: the meter `headgate` of the global provider, which must be set before. */
+  readonly meter?: Meter | undefined;
+  /** Added to every measurement, e.g. `{ 'server.address': 'db.example' }`. */
+  readonly attributes?: Attributes | undefined;
+}
+
+export interface PoolObservation {
+  /** What the measurements are named by: the pool's name, with `#2` where another observed pool has it. */
+  readonly poolName: string;
+  /** Ends the observation, with zero as the last of all levels. Until then the pool cannot be collected as garbage. */
+  stop(): void;
+}
+
+/** Creating an instrument twice in one meter is at best a warning. */
+const instrumentsByMeter = new WeakMap<Meter, PoolInstruments>();
+
+/** The pools that are observed, and what they are called there: two of the same name are not counted as one. */
+const observed = new Map<ObservablePool, { readonly poolName: string; observations: number }>();
+
+/**
+ * Reports a pool as OpenTelemetry's `db.client.connection.*` metrics, and as `headgate.*` what they have no name for.
+ *
+ * @example
+ * ```ts
+ * import { Pool } from 'headgate';
+ * import { observePool } from 'headgate/opentelemetry';
+ *
+ * const pool = new Pool({ name: 'orders' });
+ * const observation = observePool(pool, { attributes: { 'db.namespace': 'shop' } });
+ * // ...
+ * await pool.end();
+ * observation.stop();
+ * ```
+ */
+export function observePool(pool: ObservablePool, options: ObserveOptions = {}): PoolObservation {
+  const meter = options.meter ?? metrics.getMeter('headgate');
+  const instruments = instrumentsOf(meter);
+  const poolName = claimName(pool);
+  const attributes: Attributes = { ...options.attributes, 'db.client.connection.pool.name': poolName };
+
+  const observables = instruments.observables;
+  const observe: BatchObservableCallback = (result) => instruments.observe(result, pool.stats(), attributes);
+  meter.addBatchObservableCallback(observe, observables);
+  const stopTimes = recordTimes(pool, {
+    created: (ms) => instruments.createTime.record(ms / 1000, attributes),
+    waited: (ms) => instruments.waitTime.record(ms / 1000, attributes),
+    used: (ms) => instruments.useTime.record(ms / 1000, attributes),
+  });
+
+  let stopped = false;
+  return {
+    poolName,
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      giveUpName(pool);
+      stopTimes();
+      meter.removeBatchObservableCallback(observe, observables);
+      sayGoodbye(meter, instruments, pool.stats(), attributes);
+    },
+  };
+}
+
+/** At the next collection, and only then. */
+function sayGoodbye(
+  meter: Meter,
+  instruments: PoolInstruments,
+  last: ObservedStats,
+  attributes: Attributes,
+): void {
+  const observables = instruments.observables;
+  const observe: BatchObservableCallback = (result) => {
+    instruments.observeEnd(result, last, attributes);
+    // Not now: the SDK is going through its list of callbacks.
+    queueMicrotask(() => meter.removeBatchObservableCallback(observe, observables));
+  };
+  meter.addBatchObservableCallback(observe, observables);
+}
+
+function instrumentsOf(meter: Meter): PoolInstruments {
+  const known = instrumentsByMeter.get(meter);
+  if (known !== undefined) return known;
+  const made = new PoolInstruments(meter);
+  instrumentsByMeter.set(meter, made);
+  return made;
+}
+
+function claimName(pool: ObservablePool): string {
+  const claim = observed.get(pool);
+  if (claim !== undefined) {
+    claim.observations++;
+    return claim.poolName;
+  }
+  const taken = new Set(Array.from(observed.values(), ({ poolName }) => poolName));
+  let poolName = pool.name;
+  for (let number = 2; taken.has(poolName); number++) poolName = `${pool.name}#${number}`;
+  observed.set(pool, { poolName, observations: 1 });
+  return poolName;
+}
+
+function giveUpName(pool: ObservablePool): void {
+  const claim = observed.get(pool);
+  if (claim === undefined) return;
+  claim.observations--;
+  if (claim.observations === 0) observed.delete(pool);
+}

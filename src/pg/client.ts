@@ -1,0 +1,48 @@
+/** What the pool needs of a node-postgres client: the subset of pg.Client, or of a class that stands in for it. */
+
+export interface Stream {
+  readonly closed?: boolean;
+  destroy(): unknown;
+  once(event: 'close', listener: () => void): unknown;
+  readonly writableCorked: number;
+  cork?(): void;
+  uncork?(): void;
+}
+
+/** A bare stand-in may have only `connect` and `on`; all else is optional and looked at before use. */
+export interface PgClient {
+  connect(callback: (error?: Error | null) => void): unknown;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  once?(event: string, listener: (...args: never[]) => void): unknown;
+  removeListener?(event: string, listener: (...args: never[]) => void): unknown;
+  query?(config: unknown, values: unknown, callback: QueryCallback): unknown;
+  end?(callback?: () => void): unknown;
+  ref?(): void;
+  unref?(): void;
+  isConnected?(): boolean;
+  getTransactionStatus?(): string | null;
+  release?: (error?: unknown) => void;
+  /** Absent in the native client. */
+  readonly connection?: { readonly stream?: Stream; parsedStatements?: object };
+  /** Send queries without waiting for the answer to the one before. */
+  pipeline?: boolean;
+  readonly _queryable?: boolean;
+  readonly _ending?: boolean;
+  _poolUseCount?: number;
+}
+
+export type PgClientClass = new (options: object) => PgClient;
+
+export type QueryCallback = (error: Error | null | undefined, result?: unknown) => void;
+
+/** Whether it can take another query. */
+export function isUsable(client: PgClient): boolean {
+  return Boolean(client._queryable) && !client._ending;
+}
+
+/** Closes the socket now, whatever is going on. */
+export function destroySocket(client: PgClient): void {
+  const stream = client.connection?.stream;
+  if (stream !== undefined) stream.destroy();
+  else client.end?.();
+}

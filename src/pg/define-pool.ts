@@ -1,0 +1,413 @@
+/**
+ * The drop-in for pg.Pool: pg-pool's manners, kept to the letter where a program can see them, on the engine.
+ *
+ * It is a function of the class it extends, because there are two: `pg.Pool`, so that `instanceof pg.Pool` holds, and
+ * plain EventEmitter, for standing in for the pg-pool package underneath pg itself. Nothing of the base is used.
+ */
+import type { EventEmitter } from 'node:events';
+import { ConnectionPool } from '../core/connection-pool.js';
+import { AcquireAbortedError, PoolClosedError } from '../core/errors.js';
+import type { PoolStats } from '../core/pool-stats.js';
+import type { PooledConnection } from '../core/pooled-connection.js';
+import type { Duration } from '../kernel/duration.js';
+import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
+import { readTimeout, whenReady } from '../runtime/waiting.js';
+import { isUsable, type PgClient, type PgClientClass, type QueryCallback } from './client.js';
+import type { ReleasableClient } from './lane.js';
+import type { PgConnection } from './pg-connection.js';
+import { type DialingPool, PgDialer } from './pg-dialer.js';
+import { Pipeline } from './pipeline.js';
+import type { ConnectOptions, PoolClass } from './pool-interface.js';
+import { PgPoolListener } from './pool-listener.js';
+import { resolvePoolOptions } from './pool-options.js';
+import { PoolWaiter } from './pool-waiters.js';
+import { setRight } from './session-guard.js';
+
+type Pooled = PooledConnection<PgConnection>;
+type ConnectCallback = (
+  error: Error | undefined,
+  client: PgClient | undefined,
+  release: (error?: unknown) => void,
+) => unknown;
+type EmitterClass = new (options?: object) => EventEmitter;
+type Options = Record<string, unknown> & DialingPool['options'];
+
+const noop = (): void => {};
+
+export function definePool(Base: EmitterClass, loadClient: () => PgClientClass): PoolClass {
+  class Pool extends Base implements DialingPool {
+    readonly options: Options;
+    readonly log: (message: string, error?: Error) => void;
+    readonly Client: PgClientClass;
+    readonly Promise: PromiseConstructor;
+    readonly name: string;
+    ending = false;
+    ended = false;
+
+    readonly #engine: ConnectionPool<PgConnection>;
+    readonly #dialer: PgDialer;
+    readonly #pipeline: Pipeline | undefined = undefined;
+    readonly #allowsExitOnIdle: boolean;
+    readonly #noticesHolders: boolean;
+
+    constructor(options?: object | null, Client?: PgClientClass) {
+      super(options ?? undefined);
+      const given = { ...options } as Record<string, unknown>;
+      const { policy, name, pipelineDepth } = resolvePoolOptions(given);
+      this.name = name;
+      this.options = publicOptions(options as Record<string, unknown> | null | undefined, {
+        read: () => this.#engine.limit,
+        write: (max) => this.resize(max),
+      });
+      this.log = (given['log'] as typeof this.log | undefined) || noop;
+      // What pipelines is the pool; a checked-out client is the caller's, and works as it always did.
+      if (pipelineDepth > 0) this.options['pipeline'] = false;
+      this.Client = ((given['Client'] as PgClientClass | undefined) || Client || loadClient()) as PgClientClass;
+      this.Promise = (given['Promise'] as PromiseConstructor | undefined) || Promise;
+      this.#allowsExitOnIdle = Boolean(given['allowExitOnIdle']);
+      this.#noticesHolders = Number.isFinite(policy.leakThreshold);
+      this.#dialer = new PgDialer(this);
+      this.#engine = new ConnectionPool<PgConnection>({
+        policy,
+        dialer: this.#dialer,
+        clock: systemClock,
+        alarm: systemAlarm,
+        random: systemRandom,
+        listener: new PgPoolListener(this, name),
+      });
+      this.#dialer.answerTo(this.#engine);
+      if (pipelineDepth > 0) {
+        this.#pipeline = new Pipeline(this.#engine, pipelineDepth, (pooled) => this.#checkOut(pooled));
+      }
+      // Not before the program had a chance to add its listeners.
+      if (policy.minIdle > 0) process.nextTick(() => this.#engine.start());
+    }
+
+    // ---- checking out ---------------------------------------------------------------------------------------------
+
+    connect(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
+      const callback = typeof first === 'function' ? first : second;
+      const options = typeof first === 'object' && first !== null ? first : undefined;
+      if (callback !== undefined) return this.#connectWithCallback(callback, options);
+      if (this.ending) return this.Promise.reject(new PoolClosedError());
+      const holder = this.#noticesHolders ? new Error('taken here') : undefined;
+      const pooled = options?.signal?.aborted ? undefined : this.#engine.tryTake(holder);
+      if (pooled !== undefined) return this.Promise.resolve(this.#checkOut(pooled));
+      return this.#promise<PgClient>((resolve, reject) => {
+        this.#wait(options, holder, (granted) => resolve(this.#checkOut(granted)), reject);
+      });
+    }
+
+    tryConnect(): PgClient | undefined {
+      if (this.ending) return undefined;
+      const pooled = this.#engine.tryTake(this.#noticesHolders ? new Error('taken here') : undefined);
+      return pooled === undefined ? undefined : this.#checkOut(pooled);
+    }
+
+    /** The callback comes later in every case, and never from inside another caller's release. */
+    #connectWithCallback(callback: ConnectCallback, options: ConnectOptions | undefined): unknown {
+      if (this.ending) return callback(new PoolClosedError(), undefined, noop);
+      const holder = this.#noticesHolders ? new Error('taken here') : undefined;
+      const succeed = (pooled: Pooled): void => {
+        const client = this.#checkOut(pooled);
+        process.nextTick(callback, undefined, client, client.release);
+      };
+      const pooled = options?.signal?.aborted ? undefined : this.#engine.tryTake(holder);
+      if (pooled !== undefined) succeed(pooled);
+      else {
+        this.#wait(options, holder, succeed, (error) => process.nextTick(callback, error, undefined, noop));
+      }
+      return undefined;
+    }
+
+    #wait(
+      options: ConnectOptions | undefined,
+      holder: unknown,
+      onGranted: (pooled: Pooled) => void,
+      onFailed: (error: Error) => void,
+    ): void {
+      const { acquireTimeout } = this.#engine.policy;
+      const waiter = new PoolWaiter(onGranted, onFailed);
+      waiter.holder = holder;
+      const signal = options?.signal;
+      const timeoutMs = readTimeout(options?.timeout, acquireTimeout);
+      if (signal !== undefined) {
+        if (signal.aborted) {
+          onFailed(new AcquireAbortedError(signal.reason));
+          return;
+        }
+        const leave = (): void => {
+          this.#engine.abort(waiter, new AcquireAbortedError(signal.reason));
+        };
+        signal.addEventListener('abort', leave, { once: true });
+        waiter.onSettled = () => signal.removeEventListener('abort', leave);
+      }
+      this.#engine.enqueue(waiter, timeoutMs);
+    }
+
+    /** Makes a lent connection its caller's: events, the release function, and errors from here on the caller's own. */
+    #checkOut(pooled: Pooled): ReleasableClient {
+      const { connection, generation } = pooled;
+      const client = connection.client as ReleasableClient;
+      if (connection.isAnnounced) connection.isAnnounced = false;
+      else this.tell('acquire', client);
+      client.release = (error?: unknown): void => this.#giveBack(pooled, generation, error);
+      client.removeListener?.('error', connection.idleListener);
+      if (this.#allowsExitOnIdle) client.ref?.();
+      return client;
+    }
+
+    #giveBack(pooled: Pooled, generation: number, error: unknown): void {
+      const { connection } = pooled;
+      const { client } = connection;
+      if (pooled.state === 'lent' && pooled.generation === generation) {
+        client.on('error', connection.idleListener);
+        client._poolUseCount = (client._poolUseCount ?? 0) + 1;
+        this.tell('release', error, client);
+        if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client was closed or lost its connection.'));
+      }
+      // As in pg-pool, any truthy value condemns the client.
+      this.#engine.release(pooled, generation, error || undefined);
+      if (this.#allowsExitOnIdle && pooled.state === 'idle') client.unref?.();
+    }
+
+    // ---- queries --------------------------------------------------------------------------------------------------
+
+    query(text: unknown, values?: unknown, callback?: QueryCallback): unknown {
+      if (typeof text === 'function') {
+        const error = new Error('Passing a function as the first parameter to pool.query is not supported');
+        setImmediate(text as (error: Error) => void, error);
+        return undefined;
+      }
+      if (typeof values === 'function') {
+        this.#submit(text, undefined, values as QueryCallback);
+        return undefined;
+      }
+      if (callback !== undefined) {
+        this.#submit(text, values, callback);
+        return undefined;
+      }
+      return this.#promise<unknown>((resolve, reject) => {
+        this.#submit(text, values, (error, result) => (error ? reject(error) : resolve(result)));
+      });
+    }
+
+    #submit(text: unknown, values: unknown, callback: QueryCallback): void {
+      if (this.connect !== Pool.prototype.connect) {
+        // A subclass or a tracer has its own way of checking out; it is meant for queries too.
+        this.connect((error, client) => {
+          if (error) callback(error);
+          else this.#run(client as ReleasableClient, text, values, callback);
+        });
+        return;
+      }
+      if (this.ending) {
+        callback(new PoolClosedError());
+        return;
+      }
+      if (this.#pipeline !== undefined && !this.options['query_timeout'] && this.#pipeline.takes(text)) {
+        this.#pipeline.submit(text, values, callback);
+        return;
+      }
+      const holder = this.#noticesHolders ? new Error('taken here') : undefined;
+      const pooled = this.#engine.tryTake(holder);
+      const run = (granted: Pooled): void => this.#run(this.#checkOut(granted), text, values, callback);
+      if (pooled !== undefined) run(pooled);
+      else this.#wait(undefined, holder, run, (error) => process.nextTick(callback, error));
+    }
+
+    /** One query on a client that is given back before the caller learns the outcome. */
+    #run(client: ReleasableClient, text: unknown, values: unknown, callback: QueryCallback): void {
+      const { release } = client;
+      let isOver = false;
+      const finish = (error: Error | null | undefined, result?: unknown): void => {
+        if (isOver) return;
+        isOver = true;
+        client.removeListener?.('error', finish);
+        if (!error && this.#pipeline !== undefined) {
+          // Others rely on finding the session as it was.
+          setRight(client, text, result, release, callback);
+          return;
+        }
+        release(error);
+        if (error) callback(error);
+        else callback(undefined, result);
+      };
+      client.once?.('error', finish);
+      this.note('dispatching query');
+      try {
+        (client.query as NonNullable<PgClient['query']>)(text, values, (error, result) => {
+          this.note('query dispatched');
+          finish(error, result);
+        });
+      } catch (error) {
+        finish(error as Error);
+      }
+    }
+
+    // ---- closing --------------------------------------------------------------------------------------------------
+
+    end(first?: (() => void) | { readonly deadline?: Duration }): unknown {
+      this.note('ending');
+      const callback = typeof first === 'function' ? (first as (error?: Error) => void) : undefined;
+      if (this.ending) {
+        const error = new Error('Called end on pool more than once');
+        return callback ? callback(error) : this.Promise.reject(error);
+      }
+      const deadline = typeof first === 'object' && first !== null ? first.deadline : undefined;
+      const deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
+      this.ending = true;
+      const drained = (then: () => void): void => {
+        this.#engine.drain(systemClock.now() + deadlineMs, () => {
+          this.ended = true;
+          then();
+        });
+      };
+      if (callback === undefined) return this.#promise<void>((resolve) => drained(resolve as () => void));
+      drained(() => process.nextTick(callback));
+      return undefined;
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      if (!this.ending) await this.end();
+    }
+
+    // ---- steering and seeing --------------------------------------------------------------------------------------
+
+    stats(): PoolStats {
+      return this.#engine.stats();
+    }
+
+    resize(max: number): void {
+      this.#engine.resize(max);
+    }
+
+    pause(): void {
+      this.#engine.pause();
+    }
+
+    resume(): void {
+      this.#engine.resume();
+    }
+
+    ready(count = this.#engine.policy.minIdle, options?: { readonly timeout?: Duration }): Promise<void> {
+      return whenReady(this.#engine, count, options?.timeout);
+    }
+
+    /** Connecting and live clients. Callers whose dial must wait its turn count as connecting, as they would in pg-pool. */
+    get totalCount(): number {
+      return this.#engine.live + this.#engine.pending + this.#dialsToCome();
+    }
+
+    get idleCount(): number {
+      return this.#engine.idle;
+    }
+
+    get waitingCount(): number {
+      return Math.max(0, this.#engine.waiting - this.#engine.pending - this.#dialsToCome());
+    }
+
+    get expiredCount(): number {
+      const now = systemClock.now();
+      let expired = 0;
+      for (const pooled of this.#engine.connections()) if (now >= pooled.expiresAt) expired++;
+      return expired;
+    }
+
+    get _clients(): PgClient[] {
+      return [...this.#dialer.clients, ...Array.from(this.#engine.connections(), ({ connection }) => connection.client)];
+    }
+
+    /** The base class keeps a list of its own, which nobody needs. */
+    set _clients(_: PgClient[]) {}
+
+    #dialsToCome(): number {
+      const { waiting, pending, room, state } = this.#engine;
+      return state === 'paused' ? 0 : Math.min(Math.max(0, waiting - pending), room);
+    }
+
+    // ---- for the dialer -------------------------------------------------------------------------------------------
+
+    tell(event: string, ...args: unknown[]): void {
+      try {
+        this.emit(event, ...args);
+      } catch (error) {
+        throwLater(error);
+      }
+    }
+
+    note(message: string, error?: Error): void {
+      if (this.log === noop) return;
+      try {
+        if (error === undefined) this.log(message);
+        else this.log(message, error);
+      } catch (thrown) {
+        throwLater(thrown);
+      }
+    }
+
+    clientFailed(connection: PgConnection, error: Error): void {
+      const { client, pooled } = connection;
+      (error as Error & { client?: PgClient }).client = client;
+      client.removeListener?.('error', connection.idleListener);
+      client.on('error', (later: Error) => {
+        this.note('additional client error after disconnection due to error', later);
+      });
+      if (pooled.state === 'closing' || pooled.state === 'gone') return;
+      this.#engine.broken(pooled, error);
+      // Without a listener this throws, from the client's own event: an uncaught exception, as with any emitter.
+      this.emit('error', error, client);
+    }
+
+    /** A promise of the program's choice, whose rejection tells where the program waited for it. */
+    #promise<T>(executor: (resolve: (value: T) => void, reject: (error: Error) => void) => void): Promise<T> {
+      return new this.Promise<T>(executor).catch(showCaller);
+    }
+  }
+
+  return Pool as unknown as PoolClass;
+}
+
+/** What a program's own function throws is the program's, but must not stop a decision of the pool half-way. */
+function throwLater(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
+}
+
+/** The stack of an error that came from a socket says nothing; from here it leads to whoever awaits the promise. */
+function showCaller(error: unknown): never {
+  if (error instanceof Error) Error.captureStackTrace(error);
+  throw error;
+}
+
+/**
+ * What `pool.options` shows, and what each client is made with: a copy with pg-pool's defaults filled in, secrets out
+ * of sight of a console, and `max` that can be changed while the pool works.
+ */
+function publicOptions(
+  given: Record<string, unknown> | null | undefined,
+  max: { read(): number; write(max: number): void },
+): Options {
+  const options: Record<string, unknown> = { ...given };
+  hide(options, 'password');
+  const ssl = options['ssl'];
+  if (typeof ssl === 'object' && ssl !== null && 'key' in ssl) hide(ssl as Record<string, unknown>, 'key');
+  options['min'] ||= 0;
+  options['maxUses'] ||= Number.POSITIVE_INFINITY;
+  options['allowExitOnIdle'] ||= false;
+  options['maxLifetimeSeconds'] ||= 0;
+  if (options['idleTimeoutMillis'] === undefined) options['idleTimeoutMillis'] = 10_000;
+  Object.defineProperty(options, 'max', { enumerable: true, configurable: true, get: max.read, set: max.write });
+  return options as Options;
+}
+
+function hide(object: Record<string, unknown>, name: string): void {
+  if (!(name in object)) return;
+  Object.defineProperty(object, name, {
+    configurable: true,
+    enumerable: false,
+    writable: true,
+    value: object[name],
+  });
+}

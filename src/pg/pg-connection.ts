@@ -1,0 +1,27 @@
+/** A client as the engine keeps it: with the listener that watches over it while nobody has it. */
+import type { PooledConnection } from '../core/pooled-connection.js';
+import type { PgClient } from './client.js';
+
+export class PgConnection {
+  readonly client: PgClient;
+  /** Its place in the engine, from the moment it is open. */
+  pooled!: PooledConnection<PgConnection>;
+  /** On the client's `error` event except while it is checked out: then errors are its holder's. */
+  idleListener!: (error: Error) => void;
+  /** The `acquire` event of its first checkout was emitted before `verify` looked at it. */
+  isAnnounced = false;
+
+  constructor(client: PgClient) {
+    this.client = client;
+    Object.defineProperty(client, Symbol.asyncDispose, { configurable: true, get: () => this.#makeDisposer() });
+  }
+
+  /** For `await using`: gives the present checkout back, unless that has happened by the end of the block. */
+  #makeDisposer(): () => Promise<void> {
+    const { client, pooled } = this;
+    const { generation } = pooled;
+    return async () => {
+      if (pooled.state === 'lent' && pooled.generation === generation) client.release?.();
+    };
+  }
+}

@@ -1,0 +1,228 @@
+/** Opens, closes and checks node-postgres clients for the engine, with pg-pool's hooks on the way. */
+import type { ConnectionPool } from '../core/connection-pool.js';
+import type { Dial, Dialer } from '../core/dialer.js';
+import type { PooledConnection } from '../core/pooled-connection.js';
+import { asError } from '../runtime/promise-dialer.js';
+import { destroySocket, type PgClient, type PgClientClass } from './client.js';
+import { PgConnection } from './pg-connection.js';
+
+/** What the dialer needs of its pool. The options are handed to each client as they are. */
+export interface DialingPool {
+  readonly Client: PgClientClass;
+  readonly options: {
+    readonly onConnect?: ((client: PgClient) => unknown) | undefined;
+    readonly verify?: ((client: PgClient, done: (error?: Error) => void) => void) | undefined;
+  };
+  /** Logs; what the program's log function throws becomes an uncaught exception. */
+  note(message: string, error?: Error): void;
+  /** Emits an event; what a listener throws becomes an uncaught exception, as if nobody had been in between. */
+  tell(event: string, ...args: unknown[]): void;
+  /** An error on a client that nobody has checked out. */
+  clientFailed(connection: PgConnection, error: Error): void;
+}
+
+/**
+ * One dial.
+ *
+ *     connecting --> setting up --> (open)
+ *           \              \--> refused --> (failed)
+ *            \--> refused ---------------> (failed)
+ */
+interface Attempt {
+  readonly dial: Dial<PgConnection>;
+  readonly client: PgClient;
+  stage: 'connecting' | 'setting up' | 'refused' | 'answered';
+  /** On the client while it is being set up: an error then fails the dial. */
+  readonly onSetUpError: (error: Error) => void;
+}
+
+export class PgDialer implements Dialer<PgConnection> {
+  readonly #pool: DialingPool;
+  readonly #attempts = new Map<Dial<PgConnection>, Attempt>();
+  #engine!: ConnectionPool<PgConnection>;
+
+  constructor(pool: DialingPool) {
+    this.#pool = pool;
+  }
+
+  /** The engine and its dialer need each other; the dialer comes first. */
+  answerTo(engine: ConnectionPool<PgConnection>): void {
+    this.#engine = engine;
+  }
+
+  /** The clients that are being opened. */
+  get clients(): PgClient[] {
+    return Array.from(this.#attempts.values(), ({ client }) => client);
+  }
+
+  dial(dial: Dial<PgConnection>): void {
+    let client: PgClient;
+    try {
+      client = new this.#pool.Client(this.#pool.options);
+    } catch (error) {
+      this.#engine.dialFailed(dial, asError(error));
+      return;
+    }
+    const attempt: Attempt = {
+      dial,
+      client,
+      stage: 'connecting',
+      onSetUpError: (error) => this.#refuse(attempt, error),
+    };
+    this.#attempts.set(dial, attempt);
+    this.#pool.note('connecting new client');
+    try {
+      client.connect((error) => {
+        if (attempt.stage !== 'connecting') return;
+        if (error) this.#failWhenGone(attempt, error);
+        else this.#setUp(attempt);
+      });
+    } catch (error) {
+      this.#fail(attempt, asError(error));
+    }
+  }
+
+  abandon(dial: Dial<PgConnection>): void {
+    const attempt = this.#attempts.get(dial);
+    if (attempt === undefined) return;
+    const { client, stage } = attempt;
+    // The native client can't be stopped between being connected and saying so.
+    if (stage === 'connecting' && client.connection === undefined && client.isConnected?.()) return;
+    this.#pool.note('ending client due to timeout');
+    try {
+      destroySocket(client);
+    } catch {
+      // It has no socket to destroy; the engine gives its slot back after a while.
+    }
+  }
+
+  close(pooled: PooledConnection<PgConnection>): void {
+    const { client } = pooled.connection;
+    try {
+      if (client.end === undefined) this.#engine.closed(pooled);
+      else client.end(() => this.#engine.closed(pooled));
+    } catch {
+      this.destroy(pooled);
+      this.#engine.closed(pooled);
+    }
+  }
+
+  destroy(pooled: PooledConnection<PgConnection>): void {
+    try {
+      destroySocket(pooled.connection.client);
+    } catch {
+      // Nothing more can be done for it, and nobody is there to be told.
+    }
+  }
+
+  check(pooled: PooledConnection<PgConnection>): void {
+    try {
+      pooled.connection.client.query?.('SELECT 1', undefined, (error) => {
+        this.#engine.checked(pooled, error ?? undefined);
+      });
+    } catch (error) {
+      this.#engine.checked(pooled, asError(error));
+    }
+  }
+
+  /** From connected to open: the hooks, each of which may refuse the client. */
+  #setUp(attempt: Attempt): void {
+    const { client } = attempt;
+    const { onConnect } = this.#pool.options;
+    attempt.stage = 'setting up';
+    this.#pool.note('new client connected');
+    client.on('error', attempt.onSetUpError);
+    if (!onConnect) {
+      this.#announce(attempt);
+      return;
+    }
+    const refuse = (error: unknown): void => this.#refuse(attempt, asError(error));
+    let hook: unknown;
+    try {
+      hook = onConnect(client);
+    } catch (error) {
+      refuse(error);
+      return;
+    }
+    Promise.resolve(hook).then(() => this.#announce(attempt), refuse);
+  }
+
+  #announce(attempt: Attempt): void {
+    if (attempt.stage !== 'setting up') return;
+    const { client } = attempt;
+    const { verify } = this.#pool.options;
+    const connection = new PgConnection(client);
+    this.#pool.tell('connect', client);
+    if (!verify) {
+      this.#open(attempt, connection);
+      return;
+    }
+    connection.isAnnounced = true;
+    this.#pool.tell('acquire', client);
+    const verified = (error?: unknown): void => {
+      if (!error) {
+        this.#open(attempt, connection);
+        return;
+      }
+      if (attempt.stage !== 'setting up') return;
+      this.#pool.tell('release', error, client);
+      this.#refuse(attempt, asError(error), () => this.#pool.tell('remove', client));
+    };
+    try {
+      verify(client, verified);
+    } catch (error) {
+      verified(error);
+    }
+  }
+
+  #open(attempt: Attempt, connection: PgConnection): void {
+    if (attempt.stage !== 'setting up') return;
+    connection.idleListener = (error) => this.#pool.clientFailed(connection, error);
+    attempt.client.removeListener?.('error', attempt.onSetUpError);
+    attempt.client.on('error', connection.idleListener);
+    this.#answered(attempt);
+    this.#engine.dialed(attempt.dial, connection);
+  }
+
+  /** A connected client that is not wanted: closed in good order, and counted until it is gone. */
+  #refuse(attempt: Attempt, error: Error, whenGone?: () => void): void {
+    if (attempt.stage !== 'setting up') return;
+    attempt.stage = 'refused';
+    const gone = (): void => {
+      whenGone?.();
+      this.#fail(attempt, error);
+    };
+    try {
+      if (attempt.client.end === undefined) gone();
+      else attempt.client.end(gone);
+    } catch {
+      gone();
+    }
+  }
+
+  /** A client that never connected has nobody to say goodbye to, but its socket counts until it is gone. */
+  #failWhenGone(attempt: Attempt, error: Error): void {
+    const stream = attempt.client.connection?.stream;
+    attempt.stage = 'refused';
+    this.#pool.note('client failed to connect', error);
+    // An error that comes after the first one is nobody's any more.
+    attempt.client.on('error', () => {});
+    if (stream === undefined || stream.closed) {
+      this.#fail(attempt, error);
+      return;
+    }
+    stream.once('close', () => this.#fail(attempt, error));
+    stream.destroy();
+  }
+
+  #fail(attempt: Attempt, error: Error): void {
+    if (attempt.stage === 'answered') return;
+    this.#answered(attempt);
+    this.#engine.dialFailed(attempt.dial, error);
+  }
+
+  #answered(attempt: Attempt): void {
+    attempt.stage = 'answered';
+    this.#attempts.delete(attempt.dial);
+  }
+}

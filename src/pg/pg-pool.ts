@@ -1,0 +1,10 @@
+/** The class that can stand in for the pg-pool package: it must not load pg, which is about to load it. */
+import { EventEmitter } from 'node:events';
+import { createRequire } from 'node:module';
+import type { PgClientClass } from './client.js';
+import { definePool } from './define-pool.js';
+import type { PoolClass } from './pool-interface.js';
+
+const require = createRequire(import.meta.url);
+
+export const PgPool: PoolClass = definePool(EventEmitter, () => (require('pg') as { Client: PgClientClass }).Client);

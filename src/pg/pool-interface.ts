@@ -1,0 +1,76 @@
+/** The drop-in as its users see it: everything of `pg.Pool`, and what Headgate adds. */
+import type pg from 'pg';
+import type { PoolStats } from '../core/pool-stats.js';
+import type { Duration } from '../kernel/duration.js';
+import type { PoolOptions } from './pool-options.js';
+
+export interface ConnectOptions {
+  /** How long to wait, queue included; 0: for ever. Default: the pool's `connectionTimeoutMillis`. */
+  readonly timeout?: Duration | undefined;
+  /** Stops the wait. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A checked-out client: `client.release()` gives it back, and so does the end of an `await using` block. */
+export interface PoolClient extends pg.PoolClient, AsyncDisposable {}
+
+type ConnectCallback = (
+  error: Error | undefined,
+  client: PoolClient | undefined,
+  release: (error?: unknown) => void,
+) => void;
+
+/**
+ * A `pg.Pool` that never has more connections than `max`, closing ones included.
+ *
+ * @example
+ * ```ts
+ * import { Pool } from 'headgate';
+ *
+ * const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 20 });
+ *
+ * const { rows } = await pool.query('SELECT $1::int + 1 AS answer', [41]);
+ *
+ * await using client = await pool.connect({ timeout: '2s' });
+ * await client.query('BEGIN');
+ * await client.query('COMMIT');
+ * ```
+ */
+export interface Pool extends Omit<pg.Pool, 'connect' | 'end'>, AsyncDisposable {
+  /** A client of one's own, after those who asked before. Give it back with `client.release()`. */
+  connect(options?: ConnectOptions): Promise<PoolClient>;
+  connect(callback: ConnectCallback): void;
+  connect(options: ConnectOptions, callback: ConnectCallback): void;
+
+  /** A ready client, at once, or undefined. */
+  tryConnect(): PoolClient | undefined;
+
+  /**
+   * Takes no more callers, serves those in the queue, and is done when every socket is gone. At the deadline (default:
+   * none) those still in the queue are refused, and the sockets of clients still checked out are destroyed.
+   */
+  end(options?: { readonly deadline?: Duration | undefined }): Promise<void>;
+  end(callback: () => void): void;
+
+  /** The numbers of this instant. */
+  stats(): PoolStats;
+
+  /** Changes `max`. What is above it is closed: idle clients now, checked-out ones when they come back. */
+  resize(max: number): void;
+
+  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts run on. */
+  pause(): void;
+  resume(): void;
+
+  /** Opens clients until `count` exist (default: `minIdle`). Rejects when they don't within `timeout` (30 s). */
+  ready(count?: number, options?: { readonly timeout?: Duration | undefined }): Promise<void>;
+
+  /** The pool's name in metrics and messages. */
+  readonly name: string;
+}
+
+/** The class of such pools. A `Client` class may stand in for `pg.Client`, as the second argument or as an option. */
+export interface PoolClass {
+  new (options?: PoolOptions, Client?: unknown): Pool;
+  readonly prototype: Pool;
+}

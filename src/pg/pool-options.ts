@@ -1,0 +1,149 @@
+/** The options of the drop-in: those of pg-pool with their meaning, and the engine's beside them. */
+import type pg from 'pg';
+import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
+import type { RateLimiter } from '../core/rate-limiter.js';
+import { OptionReader } from '../kernel/option-reader.js';
+
+/** Everything that `pg.Pool` takes, and what Headgate adds. Milliseconds may also be written as `'45s'`. */
+export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
+  /** Names the pool in metrics and messages. Default: host, port and database, as far as they are given. */
+  readonly name?: string | undefined;
+  /** Spares to keep ready; unlike `min`, they are opened ahead of need and again when lost. Default 0. */
+  readonly minIdle?: number | undefined;
+  /** Dials at the same time. Default 8. */
+  readonly dialLimit?: number | undefined;
+  /** How long one dial may take, hooks included. Default: `connectionTimeoutMillis`, or 60 s where there is none. */
+  readonly dialTimeoutMillis?: number | string | undefined;
+  /** How long closing may take before the socket is destroyed. Default 5 s. */
+  readonly closeTimeoutMillis?: number | string | undefined;
+  /** Spreads the lives of connections evenly over this width around `maxLifetimeSeconds`. Default 0. */
+  readonly maxLifetimeJitterSeconds?: number | undefined;
+  /** So long before the end of its life a spare is replaced, the new one first. Default: a hundredth of the life. */
+  readonly guardWindowMillis?: number | string | undefined;
+  /** A client idle for longer is asked `SELECT 1` before it is handed out. Default: off. */
+  readonly checkAfterIdleMillis?: number | string | undefined;
+  /** Idle clients are asked `SELECT 1` this often. Default: off. */
+  readonly keepaliveMillis?: number | string | undefined;
+  /** How long such a check may take. Default 5 s. */
+  readonly checkTimeoutMillis?: number | string | undefined;
+  /** `lifo` hands out the client used last, `fifo` the one idle for longest. Default `lifo`, as pg-pool does. */
+  readonly idleOrder?: 'lifo' | 'fifo' | undefined;
+  /**
+   * What a failed dial means. `reject`: it is the answer to the caller it was for, as in pg-pool. `retry`: dial again
+   * after a backoff until the caller's timeout, and fail fast when dialing keeps failing. Default `reject`.
+   */
+  readonly onDialFailure?: 'reject' | 'retry' | undefined;
+  /** Ceiling of the delay after the first failed dial; it doubles with each further one. Default 100 ms. */
+  readonly backoffBaseMillis?: number | string | undefined;
+  /** The delay never grows past this. Default 10 s. */
+  readonly backoffCapMillis?: number | string | undefined;
+  /** Failed dials in a row after which only single probes are made. Default 5. */
+  readonly breakerThreshold?: number | undefined;
+  /** A client checked out for longer is reported, with the place that took it. Default: off. */
+  readonly leakThresholdMillis?: number | string | undefined;
+  /** Asked before each dial, whoever needs it. */
+  readonly rateLimiter?: RateLimiter | undefined;
+  /** `pool.query()` sends up to `depth` queries on one connection without waiting in between. Default: off. */
+  readonly pipeline?: boolean | { readonly depth?: number | undefined } | undefined;
+}
+
+export interface ResolvedPoolOptions {
+  readonly policy: PoolPolicy;
+  readonly name: string;
+  /** 0: no pipelining by the pool. */
+  readonly pipelineDepth: number;
+}
+
+/** pg-pool's default where a caller that waits has no limit: nobody waits this long for a socket that will come. */
+const dialTimeoutWithoutLimit = 60_000;
+
+const defaultPipelineDepth = 16;
+
+/** The engine's names for options that the drop-in calls otherwise. */
+const userNames = {
+  idleFloor: 'min',
+  acquireTimeout: 'connectionTimeoutMillis',
+  dialTimeout: 'dialTimeoutMillis',
+  closeTimeout: 'closeTimeoutMillis',
+  idleTimeout: 'idleTimeoutMillis',
+  maxLifetime: 'maxLifetimeSeconds',
+  maxLifetimeJitter: 'maxLifetimeJitterSeconds',
+  guardWindow: 'guardWindowMillis',
+  checkAfterIdle: 'checkAfterIdleMillis',
+  keepalive: 'keepaliveMillis',
+  checkTimeout: 'checkTimeoutMillis',
+  backoffBase: 'backoffBaseMillis',
+  backoffCap: 'backoffCapMillis',
+  leakThreshold: 'leakThresholdMillis',
+} as const;
+
+/** Checks everything and throws all that is wrong; pg-pool's own tolerance (0 and null mean "default") is kept. */
+export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): ResolvedPoolOptions {
+  const given = (name: string): unknown => numeric(options[name]);
+  const orDefault = (name: string): unknown => given(name) || undefined;
+  const inMilliseconds = (name: string): unknown => {
+    const seconds = given(name);
+    return typeof seconds === 'number' ? seconds * 1_000 : (seconds ?? 0);
+  };
+  const engineOptions = {
+    max: orDefault('max') ?? orDefault('poolSize'),
+    idleFloor: orDefault('min'),
+    minIdle: orDefault('minIdle'),
+    dialLimit: orDefault('dialLimit'),
+    acquireTimeout: given('connectionTimeoutMillis') ?? 0,
+    dialTimeout: given('dialTimeoutMillis') ?? (orDefault('connectionTimeoutMillis') || dialTimeoutWithoutLimit),
+    closeTimeout: given('closeTimeoutMillis') ?? undefined,
+    idleTimeout: options['idleTimeoutMillis'] === undefined ? 10_000 : (given('idleTimeoutMillis') ?? 0),
+    maxLifetime: inMilliseconds('maxLifetimeSeconds'),
+    maxLifetimeJitter: inMilliseconds('maxLifetimeJitterSeconds'),
+    guardWindow: given('guardWindowMillis') ?? undefined,
+    maxUses: orDefault('maxUses'),
+    checkAfterIdle: given('checkAfterIdleMillis') ?? undefined,
+    keepalive: given('keepaliveMillis') ?? undefined,
+    checkTimeout: given('checkTimeoutMillis') ?? undefined,
+    idleOrder: options['idleOrder'] ?? undefined,
+    onDialFailure: options['onDialFailure'] ?? 'reject',
+    backoffBase: given('backoffBaseMillis') ?? undefined,
+    backoffCap: given('backoffCapMillis') ?? undefined,
+    breakerThreshold: orDefault('breakerThreshold'),
+    leakThreshold: given('leakThresholdMillis') ?? undefined,
+    rateLimiter: options['rateLimiter'] ?? undefined,
+    name: options['name'] ?? undefined,
+    log: options['log'] || undefined,
+    verify: options['verify'] || undefined,
+    onConnect: options['onConnect'] || undefined,
+    Client: options['Client'] || undefined,
+  };
+  const read = new OptionReader(engineOptions, userNames);
+  const policy = readPolicy(read, !options['allowExitOnIdle']);
+  const name = read.string('name', describeTarget(options));
+  for (const hook of ['log', 'verify', 'onConnect', 'Client']) read.callback(hook, false);
+  const pipelineDepth = readPipelineDepth(read, options['pipeline']);
+  read.throwIfAnyProblem();
+  return Object.freeze({ policy, name, pipelineDepth });
+}
+
+function readPipelineDepth(read: OptionReader, pipeline: unknown): number {
+  // `pipeline: true` is pg.Client's own option: its queries are pipelined by whoever has the client checked out.
+  if (typeof pipeline !== 'object' || pipeline === null) return 0;
+  const depth = (pipeline as { depth?: unknown }).depth ?? defaultPipelineDepth;
+  if (Number.isSafeInteger(depth) && (depth as number) >= 1 && (depth as number) <= 1_000) return depth as number;
+  read.problem('pipeline.depth', `must be a whole number from 1 to 1000, not ${String(depth).slice(0, 40)}`);
+  return 0;
+}
+
+/** pg-pool takes numbers written as texts, such as those of an environment variable. */
+function numeric(value: unknown): unknown {
+  return typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value;
+}
+
+/** Where the pool leads, without anything that could be secret. */
+function describeTarget(options: Readonly<Record<string, unknown>>): string {
+  const { connectionString } = options;
+  if (typeof connectionString === 'string' && URL.canParse(connectionString)) {
+    const url = new URL(connectionString);
+    if (url.host !== '') return `${url.host}${url.pathname}`;
+  }
+  const { host = 'localhost', port = 5432, database } = options;
+  return database === undefined ? `${host}:${port}` : `${host}:${port}/${database}`;
+}

@@ -1,0 +1,16 @@
+/** `Pool`: the drop-in, as a subclass of the installed pg's own Pool. */
+import pg from 'pg';
+import type { PgClientClass } from './client.js';
+import { definePool } from './define-pool.js';
+import type { Pool as PoolInstance, PoolClass } from './pool-interface.js';
+
+/** {@inheritDoc PoolInstance} */
+export type Pool = PoolInstance;
+export const Pool: PoolClass = isOurs(pg.Pool)
+  ? pg.Pool
+  : definePool(pg.Pool, () => pg.Client as unknown as PgClientClass);
+
+/** pg's own Pool is this class already when Headgate stands in for the pg-pool package. */
+function isOurs(candidate: unknown): candidate is PoolClass {
+  return 'tryConnect' in (candidate as PoolClass).prototype;
+}

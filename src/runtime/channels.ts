@@ -1,0 +1,120 @@
+/**
+ * What pools publish through `node:diagnostics_channel`, so that metrics and traces need no import of Headgate:
+ * `diagnostics_channel.subscribe('headgate:pool:discarded', (message) => ...)`.
+ */
+import { type Channel, channel } from 'node:diagnostics_channel';
+import type { PoolListener } from '../core/pool-listener.js';
+import type { PoolState } from '../core/pool-stats.js';
+import type { PooledConnection } from '../core/pooled-connection.js';
+import type { DiscardReason } from '../core/reasons.js';
+
+/** Every message names its pool; times are milliseconds. */
+export interface PoolMessage {
+  /** The Pool or PromisePool. */
+  readonly pool: object;
+  readonly poolName: string;
+}
+
+export interface ConnectionMessage extends PoolMessage {
+  readonly connection: unknown;
+  /** Counts the connections of the pool, from 1. */
+  readonly connectionId: number;
+}
+
+/** The messages by the name of their channel. */
+export interface PoolChannels {
+  'headgate:pool:opened': ConnectionMessage & { readonly dialMs: number };
+  'headgate:pool:dial-failed': PoolMessage & {
+    readonly error: Error;
+    readonly failuresInARow: number;
+    readonly dialMs: number;
+  };
+  'headgate:pool:acquired': ConnectionMessage & { readonly waitMs: number };
+  'headgate:pool:released': ConnectionMessage & { readonly useMs: number };
+  'headgate:pool:discarded': ConnectionMessage & { readonly reason: DiscardReason };
+  'headgate:pool:closed': ConnectionMessage & { readonly reason: DiscardReason };
+  'headgate:pool:timeout': PoolMessage & { readonly waitMs: number };
+  'headgate:pool:leak': ConnectionMessage & { readonly heldMs: number; readonly takenAt: string };
+  'headgate:pool:state': PoolMessage & { readonly state: PoolState };
+}
+
+const opened = channel('headgate:pool:opened');
+const dialFailed = channel('headgate:pool:dial-failed');
+const acquired = channel('headgate:pool:acquired');
+const released = channel('headgate:pool:released');
+const discarded = channel('headgate:pool:discarded');
+const closed = channel('headgate:pool:closed');
+const timeout = channel('headgate:pool:timeout');
+const leak = channel('headgate:pool:leak');
+const state = channel('headgate:pool:state');
+
+/** Publishes what one pool's engine tells. Costs next to nothing while nobody listens. */
+export class ChannelPublisher<C> implements PoolListener<C> {
+  readonly #pool: object;
+  readonly #poolName: string;
+  readonly #shown: (connection: C) => unknown;
+
+  /** `shown`: what messages show as the connection, where the engine's is wrapped in something. */
+  constructor(pool: object, poolName: string, shown: (connection: C) => unknown = (connection) => connection) {
+    this.#pool = pool;
+    this.#poolName = poolName;
+    this.#shown = shown;
+  }
+
+  get wantsAcquires(): boolean {
+    return acquired.hasSubscribers;
+  }
+
+  get wantsReleases(): boolean {
+    return released.hasSubscribers;
+  }
+
+  acquired(connection: PooledConnection<C>, waitMs: number): void {
+    this.#publish(acquired, connection, { waitMs });
+  }
+
+  released(connection: PooledConnection<C>, useMs: number): void {
+    this.#publish(released, connection, { useMs });
+  }
+
+  opened(connection: PooledConnection<C>, dialMs: number): void {
+    this.#publish(opened, connection, { dialMs });
+  }
+
+  dialFailed(error: Error, failuresInARow: number, dialMs: number): void {
+    this.#publish(dialFailed, undefined, { error, failuresInARow, dialMs });
+  }
+
+  discarded(connection: PooledConnection<C>, reason: DiscardReason): void {
+    this.#publish(discarded, connection, { reason });
+  }
+
+  closed(connection: PooledConnection<C>): void {
+    this.#publish(closed, connection, { reason: connection.reason });
+  }
+
+  timedOut(waitMs: number): void {
+    this.#publish(timeout, undefined, { waitMs });
+  }
+
+  leaked(connection: PooledConnection<C>, heldMs: number): void {
+    this.#publish(leak, connection, { heldMs, takenAt: describeHolder(connection.holder) });
+  }
+
+  stateChanged(newState: PoolState): void {
+    this.#publish(state, undefined, { state: newState });
+  }
+
+  #publish(to: Channel, connection: PooledConnection<C> | undefined, details: object): void {
+    if (!to.hasSubscribers) return;
+    const pool = { pool: this.#pool, poolName: this.#poolName };
+    const which = connection && { connection: this.#shown(connection.connection), connectionId: connection.id };
+    to.publish({ ...pool, ...which, ...details });
+  }
+}
+
+/** Where a connection was taken, as the call stack noted at that moment. */
+export function describeHolder(holder: unknown): string {
+  if (!(holder instanceof Error)) return 'unknown';
+  return (holder.stack ?? '').split('\n').slice(1).join('\n');
+}

@@ -1,0 +1,146 @@
+/** The engine for programs: any kind of connection, in real time, with promises and AbortSignals. */
+import { ConnectionPool } from '../core/connection-pool.js';
+import { ForeignReleaseError } from '../core/errors.js';
+import { type PolicyOptions, readPolicy } from '../core/pool-policy.js';
+import type { PoolStats } from '../core/pool-stats.js';
+import type { Duration } from '../kernel/duration.js';
+import { OptionReader } from '../kernel/option-reader.js';
+import { ChannelPublisher } from './channels.js';
+import { Lease } from './lease.js';
+import { type ConnectionFunctions, PromiseDialer } from './promise-dialer.js';
+import { enqueuePromise } from './promise-waiter.js';
+import { systemAlarm, systemClock, systemRandom } from './system.js';
+import { drainPool, readTimeout, whenReady } from './waiting.js';
+
+export interface PromisePoolOptions<C> extends PolicyOptions, ConnectionFunctions<C> {
+  /** Names the pool in metrics and messages. Default `pool`. */
+  readonly name?: string | undefined;
+}
+
+export interface AcquireOptions {
+  /** How long to wait, queue included; 0: for ever. Default: the pool's `acquireTimeout`. */
+  readonly timeout?: Duration | undefined;
+  /** Stops the wait. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * A pool of any kind of connection that never holds more than `max`.
+ *
+ * @example
+ * ```ts
+ * import { connect, type Socket } from 'node:net';
+ * import { once } from 'node:events';
+ * import { PromisePool } from 'headgate/engine';
+ *
+ * const pool = new PromisePool<Socket>({
+ *   connect: async ({ signal }) => {
+ *     const socket = connect({ port: 7000, signal });
+ *     await once(socket, 'connect');
+ *     return socket;
+ *   },
+ *   close: async (socket) => void (await once(socket.end(), 'close')),
+ *   destroy: (socket) => void socket.destroy(),
+ *   max: 10,
+ * });
+ *
+ * const lease = await pool.acquire({ timeout: '2s' });
+ * lease.connection.write('hello');
+ * lease.release();
+ * await pool.drain({ deadline: '10s' });
+ * ```
+ */
+export class PromisePool<C> {
+  readonly name: string;
+  readonly #engine: ConnectionPool<C>;
+  readonly #noticesHolders: boolean;
+
+  constructor(options: PromisePoolOptions<C>) {
+    const read = new OptionReader(options ?? {});
+    const policy = readPolicy(read, true);
+    this.name = read.string('name', 'pool');
+    read.callback('connect', true);
+    for (const optional of ['close', 'destroy', 'check']) read.callback(optional, false);
+    if (options?.check === undefined && (policy.checkAfterIdle < Infinity || policy.keepalive < Infinity)) {
+      read.problem('check', 'is missing: checkAfterIdle and keepalive need it');
+    }
+    read.refuseUnknown();
+    read.throwIfAnyProblem();
+    this.#noticesHolders = Number.isFinite(policy.leakThreshold);
+    const dialer = new PromiseDialer<C>(options);
+    this.#engine = new ConnectionPool<C>({
+      policy,
+      dialer,
+      clock: systemClock,
+      alarm: systemAlarm,
+      random: systemRandom,
+      listener: new ChannelPublisher<C>(this, this.name),
+    });
+    dialer.answerTo(this.#engine);
+    this.#engine.start();
+  }
+
+  /** A ready connection, at once, or undefined. */
+  tryAcquire(): Lease<C> | undefined {
+    const pooled = this.#engine.tryTake(this.#noticesHolders ? new Error('taken here') : undefined);
+    return pooled === undefined ? undefined : new Lease(this.#engine, pooled);
+  }
+
+  /** A connection, after those who asked before. Rejects at the timeout, when the signal fires, or when none can be had. */
+  acquire(options?: AcquireOptions): Promise<Lease<C>> {
+    const holder = this.#noticesHolders ? new Error('taken here') : undefined;
+    const engine = this.#engine;
+    if (options === undefined) {
+      const pooled = engine.tryTake(holder);
+      if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
+      return enqueuePromise(engine, holder, engine.policy.acquireTimeout, undefined);
+    }
+    const { timeout, signal } = options;
+    const timeoutMs = readTimeout(timeout, engine.policy.acquireTimeout);
+    const pooled = signal?.aborted ? undefined : engine.tryTake(holder);
+    if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
+    return enqueuePromise(engine, holder, timeoutMs, signal);
+  }
+
+  /** Gives a lease of this pool back, as `lease.release(error)` does. */
+  release(lease: Lease<C>, error?: unknown): void {
+    if (!(lease instanceof Lease) || !lease.isOf(this.#engine)) throw new ForeignReleaseError();
+    lease.release(error);
+  }
+
+  /** The numbers of this instant. */
+  stats(): PoolStats {
+    return this.#engine.stats();
+  }
+
+  /** Changes the limit. What is above it is closed: idle connections now, lent ones when they come back. */
+  resize(max: number): void {
+    this.#engine.resize(max);
+  }
+
+  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts run on. */
+  pause(): void {
+    this.#engine.pause();
+  }
+
+  resume(): void {
+    this.#engine.resume();
+  }
+
+  /** Opens connections until `count` exist (default: `minIdle`). Rejects when they don't within `timeout` (`30s`). */
+  ready(count = this.#engine.policy.minIdle, options?: { readonly timeout?: Duration }): Promise<void> {
+    return whenReady(this.#engine, count, options?.timeout);
+  }
+
+  /**
+   * Takes no more callers, serves those in the queue, and resolves when every connection is gone. At the deadline
+   * (default: none) those still in the queue are refused and what is still lent is destroyed.
+   */
+  drain(options?: { readonly deadline?: Duration }): Promise<void> {
+    return drainPool(this.#engine, options?.deadline);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain();
+  }
+}

@@ -1,0 +1,49 @@
+/** What the promise forms of every pool share: timeouts as users write them, readiness and draining as promises. */
+import type { ConnectionPool } from '../core/connection-pool.js';
+import { PoolClosedError, ReadyTimeoutError } from '../core/errors.js';
+import { type Duration, parseDuration } from '../kernel/duration.js';
+import { PoolOptionsError } from '../kernel/errors.js';
+import { systemClock } from './system.js';
+
+/** Milliseconds; 0 is "for ever". */
+export function readTimeout(value: Duration | undefined, fallback: number, name = 'timeout'): number {
+  if (value === undefined) return fallback;
+  if (value === Number.POSITIVE_INFINITY) return value;
+  const milliseconds = parseDuration(value);
+  if (milliseconds === undefined) {
+    const message = `must be a duration such as 500 (ms), '500ms' or '45s', not ${String(value).slice(0, 40)}`;
+    throw new PoolOptionsError([{ path: name, message }]);
+  }
+  return milliseconds === 0 ? Number.POSITIVE_INFINITY : milliseconds;
+}
+
+export async function whenReady<C>(
+  engine: ConnectionPool<C>,
+  target: number,
+  timeout: Duration | undefined,
+): Promise<void> {
+  const timeoutMs = readTimeout(timeout, 30_000);
+  if (!Number.isSafeInteger(target) || target < 0 || target > engine.limit) {
+    const message = `must be a whole number from 0 to the limit, which is ${engine.limit}, not ${target}`;
+    throw new PoolOptionsError([{ path: 'count', message }]);
+  }
+  return new Promise((resolve, reject) => {
+    engine.whenReady({
+      target,
+      deadline: systemClock.now() + timeoutMs,
+      reached: resolve,
+      missed: () => {
+        const isOver = engine.state === 'draining' || engine.state === 'closed';
+        const { lastDialError } = engine;
+        reject(isOver ? new PoolClosedError() : new ReadyTimeoutError(target, timeoutMs, engine.counts(), lastDialError));
+      },
+    });
+  });
+}
+
+export function drainPool<C>(engine: ConnectionPool<C>, deadline: Duration | undefined): Promise<void> {
+  const deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
+  return new Promise((resolve) => {
+    engine.drain(systemClock.now() + deadlineMs, resolve);
+  });
+}

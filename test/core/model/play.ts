@@ -1,0 +1,359 @@
+// Plays a scenario in a virtual world, judges it after every step, and then sees to it that everything comes to an end.
+import type { ConnectionPool, PoolParts } from '../../../src/core/connection-pool.js';
+import { DoubleReleaseError } from '../../../src/core/errors.js';
+import { SeededRandom } from '../../../src/kernel/random.js';
+import { Caller, FakeLease, FakeSocket, VirtualWorld } from '../../support/virtual-world.js';
+import { Intentions, isUsable, Laws, WatchedBucket } from './laws.js';
+import { completePolicy, type Scenario, type Step, type StepName } from './scenario.js';
+
+const never = Number.POSITIVE_INFINITY;
+
+export interface Verdict {
+  /** What was wrong, the first thing first; empty when all was well. */
+  readonly wrong: readonly string[];
+  /** After how many steps it was noticed. */
+  readonly steps: number;
+  /** What happened on the way, for the question whether the scenarios reach everything. */
+  readonly seen: ReadonlySet<string>;
+}
+
+/** Ways to spoil a world, to see the laws notice. */
+export interface Sabotage {
+  readonly makePool?: (parts: PoolParts<FakeSocket>) => ConnectionPool<FakeSocket>;
+  /** The laws take the limit to be so much lower than it is. */
+  readonly limitLessBy?: number;
+}
+
+export function play(scenario: Scenario, sabotage: Sabotage = {}): Verdict {
+  const run = new Run(scenario, sabotage);
+  try {
+    let steps = 0;
+    for (const step of scenario.steps) {
+      run.step(step);
+      steps++;
+      if (run.isWrong) return run.verdict(steps);
+    }
+    run.end();
+    return run.verdict(steps);
+  } catch (error) {
+    run.world.contradict(`thrown: ${error instanceof Error ? error.stack : String(error)}`);
+    return run.verdict(scenario.steps.length);
+  }
+}
+
+class Run {
+  readonly world: VirtualWorld;
+  readonly #scenario: Scenario;
+  readonly #intentions: Intentions;
+  readonly #laws: Laws;
+  readonly #limitLessBy: number;
+  readonly #seen = new Set<string>();
+  readonly #finished: FakeLease[] = [];
+  #drainCalls = 0;
+  #drainsDone = 0;
+  #fate: SeededRandom;
+  #isEnding = false;
+
+  constructor(scenario: Scenario, sabotage: Sabotage) {
+    this.#scenario = scenario;
+    this.#limitLessBy = sabotage.limitLessBy ?? 0;
+    this.#fate = new SeededRandom(scenario.seed);
+    const { rate } = scenario.draft;
+    const bucket = rate === undefined ? undefined : new WatchedBucket(rate.perSecond, rate.burst);
+    const policy = completePolicy(scenario.draft, bucket);
+    this.#intentions = new Intentions(policy.max - this.#limitLessBy);
+    this.#laws = new Laws(this.#intentions, bucket);
+    this.world = new VirtualWorld(policy, {
+      seed: scenario.seed,
+      witness: this.#laws,
+      ...(sabotage.makePool && { makePool: sabotage.makePool }),
+      manners: (world) => {
+        this.#laws.world = world;
+        return this.#manners(world);
+      },
+    });
+    this.world.alarmRingsFirst = scenario.alarmRingsFirst;
+    this.#laws.checkNow();
+  }
+
+  get isWrong(): boolean {
+    return this.world.contradictions.length > 0;
+  }
+
+  verdict(steps: number): Verdict {
+    for (const reason of this.world.server.discards.keys()) this.#seen.add(`discarded: ${reason}`);
+    return { wrong: this.world.contradictions, steps, seen: this.#seen };
+  }
+
+  step(step: Step): void {
+    this.#fate = new SeededRandom(step.fate);
+    if (step.name !== 'creep') this.world.time.newTurn();
+    this.#seen.add(step.name);
+    this.#does[step.name](step.a, step.b);
+    this.#laws.checkNow();
+  }
+
+  /** Whatever went on: when the faults end, everyone gets an answer, and after draining nothing is left. */
+  end(): void {
+    const { world } = this;
+    const { pool, server } = world;
+    this.#isEnding = true;
+    Object.assign(server.manners, {
+      onDial: (dial: Parameters<typeof server.manners.onDial>[0]) => dial.succeedAfter(1),
+      onAbandon: (dial: Parameters<typeof server.manners.onDial>[0]) => dial.fail(),
+      onClose: (socket: FakeSocket) => socket.finishClosing(),
+      onCheck: (socket: FakeSocket) => socket.answerCheck(),
+    });
+    this.#resume();
+    this.#resize(Math.max(1, world.policy.max));
+    for (let round = 0; round < 400 && (world.queue.size > 0 || world.leases.size > 0); round++) {
+      this.#answerEverything();
+      for (const lease of [...world.leases]) this.#giveBack(lease, undefined);
+      world.advance(round < 100 ? 10 : 100);
+      this.#laws.checkNow();
+      if (this.isWrong) return;
+    }
+    if (world.queue.size > 0) world.contradict(`law 4: ${world.queue.size} callers were never answered`);
+    for (const lease of [...world.leases]) this.#giveBack(lease, undefined);
+    this.#drain(never);
+    for (let round = 0; round < 20 && pool.state !== 'closed'; round++) {
+      this.#answerEverything();
+      world.advance(50);
+    }
+    this.#laws.checkNow();
+    if (pool.state !== 'closed') world.contradict(`the drained pool is ${pool.state}: ${JSON.stringify(pool.counts())}`);
+    if (server.sockets.size > 0) world.contradict(`${server.sockets.size} sockets are left after draining`);
+    if (pool.pending !== 0) world.contradict(`law 2: ${pool.pending} approvals have not ended`);
+    if (world.alarm.isArmed) world.contradict('the alarm is set after draining');
+    if (this.#drainsDone !== this.#drainCalls) {
+      world.contradict(`${this.#drainCalls} calls of drain() were answered ${this.#drainsDone} times`);
+    }
+    if (this.#intentions.readyRequests.size > 0) world.contradict('a ready() was never answered');
+  }
+
+  #answerEverything(): void {
+    const { server } = this.world;
+    for (const dial of [...server.dials]) dial.fail();
+    for (const socket of [...server.sockets]) socket.finishClosing();
+    for (const socket of [...server.sockets]) socket.answerCheck();
+  }
+
+  // ---- how the server behaves -------------------------------------------------------------------------------------
+
+  #manners(world: VirtualWorld): VirtualWorld['server']['manners'] {
+    const sky = this.#scenario.weather;
+    const chance = (probability: number): boolean => this.#fate.next() < probability;
+    const delay = (): number => Math.floor(this.#fate.next() * 20);
+    return {
+      onDial: (dial) => {
+        if (chance(sky.dialHangs)) return this.#note('dial hangs');
+        const fails = chance(sky.dialFails);
+        if (chance(sky.dialAtOnce)) {
+          this.#note(fails ? 'dial fails at once' : 'dial succeeds at once');
+          return fails ? dial.fail() : dial.succeed();
+        }
+        this.#note(fails ? 'dial fails' : 'dial succeeds');
+        return fails ? dial.failAfter(delay()) : dial.succeedAfter(delay());
+      },
+      onAbandon: (dial) => {
+        if (chance(sky.dialIgnoresAbandoning)) {
+          this.#note('abandoned dial goes on');
+          return chance(0.5) ? dial.succeedAfter(delay() * 3) : undefined;
+        }
+        if (chance(0.3)) return dial.fail();
+        return chance(0.3) ? dial.succeed() : dial.failAfter(delay());
+      },
+      onClose: (socket) => {
+        if (chance(sky.closeHangs)) return this.#note('close hangs');
+        if (chance(sky.closeAtOnce)) return socket.finishClosing();
+        return world.time.plan(world.now + delay(), () => socket.finishClosing());
+      },
+      onCheck: (socket) => {
+        if (chance(sky.checkHangs)) return this.#note('check hangs');
+        const error = chance(sky.checkFails) ? new Error('unwell') : undefined;
+        this.#note(error === undefined ? 'check passes' : 'check fails');
+        if (chance(sky.checkAtOnce)) return socket.answerCheck(error);
+        return world.time.plan(world.now + Math.floor(this.#fate.next() * 8), () => socket.answerCheck(error));
+      },
+    };
+  }
+
+  // ---- the steps --------------------------------------------------------------------------------------------------
+
+  readonly #does: Readonly<Record<StepName, (a: number, b: number) => void>> = {
+    take: () => this.#take(),
+    ask: (a, b) => this.#ask(timeoutFrom(a), b),
+    abort: (a) => {
+      const caller = pick(this.world.queue, a);
+      if (caller === undefined) return;
+      const error = new Error('aborted');
+      this.#expect(this.world.pool.abort(caller, error), 'an abort of a waiting caller said no');
+      this.#expect(caller.outcome === 'failed' && caller.error === error, 'an aborted caller was not told');
+      this.#expect(!this.world.pool.abort(caller, error), 'a second abort said yes');
+    },
+    withdraw: (a) => {
+      const caller = pick(this.world.queue, a);
+      if (caller === undefined) return;
+      this.#expect(caller.withdraw(), 'a waiting caller could not leave');
+      this.#expect(!caller.withdraw(), 'a caller left twice');
+    },
+    release: (a) => this.#giveBack(pick(this.world.leases, a), undefined),
+    releaseWithError: (a, b) => this.#giveBack(pick(this.world.leases, a), b < 0.5 ? new Error('bad') : true),
+    releaseTwice: (a) => this.#giveBackAgain(pick(this.#finished, a)),
+    releaseStale: () => {
+      const stale = this.#finished.find((lease) => lease.socket.place === 'lent');
+      this.#giveBackAgain(stale);
+    },
+    breakOne: (a) => {
+      const socket = pick(this.world.server.sockets, a);
+      if (socket?.pooled === undefined) return;
+      this.#note(`breaks while ${socket.place}`);
+      socket.breakDown();
+    },
+    resize: (a) => this.#resize(Math.floor(a * (this.world.policy.max + 3))),
+    resizeToNonsense: (a) => {
+      const nonsense = [-1, 1.5, Number.NaN, never][Math.floor(a * 4)] as number;
+      try {
+        this.world.pool.resize(nonsense);
+        this.#expect(false, `resize(${nonsense}) was accepted`);
+      } catch (error) {
+        this.#expect(error instanceof RangeError, `resize(${nonsense}) threw ${error}`);
+      }
+    },
+    pause: () => {
+      if (this.#intentions.state === 'open') this.#intentions.state = 'paused';
+      this.world.pool.pause();
+    },
+    resume: () => this.#resume(),
+    ready: (a, b) => this.#ready(Math.floor(a * (this.world.policy.max + 2)), b < 0.2 ? never : Math.floor(b * 60)),
+    drain: (a) => this.#drain(a < 0.4 ? never : Math.floor(a * 60)),
+    wait: (a) => this.world.advance(Math.floor(a * 15)),
+    waitLong: (a) => this.world.advance(Math.floor(a * 200)),
+    stall: (a) => this.world.stall(Math.floor(a * 40)),
+    creep: (a) => this.world.creep(a * 3),
+    answerDial: (a) => pick(this.world.server.dials, a)?.succeed(),
+    failDial: (a) => pick(this.world.server.dials, a)?.fail(),
+    answerClose: (a) => pick(this.world.server.sockets, a)?.finishClosing(),
+    answerCheck: (a, b) => pick(this.world.server.sockets, a)?.answerCheck(b < 0.3 ? new Error('unwell') : undefined),
+  };
+
+  #take(): void {
+    const { pool, server, policy, now, time, queue } = this.world;
+    const isOpen = this.#intentions.state === 'open' && queue.size === 0;
+    const usable = [...server.sockets].filter((socket) => isUsable(socket, now, policy.checkAfterIdle));
+    const lease = this.world.take('holder');
+    if (lease === undefined) {
+      const isForTaking = isOpen && usable.length > 0 && time.coarse() === now;
+      this.#expect(!isForTaking, `law 3: tryTake() gave nothing while ${usable.length} were idle and usable`);
+      return;
+    }
+    this.#note('taken');
+    const better = usable.find((other) => {
+      const earlier = (other.pooled?.idleSince ?? 0) - lease.pooled.idleSince;
+      return other.place === 'idle' && (pool.policy.idleOrder === 'lifo' ? earlier > 0 : earlier < 0);
+    });
+    this.#expect(better === undefined, `${policy.idleOrder}: socket ${lease.socket.id} before ${better?.id}`);
+  }
+
+  #ask(timeout: number, b: number): Caller {
+    const wasOver = this.#intentions.state === 'draining';
+    const caller = this.world.ask(timeout, (settled) => {
+      this.#note(`caller ${settled.outcome}: ${settled.error?.constructor.name ?? 'granted'}`);
+      this.#react(settled, b);
+    });
+    if (wasOver) this.#expect(caller.outcome === 'failed', 'a caller was queued in a pool that is closing');
+    return caller;
+  }
+
+  /** What a few callers do from inside the call that answers them. */
+  #react(caller: Caller, b: number): void {
+    if (this.#isEnding) return;
+    if (b < 0.05 && caller.lease) this.#giveBack(caller.lease, undefined);
+    else if (b < 0.08 && caller.lease) this.#giveBack(caller.lease, new Error('bad'));
+    else if (b < 0.12) this.world.ask(timeoutFrom(b * 8));
+    else if (b < 0.15) this.#take();
+    else if (b < 0.17) this.#resize(Math.floor(b * 100) % 4);
+    else if (b < 0.175) this.#drain(20);
+    else return;
+    this.#note('acts from inside an answer');
+  }
+
+  #giveBack(lease: FakeLease | undefined, error: unknown): void {
+    if (lease === undefined) return;
+    this.world.leases.delete(lease);
+    this.#finished.push(lease);
+    lease.release(error);
+    const { socket } = lease;
+    if (error !== undefined) this.#expect(!socket.isLive, `socket ${socket.id} lives on after a release with an error`);
+  }
+
+  #giveBackAgain(lease: FakeLease | undefined): void {
+    if (lease === undefined) return;
+    try {
+      lease.release();
+      this.#expect(lease.socket.reason === 'drain_deadline', 'a second release was accepted');
+    } catch (error) {
+      this.#note('second release is refused');
+      this.#expect(error instanceof DoubleReleaseError, `a second release threw ${error}`);
+    }
+  }
+
+  #resize(limit: number): void {
+    this.#intentions.limit = limit - this.#limitLessBy;
+    this.world.pool.resize(limit);
+  }
+
+  #resume(): void {
+    if (this.#intentions.state === 'paused') this.#intentions.state = 'open';
+    this.world.pool.resume();
+  }
+
+  #ready(target: number, timeout: number): void {
+    // The pool's callers ask this of an open pool only.
+    if (this.#intentions.state === 'draining') return;
+    const request = { target, deadline: this.world.now + timeout };
+    const { readyRequests } = this.#intentions;
+    readyRequests.add(request);
+    const settle = (outcome: string, isTrue: boolean): void => {
+      this.#note(`ready() ${outcome}`);
+      this.#expect(readyRequests.delete(request), 'a ready() was answered twice');
+      this.#expect(isTrue, `ready(${target}) ${outcome} with ${this.world.server.live} connections`);
+    };
+    this.world.pool.whenReady({
+      ...request,
+      reached: () => settle('reached', this.world.server.live >= target),
+      missed: () => settle('missed', this.world.now >= request.deadline || this.#intentions.state === 'draining'),
+    });
+  }
+
+  #drain(deadline: number): void {
+    this.#intentions.state = 'draining';
+    this.#intentions.drainDeadline = Math.min(this.#intentions.drainDeadline, this.world.now + deadline);
+    this.#drainCalls++;
+    let isDone = false;
+    this.world.pool.drain(this.world.now + deadline, () => {
+      this.#expect(!isDone, 'a drain was answered twice');
+      isDone = true;
+      this.#drainsDone++;
+      this.world.drains++;
+    });
+  }
+
+  #note(what: string): void {
+    this.#seen.add(what);
+  }
+
+  #expect(truth: boolean, otherwise: string): void {
+    if (!truth) this.world.contradict(otherwise);
+  }
+}
+
+function timeoutFrom(a: number): number {
+  if (a < 0.3) return never;
+  return a < 0.35 ? 0 : Math.floor(a * 60);
+}
+
+function pick<T>(from: Iterable<T>, a: number): T | undefined {
+  const all = [...from];
+  return all[Math.floor(a * all.length)];
+}

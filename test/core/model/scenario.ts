@@ -1,0 +1,170 @@
+// A random life of a pool, as data: drawn from one number, so that it can be replayed, and made of steps that can be left
+// out one by one, so that a failure can be made small.
+import { policyOf } from '../../support/virtual-world.js';
+import type { PoolPolicy } from '../../../src/core/pool-policy.js';
+import { SeededRandom } from '../../../src/kernel/random.js';
+
+/** How the world treats the pool in one sequence. Each number is a probability. */
+export interface Weather {
+  readonly dialAtOnce: number;
+  readonly dialFails: number;
+  readonly dialHangs: number;
+  /** A dial that was given up goes on as if nothing had been said. */
+  readonly dialIgnoresAbandoning: number;
+  readonly closeAtOnce: number;
+  readonly closeHangs: number;
+  readonly checkAtOnce: number;
+  readonly checkFails: number;
+  readonly checkHangs: number;
+  /** How many callers there are for each one who gives back. */
+  readonly crowd: number;
+}
+
+export const weathers = {
+  fair: weather({}),
+  flaky: weather({ dialFails: 0.4, checkFails: 0.3, dialAtOnce: 0.3, closeAtOnce: 0.3 }),
+  hanging: weather({ dialHangs: 0.5, closeHangs: 0.5, checkHangs: 0.5, dialIgnoresAbandoning: 0.5 }),
+  down: weather({ dialFails: 0.9, dialAtOnce: 0.4, dialHangs: 0.1, checkFails: 0.6 }),
+  crowded: weather({ crowd: 4, dialFails: 0.1, dialHangs: 0.1 }),
+} as const;
+
+export type WeatherName = keyof typeof weathers;
+
+function weather(differences: Partial<Weather>): Weather {
+  return {
+    dialAtOnce: 0.15,
+    dialFails: 0.05,
+    dialHangs: 0.03,
+    dialIgnoresAbandoning: 0.2,
+    closeAtOnce: 0.2,
+    closeHangs: 0.05,
+    checkAtOnce: 0.3,
+    checkFails: 0.1,
+    checkHangs: 0.05,
+    crowd: 1,
+    ...differences,
+  };
+}
+
+const weights = {
+  take: 10,
+  ask: 12,
+  abort: 2,
+  withdraw: 1,
+  release: 14,
+  releaseWithError: 2,
+  releaseTwice: 1,
+  releaseStale: 1,
+  breakOne: 2,
+  resize: 2,
+  resizeToNonsense: 0.2,
+  pause: 0.7,
+  resume: 1.5,
+  ready: 1,
+  drain: 0.3,
+  wait: 16,
+  waitLong: 2,
+  stall: 2,
+  creep: 2,
+  answerDial: 3,
+  failDial: 2,
+  answerClose: 2,
+  answerCheck: 2,
+} as const;
+
+export type StepName = keyof typeof weights;
+
+/** `a` and `b` choose among what there is at that moment; `fate` decides how the world answers during the step. */
+export interface Step {
+  readonly name: StepName;
+  readonly a: number;
+  readonly b: number;
+  readonly fate: number;
+}
+
+/** The part of a policy that a scenario draws; the rest is off. */
+export type PolicyDraft = Partial<Omit<PoolPolicy, 'rateLimiter'>> & {
+  readonly rate?: { readonly perSecond: number; readonly burst: number };
+};
+
+export interface Scenario {
+  readonly seed: number;
+  readonly weather: Weather;
+  readonly draft: PolicyDraft;
+  readonly alarmRingsFirst: boolean;
+  readonly steps: readonly Step[];
+}
+
+const names = Object.keys(weights) as StepName[];
+
+export function drawScenario(seed: number, weatherName: WeatherName): Scenario {
+  const random = new SeededRandom(seed);
+  const sky = weathers[weatherName];
+  const draft = drawDraft(random);
+  const length = 20 + Math.floor(random.next() * 40);
+  const total = names.reduce((sum, name) => sum + weightOf(name, sky), 0);
+  const steps: Step[] = [];
+  for (let n = 0; n < length; n++) {
+    let at = random.next() * total;
+    let name: StepName = 'wait';
+    for (const candidate of names) {
+      at -= weightOf(candidate, sky);
+      if (at < 0) {
+        name = candidate;
+        break;
+      }
+    }
+    steps.push({ name, a: random.next(), b: random.next(), fate: Math.floor(random.next() * 2 ** 31) });
+  }
+  return { seed, weather: sky, draft, alarmRingsFirst: random.next() < 0.5, steps };
+}
+
+function weightOf(name: StepName, sky: Weather): number {
+  return name === 'ask' ? weights.ask * sky.crowd : weights[name];
+}
+
+function drawDraft(random: SeededRandom): PolicyDraft {
+  const chance = (probability: number): boolean => random.next() < probability;
+  const oneOf = <T>(...choices: readonly T[]): T => choices[Math.floor(random.next() * choices.length)] as T;
+  const max = oneOf(1, 1, 2, 3, 4, 6);
+  const draft: { -readonly [K in keyof PolicyDraft]: PolicyDraft[K] } = { max };
+  if (chance(0.4)) draft.minIdle = Math.min(max, oneOf(1, 1, 2, 3));
+  if (chance(0.15)) draft.idleFloor = oneOf(1, 2);
+  if (chance(0.7)) draft.dialTimeout = oneOf(8, 30, 60);
+  if (chance(0.4)) draft.dialLimit = oneOf(1, 2, 3);
+  draft.closeTimeout = oneOf(1, 10, 40);
+  if (chance(0.4)) draft.idleTimeout = oneOf(10, 30, 80);
+  if (chance(0.4)) {
+    draft.maxLifetime = oneOf(40, 100);
+    if (chance(0.6)) draft.maxLifetimeJitter = oneOf(10, 38);
+    if (chance(0.6)) draft.guardWindow = oneOf(1, 10, 20);
+  }
+  if (chance(0.25)) draft.maxUses = oneOf(1, 2, 5);
+  if (chance(0.3)) draft.checkAfterIdle = oneOf(1, 15, 40);
+  if (chance(0.3)) draft.keepalive = oneOf(7, 25);
+  draft.checkTimeout = oneOf(3, 20);
+  if (chance(0.4)) draft.idleOrder = 'fifo';
+  if (chance(0.4)) draft.onDialFailure = 'reject';
+  draft.base = oneOf(1, 5, 20);
+  draft.cap = draft.base * oneOf(1, 4, 16);
+  draft.threshold = oneOf(1, 2, 5);
+  if (chance(0.2)) draft.leakThreshold = oneOf(5, 40);
+  if (chance(0.2)) draft.idleKeepsProcessAlive = true;
+  if (chance(0.25)) draft.rate = { perSecond: oneOf(7, 30, 100), burst: oneOf(1, 2, 5) };
+  return draft;
+}
+
+/** With everything that can be off switched off. */
+const plainest: PoolPolicy = policyOf({
+  max: 1,
+  acquireTimeout: 0,
+  dialTimeout: 0,
+  dialLimit: Number.POSITIVE_INFINITY,
+  idleTimeout: 0,
+  maxLifetime: 0,
+});
+
+export function completePolicy(draft: PolicyDraft, rateLimiter: PoolPolicy['rateLimiter']): PoolPolicy {
+  const { rate: _, ...policy } = draft;
+  return { ...plainest, ...policy, rateLimiter };
+}

@@ -1,0 +1,185 @@
+// The architecture check is itself checked: each of its rules is seen failing, and the real source passes.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { checkArchitecture } from '../../scripts/check-architecture.mjs';
+
+const root = join(import.meta.dirname, '../..');
+
+describe('imports', () => {
+  test.each([
+    ['kernel', 'core'],
+    ['core', 'runtime'],
+    ['runtime', 'coordination'],
+    ['coordination', 'pg'],
+    ['pg', 'wire'],
+    ['wire', 'observe'],
+    ['observe', 'dsql'],
+    ['dsql', 'pooler'],
+    ['simulator', 'dashboard'],
+    ['pooler', 'cli'],
+  ])('may not go from %s to %s', (from, to) => {
+    const source = "// why\nimport { b } from '../TO/b.js';\n".replace('TO', to);
+    expect(check({ [`src/${from}/a.ts`]: source, [`src/${to}/b.ts`]: 'export const b = 1;' })).toEqual([
+      `src/${from}/a.ts:2  ${from}/ imports ${to}/, which does not come before it`,
+    ]);
+  });
+
+  test.each([
+    ['cli', 'kernel'],
+    ['dsql-local', 'wire'],
+    ['pg', 'runtime'],
+    ['core', 'core'],
+  ])('may go from %s to %s', (from, to) => {
+    expect(check({ [`src/${from}/a.ts`]: `export { b } from '../${to}/b.js';` })).toEqual([]);
+  });
+
+  test.each([
+    ['a type', "import type { B } from '../pg/b.js';"],
+    ['several lines', "import {\n  b,\n  c as d,\n} from '../pg/b.js';"],
+    ['a re-export', "export * from '../pg/b.js';"],
+    ['a side effect', "import '../pg/b.js';"],
+    ['a dynamic import', "void import('../pg/b.js');"],
+    ['a type in place', "type B = import('../pg/b.js').B;"],
+    [
+      'an import after a string that holds a comment',
+      "const a = '/*';\nimport { b } from '../pg/b.js';\nconst c = '*/';",
+    ],
+  ])('are found in the form of %s', (_form, source) => {
+    expect(check({ 'src/runtime/a.ts': source }).join()).toContain('runtime/ imports pg/');
+  });
+
+  test('are not found in comments, strings, templates and regular expressions', () => {
+    const source = [
+      "// import { b } from '../pg/b.js';",
+      "/* import { b } from '../pg/b.js'; */",
+      `const a = "import { b } from '../pg/b.js'";`,
+      "const c = `import { b } from '../pg/b.js' ${`${a}`} setTimeout`;",
+      "const d = /import 'x' from '..\\/pg\\/b.js' [/'\"`]/;",
+    ].join('\n');
+    expect(check({ 'src/core/a.ts': source })).toEqual([]);
+  });
+
+  test('may not reach an entry file, nor leave src/', () => {
+    const source = "import { Pool } from '../index.js';\nimport { helper } from '../../test/helper.js';\n";
+    expect(check({ 'src/pg/a.ts': source })).toEqual([
+      'src/pg/a.ts:1  pg/ imports the entry file "../index.js", which imports the rooms',
+      'src/pg/a.ts:2  "../../test/helper.js" leaves src/',
+    ]);
+  });
+
+  test('need a room that has its place in the order', () => {
+    expect(check({ 'src/attic/a.ts': 'export const a = 1;' })).toEqual([
+      'src/attic/a.ts:1  the room attic/ has no place in the order of rooms',
+    ]);
+  });
+});
+
+describe.each(['kernel', 'core'])('the room %s', (room) => {
+  test.each([
+    ['Date', 'export const now = () => Date.now();'],
+    ['Date', 'export const a = `at ${new Date()}`;'],
+    ['Date', "export const a = `${{ a: `${{}}` }} ${'}'} ${Date}`;"],
+    ['performance', 'export const now = performance.now();'],
+    ['setTimeout', 'setTimeout(() => {}, 1);'],
+    ['setInterval', 'setInterval(() => {}, 1);'],
+    ['setImmediate', 'setImmediate(() => {});'],
+    ['queueMicrotask', 'queueMicrotask(() => {});'],
+    ['process', 'export const a = process.env;'],
+    ['process', 'export const a = [...process.argv];'],
+    ['globalThis', "export const a = globalThis['Date'];"],
+    ['Math.random', 'export const a = 10 / Math.random() / 2;'],
+    ['Promise', 'export const a: Promise<void> | undefined = undefined;'],
+    ['async', 'export const a = async () => {};'],
+    ['await', 'await undefined;'],
+    ['crypto', 'export const a = crypto.randomUUID();'],
+    ['fetch', "fetch('http://localhost');"],
+    ['require', "require('node:fs');"],
+  ])('may not use %s: %s', (word, source) => {
+    const found = check({ [`src/${room}/a.ts`]: `// fine\n${source}` });
+    expect(found).toContain(`src/${room}/a.ts:2  ${room}/ uses ${word}, and must be given what it needs`);
+  });
+
+  test.each(['node:fs', 'pg'])('may not import %s', (name) => {
+    expect(check({ [`src/${room}/a.ts`]: `import type { A } from '${name}';` })).toEqual([
+      `src/${room}/a.ts:1  ${room}/ imports "${name}", and may import nothing from outside src/`,
+    ]);
+  });
+
+  test('may speak of them in comments and strings, and have properties and longer names that look like them', () => {
+    const source = [
+      '// Date.now() and setTimeout, await',
+      "const why = 'process.env, Math.random()';",
+      'const dated = why.process + clock.Promise;',
+      'const setTimeoutLike = promised.fetch(asyncLocal);',
+      'const half = (a / b) / c; // fetch',
+      'const text = `setTimeout ${half} Date`;',
+    ].join('\n');
+    expect(check({ [`src/${room}/a.ts`]: source })).toEqual([]);
+  });
+});
+
+test('the other rooms may use time, promises and packages', () => {
+  const source = "import pg from 'pg';\nexport const a = async () => await pg.now(Date.now());";
+  expect(check({ 'src/runtime/a.ts': source, 'src/pg/a.ts': source })).toEqual([]);
+});
+
+describe('an entry file', () => {
+  test('may re-export in every form', () => {
+    const source = [
+      "// The entry.\nimport { C } from './core/c.js';",
+      "export { a, b as default } from './pg/a.js';",
+      "export { A as 'module.exports' } from './pg/a.js';",
+      "export type { T } from './pg/a.js';",
+      "export * from './core/all.js';\nexport * as all from './core/all.js';",
+      'export { C };',
+    ].join('\n');
+    expect(check({ 'src/index.ts': source })).toEqual([]);
+  });
+
+  test('may hold nothing else', () => {
+    expect(check({ 'src/index.ts': "export { a } from './pg/a.js';\n\nexport const b = 1;" })).toEqual([
+      'src/index.ts:3  an entry file holds nothing but re-exports',
+    ]);
+  });
+});
+
+describe('the picture in docs/architecture.md', () => {
+  const source = { 'src/core/a.ts': '', 'src/kernel/a.ts': '' };
+  const draw = (...rooms: string[]) => ({
+    'docs/architecture.md': `# Rooms\n\n\`\`\`\nsrc/\n${rooms.map((room) => `  ${room}/   text\n         more/ text\n`).join('')}\`\`\`\n`,
+  });
+
+  test('is right when it shows each folder', () => {
+    expect(check({ ...source, ...draw('kernel', 'core') })).toEqual([]);
+  });
+
+  test('is wrong when it lacks a folder or shows one too many', () => {
+    expect(check({ ...source, ...draw('kernel', 'pooler') })).toEqual([
+      'docs/architecture.md:3  src/core/ is not in the picture',
+      'docs/architecture.md:3  the picture shows src/pooler/, which does not exist',
+    ]);
+  });
+
+  test('must be there when the page is', () => {
+    expect(check({ ...source, 'docs/architecture.md': '# Rooms\n' })).toEqual([
+      'docs/architecture.md:1  there is no picture of src/ in a fenced block',
+    ]);
+  });
+});
+
+test('the real source keeps to all of it', () => {
+  expect(checkArchitecture(root)).toEqual([]);
+});
+
+/** The violations in a project of these files, each as the line that the command prints. */
+function check(files: Record<string, string>): string[] {
+  const project = mkdtempSync(join(tmpdir(), 'headgate-architecture-'));
+  onTestFinished(() => rmSync(project, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(project, name)), { recursive: true });
+    writeFileSync(join(project, name), text);
+  }
+  return checkArchitecture(project).map(({ file, line, message }) => `${file}:${line}  ${message}`);
+}

@@ -1,0 +1,76 @@
+// `npm start` as a person uses it, without a terminal.
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
+
+const script = join(import.meta.dirname, '../../scripts/start.mjs');
+
+test('npm start -- --once goes through every phase, never exceeds the limit, and ends well', async () => {
+  const { code, output } = await finish(start('--once', '--speed', '4'));
+  expect(output).toMatch(/postgresql:\/\/postgres:\S+@127\.0\.0\.1:\d+\/postgres/);
+  for (const phase of ['calm', 'burst', 'kill', 'resize', 'pause', 'slow', 'quiet']) {
+    expect(output).toContain(`-- ${phase}: `);
+  }
+  const highest = Number(/The server saw (\d+) sessions at most; the limit was 10\./.exec(output)?.[1]);
+  expect(highest).toBeGreaterThan(2);
+  expect(highest).toBeLessThanOrEqual(10);
+  expect(output).not.toContain('failed otherwise');
+  expect(code).toBe(0);
+}, 60_000);
+
+test('Ctrl-C ends it with the summary', async () => {
+  const child = start();
+  child.stdout.on('data', (text: string) => {
+    if (text.includes('-- burst: ')) child.kill('SIGINT');
+  });
+  const { code, output } = await finish(child);
+  expect(output).toContain('The server saw ');
+  expect(code).toBe(0);
+}, 60_000);
+
+test('a port that is in use is named in one line', async () => {
+  const other = createServer();
+  const port = await new Promise<number>((resolve) => {
+    other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port));
+  });
+  onTestFinished(() => void other.close());
+  const { code, errors } = await finish(start('--port', String(port)));
+  expect(errors).toBe(
+    `headgate: PostgreSQL could not listen on 127.0.0.1:${port}, which is in use by another program.\n`,
+  );
+  expect(code).toBe(1);
+});
+
+test('--help explains the options, and a wrong one is refused with the same text', async () => {
+  const help = await finish(start('--help'));
+  expect(help.output).toContain('Usage: npm start -- [options]');
+  expect(help.code).toBe(0);
+  const wrong = await finish(start('--speed', 'fast'));
+  expect(wrong.errors).toContain('--speed must be a number from 0.1 to 100, not "fast".\n\nUsage: npm start');
+  expect(wrong.code).toBe(1);
+});
+
+function start(...args: string[]): ChildProcessByStdio<null, Readable, Readable> {
+  const { HEADGATE_DEMO_CYCLES: _cycles, ...env } = process.env;
+  const child = spawn(process.execPath, [script, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.setEncoding('utf8');
+  child.stderr.setEncoding('utf8');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+function finish(
+  child: ReturnType<typeof start>,
+): Promise<{ code: number | null; output: string; errors: string }> {
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (text: string) => {
+    output += text;
+  });
+  child.stderr.on('data', (text: string) => {
+    errors += text;
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, output, errors })));
+}

@@ -1,0 +1,397 @@
+// Whose error it is: the caller's who caused it, the pool's when nobody did, and nobody else's.
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FakeClient } from '../../support/fake-client.js';
+import { type FaultyServer, portWhereNobodyListens, startFaultyServer } from '../../support/faulty-server.js';
+import { callbackOf, eventOf, rejectionOf, watch } from '../../support/outcomes.js';
+import { everyPool, type PooledClient } from './every-pool.js';
+
+everyPool('connect errors', ({ newPool, server }) => {
+  let front: FaultyServer;
+
+  beforeEach(async () => {
+    front = await startFaultyServer(server());
+  });
+
+  afterEach(async () => {
+    await front.stop();
+  });
+
+  /** Fails every connect with an error of its own. */
+  function clientsThatFail(): { Client: typeof FakeClient; errors: Error[] } {
+    const errors: Error[] = [];
+    class FailingClient extends FakeClient {
+      override connect(callback: (error: Error) => void): void {
+        const error = new Error(`failure ${errors.length + 1}`);
+        errors.push(error);
+        process.nextTick(callback, error);
+      }
+    }
+    return { Client: FailingClient, errors };
+  }
+
+  it('reach the caller as the very same object, by promise, by callback and by query', async () => {
+    const { Client, errors } = clientsThatFail();
+    const pool = newPool({ Client });
+    expect(await rejectionOf(pool.connect())).toBe(errors[0]);
+    const [second] = await callbackOf((callback) => pool.connect(callback));
+    expect(second).toBe(errors[1]);
+    expect(await rejectionOf(pool.query('select 1'))).toBe(errors[2]);
+    const [fourth] = await callbackOf((callback) => pool.query('select 1', callback));
+    expect(fourth).toBe(errors[3]);
+    expect(errors).toHaveLength(4);
+  });
+
+  it('reach each of those who wait as an error of their own', async () => {
+    const { Client, errors } = clientsThatFail();
+    const pool = newPool({ Client, max: 1 });
+    const callers = [watch(pool.connect()), watch(pool.connect()), watch(pool.query('select 1'))];
+    expect(pool.waitingCount).toBe(2);
+    const received = await Promise.all(callers.map((caller) => rejectionOf(caller.promise)));
+    expect(received).toEqual(errors);
+    expect(new Set(received).size).toBe(3);
+    expect(pool.totalCount).toBe(0);
+  });
+
+  it('carry the code of a server that refuses', async () => {
+    const pool = newPool({ port: await portWhereNobodyListens() });
+    expect(await rejectionOf(pool.connect())).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(await rejectionOf(pool.query('select 1'))).toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('carry the SQLSTATE of a server that turns the user away', async () => {
+    const pool = newPool({ database: 'no_such_database' });
+    expect(await rejectionOf(pool.connect())).toMatchObject({ code: '3D000' });
+    expect(pool.totalCount).toBe(0);
+  });
+
+  it('come to the first and to each queued caller of a server that resets', async () => {
+    front.resetNew();
+    const pool = newPool({ port: front.port, max: 1 });
+    const callers = [pool.connect(), pool.connect(), pool.connect()].map((caller) => watch(caller));
+    const errors = await Promise.all(callers.map((caller) => rejectionOf(caller.promise)));
+    expect(new Set(errors).size).toBe(3);
+    for (const error of errors) {
+      // A reset that comes after the greeting was sent is reported without a code.
+      const { code = 'ECONNRESET' } = error as NodeJS.ErrnoException;
+      expect(code).toBe('ECONNRESET');
+    }
+    front.behave();
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    await pool.end();
+  });
+
+  it('come from a server that hangs up without a word', async () => {
+    front.hangUpOnNew();
+    const pool = newPool({ port: front.port, max: 1 });
+    const callers = [pool.connect(), pool.connect()].map((caller) => watch(caller));
+    for (const caller of callers) {
+      expect((await rejectionOf(caller.promise)).message).toContain('Connection terminated');
+    }
+    expect(pool.totalCount).toBe(0);
+  });
+
+  it('do not reach somebody who came later, when the one whose dial it was has left', async () => {
+    const dials: ((error?: Error) => void)[] = [];
+    class HeldClient extends FakeClient {
+      isConnected(): boolean {
+        return true;
+      }
+      override connect(callback: (error?: Error | null) => void): void {
+        dials.push(callback);
+      }
+    }
+    const pool = newPool({ Client: HeldClient, max: 1, connectionTimeoutMillis: 300 });
+    const first = watch(pool.connect());
+    const second = watch(pool.connect());
+    // The second caller's dial starts late, so that the caller leaves before the dial has had its time.
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    dials[0]?.(new Error('the first dial failed'));
+    expect((await rejectionOf(first.promise)).message).toBe('the first dial failed');
+    await vi.waitFor(() => expect(dials).toHaveLength(2));
+    expect((await rejectionOf(second.promise)).message).toContain('timeout');
+    const third = pool.connect();
+    dials[1]?.(new Error('the second dial failed'));
+    await vi.waitFor(() => expect(dials).toHaveLength(3));
+    dials[2]?.();
+    (await third).release();
+    await pool.end();
+  });
+
+  it('do not become errors of the pool', async () => {
+    const { Client } = clientsThatFail();
+    const pool = newPool({ Client });
+    const poolError = vi.fn();
+    pool.on('error', poolError);
+    await rejectionOf(pool.connect());
+    expect(poolError).not.toHaveBeenCalled();
+  });
+});
+
+everyPool('errors of idle clients', ({ newPool, terminate }) => {
+  it('become errors of the pool, with the client, which is gone by then', async () => {
+    const pool = newPool();
+    const client = (await pool.connect()) as PooledClient;
+    client.release();
+    const seen = vi.fn();
+    pool.on('error', (error, origin) => {
+      seen(error, origin, (error as Error & { client?: unknown }).client, pool.totalCount, pool.idleCount);
+    });
+    const ended = eventOf(client.connection.stream, 'end');
+    const error = new Error('on purpose');
+    client.emit('error', error);
+    expect(seen).toHaveBeenCalledTimes(1);
+    expect(seen).toHaveBeenCalledWith(error, client, client, 0, 0);
+    expect(client._ending).toBe(true);
+    await ended;
+    await pool.end();
+  });
+
+  it('reach the listeners of the client too, and further ones are harmless', async () => {
+    const pool = newPool();
+    const poolError = vi.fn();
+    pool.on('error', poolError);
+    const client = await pool.connect();
+    client.release();
+    const clientError = vi.fn();
+    client.once('error', clientError);
+    client.emit('error', new Error('on purpose'));
+    expect(clientError).toHaveBeenCalledTimes(1);
+    client.emit('error', new Error('an echo'));
+    client.emit('error', new Error('another'));
+    expect(poolError).toHaveBeenCalledTimes(1);
+    await eventOf(pool, 'remove');
+    await pool.end();
+  });
+
+  it('are thrown when the pool has no listener, as an emitter does', async () => {
+    const pool = newPool();
+    const client = await pool.connect();
+    client.release();
+    expect(() => client.emit('error', new Error('nobody listens'))).toThrow('nobody listens');
+    expect(pool.totalCount).toBe(0);
+    await pool.end();
+  });
+
+  it('come when the server ends the session', async () => {
+    const pool = newPool({ max: 1 });
+    const client = (await pool.connect()) as PooledClient;
+    client.release();
+    const poolError = eventOf(pool, 'error');
+    const removed = eventOf(pool, 'remove');
+    await terminate(client);
+    const [error, origin] = await poolError;
+    expect(error).toMatchObject({ code: '57P01', client });
+    expect(origin).toBe(client);
+    expect(pool.totalCount).toBe(0);
+    expect(await removed).toEqual([client]);
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    await pool.end();
+  });
+});
+
+everyPool('errors of clients in use', ({ newPool, terminate }) => {
+  it('are not errors of the pool', async () => {
+    const pool = newPool();
+    const poolError = vi.fn();
+    pool.on('error', poolError);
+    const client = await pool.connect();
+    const clientError = vi.fn();
+    client.on('error', clientError);
+    const ended = eventOf(client, 'end');
+    await terminate(client);
+    await ended;
+    expect(clientError).toHaveBeenCalled();
+    expect(poolError).not.toHaveBeenCalled();
+    client.release();
+    await pool.end();
+  });
+
+  it('are thrown when the user of the client does not listen', async () => {
+    const pool = newPool();
+    const client = await pool.connect();
+    expect(client.listenerCount('error')).toBe(0);
+    expect(() => client.emit('error', new Error('nobody listens'))).toThrow('nobody listens');
+    client.release();
+    expect(client.listenerCount('error')).toBe(1);
+    await pool.end();
+  });
+
+  it('reject the pool.query that they interrupt, and the next one works', async () => {
+    const pool = newPool({ max: 1 });
+    const poolError = vi.fn();
+    pool.on('error', poolError);
+    const acquired = eventOf(pool, 'acquire');
+    const sleeping = watch(pool.query('select pg_sleep(30)'));
+    const [client] = (await acquired) as [PooledClient];
+    await terminate(client);
+    expect(await rejectionOf(sleeping.promise)).toMatchObject({ code: '57P01' });
+    expect(pool.totalCount).toBe(0);
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    expect(poolError).not.toHaveBeenCalled();
+    await pool.end();
+  });
+
+  it('on the socket reach the callback of pool.query when the socket is already destroyed', async () => {
+    const pool = newPool({ max: 1 });
+    const acquired = eventOf(pool, 'acquire');
+    const answer = callbackOf((callback) => {
+      pool.query('select pg_sleep(30)', (error) => {
+        callback(error, stream?.destroyed, pool.totalCount);
+      });
+    });
+    const stream = pool._clients[0]?.connection.stream;
+    await acquired;
+    stream?.emit('error', new Error('network trouble'));
+    const [error, destroyed, total] = await answer;
+    expect(error).toMatchObject({ message: 'network trouble' });
+    expect(destroyed).toBe(true);
+    expect(total).toBe(0);
+    await pool.end();
+  });
+
+  it('reject the pool.query whose client somebody ends', async () => {
+    const pool = newPool({ max: 1 });
+    pool.on('error', () => {});
+    const acquired = eventOf(pool, 'acquire');
+    const sleeping = watch(pool.query('select pg_sleep(30)'));
+    await acquired;
+    void pool._clients[0]?.end();
+    expect((await rejectionOf(sleeping.promise)).message).toContain('Connection terminated');
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    await pool.end();
+  });
+});
+
+everyPool('failed queries', ({ newPool }) => {
+  it('never poison the pool, however many there are', async () => {
+    const pool = newPool({ max: 3 });
+    const failures = Array.from({ length: 30 }, () => rejectionOf(pool.query('select no_such_column')));
+    for (const error of await Promise.all(failures)) expect(error).toMatchObject({ code: '42703' });
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    await pool.end();
+  });
+
+  it('cost pool.query its client, as it cannot know what state the session is in', async () => {
+    const pool = newPool({ max: 1 });
+    await rejectionOf(pool.query('select no_such_column'));
+    expect(pool.totalCount).toBe(0);
+    expect(pool.idleCount).toBe(0);
+    await pool.end();
+  });
+
+  it('cost a checked-out client nothing', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    await rejectionOf(client.query('select no_such_column'));
+    client.release();
+    expect(pool.idleCount).toBe(1);
+    await pool.end();
+  });
+});
+
+everyPool('a second release', ({ newPool }) => {
+  const message = 'Release called on client which has already been released to the pool.';
+
+  it('throws each time, through the client', async () => {
+    const pool = newPool();
+    const client = await pool.connect();
+    client.release();
+    expect(() => client.release()).toThrow(message);
+    expect(() => client.release(new Error('again'))).toThrow(message);
+    expect([pool.totalCount, pool.idleCount]).toEqual([1, 1]);
+    await pool.end();
+  });
+
+  it('throws each time, through the release function of the callback', async () => {
+    const pool = newPool();
+    const [, client, release] = (await callbackOf((callback) => pool.connect(callback))) as [
+      unknown,
+      PooledClient,
+      () => void,
+    ];
+    release();
+    expect(() => release()).toThrow(message);
+    expect(() => client.release()).toThrow(message);
+    await pool.end();
+  });
+
+  it('throws when the client is out again, at somebody else', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    const stale = client.release;
+    stale();
+    const other = await pool.connect();
+    expect(other).toBe(client);
+    expect(() => stale()).toThrow(message);
+    expect(pool.idleCount).toBe(0);
+    other.release();
+    await pool.end();
+  });
+
+  it('throws after a release with an error as well', async () => {
+    const pool = newPool();
+    const client = await pool.connect();
+    client.release(true);
+    expect(() => client.release()).toThrow(message);
+    await pool.end();
+  });
+});
+
+everyPool('stack traces', ({ newPool }) => {
+  it('of a failed query lead to the function that asked', async () => {
+    const pool = newPool();
+    async function askInVain() {
+      await pool.query('select no_such_column');
+    }
+    expect((await rejectionOf(askInVain())).stack).toContain('askInVain');
+    await pool.end();
+  });
+
+  it('of a failed connect lead to the function that asked', async () => {
+    const pool = newPool({ port: await portWhereNobodyListens() });
+    async function connectInVain() {
+      await pool.connect();
+    }
+    expect((await rejectionOf(connectInVain())).stack).toContain('connectInVain');
+  });
+
+  it('of a timeout lead to the function that asked', async () => {
+    const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 30 });
+    const client = await pool.connect();
+    async function waitInVain() {
+      await pool.connect();
+    }
+    expect((await rejectionOf(waitInVain())).stack).toContain('waitInVain');
+    client.release();
+    await pool.end();
+  });
+});
+
+describe('a callback that throws', () => {
+  // Node reports it as an uncaught exception; what matters here is that the pool has its client back.
+  everyPool('its pool', ({ newPool }) => {
+    it('has its client back', async () => {
+      const pool = newPool({ max: 1 });
+      const uncaught = catchUncaught();
+      pool.query('select 1', () => {
+        throw new Error('thrown by the callback of query');
+      });
+      expect((await uncaught).message).toBe('thrown by the callback of query');
+      expect([pool.totalCount, pool.idleCount]).toEqual([1, 1]);
+      await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+      await pool.end();
+    });
+  });
+
+  /** The next uncaught exception, kept from the test runner. */
+  function catchUncaught(): Promise<Error> {
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    return new Promise((resolve) => {
+      process.once('uncaughtException', (error) => {
+        for (const listener of others) process.on('uncaughtException', listener);
+        resolve(error);
+      });
+    });
+  }
+});

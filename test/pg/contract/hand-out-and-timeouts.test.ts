@@ -1,0 +1,288 @@
+// Who gets which client, in which order, and what happens to those who wait too long.
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { FakeClient } from '../../support/fake-client.js';
+import { type FaultyServer, startFaultyServer } from '../../support/faulty-server.js';
+import { callbackOf, rejectionOf, watch } from '../../support/outcomes.js';
+import { everyPool } from './every-pool.js';
+
+everyPool('hand-out', ({ newPool }) => {
+  it('serves those who wait in the order in which they came', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    const order: number[] = [];
+    const waiters = [1, 2, 3, 4].map(async (place) => {
+      const own = await pool.connect();
+      order.push(place);
+      own.release();
+    });
+    client.release();
+    await Promise.all(waiters);
+    expect(order).toEqual([1, 2, 3, 4]);
+    await pool.end();
+  });
+
+  it('serves queries and checkouts from one queue', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    await client.query('create temporary sequence places');
+    const place = "select nextval('places')::int as place";
+    const waiters = [
+      pool.query(place),
+      pool.connect().then(async (own) => {
+        const answer = await own.query(place);
+        own.release();
+        return answer;
+      }),
+      pool.query(place),
+    ];
+    client.release();
+    const places = (await Promise.all(waiters)).map(({ rows }) => rows[0].place);
+    expect(places).toEqual([1, 2, 3]);
+    await pool.end();
+  });
+
+  it('hands out the idle client that came back last', async () => {
+    const pool = newPool({ max: 3 });
+    const [first, second, third] = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+    first.release();
+    third.release();
+    second.release();
+    const again = [await pool.connect(), await pool.connect(), await pool.connect()];
+    expect(again).toEqual([second, third, first]);
+    for (const client of again) client.release();
+    await pool.end();
+  });
+
+  it('gives the next waiter the very client that was released', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    const waiting = pool.connect();
+    client.release();
+    expect(await waiting).toBe(client);
+    client.release();
+    await pool.end();
+  });
+
+  it('prefers an idle client to a new one', async () => {
+    const pool = newPool({ max: 5 });
+    for (let turn = 0; turn < 5; turn += 1) await pool.query('select 1');
+    expect(pool.totalCount).toBe(1);
+    await pool.end();
+  });
+
+  it('never runs two queries of a pool of one at the same time', async () => {
+    const pool = newPool({ max: 1 });
+    const text = `select count(*)::int as active from pg_stat_activity
+                  where application_name = $1 and state = 'active'`;
+    const asked = Array.from({ length: 20 }, () => pool.query(text, [pool.options.application_name]));
+    for (const { rows } of await Promise.all(asked)) expect(rows).toEqual([{ active: 1 }]);
+    await pool.end();
+  });
+
+  it('serves many more callers than it has clients', async () => {
+    const pool = newPool({ max: 4 });
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, async (_nothing, number) => {
+        const client = await pool.connect();
+        const { rows } = await client.query('select $1::int as number', [number]);
+        client.release();
+        return rows[0].number;
+      }),
+    );
+    expect(answers).toEqual(Array.from({ length: 60 }, (_nothing, number) => number));
+    expect(pool.totalCount).toBe(4);
+    await pool.end();
+  });
+});
+
+everyPool('timeouts in the queue', ({ newPool }) => {
+  it('reject connect() with an error that says so, and leave no waiter behind', async () => {
+    const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
+    const client = await pool.connect();
+    const error = await rejectionOf(pool.connect());
+    expect(error.message).toContain('timeout exceeded when trying to connect');
+    expect(pool.waitingCount).toBe(0);
+    expect(pool.totalCount).toBe(1);
+    client.release();
+    await pool.end();
+  });
+
+  it('reach a connect callback without a client', async () => {
+    const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
+    const client = await pool.connect();
+    const [error, nobody] = await callbackOf((callback) => pool.connect(callback));
+    expect(error).toBeInstanceOf(Error);
+    expect(nobody).toBeUndefined();
+    client.release();
+    await pool.end();
+  });
+
+  it('hold for query() too, and the pool recovers', async () => {
+    const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
+    const client = await pool.connect();
+    expect((await rejectionOf(pool.query('select 1'))).message).toContain('timeout');
+    client.release();
+    await expect(pool.query('select 1')).resolves.toEqual({ rows: [] });
+    await pool.end();
+  });
+
+  it('of one waiter do not disturb the waiters behind it', async () => {
+    const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 600 });
+    const client = await pool.connect();
+    const early = watch(pool.connect());
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const late = pool.connect();
+    expect(pool.waitingCount).toBe(2);
+    await rejectionOf(early.promise);
+    expect(pool.waitingCount).toBe(1);
+    client.release();
+    expect(await late).toBe(client);
+    client.release();
+    await pool.end();
+  });
+
+  it('are never given a client afterwards', async () => {
+    const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
+    const client = await pool.connect();
+    const outcome = vi.fn();
+    pool.connect(outcome);
+    await vi.waitFor(() => expect(outcome).toHaveBeenCalled());
+    client.release();
+    expect(pool.idleCount).toBe(1);
+    await pool.query('select 1');
+    await pool.end();
+    expect(outcome).toHaveBeenCalledTimes(1);
+  });
+
+  it('do not come for those who were served in time', async () => {
+    const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 150 });
+    const client = await pool.connect();
+    const served = vi.fn();
+    pool.connect(served);
+    client.release();
+    await vi.waitFor(() => expect(served).toHaveBeenCalled());
+    // A caller that comes after it and times out shows that the first one's time has passed as well.
+    await rejectionOf(pool.connect());
+    expect(served).toHaveBeenCalledTimes(1);
+    expect(served).toHaveBeenCalledWith(undefined, client, client.release);
+    client.release();
+    await pool.end();
+  });
+});
+
+everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
+  let front: FaultyServer;
+
+  beforeEach(async () => {
+    front = await startFaultyServer(server());
+  });
+
+  afterEach(async () => {
+    await front.stop();
+  });
+
+  it('reject connect() and query() and leave nothing behind', async () => {
+    front.stall();
+    const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
+    expect((await rejectionOf(pool.connect())).message).toContain('timeout');
+    expect((await rejectionOf(pool.query('select 1'))).message).toContain('timeout');
+    expect([pool.totalCount, pool.idleCount, pool.waitingCount]).toEqual([0, 0, 0]);
+    expect(await sessionsOf(pool)).toEqual([]);
+  });
+
+  it('give a callback the error, no client, and a function', async () => {
+    front.stall();
+    const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
+    const [error, client] = await callbackOf((callback) => pool.connect(callback));
+    expect((error as Error).message).toContain('timeout');
+    expect(client).toBeUndefined();
+    expect(pool.idleCount).toBe(0);
+  });
+
+  it('reach the one who connects and the one who waits behind it', async () => {
+    front.stall();
+    const pool = newPool({ port: front.port, max: 1, connectionTimeoutMillis: 100 });
+    const connecting = watch(pool.connect());
+    const waiting = watch(pool.connect());
+    expect(pool.waitingCount).toBe(1);
+    expect((await rejectionOf(connecting.promise)).message).toContain('timeout');
+    expect((await rejectionOf(waiting.promise)).message).toContain('timeout');
+    await vi.waitFor(() => expect([pool.totalCount, pool.waitingCount]).toEqual([0, 0]));
+  });
+
+  it('may come many times in a row, and the pool recovers', async () => {
+    front.stall();
+    const pool = newPool({ port: front.port, connectionTimeoutMillis: 40 });
+    for (let turn = 0; turn < 15; turn += 1) {
+      expect((await rejectionOf(pool.connect())).message).toContain('timeout');
+    }
+    front.behave();
+    await vi.waitFor(() => pool.query('select 1'), { timeout: 20_000 });
+    await pool.end();
+  });
+
+  it('leave a client that arrives for nobody in the pool, where it is used', async () => {
+    const refusal = new Error('not yet');
+    let dials = 0;
+    let letThrough = () => {};
+    class SlowClient extends FakeClient {
+      override connect(callback: (error?: Error | null) => void): void {
+        dials += 1;
+        if (dials === 1) setTimeout(() => callback(refusal), 400);
+        else letThrough = () => super.connect(callback);
+      }
+    }
+    const pool = newPool({ Client: SlowClient, max: 1, connectionTimeoutMillis: 700 });
+    const first = watch(pool.connect());
+    const outcome = vi.fn();
+    // Its time runs from here, that of the connection made for it only from the failure of the first.
+    pool.connect(outcome);
+    expect(await rejectionOf(first.promise)).toBe(refusal);
+    await vi.waitFor(() => expect(outcome).toHaveBeenCalled());
+    expect(outcome.mock.calls[0]?.[0]).toBeInstanceOf(Error);
+    letThrough();
+    await vi.waitFor(() => expect(pool.idleCount).toBe(1));
+    await expect(pool.query('select 1')).resolves.toEqual({ rows: [] });
+    expect(dials).toBe(2);
+    expect(outcome).toHaveBeenCalledTimes(1);
+    await pool.end();
+  });
+
+  it('spare a client without a socket of its own that says it is connected', async () => {
+    class NativeLikeClient extends FakeClient {
+      isConnected(): boolean {
+        return true;
+      }
+      override connect(callback: () => void): void {
+        setTimeout(callback, 150);
+      }
+    }
+    const pool = newPool({ Client: NativeLikeClient, connectionTimeoutMillis: 30 });
+    const client = await pool.connect();
+    expect(client).toBeInstanceOf(NativeLikeClient);
+    client.release();
+    await pool.end();
+  });
+
+  it('end a client without a socket of its own that is not connected', async () => {
+    const ended = vi.fn();
+    class NativeLikeClient extends FakeClient {
+      #connected: (error?: Error) => void = () => {};
+      isConnected(): boolean {
+        return false;
+      }
+      override connect(callback: (error?: Error) => void): void {
+        this.#connected = callback;
+      }
+      override end(callback?: () => void): void {
+        ended();
+        this.#connected(new Error('ended before it was connected'));
+        callback?.();
+      }
+    }
+    const pool = newPool({ Client: NativeLikeClient, connectionTimeoutMillis: 30 });
+    expect((await rejectionOf(pool.connect())).message).toContain('timeout');
+    await vi.waitFor(() => expect(ended).toHaveBeenCalled());
+    expect(pool.totalCount).toBe(0);
+  });
+});

@@ -1,0 +1,98 @@
+// What other libraries look at: what the pool is an instance of, what it is called, and its untyped properties.
+import { EventEmitter } from 'node:events';
+import pg from 'pg';
+import { expect, it } from 'vitest';
+import { clientsThatWait } from '../../support/fake-client.js';
+import { everyPool } from './every-pool.js';
+
+everyPool('identity', ({ Pool, newPool }) => {
+  it('is an instance of pg.Pool, of the class that pg.Pool extends, and of EventEmitter', () => {
+    const pool = newPool();
+    expect(pool).toBeInstanceOf(pg.Pool);
+    expect(pool).toBeInstanceOf(Object.getPrototypeOf(pg.Pool));
+    expect(pool).toBeInstanceOf(EventEmitter);
+  });
+
+  it('has "Pool" in the name of its class, by which Drizzle tells a pool from a client', () => {
+    expect(Pool.name).toContain('Pool');
+    expect(Object.getPrototypeOf(newPool()).constructor.name).toContain('Pool');
+    expect(newPool().constructor).toBe(Pool);
+  });
+
+  it('has methods on its prototype, where tracing libraries wrap them', () => {
+    for (const method of ['connect', 'query', 'end'] as const) {
+      expect(Pool.prototype[method]).toBeInstanceOf(Function);
+      expect(Object.keys(newPool())).not.toContain(method);
+    }
+  });
+
+  it('goes through connect() in query(), so that a wrapped connect() sees every checkout', async () => {
+    const pool = newPool();
+    const original = pool.connect;
+    let seen = 0;
+    pool.connect = function wrapped(this: pg.Pool, ...args: unknown[]) {
+      seen += 1;
+      return Reflect.apply(original, this, args);
+    } as typeof pool.connect;
+    await pool.query('select 1');
+    await pool.query('select 1');
+    expect(seen).toBe(2);
+    await pool.end();
+  });
+});
+
+everyPool('visible internals', ({ newPool }) => {
+  it('_clients holds every client that is counted, from the tick in which it is created', async () => {
+    const { Client, pending } = clientsThatWait();
+    const pool = newPool({ Client, max: 2 });
+    const connecting = [pool.connect(), pool.connect()];
+    expect(Array.isArray(pool._clients)).toBe(true);
+    expect(pool._clients).toHaveLength(2);
+    for (const client of pool._clients) expect(client).toBeInstanceOf(Client);
+    for (const connected of pending) connected();
+    const [first, second] = await Promise.all(connecting);
+    expect(new Set(pool._clients)).toEqual(new Set([first, second]));
+    first?.release();
+    expect(pool._clients).toHaveLength(2);
+    second?.release(true);
+    expect(pool._clients).toEqual([first]);
+    await pool.end();
+    expect(pool._clients).toHaveLength(0);
+  });
+
+  it('Client and options are enough to open one more connection to the same place, as Kysely does', async () => {
+    const pool = newPool();
+    expect(pool.Client).toBe(pg.Client);
+    const client = new (pool.Client as typeof pg.Client)(pool.options);
+    await client.connect();
+    const { rows } = await client.query('show application_name');
+    expect(rows).toEqual([{ application_name: pool.options.application_name }]);
+    await client.end();
+  });
+
+  it('Promise is the promise class in use, and log is a function', () => {
+    const pool = newPool();
+    expect(pool.Promise).toBe(Promise);
+    expect(pool.log).toBeInstanceOf(Function);
+    expect(pool.log('anything')).toBeUndefined();
+    const log = () => {};
+    expect(newPool({ log }).log).toBe(log);
+  });
+
+  it('ending and ended say where the pool is', async () => {
+    const pool = newPool();
+    expect([pool.ending, pool.ended]).toEqual([false, false]);
+    await pool.end();
+    expect([pool.ending, pool.ended]).toEqual([true, true]);
+  });
+
+  it('clients carry the number of their uses', async () => {
+    const pool = newPool({ max: 1 });
+    await pool.query('select 1');
+    const client = await pool.connect();
+    expect(client).toMatchObject({ _poolUseCount: 1 });
+    client.release();
+    expect(client).toMatchObject({ _poolUseCount: 2 });
+    await pool.end();
+  });
+});

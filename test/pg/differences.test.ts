@@ -1,0 +1,394 @@
+// Where our pool does otherwise than pg.Pool, because pg.Pool loses something there. One test for each difference.
+//
+//   what happens                            | pg.Pool 3.14                            | here
+//   ----------------------------------------|-----------------------------------------|---------------------------------
+//   end() while callers are queued          | they wait for ever                      | they are served, then it ends
+//   end() and the sockets                   | resolves before they are closed         | resolves when the server has none
+//   end() and a client nobody returns       | waits for ever                          | end({ deadline }) does not
+//   the client connects after the timeout   | handed out late, or left open           | closed, never handed out
+//   a client is closed and another opened   | both exist: more than max               | never more than max
+//   a close that hangs                      | its slot is free, its socket stays open | destroyed, then the slot is free
+//   a server that accepts and says nothing  | one timeout for queue and connect       | dialTimeoutMillis
+//   verify or onConnect never answers       | no timeout, the slot is lost            | timeout, the slot is free
+//   verify throws                           | uncaught, the caller waits for ever     | the caller's error
+//   onConnect rejects with nothing          | resolves without a client               | the caller's error
+//   the client's connect() throws           | the slot is lost                        | the caller's error, slot free
+//   2,000 callbacks that release at once    | stack overflow, callers stranded        | all are served
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Pool } from '../../src/index.js';
+import { FakeClient } from '../support/fake-client.js';
+import { type FaultyServer, startFaultyServer } from '../support/faulty-server.js';
+import { eventOf, nextTurn, rejectionOf, watch } from '../support/outcomes.js';
+import { type AnyPool, abandon, usePoolsOf } from './contract/every-pool.js';
+
+type Options = NonNullable<ConstructorParameters<typeof Pool>[0]>;
+
+const { server, sessionsOf } = usePoolsOf(Pool);
+let front: FaultyServer;
+let opened: Pool[] = [];
+
+beforeEach(async () => {
+  front = await startFaultyServer(server());
+});
+
+afterEach(async () => {
+  for (const pool of opened) abandon(pool as unknown as AnyPool);
+  opened = [];
+  await front.stop();
+});
+
+let names = 0;
+function newPool(options: Options = {}): Pool {
+  names += 1;
+  const pool = new Pool({ ...server(), application_name: `difference-${process.pid}-${names}`, ...options });
+  opened.push(pool);
+  return pool;
+}
+
+/** A class of clients, given where the type of pg's is asked for. */
+function asClientClass(Client: unknown): NonNullable<Options['Client']> {
+  return Client as NonNullable<Options['Client']>;
+}
+
+async function inParallel(callers: number, work: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: callers }, work));
+}
+
+describe('end()', () => {
+  it('serves those who are queued, in their order, and then ends', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    const order: string[] = [];
+    const callers = [
+      pool.connect().then((own) => {
+        order.push('first');
+        own.release();
+      }),
+      pool.query('select 1').then(() => order.push('second')),
+      pool.connect().then((own) => {
+        order.push('third');
+        own.release();
+      }),
+    ];
+    expect(pool.waitingCount).toBe(3);
+    const ending = pool.end().then(() => order.push('end'));
+    expect((await rejectionOf(pool.connect())).message).toContain('after calling end');
+    client.release();
+    await Promise.all([...callers, ending]);
+    expect(new Set(order)).toEqual(new Set(['first', 'second', 'third', 'end']));
+    expect(order.at(-1)).toBe('end');
+    expect(order.indexOf('first')).toBeLessThan(order.indexOf('third'));
+    expect(pool.waitingCount).toBe(0);
+  });
+
+  it('serves those who are queued even if their connection has yet to be opened', async () => {
+    const pool = newPool({ max: 1, maxUses: 1 });
+    const queries = Array.from({ length: 4 }, () => pool.query('select pg_backend_pid() as pid'));
+    await pool.end();
+    const pids = (await Promise.all(queries)).map(({ rows }) => rows[0].pid);
+    expect(new Set(pids).size).toBe(4);
+    expect(await sessionsOf(pool)).toEqual([]);
+  });
+
+  it('resolves when the server has no session of the pool any more', async () => {
+    const pool = newPool({ max: 8 });
+    await Promise.all(Array.from({ length: 8 }, () => pool.query('select pg_sleep(0.02)')));
+    expect(await sessionsOf(pool)).toHaveLength(8);
+    await pool.end();
+    expect(await sessionsOf(pool)).toEqual([]);
+  });
+
+  it('calls back when the server has no session of the pool any more', async () => {
+    const pool = newPool({ max: 4 });
+    await Promise.all(Array.from({ length: 4 }, () => pool.query('select pg_sleep(0.02)')));
+    await new Promise<void>((resolve) => pool.end(resolve));
+    expect(await sessionsOf(pool)).toEqual([]);
+  });
+
+  it('has told of every removal by then', async () => {
+    const pool = newPool({ max: 3 });
+    let removed = 0;
+    pool.on('remove', () => {
+      removed += 1;
+    });
+    const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+    for (const client of clients) client.release();
+    await pool.end();
+    expect(removed).toBe(3);
+  });
+
+  it('with a deadline gives up on clients that nobody returns, and tells those who are queued', async () => {
+    const pool = newPool({ max: 1 });
+    const kept = await pool.connect();
+    kept.on('error', () => {});
+    const queued = watch(pool.connect());
+    await pool.end({ deadline: 100 });
+    expect(await rejectionOf(queued.promise)).toMatchObject({ code: 'HG_POOL_CLOSED' });
+    await vi.waitFor(async () => expect(await sessionsOf(pool)).toEqual([]));
+    expect(pool.totalCount).toBe(0);
+  });
+});
+
+describe('a timeout while connecting', () => {
+  it('leaves no ghost when the client connects after all', async () => {
+    let connectAtLast = () => {};
+    /** Fetches something before it connects, as clients do that sign in with a token. */
+    class TokenClient extends pg.Client {
+      override connect(): Promise<TokenClient>;
+      override connect(callback: (error: Error) => void): void;
+      override connect(callback?: (error: Error) => void): Promise<TokenClient> | void {
+        if (callback === undefined) return super.connect().then(() => this);
+        connectAtLast = () => super.connect(callback);
+      }
+    }
+    const pool = newPool({
+      port: front.port,
+      Client: asClientClass(TokenClient),
+      max: 1,
+      connectionTimeoutMillis: 50,
+    });
+    const handedOut = vi.fn();
+    pool.on('acquire', handedOut);
+    expect((await rejectionOf(pool.connect())).message).toContain('timeout');
+    connectAtLast();
+    await vi.waitFor(async () => {
+      expect(front.open).toBe(0);
+      expect(await sessionsOf(pool)).toEqual([]);
+      expect(pool.stats()).toMatchObject({ pending: 0, live: 0, closing: 0 });
+    });
+    expect(handedOut).not.toHaveBeenCalled();
+    expect([pool.totalCount, pool.idleCount]).toEqual([0, 0]);
+  });
+
+  it('leaves no ghost behind a front that lets the connection through too late', async () => {
+    front.stall();
+    const pool = newPool({ port: front.port, max: 2, connectionTimeoutMillis: 50 });
+    await Promise.all([rejectionOf(pool.connect()), rejectionOf(pool.query('select 1'))]);
+    front.behave();
+    await vi.waitFor(async () => {
+      expect(front.open).toBe(0);
+      expect(await sessionsOf(pool)).toEqual([]);
+    });
+    expect(pool.totalCount).toBe(0);
+  });
+
+  it('comes after dialTimeoutMillis, and costs the slot no longer, however long a caller may wait', async () => {
+    front.stall();
+    const pool = newPool({
+      port: front.port,
+      max: 1,
+      connectionTimeoutMillis: 20_000,
+      dialTimeoutMillis: 100,
+    });
+    const first = watch(pool.connect());
+    await front.hasAccepted(1);
+    const second = pool.connect();
+    expect(pool.waitingCount).toBe(1);
+    const dialTimedOut = rejectionOf(first.promise).then((error) => {
+      front.behave();
+      return error;
+    });
+    expect(await dialTimedOut).toMatchObject({ code: 'HG_DIAL_TIMEOUT' });
+    const client = await second.catch(() => pool.connect());
+    await expect(client.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    client.release();
+    await pool.end();
+  });
+});
+
+describe('the limit', () => {
+  it('holds at the server while every connection is replaced after one use by fifty callers', async () => {
+    const pool = newPool({ port: front.port, max: 3, maxUses: 1 });
+    const text = 'select count(*)::int as sessions from pg_stat_activity where application_name = $1';
+    const seen: number[] = [];
+    // Each caller comes back as soon as it is served, when the connection it used is about to be closed.
+    await inParallel(50, async () => {
+      for (let turn = 0; turn < 3; turn += 1) {
+        const { rows } = await pool.query(text, [pool.options.application_name]);
+        seen.push(rows[0].sessions);
+      }
+    });
+    expect(seen).toHaveLength(150);
+    expect(Math.max(...seen)).toBeLessThanOrEqual(3);
+    expect(front.peak).toBeLessThanOrEqual(3);
+    expect(front.accepted).toBe(150);
+    await pool.end();
+  });
+
+  it('holds while queries fail, and their connections with them', async () => {
+    const pool = newPool({ port: front.port, max: 2 });
+    await inParallel(10, async () => {
+      for (let turn = 0; turn < 3; turn += 1) await rejectionOf(pool.query('select no_such_column'));
+    });
+    expect(front.peak).toBeLessThanOrEqual(2);
+    await pool.end();
+  });
+
+  it('counts a connection that is being closed, although totalCount does not', async () => {
+    front.ignoreGoodbyes();
+    const pool = newPool({ port: front.port, max: 1, closeTimeoutMillis: 10_000 });
+    const client = await pool.connect();
+    client.release(true);
+    expect(pool.totalCount).toBe(0);
+    expect(pool.stats()).toMatchObject({ live: 0, closing: 1, limit: 1 });
+    const next = watch(pool.connect());
+    expect(pool.waitingCount).toBe(1);
+    await nextTurn();
+    expect(pool.stats()).toMatchObject({ pending: 0, closing: 1, waiting: 1 });
+    expect(front.accepted).toBe(1);
+    front.resetAll();
+    (await next.promise).release();
+    await pool.end();
+  });
+
+  it('does not wait for ever for a close that hangs: the socket is destroyed, then the slot is free', async () => {
+    front.ignoreGoodbyes();
+    const sockets: { destroyed: boolean }[] = [];
+    const destroyedWhenTheNextIsMade: boolean[] = [];
+    class WatchedClient extends pg.Client {
+      constructor(options?: pg.ClientConfig) {
+        super(options);
+        destroyedWhenTheNextIsMade.push(sockets.every((socket) => socket.destroyed));
+        sockets.push(this.connection.stream);
+      }
+    }
+    const pool = newPool({
+      port: front.port,
+      Client: asClientClass(WatchedClient),
+      max: 1,
+      closeTimeoutMillis: 150,
+    });
+    const client = await pool.connect();
+    const removed = eventOf(pool, 'remove');
+    client.release(true);
+    const next = await pool.connect();
+    expect(destroyedWhenTheNextIsMade).toEqual([true, true]);
+    expect(await removed).toEqual([client]);
+    next.release();
+    await pool.end();
+    expect(sockets.every((socket) => socket.destroyed)).toBe(true);
+  });
+});
+
+describe('hooks and clients that misbehave', () => {
+  it('verify that never answers is a timeout, and the slot is free again', async () => {
+    let runs = 0;
+    const pool = newPool({
+      max: 1,
+      connectionTimeoutMillis: 500,
+      verify: (_client, done) => {
+        runs += 1;
+        if (runs > 1) done();
+      },
+    });
+    expect((await rejectionOf(pool.connect())).message).toContain('timeout');
+    const client = await pool.connect();
+    client.release();
+    await pool.end();
+    expect(await sessionsOf(pool)).toEqual([]);
+  });
+
+  it('onConnect that never answers is a timeout, and the slot is free again', async () => {
+    let runs = 0;
+    const pool = newPool({
+      max: 1,
+      connectionTimeoutMillis: 500,
+      onConnect: () => {
+        runs += 1;
+        return runs > 1 ? undefined : new Promise(() => {});
+      },
+    });
+    expect((await rejectionOf(pool.query('select 1'))).message).toContain('timeout');
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    await pool.end();
+    expect(await sessionsOf(pool)).toEqual([]);
+  });
+
+  it('verify that throws fails the connect with its error', async () => {
+    const problem = new Error('thrown by verify');
+    let runs = 0;
+    const pool = newPool({
+      max: 1,
+      verify: (_client, done) => {
+        runs += 1;
+        if (runs === 1) throw problem;
+        done();
+      },
+    });
+    expect(await rejectionOf(pool.connect())).toBe(problem);
+    expect(pool.totalCount).toBe(0);
+    (await pool.connect()).release();
+    await pool.end();
+  });
+
+  it('onConnect that rejects with nothing still fails the connect, with an error', async () => {
+    const pool = newPool({ onConnect: () => Promise.reject() });
+    expect(await rejectionOf(pool.connect())).toBeInstanceOf(Error);
+    expect(pool.totalCount).toBe(0);
+    await pool.end();
+  });
+
+  it.each(['its constructor', 'connect()'])('a client that throws from %s costs no slot', async (where) => {
+    const problem = new Error(`thrown by ${where}`);
+    let made = 0;
+    class ThrowingClient extends FakeClient {
+      constructor() {
+        super();
+        made += 1;
+        if (made === 1 && where === 'its constructor') throw problem;
+      }
+      override connect(callback: () => void): void {
+        if (made === 1) throw problem;
+        super.connect(callback);
+      }
+    }
+    const pool = newPool({ Client: asClientClass(ThrowingClient), max: 1 });
+    expect(await rejectionOf(pool.connect())).toBe(problem);
+    expect(pool.totalCount).toBe(0);
+    (await pool.connect()).release();
+    await pool.end();
+  });
+
+  it('a client whose connect() never answers is a timeout, and the slot is free again', async () => {
+    let made = 0;
+    class SilentClient extends FakeClient {
+      override connect(callback: () => void): void {
+        made += 1;
+        if (made > 1) super.connect(callback);
+      }
+    }
+    const pool = newPool({
+      Client: asClientClass(SilentClient),
+      max: 1,
+      dialTimeoutMillis: 50,
+      closeTimeoutMillis: 50,
+      connectionTimeoutMillis: 20_000,
+    });
+    expect((await rejectionOf(pool.connect())).message).toContain('timeout');
+    (await pool.connect()).release();
+    await pool.end();
+  });
+});
+
+describe('many callers', () => {
+  it('with callbacks that release at once are all served, without a deep stack', async () => {
+    const pool = newPool({ Client: asClientClass(FakeClient), max: 1 });
+    const client = await pool.connect();
+    let served = 0;
+    const everyone = new Promise<void>((resolve) => {
+      for (let caller = 0; caller < 20_000; caller += 1) {
+        pool.connect((_error, _client, release) => {
+          served += 1;
+          release();
+          if (served === 20_000) resolve();
+        });
+      }
+    });
+    expect(pool.waitingCount).toBe(20_000);
+    client.release();
+    await everyone;
+    expect([pool.totalCount, pool.idleCount, pool.waitingCount]).toEqual([1, 1, 0]);
+    await pool.end();
+  });
+});

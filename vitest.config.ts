@@ -1,0 +1,34 @@
+// How the tests are run: what needs no server on its own, the rest beside one shared real PostgreSQL.
+import { availableParallelism } from 'node:os';
+import { defineConfig } from 'vitest/config';
+
+/** These need nothing but Node, so that they can be run without waiting for a server to start. */
+const pureTests = ['test/kernel/**/*.test.ts', 'test/core/**/*.test.ts', 'test/runtime/**/*.test.ts'];
+
+export default defineConfig({
+  // `using` and `await using` are newer than the oldest Node that is supported.
+  oxc: { target: 'es2022' },
+  test: {
+    allowOnly: false,
+    pool: 'forks',
+    maxWorkers: Math.max(2, Math.min(availableParallelism(), 4)),
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 15_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'pure', include: pureTests },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: ['test/**/*.test.ts'],
+          exclude: pureTests,
+          globalSetup: ['test/support/shared-postgres.ts'],
+        },
+      },
+    ],
+  },
+});
