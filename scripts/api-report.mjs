@@ -115,6 +115,7 @@ function configure(declarations, name) {
       newlineKind: 'lf',
       apiReport: {
         enabled: true,
+        includeForgottenExports: true,
         reportFileName: name,
         reportFolder: scratch,
         reportTempFolder: join(scratch, 'temp'),

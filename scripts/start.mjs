@@ -19,9 +19,12 @@ await command(async () => {
   if (options.help) return console.log(help);
   bootstrap();
   const ending = new AbortController();
+  let askedAt = Number.POSITIVE_INFINITY;
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
     process.on(signal, () => {
-      if (ending.signal.aborted) process.exit(130); // Asked twice: go at once. The server's guard cleans up.
+      // Asked again: go at once, the server's guard cleans up. One Ctrl-C comes twice, from the terminal and from npm.
+      if (performance.now() - askedAt > 1_000) process.exit(130);
+      askedAt = Math.min(askedAt, performance.now());
       ending.abort();
     });
   }

@@ -63,6 +63,12 @@ export class DemoLoad {
       );
       /** @type {Error | undefined} */
       let failure;
+      // A session can end just after its query was answered and before it is given back; nobody else listens then.
+      /** @param {Error} error */
+      const onError = (error) => {
+        failure = error;
+      };
+      client.on('error', onError);
       try {
         await client.query('select pg_sleep($1)', [workMs / 1000 / this.#speed]);
         this.tally.answered += 1;
@@ -70,6 +76,7 @@ export class DemoLoad {
         failure = /** @type {Error} */ (error);
         throw error;
       } finally {
+        client.off('error', onError);
         client.release(failure);
       }
     } catch (error) {

@@ -65,7 +65,11 @@ export class Dials<C> {
 
   /** Frees the slots of those that never answered. */
   loseOverdue(now: number): void {
-    for (let dial = this.#abandoned.head; dial !== undefined && dial.deadline <= now; dial = this.#abandoned.head) {
+    for (
+      let dial = this.#abandoned.head;
+      dial !== undefined && dial.deadline <= now;
+      dial = this.#abandoned.head
+    ) {
       this.#abandoned.remove(dial);
       dial.state = 'lost';
       dial.slot?.free();

@@ -37,9 +37,13 @@ export class ConnectFailedError extends HeadgateError {
 
   constructor(attempts: number, retryAfterMs: number, cause: Error) {
     const next = formatDuration(Math.ceil(retryAfterMs));
-    super('HG_CONNECT_FAILED', `${attempts} dials in a row failed, next attempt in ${next}: ${cause.message}`, {
-      cause,
-    });
+    super(
+      'HG_CONNECT_FAILED',
+      `${attempts} dials in a row failed, next attempt in ${next}: ${cause.message}`,
+      {
+        cause,
+      },
+    );
     this.attempts = attempts;
     this.retryAfterMs = retryAfterMs;
   }
@@ -48,14 +52,20 @@ export class ConnectFailedError extends HeadgateError {
 /** A dial took longer than it may. It was given up; should it answer yet, its connection is closed. */
 export class DialTimeoutError extends HeadgateError {
   constructor(timeoutMs: number) {
-    super('HG_DIAL_TIMEOUT', `Connection terminated due to connection timeout after ${formatDuration(timeoutMs)}`);
+    super(
+      'HG_DIAL_TIMEOUT',
+      `Connection terminated due to connection timeout after ${formatDuration(timeoutMs)}`,
+    );
   }
 }
 
 /** `connect` answered with something that is no connection. */
 export class BadConnectionError extends HeadgateError {
   constructor(answer: unknown) {
-    super('HG_BAD_CONNECTION', `connect() must answer with a connection, but answered with ${String(answer)}.`);
+    super(
+      'HG_BAD_CONNECTION',
+      `connect() must answer with a connection, but answered with ${String(answer)}.`,
+    );
   }
 }
 
@@ -79,7 +89,10 @@ export class DoubleReleaseError extends HeadgateError {
 /** Something was given back that this pool never lent. */
 export class ForeignReleaseError extends HeadgateError {
   constructor() {
-    super('HG_FOREIGN_RELEASE', 'This connection was not lent by this pool. Give it back to the pool it came from.');
+    super(
+      'HG_FOREIGN_RELEASE',
+      'This connection was not lent by this pool. Give it back to the pool it came from.',
+    );
   }
 }
 

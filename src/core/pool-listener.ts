@@ -1,6 +1,7 @@
 /** What the engine tells while it works. Calls come from the middle of a decision: note what happened, do not act on it. */
-import type { PooledConnection } from './pooled-connection.js';
+
 import type { PoolState } from './pool-stats.js';
+import type { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason } from './reasons.js';
 
 export interface PoolListener<C> {

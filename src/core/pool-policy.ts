@@ -1,6 +1,6 @@
 /** The engine's options: what they mean, their defaults, and the check at the door. */
 import type { Duration } from '../kernel/duration.js';
-import { OptionReader } from '../kernel/option-reader.js';
+import type { OptionReader } from '../kernel/option-reader.js';
 import type { BreakerPolicy } from './breaker.js';
 import type { LifetimePolicy } from './lifetime.js';
 import type { RateLimiter } from './rate-limiter.js';
@@ -89,14 +89,18 @@ export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): 
   const finiteLifetime = Number.isFinite(maxLifetime) ? maxLifetime : 0;
   const maxLifetimeJitter = read.duration('maxLifetimeJitter', finiteLifetime / 10, 0);
   if (maxLifetimeJitter > 2 * finiteLifetime && Number.isFinite(maxLifetime)) {
-    read.problem('maxLifetimeJitter', `is ${maxLifetimeJitter} ms, more than twice maxLifetime (${maxLifetime} ms)`);
+    read.problem(
+      'maxLifetimeJitter',
+      `is ${maxLifetimeJitter} ms, more than twice maxLifetime (${maxLifetime} ms)`,
+    );
   }
   const guardWindow = read.duration('guardWindow', finiteLifetime / 100, 0);
   if (guardWindow >= maxLifetime - maxLifetimeJitter / 2 && guardWindow > 0) {
     read.problem('guardWindow', `is ${guardWindow} ms, as long as the shortest life a connection may get`);
   }
   const base = read.duration('backoffBase', 100, 0);
-  if (base < 1) read.problem('backoffBase', `is ${base} ms, but without a delay a failing dial is repeated in a loop`);
+  if (base < 1)
+    read.problem('backoffBase', `is ${base} ms, but without a delay a failing dial is repeated in a loop`);
   const cap = read.duration('backoffCap', 10_000, 0);
   if (cap < base) read.problem('backoffCap', `is ${cap} ms, less than backoffBase, which is ${base} ms`);
   return Object.freeze({

@@ -25,6 +25,8 @@ export interface PoolCounts {
 }
 
 export interface PoolStats extends PoolCounts {
+  /** Spares that the pool keeps ready. */
+  readonly minIdle: number;
   readonly state: PoolState;
   readonly breaker: BreakerState;
   /** The highest `pending + live + closing` there ever was. */

@@ -13,7 +13,9 @@ export interface Clock {
 
 /** One wake-up call. Setting it again replaces the earlier time. */
 export interface Alarm {
-  /** Rings at `at`, less than a millisecond before, or soon after. With `keepsProcessAlive`, the program does not exit before that. */
+  /** How exact it is: what is due within this time of its ringing counts as due. */
+  readonly granularityMs: number;
+  /** Rings at `at`, or a little before or after. With `keepsProcessAlive`, the program does not exit before that. */
   set(at: number, keepsProcessAlive: boolean): void;
   clear(): void;
 }

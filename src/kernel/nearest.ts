@@ -20,7 +20,9 @@ function editDistance(a: string, b: string): number {
     const current = [row];
     for (let column = 1; column <= b.length; column++) {
       const substitution = (above[column - 1] as number) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (above[column] as number) + 1, (current[column - 1] as number) + 1));
+      current.push(
+        Math.min(substitution, (above[column] as number) + 1, (current[column - 1] as number) + 1),
+      );
     }
     above = current;
   }

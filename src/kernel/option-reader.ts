@@ -31,9 +31,13 @@ export class OptionReader {
     if (value === undefined) return fallback;
     const { min, max = Number.MAX_SAFE_INTEGER, orInfinity = false } = range;
     if (orInfinity && value === Number.POSITIVE_INFINITY) return value;
-    if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+    if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)
+      return value as number;
     const upTo = range.max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
-    this.problem(name, `must be a whole number ${upTo}${orInfinity ? ', or Infinity' : ''}, not ${show(value)}`);
+    this.problem(
+      name,
+      `must be a whole number ${upTo}${orInfinity ? ', or Infinity' : ''}, not ${show(value)}`,
+    );
     return fallback;
   }
 
@@ -94,11 +98,15 @@ export class OptionReader {
     const value = this.#take(name);
     if (value === undefined) return undefined;
     const candidate = value as Record<string, unknown> | null;
-    const missing = typeof candidate === 'object' && candidate !== null
-      ? methods.filter((method) => typeof candidate[method] !== 'function')
-      : methods;
+    const missing =
+      typeof candidate === 'object' && candidate !== null
+        ? methods.filter((method) => typeof candidate[method] !== 'function')
+        : methods;
     if (missing.length === 0) return value as T;
-    this.problem(name, `must be an object with ${missing.map((m) => `${m}()`).join(', ')}, not ${show(value)}`);
+    this.problem(
+      name,
+      `must be an object with ${missing.map((m) => `${m}()`).join(', ')}, not ${show(value)}`,
+    );
     return undefined;
   }
 
@@ -107,7 +115,10 @@ export class OptionReader {
     for (const name of Object.keys(this.#options)) {
       if (this.#known.has(name) || this.#options[name] === undefined) continue;
       const guess = nearest(name, this.#known);
-      this.problem(name, guess === undefined ? 'is not an option' : `is not an option; did you mean ${guess}?`);
+      this.problem(
+        name,
+        guess === undefined ? 'is not an option' : `is not an option; did you mean ${guess}?`,
+      );
     }
   }
 

@@ -62,7 +62,9 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.log = (given['log'] as typeof this.log | undefined) || noop;
       // What pipelines is the pool; a checked-out client is the caller's, and works as it always did.
       if (pipelineDepth > 0) this.options['pipeline'] = false;
-      this.Client = ((given['Client'] as PgClientClass | undefined) || Client || loadClient()) as PgClientClass;
+      this.Client = ((given['Client'] as PgClientClass | undefined) ||
+        Client ||
+        loadClient()) as PgClientClass;
       this.Promise = (given['Promise'] as PromiseConstructor | undefined) || Promise;
       this.#allowsExitOnIdle = Boolean(given['allowExitOnIdle']);
       this.#noticesHolders = Number.isFinite(policy.leakThreshold);
@@ -164,7 +166,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         client.on('error', connection.idleListener);
         client._poolUseCount = (client._poolUseCount ?? 0) + 1;
         this.tell('release', error, client);
-        if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client was closed or lost its connection.'));
+        if (!isUsable(client))
+          this.#engine.broken(pooled, new Error('The client was closed or lost its connection.'));
       }
       // As in pg-pool, any truthy value condemns the client.
       this.#engine.release(pooled, generation, error || undefined);
@@ -193,7 +196,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     }
 
     #submit(text: unknown, values: unknown, callback: QueryCallback): void {
-      if (this.connect !== Pool.prototype.connect) {
+      if (this.connect !== ownConnect) {
         // A subclass or a tracer has its own way of checking out; it is meant for queries too.
         this.connect((error, client) => {
           if (error) callback(error);
@@ -315,7 +318,10 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     }
 
     get _clients(): PgClient[] {
-      return [...this.#dialer.clients, ...Array.from(this.#engine.connections(), ({ connection }) => connection.client)];
+      return [
+        ...this.#dialer.clients,
+        ...Array.from(this.#engine.connections(), ({ connection }) => connection.client),
+      ];
     }
 
     /** The base class keeps a list of its own, which nobody needs. */
@@ -365,6 +371,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     }
   }
 
+  const ownConnect = Pool.prototype.connect;
   return Pool as unknown as PoolClass;
 }
 
@@ -398,7 +405,12 @@ function publicOptions(
   options['allowExitOnIdle'] ||= false;
   options['maxLifetimeSeconds'] ||= 0;
   if (options['idleTimeoutMillis'] === undefined) options['idleTimeoutMillis'] = 10_000;
-  Object.defineProperty(options, 'max', { enumerable: true, configurable: true, get: max.read, set: max.write });
+  Object.defineProperty(options, 'max', {
+    enumerable: true,
+    configurable: true,
+    get: max.read,
+    set: max.write,
+  });
   return options as Options;
 }
 

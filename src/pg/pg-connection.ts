@@ -13,7 +13,10 @@ export class PgConnection {
 
   constructor(client: PgClient) {
     this.client = client;
-    Object.defineProperty(client, Symbol.asyncDispose, { configurable: true, get: () => this.#makeDisposer() });
+    Object.defineProperty(client, Symbol.asyncDispose, {
+      configurable: true,
+      get: () => this.#makeDisposer(),
+    });
   }
 
   /** For `await using`: gives the present checkout back, unless that has happened by the end of the block. */

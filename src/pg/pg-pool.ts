@@ -7,4 +7,7 @@ import type { PoolClass } from './pool-interface.js';
 
 const require = createRequire(import.meta.url);
 
-export const PgPool: PoolClass = definePool(EventEmitter, () => (require('pg') as { Client: PgClientClass }).Client);
+export const PgPool: PoolClass = definePool(
+  EventEmitter,
+  () => (require('pg') as { Client: PgClientClass }).Client,
+);

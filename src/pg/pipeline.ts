@@ -146,7 +146,10 @@ export class Pipeline {
   /** Sends queries from the queue, but no more than the lane's share, for others will come to help. */
   #fill(lane: Lane): void {
     const connections = this.#lanes + this.#engine.pending + this.#engine.room;
-    const share = Math.min(this.#depth, Math.ceil((this.#underWay + this.#waiting) / Math.max(1, connections)));
+    const share = Math.min(
+      this.#depth,
+      Math.ceil((this.#underWay + this.#waiting) / Math.max(1, connections)),
+    );
     while (!lane.isClosing && lane.load < share) {
       const query = this.#nextQueued();
       if (query === undefined) return;
@@ -257,7 +260,8 @@ class SharedQuery extends Waiter<PgConnection> {
 }
 
 function isPreparedByAnother(error: Error | null | undefined, query: SharedQuery): boolean {
-  if ((error as { code?: string } | null | undefined)?.code !== unknownPreparedStatement || query.wasResent) return false;
+  if ((error as { code?: string } | null | undefined)?.code !== unknownPreparedStatement || query.wasResent)
+    return false;
   const { name } = query.text as { name?: unknown };
   query.wasResent = typeof name === 'string';
   return query.wasResent;

@@ -2,8 +2,8 @@
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { DiscardReason } from '../core/reasons.js';
 import { ChannelPublisher } from '../runtime/channels.js';
-import type { DialingPool } from './pg-dialer.js';
 import type { PgConnection } from './pg-connection.js';
+import type { DialingPool } from './pg-dialer.js';
 
 /** pg-pool's texts, word for word: programs look for them in their logs. */
 const logTexts: Partial<Record<DiscardReason, string>> = {

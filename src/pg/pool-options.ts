@@ -91,7 +91,8 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
     minIdle: orDefault('minIdle'),
     dialLimit: orDefault('dialLimit'),
     acquireTimeout: given('connectionTimeoutMillis') ?? 0,
-    dialTimeout: given('dialTimeoutMillis') ?? (orDefault('connectionTimeoutMillis') || dialTimeoutWithoutLimit),
+    dialTimeout:
+      given('dialTimeoutMillis') ?? (orDefault('connectionTimeoutMillis') || dialTimeoutWithoutLimit),
     closeTimeout: given('closeTimeoutMillis') ?? undefined,
     idleTimeout: options['idleTimeoutMillis'] === undefined ? 10_000 : (given('idleTimeoutMillis') ?? 0),
     maxLifetime: inMilliseconds('maxLifetimeSeconds'),
@@ -127,7 +128,8 @@ function readPipelineDepth(read: OptionReader, pipeline: unknown): number {
   // `pipeline: true` is pg.Client's own option: its queries are pipelined by whoever has the client checked out.
   if (typeof pipeline !== 'object' || pipeline === null) return 0;
   const depth = (pipeline as { depth?: unknown }).depth ?? defaultPipelineDepth;
-  if (Number.isSafeInteger(depth) && (depth as number) >= 1 && (depth as number) <= 1_000) return depth as number;
+  if (Number.isSafeInteger(depth) && (depth as number) >= 1 && (depth as number) <= 1_000)
+    return depth as number;
   read.problem('pipeline.depth', `must be a whole number from 1 to 1000, not ${String(depth).slice(0, 40)}`);
   return 0;
 }

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import type { PgClientClass } from './client.js';
 import { definePool } from './define-pool.js';
-import type { Pool as PoolInstance, PoolClass } from './pool-interface.js';
+import type { PoolClass, Pool as PoolInstance } from './pool-interface.js';
 
 /** {@inheritDoc PoolInstance} */
 export type Pool = PoolInstance;

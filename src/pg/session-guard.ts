@@ -40,7 +40,9 @@ export function setRight(
     callback(error);
     return;
   }
-  release(commandsOf(result).some((each) => opaqueCommands.has(each)) ? 'its session may have changed' : undefined);
+  release(
+    commandsOf(result).some((each) => opaqueCommands.has(each)) ? 'its session may have changed' : undefined,
+  );
   callback(undefined, result);
 }
 

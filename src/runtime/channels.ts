@@ -55,7 +55,11 @@ export class ChannelPublisher<C> implements PoolListener<C> {
   readonly #shown: (connection: C) => unknown;
 
   /** `shown`: what messages show as the connection, where the engine's is wrapped in something. */
-  constructor(pool: object, poolName: string, shown: (connection: C) => unknown = (connection) => connection) {
+  constructor(
+    pool: object,
+    poolName: string,
+    shown: (connection: C) => unknown = (connection) => connection,
+  ) {
     this.#pool = pool;
     this.#poolName = poolName;
     this.#shown = shown;
@@ -108,7 +112,10 @@ export class ChannelPublisher<C> implements PoolListener<C> {
   #publish(to: Channel, connection: PooledConnection<C> | undefined, details: object): void {
     if (!to.hasSubscribers) return;
     const pool = { pool: this.#pool, poolName: this.#poolName };
-    const which = connection && { connection: this.#shown(connection.connection), connectionId: connection.id };
+    const which = connection && {
+      connection: this.#shown(connection.connection),
+      connectionId: connection.id,
+    };
     to.publish({ ...pool, ...which, ...details });
   }
 }

@@ -73,7 +73,8 @@ export class PromiseDialer<C> implements Dialer<C> {
 
   check(pooled: PooledConnection<C>): void {
     attempt(() => this.#functions.check?.(pooled.connection)).then(
-      (answer) => this.#engine.checked(pooled, answer === false ? new Error('The check answered no.') : undefined),
+      (answer) =>
+        this.#engine.checked(pooled, answer === false ? new Error('The check answered no.') : undefined),
       (error: unknown) => this.#engine.checked(pooled, asError(error)),
     );
   }
@@ -85,5 +86,7 @@ async function attempt<T>(call: () => Promise<T> | T): Promise<T> {
 }
 
 export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(`Something that is no error was thrown: ${String(thrown)}`);
+  return thrown instanceof Error
+    ? thrown
+    : new Error(`Something that is no error was thrown: ${String(thrown)}`);
 }

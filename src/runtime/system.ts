@@ -31,6 +31,8 @@ class SystemClock implements Clock {
 const longestTimeoutMs = 2 ** 31 - 1;
 
 class SystemAlarm implements Alarm {
+  /** Timers count in whole milliseconds, of a clock that is read at another moment than ours. */
+  readonly granularityMs = 1;
   readonly #clock: Clock;
   readonly #ring: () => void;
   #timer: NodeJS.Timeout | undefined;

@@ -35,7 +35,11 @@ export async function whenReady<C>(
       missed: () => {
         const isOver = engine.state === 'draining' || engine.state === 'closed';
         const { lastDialError } = engine;
-        reject(isOver ? new PoolClosedError() : new ReadyTimeoutError(target, timeoutMs, engine.counts(), lastDialError));
+        reject(
+          isOver
+            ? new PoolClosedError()
+            : new ReadyTimeoutError(target, timeoutMs, engine.counts(), lastDialError),
+        );
       },
     });
   });

@@ -60,12 +60,24 @@ export class VirtualTime implements Clock {
 }
 
 export class VirtualAlarm implements Alarm {
+  readonly granularityMs = 0;
   at = never;
+  earlyBy = 0;
+  /** When it was set. */
+  setAt = Number.NEGATIVE_INFINITY;
   keepsProcessAlive = false;
   readonly ring: () => void;
+  readonly #time: VirtualTime;
 
-  constructor(ring: () => void) {
+  constructor(ring: () => void, time: VirtualTime) {
     this.ring = ring;
+    this.#time = time;
+  }
+
+  /** Real timers count in whole milliseconds, and may ring a fraction early. */
+  get ringsAt(): number {
+    if (this.earlyBy === 0 || this.at <= this.setAt || this.at === never) return this.at;
+    return this.setAt + Math.ceil(this.at - this.setAt) - this.earlyBy;
   }
 
   get isArmed(): boolean {
@@ -74,6 +86,7 @@ export class VirtualAlarm implements Alarm {
 
   set(at: number, keepsProcessAlive: boolean): void {
     this.at = at;
+    this.setAt = this.#time.time;
     this.keepsProcessAlive = keepsProcessAlive;
   }
 
@@ -112,7 +125,7 @@ export class FakeSocket {
 
   moveTo(place: Place): void {
     this.place = place;
-    this.since = this.#world.time.time;
+    this.since = this.#world.due;
   }
 
   get isLive(): boolean {
@@ -171,7 +184,8 @@ export class FakeDial {
     this.socket = socket;
     server.dials.delete(this);
     pool.dialed(this.dial, socket);
-    if (socket.place === 'unwanted') this.#world.contradict(`the late connection ${socket.id} was not closed`);
+    if (socket.place === 'unwanted')
+      this.#world.contradict(`the late connection ${socket.id} was not closed`);
   }
 
   /** Answers with an error, unless it was answered before. */
@@ -218,6 +232,7 @@ export interface Witness {
   dialBegun(dial: FakeDial): void;
   discarded(socket: FakeSocket, reason: DiscardReason): void;
   lent(lease: FakeLease, caller: Caller | undefined): void;
+  failed(caller: Caller, error: Error): void;
 }
 
 /** The physical truth: every socket that is being opened, is open, or is being closed. */
@@ -289,7 +304,7 @@ export class FakeServer implements Dialer<FakeSocket> {
       return;
     }
     fake.state = 'abandoned';
-    fake.abandonedAt = this.#world.time.time;
+    fake.abandonedAt = this.#world.due;
     if (fake.abandonedAt >= fake.startedAt + this.#world.policy.dialTimeout) {
       if (this.#world.pool.state === 'draining') this.arguableFailures++;
       else this.noteFailure();
@@ -314,7 +329,8 @@ export class FakeServer implements Dialer<FakeSocket> {
   check(pooled: PooledConnection<FakeSocket>): void {
     const socket = pooled.connection;
     socket.pooled = pooled;
-    if (socket.place !== 'idle') this.#world.contradict(`socket ${socket.id} is checked while ${socket.place}`);
+    if (socket.place !== 'idle')
+      this.#world.contradict(`socket ${socket.id} is checked while ${socket.place}`);
     socket.moveTo('checking');
     socket.checkIsOwed = true;
     socket.checkBegunAt = this.#world.time.coarse();
@@ -346,7 +362,7 @@ export class FakeServer implements Dialer<FakeSocket> {
   loseOverdue(): void {
     for (const dial of this.dials) {
       if (dial.state !== 'abandoned') continue;
-      if (dial.abandonedAt + this.#world.policy.closeTimeout <= this.#world.time.time) dial.state = 'lost';
+      if (dial.abandonedAt + this.#world.policy.closeTimeout <= this.#world.due) dial.state = 'lost';
     }
   }
 
@@ -413,6 +429,7 @@ export class Caller extends Waiter<FakeSocket> {
   outcome: 'waiting' | 'granted' | 'failed' | 'withdrawn' = 'waiting';
   lease: FakeLease | undefined = undefined;
   error: Error | undefined = undefined;
+  abortError: Error | undefined = undefined;
   /** Done at once when the outcome is known, from inside the engine. */
   reaction: ((caller: Caller) => void) | undefined = undefined;
 
@@ -433,7 +450,14 @@ export class Caller extends Waiter<FakeSocket> {
   override failed(error: Error): void {
     if (!this.#settle('failed')) return;
     this.error = error;
+    this.#world.witness?.failed(this, error);
     this.reaction?.(this);
+  }
+
+  /** Leaves the queue with an error. */
+  abort(error = new Error('aborted')): boolean {
+    this.abortError = error;
+    return this.#world.pool.abort(this, error);
   }
 
   /** Leaves the queue without an answer. */
@@ -454,7 +478,8 @@ export class Caller extends Waiter<FakeSocket> {
   }
 
   get socket(): FakeSocket {
-    if (this.lease === undefined) throw new Error(`Caller ${this.name} has no connection: it is ${this.outcome}.`);
+    if (this.lease === undefined)
+      throw new Error(`Caller ${this.name} has no connection: it is ${this.outcome}.`);
     return this.lease.socket;
   }
 
@@ -499,6 +524,7 @@ export class VirtualWorld {
   drains = 0;
   /** At the same moment: whether the alarm rings before other events. */
   alarmRingsFirst = false;
+  #ringingFor = never;
   #callers = 0;
 
   constructor(options: PolicyOptions | PoolPolicy, world: WorldOptions = {}) {
@@ -512,7 +538,7 @@ export class VirtualWorld {
       dialer: this.server,
       clock: this.time,
       alarm: (ring) => {
-        alarm = new VirtualAlarm(ring);
+        alarm = new VirtualAlarm(ring, this.time);
         return alarm;
       },
       random: world.random ?? new SeededRandom(world.seed ?? 1),
@@ -525,6 +551,11 @@ export class VirtualWorld {
 
   get now(): number {
     return this.time.time;
+  }
+
+  /** What is due by this time is on time: while the alarm rings, the whole of the millisecond for which it was set. */
+  get due(): number {
+    return this.#ringingFor === never ? this.time.time : Math.ceil(Math.max(this.time.time, this.#ringingFor));
   }
 
   contradict(message: string): void {
@@ -586,7 +617,7 @@ export class VirtualWorld {
     let ringsInARow = 0;
     for (;;) {
       const eventAt = this.time.nextEventAt;
-      const alarmAt = this.alarm.at;
+      const alarmAt = this.alarm.ringsAt;
       const next = Math.min(eventAt, alarmAt);
       if (next > until) break;
       this.time.newTurn();
@@ -615,9 +646,11 @@ export class VirtualWorld {
   }
 
   ringAlarm(): void {
+    this.#ringingFor = this.alarm.isArmed ? this.alarm.at : this.now;
     this.alarm.clear();
     this.server.loseOverdue();
     this.alarm.ring();
+    this.#ringingFor = never;
   }
 
   #listener(): PoolListener<FakeSocket> {

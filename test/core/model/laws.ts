@@ -1,8 +1,9 @@
 // The laws of the engine, judged from outside: by what the server and the callers saw, not by what the engine says.
-import { TokenBucket } from '../../../src/core/token-bucket.js';
-import type { DiscardReason } from '../../../src/core/reasons.js';
+import { AcquireTimeoutError, ConnectFailedError, PoolClosedError } from '../../../src/core/errors.js';
 import type { RateLimiter } from '../../../src/core/rate-limiter.js';
-import type { Caller, FakeDial, FakeLease, FakeSocket, VirtualWorld, Witness } from '../../support/virtual-world.js';
+import type { DiscardReason } from '../../../src/core/reasons.js';
+import { TokenBucket } from '../../../src/core/token-bucket.js';
+import type { Caller, FakeLease, FakeSocket, VirtualWorld, Witness } from '../../support/virtual-world.js';
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -56,6 +57,7 @@ export class Laws implements Witness {
   world!: VirtualWorld;
   readonly #intentions: Intentions;
   readonly #bucket: WatchedBucket | undefined;
+  readonly #callers = { waited: 0, timedOut: 0, aborted: 0, waitedMs: 0 };
 
   constructor(intentions: Intentions, bucket: WatchedBucket | undefined) {
     this.#intentions = intentions;
@@ -64,16 +66,15 @@ export class Laws implements Witness {
 
   // ---- judged at the moment itself ----------------------------------------------------------------------------------
 
-  dialBegun(dial: FakeDial): void {
+  dialBegun(): void {
     const { server, policy, now, queue } = this.world;
     const { limit, state } = this.#intentions;
-    // A dial whose deadline has passed is given up by the engine a moment before the server hears of it.
-    const overdue = [...server.dials].filter(
-      (d) => d.state === 'opening' && d.startedAt + policy.dialTimeout <= now,
-    ).length;
-    const opening = server.opening - (dial.startedAt + policy.dialTimeout <= now ? 0 : overdue);
+    const opening = this.#openingInTime();
     this.#demand(server.total <= limit, () => `law 1: ${server.total} sockets, but the limit is ${limit}`);
-    this.#demand(opening <= policy.dialLimit, () => `${opening} dials at once, but the limit is ${policy.dialLimit}`);
+    this.#demand(
+      opening <= policy.dialLimit,
+      () => `${opening} dials at once, but the limit is ${policy.dialLimit}`,
+    );
     this.#demand(state !== 'paused', () => 'a dial began while the pool was paused');
     this.#demand(
       state !== 'draining' || queue.size > 0,
@@ -85,12 +86,18 @@ export class Laws implements Witness {
       () => `${opening} dials for ${queue.size} callers, ${policy.minIdle} spares and ready(${ready})`,
     );
     if (policy.onDialFailure === 'retry' && server.failuresInARow >= policy.threshold) {
-      this.#demand(opening <= 1, () => `${opening} probes at once after ${server.failuresInARow} failures in a row`);
+      this.#demand(
+        opening <= 1,
+        () => `${opening} probes at once after ${server.failuresInARow} failures in a row`,
+      );
     }
     const bucket = this.#bucket;
     if (bucket !== undefined) {
       const permits = bucket.grantedAt;
-      this.#demand(permits.length >= server.dialed, () => `${server.dialed} dials with ${permits.length} permits`);
+      this.#demand(
+        permits.length >= server.dialed,
+        () => `${server.dialed} dials with ${permits.length} permits`,
+      );
       for (let from = 0; from < permits.length; from++) {
         const used = permits.length - from;
         const allowed = bucket.burst + ((now - (permits[from] as number)) * bucket.rate) / 1_000;
@@ -105,17 +112,25 @@ export class Laws implements Witness {
     const { state } = this.#intentions;
     this.#demand(state !== 'paused', () => 'a connection was lent while the pool was paused');
     this.#demand(socket.uses <= policy.maxUses, () => `socket ${socket.id} was lent ${socket.uses} times`);
-    this.#demand(socket.doomedBy.size === 0, () => `socket ${socket.id} was lent although ${[...socket.doomedBy]}`);
+    this.#demand(
+      socket.doomedBy.size === 0,
+      () => `socket ${socket.id} was lent although ${[...socket.doomedBy]}`,
+    );
     this.#demand(
       time.coarse() < pooled.expiresAt,
       () => `socket ${socket.id} was lent ${time.coarse() - pooled.expiresAt} ms after its end`,
     );
     const idleFor = time.coarse() - pooled.aliveAt;
-    this.#demand(idleFor <= policy.checkAfterIdle, () => `socket ${socket.id} was lent unchecked after ${idleFor} ms`);
+    this.#demand(
+      idleFor <= policy.checkAfterIdle,
+      () => `socket ${socket.id} was lent unchecked after ${idleFor} ms`,
+    );
     if (caller === undefined) {
       this.#demand(queue.size === 0, () => `tryTake() went past ${queue.size} callers in the queue`);
       this.#demand(state === 'open', () => `tryTake() gave a connection while the pool was ${state}`);
     } else {
+      this.#callers.waited++;
+      this.#callers.waitedMs += time.coarse() - caller.askedAt;
       for (const earlier of queue) {
         this.#demand(
           Number(earlier.name) > Number(caller.name),
@@ -126,30 +141,65 @@ export class Laws implements Witness {
     }
   }
 
+  failed(caller: Caller, error: Error): void {
+    const { policy, now, due, server } = this.world;
+    const says = (truth: boolean, why: string): void => {
+      this.#demand(truth, () => `caller ${caller.name} got ${error.constructor.name}, but ${why}`);
+    };
+    if (error === caller.abortError) {
+      this.#callers.aborted++;
+      this.#callers.waitedMs += now - caller.askedAt;
+    } else if (error instanceof AcquireTimeoutError) {
+      this.#callers.timedOut++;
+      this.#callers.waitedMs += due - caller.askedAt;
+      says(due >= caller.deadlineAt, `its deadline is ${caller.deadlineAt - due} ms away`);
+    } else if (error instanceof PoolClosedError) {
+      says(this.#intentions.state === 'draining', `the pool is ${this.#intentions.state}`);
+    } else if (error instanceof ConnectFailedError) {
+      const opening = this.#openingInTime();
+      says(policy.onDialFailure === 'retry', 'failures belong to single callers');
+      says(error.attempts >= policy.threshold, `there were only ${error.attempts} failures in a row`);
+      // The engine counts a dial as failed a moment before it tells the server to stop.
+      const counted = error.attempts - server.failuresInARow - server.arguableFailures;
+      says(counted <= 1, `there were ${server.failuresInARow} failures in a row and not ${error.attempts}`);
+      says(
+        server.live === 0 && opening === 0,
+        `${server.live} live and ${opening} opening could still serve it`,
+      );
+      says(error.cause instanceof Error, 'it does not say why');
+    } else says(policy.onDialFailure === 'reject', 'a failed dial is to be repeated');
+  }
+
   discarded(socket: FakeSocket, reason: DiscardReason): void {
-    const { policy, now, server } = this.world;
+    const { policy, due, server } = this.world;
     const { limit, state, drainDeadline } = this.#intentions;
     const pooled = socket.pooled;
     const says = (truth: boolean, why: string): void => {
-      this.#demand(truth, () => `law 5: socket ${socket.id} (${socket.place}) was discarded for ${reason}: ${why}`);
+      this.#demand(
+        truth,
+        () => `law 5: socket ${socket.id} (${socket.place}) was discarded for ${reason}: ${why}`,
+      );
     };
     switch (reason) {
       case 'idle_timeout': {
         const others = server.countAt('idle') - 1;
         says(socket.place === 'idle', 'but it was not idle');
-        says(now >= (pooled?.idleSince ?? never) + policy.idleTimeout, 'but it was not idle for that long');
+        says(due >= (pooled?.idleSince ?? never) + policy.idleTimeout, 'but it was not idle for that long');
         says(others >= policy.minIdle, `which leaves ${others} of ${policy.minIdle} spares`);
         says(server.opening + server.live > policy.idleFloor, 'which goes below the floor');
         if (pooled?.expiring === false) {
           let spares = -1;
           for (const other of server.sockets) if (other.place === 'idle' && !other.pooled?.expiring) spares++;
-          says(spares >= policy.minIdle, `which leaves ${spares} spares that will last, of ${policy.minIdle}`);
+          says(
+            spares >= policy.minIdle,
+            `which leaves ${spares} spares that will last, of ${policy.minIdle}`,
+          );
         }
         return;
       }
       case 'max_lifetime': {
         const shortest = policy.maxLifetime - policy.maxLifetimeJitter / 2;
-        says(now >= socket.bornAt + shortest, `but it lived for ${now - socket.bornAt} ms only`);
+        says(due >= socket.bornAt + shortest, `but it lived for ${due - socket.bornAt} ms only`);
         return;
       }
       case 'max_uses':
@@ -158,7 +208,7 @@ export class Laws implements Witness {
       case 'released_with_error':
         return says(socket.doomedBy.has(reason), 'but that did not happen');
       case 'failed_check': {
-        const hung = socket.place === 'checking' && now >= socket.checkBegunAt + policy.checkTimeout;
+        const hung = socket.place === 'checking' && due >= socket.checkBegunAt + policy.checkTimeout;
         return says(socket.doomedBy.has(reason) || hung, 'but its check did not fail');
       }
       case 'over_limit':
@@ -167,7 +217,7 @@ export class Laws implements Witness {
         return says(state === 'draining', `but the pool was ${state}`);
       case 'drain_deadline':
         says(socket.place === 'lent', 'but it was not lent');
-        return says(now >= drainDeadline, 'but the deadline has not passed');
+        return says(due >= drainDeadline, 'but the deadline has not passed');
       case 'late_dial':
         return says(socket.place === 'unwanted', 'but its dial had not been given up');
     }
@@ -180,6 +230,7 @@ export class Laws implements Witness {
     this.#totalsAgree();
     this.#everySocketIsWhereItShouldBe();
     this.#nobodyIsStranded();
+    this.#drainingGoesOn();
     this.#theAlarmRingsInTime();
   }
 
@@ -199,11 +250,15 @@ export class Laws implements Witness {
       waiting: queue.size,
     };
     for (const name of Object.keys(truth) as (keyof typeof truth)[]) {
-      this.#demand(counts[name] === truth[name], () => `the pool counts ${name} ${counts[name]}, but it is ${truth[name]}`);
+      this.#demand(
+        counts[name] === truth[name],
+        () => `the pool counts ${name} ${counts[name]}, but it is ${truth[name]}`,
+      );
     }
     this.#demand(
       counts.live === counts.idle + counts.lent + counts.checking,
-      () => `live ${counts.live} is not idle ${counts.idle} + lent ${counts.lent} + checking ${counts.checking}`,
+      () =>
+        `live ${counts.live} is not idle ${counts.idle} + lent ${counts.lent} + checking ${counts.checking}`,
     );
     this.#demand(pool.room === Math.max(0, limit - server.total), () => `the pool says room ${pool.room}`);
     this.#demand(server.countAt('unwanted') === 0, () => 'a late connection was left open');
@@ -215,9 +270,27 @@ export class Laws implements Witness {
     // The engine counts a dial that never answered for a moment longer than the server does.
     const highest = this.#intentions.highestLimit;
     this.#demand(peak >= server.peak && peak <= highest, () => `peak ${peak}, but it was ${server.peak}`);
-    this.#demand(totals.acquired === checkouts, () => `${totals.acquired} checkouts counted, not ${checkouts}`);
-    this.#demand(totals.opened === server.opened, () => `${totals.opened} opened counted, not ${server.opened}`);
-    this.#demand(totals.closed === server.closed, () => `${totals.closed} closed counted, not ${server.closed}`);
+    this.#demand(
+      totals.acquired === checkouts,
+      () => `${totals.acquired} checkouts counted, not ${checkouts}`,
+    );
+    const { waited, timedOut, aborted, waitedMs } = this.#callers;
+    this.#demand(totals.waited === waited, () => `${totals.waited} counted as having waited, not ${waited}`);
+    this.#demand(
+      totals.timedOut === timedOut,
+      () => `${totals.timedOut} counted as timed out, not ${timedOut}`,
+    );
+    this.#demand(totals.aborted === aborted, () => `${totals.aborted} counted as aborted, not ${aborted}`);
+    const difference = Math.abs(totals.waitedMs - waitedMs);
+    this.#demand(difference < 1e-3, () => `${totals.waitedMs} ms of waiting counted, not ${waitedMs}`);
+    this.#demand(
+      totals.opened === server.opened,
+      () => `${totals.opened} opened counted, not ${server.opened}`,
+    );
+    this.#demand(
+      totals.closed === server.closed,
+      () => `${totals.closed} closed counted, not ${server.closed}`,
+    );
     const failures = totals.dialsFailed - server.failures;
     this.#demand(
       failures >= 0 && failures <= server.arguableFailures,
@@ -231,7 +304,8 @@ export class Laws implements Witness {
         () => `law 5: ${totals.discarded[reason]} discarded for ${reason} counted, not ${truth}`,
       );
     }
-    const wanted = this.#intentions.state === 'draining' && this.world.drains > 0 ? 'closed' : this.#intentions.state;
+    const wanted =
+      this.#intentions.state === 'draining' && this.world.drains > 0 ? 'closed' : this.#intentions.state;
     this.#demand(state === wanted, () => `the pool is ${state}, but should be ${wanted}`);
   }
 
@@ -245,12 +319,20 @@ export class Laws implements Witness {
         () => `socket ${socket.id} is ${socket.place}, but the pool takes it for ${pooled.state}`,
       );
       if (socket.place === 'idle') {
-        this.#demand(socket.doomedBy.size === 0, () => `socket ${socket.id} is kept although ${[...socket.doomedBy]}`);
-        this.#demand(socket.uses < policy.maxUses, () => `socket ${socket.id} is kept after ${socket.uses} uses`);
+        this.#demand(
+          socket.doomedBy.size === 0,
+          () => `socket ${socket.id} is kept although ${[...socket.doomedBy]}`,
+        );
+        this.#demand(
+          socket.uses < policy.maxUses,
+          () => `socket ${socket.id} is kept after ${socket.uses} uses`,
+        );
       }
       const spread = Math.abs(pooled.expiresAt - socket.bornAt - policy.maxLifetime);
       this.#demand(
-        socket.reason === 'late_dial' || pooled.expiresAt === never || spread <= policy.maxLifetimeJitter / 2 + 1e-6,
+        socket.reason === 'late_dial' ||
+          pooled.expiresAt === never ||
+          spread <= policy.maxLifetimeJitter / 2 + 1e-6,
         () => `socket ${socket.id} was given a life of ${pooled.expiresAt - socket.bornAt} ms`,
       );
       this.#demand(
@@ -294,6 +376,20 @@ export class Laws implements Witness {
     });
   }
 
+  #drainingGoesOn(): void {
+    const { server, pool, queue } = this.world;
+    if (this.#intentions.state !== 'draining' || queue.size > 0) return;
+    const useless = server.opening + server.countAt('idle');
+    this.#demand(
+      useless === 0,
+      () => `${useless} connections are kept while the pool is draining and nobody waits`,
+    );
+    this.#demand(
+      server.total > 0 || pool.state === 'closed',
+      () => 'everything is gone, but the pool is not closed',
+    );
+  }
+
   /** Whatever has a deadline, the alarm rings by then. */
   #theAlarmRingsInTime(): void {
     const { server, policy, pool, queue, alarm, now, leases, leaks } = this.world;
@@ -307,16 +403,20 @@ export class Laws implements Witness {
     for (const caller of queue) by(caller.deadlineAt, `the deadline of caller ${caller.name}`);
     for (const dial of server.dials) {
       if (dial.state === 'opening') by(dial.startedAt + policy.dialTimeout, `dial ${dial.number}`);
-      if (dial.state === 'abandoned') by(dial.abandonedAt + policy.closeTimeout, `abandoned dial ${dial.number}`);
+      if (dial.state === 'abandoned')
+        by(dial.abandonedAt + policy.closeTimeout, `abandoned dial ${dial.number}`);
     }
     let spares = 0;
     for (const socket of server.sockets) {
-      if (socket.place === 'checking') by(socket.since + policy.checkTimeout, `the check of socket ${socket.id}`);
-      if (socket.place === 'closing') by(socket.since + policy.closeTimeout, `the close of socket ${socket.id}`);
+      if (socket.place === 'checking')
+        by(socket.since + policy.checkTimeout, `the check of socket ${socket.id}`);
+      if (socket.place === 'closing')
+        by(socket.since + policy.closeTimeout, `the close of socket ${socket.id}`);
       if (socket.place !== 'idle') continue;
       if (!socket.pooled?.expiring) spares++;
       by(socket.pooled?.expiresAt ?? never, `the end of socket ${socket.id}`);
-      if (!socket.pooled?.expiring) by((socket.pooled?.expiresAt ?? never) - policy.guardWindow, 'a guard window');
+      if (!socket.pooled?.expiring)
+        by((socket.pooled?.expiresAt ?? never) - policy.guardWindow, 'a guard window');
       by((socket.pooled?.aliveAt ?? never) + policy.keepalive, `the keepalive of socket ${socket.id}`);
     }
     if (spares > policy.minIdle && server.live > policy.idleFloor) {
@@ -332,6 +432,16 @@ export class Laws implements Witness {
       }
     }
     if (this.#intentions.drainDeadline > now) by(this.#intentions.drainDeadline, 'the deadline of drain()');
+  }
+
+  /** Dials whose time is not up: the engine gives a dial up a moment before the server hears of it. */
+  #openingInTime(): number {
+    const { server, policy, due } = this.world;
+    let opening = 0;
+    for (const dial of server.dials) {
+      if (dial.state === 'opening' && dial.startedAt + policy.dialTimeout > due) opening++;
+    }
+    return opening;
   }
 
   #readyTarget(): number {

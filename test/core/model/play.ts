@@ -2,7 +2,7 @@
 import type { ConnectionPool, PoolParts } from '../../../src/core/connection-pool.js';
 import { DoubleReleaseError } from '../../../src/core/errors.js';
 import { SeededRandom } from '../../../src/kernel/random.js';
-import { Caller, FakeLease, FakeSocket, VirtualWorld } from '../../support/virtual-world.js';
+import { type Caller, type FakeLease, type FakeSocket, VirtualWorld } from '../../support/virtual-world.js';
 import { Intentions, isUsable, Laws, WatchedBucket } from './laws.js';
 import { completePolicy, type Scenario, type Step, type StepName } from './scenario.js';
 
@@ -73,6 +73,7 @@ class Run {
       },
     });
     this.world.alarmRingsFirst = scenario.alarmRingsFirst;
+    this.world.alarm.earlyBy = scenario.alarmIsEarlyBy;
     this.#laws.checkNow();
   }
 
@@ -121,7 +122,8 @@ class Run {
       world.advance(50);
     }
     this.#laws.checkNow();
-    if (pool.state !== 'closed') world.contradict(`the drained pool is ${pool.state}: ${JSON.stringify(pool.counts())}`);
+    if (pool.state !== 'closed')
+      world.contradict(`the drained pool is ${pool.state}: ${JSON.stringify(pool.counts())}`);
     if (server.sockets.size > 0) world.contradict(`${server.sockets.size} sockets are left after draining`);
     if (pool.pending !== 0) world.contradict(`law 2: ${pool.pending} approvals have not ended`);
     if (world.alarm.isArmed) world.contradict('the alarm is set after draining');
@@ -173,7 +175,9 @@ class Run {
         const error = chance(sky.checkFails) ? new Error('unwell') : undefined;
         this.#note(error === undefined ? 'check passes' : 'check fails');
         if (chance(sky.checkAtOnce)) return socket.answerCheck(error);
-        return world.time.plan(world.now + Math.floor(this.#fate.next() * 8), () => socket.answerCheck(error));
+        return world.time.plan(world.now + Math.floor(this.#fate.next() * 8), () =>
+          socket.answerCheck(error),
+        );
       },
     };
   }
@@ -186,10 +190,12 @@ class Run {
     abort: (a) => {
       const caller = pick(this.world.queue, a);
       if (caller === undefined) return;
-      const error = new Error('aborted');
-      this.#expect(this.world.pool.abort(caller, error), 'an abort of a waiting caller said no');
-      this.#expect(caller.outcome === 'failed' && caller.error === error, 'an aborted caller was not told');
-      this.#expect(!this.world.pool.abort(caller, error), 'a second abort said yes');
+      this.#expect(caller.abort(), 'an abort of a waiting caller said no');
+      this.#expect(
+        caller.outcome === 'failed' && caller.error === caller.abortError,
+        'an aborted caller was not told',
+      );
+      this.#expect(!caller.abort(), 'a second abort said yes');
     },
     withdraw: (a) => {
       const caller = pick(this.world.queue, a);
@@ -225,7 +231,8 @@ class Run {
       this.world.pool.pause();
     },
     resume: () => this.#resume(),
-    ready: (a, b) => this.#ready(Math.floor(a * (this.world.policy.max + 2)), b < 0.2 ? never : Math.floor(b * 60)),
+    ready: (a, b) =>
+      this.#ready(Math.floor(a * (this.world.policy.max + 2)), b < 0.2 ? never : Math.floor(b * 60)),
     drain: (a) => this.#drain(a < 0.4 ? never : Math.floor(a * 60)),
     wait: (a) => this.world.advance(Math.floor(a * 15)),
     waitLong: (a) => this.world.advance(Math.floor(a * 200)),
@@ -234,7 +241,8 @@ class Run {
     answerDial: (a) => pick(this.world.server.dials, a)?.succeed(),
     failDial: (a) => pick(this.world.server.dials, a)?.fail(),
     answerClose: (a) => pick(this.world.server.sockets, a)?.finishClosing(),
-    answerCheck: (a, b) => pick(this.world.server.sockets, a)?.answerCheck(b < 0.3 ? new Error('unwell') : undefined),
+    answerCheck: (a, b) =>
+      pick(this.world.server.sockets, a)?.answerCheck(b < 0.3 ? new Error('unwell') : undefined),
   };
 
   #take(): void {
@@ -262,6 +270,17 @@ class Run {
       this.#react(settled, b);
     });
     if (wasOver) this.#expect(caller.outcome === 'failed', 'a caller was queued in a pool that is closing');
+    const { pool, policy, server } = this.world;
+    const isHopeless =
+      policy.onDialFailure === 'retry' &&
+      pool.stats().breaker === 'open' &&
+      server.live + server.opening === 0;
+    if (isHopeless && caller.outcome === 'waiting') {
+      this.#expect(
+        this.#intentions.state === 'paused',
+        'a caller waits although the breaker is open and nothing lives',
+      );
+    }
     return caller;
   }
 
@@ -284,7 +303,8 @@ class Run {
     this.#finished.push(lease);
     lease.release(error);
     const { socket } = lease;
-    if (error !== undefined) this.#expect(!socket.isLive, `socket ${socket.id} lives on after a release with an error`);
+    if (error !== undefined)
+      this.#expect(!socket.isLive, `socket ${socket.id} lives on after a release with an error`);
   }
 
   #giveBackAgain(lease: FakeLease | undefined): void {
@@ -322,7 +342,8 @@ class Run {
     this.world.pool.whenReady({
       ...request,
       reached: () => settle('reached', this.world.server.live >= target),
-      missed: () => settle('missed', this.world.now >= request.deadline || this.#intentions.state === 'draining'),
+      missed: () =>
+        settle('missed', this.world.due >= request.deadline || this.#intentions.state === 'draining'),
     });
   }
 

@@ -1,8 +1,9 @@
 // A random life of a pool, as data: drawn from one number, so that it can be replayed, and made of steps that can be left
 // out one by one, so that a failure can be made small.
-import { policyOf } from '../../support/virtual-world.js';
+
 import type { PoolPolicy } from '../../../src/core/pool-policy.js';
 import { SeededRandom } from '../../../src/kernel/random.js';
+import { policyOf } from '../../support/virtual-world.js';
 
 /** How the world treats the pool in one sequence. Each number is a probability. */
 export interface Weather {
@@ -92,6 +93,7 @@ export interface Scenario {
   readonly weather: Weather;
   readonly draft: PolicyDraft;
   readonly alarmRingsFirst: boolean;
+  readonly alarmIsEarlyBy: number;
   readonly steps: readonly Step[];
 }
 
@@ -116,7 +118,9 @@ export function drawScenario(seed: number, weatherName: WeatherName): Scenario {
     }
     steps.push({ name, a: random.next(), b: random.next(), fate: Math.floor(random.next() * 2 ** 31) });
   }
-  return { seed, weather: sky, draft, alarmRingsFirst: random.next() < 0.5, steps };
+  const alarmRingsFirst = random.next() < 0.5;
+  const alarmIsEarlyBy = random.next() < 0.3 ? random.next() : 0;
+  return { seed, weather: sky, draft, alarmRingsFirst, alarmIsEarlyBy, steps };
 }
 
 function weightOf(name: StepName, sky: Weather): number {

@@ -28,7 +28,10 @@ export function search(
 /** Leaves out what the failure does not need: steps in ever smaller groups, then settings, then the size of numbers. */
 export function shrink(scenario: Scenario, sabotage: Sabotage = {}): Finding {
   const verdict = play(scenario, sabotage);
-  let best: Finding = { scenario: { ...scenario, steps: scenario.steps.slice(0, verdict.steps) }, wrong: verdict.wrong };
+  let best: Finding = {
+    scenario: { ...scenario, steps: scenario.steps.slice(0, verdict.steps) },
+    wrong: verdict.wrong,
+  };
   const tryOut = (candidate: Scenario): boolean => {
     const { wrong } = play(candidate, sabotage);
     if (wrong.length === 0) return false;
@@ -43,6 +46,7 @@ export function shrink(scenario: Scenario, sabotage: Sabotage = {}): Finding {
         if (steps.length < best.scenario.steps.length && tryOut({ ...best.scenario, steps })) improved = true;
       }
     }
+    if (best.scenario.alarmIsEarlyBy > 0 && tryOut({ ...best.scenario, alarmIsEarlyBy: 0 })) improved = true;
     for (const name of Object.keys(best.scenario.draft) as (keyof Scenario['draft'])[]) {
       if (name === 'max') continue;
       const { [name]: _, ...draft } = best.scenario.draft;
@@ -72,7 +76,7 @@ export function describeFinding({ scenario, wrong }: Finding, weather: string): 
     `Seed ${seed} (${weather}) breaks a law:`,
     ...wrong.slice(0, 5).map((text) => `  ${text}`),
     'The smallest life that does:',
-    `  policy ${JSON.stringify(draft)}, alarm first: ${scenario.alarmRingsFirst}`,
+    `  policy ${JSON.stringify(draft)}, alarm first: ${scenario.alarmRingsFirst}, early by ${scenario.alarmIsEarlyBy}`,
     ...lines,
     `To see it again: HEADGATE_SEED=${seed} npm test -- test/core/pool-model`,
   ].join('\n');

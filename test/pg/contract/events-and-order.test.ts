@@ -34,6 +34,16 @@ everyPool('events and their order', ({ newPool }) => {
     await pool.end();
   });
 
+  it('let a listener of connect speak to the client first', async () => {
+    const pool = newPool();
+    pool.on('connect', (client) => {
+      client.query("set search_path to 'from the listener'").catch(() => {});
+    });
+    const { rows } = await pool.query('show search_path');
+    expect(rows).toEqual([{ search_path: '"from the listener"' }]);
+    await pool.end();
+  });
+
   it('say acquire and release for each use, and connect only for the first', async () => {
     const pool = newPool();
     const said = record(pool);

@@ -1,7 +1,7 @@
 // What other libraries look at: what the pool is an instance of, what it is called, and its untyped properties.
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { clientsThatWait } from '../../support/fake-client.js';
 import { everyPool } from './every-pool.js';
 
@@ -26,7 +26,20 @@ everyPool('identity', ({ Pool, newPool }) => {
     }
   });
 
-  it('goes through connect() in query(), so that a wrapped connect() sees every checkout', async () => {
+  it('goes through connect() in query(), so that one wrapped on the prototype sees every checkout', async () => {
+    const wrapped = vi.spyOn(Pool.prototype, 'connect');
+    try {
+      const pool = newPool();
+      await pool.query('select 1');
+      await new Promise((resolve) => pool.query('select 1', resolve));
+      expect(wrapped).toHaveBeenCalledTimes(2);
+      await pool.end();
+    } finally {
+      wrapped.mockRestore();
+    }
+  });
+
+  it('goes through connect() in query(), so that one wrapped on the pool sees every checkout', async () => {
     const pool = newPool();
     const original = pool.connect;
     let seen = 0;

@@ -1,99 +1,9 @@
-// Who gets which client, in which order, and what happens to those who wait too long.
+// What happens to those who wait too long, in the queue or for a connection to be made.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, startFaultyServer } from '../../support/faulty-server.js';
 import { callbackOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
-
-everyPool('hand-out', ({ newPool }) => {
-  it('serves those who wait in the order in which they came', async () => {
-    const pool = newPool({ max: 1 });
-    const client = await pool.connect();
-    const order: number[] = [];
-    const waiters = [1, 2, 3, 4].map(async (place) => {
-      const own = await pool.connect();
-      order.push(place);
-      own.release();
-    });
-    client.release();
-    await Promise.all(waiters);
-    expect(order).toEqual([1, 2, 3, 4]);
-    await pool.end();
-  });
-
-  it('serves queries and checkouts from one queue', async () => {
-    const pool = newPool({ max: 1 });
-    const client = await pool.connect();
-    await client.query('create temporary sequence places');
-    const place = "select nextval('places')::int as place";
-    const waiters = [
-      pool.query(place),
-      pool.connect().then(async (own) => {
-        const answer = await own.query(place);
-        own.release();
-        return answer;
-      }),
-      pool.query(place),
-    ];
-    client.release();
-    const places = (await Promise.all(waiters)).map(({ rows }) => rows[0].place);
-    expect(places).toEqual([1, 2, 3]);
-    await pool.end();
-  });
-
-  it('hands out the idle client that came back last', async () => {
-    const pool = newPool({ max: 3 });
-    const [first, second, third] = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
-    first.release();
-    third.release();
-    second.release();
-    const again = [await pool.connect(), await pool.connect(), await pool.connect()];
-    expect(again).toEqual([second, third, first]);
-    for (const client of again) client.release();
-    await pool.end();
-  });
-
-  it('gives the next waiter the very client that was released', async () => {
-    const pool = newPool({ max: 1 });
-    const client = await pool.connect();
-    const waiting = pool.connect();
-    client.release();
-    expect(await waiting).toBe(client);
-    client.release();
-    await pool.end();
-  });
-
-  it('prefers an idle client to a new one', async () => {
-    const pool = newPool({ max: 5 });
-    for (let turn = 0; turn < 5; turn += 1) await pool.query('select 1');
-    expect(pool.totalCount).toBe(1);
-    await pool.end();
-  });
-
-  it('never runs two queries of a pool of one at the same time', async () => {
-    const pool = newPool({ max: 1 });
-    const text = `select count(*)::int as active from pg_stat_activity
-                  where application_name = $1 and state = 'active'`;
-    const asked = Array.from({ length: 20 }, () => pool.query(text, [pool.options.application_name]));
-    for (const { rows } of await Promise.all(asked)) expect(rows).toEqual([{ active: 1 }]);
-    await pool.end();
-  });
-
-  it('serves many more callers than it has clients', async () => {
-    const pool = newPool({ max: 4 });
-    const answers = await Promise.all(
-      Array.from({ length: 60 }, async (_nothing, number) => {
-        const client = await pool.connect();
-        const { rows } = await client.query('select $1::int as number', [number]);
-        client.release();
-        return rows[0].number;
-      }),
-    );
-    expect(answers).toEqual(Array.from({ length: 60 }, (_nothing, number) => number));
-    expect(pool.totalCount).toBe(4);
-    await pool.end();
-  });
-});
 
 everyPool('timeouts in the queue', ({ newPool }) => {
   it('reject connect() with an error that says so, and leave no waiter behind', async () => {
@@ -130,6 +40,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 600 });
     const client = await pool.connect();
     const early = watch(pool.connect());
+    // Not for something to happen: the second caller's time has to begin later than the first one's.
     await new Promise((resolve) => setTimeout(resolve, 300));
     const late = pool.connect();
     expect(pool.waitingCount).toBe(2);

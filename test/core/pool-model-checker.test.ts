@@ -1,0 +1,236 @@
+// The laws can fail: each of these pools is spoiled in one way, and the search must find it and say what is wrong.
+import { describe, expect, it } from 'vitest';
+import { ConnectionPool, type PoolParts } from '../../src/core/connection-pool.js';
+import type { Dial } from '../../src/core/dialer.js';
+import type { PoolPolicy } from '../../src/core/pool-policy.js';
+import type { PooledConnection } from '../../src/core/pooled-connection.js';
+import type { Waiter } from '../../src/core/waiters.js';
+import type { FakeSocket } from '../support/virtual-world.js';
+import { play, type Sabotage } from './model/play.js';
+import { drawScenario, type WeatherName } from './model/scenario.js';
+import { describeFinding, type Finding, search } from './model/search.js';
+
+type Parts = PoolParts<FakeSocket>;
+type Pooled = PooledConnection<FakeSocket>;
+
+const never = Number.POSITIVE_INFINITY;
+
+/** An engine that follows another policy than the one it was given. */
+function misled(change: (policy: PoolPolicy) => Partial<PoolPolicy>): Sabotage {
+  return {
+    makePool: (parts) =>
+      new ConnectionPool({ ...parts, policy: { ...parts.policy, ...change(parts.policy) } }),
+  };
+}
+
+/** An engine in which one method is replaced. */
+function spoiled(spoil: (parts: Parts) => ConnectionPool<FakeSocket>): Sabotage {
+  return { makePool: spoil };
+}
+
+class Forgetful extends ConnectionPool<FakeSocket> {
+  override closed(): void {}
+}
+
+class Leaky extends ConnectionPool<FakeSocket> {
+  override dialFailed(_dial: Dial<FakeSocket>): void {}
+}
+
+class Stingy extends ConnectionPool<FakeSocket> {
+  override tryTake(): undefined {
+    return undefined;
+  }
+}
+
+class Generous extends ConnectionPool<FakeSocket> {
+  #last: Pooled | undefined;
+
+  override tryTake(): Pooled | undefined {
+    this.#last = this.#last?.state === 'lent' ? this.#last : super.tryTake();
+    return this.#last;
+  }
+}
+
+class Unfair extends ConnectionPool<FakeSocket> {
+  readonly #queue: Waiter<FakeSocket>[] = [];
+
+  override enqueue(waiter: Waiter<FakeSocket>, timeoutMs: number): void {
+    super.enqueue(waiter, timeoutMs);
+    if (!waiter.queued) return;
+    this.#queue.push(waiter);
+    const first = this.#queue.shift() as Waiter<FakeSocket>;
+    if (this.withdraw(first)) super.enqueue(first, never);
+  }
+}
+
+class Forgiving extends ConnectionPool<FakeSocket> {
+  override release(connection: Pooled, generation: number): void {
+    super.release(connection, generation);
+  }
+}
+
+class Careless extends ConnectionPool<FakeSocket> {
+  override checked(connection: Pooled): void {
+    super.checked(connection);
+  }
+}
+
+class Deaf extends ConnectionPool<FakeSocket> {
+  override broken(): void {}
+}
+
+class Talkative extends ConnectionPool<FakeSocket> {
+  override abort(waiter: Waiter<FakeSocket>, error: Error): boolean {
+    if (waiter.queued) waiter.failed(error);
+    return super.abort(waiter, error);
+  }
+}
+
+class Stubborn extends ConnectionPool<FakeSocket> {
+  override resize(): void {}
+}
+
+class Restless extends ConnectionPool<FakeSocket> {
+  override pause(): void {}
+}
+
+class Unwelcoming extends ConnectionPool<FakeSocket> {
+  override enqueue(waiter: Waiter<FakeSocket>): void {
+    waiter.failed(new Error('go away'));
+  }
+}
+
+class Repetitive extends ConnectionPool<FakeSocket> {
+  override drain(deadline: number, onDrained: () => void): void {
+    super.drain(deadline, () => {
+      onDrained();
+      onDrained();
+    });
+  }
+}
+
+/** Says that a socket is gone when it was only told to go, as most pools do. */
+function hasty(parts: Parts): ConnectionPool<FakeSocket> {
+  const { dialer } = parts;
+  const pool: ConnectionPool<FakeSocket> = new ConnectionPool({
+    ...parts,
+    dialer: {
+      dial: (dial) => dialer.dial(dial),
+      abandon: (dial) => dialer.abandon(dial),
+      close: (connection) => {
+        dialer.close(connection);
+        pool.closed(connection);
+      },
+      destroy: (connection) => dialer.destroy(connection),
+      check: (connection) => dialer.check(connection),
+    },
+  });
+  return pool;
+}
+
+/** Opens one socket more than it says. */
+function doubleDialer(parts: Parts): ConnectionPool<FakeSocket> {
+  const { dialer } = parts;
+  return new ConnectionPool({
+    ...parts,
+    dialer: {
+      dial: (dial) => {
+        dialer.dial(dial);
+        dialer.dial(dial);
+      },
+      abandon: (dial) => dialer.abandon(dial),
+      close: (connection) => dialer.close(connection),
+      destroy: (connection) => dialer.destroy(connection),
+      check: (connection) => dialer.check(connection),
+    },
+  });
+}
+
+function find(sabotage: Sabotage): Finding {
+  for (const weather of ['fair', 'hanging', 'down'] satisfies WeatherName[]) {
+    const finding = search(1, 1_000, weather, new Set(), sabotage);
+    if (finding !== undefined) return finding;
+  }
+  throw new Error('Nothing was found.');
+}
+
+describe('The laws notice', () => {
+  it.each<[string, Sabotage, RegExp]>([
+    ['one connection above the limit', { limitLessBy: 1 }, /law 1|limit/],
+    ['a slot that is freed before the socket is gone', spoiled(hasty), /counts closing 0, but it is 1|law 1/],
+    ['a dialer that opens two for one approval', spoiled(doubleDialer), /law 1|counts|answered twice/],
+    [
+      'a socket that is gone and still counted',
+      spoiled((p) => new Forgetful(p)),
+      /counts closing 1, but it is 0/,
+    ],
+    ['an approval that never ends', spoiled((p) => new Leaky(p)), /counts pending 1, but it is 0/],
+    ['a ready connection that is not given', spoiled((p) => new Stingy(p)), /law 3/],
+    ['a connection lent twice', spoiled((p) => new Generous(p)), /lent while it is lent/],
+    ['a queue that is not served in order', spoiled((p) => new Unfair(p)), /served before/],
+    [
+      'a connection kept after an error',
+      spoiled((p) => new Forgiving(p)),
+      /released_with_error|after a release/,
+    ],
+    ['a connection kept after a failed check', spoiled((p) => new Careless(p)), /failed_check|checking/],
+    ['a broken connection that is kept', spoiled((p) => new Deaf(p)), /broken/],
+    ['two answers to one caller', spoiled((p) => new Talkative(p)), /was failed and then failed/],
+    ['an error without a reason', spoiled((p) => new Unwelcoming(p)), /to be repeated|go away/],
+    ['a limit that is not taken over', spoiled((p) => new Stubborn(p)), /counts limit|accepted/],
+    ['a pause that does not pause', spoiled((p) => new Restless(p)), /paused/],
+    ['a drain that ends twice', spoiled((p) => new Repetitive(p)), /drain was answered twice/],
+    ['more dials than allowed', misled(() => ({ dialLimit: never })), /dials at once/],
+    [
+      'dials without permits',
+      misled(() => ({ rateLimiter: undefined })),
+      /dials with 0 permits|permits in a time/,
+    ],
+    ['probes in a crowd', misled(() => ({ threshold: never })), /probes at once/],
+    ['too long a life', misled((p) => ({ maxLifetime: p.maxLifetime * 2 })), /given a life|after its end/],
+    ['too many uses', misled((p) => ({ maxUses: p.maxUses + 1 })), /lent \d+ times|kept after/],
+    ['too few spares', misled(() => ({ minIdle: 0 })), /spares/],
+    ['dials that never end', misled(() => ({ dialTimeout: never })), /dial \d+ is due/],
+    [
+      'closes that never end',
+      misled((p) => ({ closeTimeout: p.closeTimeout + 1 })),
+      /the close of socket|abandoned/,
+    ],
+    ['idleness cut short', misled((p) => ({ idleTimeout: p.idleTimeout / 2 })), /not idle for that long/],
+    ['idle connections without a check', misled(() => ({ checkAfterIdle: never })), /lent unchecked/],
+    ['a keepalive that comes late', misled((p) => ({ keepalive: p.keepalive + 1 })), /keepalive/],
+    ['leaks that nobody reports', misled(() => ({ leakThreshold: never })), /the leak of socket/],
+    [
+      'the wrong order of lending',
+      misled((p) => ({ idleOrder: p.idleOrder === 'lifo' ? 'fifo' : 'lifo' })),
+      /(lifo|fifo): socket \d+ before \d+/,
+    ],
+    [
+      'an alarm that does not ring',
+      spoiled((p) => new ConnectionPool({ ...p, alarm: (ring) => ({ ...p.alarm(ring), set: () => {} }) })),
+      /the alarm is set for Infinity/,
+    ],
+  ])('%s', (_what, sabotage, complaint) => {
+    const finding = find(sabotage);
+    expect(finding.wrong.join('\n')).toMatch(complaint);
+    // Small enough to be read.
+    expect(finding.scenario.steps.length).toBeLessThan(16);
+  });
+});
+
+describe('A finding', () => {
+  it('names the seed and the way to see it again', () => {
+    const finding = find({ limitLessBy: 1 });
+    const text = describeFinding(finding, 'fair');
+    expect(text).toContain(`Seed ${finding.scenario.seed} (fair) breaks a law`);
+    expect(text).toContain(`HEADGATE_SEED=${finding.scenario.seed} npm test -- test/core/pool-model`);
+  });
+
+  it('is the same each time that the seed is played', () => {
+    const seeds = Array.from({ length: 20 }, (_, seed) => drawScenario(seed, 'flaky'));
+    const sabotage = { limitLessBy: 1 };
+    expect(seeds.map((scenario) => play(scenario, sabotage).wrong)).toEqual(
+      seeds.map((scenario) => play(scenario, sabotage).wrong),
+    );
+  });
+});
