@@ -60,8 +60,9 @@ export class VirtualTime implements Clock {
 }
 
 export class VirtualAlarm implements Alarm {
-  readonly granularityMs = 0;
   at = never;
+  granularityMs = 0;
+  /** So much of its granularity it makes use of to ring early. */
   earlyBy = 0;
   /** When it was set. */
   setAt = Number.NEGATIVE_INFINITY;
@@ -74,10 +75,11 @@ export class VirtualAlarm implements Alarm {
     this.#time = time;
   }
 
-  /** Real timers count in whole milliseconds, and may ring a fraction early. */
+  /** When it will really ring: with a granularity, up to that much before or after. */
   get ringsAt(): number {
-    if (this.earlyBy === 0 || this.at <= this.setAt || this.at === never) return this.at;
-    return this.setAt + Math.ceil(this.at - this.setAt) - this.earlyBy;
+    if (this.granularityMs === 0 || this.at <= this.setAt || this.at === never) return this.at;
+    const steps = Math.ceil((this.at - this.setAt) / this.granularityMs);
+    return this.setAt + steps * this.granularityMs - this.earlyBy;
   }
 
   get isArmed(): boolean {
@@ -304,8 +306,9 @@ export class FakeServer implements Dialer<FakeSocket> {
       return;
     }
     fake.state = 'abandoned';
-    fake.abandonedAt = this.#world.due;
-    if (fake.abandonedAt >= fake.startedAt + this.#world.policy.dialTimeout) {
+    const isOverdue = this.#world.due >= fake.startedAt + this.#world.policy.dialTimeout;
+    fake.abandonedAt = isOverdue ? this.#world.due : this.#world.now;
+    if (isOverdue) {
       if (this.#world.pool.state === 'draining') this.arguableFailures++;
       else this.noteFailure();
     }
@@ -553,9 +556,10 @@ export class VirtualWorld {
     return this.time.time;
   }
 
-  /** What is due by this time is on time: while the alarm rings, the whole of the millisecond for which it was set. */
+  /** What is due by this time is on time: a little more than now, while an alarm rings that can't be set exactly. */
   get due(): number {
-    return this.#ringingFor === never ? this.time.time : Math.ceil(Math.max(this.time.time, this.#ringingFor));
+    if (this.#ringingFor === never) return this.time.time;
+    return Math.max(this.time.time, this.#ringingFor) + this.alarm.granularityMs;
   }
 
   contradict(message: string): void {

@@ -151,7 +151,7 @@ export class Laws implements Witness {
       this.#callers.waitedMs += now - caller.askedAt;
     } else if (error instanceof AcquireTimeoutError) {
       this.#callers.timedOut++;
-      this.#callers.waitedMs += due - caller.askedAt;
+      this.#callers.waitedMs += now - caller.askedAt;
       says(due >= caller.deadlineAt, `its deadline is ${caller.deadlineAt - due} ms away`);
     } else if (error instanceof PoolClosedError) {
       says(this.#intentions.state === 'draining', `the pool is ${this.#intentions.state}`);
@@ -203,23 +203,30 @@ export class Laws implements Witness {
         return;
       }
       case 'max_uses':
-        return says(socket.uses >= policy.maxUses, `but it was used ${socket.uses} times`);
+        says(socket.uses >= policy.maxUses, `but it was used ${socket.uses} times`);
+        return;
       case 'broken':
       case 'released_with_error':
-        return says(socket.doomedBy.has(reason), 'but that did not happen');
+        says(socket.doomedBy.has(reason), 'but that did not happen');
+        return;
       case 'failed_check': {
         const hung = socket.place === 'checking' && due >= socket.checkBegunAt + policy.checkTimeout;
-        return says(socket.doomedBy.has(reason) || hung, 'but its check did not fail');
+        says(socket.doomedBy.has(reason) || hung, 'but its check did not fail');
+        return;
       }
       case 'over_limit':
-        return says(server.opening + server.live > limit, 'but the limit leaves room for it');
+        says(server.opening + server.live > limit, 'but the limit leaves room for it');
+        return;
       case 'drained':
-        return says(state === 'draining', `but the pool was ${state}`);
+        says(state === 'draining', `but the pool was ${state}`);
+        return;
       case 'drain_deadline':
         says(socket.place === 'lent', 'but it was not lent');
-        return says(due >= drainDeadline, 'but the deadline has not passed');
+        says(due >= drainDeadline, 'but the deadline has not passed');
+        return;
       case 'late_dial':
-        return says(socket.place === 'unwanted', 'but its dial had not been given up');
+        says(socket.place === 'unwanted', 'but its dial had not been given up');
+        return;
     }
   }
 

@@ -73,6 +73,7 @@ class Run {
       },
     });
     this.world.alarmRingsFirst = scenario.alarmRingsFirst;
+    this.world.alarm.granularityMs = scenario.alarmIsEarlyBy > 0 ? 1 : 0;
     this.world.alarm.earlyBy = scenario.alarmIsEarlyBy;
     this.#laws.checkNow();
   }
