@@ -104,7 +104,8 @@ export class ConnectionPool<C> {
     const deadline = now + timeoutMs;
     this.#waiters.add(waiter, now, deadline);
     if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
-    this.#pump();
+    // The same moment for the caller and for its dial: with equal timeouts, both end together.
+    this.#pump(now);
     if (waiter.queued && this.#isHopeless(now)) {
       this.#waiters.remove(waiter);
       waiter.failed(this.#dialing.connectFailed(now));
@@ -306,7 +307,7 @@ export class ConnectionPool<C> {
   // ---- serving ----------------------------------------------------------------------------------------------------
 
   /** The one place where waiting callers and missing connections are seen to. Safe to call at any time. */
-  #pump(): void {
+  #pump(now?: number): void {
     if (this.#isQuiet()) return;
     if (this.#pumping) {
       this.#pumpAgain = true;
@@ -317,7 +318,7 @@ export class ConnectionPool<C> {
       do {
         this.#pumpAgain = false;
         if (this.#waiters.size > 0) this.#serve();
-        this.#grow();
+        this.#grow(now);
         if (this.#state === 'draining') this.#closeUnneeded();
       } while (this.#pumpAgain);
     } finally {
@@ -369,10 +370,10 @@ export class ConnectionPool<C> {
 
   // ---- growing ----------------------------------------------------------------------------------------------------
 
-  #grow(): void {
+  #grow(now: number | undefined): void {
     if (this.#state === 'paused' || this.#state === 'closed') return;
     for (let purpose = this.#reasonToDial(); purpose !== undefined; purpose = this.#reasonToDial()) {
-      const dial = this.#dialing.tryBegin(purpose, this.#waiters, this.#clock.now());
+      const dial = this.#dialing.tryBegin(purpose, this.#waiters, now ?? this.#clock.now());
       if (dial === undefined) return;
       this.#dialer.dial(dial);
     }

@@ -154,7 +154,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       if (connection.isAnnounced) connection.isAnnounced = false;
       else this.tell('acquire', client);
       client.release = (error?: unknown): void => this.#giveBack(pooled, generation, error);
-      client.removeListener?.('error', connection.idleListener);
       if (this.#allowsExitOnIdle) client.ref?.();
       return client;
     }
@@ -163,7 +162,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const { connection } = pooled;
       const { client } = connection;
       if (pooled.state === 'lent' && pooled.generation === generation) {
-        client.on('error', connection.idleListener);
         client._poolUseCount = (client._poolUseCount ?? 0) + 1;
         this.tell('release', error, client);
         if (!isUsable(client))
@@ -354,13 +352,18 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 
     clientFailed(connection: PgConnection, error: Error): void {
       const { client, pooled } = connection;
-      (error as Error & { client?: PgClient }).client = client;
-      client.removeListener?.('error', connection.idleListener);
-      client.on('error', (later: Error) => {
-        this.note('additional client error after disconnection due to error', later);
-      });
-      if (pooled.state === 'closing' || pooled.state === 'gone') return;
+      if (pooled.state === 'closing' || pooled.state === 'gone') {
+        this.note('additional client error after disconnection due to error', error);
+        return;
+      }
+      const isCheckedOut = pooled.state === 'lent';
       this.#engine.broken(pooled, error);
+      if (isCheckedOut) {
+        // Its holder learns of it from the next query, at the latest; when it comes back it is closed.
+        this.note('checked-out client lost its connection', error);
+        return;
+      }
+      (error as Error & { client?: PgClient }).client = client;
       // Without a listener this throws, from the client's own event: an uncaught exception, as with any emitter.
       this.emit('error', error, client);
     }

@@ -1,4 +1,4 @@
-/** A client as the engine keeps it: with the listener that watches over it while nobody has it. */
+/** A client as the engine keeps it: with the listener that watches over it. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { PgClient } from './client.js';
 
@@ -6,8 +6,8 @@ export class PgConnection {
   readonly client: PgClient;
   /** Its place in the engine, from the moment it is open. */
   pooled!: PooledConnection<PgConnection>;
-  /** On the client's `error` event except while it is checked out: then errors are its holder's. */
-  idleListener!: (error: Error) => void;
+  /** On the client's `error` event as long as it lives, so that a lost connection never ends the program. */
+  onError!: (error: Error) => void;
   /** The `acquire` event of its first checkout was emitted before `verify` looked at it. */
   isAnnounced = false;
 

@@ -17,7 +17,7 @@ export interface DialingPool {
   note(message: string, error?: Error): void;
   /** Emits an event; what a listener throws becomes an uncaught exception, as if nobody had been in between. */
   tell(event: string, ...args: unknown[]): void;
-  /** An error on a client that nobody has checked out. */
+  /** The `error` event of an open client. */
   clientFailed(connection: PgConnection, error: Error): void;
 }
 
@@ -177,9 +177,9 @@ export class PgDialer implements Dialer<PgConnection> {
 
   #open(attempt: Attempt, connection: PgConnection): void {
     if (attempt.stage !== 'setting up') return;
-    connection.idleListener = (error) => this.#pool.clientFailed(connection, error);
+    connection.onError = (error) => this.#pool.clientFailed(connection, error);
     attempt.client.removeListener?.('error', attempt.onSetUpError);
-    attempt.client.on('error', connection.idleListener);
+    attempt.client.on('error', connection.onError);
     this.#answered(attempt);
     this.#engine.dialed(attempt.dial, connection);
   }

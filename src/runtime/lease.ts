@@ -22,7 +22,7 @@ export class Lease<C> {
   readonly #pooled: PooledConnection<C>;
   readonly #generation: number;
 
-  /** Made by a pool. */
+  /** @internal */
   constructor(engine: ConnectionPool<C>, pooled: PooledConnection<C>) {
     this.connection = pooled.connection;
     this.#engine = engine;
@@ -43,7 +43,7 @@ export class Lease<C> {
     this.#engine.release(this.#pooled, this.#generation, true);
   }
 
-  /** Whether this is a checkout from that engine's pool. */
+  /** @internal */
   isOf(engine: unknown): boolean {
     return this.#engine === engine;
   }

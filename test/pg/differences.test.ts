@@ -13,6 +13,8 @@
 //   verify throws                           | uncaught, the caller waits for ever     | the caller's error
 //   onConnect rejects with nothing          | resolves without a client               | the caller's error
 //   the client's connect() throws           | the slot is lost                        | the caller's error, slot free
+//   a client in use loses its connection    | uncaught, unless someone listens        | the client's next query fails
+//   native client connects after a timeout  | handed out late                         | closed: a timeout is a timeout
 //   2,000 callbacks that release at once    | stack overflow, callers stranded        | all are served
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -389,6 +391,63 @@ describe('many callers', () => {
     client.release();
     await everyone;
     expect([pool.totalCount, pool.idleCount, pool.waitingCount]).toEqual([1, 1, 0]);
+    await pool.end();
+  });
+});
+
+describe('a client in use that loses its connection', () => {
+  it('does not end the program when nobody listens: its next query fails, and the pool goes on', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    const { rows } = await client.query('select pg_backend_pid() as pid');
+    const ended = eventOf(client, 'end');
+    const killer = newPool();
+    await killer.query('select pg_terminate_backend($1)', [rows[0].pid]);
+    await ended;
+    expect((await rejectionOf(client.query('select 1'))).message).toMatch(/not queryable/);
+    client.release();
+    expect(pool.totalCount).toBe(0);
+    expect(pool.stats().totals.discarded.broken).toBe(1);
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    await pool.end();
+    await killer.end();
+  });
+
+  it('still tells those who listen', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    const heard = vi.fn();
+    client.on('error', heard);
+    const lost = new Error('lost');
+    client.emit('error', lost);
+    expect(heard).toHaveBeenCalledWith(lost);
+    client.release();
+    expect(pool.stats().totals.discarded.broken).toBe(1);
+    await pool.end();
+  });
+});
+
+describe('a client without a socket of its own that connects after the timeout', () => {
+  it('is closed and not handed out', async () => {
+    let connected: () => void = () => {};
+    const ended = vi.fn();
+    class NativeLikeClient extends FakeClient {
+      isConnected(): boolean {
+        return true;
+      }
+      override connect(callback: () => void): void {
+        connected = callback;
+      }
+      override end(callback?: () => void): void {
+        ended();
+        super.end(callback);
+      }
+    }
+    const pool = newPool({ Client: asClientClass(NativeLikeClient), connectionTimeoutMillis: 20 });
+    expect((await rejectionOf(pool.connect())).message).toContain('timeout');
+    connected();
+    expect(ended).toHaveBeenCalledOnce();
+    expect(pool.stats().totals.discarded.late_dial).toBe(1);
     await pool.end();
   });
 });

@@ -81,9 +81,11 @@ export class Laws implements Witness {
       () => 'a dial began for nobody while the pool was draining',
     );
     const ready = this.#readyTarget();
+    const spares = this.#spares();
     this.#demand(
-      opening <= queue.size + policy.minIdle + ready,
-      () => `${opening} dials for ${queue.size} callers, ${policy.minIdle} spares and ready(${ready})`,
+      spares + opening <= queue.size + policy.minIdle || server.live + opening <= ready,
+      () =>
+        `${spares} idle and ${opening} dials for ${queue.size} callers, ${policy.minIdle} spares and ready(${ready})`,
     );
     if (policy.onDialFailure === 'retry' && server.failuresInARow >= policy.threshold) {
       this.#demand(
@@ -188,8 +190,7 @@ export class Laws implements Witness {
         says(others >= policy.minIdle, `which leaves ${others} of ${policy.minIdle} spares`);
         says(server.opening + server.live > policy.idleFloor, 'which goes below the floor');
         if (pooled?.expiring === false) {
-          let spares = -1;
-          for (const other of server.sockets) if (other.place === 'idle' && !other.pooled?.expiring) spares++;
+          const spares = this.#spares();
           says(
             spares >= policy.minIdle,
             `which leaves ${spares} spares that will last, of ${policy.minIdle}`,
@@ -365,8 +366,7 @@ export class Laws implements Witness {
     const callersWithout = queue.size - underWay;
     let sparesMissing = 0;
     if (this.#intentions.state === 'open') {
-      let spares = Math.max(0, underWay - queue.size);
-      for (const socket of server.sockets) if (socket.place === 'idle' && !socket.pooled?.expiring) spares++;
+      const spares = this.#spares() + Math.max(0, underWay - queue.size);
       sparesMissing = Math.max(policy.minIdle - spares, this.#readyTarget() - server.live - server.opening);
     }
     if (callersWithout <= 0 && sparesMissing <= 0) return;
@@ -405,7 +405,10 @@ export class Laws implements Witness {
       return;
     }
     const by = (at: number, what: string): void => {
-      this.#demand(alarm.at <= at, () => `the alarm is set for ${alarm.at}, but ${what} is due at ${at}`);
+      this.#demand(
+        alarm.at <= at + alarm.granularityMs,
+        () => `the alarm is set for ${alarm.at}, but ${what} is due at ${at}`,
+      );
     };
     for (const caller of queue) by(caller.deadlineAt, `the deadline of caller ${caller.name}`);
     for (const dial of server.dials) {
@@ -413,14 +416,13 @@ export class Laws implements Witness {
       if (dial.state === 'abandoned')
         by(dial.abandonedAt + policy.closeTimeout, `abandoned dial ${dial.number}`);
     }
-    let spares = 0;
+    const spares = this.#spares();
     for (const socket of server.sockets) {
       if (socket.place === 'checking')
         by(socket.since + policy.checkTimeout, `the check of socket ${socket.id}`);
       if (socket.place === 'closing')
         by(socket.since + policy.closeTimeout, `the close of socket ${socket.id}`);
       if (socket.place !== 'idle') continue;
-      if (!socket.pooled?.expiring) spares++;
       by(socket.pooled?.expiresAt ?? never, `the end of socket ${socket.id}`);
       if (!socket.pooled?.expiring)
         by((socket.pooled?.expiresAt ?? never) - policy.guardWindow, 'a guard window');
@@ -443,12 +445,23 @@ export class Laws implements Witness {
 
   /** Dials whose time is not up: the engine gives a dial up a moment before the server hears of it. */
   #openingInTime(): number {
-    const { server, policy, due } = this.world;
+    const { server, policy, due, alarm } = this.world;
     let opening = 0;
     for (const dial of server.dials) {
-      if (dial.state === 'opening' && dial.startedAt + policy.dialTimeout > due) opening++;
+      if (dial.state === 'opening' && dial.startedAt + policy.dialTimeout > due + alarm.granularityMs)
+        opening++;
     }
     return opening;
+  }
+
+  /** Idle, and not about to reach its end. */
+  #spares(): number {
+    let spares = 0;
+    for (const socket of this.world.server.sockets) {
+      // Between the engine's decision to lend it and the moment at which the borrower has it, it is idle no more.
+      if (socket.place === 'idle' && socket.pooled?.state === 'idle' && !socket.pooled.expiring) spares++;
+    }
+    return spares;
   }
 
   #readyTarget(): number {

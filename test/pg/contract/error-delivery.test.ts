@@ -206,16 +206,6 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('are thrown when the user of the client does not listen', async () => {
-    const pool = newPool();
-    const client = await pool.connect();
-    expect(client.listenerCount('error')).toBe(0);
-    expect(() => client.emit('error', new Error('nobody listens'))).toThrow('nobody listens');
-    client.release();
-    expect(client.listenerCount('error')).toBe(1);
-    await pool.end();
-  });
-
   it('reject the pool.query that they interrupt, and the next one works', async () => {
     const pool = newPool({ max: 1 });
     const poolError = vi.fn();

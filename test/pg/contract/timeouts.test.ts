@@ -159,22 +159,6 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await pool.end();
   });
 
-  it('spare a client without a socket of its own that says it is connected', async () => {
-    class NativeLikeClient extends FakeClient {
-      isConnected(): boolean {
-        return true;
-      }
-      override connect(callback: () => void): void {
-        setTimeout(callback, 150);
-      }
-    }
-    const pool = newPool({ Client: NativeLikeClient, connectionTimeoutMillis: 30 });
-    const client = await pool.connect();
-    expect(client).toBeInstanceOf(NativeLikeClient);
-    client.release();
-    await pool.end();
-  });
-
   it('end a client without a socket of its own that is not connected', async () => {
     const ended = vi.fn();
     class NativeLikeClient extends FakeClient {
