@@ -10,7 +10,7 @@ import { formatTable, missedTargets, report } from './report.mjs';
 /** @typedef {import('./groups.mjs').Group} Group */
 
 const usage = `npm run bench -- [filter...] [options]
-  filter          only groups whose name contains one of these: ${groups.map((group) => group.name).join(', ')}
+  filter          only these groups, or those whose names have this part: ${groups.map((group) => group.name).join(', ')}
   --rounds N      rounds of each group (its own number when not given)
   --quick         few and short rounds: good enough to see a factor of two
   --json FILE     also write the figures to FILE
@@ -34,7 +34,7 @@ else process.exitCode = await main();
 
 async function main() {
   const chosen = groups.filter(
-    (group) => filters.length === 0 || filters.some((filter) => group.name.includes(filter)),
+    (group) => filters.length === 0 || filters.some((filter) => chooses(filter, group)),
   );
   const rounds = options.rounds === undefined ? undefined : Number(options.rounds);
   if (chosen.length === 0 || (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))) {
@@ -61,6 +61,15 @@ async function main() {
   const missed = reports.flatMap(missedTargets).length;
   console.log(missed === 0 ? 'Every target was reached.' : `${missed} target(s) were missed.`);
   return options.assert && missed > 0 ? 1 : 0;
+}
+
+/**
+ * A whole name chooses that group alone, a part of names all that have it.
+ * @param {string} filter
+ * @param {Group} group
+ */
+function chooses(filter, group) {
+  return groups.some(({ name }) => name === filter) ? group.name === filter : group.name.includes(filter);
 }
 
 /**

@@ -11,6 +11,7 @@
 import type { Random } from '../kernel/random.js';
 import { type BackoffPolicy, backoffDelay } from './backoff.js';
 
+/** closed: dialing works; open: it keeps failing; half-open: one probe is allowed. */
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
 export interface BreakerPolicy extends BackoffPolicy {

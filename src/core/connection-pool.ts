@@ -89,7 +89,10 @@ export class ConnectionPool<C> {
     if (idle.size === 0 || this.#waiters.size > 0 || this.#state !== 'open') return undefined;
     const now = this.#clock.coarse();
     const connection = this.#fleet.nextUsable(now, 1);
-    if (connection !== undefined) this.#lend(connection, now, 0, holder);
+    if (connection !== undefined) {
+      idle.remove(connection);
+      this.#lend(connection, now, 0, holder);
+    }
     if (idle.spares < this.policy.minIdle) this.#pump();
     return connection;
   }
@@ -142,9 +145,22 @@ export class ConnectionPool<C> {
     this.#lent--;
     if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);
     const reason = this.#reasonToRetire(connection, now, error);
-    if (reason === undefined) this.#fleet.becomeIdle(connection, now);
-    else this.#fleet.retire(connection, reason);
+    if (reason !== undefined) this.#fleet.retire(connection, reason);
+    else if (this.#waiters.size > 0 && this.#state !== 'paused' && !this.#pumping) {
+      this.#handOver(connection, now);
+      return;
+    } else this.#fleet.becomeIdle(connection, now);
     this.#pump();
+  }
+
+  /** Whether a lent connection would be closed if it came back now. For those who may keep it for as long as they like. */
+  wouldRetire(connection: PooledConnection<C>): boolean {
+    return this.#reasonToRetire(connection, this.#clock.coarse(), undefined) !== undefined;
+  }
+
+  /** A lent connection that the pool itself uses can't be forgotten: it is no leak, however long it takes. */
+  exemptFromLeaks(connection: PooledConnection<C>): void {
+    connection.leakReported = true;
   }
 
   /** A new limit. What is above it is closed: idle connections now, lent ones when they come back. */
@@ -308,7 +324,10 @@ export class ConnectionPool<C> {
 
   /** The one place where waiting callers and missing connections are seen to. Safe to call at any time. */
   #pump(now?: number): void {
-    if (this.#isQuiet()) return;
+    if (this.#isQuiet()) {
+      if (this.#wakeUp.isAwaited) this.#wakeUp.await(false);
+      return;
+    }
     if (this.#pumping) {
       this.#pumpAgain = true;
       return;
@@ -325,6 +344,7 @@ export class ConnectionPool<C> {
       this.#pumping = false;
     }
     this.#readiness.settle(this.#ledger.live, Number.NEGATIVE_INFINITY);
+    this.#wakeUp.await(this.#waiters.size > 0 || this.#readiness.size > 0 || this.#state === 'draining');
     if (this.#state === 'draining') this.#finishDraining();
   }
 
@@ -344,17 +364,34 @@ export class ConnectionPool<C> {
     while (this.#waiters.size > 0) {
       const connection = this.#fleet.nextUsable(now, this.#waiters.size);
       if (connection === undefined) return;
-      const waiter = this.#waiters.shift() as Waiter<C>;
-      const waitMs = Math.max(0, now - waiter.enqueuedAt);
-      this.#tally.waited++;
-      this.#tally.waitedMs += waitMs;
-      this.#lend(connection, now, waitMs, undefined);
-      waiter.granted(connection);
+      this.#fleet.idle.remove(connection);
+      this.#grantToFirst(connection, now);
     }
   }
 
+  /** From the one who gives back straight to the first in the queue. What that one does at once is seen to afterwards. */
+  #handOver(connection: PooledConnection<C>, now: number): void {
+    this.#pumping = true;
+    this.#pumpAgain = false;
+    try {
+      connection.aliveAt = now;
+      this.#grantToFirst(connection, now);
+    } finally {
+      this.#pumping = false;
+    }
+    if (this.#pumpAgain || this.#waiters.size === 0) this.#pump();
+  }
+
+  #grantToFirst(connection: PooledConnection<C>, now: number): void {
+    const waiter = this.#waiters.shift() as Waiter<C>;
+    const waitMs = Math.max(0, now - waiter.enqueuedAt);
+    this.#tally.waited++;
+    this.#tally.waitedMs += waitMs;
+    this.#lend(connection, now, waitMs, undefined);
+    waiter.granted(connection);
+  }
+
   #lend(connection: PooledConnection<C>, now: number, waitMs: number, holder: unknown): void {
-    this.#fleet.idle.remove(connection);
     connection.state = 'lent';
     connection.generation++;
     connection.lentAt = now;
@@ -371,11 +408,13 @@ export class ConnectionPool<C> {
   // ---- growing ----------------------------------------------------------------------------------------------------
 
   #grow(now: number | undefined): void {
-    if (this.#state === 'paused' || this.#state === 'closed') return;
+    if (this.#ledger.room === 0 || this.#state === 'paused' || this.#state === 'closed') return;
     for (let purpose = this.#reasonToDial(); purpose !== undefined; purpose = this.#reasonToDial()) {
       const dial = this.#dialing.tryBegin(purpose, this.#waiters, now ?? this.#clock.now());
       if (dial === undefined) return;
       this.#dialer.dial(dial);
+      // A dial that was answered at once is for whoever waits; only then is it clear what is missing yet.
+      if (this.#pumpAgain) return;
     }
   }
 

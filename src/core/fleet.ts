@@ -85,6 +85,7 @@ export class Fleet<C> {
     const { idleTimeout, idleKeepsProcessAlive, keepalive } = this.#policy;
     this.#wakeUp.by(now + idleTimeout, idleKeepsProcessAlive);
     if (now + keepalive < this.#nextKeepaliveAt) this.#planKeepalive(now);
+    if (connection.heapIndex < 0) this.#watchEnd(connection);
   }
 
   // ---- through ----------------------------------------------------------------------------------------------------
@@ -139,6 +140,7 @@ export class Fleet<C> {
       connection.aliveAt = now;
       this.idle.putBack(connection);
       this.#planKeepalive(now);
+      if (connection.heapIndex < 0) this.#watchEnd(connection);
     }
   }
 
@@ -235,6 +237,11 @@ export class Fleet<C> {
         this.retire(c, 'max_lifetime');
       }
     }
+  }
+
+  /** The alarm may ring a fraction early: one that was in use then, and is back before its end, is watched again. */
+  #watchEnd(connection: PooledConnection<C>): void {
+    if (connection.expiresAt !== never) this.#watchExpiry(connection, connection.expiresAt);
   }
 
   #watchExpiry(connection: PooledConnection<C>, at: number): void {

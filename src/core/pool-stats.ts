@@ -24,6 +24,7 @@ export interface PoolCounts {
   readonly waiting: number;
 }
 
+/** The numbers of one instant, and the totals since the pool was made. */
 export interface PoolStats extends PoolCounts {
   /** Spares that the pool keeps ready. */
   readonly minIdle: number;
@@ -35,6 +36,7 @@ export interface PoolStats extends PoolCounts {
   readonly totals: PoolTotals;
 }
 
+/** What has happened since the pool was made. */
 export interface PoolTotals {
   /** Checkouts, those that waited included. */
   readonly acquired: number;

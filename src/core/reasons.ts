@@ -23,4 +23,5 @@ export const discardReasons = [
   'late_dial',
 ] as const;
 
+/** Why a connection was discarded, in one word. */
 export type DiscardReason = (typeof discardReasons)[number];

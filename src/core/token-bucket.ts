@@ -2,6 +2,7 @@
 import { OptionReader } from '../kernel/option-reader.js';
 import type { RateLimiter } from './rate-limiter.js';
 
+/** How fast, and how much at once. */
 export interface TokenBucketOptions {
   /** Permits added per second. */
   readonly rate: number;

@@ -13,17 +13,28 @@ import type { PooledConnection } from './pooled-connection.js';
 /** One caller in the queue. Ends in exactly one of `granted` and `failed`. */
 export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   // All fields belong to the queue.
-  previous: Waiter<C> | undefined = undefined;
-  next: Waiter<C> | undefined = undefined;
+  previous: Waiter<C> | undefined;
+  next: Waiter<C> | undefined;
   /** The deadline. */
-  heapKey = Number.POSITIVE_INFINITY;
-  heapIndex = -1;
-  enqueuedAt = Number.NaN;
-  queued = false;
+  heapKey: number;
+  heapIndex: number;
+  enqueuedAt: number;
+  queued: boolean;
   /** Its deadline is no earlier than those of the orderly waiters ahead of it. */
-  orderly = false;
+  orderly: boolean;
   /** The dial made on its behalf, where a failure of that dial is its answer. */
-  dial: Dial<C> | undefined = undefined;
+  dial: Dial<C> | undefined;
+
+  constructor() {
+    this.previous = undefined;
+    this.next = undefined;
+    this.heapKey = Number.POSITIVE_INFINITY;
+    this.heapIndex = -1;
+    this.enqueuedAt = Number.NaN;
+    this.queued = false;
+    this.orderly = false;
+    this.dial = undefined;
+  }
 
   /** Called in the middle of a decision: must not throw, and what it starts must not depend on being done at once. */
   abstract granted(connection: PooledConnection<C>): void;

@@ -6,7 +6,10 @@ const never = Number.POSITIVE_INFINITY;
 export class WakeUp {
   readonly #alarm: Alarm;
   #at = never;
-  #keepsProcessAlive = false;
+  /** The program is not to end before it rings, because of what it is set for. */
+  #isHeld = false;
+  /** The program is not to end before it rings, because someone waits for the pool. */
+  #isAwaited = false;
 
   constructor(alarm: AlarmFactory, ring: () => void) {
     this.#alarm = alarm(ring);
@@ -17,30 +20,37 @@ export class WakeUp {
     return this.#at;
   }
 
-  get keepsProcessAlive(): boolean {
-    return this.#keepsProcessAlive;
+  get isAwaited(): boolean {
+    return this.#isAwaited;
   }
 
   /** Makes sure that it rings at `at` or before. Ringing in vain is cheaper than keeping it exact. */
   by(at: number, keepsProcessAlive = false): void {
-    if (at === never || (at >= this.#at && (!keepsProcessAlive || this.#keepsProcessAlive))) return;
+    if (at === never || (at >= this.#at && (!keepsProcessAlive || this.#isHeld))) return;
     this.#at = Math.min(at, this.#at);
-    this.#keepsProcessAlive ||= keepsProcessAlive;
-    this.#alarm.set(this.#at, this.#keepsProcessAlive);
+    this.#isHeld ||= keepsProcessAlive;
+    this.#alarm.set(this.#at, this.#isHeld || this.#isAwaited);
+  }
+
+  /** While someone waits for the pool, the program does not end before the alarm has rung, whatever it is set for. */
+  await(isAwaited: boolean): void {
+    if (isAwaited === this.#isAwaited) return;
+    this.#isAwaited = isAwaited;
+    this.#alarm.keepProcessAlive(this.#isHeld || isAwaited);
   }
 
   /** It rang: nothing is set any more, and what is due by the time returned is to be done now. */
   rang(now: number): number {
     const due = (this.#at === never ? now : Math.max(now, this.#at)) + this.#alarm.granularityMs;
     this.#at = never;
-    this.#keepsProcessAlive = false;
+    this.#isHeld = false;
     return due;
   }
 
   /** Never rings again. */
   stop(): void {
     this.#at = Number.NEGATIVE_INFINITY;
-    this.#keepsProcessAlive = true;
+    this.#isHeld = true;
     this.#alarm.clear();
   }
 }

@@ -17,6 +17,8 @@ export interface Alarm {
   readonly granularityMs: number;
   /** Rings at `at`, or a little before or after. With `keepsProcessAlive`, the program does not exit before that. */
   set(at: number, keepsProcessAlive: boolean): void;
+  /** Changes what was said when it was set. */
+  keepProcessAlive(keepsProcessAlive: boolean): void;
   clear(): void;
 }
 

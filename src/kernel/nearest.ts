@@ -3,7 +3,7 @@
 /** The candidate with the fewest edits away from `name`, if that is close enough to be a typing mistake. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  let bestDistance = Math.min(name.length - 1, Math.max(2, Math.floor(name.length / 3))) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {

@@ -9,6 +9,7 @@ export interface ObservablePool {
   stats(): ObservedStats;
 }
 
+/** Where the figures go. */
 export interface ObserveOptions {
   /** Default: the meter `headgate` of the global provider, which must be set before. */
   readonly meter?: Meter | undefined;
@@ -16,6 +17,7 @@ export interface ObserveOptions {
   readonly attributes?: Attributes | undefined;
 }
 
+/** An observation under way. */
 export interface PoolObservation {
   /** What the measurements are named by: the pool's name, with `#2` where another observed pool has it. */
   readonly poolName: string;

@@ -24,6 +24,7 @@ export interface PgClient {
   release?: (error?: unknown) => void;
   /** Absent in the native client. */
   readonly connection?: { readonly stream?: Stream; parsedStatements?: object };
+  readonly connectionParameters?: { readonly query_timeout?: unknown };
   /** Send queries without waiting for the answer to the one before. */
   pipeline?: boolean;
   readonly _queryable?: boolean;

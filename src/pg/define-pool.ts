@@ -10,6 +10,7 @@ import { AcquireAbortedError, PoolClosedError } from '../core/errors.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Duration } from '../kernel/duration.js';
+import { rejectionOf } from '../runtime/promised-waiter.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
 import { readTimeout, whenReady } from '../runtime/waiting.js';
 import { isUsable, type PgClient, type PgClientClass, type QueryCallback } from './client.js';
@@ -20,8 +21,9 @@ import { Pipeline } from './pipeline.js';
 import type { ConnectOptions, PoolClass } from './pool-interface.js';
 import { PgPoolListener } from './pool-listener.js';
 import { resolvePoolOptions } from './pool-options.js';
-import { PoolWaiter } from './pool-waiters.js';
+import { CallbackWaiter, ClientWaiter } from './pool-waiters.js';
 import { setRight } from './session-guard.js';
+import { throwLater } from './throw-later.js';
 
 type Pooled = PooledConnection<PgConnection>;
 type ConnectCallback = (
@@ -79,7 +81,10 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       });
       this.#dialer.answerTo(this.#engine);
       if (pipelineDepth > 0) {
-        this.#pipeline = new Pipeline(this.#engine, pipelineDepth, (pooled) => this.#checkOut(pooled));
+        this.#pipeline = new Pipeline(this.#engine, pipelineDepth, {
+          checkOut: this.#checkOut,
+          runAlone: (pooled, text, values, callback) => this.#runAlone(pooled, text, values, callback),
+        });
       }
       // Not before the program had a chance to add its listeners.
       if (policy.minIdle > 0) process.nextTick(() => this.#engine.start());
@@ -95,9 +100,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const holder = this.#noticesHolders ? new Error('taken here') : undefined;
       const pooled = options?.signal?.aborted ? undefined : this.#engine.tryTake(holder);
       if (pooled !== undefined) return this.Promise.resolve(this.#checkOut(pooled));
-      return this.#promise<PgClient>((resolve, reject) => {
-        this.#wait(options, holder, (granted) => resolve(this.#checkOut(granted)), reject);
-      });
+      const waiter = new ClientWaiter(this.#checkOut, holder);
+      return this.#asPromise(waiter.wait(this.#engine, this.#timeoutOf(options), options?.signal));
     }
 
     tryConnect(): PgClient | undefined {
@@ -117,38 +121,33 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const pooled = options?.signal?.aborted ? undefined : this.#engine.tryTake(holder);
       if (pooled !== undefined) succeed(pooled);
       else {
-        this.#wait(options, holder, succeed, (error) => process.nextTick(callback, error, undefined, noop));
+        const fail = (error: Error): void => process.nextTick(callback, error, undefined, noop);
+        this.#enqueue(new CallbackWaiter(succeed, fail, holder), options);
       }
       return undefined;
     }
 
-    #wait(
-      options: ConnectOptions | undefined,
-      holder: unknown,
-      onGranted: (pooled: Pooled) => void,
-      onFailed: (error: Error) => void,
-    ): void {
-      const { acquireTimeout } = this.#engine.policy;
-      const waiter = new PoolWaiter(onGranted, onFailed);
-      waiter.holder = holder;
+    #timeoutOf(options: ConnectOptions | undefined): number {
+      return readTimeout(options?.timeout, this.#engine.policy.acquireTimeout);
+    }
+
+    #enqueue(waiter: CallbackWaiter, options: ConnectOptions | undefined): void {
       const signal = options?.signal;
-      const timeoutMs = readTimeout(options?.timeout, acquireTimeout);
-      if (signal !== undefined) {
-        if (signal.aborted) {
-          onFailed(new AcquireAbortedError(signal.reason));
-          return;
-        }
-        const leave = (): void => {
-          this.#engine.abort(waiter, new AcquireAbortedError(signal.reason));
-        };
-        signal.addEventListener('abort', leave, { once: true });
-        waiter.onSettled = () => signal.removeEventListener('abort', leave);
+      if (signal === undefined) {
+        this.#engine.enqueue(waiter, this.#timeoutOf(options));
+        return;
       }
-      this.#engine.enqueue(waiter, timeoutMs);
+      const leave = (): void => {
+        this.#engine.abort(waiter, new AcquireAbortedError(signal.reason));
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      waiter.onSettled = () => signal.removeEventListener('abort', leave);
+      this.#engine.enqueue(waiter, this.#timeoutOf(options));
+      if (signal.aborted) leave();
     }
 
     /** Makes a lent connection its caller's: events, the release function, and errors from here on the caller's own. */
-    #checkOut(pooled: Pooled): ReleasableClient {
+    readonly #checkOut = (pooled: Pooled): ReleasableClient => {
       const { connection, generation } = pooled;
       const client = connection.client as ReleasableClient;
       if (connection.isAnnounced) connection.isAnnounced = false;
@@ -156,7 +155,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       client.release = (error?: unknown): void => this.#giveBack(pooled, generation, error);
       if (this.#allowsExitOnIdle) client.ref?.();
       return client;
-    }
+    };
 
     #giveBack(pooled: Pooled, generation: number, error: unknown): void {
       const { connection } = pooled;
@@ -188,9 +187,10 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         this.#submit(text, values, callback);
         return undefined;
       }
-      return this.#promise<unknown>((resolve, reject) => {
-        this.#submit(text, values, (error, result) => (error ? reject(error) : resolve(result)));
+      const answer = new Promise<unknown>((resolve) => {
+        this.#submit(text, values, (error, result) => resolve(error ? rejectionOf(error) : result));
       });
+      return this.#asPromise(answer);
     }
 
     #submit(text: unknown, values: unknown, callback: QueryCallback): void {
@@ -206,15 +206,23 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         callback(new PoolClosedError());
         return;
       }
-      if (this.#pipeline !== undefined && !this.options['query_timeout'] && this.#pipeline.takes(text)) {
+      if (this.#pipeline?.takes(text)) {
         this.#pipeline.submit(text, values, callback);
         return;
       }
-      const holder = this.#noticesHolders ? new Error('taken here') : undefined;
-      const pooled = this.#engine.tryTake(holder);
-      const run = (granted: Pooled): void => this.#run(this.#checkOut(granted), text, values, callback);
-      if (pooled !== undefined) run(pooled);
-      else this.#wait(undefined, holder, run, (error) => process.nextTick(callback, error));
+      const run = (pooled: Pooled): void => this.#runAlone(pooled, text, values, callback);
+      const pooled = this.#engine.tryTake();
+      if (pooled !== undefined) {
+        run(pooled);
+        return;
+      }
+      const fail = (error: Error): void => process.nextTick(callback, error);
+      this.#enqueue(new CallbackWaiter(run, fail, undefined), undefined);
+    }
+
+    #runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void {
+      this.#engine.exemptFromLeaks(pooled);
+      this.#run(this.#checkOut(pooled), text, values, callback);
     }
 
     /** One query on a client that is given back before the caller learns the outcome. */
@@ -264,7 +272,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
           then();
         });
       };
-      if (callback === undefined) return this.#promise<void>((resolve) => drained(resolve as () => void));
+      if (callback === undefined) return this.#asPromise(new Promise<void>(drained));
       drained(() => process.nextTick(callback));
       return undefined;
     }
@@ -368,27 +376,14 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.emit('error', error, client);
     }
 
-    /** A promise of the program's choice, whose rejection tells where the program waited for it. */
-    #promise<T>(executor: (resolve: (value: T) => void, reject: (error: Error) => void) => void): Promise<T> {
-      return new this.Promise<T>(executor).catch(showCaller);
+    /** The same in the kind of promise that the program has chosen. */
+    #asPromise<T>(promise: Promise<T>): Promise<T> {
+      return this.Promise === Promise ? promise : this.Promise.resolve(promise);
     }
   }
 
   const ownConnect = Pool.prototype.connect;
   return Pool as unknown as PoolClass;
-}
-
-/** What a program's own function throws is the program's, but must not stop a decision of the pool half-way. */
-function throwLater(error: unknown): void {
-  process.nextTick(() => {
-    throw error;
-  });
-}
-
-/** The stack of an error that came from a socket says nothing; from here it leads to whoever awaits the promise. */
-function showCaller(error: unknown): never {
-  if (error instanceof Error) Error.captureStackTrace(error);
-  throw error;
 }
 
 /**

@@ -1,10 +1,24 @@
 /** A connection that several queries share: each is sent without waiting for the answers to those before it. */
+import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Linked } from '../kernel/linked-list.js';
 import type { PgClient, Stream } from './client.js';
+import type { PgConnection } from './pg-connection.js';
 
 export type ReleasableClient = PgClient & { release: (error?: unknown) => void };
 
+/**
+ * An older pg and the native client would only keep the queries in a queue of their own; and a query timeout, wherever it
+ * is set, destroys the socket with everyone's queries on it.
+ */
+export function canShare(client: PgClient): boolean {
+  return client.pipeline !== undefined && !client.connectionParameters?.query_timeout;
+}
+
+/** Codes with which the server says goodbye: terminated, shut down, crashed, not ready, database dropped, idle too long. */
+const farewell = /^57P0[1-5]$/;
+
 export class Lane implements Linked<Lane> {
+  readonly pooled: PooledConnection<PgConnection>;
   readonly client: ReleasableClient;
   /** The release function of this very checkout. */
   readonly release: (error?: unknown) => void;
@@ -12,25 +26,40 @@ export class Lane implements Linked<Lane> {
   load = 0;
   /** Takes no more queries; closes when the last one is answered. */
   isClosing = false;
-  /** What broke the connection, and with it every query under way. */
+  endsForGood = false;
+  /** Why the connection is not to be used again. */
   failure: Error | undefined = undefined;
+  /** Nothing more will be answered. */
+  isLost = false;
   previous: Lane | undefined = undefined;
   next: Lane | undefined = undefined;
 
-  readonly onClientError = (error: Error): void => {
+  readonly #onClientError = (error: Error): void => {
     this.failure ??= error;
+    this.isLost = true;
   };
 
-  constructor(client: ReleasableClient) {
+  constructor(pooled: PooledConnection<PgConnection>, client: ReleasableClient) {
+    this.pooled = pooled;
     this.client = client;
     this.release = client.release;
     client.pipeline = true;
-    client.on('error', this.onClientError);
+    client.on('error', this.#onClientError);
+  }
+
+  /** What a query's error says about the connection. */
+  notice(error: Error | null | undefined, isNamed: boolean): void {
+    if (!this.client._queryable) this.#onClientError(error ?? new Error('The connection was lost.'));
+    if (!error) return;
+    const { severity, code } = error as Error & { severity?: string; code?: string };
+    if (severity === 'FATAL' || severity === 'PANIC' || farewell.test(code ?? '')) this.#onClientError(error);
+    // A prepared statement whose tables have changed stays unusable for as long as its connection lives.
+    else if (isNamed && code === '0A000') this.failure ??= error;
   }
 
   /** Gives the connection back, as it was before. Nothing may be under way. */
   close(): void {
-    this.client.removeListener?.('error', this.onClientError);
+    this.client.removeListener?.('error', this.#onClientError);
     this.client.pipeline = false;
     this.release(this.failure);
   }

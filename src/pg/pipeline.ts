@@ -5,48 +5,59 @@
  * - A query takes an idle connection if there is one. While the pool can grow it takes a place in the queue, which makes
  *   the pool grow, and is sent on a lane when that has less than its share. When the pool can't grow it goes to the least
  *   loaded lane that has fewer than `depth` under way; when there is none, into the queue.
- * - A lane exists while it has queries under way, and is a checkout like any other. Callers of `connect()` in the queue
- *   are not kept waiting by a lane that never runs dry: as many lanes as there are such callers take no more queries.
+ * - A lane exists while it has queries under way, and is a checkout like any other. Under constant load it would never be
+ *   given back, so it is told when it must: when the pool would close it, and when callers of `connect()` wait for a
+ *   connection of their own. It then takes no more queries, and runs dry.
  */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
-import { Waiter } from '../core/waiters.js';
 import { LinkedList } from '../kernel/linked-list.js';
-import type { PgClient, QueryCallback } from './client.js';
-import { Corks, Lane, type ReleasableClient } from './lane.js';
+import type { QueryCallback } from './client.js';
+import { Corks, canShare, Lane, type ReleasableClient } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
+import { SharedQuery } from './shared-query.js';
 import { statementKind } from './statement-kind.js';
 
-type CheckOut = (pooled: PooledConnection<PgConnection>) => ReleasableClient;
+type Pooled = PooledConnection<PgConnection>;
 
-/** The server no longer knows a prepared statement: the one that was to prepare it failed, just before. */
-const unknownPreparedStatement = '26000';
+/** What the pipeline needs of its pool. */
+export interface PipeliningPool {
+  /** Makes a lent connection a client of one's own. */
+  checkOut(pooled: Pooled): ReleasableClient;
+  /** Runs one query on a connection of its own. */
+  runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void;
+}
 
 export class Pipeline {
   readonly #engine: ConnectionPool<PgConnection>;
+  readonly #pool: PipeliningPool;
+  /** At most so many queries under way on one lane. */
   readonly #depth: number;
-  readonly #checkOut: CheckOut;
+  /** The clients of this pool can be shared, as far as is known. */
+  #canShare = true;
   /** The lanes that take more queries, by their load. */
   readonly #open: LinkedList<Lane>[];
+  /** The lanes that run dry. */
   readonly #closing = new LinkedList<Lane>();
-  /** Queries in the pool's queue, in order; some may have left it. */
-  readonly #queued: SharedQuery[] = [];
-  #queuedFrom = 0;
-  #waiting = 0;
   /** Queries sent and not answered, and the lanes they are on. */
   #underWay = 0;
   #lanes = 0;
+  /** Queries in the pool's queue, in order, from `#queuedFrom` on; some may have left it. */
+  readonly #queued: SharedQuery[] = [];
+  #queuedFrom = 0;
+  #waiting = 0;
   readonly #corks = new Corks();
 
-  constructor(engine: ConnectionPool<PgConnection>, depth: number, checkOut: CheckOut) {
+  constructor(engine: ConnectionPool<PgConnection>, depth: number, pool: PipeliningPool) {
     this.#engine = engine;
     this.#depth = depth;
-    this.#checkOut = checkOut;
+    this.#pool = pool;
     this.#open = Array.from({ length: depth + 1 }, () => new LinkedList<Lane>());
   }
 
   /** Whether a query may share its connection. */
   takes(query: unknown): boolean {
+    if (!this.#canShare) return false;
     if (typeof query === 'string') return statementKind(query) === 'shareable';
     if (typeof query !== 'object' || query === null) return false;
     const { text, submit, rows, query_timeout } = query as Record<string, unknown>;
@@ -56,18 +67,17 @@ export class Pipeline {
   }
 
   submit(text: unknown, values: unknown, callback: QueryCallback): void {
-    this.#submit(new SharedQuery(this, text, values, callback));
-  }
-
-  #submit(query: SharedQuery): void {
+    const query = new SharedQuery(this, text, values, callback);
     this.#makeWay();
     const pooled = this.#engine.tryTake();
     if (pooled !== undefined) {
-      this.#send(this.#openLane(pooled), query);
+      this.#canShare &&= canShare(pooled.connection.client);
+      if (this.#canShare) this.#send(this.#openLane(pooled), query);
+      else query.runAlone(pooled, this.#pool);
       return;
     }
     const lane = this.#leastLoaded();
-    if (lane !== undefined && this.#engine.room === 0) {
+    if (lane !== undefined && this.#engine.room === 0 && this.#engine.state === 'open') {
       this.#send(lane, query);
       return;
     }
@@ -80,37 +90,41 @@ export class Pipeline {
 
   // ---- called by the queries --------------------------------------------------------------------------------------
 
-  granted(query: SharedQuery, pooled: PooledConnection<PgConnection>): void {
-    this.#waiting--;
+  granted(query: SharedQuery, pooled: Pooled): void {
+    this.#leftQueue();
+    this.#canShare &&= canShare(pooled.connection.client);
+    if (!this.#canShare) {
+      query.runAlone(pooled, this.#pool);
+      return;
+    }
     const lane = this.#openLane(pooled);
     this.#send(lane, query);
     this.#fill(lane);
   }
 
   failed(query: SharedQuery, error: Error): void {
-    this.#waiting--;
-    process.nextTick(query.callback, error);
+    this.#leftQueue();
+    process.nextTick(() => query.deliver(error, undefined));
   }
 
+  /** The server has answered. Others are sent before the caller is told, so that they leave with one packet. */
   answered(query: SharedQuery, lane: Lane, error: Error | null | undefined, result: unknown): void {
-    const { client } = lane;
-    if (!client._queryable) lane.failure ??= error ?? new Error('The connection was lost.');
-    if (lane.failure !== undefined) this.#beginClosing(lane);
+    lane.notice(error, query.isNamed);
+    const isResent = !lane.isLost && query.changesForResending(error);
     this.#reload(lane, lane.load - 1);
+    if (lane.failure !== undefined || this.#engine.wouldRetire(lane.pooled)) this.#beginClosing(lane, true);
     this.#makeWay();
-    if (lane.load === 0 && lane.isClosing) this.#close(lane);
-    else if (!lane.isClosing) {
-      this.#fill(lane);
-      if (lane.load === 0) this.#close(lane);
-    }
-    if (isPreparedByAnother(error, query)) this.#submit(query);
-    else query.deliver(error, result);
+    if (isResent) this.#send(lane, query);
+    this.#fill(lane);
+    if (lane.load === 0) this.#close(lane);
+    if (!isResent) query.deliver(error, result);
   }
 
   // ---- lanes ------------------------------------------------------------------------------------------------------
 
-  #openLane(pooled: PooledConnection<PgConnection>): Lane {
-    const lane = new Lane(this.#checkOut(pooled));
+  #openLane(pooled: Pooled): Lane {
+    this.#engine.exemptFromLeaks(pooled);
+    const lane = new Lane(pooled, this.#pool.checkOut(pooled));
     this.#openAt(0).pushTail(lane);
     return lane;
   }
@@ -143,54 +157,9 @@ export class Pipeline {
     lane.load = load;
   }
 
-  /** Sends queries from the queue, but no more than the lane's share, for others will come to help. */
-  #fill(lane: Lane): void {
-    const connections = this.#lanes + this.#engine.pending + this.#engine.room;
-    const share = Math.min(
-      this.#depth,
-      Math.ceil((this.#underWay + this.#waiting) / Math.max(1, connections)),
-    );
-    while (!lane.isClosing && lane.load < share) {
-      const query = this.#nextQueued();
-      if (query === undefined) return;
-      this.#waiting--;
-      this.#engine.withdraw(query);
-      this.#send(lane, query);
-    }
-  }
-
-  #nextQueued(): SharedQuery | undefined {
-    while (this.#queuedFrom < this.#queued.length) {
-      const query = this.#queued[this.#queuedFrom++] as SharedQuery;
-      if (this.#queuedFrom > 1_000 && this.#queuedFrom * 2 > this.#queued.length) {
-        this.#queued.splice(0, this.#queuedFrom);
-        this.#queuedFrom = 0;
-      }
-      if (query.queued) return query;
-    }
-    this.#queued.length = 0;
-    this.#queuedFrom = 0;
-    return undefined;
-  }
-
-  /** Closes as many lanes as callers wait for a connection of their own, and opens those again that too few wait for. */
-  #makeWay(): void {
-    const wanted = this.#engine.waiting - this.#waiting;
-    while (this.#closing.size < wanted) {
-      const lane = this.#leastLoaded() ?? this.#openAt(this.#depth).head;
-      if (lane === undefined) return;
-      this.#beginClosing(lane);
-    }
-    for (const lane of this.#closing) {
-      if (this.#closing.size <= wanted) return;
-      if (lane.failure !== undefined || lane.load === 0) continue;
-      lane.isClosing = false;
-      this.#closing.remove(lane);
-      this.#openAt(lane.load).pushTail(lane);
-    }
-  }
-
-  #beginClosing(lane: Lane): void {
+  /** Takes no more queries. For good, or until fewer callers wait for a connection of their own. */
+  #beginClosing(lane: Lane, forGood: boolean): void {
+    lane.endsForGood ||= forGood;
     if (lane.isClosing) return;
     this.#openAt(lane.load).remove(lane);
     lane.isClosing = true;
@@ -201,68 +170,58 @@ export class Pipeline {
     (lane.isClosing ? this.#closing : this.#openAt(lane.load)).remove(lane);
     lane.close();
   }
-}
 
-/** One query, from the call of `pool.query()` to its answer. */
-class SharedQuery extends Waiter<PgConnection> {
-  readonly text: unknown;
-  readonly values: unknown;
-  readonly callback: QueryCallback;
-  readonly #pipeline: Pipeline;
-  #isDelivered = false;
-  /** Sent a second time, after the statement that it relied on turned out not to be prepared. */
-  wasResent = false;
-
-  constructor(pipeline: Pipeline, text: unknown, values: unknown, callback: QueryCallback) {
-    super();
-    this.#pipeline = pipeline;
-    this.text = text;
-    this.values = values;
-    this.callback = callback;
-  }
-
-  granted(pooled: PooledConnection<PgConnection>): void {
-    this.#pipeline.granted(this, pooled);
-  }
-
-  failed(error: Error): void {
-    this.#pipeline.failed(this, error);
-  }
-
-  sendOn(lane: Lane): void {
-    let isSending = true;
-    let isAnswered = false;
-    const answered: QueryCallback = (error, result) => {
-      if (isSending && error) {
-        // A value that can't be sent: pg says so at once, and again when the server has answered to what was sent of it.
-        this.deliver(error, undefined);
-        return;
-      }
-      if (isAnswered) return;
-      isAnswered = true;
-      this.#pipeline.answered(this, lane, error, result);
-    };
-    try {
-      (lane.client.query as NonNullable<PgClient['query']>)(this.text, this.values, answered);
-    } catch (error) {
-      // Refused before anything was sent.
-      process.nextTick(answered, error as Error, undefined);
+  /** As many lanes run dry as callers wait for a connection of their own; those that too few wait for take queries again. */
+  #makeWay(): void {
+    const wanted = this.#engine.waiting - this.#waiting;
+    while (this.#closing.size < wanted) {
+      const lane = this.#leastLoaded() ?? this.#openAt(this.#depth).head;
+      if (lane === undefined) return;
+      this.#beginClosing(lane, false);
     }
-    isSending = false;
+    for (const lane of this.#closing) {
+      if (this.#closing.size <= wanted) return;
+      if (lane.endsForGood || lane.load === 0) continue;
+      lane.isClosing = false;
+      this.#closing.remove(lane);
+      this.#openAt(lane.load).pushTail(lane);
+    }
   }
 
-  deliver(error: Error | null | undefined, result: unknown): void {
-    if (this.#isDelivered) return;
-    this.#isDelivered = true;
-    if (error) this.callback(error);
-    else this.callback(undefined, result);
-  }
-}
+  // ---- the queue --------------------------------------------------------------------------------------------------
 
-function isPreparedByAnother(error: Error | null | undefined, query: SharedQuery): boolean {
-  if ((error as { code?: string } | null | undefined)?.code !== unknownPreparedStatement || query.wasResent)
-    return false;
-  const { name } = query.text as { name?: unknown };
-  query.wasResent = typeof name === 'string';
-  return query.wasResent;
+  /** Sends queries from the queue, but no more than the lane's share, for others will come to help. */
+  #fill(lane: Lane): void {
+    if (this.#waiting === 0 || this.#engine.state === 'paused') return;
+    const connections = this.#lanes + this.#engine.pending + this.#engine.room;
+    const share = Math.min(
+      this.#depth,
+      Math.ceil((this.#underWay + this.#waiting) / Math.max(1, connections)),
+    );
+    while (!lane.isClosing && lane.load < share) {
+      const query = this.#firstQueued();
+      if (query === undefined) return;
+      this.#engine.withdraw(query);
+      this.#leftQueue();
+      this.#send(lane, query);
+    }
+  }
+
+  #firstQueued(): SharedQuery | undefined {
+    this.#forgetAnswered();
+    return this.#queued[this.#queuedFrom];
+  }
+
+  #leftQueue(): void {
+    this.#waiting--;
+    this.#forgetAnswered();
+  }
+
+  #forgetAnswered(): void {
+    while (this.#queuedFrom < this.#queued.length && !this.#queued[this.#queuedFrom]?.queued)
+      this.#queuedFrom++;
+    if (this.#queuedFrom < this.#queued.length && this.#queuedFrom < 1_000) return;
+    this.#queued.splice(0, this.#queuedFrom);
+    this.#queuedFrom = 0;
+  }
 }

@@ -4,6 +4,7 @@ import type { PoolStats } from '../core/pool-stats.js';
 import type { Duration } from '../kernel/duration.js';
 import type { PoolOptions } from './pool-options.js';
 
+/** How one caller waits. */
 export interface ConnectOptions {
   /** How long to wait, queue included; 0: for ever. Default: the pool's `connectionTimeoutMillis`. */
   readonly timeout?: Duration | undefined;
@@ -36,7 +37,7 @@ type ConnectCallback = (
  * await client.query('COMMIT');
  * ```
  */
-export interface Pool extends Omit<pg.Pool, 'connect' | 'end'>, AsyncDisposable {
+export interface Pool extends pg.Pool, AsyncDisposable {
   /** A client of one's own, after those who asked before. Give it back with `client.release()`. */
   connect(options?: ConnectOptions): Promise<PoolClient>;
   connect(callback: ConnectCallback): void;
@@ -70,7 +71,7 @@ export interface Pool extends Omit<pg.Pool, 'connect' | 'end'>, AsyncDisposable 
 }
 
 /** The class of such pools. A `Client` class may stand in for `pg.Client`, as the second argument or as an option. */
-export interface PoolClass {
-  new (options?: PoolOptions, Client?: unknown): Pool;
+export interface PoolClass extends Omit<typeof pg.Pool, 'prototype'> {
+  new (options?: PoolOptions | null, Client?: unknown): Pool;
   readonly prototype: Pool;
 }

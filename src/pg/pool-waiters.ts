@@ -1,27 +1,46 @@
-/** The callers that wait in the queue of the drop-in: for a client, or to run one query. */
+/** The callers that wait in the queue of the drop-in: for a client as a promise, or to be called back. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { Waiter } from '../core/waiters.js';
+import { PromisedWaiter } from '../runtime/promised-waiter.js';
+import type { PgClient } from './client.js';
 import type { PgConnection } from './pg-connection.js';
 
-type Granted = (pooled: PooledConnection<PgConnection>) => void;
-type Failed = (error: Error) => void;
+type Pooled = PooledConnection<PgConnection>;
 
-/** A caller made of two functions. */
-export class PoolWaiter extends Waiter<PgConnection> {
-  readonly #onGranted: Granted;
-  readonly #onFailed: Failed;
-  /** Undoes what was set up for the wait, such as the listener on a signal. */
+/** A caller of `connect()`. */
+export class ClientWaiter extends PromisedWaiter<PgConnection> {
+  readonly #checkOut: (pooled: Pooled) => PgClient;
+  readonly #holder: unknown;
+
+  constructor(checkOut: (pooled: Pooled) => PgClient, holder: unknown) {
+    super();
+    this.#checkOut = checkOut;
+    this.#holder = holder;
+  }
+
+  granted(pooled: Pooled): void {
+    if (this.#holder !== undefined) pooled.holder = this.#holder;
+    this.resolve(this.#checkOut(pooled));
+  }
+}
+
+/** A caller of `connect(callback)` or of `query()`. */
+export class CallbackWaiter extends Waiter<PgConnection> {
+  readonly #onGranted: (pooled: Pooled) => void;
+  readonly #onFailed: (error: Error) => void;
+  readonly #holder: unknown;
+  /** Undoes what was set up for the wait. */
   onSettled: (() => void) | undefined = undefined;
-  holder: unknown = undefined;
 
-  constructor(onGranted: Granted, onFailed: Failed) {
+  constructor(onGranted: (pooled: Pooled) => void, onFailed: (error: Error) => void, holder: unknown) {
     super();
     this.#onGranted = onGranted;
     this.#onFailed = onFailed;
+    this.#holder = holder;
   }
 
-  granted(pooled: PooledConnection<PgConnection>): void {
-    pooled.holder = this.holder;
+  granted(pooled: Pooled): void {
+    if (this.#holder !== undefined) pooled.holder = this.#holder;
     this.onSettled?.();
     this.#onGranted(pooled);
   }

@@ -4,8 +4,9 @@ import type { PgClientClass } from './client.js';
 import { definePool } from './define-pool.js';
 import type { PoolClass, Pool as PoolInstance } from './pool-interface.js';
 
-/** {@inheritDoc PoolInstance} */
+/** A `pg.Pool` that never has more connections than `max`, closing ones included. */
 export type Pool = PoolInstance;
+/** Makes a pool that can stand wherever a `pg.Pool` can. */
 export const Pool: PoolClass = isOurs(pg.Pool)
   ? pg.Pool
   : definePool(pg.Pool, () => pg.Client as unknown as PgClientClass);

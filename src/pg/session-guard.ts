@@ -4,7 +4,7 @@
  */
 import type { PgClient, QueryCallback } from './client.js';
 import { SessionChangedError, TransactionLeftOpenError } from './errors.js';
-import { statementKind } from './statement-kind.js';
+import { type StatementKind, statementKind } from './statement-kind.js';
 
 /** Commands, as the server reports them, whose effect outlasts them. */
 const sessionCommands: ReadonlySet<string> = new Set(
@@ -14,9 +14,6 @@ const sessionCommands: ReadonlySet<string> = new Set(
 /** What they do to the session can't be seen from outside. */
 const opaqueCommands: ReadonlySet<string> = new Set(['DO', 'CALL']);
 
-/** A SET that ends with its transaction. */
-const anyOtherSet = /\bset\s+(?!local\b|transaction\b|constraints\b)/i;
-
 /** Gives the client back in the state in which it was taken, or closes it, and then tells the caller. */
 export function setRight(
   client: PgClient,
@@ -25,34 +22,55 @@ export function setRight(
   release: (error?: unknown) => void,
   callback: QueryCallback,
 ): void {
-  const status = client.getTransactionStatus?.() ?? 'I';
-  if (status !== 'I') {
-    client.query?.('ROLLBACK', undefined, (error) => {
-      release(error);
-      callback(new TransactionLeftOpenError());
-    });
+  const text = textOf(query);
+  const kind = text === undefined ? 'opaque' : statementKind(text);
+  const commands = commandsOf(result);
+  if ((client.getTransactionStatus?.() ?? 'I') !== 'I') {
+    rollBack(client, kind, commands, release, callback);
     return;
   }
-  const command = sessionCommand(query, result);
+  const command = sessionCommand(kind, commands);
   if (command !== undefined) {
     const error = new SessionChangedError(command, result);
     release(error);
     callback(error);
     return;
   }
-  release(
-    commandsOf(result).some((each) => opaqueCommands.has(each)) ? 'its session may have changed' : undefined,
-  );
+  release(isOpaque(kind, commands) ? 'its session may have changed' : undefined);
   callback(undefined, result);
 }
 
-/** The command that touched the session, if one did. */
-function sessionCommand(query: unknown, result: unknown): string | undefined {
-  const text = typeof query === 'string' ? query : (query as { text?: unknown } | null)?.text;
-  if (typeof text !== 'string') return undefined;
-  const commands = commandsOf(result);
-  if (statementKind(text) === 'session') return commands[0] ?? 'The query';
-  return commands.find((each) => sessionCommands.has(each) && (each !== 'SET' || anyOtherSet.test(text)));
+/** A cursor has its text as a query has; a query stream has it in its cursor. */
+function textOf(query: unknown): string | undefined {
+  if (typeof query === 'string') return query;
+  const { text, cursor } = query as { text?: unknown; cursor?: { text?: unknown } };
+  return [text, cursor?.text].find(isText);
+}
+
+/** Only of a lone BEGIN is it certain that nothing is left after the ROLLBACK. */
+function rollBack(
+  client: PgClient,
+  kind: StatementKind,
+  commands: readonly string[],
+  release: (error?: unknown) => void,
+  callback: QueryCallback,
+): void {
+  const isLoneBegin = kind === 'transaction' && commands.length === 1;
+  client.query?.('ROLLBACK', undefined, (error) => {
+    release(error ?? (isLoneBegin ? undefined : 'its session may have changed'));
+    callback(new TransactionLeftOpenError());
+  });
+}
+
+/** The command that changed the session, if one did. Where the text was understood, it has told all there is. */
+function sessionCommand(kind: StatementKind, commands: readonly string[]): string | undefined {
+  const reported = commands.find((command) => sessionCommands.has(command));
+  if (kind === 'session') return reported ?? commands[0] ?? 'The query';
+  return kind === 'transaction' ? undefined : reported;
+}
+
+function isOpaque(kind: StatementKind, commands: readonly string[]): boolean {
+  return kind === 'opaque' || commands.some((command) => opaqueCommands.has(command));
 }
 
 function commandsOf(result: unknown): string[] {

@@ -14,42 +14,40 @@ import * as scan from './sql-scanner.js';
 /**
  * - `shareable`: one statement that leaves nothing behind.
  * - `transaction`: begins, ends or marks a transaction, alone or among others.
- * - `session`: changes or depends on what belongs to one session.
- * - `unknown`: all else; it runs alone on a connection.
+ * - `session`: changes what belongs to one session.
+ * - `opaque`: reads what belongs to one session, or runs SQL that the text does not show.
+ * - `unknown`: all else, and what could not be read to its end.
+ *
+ * What is not shareable runs alone on a connection.
  */
-export type StatementKind = 'shareable' | 'transaction' | 'session' | 'unknown';
+export type StatementKind = 'shareable' | 'transaction' | 'session' | 'opaque' | 'unknown';
 
-/** What the first word of a statement says; the last three need another word. */
-type Opening = 'shareable' | 'transaction' | 'session' | 'explain' | 'prepare' | 'create';
+/** What the first word of a statement says; the last four need another word. */
+type Opening = 'shareable' | 'transaction' | 'session' | 'explain' | 'prepare' | 'create' | 'set';
 
 const OPENINGS: ReadonlyMap<string, Opening> = new Map<string, Opening>([
   ...openings('shareable', 'select insert update delete merge with values table show'),
   ...openings('transaction', 'begin start commit end rollback abort savepoint release'),
   ...openings(
     'session',
-    'set reset listen unlisten deallocate execute discard declare fetch move close load lock',
+    'reset listen unlisten deallocate execute discard declare fetch move close load lock',
   ),
   ['explain', 'explain'],
   ['prepare', 'prepare'],
   ['create', 'create'],
+  ['set', 'set'],
 ]);
 
 function openings(opening: Opening, words: string): [string, Opening][] {
   return words.split(' ').map((word) => [word, opening]);
 }
 
-/** Names that change the session, read what an earlier query left in it, or run SQL that is hidden in a string. */
+/** Names that change the session; pg_temp is the schema of its temporary tables. */
 const SESSION_NAMES: ReadonlySet<string> = new Set(
   [
-    // An UPDATE of the view pg_settings is a SET; pg_temp is the schema of the session's temporary tables.
-    'set_config setseed set_limit currval lastval pg_settings pg_temp',
-    'query_to_xml query_to_xmlschema query_to_xml_and_xmlschema cursor_to_xml cursor_to_xmlschema',
-    'ts_stat ts_rewrite connectby http_set_curlopt http_reset_curlopt',
-    // They strike a backend: perhaps this very one, with the queries of others under way.
-    'pg_cancel_backend pg_terminate_backend',
-    'pg_backup_start pg_backup_stop pg_start_backup pg_stop_backup',
-    'pg_create_logical_replication_slot pg_create_physical_replication_slot pg_drop_replication_slot',
-    'pg_copy_logical_replication_slot pg_copy_physical_replication_slot pg_sync_replication_slots',
+    'set_config setseed set_limit pg_temp http_set_curlopt http_reset_curlopt pg_backup_start pg_start_backup',
+    'pg_create_logical_replication_slot pg_create_physical_replication_slot',
+    'pg_copy_logical_replication_slot pg_copy_physical_replication_slot',
   ]
     .join(' ')
     .split(' '),
@@ -58,19 +56,37 @@ const SESSION_NAMES: ReadonlySet<string> = new Set(
 const SESSION_PREFIXES: readonly string[] = [
   'pg_advisory_',
   'pg_try_advisory_',
+  'pg_temp_',
+  'dblink_connect',
+  'dblink_open',
+  'hypopg_',
+  'pgv_',
+];
+
+/** Names that read what an earlier query left in the session, run SQL that is hidden in a string, or strike backends. */
+const OPAQUE_NAMES: ReadonlySet<string> = new Set(
+  [
+    // An UPDATE of the view pg_settings is a SET.
+    'currval lastval pg_settings pg_drop_replication_slot pg_sync_replication_slots pg_backup_stop pg_stop_backup',
+    'query_to_xml query_to_xmlschema query_to_xml_and_xmlschema cursor_to_xml cursor_to_xmlschema',
+    'ts_stat ts_rewrite connectby pg_cancel_backend pg_terminate_backend',
+  ]
+    .join(' ')
+    .split(' '),
+);
+
+const OPAQUE_PREFIXES: readonly string[] = [
   'pg_logical_slot_',
   'pg_replication_',
-  'pg_temp_',
   'dblink',
   'postgres_fdw_',
-  'hypopg_',
   'crosstab',
-  'pgv_',
 ];
 
 /** Which three characters the names above begin with, so that most words need no closer look. */
 const BEGINNINGS = new Uint8Array(27 ** 3);
-for (const name of [...SESSION_NAMES, ...SESSION_PREFIXES]) BEGINNINGS[beginningOf(name, 0)] = 1;
+for (const name of [...SESSION_NAMES, ...SESSION_PREFIXES, ...OPAQUE_NAMES, ...OPAQUE_PREFIXES])
+  BEGINNINGS[beginningOf(name, 0)] = 1;
 const SHORTEST_SESSION_NAME = 6;
 
 /** Each letter is a digit in base 27, and all else is 26. */
@@ -87,11 +103,14 @@ const LETTER_I = 8;
 const LETTER_M = 12;
 const LETTER_U = 20;
 
-function touchesSession(name: string): boolean {
-  if (SESSION_NAMES.has(name)) return true;
-  const prefix = SESSION_PREFIXES.find((start) => name.startsWith(start));
+/** What a name says about its statement. */
+function touchOf(name: string): 'session' | 'opaque' | undefined {
   // The _xact_ forms of advisory locks end with their statement.
-  return prefix !== undefined && !name.includes('advisory_xact_');
+  if (name.includes('advisory_xact_')) return undefined;
+  const beginsName = (prefix: string): boolean => name.startsWith(prefix);
+  if (SESSION_NAMES.has(name) || SESSION_PREFIXES.some(beginsName)) return 'session';
+  if (OPAQUE_NAMES.has(name) || OPAQUE_PREFIXES.some(beginsName)) return 'opaque';
+  return undefined;
 }
 
 /** Verdicts by text, in two generations: when the young one is full, the old one is forgotten. */
@@ -120,11 +139,21 @@ export function statementKind(text: string): StatementKind {
 }
 
 /** What the next word means. Within the parentheses of an EXPLAIN are options or the statement itself. */
-type Place = 'start' | 'explain' | 'explain-parentheses' | 'prepare' | 'create' | 'body';
+type Place =
+  | 'start'
+  | 'explain'
+  | 'explain-parentheses'
+  | 'prepare'
+  | 'create'
+  | 'set'
+  | 'set-local'
+  | 'body';
 
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
 const CREATE_WORDS: ReadonlySet<string> = new Set(['or', 'replace', 'global', 'local']);
 const TEMPORARY_WORDS: ReadonlySet<string> = new Set(['temp', 'temporary', 'global', 'local']);
+/** What a SET sets until the end of its transaction only. */
+const TRANSACTION_SETTINGS: ReadonlySet<string> = new Set(['local', 'transaction', 'constraints']);
 /** Reserved words, so that none of them can be the name of an option. */
 const QUERY_IN_PARENTHESES: ReadonlySet<string> = new Set(['select', 'with', 'table']);
 
@@ -141,6 +170,7 @@ class Judgement {
   #doubt: boolean;
   #transaction = false;
   #session = false;
+  #opaque = false;
 
   constructor(text: string) {
     this.#text = text;
@@ -149,9 +179,11 @@ class Judgement {
   }
 
   kind(): StatementKind {
-    if (!this.#read()) this.#doubt = true;
-    if (this.#transaction) return 'transaction';
+    const isUnderstood = this.#read();
     if (this.#session) return 'session';
+    if (this.#opaque) return 'opaque';
+    if (!isUnderstood) return 'unknown';
+    if (this.#transaction) return 'transaction';
     return this.#shareable && !this.#doubt ? 'shareable' : 'unknown';
   }
 
@@ -196,12 +228,18 @@ class Judgement {
 
   /** A word before it is clear what the statement is. */
   #leadingWord(word: string): void {
-    if (touchesSession(word)) this.#session = true;
+    this.#touch(word);
     if (this.#place === 'explain-parentheses') {
       if (QUERY_IN_PARENTHESES.has(word)) this.#open(word);
     } else if (this.#place === 'prepare') {
       if (word === 'transaction') this.#transaction = true;
       else this.#session = true;
+      this.#place = 'body';
+    } else if (this.#place === 'set') {
+      if (TRANSACTION_SETTINGS.has(word)) this.#transaction = true;
+      else this.#session = true;
+      this.#place = word === 'local' ? 'set-local' : 'body';
+    } else if (this.#place === 'set-local') {
       this.#place = 'body';
     } else if (this.#place === 'create') {
       if (word === 'temp' || word === 'temporary') this.#session = true;
@@ -232,7 +270,7 @@ class Judgement {
     if (!mayName && !mayInsert && !this.#afterInto) return;
 
     const word = this.#lower(start, end);
-    if (mayName && touchesSession(word)) this.#session = true;
+    if (mayName) this.#touch(word);
     if (this.#afterInto && TEMPORARY_WORDS.has(word)) this.#session = true;
     this.#afterInto = word === 'into';
     // INTO elsewhere makes a table out of a SELECT.
@@ -246,7 +284,9 @@ class Judgement {
     this.#afterInto = false;
     if (code === scan.OPEN_PARENTHESIS || code === scan.CLOSE_PARENTHESIS) return this.#parenthesis(code, at);
     if (code === scan.SEMICOLON) this.#semicolon = true;
-    if (this.#place === 'prepare') this.#session = true;
+    if (this.#place === 'prepare' || this.#place === 'set') this.#session = true;
+    // A setting whose name begins with `local.`
+    if (this.#place === 'set-local' && code === scan.POINT) this.#session = true;
     if (this.#place !== 'explain-parentheses') this.#place = 'body';
 
     const text = this.#text;
@@ -275,8 +315,14 @@ class Judgement {
     const unicode =
       this.#text.charCodeAt(at - 1) === scan.AMPERSAND && scan.letterOf(this.#text, at - 2) === LETTER_U;
     const end = unicode ? scan.NOWHERE : scan.endOfQuotedName(this.#text, at + 1);
-    if (end !== scan.NOWHERE && touchesSession(this.#lower(at + 1, end - 1))) this.#session = true;
+    if (end !== scan.NOWHERE) this.#touch(this.#lower(at + 1, end - 1));
     return end;
+  }
+
+  #touch(name: string): void {
+    const touch = touchOf(name);
+    if (touch === 'session') this.#session = true;
+    else if (touch === 'opaque') this.#opaque = true;
   }
 
   #lower(start: number, end: number): string {

@@ -15,6 +15,7 @@ export interface PoolMessage {
   readonly poolName: string;
 }
 
+/** A message about one connection. */
 export interface ConnectionMessage extends PoolMessage {
   readonly connection: unknown;
   /** Counts the connections of the pool, from 1. */
@@ -121,7 +122,7 @@ export class ChannelPublisher<C> implements PoolListener<C> {
 }
 
 /** Where a connection was taken, as the call stack noted at that moment. */
-export function describeHolder(holder: unknown): string {
+function describeHolder(holder: unknown): string {
   if (!(holder instanceof Error)) return 'unknown';
   return (holder.stack ?? '').split('\n').slice(1).join('\n');
 }

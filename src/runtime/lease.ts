@@ -3,6 +3,8 @@ import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 
 /**
+ * One checkout of one connection. Give it back exactly once.
+ *
  * @example
  * ```ts
  * const lease = await pool.acquire();
@@ -17,17 +19,20 @@ import type { PooledConnection } from '../core/pooled-connection.js';
  * ```
  */
 export class Lease<C> {
-  readonly connection: C;
   readonly #engine: ConnectionPool<C>;
   readonly #pooled: PooledConnection<C>;
   readonly #generation: number;
 
   /** @internal */
   constructor(engine: ConnectionPool<C>, pooled: PooledConnection<C>) {
-    this.connection = pooled.connection;
     this.#engine = engine;
     this.#pooled = pooled;
     this.#generation = pooled.generation;
+  }
+
+  /** The connection, to be used until it is given back. */
+  get connection(): C {
+    return this.#pooled.connection;
   }
 
   /**

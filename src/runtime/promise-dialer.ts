@@ -9,7 +9,7 @@ export interface ConnectionFunctions<C> {
   /** Opens a connection. `signal` fires when the dial is given up; a connection returned after that is closed. */
   connect(context: { readonly signal: AbortSignal }): Promise<C> | C;
   /** Closes a connection in good order. It counts against the limit until this is done. */
-  close?(connection: C): Promise<void> | void;
+  close?(connection: C): unknown;
   /** Closes a connection at once, whatever it is doing. */
   destroy?(connection: C): void;
   /** Finds out whether a connection works: false or an error means that it does not. */

@@ -7,16 +7,18 @@ import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { ChannelPublisher } from './channels.js';
 import { Lease } from './lease.js';
+import { LeaseWaiter } from './lease-waiter.js';
 import { type ConnectionFunctions, PromiseDialer } from './promise-dialer.js';
-import { enqueuePromise } from './promise-waiter.js';
 import { systemAlarm, systemClock, systemRandom } from './system.js';
 import { drainPool, readTimeout, whenReady } from './waiting.js';
 
+/** How connections are handled, and how the pool behaves. */
 export interface PromisePoolOptions<C> extends PolicyOptions, ConnectionFunctions<C> {
   /** Names the pool in metrics and messages. Default `pool`. */
   readonly name?: string | undefined;
 }
 
+/** How one caller waits. */
 export interface AcquireOptions {
   /** How long to wait, queue included; 0: for ever. Default: the pool's `acquireTimeout`. */
   readonly timeout?: Duration | undefined;
@@ -39,13 +41,14 @@ export interface AcquireOptions {
  *     await once(socket, 'connect');
  *     return socket;
  *   },
- *   close: async (socket) => void (await once(socket.end(), 'close')),
- *   destroy: (socket) => void socket.destroy(),
+ *   close: (socket) => once(socket.end(), 'close'),
+ *   destroy: (socket) => socket.destroy(),
  *   max: 10,
  * });
  *
  * const lease = await pool.acquire({ timeout: '2s' });
  * lease.connection.write('hello');
+ * const [answer] = await once(lease.connection, 'data');
  * lease.release();
  * await pool.drain({ deadline: '10s' });
  * ```
@@ -93,13 +96,13 @@ export class PromisePool<C> {
     if (options === undefined) {
       const pooled = engine.tryTake(holder);
       if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
-      return enqueuePromise(engine, holder, engine.policy.acquireTimeout, undefined);
+      return new LeaseWaiter(engine, holder).wait(engine, engine.policy.acquireTimeout, undefined);
     }
     const { timeout, signal } = options;
     const timeoutMs = readTimeout(timeout, engine.policy.acquireTimeout);
     const pooled = signal?.aborted ? undefined : engine.tryTake(holder);
     if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
-    return enqueuePromise(engine, holder, timeoutMs, signal);
+    return new LeaseWaiter(engine, holder).wait(engine, timeoutMs, signal);
   }
 
   /** Gives a lease of this pool back, as `lease.release(error)` does. */

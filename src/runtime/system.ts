@@ -52,6 +52,11 @@ class SystemAlarm implements Alarm {
     if (!keepsProcessAlive) this.#timer.unref();
   }
 
+  keepProcessAlive(keepsProcessAlive: boolean): void {
+    if (keepsProcessAlive) this.#timer?.ref();
+    else this.#timer?.unref();
+  }
+
   clear(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

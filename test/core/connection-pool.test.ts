@@ -1,47 +1,10 @@
-// What the engine does, feature by feature, each in a small scene in virtual time.
+// How the engine lends, queues, grows and counts, each in a small scene in virtual time.
 import { describe, expect, it } from 'vitest';
-import {
-  AcquireTimeoutError,
-  ConnectFailedError,
-  DialTimeoutError,
-  DoubleReleaseError,
-  PoolClosedError,
-} from '../../src/core/errors.js';
+import { AcquireTimeoutError, DoubleReleaseError } from '../../src/core/errors.js';
 import { TokenBucket } from '../../src/core/token-bucket.js';
-import {
-  type Caller,
-  dialMs,
-  type FakeSocket,
-  type Manners,
-  VirtualWorld,
-} from '../support/virtual-world.js';
-
-const minute = 60_000;
-
-/** A server that answers nothing by itself; the test does. */
-const silent = (): Manners => ({
-  onDial: () => {},
-  onAbandon: () => {},
-  onClose: () => {},
-  onCheck: () => {},
-});
-
-function outcomes(callers: readonly Caller[]): string {
-  return callers.map((caller) => caller.outcome).join(' ');
-}
-
-function reasons(world: VirtualWorld): Record<string, number> {
-  return Object.fromEntries(world.server.discards);
-}
-
-/** A world in which `count` connections are idle. */
-function withIdle(count: number, options: ConstructorParameters<typeof VirtualWorld>[0]): VirtualWorld {
-  const world = new VirtualWorld(options);
-  const callers = world.askMany(count);
-  world.advance(dialMs);
-  for (const caller of callers) caller.release();
-  return world;
-}
+import { dialMs } from '../support/fake-server.js';
+import { type Caller, VirtualWorld } from '../support/virtual-world.js';
+import { minute, outcomes, silent, withIdle } from './scenes.js';
 
 describe('Taking and giving back', () => {
   it('lends an idle connection in the same call, and none when there is none', () => {
@@ -93,11 +56,22 @@ describe('Taking and giving back', () => {
     expect(used).toEqual([1, 2, 3, 1, 2, 3]);
   });
 
-  it('serves what a caller does inside the call that answers it, and still in order', () => {
+  it('lets a caller that was just served take nothing past those who wait', () => {
+    const world = withIdle(2, { max: 2 });
+    world.pool.pause();
+    const took: unknown[] = [];
+    const greedy = world.ask(undefined, () => took.push(world.take()));
+    const next = world.ask();
+    world.pool.resume();
+    expect(took).toEqual([undefined]);
+    expect(outcomes([greedy, next])).toBe('granted granted');
+  });
+
+  it('serves what callers do inside the call that answers them in order, and without growing the stack', () => {
     const world = new VirtualWorld({ max: 1 });
     const served: string[] = [];
     const callers: Caller[] = [];
-    for (let n = 0; n < 200; n++) {
+    for (let n = 0; n < 20_000; n++) {
       callers.push(
         world.ask(undefined, (caller) => {
           served.push(caller.name);
@@ -199,6 +173,13 @@ describe('Growth', () => {
     expect(world.pool.counts()).toMatchObject({ pending: 2, lent: 1, waiting: 2 });
   });
 
+  it('opens one for one caller even when the dialer answers at once', () => {
+    const world = new VirtualWorld({ max: 4 }, { manners: () => ({ onDial: (dial) => dial.succeed() }) });
+    const callers = world.askMany(2);
+    expect(outcomes(callers)).toBe('granted granted');
+    expect(world.server.opened).toBe(2);
+  });
+
   it('counts a dial that lost its caller as on its way to the next', () => {
     const world = new VirtualWorld({ max: 10 });
     world.ask().abort();
@@ -263,528 +244,6 @@ describe('Growth', () => {
   });
 });
 
-describe('Retirement', () => {
-  it('closes what was idle for too long, down to minIdle', () => {
-    const world = withIdle(4, { max: 4, minIdle: 1, idleTimeout: '30s', maxLifetime: 0 });
-    world.advance(29_999);
-    expect(world.pool.idle).toBe(4);
-    world.advance(2);
-    expect(world.pool.idle).toBe(1);
-    expect(reasons(world)).toEqual({ idle_timeout: 3 });
-  });
-
-  it('leaves the last ones open where a floor says so, however long they are idle', () => {
-    const world = withIdle(4, { max: 4, idleFloor: 2, idleTimeout: '30s', maxLifetime: 0 });
-    world.advance(10 * minute);
-    expect(world.pool.live).toBe(2);
-    expect(world.server.dialed).toBe(4);
-  });
-
-  it('never closes for idleness what is in use', () => {
-    const world = withIdle(1, { max: 1, idleTimeout: '30s', maxLifetime: 0 });
-    const lease = world.mustTake();
-    world.advance(10 * minute);
-    expect(lease.socket.place).toBe('lent');
-  });
-
-  it('replaces an old spare before its end when there is room: make before break', () => {
-    const policy = {
-      max: 2,
-      minIdle: 1,
-      maxLifetime: '1m',
-      maxLifetimeJitter: 0,
-      guardWindow: '5s',
-    } as const;
-    const world = new VirtualWorld(policy);
-    world.advance(dialMs + 55_000);
-    expect(world.pool.counts()).toMatchObject({ idle: 1, pending: 1 });
-    world.advance(dialMs);
-    expect(world.pool.counts()).toMatchObject({ idle: 2, closing: 0 });
-    world.advance(5_000);
-    expect(world.pool.counts()).toMatchObject({ idle: 1 });
-    expect(reasons(world)).toEqual({ max_lifetime: 1 });
-  });
-
-  it('closes an old spare and then opens the next when there is no room: break before make', () => {
-    const policy = {
-      max: 1,
-      minIdle: 1,
-      maxLifetime: '1m',
-      maxLifetimeJitter: 0,
-      guardWindow: '5s',
-    } as const;
-    const world = new VirtualWorld(policy);
-    world.advance(dialMs + minute);
-    expect(world.pool.counts()).toMatchObject({ idle: 0, closing: 1, pending: 0 });
-    world.advance(1);
-    expect(world.pool.counts()).toMatchObject({ closing: 0, pending: 1 });
-    expect(world.server.peak).toBe(1);
-  });
-
-  it('lets a borrower finish with a connection that reached its end, and closes it when it comes back', () => {
-    const world = withIdle(1, { max: 1, maxLifetime: '1m', maxLifetimeJitter: 0 });
-    const lease = world.mustTake();
-    world.advance(5 * minute);
-    expect(lease.socket.place).toBe('lent');
-    lease.release();
-    expect(lease.socket.reason).toBe('max_lifetime');
-  });
-
-  it('never lends a connection past its end, even when the alarm is late', () => {
-    const world = withIdle(2, { max: 2, maxLifetime: '1m', maxLifetimeJitter: 0 });
-    world.stall(2 * minute);
-    expect(world.take()).toBeUndefined();
-    expect(reasons(world)).toEqual({ max_lifetime: 2 });
-  });
-
-  it('spreads the ends of connections that were opened together', () => {
-    const world = new VirtualWorld({
-      max: 50,
-      minIdle: 50,
-      dialLimit: 50,
-      maxLifetime: '10m',
-      maxLifetimeJitter: '2m',
-    });
-    world.advance(dialMs);
-    const ends = [...world.pool.connections()].map((connection) => connection.expiresAt - connection.bornAt);
-    expect(Math.min(...ends)).toBeGreaterThanOrEqual(9 * minute);
-    expect(Math.max(...ends)).toBeLessThanOrEqual(11 * minute);
-    expect(Math.max(...ends) - Math.min(...ends)).toBeGreaterThan(minute);
-  });
-
-  it('closes a connection that was used as often as it may', () => {
-    const world = withIdle(1, { max: 1, maxUses: 3 });
-    world.mustTake().release();
-    const last = world.mustTake();
-    last.release();
-    expect(last.socket.reason).toBe('max_uses');
-    const next = world.ask();
-    world.advance(1 + dialMs);
-    expect(next.socket.id).toBe(2);
-  });
-
-  it('closes what comes back with an error, and what broke while it was lent', () => {
-    const world = withIdle(2, { max: 2 });
-    const [bad, broken] = [world.mustTake(), world.mustTake()];
-    bad.release(new Error('protocol out of step'));
-    broken.socket.breakDown();
-    expect(broken.socket.place).toBe('lent');
-    broken.release();
-    expect([bad.socket.reason, broken.socket.reason]).toEqual(['released_with_error', 'broken']);
-  });
-
-  it('closes an idle connection that breaks, at once, and opens another where one is wanted', () => {
-    const world = new VirtualWorld({ max: 2, minIdle: 1 });
-    world.advance(dialMs);
-    const [socket] = world.server.sockets as unknown as [FakeSocket];
-    socket.breakDown();
-    expect(socket.reason).toBe('broken');
-    expect(world.pool.counts()).toMatchObject({ idle: 0, closing: 1, pending: 1 });
-  });
-
-  it('gives every discard one of ten reasons, and counts it under it', () => {
-    const world = withIdle(1, { max: 1 });
-    world.mustTake().release('anything but undefined is an error');
-    expect(world.pool.stats().totals.discarded).toEqual({
-      idle_timeout: 0,
-      max_lifetime: 0,
-      max_uses: 0,
-      broken: 0,
-      failed_check: 0,
-      released_with_error: 1,
-      over_limit: 0,
-      drained: 0,
-      drain_deadline: 0,
-      late_dial: 0,
-    });
-  });
-});
-
-describe('Closing', () => {
-  it('is given a deadline, then the socket is destroyed, and the slot counts until then', () => {
-    const world = new VirtualWorld(
-      { max: 1, closeTimeout: '5s' },
-      { manners: () => ({ onClose: () => {} }) },
-    );
-    const first = world.ask();
-    world.advance(dialMs);
-    first.release(new Error('bad'));
-    world.advance(4_999);
-    expect(world.pool.counts()).toMatchObject({ closing: 1, live: 0 });
-    world.advance(1);
-    expect(first.socket.place).toBe('gone');
-    expect(world.pool.counts()).toMatchObject({ closing: 0 });
-    // The close answers yet, when nobody waits for it any more.
-    first.socket.finishClosing();
-    expect(world.pool.stats().totals.closed).toBe(1);
-  });
-});
-
-describe('Checking', () => {
-  it('checks on checkout what was idle for longer than it should have been, and lends it if it is well', () => {
-    const world = withIdle(1, { max: 1, checkAfterIdle: '10s' });
-    world.advance(10_001);
-    expect(world.take()).toBeUndefined();
-    expect(world.pool.counts()).toMatchObject({ checking: 1, live: 1 });
-    const caller = world.ask();
-    world.advance(1);
-    expect(caller.socket.id).toBe(1);
-    expect(world.server.dialed).toBe(1);
-  });
-
-  it('lends without a check what worked a moment ago', () => {
-    const world = withIdle(1, { max: 1, checkAfterIdle: '10s' });
-    world.advance(9_999);
-    expect(world.take()?.socket.id).toBe(1);
-  });
-
-  it('discards what fails its check, and opens another for the caller', () => {
-    const unwell = (world: VirtualWorld) => ({
-      onCheck: (socket: FakeSocket) =>
-        world.time.plan(world.now + 1, () => socket.answerCheck(new Error('no'))),
-    });
-    const world = new VirtualWorld({ max: 1, checkAfterIdle: '10s' }, { manners: unwell });
-    world.ask().reaction = undefined;
-    world.advance(dialMs);
-    for (const lease of world.leases) lease.release();
-    world.advance(11_000);
-    const caller = world.ask();
-    world.advance(2 + dialMs);
-    expect(caller.socket.id).toBe(2);
-    expect(reasons(world)).toEqual({ failed_check: 1 });
-  });
-
-  it('gives a check that hangs its time, and then discards the connection', () => {
-    const world = new VirtualWorld(
-      { max: 2, checkAfterIdle: '10s', checkTimeout: '2s' },
-      { manners: () => ({ onCheck: () => {} }) },
-    );
-    const first = world.ask();
-    world.advance(dialMs);
-    first.release();
-    world.advance(11_000);
-    expect(world.take()).toBeUndefined();
-    world.advance(1_999);
-    expect(first.socket.place).toBe('checking');
-    world.advance(1);
-    expect(first.socket.reason).toBe('failed_check');
-  });
-
-  it('lends a fresh one at once while another is being checked', () => {
-    const world = withIdle(3, { max: 3, checkAfterIdle: '10s', idleOrder: 'fifo' });
-    const fresh = world.mustTake();
-    world.advance(11_000);
-    fresh.release();
-    expect(world.take()?.socket).toBe(fresh.socket);
-    expect(world.pool.counts().checking).toBe(1);
-  });
-
-  it('keeps idle connections alive at least as often as it was told to, and each keeps its place', () => {
-    const world = withIdle(3, { max: 3, keepalive: '1m', idleTimeout: 0, maxLifetime: 0 });
-    world.advance(30_000);
-    const later = world.mustTake();
-    later.release();
-    let longest = 0;
-    for (let second = 0; second < 600; second++) {
-      world.advance(1_000);
-      for (const connection of world.pool.connections())
-        longest = Math.max(longest, world.now - connection.aliveAt);
-    }
-    expect(longest).toBeLessThanOrEqual(minute);
-    expect(world.mustTake().socket).toBe(later.socket);
-    expect(world.server.closed).toBe(0);
-  });
-});
-
-describe('Dials', () => {
-  it('have a deadline; what answers after it is closed, never handed out and never leaked', () => {
-    const world = new VirtualWorld(
-      { max: 2, dialTimeout: '1s', closeTimeout: '5s', onDialFailure: 'reject' },
-      { manners: () => ({ onDial: () => {}, onAbandon: () => {} }) },
-    );
-    const first = world.ask();
-    const [dial] = world.server.dials;
-    world.advance(1_000);
-    expect(first.error).toBeInstanceOf(DialTimeoutError);
-    const second = world.ask();
-    dial?.succeed();
-    expect(second.outcome).toBe('waiting');
-    expect(dial?.socket?.reason).toBe('late_dial');
-    world.advance(1);
-    expect(world.server.sockets.size).toBe(0);
-    expect(world.pool.counts()).toMatchObject({ pending: 1, closing: 0 });
-  });
-
-  it('that never answer are counted until it is clear that they will not, and not longer', () => {
-    const world = new VirtualWorld(
-      { max: 1, dialTimeout: '1s', closeTimeout: '5s', backoffBase: 1, backoffCap: 1 },
-      { manners: () => ({ onDial: () => {}, onAbandon: () => {} }) },
-    );
-    world.ask();
-    const [dial] = world.server.dials;
-    world.advance(5_999);
-    expect(world.server.dialed).toBe(1);
-    expect(world.pool.counts().closing).toBe(1);
-    world.advance(2);
-    expect(world.server.dialed).toBe(2);
-    // And should it answer even then, it is destroyed on the spot.
-    dial?.succeed();
-    expect(dial?.socket?.place).toBe('gone');
-    expect(world.pool.counts()).toMatchObject({ pending: 1, closing: 0, live: 0 });
-  });
-
-  it('that fail belong to the caller for whom they were made, where failures are rejected', () => {
-    const world = new VirtualWorld({ max: 5, onDialFailure: 'reject' }, { manners: silent });
-    const [first, second] = world.askMany(2) as [Caller, Caller];
-    const [dialOfFirst, dialOfSecond] = [...world.server.dials];
-    const [one, two] = [new Error('one'), new Error('two')];
-    dialOfSecond?.fail(two);
-    expect([first.error, second.error]).toEqual([undefined, two]);
-    dialOfFirst?.fail(one);
-    expect(first.error).toBe(one);
-    expect(world.pool.counts()).toMatchObject({ pending: 0, waiting: 0 });
-  });
-
-  it('that fail are repeated after a growing delay, where failures are retried', () => {
-    const world = new VirtualWorld(
-      { max: 1, backoffBase: 100, backoffCap: 10_000, breakerThreshold: 100 },
-      { manners: () => ({ onDial: (dial) => dial.fail() }), random: { next: () => 0.999 } },
-    );
-    world.ask();
-    const counts = [100, 200, 400, 800].map((delay) => {
-      world.advance(delay);
-      return world.server.dialed;
-    });
-    expect(counts).toEqual([2, 3, 4, 5]);
-  });
-});
-
-describe('The breaker', () => {
-  const failing = { max: 4, breakerThreshold: 3, backoffBase: '1s', backoffCap: '1s', dialLimit: 4 } as const;
-  const half = { next: () => 0.5 };
-
-  it('opens after the failures in a row, probes with one dial at a time, and closes with a success', () => {
-    let isDown = true;
-    const world = new VirtualWorld(failing, {
-      manners: () => ({ onDial: (dial) => (isDown ? dial.failAfter(1) : dial.succeedAfter(1)) }),
-      random: half,
-    });
-    world.askMany(4);
-    world.advance(1);
-    expect(world.pool.stats().breaker).toBe('open');
-    expect(world.server.dialed).toBe(4);
-    const waiting = world.ask();
-    expect(waiting.error).toBeInstanceOf(ConnectFailedError);
-    world.advance(1_000);
-    expect(world.pool.stats().breaker).toBe('half-open');
-    const probing = world.askMany(4);
-    expect(world.server.opening).toBe(1);
-    isDown = false;
-    world.advance(1);
-    expect(probing.every((caller) => caller.error instanceof ConnectFailedError)).toBe(true);
-    world.advance(1_000);
-    const served = world.askMany(4);
-    world.advance(2);
-    expect(world.pool.stats().breaker).toBe('closed');
-    expect(outcomes(served)).toBe('granted granted granted granted');
-  });
-
-  it('tells a caller the real error with the number of attempts, at once', () => {
-    const refused = new Error('connect ECONNREFUSED 127.0.0.1:5432');
-    const world = new VirtualWorld(failing, {
-      manners: () => ({ onDial: (dial) => dial.fail(refused) }),
-      random: half,
-    });
-    const caller = world.ask();
-    world.advance(2_000);
-    expect(caller.error).toMatchObject({
-      code: 'HG_CONNECT_FAILED',
-      attempts: 3,
-      retryAfterMs: 500,
-      cause: refused,
-    });
-    expect(caller.error?.message).toBe(
-      '3 dials in a row failed, next attempt in 500ms: connect ECONNREFUSED 127.0.0.1:5432',
-    );
-  });
-
-  it('fails nobody fast while a connection lives that could come back', () => {
-    let isDown = false;
-    const world = new VirtualWorld(failing, {
-      manners: () => ({ onDial: (dial) => (isDown ? dial.fail() : dial.succeed()) }),
-      random: half,
-    });
-    const holder = world.ask();
-    isDown = true;
-    const waiting = world.ask();
-    world.advance(10_000);
-    expect(world.pool.stats().breaker).not.toBe('closed');
-    expect(waiting.outcome).toBe('waiting');
-    holder.release();
-    expect(waiting.outcome).toBe('granted');
-  });
-});
-
-describe('Pausing', () => {
-  it('hands out nothing and opens nothing, and what waits is served after it', () => {
-    const world = withIdle(1, { max: 3 });
-    world.pool.pause();
-    expect(world.take()).toBeUndefined();
-    const callers = world.askMany(2);
-    world.advance(minute);
-    expect(world.server.dialed).toBe(1);
-    world.pool.resume();
-    expect(outcomes(callers)).toBe('granted waiting');
-    world.advance(dialMs);
-    expect(outcomes(callers)).toBe('granted granted');
-    expect(world.states).toEqual(['paused', 'open']);
-  });
-
-  it('does not stop the deadlines of those who wait', () => {
-    const world = new VirtualWorld({ max: 1 });
-    world.pool.pause();
-    const caller = world.ask(50);
-    world.advance(50);
-    expect(caller.error).toBeInstanceOf(AcquireTimeoutError);
-  });
-
-  it('does nothing to a pool that is paused, resumed or closing already', () => {
-    const world = withIdle(1, { max: 1 });
-    world.pool.resume();
-    world.pool.pause();
-    world.pool.pause();
-    world.drain();
-    world.pool.pause();
-    world.pool.resume();
-    expect(world.states).toEqual(['paused', 'draining']);
-  });
-});
-
-describe('Resizing', () => {
-  it('serves the queue when the limit grows', () => {
-    const world = withIdle(1, { max: 1 });
-    world.mustTake();
-    const callers = world.askMany(3);
-    world.pool.resize(3);
-    world.advance(dialMs);
-    expect(outcomes(callers)).toBe('granted granted waiting');
-  });
-
-  it('closes the longest idle first when the limit shrinks, and lent ones when they come back', () => {
-    const world = withIdle(4, { max: 4 });
-    const lent = world.mustTake();
-    world.pool.resize(1);
-    expect(reasons(world)).toEqual({ over_limit: 3 });
-    expect(world.pool.counts()).toMatchObject({ limit: 1, live: 1, closing: 3 });
-    world.pool.resize(0);
-    lent.release();
-    expect(lent.socket.reason).toBe('over_limit');
-  });
-
-  it('approves nothing until enough has closed', () => {
-    const world = new VirtualWorld({ max: 4 }, { manners: () => ({ onClose: () => {} }) });
-    const holders = world.askMany(4);
-    world.advance(dialMs);
-    for (const holder of holders) holder.release(new Error('bad'));
-    world.pool.resize(2);
-    world.ask();
-    expect(world.pool.room).toBe(0);
-    holders[0]?.socket.finishClosing();
-    holders[1]?.socket.finishClosing();
-    expect(world.server.dialed).toBe(4);
-    holders[2]?.socket.finishClosing();
-    expect(world.server.dialed).toBe(5);
-  });
-
-  it('refuses what is no limit, and changes nothing', () => {
-    const world = withIdle(1, { max: 1 });
-    for (const nonsense of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => world.pool.resize(nonsense)).toThrow(RangeError);
-    }
-    expect(world.pool.limit).toBe(1);
-    expect(world.mustTake().socket.id).toBe(1);
-  });
-});
-
-describe('Draining', () => {
-  it('takes no more callers, serves the queue, closes each connection as it comes back, then says so once', () => {
-    const world = withIdle(2, { max: 2 });
-    const holder = world.mustTake();
-    const second = world.mustTake();
-    const queued = world.ask();
-    const drained = world.drain();
-    expect(world.ask().error).toBeInstanceOf(PoolClosedError);
-    expect(world.take()).toBeUndefined();
-    holder.release();
-    expect(queued.outcome).toBe('granted');
-    queued.release();
-    second.release();
-    expect(drained.times).toBe(0);
-    expect(world.pool.counts()).toMatchObject({ live: 0, closing: 2 });
-    world.advance(1);
-    expect(drained.times).toBe(1);
-    expect(world.pool.state).toBe('closed');
-    expect(world.alarm.isArmed).toBe(false);
-    expect(reasons(world)).toEqual({ drained: 2 });
-  });
-
-  it('is done at once when there is nothing, also when it is asked again', () => {
-    const world = new VirtualWorld({ max: 1 });
-    expect([world.drain().times, world.drain().times]).toEqual([1, 1]);
-    expect(world.states).toEqual(['draining', 'closed']);
-  });
-
-  it('opens connections for those who wait, and gives up those that nobody waits for', () => {
-    const world = new VirtualWorld({ max: 2, minIdle: 1 });
-    const waiting = world.ask();
-    expect(world.server.opening).toBe(2);
-    const drained = world.drain();
-    world.advance(dialMs);
-    expect(waiting.outcome).toBe('granted');
-    waiting.release();
-    world.advance(5);
-    expect(drained.times).toBe(1);
-    expect(world.server.sockets.size).toBe(0);
-  });
-
-  it('at its deadline refuses the queue and destroys what is still lent; a release after that is no mistake', () => {
-    const world = withIdle(1, { max: 1 });
-    const holder = world.mustTake();
-    const queued = world.ask();
-    const drained = world.drain(1_000);
-    world.advance(999);
-    expect(drained.times).toBe(0);
-    world.advance(1);
-    expect(queued.error).toBeInstanceOf(PoolClosedError);
-    expect(holder.socket).toMatchObject({ place: 'gone', reason: 'drain_deadline' });
-    expect(drained.times).toBe(1);
-    expect(() => holder.release()).not.toThrow();
-    expect(world.pool.stats().totals).toMatchObject({ opened: 1, closed: 1 });
-  });
-
-  it('takes the earliest of several deadlines', () => {
-    const world = withIdle(1, { max: 1 });
-    world.mustTake();
-    const [patient, hasty] = [world.drain(10_000), world.drain(100)];
-    world.advance(100);
-    expect([patient.times, hasty.times]).toEqual([1, 1]);
-  });
-
-  it('answers a ready() that can not come true any more', () => {
-    const world = new VirtualWorld({ max: 1 }, { manners: silent });
-    const answers: string[] = [];
-    world.pool.whenReady({
-      target: 1,
-      deadline: Number.POSITIVE_INFINITY,
-      reached: () => answers.push('reached'),
-      missed: () => answers.push('missed'),
-    });
-    world.drain();
-    for (const dial of [...world.server.dials]) dial.fail();
-    expect(answers).toEqual(['missed']);
-  });
-});
-
 describe('Leaks', () => {
   it('are reported once, with who holds it and for how long, and the holder may still give it back', () => {
     const world = withIdle(2, { max: 2, leakThreshold: '10s', idleTimeout: 0, maxLifetime: 0 });
@@ -800,6 +259,20 @@ describe('Leaks', () => {
     leaked.release();
     expect(world.pool.counts()).toMatchObject({ lent: 0, idle: 2 });
     expect(world.pool.stats().totals.leaks).toBe(1);
+  });
+});
+
+describe('A connection that the pool itself uses', () => {
+  it('is no leak, and its user can ask whether it would be closed now', () => {
+    const world = withIdle(1, { max: 1, leakThreshold: '1s', maxLifetime: '1m', maxLifetimeJitter: 0 });
+    const lease = world.mustTake();
+    world.pool.exemptFromLeaks(lease.pooled);
+    expect(world.pool.wouldRetire(lease.pooled)).toBe(false);
+    world.advance(minute);
+    expect(world.leaks).toEqual([]);
+    expect(world.pool.wouldRetire(lease.pooled)).toBe(true);
+    lease.release();
+    expect(lease.socket.reason).toBe('max_lifetime');
   });
 });
 

@@ -5,7 +5,8 @@ import { Ledger } from '../../src/core/ledger.js';
 import { drawLifetime } from '../../src/core/lifetime.js';
 import { InvariantError } from '../../src/kernel/errors.js';
 import { SeededRandom } from '../../src/kernel/random.js';
-import { dialMs, type FakeSocket, VirtualWorld } from '../support/virtual-world.js';
+import { dialMs, type FakeSocket } from '../support/fake-server.js';
+import { VirtualWorld } from '../support/virtual-world.js';
 
 const minute = 60_000;
 

@@ -122,7 +122,10 @@ describe('a statement is one of a transaction', () => {
       "select ';'; begin",
       'select $a$;$a$; begin',
       'select 1;;begin',
-      'set a = 1; begin',
+      'begin; set local a.b = 1; update t set a = 1; commit',
+      'begin; set transaction isolation level serializable; commit',
+      'set constraints all deferred',
+      'set local a.b = 1',
     ]);
   });
 });
@@ -131,7 +134,15 @@ describe('a statement belongs to a session', () => {
   it('when it is made for one', () => {
     all('session', [
       'set search_path = a',
-      'SET LOCAL a.b = 1',
+      'set session a = 1',
+      'set session characteristics as transaction read only',
+      'SET/* c */work_mem = 1',
+      'set--\nwork_mem = 1',
+      'set local.a = 1',
+      'set "local" = 1',
+      'begin; set work_mem = 1; -- set local \ncommit',
+      'set a = 1; begin',
+      'begin; select pg_advisory_lock(1); commit',
       'reset all',
       'listen a',
       'unlisten *',
@@ -186,14 +197,24 @@ describe('a statement belongs to a session', () => {
       'select * from pg_try_advisory_lock_shared(1)',
       'select pg_advisory_unlock_all()',
       'select setseed(0.5)',
+      "select dblink_connect('a')",
+      "select pg_create_logical_replication_slot('a', 'b', true)",
+    ]);
+  });
+});
+
+describe('a statement is opaque', () => {
+  it('when it reads what is left in a session, or runs what its text does not show', () => {
+    all('opaque', [
       "select currval('s')",
       'select lastval()',
-      "select dblink_connect('a')",
       "select * from dblink('a', 'b') as t(a int)",
+      'select setting from pg_settings',
       "update pg_settings set setting = 'off' where name = 'enable_seqscan'",
       "select query_to_xml('select set_config(...)', true, true, '')",
-      "select pg_create_logical_replication_slot('a', 'b', true)",
+      'select * from pg_replication_slots',
       'select pg_terminate_backend(pg_backend_pid())',
+      "begin; select currval('s'); commit",
     ]);
   });
 });

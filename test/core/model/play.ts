@@ -2,9 +2,12 @@
 import type { ConnectionPool, PoolParts } from '../../../src/core/connection-pool.js';
 import { DoubleReleaseError } from '../../../src/core/errors.js';
 import { SeededRandom } from '../../../src/kernel/random.js';
-import { type Caller, type FakeLease, type FakeSocket, VirtualWorld } from '../../support/virtual-world.js';
-import { Intentions, isUsable, Laws, WatchedBucket } from './laws.js';
+import type { FakeSocket } from '../../support/fake-server.js';
+import { type Caller, type FakeLease, VirtualWorld } from '../../support/virtual-world.js';
+import { Evidence, Intentions, isUsable, WatchedBucket } from './evidence.js';
+import { MomentaryLaws } from './momentary-laws.js';
 import { completePolicy, type Scenario, type Step, type StepName } from './scenario.js';
+import { checkStandingLaws } from './standing-laws.js';
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -45,7 +48,7 @@ class Run {
   readonly world: VirtualWorld;
   readonly #scenario: Scenario;
   readonly #intentions: Intentions;
-  readonly #laws: Laws;
+  readonly #evidence: Evidence;
   readonly #limitLessBy: number;
   readonly #seen = new Set<string>();
   readonly #finished: FakeLease[] = [];
@@ -62,20 +65,20 @@ class Run {
     const bucket = rate === undefined ? undefined : new WatchedBucket(rate.perSecond, rate.burst);
     const policy = completePolicy(scenario.draft, bucket);
     this.#intentions = new Intentions(policy.max - this.#limitLessBy);
-    this.#laws = new Laws(this.#intentions, bucket);
+    this.#evidence = new Evidence(this.#intentions, bucket);
     this.world = new VirtualWorld(policy, {
       seed: scenario.seed,
-      witness: this.#laws,
+      witness: new MomentaryLaws(this.#evidence),
       ...(sabotage.makePool && { makePool: sabotage.makePool }),
       manners: (world) => {
-        this.#laws.world = world;
+        this.#evidence.world = world;
         return this.#manners(world);
       },
     });
     this.world.alarmRingsFirst = scenario.alarmRingsFirst;
     this.world.alarm.granularityMs = scenario.alarmIsEarlyBy > 0 ? 1 : 0;
     this.world.alarm.earlyBy = scenario.alarmIsEarlyBy;
-    this.#laws.checkNow();
+    checkStandingLaws(this.#evidence);
   }
 
   get isWrong(): boolean {
@@ -92,7 +95,7 @@ class Run {
     if (step.name !== 'creep') this.world.time.newTurn();
     this.#seen.add(step.name);
     this.#does[step.name](step.a, step.b);
-    this.#laws.checkNow();
+    checkStandingLaws(this.#evidence);
   }
 
   /** Whatever went on: when the faults end, everyone gets an answer, and after draining nothing is left. */
@@ -112,7 +115,7 @@ class Run {
       this.#answerEverything();
       for (const lease of [...world.leases]) this.#giveBack(lease, undefined);
       world.advance(round < 100 ? 10 : 100);
-      this.#laws.checkNow();
+      checkStandingLaws(this.#evidence);
       if (this.isWrong) return;
     }
     if (world.queue.size > 0) world.contradict(`law 4: ${world.queue.size} callers were never answered`);
@@ -122,7 +125,7 @@ class Run {
       this.#answerEverything();
       world.advance(50);
     }
-    this.#laws.checkNow();
+    checkStandingLaws(this.#evidence);
     if (pool.state !== 'closed')
       world.contradict(`the drained pool is ${pool.state}: ${JSON.stringify(pool.counts())}`);
     if (server.sockets.size > 0) world.contradict(`${server.sockets.size} sockets are left after draining`);
@@ -247,7 +250,7 @@ class Run {
   };
 
   #take(): void {
-    const { pool, server, policy, now, time, queue } = this.world;
+    const { server, policy, now, time, queue } = this.world;
     const isOpen = this.#intentions.state === 'open' && queue.size === 0;
     const usable = [...server.sockets].filter((socket) => isUsable(socket, now, policy.checkAfterIdle));
     const lease = this.world.take('holder');
@@ -259,7 +262,7 @@ class Run {
     this.#note('taken');
     const better = usable.find((other) => {
       const earlier = (other.pooled?.idleSince ?? 0) - lease.pooled.idleSince;
-      return other.place === 'idle' && (pool.policy.idleOrder === 'lifo' ? earlier > 0 : earlier < 0);
+      return other.place === 'idle' && (policy.idleOrder === 'lifo' ? earlier > 0 : earlier < 0);
     });
     this.#expect(better === undefined, `${policy.idleOrder}: socket ${lease.socket.id} before ${better?.id}`);
   }
@@ -291,9 +294,9 @@ class Run {
     if (b < 0.05 && caller.lease) this.#giveBack(caller.lease, undefined);
     else if (b < 0.08 && caller.lease) this.#giveBack(caller.lease, new Error('bad'));
     else if (b < 0.12) this.world.ask(timeoutFrom(b * 8));
-    else if (b < 0.15) this.#take();
-    else if (b < 0.17) this.#resize(Math.floor(b * 100) % 4);
-    else if (b < 0.175) this.#drain(20);
+    else if (b < 0.17) this.#take();
+    else if (b < 0.19) this.#resize(Math.floor(b * 100) % 4);
+    else if (b < 0.195) this.#drain(20);
     else return;
     this.#note('acts from inside an answer');
   }
@@ -330,8 +333,6 @@ class Run {
   }
 
   #ready(target: number, timeout: number): void {
-    // The pool's callers ask this of an open pool only.
-    if (this.#intentions.state === 'draining') return;
     const request = { target, deadline: this.world.now + timeout };
     const { readyRequests } = this.#intentions;
     readyRequests.add(request);
@@ -340,12 +341,14 @@ class Run {
       this.#expect(readyRequests.delete(request), 'a ready() was answered twice');
       this.#expect(isTrue, `ready(${target}) ${outcome} with ${this.world.server.live} connections`);
     };
+    const wasEnding = this.#intentions.state === 'draining';
     this.world.pool.whenReady({
       ...request,
       reached: () => settle('reached', this.world.server.live >= target),
       missed: () =>
         settle('missed', this.world.due >= request.deadline || this.#intentions.state === 'draining'),
     });
+    this.#expect(!wasEnding || !readyRequests.has(request), 'a ready() waits in a pool that is closing');
   }
 
   #drain(deadline: number): void {

@@ -26,7 +26,7 @@ export function search(
 }
 
 /** Leaves out what the failure does not need: steps in ever smaller groups, then settings, then the size of numbers. */
-export function shrink(scenario: Scenario, sabotage: Sabotage = {}): Finding {
+function shrink(scenario: Scenario, sabotage: Sabotage = {}): Finding {
   const verdict = play(scenario, sabotage);
   let best: Finding = {
     scenario: { ...scenario, steps: scenario.steps.slice(0, verdict.steps) },

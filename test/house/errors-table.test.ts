@@ -1,0 +1,184 @@
+// The tables of the documentation say what the code has, and nothing else: errors, reasons, options, numbers, channels.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Meter } from '@opentelemetry/api';
+import { describe, expect, test } from 'vitest';
+import { readPolicy } from '../../src/core/pool-policy.js';
+import { discardReasons } from '../../src/core/reasons.js';
+import * as engine from '../../src/engine.js';
+import * as main from '../../src/index.js';
+import { parseDuration } from '../../src/kernel/duration.js';
+import { OptionReader } from '../../src/kernel/option-reader.js';
+import { PoolInstruments } from '../../src/observe/pool-instruments.js';
+
+const root = join(import.meta.dirname, '../..');
+const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, lent: 0, checking: 0, waiting: 0 };
+
+describe('docs/errors.md', () => {
+  const errors: Record<string, main.HeadgateError> = {
+    AcquireAbortedError: new main.AcquireAbortedError('why'),
+    AcquireTimeoutError: new main.AcquireTimeoutError(1, noNumbers, undefined),
+    BadConnectionError: new engine.BadConnectionError(undefined),
+    CheckTimeoutError: new main.CheckTimeoutError(1),
+    ConnectFailedError: new main.ConnectFailedError(1, 1, new Error('why')),
+    DialTimeoutError: new main.DialTimeoutError(1),
+    DoubleReleaseError: new main.DoubleReleaseError(),
+    ForeignReleaseError: new engine.ForeignReleaseError(),
+    InvariantError: new main.InvariantError('why'),
+    PoolClosedError: new main.PoolClosedError(),
+    PoolOptionsError: new main.PoolOptionsError([]),
+    ReadyTimeoutError: new main.ReadyTimeoutError(1, 1, noNumbers, undefined),
+    SessionChangedError: new main.SessionChangedError('SET', undefined),
+    TransactionLeftOpenError: new main.TransactionLeftOpenError(),
+  };
+
+  test('is compared with every error class that can be imported', () => {
+    const exported = Object.values({ ...main, ...engine }).filter(
+      (value): value is typeof main.HeadgateError =>
+        typeof value === 'function' && value.prototype instanceof main.HeadgateError,
+    );
+    expect(Object.keys(errors).sort()).toEqual(exported.map(({ name }) => name).sort());
+    for (const [name, error] of Object.entries(errors)) {
+      expect(exported.find((made) => error instanceof made)?.name).toBe(name);
+    }
+  });
+
+  test('has each of them in one row, with its code', () => {
+    const rows = tableOf('docs/errors.md', 'class').map(([name = '', code = '']) => [
+      ...codes(name),
+      ...codes(code),
+    ]);
+    expect(rows.sort()).toEqual(Object.entries(errors).map(([name, { code }]) => [name, code]));
+  });
+});
+
+describe('docs/observability.md', () => {
+  const page = 'docs/observability.md';
+
+  test('has every reason for a discard', () => {
+    expect(namesOf(page, 'reason')).toEqual([...discardReasons]);
+  });
+
+  test('has every field of stats(), and every total', () => {
+    const [counts, stats] = ['PoolCounts', 'PoolStats'].map((name) =>
+      propertiesOf('src/core/pool-stats.ts', name),
+    );
+    expect(namesOf(page, 'field').sort()).toEqual([...(counts ?? []), ...(stats ?? [])].sort());
+    const totals = tableOf(page, 'field').find(([name]) => name === '`totals`')?.[1];
+    expect(codes(totals).sort()).toEqual(propertiesOf('src/core/pool-stats.ts', 'PoolTotals').sort());
+  });
+
+  test('has every diagnostics channel, with what its messages carry', () => {
+    const source = read('src/runtime/channels.ts');
+    const typed = [...bodyOf(source, 'PoolChannels').matchAll(/'(headgate:[\w:-]+)':[^{;]*(\{[^}]*\})?/g)];
+    const fields = typed.map(([, name, message]) => [
+      name,
+      [...(message ?? '').matchAll(/readonly (\w+):/g)].map((match) => match[1]),
+    ]);
+    const documented = tableOf(page, 'channel').flatMap(([channels, carried]) =>
+      codes(channels).map((name) => [name, codes(carried)]),
+    );
+    expect(documented).toEqual(fields);
+    expect(typed.map(([, name]) => name)).toEqual(
+      [...source.matchAll(/channel\('([^']+)'\)/g)].map((match) => match[1]),
+    );
+  });
+
+  test('has every OpenTelemetry instrument', () => {
+    const made: string[] = [];
+    const create = (name: string): object => ({ name: made.push(name) });
+    new PoolInstruments({
+      createHistogram: create,
+      createObservableCounter: create,
+      createObservableUpDownCounter: create,
+    } as unknown as Meter);
+    expect(namesOf(page, 'instrument').sort()).toEqual(made.sort());
+  });
+});
+
+describe('docs/drop-in.md', () => {
+  test('has every option that Headgate adds', () => {
+    const documented = namesOf('docs/drop-in.md', 'option').map((name) => name.replace(/:.*/, ''));
+    expect(documented.sort()).toEqual(propertiesOf('src/pg/pool-options.ts', 'PoolOptions').sort());
+  });
+});
+
+describe('docs/engine.md', () => {
+  const page = 'docs/engine.md';
+
+  test('has every option', () => {
+    const options = [
+      ...propertiesOf('src/core/pool-policy.ts', 'PolicyOptions'),
+      ...propertiesOf('src/runtime/promise-pool.ts', 'PromisePoolOptions'),
+    ];
+    expect(namesOf(page, 'option').sort()).toEqual(options.sort());
+  });
+
+  test('has the defaults that hold', () => {
+    const inWords: Record<string, unknown> = {
+      off: Number.POSITIVE_INFINITY,
+      'no limit': Number.POSITIVE_INFINITY,
+      none: undefined,
+      'a tenth': 180_000,
+      'a hundredth of the life': 18_000,
+    };
+    const documented = tableOf(page, 'option').flatMap(([names, , defaults = '']) => {
+      const values = defaults.split(', ').map((text) => text.replaceAll('`', ''));
+      return codes(names).map((name, index) => {
+        const text = values[index] ?? 'missing';
+        return [name, text in inWords ? inWords[text] : (parseDuration(text) ?? (Number(text) || text))];
+      });
+    });
+    const {
+      base,
+      cap,
+      threshold,
+      idleKeepsProcessAlive: _,
+      ...policy
+    } = readPolicy(new OptionReader({}), true);
+    expect(Object.fromEntries(documented)).toEqual({
+      ...policy,
+      backoffBase: base,
+      backoffCap: cap,
+      breakerThreshold: threshold,
+      name: new engine.PromisePool({ connect: () => 1 }).name,
+    });
+  });
+});
+
+/** The cells of each row of the table whose first column has this title. */
+function tableOf(page: string, title: string): string[][] {
+  const table = read(page).match(new RegExp(`^\\| ${title} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`, 'm'))?.[1];
+  expect(table, `${page} has a table whose first column is "${title}"`).toBeDefined();
+  const rows = (table ?? '').trimEnd().split('\n');
+  return rows.map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** All names in the first column of a table. */
+function namesOf(page: string, title: string): string[] {
+  return tableOf(page, title).flatMap(([name]) => codes(name));
+}
+
+function codes(cell = ''): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
+}
+
+/** The names of an interface's own properties, as its source has them. */
+function propertiesOf(file: string, name: string): string[] {
+  return [...bodyOf(read(file), name).matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1] ?? '');
+}
+
+function bodyOf(source: string, name: string): string {
+  const body = source.match(new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm'))?.[1];
+  expect(body, `there is an interface ${name}`).toBeDefined();
+  return body ?? '';
+}
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}

@@ -1,0 +1,102 @@
+// The real clock and alarm. Nothing here depends on how fast the machine is.
+import { describe, expect, it } from 'vitest';
+import { systemAlarm, systemClock, systemRandom } from '../../src/runtime/system.js';
+import { nextTurn } from '../support/outcomes.js';
+import { gate } from './fake-connections.js';
+
+function spin(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
+
+describe('The coarse clock', () => {
+  it('is read once in a turn of the event loop, and fresh in the next', async () => {
+    await nextTurn();
+    const first = systemClock.coarse();
+    spin(2);
+    expect(systemClock.coarse()).toBe(first);
+    const exact = performance.now();
+    await nextTurn();
+    expect(systemClock.coarse()).toBeGreaterThanOrEqual(exact);
+  });
+
+  it('is fresh after each kind of wait', async () => {
+    for (const wait of [
+      nextTurn,
+      () => new Promise<void>((resolve) => setTimeout(resolve, 0)),
+      () => new Promise<void>((resolve) => process.nextTick(resolve)),
+    ]) {
+      systemClock.coarse();
+      spin(2);
+      const exact = performance.now();
+      await wait();
+      await nextTurn();
+      expect(systemClock.coarse()).toBeGreaterThanOrEqual(exact);
+    }
+  });
+
+  it('is never behind an exact reading that was taken before', () => {
+    for (let n = 0; n < 100; n++) {
+      const coarse = systemClock.coarse();
+      const exact = systemClock.now();
+      expect(exact).toBeGreaterThanOrEqual(coarse);
+      expect(systemClock.coarse()).toBeGreaterThanOrEqual(exact);
+    }
+  });
+});
+
+describe('The alarm', () => {
+  it('rings no earlier than its granularity allows', async () => {
+    const rang = gate<number>();
+    const alarm = systemAlarm(() => rang.open(systemClock.now()));
+    const at = systemClock.now() + 7.3;
+    alarm.set(at, true);
+    expect(await rang.promise).toBeGreaterThanOrEqual(at - alarm.granularityMs);
+  });
+
+  it('rings once, at the time that was set last', async () => {
+    const rings: string[] = [];
+    const done = gate();
+    const alarm = systemAlarm(() => {
+      rings.push('rang');
+      done.open();
+    });
+    alarm.set(systemClock.now() + 60_000, true);
+    alarm.set(systemClock.now() + 1, true);
+    await done.promise;
+    await nextTurn();
+    expect(rings).toEqual(['rang']);
+  });
+
+  it('does not ring after it was cleared', async () => {
+    const rings: string[] = [];
+    const alarm = systemAlarm(() => rings.push('rang'));
+    const other = gate();
+    alarm.set(systemClock.now() + 1, true);
+    alarm.clear();
+    const later = systemAlarm(() => other.open());
+    later.set(systemClock.now() + 5, true);
+    await other.promise;
+    expect(rings).toEqual([]);
+  });
+
+  it('takes a time so far away that no timer reaches it', async () => {
+    const rings: string[] = [];
+    const alarm = systemAlarm(() => rings.push('rang'));
+    const done = gate();
+    alarm.set(systemClock.now() + 2 ** 40, false);
+    const other = systemAlarm(() => done.open());
+    other.set(systemClock.now() + 5, true);
+    await done.promise;
+    expect(rings).toEqual([]);
+    alarm.clear();
+  });
+});
+
+describe('Randomness', () => {
+  it('is in [0, 1) and not always the same', () => {
+    const numbers = Array.from({ length: 100 }, () => systemRandom.next());
+    expect(numbers.every((number) => number >= 0 && number < 1)).toBe(true);
+    expect(new Set(numbers).size).toBeGreaterThan(1);
+  });
+});
