@@ -74,6 +74,7 @@ export const inProcessPools = {
 
 /** @param {{ connectionTimeoutMillis?: number }} options */
 function pgPool(options) {
+  // @ts-expect-error: it comes without types.
   const PgPool = require('pg-pool');
   const pool = new PgPool({ max: connections, Client: IdleClient, ...options });
   return {

@@ -58,6 +58,8 @@ export class ConnectionPool<C> {
   #lent = 0;
   #drainDeadline = never;
   #onDrained: (() => void)[] = [];
+  /** In service, within the limit, and nobody asked for more connections: then a release is a simple thing. */
+  #isOrdinary = true;
   #pumping = false;
   #pumpAgain = false;
 
@@ -88,7 +90,10 @@ export class ConnectionPool<C> {
     // Who is in the queue comes first, even while it is being served.
     if (idle.size === 0 || this.#waiters.size > 0 || this.#state !== 'open') return undefined;
     const now = this.#clock.coarse();
-    const connection = this.#fleet.nextUsable(now, 1);
+    let connection = idle.next as PooledConnection<C> | undefined;
+    if (connection === undefined || !this.#fleet.isFresh(connection, now)) {
+      connection = this.#fleet.nextUsable(now, 1);
+    }
     if (connection !== undefined) {
       idle.remove(connection);
       this.#lend(connection, now, 0, holder);
@@ -107,11 +112,17 @@ export class ConnectionPool<C> {
     const deadline = now + timeoutMs;
     this.#waiters.add(waiter, now, deadline);
     if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
+    if (this.#fleet.idle.size === 0 && this.#ledger.room === 0 && this.#ledger.live > 0) {
+      // Nothing to serve with and no room to grow: only someone who gives back can help.
+      this.#wakeUp.setAwaited(true);
+      return;
+    }
     // The same moment for the caller and for its dial: with equal timeouts, both end together.
     this.#pump(now);
     if (waiter.queued && this.#isHopeless(now)) {
       this.#waiters.remove(waiter);
       waiter.failed(this.#dialing.connectFailed(now));
+      this.#pump();
     }
   }
 
@@ -137,19 +148,24 @@ export class ConnectionPool<C> {
   /** Ends the checkout that `generation` names. With an error the connection is not used again. */
   release(connection: PooledConnection<C>, generation: number, error?: unknown): void {
     if (connection.state !== 'lent' || connection.generation !== generation) {
-      // The pool itself may have ended the checkout, when the deadline of its draining passed.
-      if (connection.reason === 'drain_deadline' && connection.generation === generation) return;
-      throw new DoubleReleaseError();
+      refuseRelease(connection, generation);
+      return;
     }
     const now = this.#clock.coarse();
     this.#lent--;
     if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);
-    const reason = this.#reasonToRetire(connection, now, error);
+    const reason =
+      error === undefined && this.#isOrdinary && isKeepable(connection, now, this.policy.maxUses)
+        ? undefined
+        : this.#reasonToRetire(connection, now, error);
     if (reason !== undefined) this.#fleet.retire(connection, reason);
     else if (this.#waiters.size > 0 && this.#state !== 'paused' && !this.#pumping) {
       this.#handOver(connection, now);
       return;
-    } else this.#fleet.becomeIdle(connection, now);
+    } else {
+      this.#fleet.becomeIdle(connection, now);
+      if (this.#isOrdinary && this.#waiters.size === 0) return;
+    }
     this.#pump();
   }
 
@@ -166,6 +182,7 @@ export class ConnectionPool<C> {
   /** A new limit. What is above it is closed: idle connections now, lent ones when they come back. */
   resize(limit: number): void {
     this.#ledger.setLimit(limit);
+    this.#isOrdinary = false;
     const { idle } = this.#fleet;
     for (let c = idle.longestIdle; c !== undefined && this.#isOverLimit(); c = idle.longestIdle) {
       idle.remove(c);
@@ -192,6 +209,7 @@ export class ConnectionPool<C> {
       return;
     }
     this.#readiness.add(request);
+    this.#isOrdinary = false;
     this.#wakeUp.by(request.deadline);
     this.#pump();
   }
@@ -324,8 +342,8 @@ export class ConnectionPool<C> {
 
   /** The one place where waiting callers and missing connections are seen to. Safe to call at any time. */
   #pump(now?: number): void {
-    if (this.#isQuiet()) {
-      if (this.#wakeUp.isAwaited) this.#wakeUp.await(false);
+    if (this.#isOrdinary && this.#isQuiet()) {
+      if (this.#wakeUp.isAwaited) this.#wakeUp.setAwaited(false);
       return;
     }
     if (this.#pumping) {
@@ -344,7 +362,8 @@ export class ConnectionPool<C> {
       this.#pumping = false;
     }
     this.#readiness.settle(this.#ledger.live, Number.NEGATIVE_INFINITY);
-    this.#wakeUp.await(this.#waiters.size > 0 || this.#readiness.size > 0 || this.#state === 'draining');
+    this.#isOrdinary = this.#state === 'open' && this.#readiness.size === 0 && !this.#isOverLimit();
+    this.#wakeUp.setAwaited(this.#waiters.size > 0 || this.#readiness.size > 0 || this.#state === 'draining');
     if (this.#state === 'draining') this.#finishDraining();
   }
 
@@ -490,6 +509,7 @@ export class ConnectionPool<C> {
 
   #changeState(state: PoolState): void {
     this.#state = state;
+    this.#isOrdinary = false;
     this.#listener?.stateChanged(state);
   }
 
@@ -591,4 +611,15 @@ export class ConnectionPool<C> {
     this.#wakeUp.by(this.#drainDeadline);
     this.#fleet.rearm(this.#isReapable());
   }
+}
+
+/** What no life and no accident speaks against. */
+function isKeepable<C>(connection: PooledConnection<C>, now: number, maxUses: number): boolean {
+  return connection.broken === undefined && now < connection.expiresAt && connection.generation < maxUses;
+}
+
+function refuseRelease<C>(connection: PooledConnection<C>, generation: number): void {
+  // The pool itself may have ended the checkout, when the deadline of its draining passed.
+  if (connection.reason === 'drain_deadline' && connection.generation === generation) return;
+  throw new DoubleReleaseError();
 }

@@ -112,7 +112,12 @@ export class Fleet<C> {
 
   /** The next idle connection that needs no check, wherever it stands. */
   #nextFresh(now: number): PooledConnection<C> | undefined {
-    return this.idle.find((c) => now < c.expiresAt && now - c.aliveAt <= this.#policy.checkAfterIdle);
+    return this.idle.find((connection) => this.isFresh(connection, now));
+  }
+
+  /** Whether an idle connection can be lent as it is. */
+  isFresh(connection: PooledConnection<C>, now: number): boolean {
+    return now < connection.expiresAt && now - connection.aliveAt <= this.#policy.checkAfterIdle;
   }
 
   #beginCheck(connection: PooledConnection<C>, now: number): void {

@@ -11,7 +11,7 @@ export interface TokenBucketOptions {
 }
 
 /** Without this, whoever comes back after just the time it was told could be told to wait for no time at all. */
-const roundingError = 1e-9;
+const roundingError = 1e-6;
 
 /**
  * Limits how fast connections are opened. One bucket may be shared by several pools.
@@ -43,7 +43,7 @@ export class TokenBucket implements RateLimiter {
   take(now: number): number {
     this.#refill(now);
     if (this.#tokens >= 1 - roundingError) {
-      this.#tokens = Math.max(0, this.#tokens - 1);
+      this.#tokens -= 1;
       return 0;
     }
     return (1 - this.#tokens) / this.#tokensPerMs;

@@ -33,7 +33,7 @@ export class WakeUp {
   }
 
   /** While someone waits for the pool, the program does not end before the alarm has rung, whatever it is set for. */
-  await(isAwaited: boolean): void {
+  setAwaited(isAwaited: boolean): void {
     if (isAwaited === this.#isAwaited) return;
     this.#isAwaited = isAwaited;
     this.#alarm.keepProcessAlive(this.#isHeld || isAwaited);

@@ -4,15 +4,16 @@
  * It is a function of the class it extends, because there are two: `pg.Pool`, so that `instanceof pg.Pool` holds, and
  * plain EventEmitter, for standing in for the pg-pool package underneath pg itself. Nothing of the base is used.
  */
-import type { EventEmitter } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { ConnectionPool } from '../core/connection-pool.js';
 import { AcquireAbortedError, PoolClosedError } from '../core/errors.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Duration } from '../kernel/duration.js';
+import { onAbort } from '../runtime/abort-listeners.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
-import { readTimeout, whenReady } from '../runtime/waiting.js';
+import { readTimeout, readWait, type Wait, whenReady } from '../runtime/waiting.js';
 import { isUsable, type PgClient, type PgClientClass, type QueryCallback } from './client.js';
 import type { ReleasableClient } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
@@ -35,6 +36,7 @@ type EmitterClass = new (options?: object) => EventEmitter;
 type Options = Record<string, unknown> & DialingPool['options'];
 
 const noop = (): void => {};
+const ownEmit = EventEmitter.prototype.emit;
 
 export function definePool(Base: EmitterClass, loadClient: () => PgClientClass): PoolClass {
   class Pool extends Base implements DialingPool {
@@ -51,6 +53,10 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     readonly #pipeline: Pipeline | undefined = undefined;
     readonly #allowsExitOnIdle: boolean;
     readonly #noticesHolders: boolean;
+    /** No search for leaks, no promises of the program's own kind. */
+    readonly #isPlain: boolean;
+    /** How those wait who say nothing about it. */
+    readonly #usualWait: Wait;
 
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
@@ -70,6 +76,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.Promise = (given['Promise'] as PromiseConstructor | undefined) || Promise;
       this.#allowsExitOnIdle = Boolean(given['allowExitOnIdle']);
       this.#noticesHolders = Number.isFinite(policy.leakThreshold);
+      this.#isPlain = !this.#noticesHolders && this.Promise === Promise;
+      this.#usualWait = { timeoutMs: policy.acquireTimeout, signal: undefined };
       this.#dialer = new PgDialer(this);
       this.#engine = new ConnectionPool<PgConnection>({
         policy,
@@ -93,15 +101,31 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     // ---- checking out ---------------------------------------------------------------------------------------------
 
     connect(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
+      if (first === undefined && second === undefined && this.#isPlain && !this.ending) {
+        // The usual call, without everything that it has no use for.
+        const pooled = this.#engine.tryTake();
+        if (pooled !== undefined) return Promise.resolve(this.#checkOut(pooled));
+        return new ClientWaiter(this.#checkOut, undefined).wait(
+          this.#engine,
+          this.#usualWait.timeoutMs,
+          undefined,
+        );
+      }
       const callback = typeof first === 'function' ? first : second;
       const options = typeof first === 'object' && first !== null ? first : undefined;
       if (callback !== undefined) return this.#connectWithCallback(callback, options);
       if (this.ending) return this.Promise.reject(new PoolClosedError());
+      let wait: Wait;
+      try {
+        wait = this.#readWait(options);
+      } catch (error) {
+        return this.Promise.reject(error);
+      }
       const holder = this.#noticesHolders ? new Error('taken here') : undefined;
-      const pooled = options?.signal?.aborted ? undefined : this.#engine.tryTake(holder);
+      const pooled = wait.signal?.aborted ? undefined : this.#engine.tryTake(holder);
       if (pooled !== undefined) return this.Promise.resolve(this.#checkOut(pooled));
       const waiter = new ClientWaiter(this.#checkOut, holder);
-      return this.#asPromise(waiter.wait(this.#engine, this.#timeoutOf(options), options?.signal));
+      return this.#asPromise(waiter.wait(this.#engine, wait.timeoutMs, wait.signal));
     }
 
     tryConnect(): PgClient | undefined {
@@ -113,37 +137,34 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     /** The callback comes later in every case, and never from inside another caller's release. */
     #connectWithCallback(callback: ConnectCallback, options: ConnectOptions | undefined): unknown {
       if (this.ending) return callback(new PoolClosedError(), undefined, noop);
-      const holder = this.#noticesHolders ? new Error('taken here') : undefined;
+      const fail = (error: Error): void => process.nextTick(callback, error, undefined, noop);
       const succeed = (pooled: Pooled): void => {
         const client = this.#checkOut(pooled);
         process.nextTick(callback, undefined, client, client.release);
       };
-      const pooled = options?.signal?.aborted ? undefined : this.#engine.tryTake(holder);
-      if (pooled !== undefined) succeed(pooled);
-      else {
-        const fail = (error: Error): void => process.nextTick(callback, error, undefined, noop);
-        this.#enqueue(new CallbackWaiter(succeed, fail, holder), options);
+      try {
+        const wait = this.#readWait(options);
+        const holder = this.#noticesHolders ? new Error('taken here') : undefined;
+        const pooled = wait.signal?.aborted ? undefined : this.#engine.tryTake(holder);
+        if (pooled !== undefined) succeed(pooled);
+        else this.#enqueue(new CallbackWaiter(succeed, fail, holder), wait);
+      } catch (error) {
+        fail(error as Error);
       }
       return undefined;
     }
 
-    #timeoutOf(options: ConnectOptions | undefined): number {
-      return readTimeout(options?.timeout, this.#engine.policy.acquireTimeout);
+    #readWait(options: ConnectOptions | undefined): Wait {
+      return options === undefined ? this.#usualWait : readWait(options, this.#usualWait.timeoutMs);
     }
 
-    #enqueue(waiter: CallbackWaiter, options: ConnectOptions | undefined): void {
-      const signal = options?.signal;
-      if (signal === undefined) {
-        this.#engine.enqueue(waiter, this.#timeoutOf(options));
-        return;
-      }
+    #enqueue(waiter: CallbackWaiter, { timeoutMs, signal }: Wait): void {
       const leave = (): void => {
-        this.#engine.abort(waiter, new AcquireAbortedError(signal.reason));
+        this.#engine.abort(waiter, new AcquireAbortedError(signal?.reason));
       };
-      signal.addEventListener('abort', leave, { once: true });
-      waiter.onSettled = () => signal.removeEventListener('abort', leave);
-      this.#engine.enqueue(waiter, this.#timeoutOf(options));
-      if (signal.aborted) leave();
+      if (signal !== undefined) waiter.onSettled = onAbort(signal, leave);
+      this.#engine.enqueue(waiter, timeoutMs);
+      if (signal?.aborted) leave();
     }
 
     /** Makes a lent connection its caller's: events, the release function, and errors from here on the caller's own. */
@@ -217,7 +238,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         return;
       }
       const fail = (error: Error): void => process.nextTick(callback, error);
-      this.#enqueue(new CallbackWaiter(run, fail, undefined), undefined);
+      this.#enqueue(new CallbackWaiter(run, fail, undefined), this.#usualWait);
     }
 
     #runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void {
@@ -341,6 +362,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     // ---- for the dialer -------------------------------------------------------------------------------------------
 
     tell(event: string, ...args: unknown[]): void {
+      if (this.emit === ownEmit && this.listenerCount(event) === 0) return;
       try {
         this.emit(event, ...args);
       } catch (error) {

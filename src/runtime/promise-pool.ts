@@ -10,7 +10,7 @@ import { Lease } from './lease.js';
 import { LeaseWaiter } from './lease-waiter.js';
 import { type ConnectionFunctions, PromiseDialer } from './promise-dialer.js';
 import { systemAlarm, systemClock, systemRandom } from './system.js';
-import { drainPool, readTimeout, whenReady } from './waiting.js';
+import { drainPool, readWait, whenReady } from './waiting.js';
 
 /** How connections are handled, and how the pool behaves. */
 export interface PromisePoolOptions<C> extends PolicyOptions, ConnectionFunctions<C> {
@@ -60,7 +60,8 @@ export class PromisePool<C> {
 
   constructor(options: PromisePoolOptions<C>) {
     const read = new OptionReader(options ?? {});
-    const policy = readPolicy(read, true);
+    // A socket keeps the program running by itself; waiting for an idle connection to be closed must not.
+    const policy = readPolicy(read, false);
     this.name = read.string('name', 'pool');
     read.callback('connect', true);
     for (const optional of ['close', 'destroy', 'check']) read.callback(optional, false);
@@ -98,11 +99,14 @@ export class PromisePool<C> {
       if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
       return new LeaseWaiter(engine, holder).wait(engine, engine.policy.acquireTimeout, undefined);
     }
-    const { timeout, signal } = options;
-    const timeoutMs = readTimeout(timeout, engine.policy.acquireTimeout);
-    const pooled = signal?.aborted ? undefined : engine.tryTake(holder);
-    if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
-    return new LeaseWaiter(engine, holder).wait(engine, timeoutMs, signal);
+    try {
+      const { timeoutMs, signal } = readWait(options, engine.policy.acquireTimeout);
+      const pooled = signal?.aborted ? undefined : engine.tryTake(holder);
+      if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
+      return new LeaseWaiter(engine, holder).wait(engine, timeoutMs, signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Gives a lease of this pool back, as `lease.release(error)` does. */

@@ -2,6 +2,7 @@
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { AcquireAbortedError } from '../core/errors.js';
 import { Waiter } from '../core/waiters.js';
+import { onAbort } from './abort-listeners.js';
 
 type Resolve = (value: unknown) => void;
 
@@ -43,12 +44,9 @@ export abstract class PromisedWaiter<C> extends Waiter<C> {
   }
 
   #leaveOn(signal: AbortSignal, engine: ConnectionPool<C>): void {
-    const leave = (): void => {
+    this.#stopListening = onAbort(signal, () => {
       engine.abort(this, new AcquireAbortedError(signal.reason));
-    };
-    signal.addEventListener('abort', leave, { once: true });
-    // A long-lived signal must not collect listeners.
-    this.#stopListening = () => signal.removeEventListener('abort', leave);
+    });
   }
 }
 

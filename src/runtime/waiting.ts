@@ -17,6 +17,24 @@ export function readTimeout(value: Duration | undefined, fallback: number, name 
   return milliseconds === 0 ? Number.POSITIVE_INFINITY : milliseconds;
 }
 
+/** How one caller waits. */
+export interface Wait {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Checks what a caller says about its wait. */
+export function readWait(
+  options: { readonly timeout?: Duration | undefined; readonly signal?: AbortSignal | undefined },
+  usualTimeoutMs: number,
+): Wait {
+  const { signal } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new PoolOptionsError([{ path: 'signal', message: 'must be an AbortSignal' }]);
+  }
+  return { timeoutMs: readTimeout(options.timeout, usualTimeoutMs), signal };
+}
+
 export async function whenReady<C>(
   engine: ConnectionPool<C>,
   target: number,
@@ -45,7 +63,7 @@ export async function whenReady<C>(
   });
 }
 
-export function drainPool<C>(engine: ConnectionPool<C>, deadline: Duration | undefined): Promise<void> {
+export async function drainPool<C>(engine: ConnectionPool<C>, deadline: Duration | undefined): Promise<void> {
   const deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
   return new Promise((resolve) => {
     engine.drain(systemClock.now() + deadlineMs, resolve);

@@ -159,7 +159,7 @@ function deafToTime(parts: Parts): ConnectionPool<FakeSocket> {
     ...parts,
     alarm: (ring) => {
       const alarm = parts.alarm(ring);
-      return { granularityMs: 0, set: () => {}, clear: () => alarm.clear() };
+      return { granularityMs: 0, set: () => {}, keepProcessAlive: () => {}, clear: () => alarm.clear() };
     },
   });
 }

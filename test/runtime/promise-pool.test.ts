@@ -159,6 +159,23 @@ describe('Waiting', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
+  it('of many callers with one signal needs one listener, and ends for all of them when it fires', async () => {
+    const { pool } = poolOf({ max: 1 });
+    const lease = await pool.acquire();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waiting = Array.from({ length: 50 }, () => rejectionOf(pool.acquire({ signal })));
+    const other = pool.acquire();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    for (const error of await Promise.all(waiting)) expect(error).toBeInstanceOf(AcquireAbortedError);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    expect(pool.stats()).toMatchObject({ waiting: 1 });
+    lease.release();
+    (await other).release();
+    await pool.drain();
+  });
+
   it('of a hundred thousand callers ends for each of them', async () => {
     const { pool, made } = poolOf({ max: 10 });
     let served = 0;

@@ -101,10 +101,12 @@ export class FakeDial {
   fail(error = new Error('connection refused')): void {
     if (this.state === 'answered') return;
     const { server, pool } = this.#world;
-    if (this.state === 'opening') server.noteFailure();
+    const wasOpening = this.state === 'opening';
+    if (wasOpening) server.noteFailure();
     this.state = 'answered';
     server.dials.delete(this);
     pool.dialFailed(this.dial, error);
+    if (wasOpening) this.#world.witness?.dialFailed(this);
   }
 
   succeedAfter(delay: number): void {
@@ -210,6 +212,7 @@ export class FakeServer implements Dialer<FakeSocket> {
     if (isOverdue) {
       if (this.#world.pool.state === 'draining') this.arguableFailures++;
       else this.noteFailure();
+      this.#world.witness?.dialFailed(fake);
     }
     this.manners.onAbandon(fake);
   }

@@ -41,11 +41,12 @@ const lookAround = `select $1::text as id, current_setting('work_mem') as memory
 
 export class MixedLoad {
   static readonly schema = 'create table entry (id text primary key)';
+  /** The pool is never given a higher one. */
+  static readonly highestLimit = 6;
 
   /** What did not go as it must, in words. */
   readonly wrong: string[] = [];
   mostSessions = 0;
-  highestLimit: number;
   readonly #pool: Pool;
   readonly #random: SeededRandom;
   readonly #plan: LoadPlan;
@@ -54,7 +55,7 @@ export class MixedLoad {
   readonly #book = new Map<string, Fate>();
   #lastId = 0;
   /** Transactions ask the pool while they hold a client; one connection must be left to answer them. */
-  #seats: number;
+  #seats = 1;
   readonly #waitingForSeat: (() => void)[] = [];
 
   constructor(
@@ -67,8 +68,6 @@ export class MixedLoad {
     this.#random = random;
     this.#plan = plan;
     this.#server = server;
-    this.highestLimit = pool.options.max as number;
-    this.#seats = 1;
   }
 
   /** So many callers at once, each with so many things to do one after the other. */
@@ -289,13 +288,11 @@ export class MixedLoad {
       await this.#server.ask(
         `select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1
          order by pid offset $2 limit 1`,
-        [this.#pool.options.application_name, this.#random.below(this.highestLimit)],
+        [this.#pool.options.application_name, this.#random.below(MixedLoad.highestLimit)],
       );
     }
     if (isSteered && this.#random.chance(0.2)) {
-      const limit = 2 + this.#random.below(5);
-      this.highestLimit = Math.max(this.highestLimit, limit);
-      this.#pool.resize(limit);
+      this.#pool.resize(2 + this.#random.below(MixedLoad.highestLimit - 1));
     }
     if (isSteered && this.#random.chance(0.1)) {
       this.#pool.pause();

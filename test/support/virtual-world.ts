@@ -16,6 +16,8 @@ const never = Number.POSITIVE_INFINITY;
 /** Is told of what happens at the moment at which it happens, in the middle of the engine's decisions. */
 export interface Witness {
   dialBegun(dial: FakeDial): void;
+  /** It failed, or its time was up, and the engine knows. */
+  dialFailed(dial: FakeDial): void;
   discarded(socket: FakeSocket, reason: DiscardReason): void;
   lent(lease: FakeLease, caller: Caller | undefined): void;
   failed(caller: Caller, error: Error): void;

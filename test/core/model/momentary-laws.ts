@@ -1,7 +1,7 @@
 // The laws that are judged at the moment at which something happens: a dial, a checkout, a refusal, a discard.
 import { AcquireTimeoutError, ConnectFailedError, PoolClosedError } from '../../../src/core/errors.js';
 import type { DiscardReason } from '../../../src/core/reasons.js';
-import type { FakeSocket } from '../../support/fake-server.js';
+import type { FakeDial, FakeSocket } from '../../support/fake-server.js';
 import type { Caller, FakeLease, Witness } from '../../support/virtual-world.js';
 import type { Evidence } from './evidence.js';
 
@@ -60,6 +60,23 @@ export class MomentaryLaws implements Witness {
         );
       }
     }
+  }
+
+  dialFailed(dial: FakeDial): void {
+    const { policy, queue, server, pool } = this.#evidence.world;
+    const { waiter } = dial.dial;
+    this.#evidence.demand(
+      waiter === undefined || !queue.has(waiter as Caller),
+      () => `caller ${(waiter as Caller).name} was not told that its dial failed`,
+    );
+    const isHopeless =
+      policy.onDialFailure === 'retry' &&
+      server.live + server.opening === 0 &&
+      pool.stats().breaker === 'open';
+    this.#evidence.demand(
+      !isHopeless || queue.size === 0 || this.#evidence.intentions.state === 'paused',
+      () => `${queue.size} callers wait although dialing keeps failing and nothing lives`,
+    );
   }
 
   lent(lease: FakeLease, caller: Caller | undefined): void {

@@ -62,7 +62,7 @@ const weights = {
   pause: 0.7,
   resume: 1.5,
   ready: 1,
-  drain: 0.3,
+  drain: 0.6,
   wait: 16,
   waitLong: 2,
   stall: 2,

@@ -12,6 +12,7 @@ export function checkStandingLaws(evidence: Evidence): void {
   whatIsReadyIsSaid(evidence);
   drainingGoesOn(evidence);
   theAlarmRingsInTime(evidence);
+  theProgramMayEnd(evidence);
 }
 
 /** Law 1 and 2: the ledger's counts are the physical ones. */
@@ -172,8 +173,14 @@ function whatIsReadyIsSaid(evidence: Evidence): void {
 }
 
 function drainingGoesOn(evidence: Evidence): void {
-  const { server, pool, queue } = evidence.world;
-  if (evidence.intentions.state !== 'draining' || queue.size > 0) return;
+  const { server, pool, queue, now, alarm } = evidence.world;
+  if (evidence.intentions.state !== 'draining') return;
+  // Unless the alarm is late, what is left at the deadline has been refused and destroyed.
+  if (evidence.intentions.drainDeadline <= now && alarm.at > now) {
+    const left = queue.size + server.countAt('lent');
+    evidence.demand(left === 0, () => `${left} are left after the deadline of drain()`);
+  }
+  if (queue.size > 0) return;
   const useless = server.opening + server.countAt('idle');
   evidence.demand(
     useless === 0,
@@ -230,4 +237,17 @@ function theAlarmRingsInTime(evidence: Evidence): void {
   }
   if (evidence.intentions.drainDeadline > now)
     by(evidence.intentions.drainDeadline, 'the deadline of drain()');
+}
+
+/** The program goes on while someone waits for the pool, and not because of the pool otherwise. */
+function theProgramMayEnd(evidence: Evidence): void {
+  const { alarm, policy, pool, queue } = evidence.world;
+  const { readyRequests, state } = evidence.intentions;
+  if (!alarm.isArmed || pool.state === 'closed') return;
+  const isAwaited = queue.size > 0 || readyRequests.size > 0 || state === 'draining';
+  evidence.demand(!isAwaited || alarm.keepsProcessAlive, () => 'the program may end although someone waits');
+  evidence.demand(
+    isAwaited || policy.idleKeepsProcessAlive || !alarm.keepsProcessAlive,
+    () => 'the program may not end although nobody waits',
+  );
 }
