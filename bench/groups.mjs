@@ -123,8 +123,8 @@ export const groups = [
     workload: '1,000 users',
     figure: 'perSecond',
     database: true,
-    milliseconds: 1_000,
-    rounds: 7,
+    milliseconds: 500,
+    rounds: 15,
     entries: [
       { title: 'pg.Pool', contestant: 'pg.Pool' },
       { title: 'postgres.js', contestant: 'postgres.js' },
@@ -145,8 +145,8 @@ export const groups = [
     workload: '20 users with a checkout each',
     figure: 'perSecond',
     database: true,
-    milliseconds: 1_000,
-    rounds: 7,
+    milliseconds: 500,
+    rounds: 15,
     entries: [
       { title: 'pg.Pool', contestant: 'pg.Pool' },
       { title: 'drop-in', contestant: 'drop-in', targets: [{ to: 'pg.Pool', atLeast: 1 }] },

@@ -157,7 +157,7 @@ function describeBuild() {
 /** @param {string} source */
 function outputsOf(source) {
   const base = join(root, 'dist', relative(join(root, 'src'), source).replace(/\.ts$/, ''));
-  return ['.js', '.js.map', '.d.ts', '.d.ts.map'].map((ending) => base + ending);
+  return ['.js', '.js.map', '.d.ts'].map((ending) => base + ending);
 }
 
 /**

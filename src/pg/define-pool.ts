@@ -184,8 +184,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       if (pooled.state === 'lent' && pooled.generation === generation) {
         client._poolUseCount = (client._poolUseCount ?? 0) + 1;
         this.tell('release', error, client);
-        if (!isUsable(client))
-          this.#engine.broken(pooled, new Error('The client was closed or lost its connection.'));
+        if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
       }
       // As in pg-pool, any truthy value condemns the client.
       this.#engine.release(pooled, generation, error || undefined);
@@ -285,7 +284,12 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         return callback ? callback(error) : this.Promise.reject(error);
       }
       const deadline = typeof first === 'object' && first !== null ? first.deadline : undefined;
-      const deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
+      let deadlineMs: number;
+      try {
+        deadlineMs = readTimeout(deadline, Number.POSITIVE_INFINITY, 'deadline');
+      } catch (error) {
+        return this.Promise.reject(error);
+      }
       this.ending = true;
       const drained = (then: () => void): void => {
         this.#engine.drain(systemClock.now() + deadlineMs, () => {

@@ -207,6 +207,16 @@ describe('Checking', () => {
     expect(reasons(world)).toEqual({ failed_check: 1 });
   });
 
+  it('checks as many as there are callers for the outcome, and not all that are idle', () => {
+    const world = withIdle(5, { max: 5, checkAfterIdle: '10s' });
+    world.advance(11_000);
+    world.take();
+    world.take();
+    expect(world.pool.counts()).toMatchObject({ checking: 1, idle: 4 });
+    world.askMany(3);
+    expect(world.pool.counts()).toMatchObject({ checking: 3, idle: 2, pending: 0 });
+  });
+
   it('gives a check that hangs its time, and then discards the connection', () => {
     const world = new VirtualWorld(
       { max: 2, checkAfterIdle: '10s', checkTimeout: '2s' },

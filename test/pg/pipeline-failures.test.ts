@@ -104,6 +104,7 @@ describe('a lost connection', () => {
     const pool = newPool({ max: 2 });
     const errors: Error[] = [];
     pool.on('error', (error) => errors.push(error));
+    await pool.ready(2);
     await neighboursOn(pool, 20).areRight();
     await ask('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
       pool.options.application_name,

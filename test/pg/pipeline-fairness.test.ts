@@ -62,6 +62,7 @@ describe('under queries without end', () => {
 
   it('callers of connect() who lose patience leave all to the queries again', async () => {
     const { pool, clients } = newWatchedPool({ max: 2 });
+    await pool.ready(2);
     const load = new EndlessLoad(40, () => pool.query('select 1'));
     await load.goesOn(100);
     for (const _turn of times(20, () => 0)) {
@@ -211,6 +212,7 @@ describe('pause() and resume()', () => {
 
   it('take effect under queries without end', async () => {
     const pool = newPool({ max: 2 });
+    await pool.ready(2);
     const load = new EndlessLoad(40, () => pool.query('select 1'));
     for (const _turn of times(5, () => 0)) {
       await load.goesOn(100);
@@ -243,13 +245,14 @@ describe('resize()', () => {
 
   it('downwards takes effect under queries without end', async () => {
     const { pool, clients } = newWatchedPool({ max: 4 });
+    await pool.ready(4);
     const load = new EndlessLoad(60, () => pool.query('select 1'));
     await load.goesOn(200);
     expect(await sessionsOf(pool)).toBe(4);
     pool.resize(1);
     await load.goesOn(1_000);
     expect(pool.stats()).toMatchObject({ live: 1, limit: 1 });
-    expect(await sessionsOf(pool)).toBe(1);
+    while ((await sessionsOf(pool)) > 1);
     expect(clients).toHaveLength(4);
     await load.stop();
   });

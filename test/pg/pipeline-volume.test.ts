@@ -11,6 +11,7 @@ function times<T>(count: number, make: (index: number) => T): T[] {
 
 it('10,000 queries at once are all answered, each by its own', async () => {
   const { pool, clients } = newWatchedPool({ max: 4, pipeline: { depth: 16 } });
+  await pool.ready(4);
   const answers = await Promise.all(times(10_000, (id) => pool.query(`select ${id} as id`)));
   expect(answers.every(({ rows }, id) => rows[0].id === id)).toBe(true);
   expect(clients.map(({ peak }) => peak)).toEqual([16, 16, 16, 16]);
@@ -19,6 +20,7 @@ it('10,000 queries at once are all answered, each by its own', async () => {
 
 it('50 results of 1 MB each come through two connections whole', async () => {
   const pool = newPool({ max: 2, pipeline: { depth: 16 } });
+  await pool.ready(2);
   const size = 2 ** 20;
   const answers = await Promise.all(
     times(50, (id) => pool.query('select repeat(chr(65 + $1::int), $2::int) as text', [id % 26, size])),

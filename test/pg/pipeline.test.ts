@@ -32,6 +32,7 @@ function loadsOf(clients: readonly WatchedClient[]): number[] {
 describe('sharing', () => {
   it('has at most `depth` queries under way on one connection, and that many when there are enough', async () => {
     const { pool, clients } = newWatchedPool({ max: 2, pipeline: { depth: 3 } });
+    await pool.ready(2);
     await Promise.all(times(300, (index) => pool.query('select $1::int', [index])));
     expect(clients.map(({ peak }) => peak)).toEqual([3, 3]);
   });
@@ -122,6 +123,7 @@ describe('sharing', () => {
 
   it('shares nothing of a pool without the option', async () => {
     const { pool, clients } = newWatchedPool({ max: 2, pipeline: undefined });
+    await pool.ready(2);
     await Promise.all(times(50, (index) => pool.query('select $1::int', [index])));
     expect(clients.map(({ peak }) => peak)).toEqual([1, 1]);
   });
@@ -166,6 +168,7 @@ describe('answers', () => {
   it('come to their own callers, whatever fails in between', async () => {
     const random = seededRandom();
     const { pool, clients } = newWatchedPool({ max: 3, pipeline: { depth: 8 } });
+    await pool.ready(3);
     let removed = 0;
     pool.on('remove', () => {
       removed += 1;
@@ -409,7 +412,8 @@ describe('without what it needs', () => {
       else expect([id % 7, outcome.reason.code]).toEqual([0, '22012']);
     }
     // Unshared, a query that fails costs its connection, as in pg.Pool.
-    expect(new Set(made.map(({ peak }) => peak))).toEqual(new Set([1]));
+    // As with pg.Pool, a failed query costs such a client.
+    expect(Math.max(...made.map(({ peak }) => peak))).toBe(1);
     const client = await pool.connect();
     await expect(client.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
     client.release();
@@ -432,6 +436,7 @@ describe('without what it needs', () => {
       pipeline: { depth: 4 },
       Client,
     } as PoolOptions);
+    await pool.ready(2);
     const answers = await Promise.all(times(50, (id) => pool.query('select $1::int as id', [id])));
     expect(answers.map(({ rows }) => rows[0].id)).toEqual(times(50, (id) => id));
     expect(await rejectionOf(pool.query('begin'))).toMatchObject({ code: 'HG_TRANSACTION_LEFT_OPEN' });
