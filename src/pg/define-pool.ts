@@ -13,7 +13,7 @@ import type { Duration } from '../kernel/duration.js';
 import { onAbort } from '../runtime/abort-listeners.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
-import { readTimeout, readWait, type Wait, whenReady } from '../runtime/waiting.js';
+import { readTimeout, readWait, resizePool, type Wait, whenReady } from '../runtime/waiting.js';
 import { isUsable, type PgClient, type PgClientClass, type QueryCallback } from './client.js';
 import type { ReleasableClient } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
@@ -313,7 +313,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     }
 
     resize(max: number): void {
-      this.#engine.resize(max);
+      resizePool(this.#engine, max);
     }
 
     pause(): void {

@@ -10,7 +10,7 @@ import { Lease } from './lease.js';
 import { LeaseWaiter } from './lease-waiter.js';
 import { type ConnectionFunctions, PromiseDialer } from './promise-dialer.js';
 import { systemAlarm, systemClock, systemRandom } from './system.js';
-import { drainPool, readWait, whenReady } from './waiting.js';
+import { drainPool, readWait, resizePool, whenReady } from './waiting.js';
 
 /** How connections are handled, and how the pool behaves. */
 export interface PromisePoolOptions<C> extends PolicyOptions, ConnectionFunctions<C> {
@@ -122,7 +122,7 @@ export class PromisePool<C> {
 
   /** Changes the limit. What is above it is closed: idle connections now, lent ones when they come back. */
   resize(max: number): void {
-    this.#engine.resize(max);
+    resizePool(this.#engine, max);
   }
 
   /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts run on. */

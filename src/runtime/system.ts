@@ -36,6 +36,7 @@ class SystemAlarm implements Alarm {
   readonly #clock: Clock;
   readonly #ring: () => void;
   #timer: NodeJS.Timeout | undefined;
+  #keepsProcessAlive = false;
 
   constructor(clock: Clock, ring: () => void) {
     this.#clock = clock;
@@ -44,15 +45,17 @@ class SystemAlarm implements Alarm {
 
   set(at: number, keepsProcessAlive: boolean): void {
     clearTimeout(this.#timer);
+    this.#keepsProcessAlive = keepsProcessAlive;
     const delay = Math.max(0, Math.ceil(at - this.#clock.now()));
     this.#timer =
       delay <= longestTimeoutMs
         ? setTimeout(this.#ring, delay)
-        : setTimeout(() => this.set(at, keepsProcessAlive), longestTimeoutMs);
+        : setTimeout(() => this.set(at, this.#keepsProcessAlive), longestTimeoutMs);
     if (!keepsProcessAlive) this.#timer.unref();
   }
 
   keepProcessAlive(keepsProcessAlive: boolean): void {
+    this.#keepsProcessAlive = keepsProcessAlive;
     if (keepsProcessAlive) this.#timer?.ref();
     else this.#timer?.unref();
   }

@@ -35,6 +35,15 @@ export function readWait(
   return { timeoutMs: readTimeout(options.timeout, usualTimeoutMs), signal };
 }
 
+/** Changes the limit of a pool; 0 is legal, and means that everyone waits. */
+export function resizePool<C>(engine: ConnectionPool<C>, max: number): void {
+  if (!Number.isSafeInteger(max) || max < 0) {
+    const message = `must be a whole number of at least 0, not ${String(max).slice(0, 40)}`;
+    throw new PoolOptionsError([{ path: 'max', message }]);
+  }
+  engine.resize(max);
+}
+
 export async function whenReady<C>(
   engine: ConnectionPool<C>,
   target: number,

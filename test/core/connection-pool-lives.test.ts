@@ -171,6 +171,16 @@ describe('Closing', () => {
     first.socket.finishClosing();
     expect(world.pool.stats().totals.closed).toBe(1);
   });
+
+  it('does not wait at all where the time for it is 0', () => {
+    const world = new VirtualWorld({ max: 1, closeTimeout: 0 }, { manners: () => ({ onClose: () => {} }) });
+    const first = world.ask();
+    world.advance(dialMs);
+    first.release(new Error('bad'));
+    world.advance(0);
+    expect(first.socket.place).toBe('gone');
+    expect(world.pool.counts()).toMatchObject({ closing: 0 });
+  });
 });
 
 describe('Checking', () => {

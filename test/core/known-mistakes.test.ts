@@ -172,7 +172,7 @@ describe('Mistakes of pools in general', () => {
     expect(ghost?.state).toBe('abandoned');
     expect(world.pool.counts()).toMatchObject({ pending: 0, closing: 1 });
     ghost?.succeed();
-    expect(ghost?.socket?.reason).toBe('late_dial');
+    expect(ghost?.socket).toMatchObject({ reason: 'late_dial', place: 'closing' });
     expect(caller.outcome).toBe('waiting');
     world.advance(10);
     expect(ghost?.socket?.place).toBe('gone');

@@ -332,7 +332,7 @@ describe('prepared statements', () => {
   });
 
   it('recover from a change of the table, as they do with pg.Pool', async () => {
-    const pool = newPool({ max: 1 });
+    const { pool, clients } = newWatchedPool({ max: 1 });
     const read = (): Promise<unknown> => pool.query({ name: 'all of wide', text: 'select * from wide' });
     await read();
     await ask('alter table wide add column b int');

@@ -114,6 +114,20 @@ describe('sharing', () => {
     await Promise.all(queries);
   });
 
+  it('puts no query behind another while a connection could be opened for it', async () => {
+    const gate = newGate();
+    await gate.close();
+    const pool = newPool({ max: 3 });
+    const first = pool.query(gate.text, gate.values);
+    await gate.isReachedBy(1);
+    await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
+    const second = pool.query(gate.text, gate.values);
+    await gate.isReachedBy(2);
+    await expect(pool.query('select 2 as two')).resolves.toMatchObject({ rows: [{ two: 2 }] });
+    await gate.open();
+    await Promise.all([first, second]);
+  });
+
   it('needs one connection for one caller after another', async () => {
     const { pool, clients } = newWatchedPool({ max: 5 });
     for (const index of times(20, (at) => at)) await pool.query('select $1::int', [index]);
@@ -412,7 +426,6 @@ describe('without what it needs', () => {
       else expect([id % 7, outcome.reason.code]).toEqual([0, '22012']);
     }
     // Unshared, a query that fails costs its connection, as in pg.Pool.
-    // As with pg.Pool, a failed query costs such a client.
     expect(Math.max(...made.map(({ peak }) => peak))).toBe(1);
     const client = await pool.connect();
     await expect(client.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });

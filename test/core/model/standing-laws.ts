@@ -43,6 +43,17 @@ function booksAgree(evidence: Evidence): void {
   );
   evidence.demand(pool.room === Math.max(0, limit - server.total), () => `the pool says room ${pool.room}`);
   evidence.demand(server.countAt('unwanted') === 0, () => 'a late connection was left open');
+  const listed = [...pool.connections()].filter(({ connection }) => connection.isLive).length;
+  evidence.demand(
+    listed === truth.live,
+    () => `connections() lists ${listed} live ones, but there are ${truth.live}`,
+  );
+  for (const { connection } of pool.connections()) {
+    evidence.demand(
+      connection.isLive,
+      () => `connections() lists socket ${connection.id}, which is ${connection.place}`,
+    );
+  }
   evidence.demand(
     truth.idle === 0 || truth.pending + truth.live <= limit,
     () => `${truth.idle} are kept idle while ${truth.pending + truth.live} exist and the limit is ${limit}`,
