@@ -8,7 +8,7 @@
  * - After `#pump()`: no one waits while a usable connection is idle, and if someone waits while there is room, a dial is
  *   under way or the alarm is set for the moment when one may begin.
  */
-import type { AlarmFactory, Clock } from '../kernel/clock.js';
+import type { AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import type { Dial, Dialer } from './dialer.js';
 import { Dialing } from './dialing.js';
@@ -38,7 +38,7 @@ export interface PoolParts<C> {
 
 const never = Number.POSITIVE_INFINITY;
 
-export class ConnectionPool<C> {
+export class ConnectionPool<C> implements LongTurnListener {
   readonly policy: PoolPolicy;
   readonly #dialer: Dialer<C>;
   readonly #clock: Clock;
@@ -108,12 +108,13 @@ export class ConnectionPool<C> {
       waiter.failed(new PoolClosedError());
       return;
     }
-    const now = this.#clock.now();
+    // Nothing to serve with and no room to grow: only someone who gives back can help.
+    const isFull = this.#fleet.idle.size === 0 && this.#ledger.room === 0 && this.#ledger.live > 0;
+    const now = isFull ? this.#clock.arrival(this) : this.#clock.now();
     const deadline = now + timeoutMs;
     this.#waiters.add(waiter, now, deadline);
     if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
-    if (this.#fleet.idle.size === 0 && this.#ledger.room === 0 && this.#ledger.live > 0) {
-      // Nothing to serve with and no room to grow: only someone who gives back can help.
+    if (isFull) {
       this.#wakeUp.setAwaited(true);
       return;
     }
@@ -274,6 +275,12 @@ export class ConnectionPool<C> {
   broken(connection: PooledConnection<C>, error: Error): void {
     this.#fleet.broken(connection, error);
     this.#pump();
+  }
+
+  // ---- what the clock tells ---------------------------------------------------------------------------------------
+
+  turnWasLong(turnBegan: number, turnEnded: number): void {
+    this.#waiters.postpone(turnBegan, turnEnded);
   }
 
   // ---- what can be seen -------------------------------------------------------------------------------------------

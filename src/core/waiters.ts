@@ -67,6 +67,7 @@ export class Waiters<C> {
   add(waiter: Waiter<C>, now: number, deadline: number): void {
     waiter.enqueuedAt = now;
     waiter.queued = true;
+    waiter.orderly = false;
     this.#queue.pushTail(waiter);
     if (deadline === Number.POSITIVE_INFINITY) return;
     waiter.heapKey = deadline;
@@ -77,6 +78,17 @@ export class Waiters<C> {
     }
     waiter.orderly = true;
     this.#latestOrderlyDeadline = deadline;
+  }
+
+  /** Those who came at `since` or later came at `until`, as it turns out, and have their whole time from then on. */
+  postpone(since: number, until: number): void {
+    const late: Waiter<C>[] = [];
+    for (let waiter = this.#queue.tail; waiter !== undefined; waiter = waiter.previous) {
+      if (waiter.enqueuedAt < since) break;
+      late.push(waiter);
+    }
+    for (const waiter of late) this.remove(waiter);
+    for (const waiter of late.reverse()) this.add(waiter, until, waiter.heapKey + until - waiter.enqueuedAt);
   }
 
   /** Takes the longest waiting one out. */

@@ -10,7 +10,8 @@ interface Verdict {
   readonly advice: string;
 }
 
-const verdicts: Readonly<Record<ConnectFailure, Verdict>> = {
+/** What to do about each of them. */
+export const verdicts: Readonly<Record<ConnectFailure, Verdict>> = {
   too_many_connections: {
     remedy: 'later',
     advice: "Lower max: the pools of all processes together exceed the cluster's limit of connections.",
@@ -31,14 +32,21 @@ const verdicts: Readonly<Record<ConnectFailure, Verdict>> = {
   waking_up: { remedy: 'later', advice: 'The cluster was idle; it is available in a while.' },
   no_sni: {
     remedy: 'never',
-    advice: "Connect to the cluster by its host name, not by an address, and without a proxy that ends TLS.",
+    advice: 'Connect to the cluster by its host name, not by an address, and without a proxy that ends TLS.',
   },
-  token_unavailable: { remedy: 'later', advice: 'See the cause: no token could be made, so nothing was dialed.' },
+  token_unavailable: {
+    remedy: 'later',
+    advice: 'See the cause: no token could be made, so nothing was dialed.',
+  },
   tls: {
     remedy: 'never',
-    advice: 'The server could not prove that it is the cluster, so no token was sent. See ssl.ca and the host.',
+    advice:
+      'The server could not prove that it is the cluster, so no token was sent. See ssl.ca and the host.',
   },
-  network: { remedy: 'later', advice: 'The cluster was not reached, or hung up. Look at the network and its state.' },
+  network: {
+    remedy: 'later',
+    advice: 'The cluster was not reached, or hung up. Look at the network and its state.',
+  },
   refused: { remedy: 'never', advice: 'See what the server said.' },
   other: { remedy: 'never', advice: 'See the cause.' },
 };

@@ -38,7 +38,8 @@ export function readEndpoint(
   const text = (path: keyof EndpointOptions): string | undefined => {
     const value = options[path];
     if (value === undefined || value === null) return undefined;
-    if (typeof value === 'string' && value.trim() !== '') return value.trim().toLowerCase().replace(/\.$/, '');
+    if (typeof value === 'string' && value.trim() !== '')
+      return value.trim().toLowerCase().replace(/\.$/, '');
     problem(path, `must be a text that is not empty, not ${typeof value === 'string' ? "''" : typeof value}`);
     return undefined;
   };
@@ -68,7 +69,10 @@ export function readEndpoint(
     problem('region', `is ${region}, but host is in ${hostRegion}`);
   if (host !== undefined && parts === null) {
     if (!isAddress(host))
-      problem('host', `is neither a cluster's endpoint nor a cluster id nor a host name: '${host.slice(0, 80)}'`);
+      problem(
+        'host',
+        `is neither a cluster's endpoint nor a cluster id nor a host name: '${host.slice(0, 80)}'`,
+      );
     else if (host.endsWith('.on.aws'))
       problem('host', `must look like <cluster id>.dsql.<region>.on.aws, not '${host.slice(0, 80)}'`);
   }

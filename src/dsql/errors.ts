@@ -1,4 +1,5 @@
-/** What can go wrong on the way to a cluster. No message carries a token. */
+/** What can go wrong on the way to a cluster, and the limits kept for it. No message carries a token. */
+import { formatDuration } from '../kernel/duration.js';
 import { HeadgateError } from '../kernel/errors.js';
 
 /**
@@ -63,6 +64,28 @@ export class SignerMissingError extends HeadgateError {
       'HG_DSQL_SIGNER_MISSING',
       'Tokens are signed by @aws-sdk/dsql-signer, which could not be loaded: install it, or give a tokenProvider.',
       { cause },
+    );
+  }
+}
+
+/** A statement took longer than `statementTimeoutMillis`. Its connection was closed; whether it took effect is unknown. */
+export class StatementTimeoutError extends HeadgateError {
+  constructor(limitMs: number) {
+    super(
+      'HG_DSQL_STATEMENT_TIMEOUT',
+      `The statement took longer than ${formatDuration(limitMs)}, and its connection was closed. ` +
+        'Outside a transaction, and for COMMIT, whether it took effect is unknown.',
+    );
+  }
+}
+
+/** A transaction was left alone for longer than `idleInTransactionTimeoutMillis`. Its connection was closed. */
+export class IdleInTransactionError extends HeadgateError {
+  constructor(limitMs: number) {
+    super(
+      'HG_DSQL_IDLE_IN_TRANSACTION',
+      `The transaction was idle for longer than ${formatDuration(limitMs)}, and its connection was closed: ` +
+        'nothing of it was kept.',
     );
   }
 }

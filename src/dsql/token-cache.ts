@@ -1,9 +1,8 @@
 /** Tokens that are signed once and used by many dials, each until shortly before it or its credentials expire. */
-import type { Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { systemRandom } from '../runtime/system.js';
 import { expiryOf } from './token-text.js';
-import { wallClock } from './wall-clock.js';
+import { type TimeOfDay, wallClock } from './wall-clock.js';
 
 /** Whom a token lets in, and where. */
 export interface TokenRequest {
@@ -23,13 +22,11 @@ export interface SignedToken {
 }
 
 /** Makes a token. What it says about the end wins; otherwise the end is read from the token itself. */
-export type TokenProvider = (
-  request: TokenRequest,
-) => Promise<string | SignedToken> | string | SignedToken;
+export type TokenProvider = (request: TokenRequest) => Promise<string | SignedToken> | string | SignedToken;
 
 export interface TokenCacheOptions {
   /** Milliseconds since 1970. Default: the system's time of day. */
-  readonly clock?: Clock | undefined;
+  readonly clock?: TimeOfDay | undefined;
   /** Default: the system's. */
   readonly random?: Random | undefined;
   /** A refresh in the background failed; the present token is still good, and is used. */
@@ -75,7 +72,7 @@ const shortestRefreshPause = 1_000;
  */
 export class TokenCache {
   readonly #provide: TokenProvider;
-  readonly #clock: Clock;
+  readonly #clock: TimeOfDay;
   readonly #random: Random;
   readonly #onRefreshFailed: TokenCacheOptions['onRefreshFailed'];
   readonly #entries = new Map<string, Entry>();
@@ -142,7 +139,8 @@ export class TokenCache {
     const answer = await this.#provide(entry.request);
     const signed = typeof answer === 'string' ? { token: answer } : answer;
     const text: unknown = signed?.token;
-    if (typeof text !== 'string' || text === '') throw new TypeError('The token provider answered without a token.');
+    if (typeof text !== 'string' || text === '')
+      throw new TypeError('The token provider answered without a token.');
     const now = this.#clock.now();
     const expiresAt = signed.expiresAt?.getTime() ?? expiryOf(text) ?? Number.NaN;
     const life = expiresAt - now;

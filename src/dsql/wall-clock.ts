@@ -5,4 +5,7 @@
  */
 import type { Clock } from '../kernel/clock.js';
 
-export const wallClock: Clock = { now: () => Date.now(), coarse: () => Date.now() };
+/** Milliseconds since 1970, as `Date.now()` gives them. */
+export type TimeOfDay = Pick<Clock, 'now'>;
+
+export const wallClock: TimeOfDay = { now: () => Date.now() };

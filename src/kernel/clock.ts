@@ -9,6 +9,16 @@ export interface Clock {
    * would cost more than everything else together.
    */
   coarse(): number;
+  /**
+   * As `coarse()`, for what must not be dated too early: should the turn turn out to have been long, the listener is
+   * told at its end.
+   */
+  arrival(listener: LongTurnListener): number;
+}
+
+export interface LongTurnListener {
+  /** What was dated at `turnBegan` or later may have happened as late as `turnEnded`. */
+  turnWasLong(turnBegan: number, turnEnded: number): void;
 }
 
 /** One wake-up call. Setting it again replaces the earlier time. */

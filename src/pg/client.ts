@@ -32,6 +32,12 @@ export interface PgClient {
   _poolUseCount?: number;
 }
 
+/**
+ * On an error of `connect`: another try at once, with a client of its own, will do better, e.g. because the credential
+ * was too old. The dial gets one.
+ */
+export const dialAgain: unique symbol = Symbol('headgate.dialAgain');
+
 export type PgClientClass = new (options: object) => PgClient;
 
 export type QueryCallback = (error: Error | null | undefined, result?: unknown) => void;

@@ -3,7 +3,7 @@ import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { asError } from '../runtime/promise-dialer.js';
-import { destroySocket, type PgClient, type PgClientClass } from './client.js';
+import { destroySocket, dialAgain, type PgClient, type PgClientClass } from './client.js';
 import { PgConnection } from './pg-connection.js';
 
 /** What the dialer needs of its pool. The options are handed to each client as they are. */
@@ -26,11 +26,13 @@ export interface DialingPool {
  *
  *     connecting --> setting up --> (open)
  *           \              \--> refused --> (failed)
- *            \--> refused ---------------> (failed)
+ *            \--> refused ---------------> (failed), or one more attempt where the client asks for it
  */
 interface Attempt {
   readonly dial: Dial<PgConnection>;
   readonly client: PgClient;
+  /** The one before it in this dial asked for another. */
+  readonly isSecond: boolean;
   stage: 'connecting' | 'setting up' | 'refused' | 'answered';
   /** On the client while it is being set up: an error then fails the dial. */
   readonly onSetUpError: (error: Error) => void;
@@ -56,6 +58,10 @@ export class PgDialer implements Dialer<PgConnection> {
   }
 
   dial(dial: Dial<PgConnection>): void {
+    this.#attempt(dial, false);
+  }
+
+  #attempt(dial: Dial<PgConnection>, isSecond: boolean): void {
     let client: PgClient;
     try {
       client = new this.#pool.Client(this.#pool.options);
@@ -66,6 +72,7 @@ export class PgDialer implements Dialer<PgConnection> {
     const attempt: Attempt = {
       dial,
       client,
+      isSecond,
       stage: 'connecting',
       onSetUpError: (error) => this.#refuse(attempt, error),
     };
@@ -207,11 +214,19 @@ export class PgDialer implements Dialer<PgConnection> {
     this.#pool.note('client failed to connect', error);
     // An error that comes after the first one is nobody's any more.
     attempt.client.on('error', () => {});
+    const gone = (): void => {
+      if (!mayDialAgain(attempt, error)) {
+        this.#fail(attempt, error);
+        return;
+      }
+      this.#answered(attempt);
+      this.#attempt(attempt.dial, true);
+    };
     if (stream === undefined || stream.closed) {
-      this.#fail(attempt, error);
+      gone();
       return;
     }
-    stream.once('close', () => this.#fail(attempt, error));
+    stream.once('close', gone);
     stream.destroy();
   }
 
@@ -225,4 +240,9 @@ export class PgDialer implements Dialer<PgConnection> {
     attempt.stage = 'answered';
     this.#attempts.delete(attempt.dial);
   }
+}
+
+/** In the slot of the one before, whose socket is gone. Not for a dial that nobody wants any more. */
+function mayDialAgain({ dial, isSecond }: Attempt, error: Error): boolean {
+  return !isSecond && dial.state === 'dialing' && Boolean((error as { [dialAgain]?: true })[dialAgain]);
 }

@@ -1,5 +1,5 @@
 /** The real world, as the engine wants it: a monotonic clock, one timer, and randomness. */
-import type { Alarm, AlarmFactory, Clock } from '../kernel/clock.js';
+import type { Alarm, AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 
 /**
@@ -9,8 +9,13 @@ import type { Random } from '../kernel/random.js';
 class SystemClock implements Clock {
   #reading = 0;
   #isFresh = false;
+  #turnBegan = 0;
+  /** Who asked for the time of an arrival in this turn. */
+  #listeners: LongTurnListener[] = [];
+  #lastListener: LongTurnListener | undefined;
   readonly #forget = (): void => {
     this.#isFresh = false;
+    if (this.#listeners.length > 0) this.#tellOfLongTurn();
   };
 
   now(): number {
@@ -23,9 +28,30 @@ class SystemClock implements Clock {
     if (this.#isFresh) return this.#reading;
     this.#isFresh = true;
     process.nextTick(this.#forget);
-    return this.now();
+    this.#turnBegan = this.now();
+    return this.#turnBegan;
+  }
+
+  arrival(listener: LongTurnListener): number {
+    if (listener !== this.#lastListener) {
+      this.#lastListener = listener;
+      this.#listeners.push(listener);
+    }
+    return this.coarse();
+  }
+
+  #tellOfLongTurn(): void {
+    const listeners = this.#listeners;
+    this.#listeners = [];
+    this.#lastListener = undefined;
+    const turnEnded = this.now();
+    if (turnEnded - this.#turnBegan < longTurnMs) return;
+    for (const listener of listeners) listener.turnWasLong(this.#turnBegan, turnEnded);
   }
 }
+
+/** Timers are no more exact than this, so nobody can tell. */
+const longTurnMs = 1;
 
 /** A timer can't be set further away than this. */
 const longestTimeoutMs = 2 ** 31 - 1;

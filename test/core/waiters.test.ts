@@ -6,10 +6,12 @@ import { Waiter, Waiters } from '../../src/core/waiters.js';
 const never = Number.POSITIVE_INFINITY;
 
 class Caller extends Waiter<string> {
-  readonly deadline: number;
+  came: number;
+  deadline: number;
 
-  constructor(deadline: number) {
+  constructor(came: number, deadline: number) {
     super();
+    this.came = came;
     this.deadline = deadline;
   }
 
@@ -25,6 +27,7 @@ describe('The queue', () => {
       { weight: 2, arbitrary: fc.constant({ shift: true as const }) },
       { weight: 2, arbitrary: fc.record({ leave: fc.nat() }) },
       { weight: 2, arbitrary: fc.record({ wait: fc.nat({ max: 15 }) }) },
+      { weight: 1, arbitrary: fc.record({ longTurn: fc.nat({ max: 15 }), began: fc.nat({ max: 10 }) }) },
     );
     fc.assert(
       fc.property(fc.array(command, { maxLength: 100 }), (commands) => {
@@ -33,9 +36,18 @@ describe('The queue', () => {
         let now = 0;
         for (const todo of commands) {
           if ('add' in todo) {
-            const caller = new Caller(now + todo.add);
+            const caller = new Caller(now, now + todo.add);
             queue.add(caller, now, caller.deadline);
             model.push(caller);
+          } else if ('longTurn' in todo) {
+            const since = now - todo.began;
+            now += todo.longTurn;
+            queue.postpone(since, now);
+            for (const caller of model) {
+              if (caller.came < since) continue;
+              caller.deadline += now - caller.came;
+              caller.came = now;
+            }
           } else if ('shift' in todo) {
             expect(queue.shift()).toBe(model.shift());
           } else if ('leave' in todo) {
@@ -64,7 +76,7 @@ describe('The queue', () => {
 
   it('notes when each came', () => {
     const queue = new Waiters<string>();
-    const caller = new Caller(30);
+    const caller = new Caller(12, 30);
     queue.add(caller, 12, 30);
     expect(caller).toMatchObject({ enqueuedAt: 12, queued: true });
   });

@@ -5,6 +5,8 @@ import type { Meter } from '@opentelemetry/api';
 import { describe, expect, test } from 'vitest';
 import { readPolicy } from '../../src/core/pool-policy.js';
 import { discardReasons } from '../../src/core/reasons.js';
+import { verdicts } from '../../src/dsql/connect-errors.js';
+import * as dsql from '../../src/dsql.js';
 import * as engine from '../../src/engine.js';
 import * as main from '../../src/index.js';
 import { parseDuration } from '../../src/kernel/duration.js';
@@ -23,17 +25,25 @@ describe('docs/errors.md', () => {
     ConnectFailedError: new main.ConnectFailedError(1, 1, new Error('why')),
     DialTimeoutError: new main.DialTimeoutError(1),
     DoubleReleaseError: new main.DoubleReleaseError(),
+    DsqlConnectError: new dsql.DsqlConnectError(
+      'other',
+      { remedy: 'never', advice: 'why' },
+      new Error('why'),
+    ),
     ForeignReleaseError: new engine.ForeignReleaseError(),
+    IdleInTransactionError: new dsql.IdleInTransactionError(1),
     InvariantError: new main.InvariantError('why'),
     PoolClosedError: new main.PoolClosedError(),
     PoolOptionsError: new main.PoolOptionsError([]),
     ReadyTimeoutError: new main.ReadyTimeoutError(1, 1, noNumbers, undefined),
     SessionChangedError: new main.SessionChangedError('SET', undefined),
+    SignerMissingError: new dsql.SignerMissingError('why'),
+    StatementTimeoutError: new dsql.StatementTimeoutError(1),
     TransactionLeftOpenError: new main.TransactionLeftOpenError(),
   };
 
   test('is compared with every error class that can be imported', () => {
-    const exported = Object.values({ ...main, ...engine }).filter(
+    const exported = Object.values({ ...main, ...engine, ...dsql }).filter(
       (value): value is typeof main.HeadgateError =>
         typeof value === 'function' && value.prototype instanceof main.HeadgateError,
     );
@@ -100,6 +110,28 @@ describe('docs/drop-in.md', () => {
   test('has every option that Headgate adds', () => {
     const documented = namesOf('docs/drop-in.md', 'option').map((name) => name.replace(/:.*/, ''));
     expect(documented.sort()).toEqual(propertiesOf('src/pg/pool-options.ts', 'PoolOptions').sort());
+  });
+});
+
+describe('docs/dsql.md', () => {
+  test('has every option that DsqlPool adds', () => {
+    const added = propertiesOf('src/dsql/dsql-options.ts', 'DsqlPoolOptions');
+    expect(namesOf('docs/dsql.md', 'option').sort()).toEqual(added.sort());
+  });
+
+  test('has every reason why connecting fails, with its remedy', () => {
+    const documented = tableOf('docs/dsql.md', 'reason').map(([reason, , remedy]) => [
+      codes(reason)[0],
+      codes(remedy)[0],
+    ]);
+    const known = Object.entries(verdicts).map(([reason, { remedy }]) => [reason, remedy]);
+    expect(documented).toEqual(known);
+  });
+
+  test('has the defaults that hold', () => {
+    const { options } = new dsql.DsqlPool({ host: 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws' });
+    for (const name of namesOf('docs/dsql.md', 'setting')) expect(options).toHaveProperty(name);
+    expect(options).toMatchObject({ maxLifetimeSeconds: 3000, maxLifetimeJitterSeconds: 600 });
   });
 });
 

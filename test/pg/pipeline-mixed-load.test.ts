@@ -52,7 +52,8 @@ describe('a mixed load', () => {
         expect(pool.stats().peak, hint).toBeLessThanOrEqual(limit);
         expect(pool.stats(), hint).toMatchObject({ lent: 0, waiting: 0 });
         await pool.end();
-        expect(await sessionsOf(pool), hint).toBe(0);
+        // A dial that nobody needed any more was cut short; its session is about to notice.
+        while ((await sessionsOf(pool)) > 0);
       }
     },
     30_000 + runs * 10_000,

@@ -35,6 +35,23 @@ describe('Acquiring', () => {
     await pool.drain();
   });
 
+  it('counts the timeout of a caller from when it asked, however long the program was busy before that', async () => {
+    const { pool } = poolOf({ max: 1 });
+    const lease = await pool.acquire();
+    await nextTurn();
+    expect(pool.tryAcquire()).toBeUndefined();
+    const early = watch(pool.acquire({ timeout: 10_000 }));
+    const busyUntil = performance.now() + 60;
+    while (performance.now() < busyUntil);
+    const late = watch(pool.acquire({ timeout: 50 }));
+    await nextTurn();
+    lease.release();
+    (await early.promise).release();
+    await expect(late.promise).resolves.toBeDefined();
+    (await late.promise).release();
+    await pool.drain();
+  });
+
   it('gives a ready connection at once, in the synchronous form, or none', async () => {
     const { pool } = poolOf({ max: 1 });
     expect(pool.tryAcquire()).toBeUndefined();

@@ -45,6 +45,27 @@ describe('The coarse clock', () => {
   });
 });
 
+describe('The time of an arrival', () => {
+  it('is put right at the end of a long turn, once for each who asked, and not after a short one', async () => {
+    await nextTurn();
+    const told: [string, number, number][] = [];
+    const listener = (name: string) => ({
+      turnWasLong: (began: number, ended: number) => void told.push([name, began, ended]),
+    });
+    const [one, other] = [listener('one'), listener('other')];
+    const arrived = systemClock.arrival(one);
+    spin(3);
+    expect(systemClock.arrival(other)).toBe(arrived);
+    const before = performance.now();
+    await nextTurn();
+    expect(told.map(([name, began]) => [name, began])).toEqual([
+      ['one', arrived],
+      ['other', arrived],
+    ]);
+    for (const [, , ended] of told) expect(ended).toBeGreaterThanOrEqual(before);
+  });
+});
+
 describe('The alarm', () => {
   it('rings no earlier than its granularity allows', async () => {
     const rang = gate<number>();

@@ -29,6 +29,11 @@ export class VirtualTime implements Clock {
     return this.#reading;
   }
 
+  /** Exact, so that there is nothing to be told at the end of a turn. */
+  arrival(): number {
+    return this.now();
+  }
+
   newTurn(): void {
     this.#readInThisTurn = false;
   }
