@@ -9,8 +9,8 @@ import { bytesPerWaiter, workloads } from './workloads.mjs';
  * @typedef {object} ContestantOrders
  * @property {string} contestant
  * @property {string} workload
- * @property {number} [operations] per round; as many as fit in `milliseconds` when it is not given
- * @property {number} milliseconds
+ * @property {number} [operations] at a time; as many as fit in a round when it is not given
+ * @property {number} milliseconds of a round, at least
  * @property {string} [url] of the real PostgreSQL, where there is one
  */
 
@@ -48,7 +48,7 @@ async function main() {
   serve(async () => {
     // A little unmeasured work first: this process has slept while the others had their turn.
     if (orders.operations === undefined) await workload(target, Math.ceil(operations / 10));
-    return measure(workload, target, operations);
+    return measure(workload, target, operations, orders.operations === undefined ? 0 : orders.milliseconds);
   });
 }
 
@@ -93,18 +93,24 @@ function perRound(perSecond) {
  * @param {import('./workloads.mjs').Workload} workload
  * @param {Parameters<import('./workloads.mjs').Workload>[0]} pool
  * @param {number} operations
+ * @param {number} [milliseconds] to go on with as many again
  * @returns {Promise<Measure>}
  */
-async function measure(workload, pool, operations) {
+async function measure(workload, pool, operations, milliseconds = 0) {
   // No forced collection in between: with no waiter alive it would also throw away the code compiled for waiters.
   const cpuBefore = process.cpuUsage();
   const before = process.hrtime.bigint();
-  await workload(pool, operations);
-  const elapsed = Number(process.hrtime.bigint() - before) / 1e3;
+  let done = 0;
+  let elapsed = 0;
+  do {
+    await workload(pool, operations);
+    done += operations;
+    elapsed = Number(process.hrtime.bigint() - before) / 1e3;
+  } while (elapsed < milliseconds * 1e3);
   const { user, system } = process.cpuUsage(cpuBefore);
   // Without a server nothing here ever sleeps: what is longer than its processor time is time that others had.
   const microseconds = orders.url === undefined ? Math.min(elapsed, user + system) : elapsed;
-  return { perSecond: (operations / microseconds) * 1e6, cpuMicroseconds: (user + system) / operations };
+  return { perSecond: (done / microseconds) * 1e6, cpuMicroseconds: (user + system) / done };
 }
 
 /** @param {unknown} error */

@@ -107,7 +107,7 @@ export function formatTable(group) {
       )
       .join('  ')
       .trimEnd();
-  const rule = widths.map((width) => '-'.repeat(width)).join('  ');
+  const rule = widths.map((width) => '-'.repeat(width)).join('  ').trimEnd();
   return [`${group.name}: ${group.about}`, line(header), rule, ...lines.map(line)].join('\n');
 }
 

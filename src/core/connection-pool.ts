@@ -528,12 +528,9 @@ export class ConnectionPool<C> implements LongTurnListener {
       idle.remove(c);
       this.#fleet.retire(c, 'drained');
     }
-    const { dials } = this.#dialing;
-    for (let dial = dials.first(); dial !== undefined; dial = dials.first()) {
-      dials.abandon(dial, this.#clock.now());
-      this.#wakeUp.by(dial.deadline);
-      this.#dialer.abandon(dial);
-    }
+    // A dial given up half-way may leave a session behind for a moment; one that arrives is closed in good order.
+    this.#dialing.dials.hurry(this.#clock.now() + this.policy.closeTimeout);
+    this.#wakeUp.by(this.#dialing.dials.nextDeadline);
   }
 
   #finishDraining(): void {
@@ -586,7 +583,7 @@ export class ConnectionPool<C> implements LongTurnListener {
     const { dials } = this.#dialing;
     for (let dial = dials.nextOverdue(now); dial; dial = dials.nextOverdue(now)) {
       dials.abandon(dial, now);
-      this.#noteFailedDial(dial, new DialTimeoutError(this.policy.dialTimeout));
+      if (!dial.isUnwanted) this.#noteFailedDial(dial, new DialTimeoutError(this.policy.dialTimeout));
       this.#dialer.abandon(dial);
     }
     dials.loseOverdue(now);

@@ -18,6 +18,8 @@ export class Dial<C> implements Linked<Dial<C>> {
   deadline: number;
   /** From being abandoned on, the attempt counts as a closing connection. */
   slot: Slot | undefined = undefined;
+  /** Should it not arrive in time, that is no failure: nobody wants it. */
+  isUnwanted = false;
   /** The caller on whose behalf it is made, where its failure is that caller's answer. */
   waiter: Waiter<C> | undefined = undefined;
   previous: Dial<C> | undefined = undefined;

@@ -58,9 +58,13 @@ export class Dials<C> {
     return dial !== undefined && dial.deadline <= now ? dial : undefined;
   }
 
-  /** Any one that is under way. */
-  first(): Dial<C> | undefined {
-    return this.#underWay.head;
+  /** Nobody wants those under way any more. They have until `deadline` to arrive, or their own if that is sooner. */
+  hurry(deadline: number): void {
+    for (const dial of this.#underWay) {
+      if (dial.deadline <= deadline) continue;
+      dial.deadline = deadline;
+      dial.isUnwanted = true;
+    }
   }
 
   /** Frees the slots of those that never answered. */

@@ -2,7 +2,6 @@
  * Tells connect errors apart. The server's texts have changed more than once and the codes cover several causes, so a
  * text is looked for at its beginning, in any case of letters, and the code decides only what the text does not.
  */
-import { asError } from '../runtime/promise-dialer.js';
 import { type ConnectFailure, type ConnectRemedy, DsqlConnectError } from './errors.js';
 
 interface Verdict {
@@ -92,15 +91,23 @@ function refusalOf(state: string, message: string, hint: string): ConnectFailure
 
 /** The same error with its reason and what to do about it. */
 export function connectError(thrown: unknown): DsqlConnectError {
-  const error = asError(thrown);
+  const error = errorOf(thrown);
   return makeError(connectFailureOf(error), error);
 }
 
 /** The token provider's error. */
 export function tokenError(thrown: unknown): DsqlConnectError {
-  return makeError('token_unavailable', asError(thrown));
+  return makeError('token_unavailable', errorOf(thrown));
 }
 
 function makeError(reason: ConnectFailure, error: Error): DsqlConnectError {
   return new DsqlConnectError(reason, verdicts[reason], error);
+}
+
+/** The AWS signer rejects with a text at times, and a token provider with anything. */
+function errorOf(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  return new Error(
+    typeof thrown === 'string' ? thrown : `Something that is no error was thrown: ${typeof thrown}`,
+  );
 }

@@ -44,8 +44,9 @@ export function defineDsqlClient(Base: PgClientClass, settings: DsqlClientSettin
       const stream = this.connection?.stream;
       let isWaiting = true;
       const afterWaiting = (then: () => void): void => {
-        if (isWaiting) then();
+        if (!isWaiting) return;
         isWaiting = false;
+        then();
       };
       const giveUp = (): void =>
         callback(connectError(new Error('Connection terminated before it was opened')));

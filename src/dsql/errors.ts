@@ -48,7 +48,9 @@ export class DsqlConnectError extends HeadgateError {
   ) {
     const { code, hint, severity } = cause as { code?: unknown; hint?: unknown; severity?: unknown };
     const said = typeof hint === 'string' && hint !== '' ? ` (${hint})` : '';
-    super('HG_DSQL_CONNECT', `${reason}: ${cause.message}${said}. ${advice}`, { cause });
+    super('HG_DSQL_CONNECT', `${reason}: ${String(cause.message).replace(/\.$/, '')}${said}. ${advice}`, {
+      cause,
+    });
     this.reason = reason;
     this.remedy = remedy;
     this.advice = advice;

@@ -112,6 +112,8 @@ export class TokenCache {
   }
 
   #refresh(entry: Entry, token: Token, now: number): void {
+    // Those who come meanwhile leave it to this one.
+    token.refreshAt = now + flightPatience;
     this.#join(entry, now).answer.catch((error: unknown) => {
       const failedAt = this.#clock.now();
       // Not with every request from now on, and more often as the end comes nearer.

@@ -3,6 +3,7 @@
 export interface Stream {
   readonly closed?: boolean;
   destroy(): unknown;
+  end(): unknown;
   once(event: 'close', listener: () => void): unknown;
   readonly writableCorked: number;
   cork?(): void;
@@ -45,6 +46,11 @@ export type QueryCallback = (error: Error | null | undefined, result?: unknown) 
 /** Whether it can take another query. */
 export function isUsable(client: PgClient): boolean {
   return Boolean(client._queryable) && !client._ending;
+}
+
+/** Whether it is in the middle of a transaction, as far as it tells. */
+export function isInTransaction(client: PgClient): boolean {
+  return (client.getTransactionStatus?.() ?? 'I') !== 'I';
 }
 
 /** Closes the socket now, whatever is going on. */

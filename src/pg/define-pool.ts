@@ -14,7 +14,13 @@ import { onAbort } from '../runtime/abort-listeners.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
 import { readTimeout, readWait, resizePool, type Wait, whenReady } from '../runtime/waiting.js';
-import { isUsable, type PgClient, type PgClientClass, type QueryCallback } from './client.js';
+import {
+  isInTransaction,
+  isUsable,
+  type PgClient,
+  type PgClientClass,
+  type QueryCallback,
+} from './client.js';
 import type { ReleasableClient } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import { type DialingPool, PgDialer } from './pg-dialer.js';
@@ -186,8 +192,9 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         this.tell('release', error, client);
         if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
       }
-      // As in pg-pool, any truthy value condemns the client.
-      this.#engine.release(pooled, generation, error || undefined);
+      // As in pg-pool, any truthy value condemns the client. So does an open transaction where others would join it.
+      const isUnclean = this.#pipeline !== undefined && isInTransaction(client);
+      this.#engine.release(pooled, generation, error || isUnclean || undefined);
       if (this.#allowsExitOnIdle && pooled.state === 'idle') client.unref?.();
     }
 
@@ -390,6 +397,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         this.note('additional client error after disconnection due to error', error);
         return;
       }
+      const { severity } = error as { severity?: string };
+      connection.isEndedByServer = severity === 'FATAL' || severity === 'PANIC';
       const isCheckedOut = pooled.state === 'lent';
       this.#engine.broken(pooled, error);
       if (isCheckedOut) {

@@ -10,6 +10,8 @@ export class PgConnection {
   onError!: (error: Error) => void;
   /** The `acquire` event of its first checkout was emitted before `verify` looked at it. */
   isAnnounced = false;
+  /** The server has said that it will end the session. */
+  isEndedByServer = false;
 
   constructor(client: PgClient) {
     this.client = client;

@@ -104,9 +104,14 @@ export class PgDialer implements Dialer<PgConnection> {
   }
 
   close(pooled: PooledConnection<PgConnection>): void {
-    const { client } = pooled.connection;
+    const { client, isEndedByServer } = pooled.connection;
+    const stream = client.connection?.stream;
     try {
-      if (client.end === undefined) this.#engine.closed(pooled);
+      if (isEndedByServer && stream !== undefined && !stream.closed) {
+        // pg would destroy the socket at once. The server closes its side when its session is gone, and not before.
+        stream.once('close', () => this.#engine.closed(pooled));
+        stream.end();
+      } else if (client.end === undefined) this.#engine.closed(pooled);
       else client.end(() => this.#engine.closed(pooled));
     } catch {
       this.destroy(pooled);

@@ -220,7 +220,8 @@ export class Pipeline {
   #forgetAnswered(): void {
     while (this.#queuedFrom < this.#queued.length && !this.#queued[this.#queuedFrom]?.queued)
       this.#queuedFrom++;
-    if (this.#queuedFrom < this.#queued.length && this.#queuedFrom < 1_000) return;
+    const isWorthIt = this.#queuedFrom > 1_000 && this.#queuedFrom * 2 > this.#queued.length;
+    if (this.#queuedFrom < this.#queued.length && !isWorthIt) return;
     this.#queued.splice(0, this.#queuedFrom);
     this.#queuedFrom = 0;
   }

@@ -2,7 +2,7 @@
  * With pipelining, a query that may not share its connection has one to itself, and what it leaves behind is set right
  * before anyone else gets that connection: an open transaction is rolled back, a changed session is closed.
  */
-import type { PgClient, QueryCallback } from './client.js';
+import { isInTransaction, type PgClient, type QueryCallback } from './client.js';
 import { SessionChangedError, TransactionLeftOpenError } from './errors.js';
 import { type StatementKind, statementKind } from './statement-kind.js';
 
@@ -25,7 +25,7 @@ export function setRight(
   const text = textOf(query);
   const kind = text === undefined ? 'opaque' : statementKind(text);
   const commands = commandsOf(result);
-  if ((client.getTransactionStatus?.() ?? 'I') !== 'I') {
+  if (isInTransaction(client)) {
     rollBack(client, kind, commands, release, callback);
     return;
   }

@@ -1,4 +1,5 @@
 /** Opens, closes and checks connections through functions that return promises, and answers the engine. */
+import { inspect } from 'node:util';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import { BadConnectionError } from '../core/errors.js';
@@ -88,5 +89,5 @@ async function attempt<T>(call: () => Promise<T> | T): Promise<T> {
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error
     ? thrown
-    : new Error(`Something that is no error was thrown: ${String(thrown)}`);
+    : new Error(`Something that is no error was thrown: ${inspect(thrown)}`);
 }

@@ -68,13 +68,18 @@ describe('a connect error', () => {
     expect(error.message).toContain(error.advice);
   });
 
+  test('reads as sentences', () => {
+    const { message } = connectError(said('53400', 'Unable to accept connection, rate exceeded.'));
+    expect(message).toMatch(/^rate_exceeded: Unable to accept connection, rate exceeded\. Open connections/);
+  });
+
   test('has no SQLSTATE when the server said nothing', () => {
     expect(connectError(failed('connect ECONNREFUSED', 'ECONNREFUSED')).sqlState).toBeUndefined();
   });
 
   test('is made of anything that was thrown', () => {
     fc.assert(
-      fc.property(fc.anything(), (thrown) => {
+      fc.property(fc.anything({ withNullPrototype: true }), (thrown) => {
         expect(connectError(thrown).code).toBe('HG_DSQL_CONNECT');
       }),
     );

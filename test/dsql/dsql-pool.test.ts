@@ -130,6 +130,30 @@ describe('a token that the server finds too old', () => {
     expect(front.accepted).toBe(2);
   });
 
+  test('is not replaced for a pool that has ended meanwhile', async () => {
+    let askedAgain = (): void => {};
+    const secondRequest = new Promise<void>((resolve) => {
+      askedAgain = resolve;
+    });
+    const tokens = [longAgo];
+    const pool = openPool({
+      tokenProvider: (request) => {
+        const signedAt = tokens.shift();
+        if (signedAt !== undefined) return { token: tokenFor(request, signedAt), expiresAt: inAnHour() };
+        askedAgain();
+        return new Promise(() => {});
+      },
+    });
+    const caller = new AbortController();
+    const refused = rejectionOf(pool.connect({ signal: caller.signal }));
+    await secondRequest;
+    caller.abort();
+    await refused;
+    await pool.end();
+    pools.length = 0;
+    expect(front.accepted).toBe(1);
+  });
+
   test('is replaced once for all dials that used it', async () => {
     let signed = 0;
     const pool = openPool({
@@ -260,13 +284,21 @@ describe('connections that the server cuts', () => {
 });
 
 describe('limits that the server does not have', () => {
-  test('a statement that takes too long fails, and its connection is replaced', async () => {
+  test('a statement that takes too long fails, and the next one gets another connection', async () => {
     const pool = openPool({ max: 1, statementTimeoutMillis: 50 });
     expect(await rejectionOf(pool.query('select pg_sleep(600)'))).toBeInstanceOf(StatementTimeoutError);
     expect(await rejectionOf(pool.query('select pg_sleep($1)', [600]))).toBeInstanceOf(StatementTimeoutError);
-    expect((await pool.query({ name: 'one', text: 'select $1::int as one' }, [1])).rows).toEqual([
-      { one: 1 },
-    ]);
+    expect(front.logins).toHaveLength(2);
+    expect(front.peak).toBe(1);
+  });
+
+  test('a statement that is done in time leaves its connection as it is', async () => {
+    const pool = openPool({ max: 1, statementTimeoutMillis: '1m' });
+    const named = { name: 'one', text: 'select $1::int as one' };
+    for (let count = 0; count < 3; count++) expect((await pool.query(named, [1])).rows).toEqual([{ one: 1 }]);
+    await rejectionOf(pool.query('select 1/0'));
+    await pool.query('select 1; select 2');
+    expect(front.logins).toHaveLength(2);
   });
 
   test('a transaction that is left alone ends, its holder learns of it, and nothing of it is kept', async () => {

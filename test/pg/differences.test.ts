@@ -451,3 +451,39 @@ describe('a client without a socket of its own that connects after the timeout',
     await pool.end();
   });
 });
+
+describe('the limit, with the server as its guardian', () => {
+  it('is not exceeded when the server ends idle sessions and they are replaced at once', async () => {
+    const admin = newPool();
+    const role = `limited_to_one_${process.pid}`;
+    await admin.query(`create role ${role} login password 'limited' connection limit 1`);
+    const pool = newPool({ user: role, password: 'limited', max: 1 });
+    pool.on('error', () => {});
+    for (let round = 0; round < 40; round++) {
+      const { rows } = await pool.query('select pg_backend_pid() as pid');
+      const lost = eventOf(pool, 'error');
+      await admin.query('select pg_terminate_backend($1)', [rows[0].pid]);
+      await lost;
+    }
+    expect(pool.stats().totals).toMatchObject({ dialsFailed: 0, discarded: { broken: 40 } });
+    await pool.end();
+    await admin.query(`drop role ${role}`);
+    await admin.end();
+  });
+});
+
+describe('end() while a connection is being opened that nobody needs any more', () => {
+  it('waits for it, and closes it in good order', async () => {
+    const pool = newPool({ max: 2 });
+    const client = await pool.connect();
+    const other = pool.connect();
+    client.release();
+    const second = await other;
+    expect(pool.stats().pending).toBe(1);
+    const ended = pool.end();
+    second.release();
+    await ended;
+    expect(await sessionsOf(pool as unknown as AnyPool)).toEqual([]);
+    expect(pool.stats().totals).toMatchObject({ opened: 2, closed: 2, dialsFailed: 0 });
+  });
+});

@@ -208,7 +208,7 @@ export class FakeServer implements Dialer<FakeSocket> {
     }
     fake.state = 'abandoned';
     const isOverdue = this.#world.due >= fake.startedAt + this.#world.policy.dialTimeout;
-    fake.abandonedAt = isOverdue ? this.#world.due : this.#world.now;
+    fake.abandonedAt = this.#world.due;
     if (isOverdue) {
       if (this.#world.pool.state === 'draining') this.arguableFailures++;
       else this.noteFailure();

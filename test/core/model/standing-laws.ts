@@ -192,7 +192,13 @@ function drainingGoesOn(evidence: Evidence): void {
     evidence.demand(left === 0, () => `${left} are left after the deadline of drain()`);
   }
   if (queue.size > 0) return;
-  const useless = server.opening + server.countAt('idle');
+  // What is being opened may arrive, to be closed in good order, but has no longer for it than a closing has.
+  const useless = server.countAt('idle');
+  const { closeTimeout } = pool.policy;
+  evidence.demand(
+    server.opening === 0 || alarm.at <= now + closeTimeout + alarm.granularityMs,
+    () => `the alarm is set for ${alarm.at}, but a dial for nobody has until ${now + closeTimeout} at most`,
+  );
   evidence.demand(
     useless === 0,
     () => `${useless} connections are kept while the pool is draining and nobody waits`,
