@@ -107,7 +107,10 @@ export function formatTable(group) {
       )
       .join('  ')
       .trimEnd();
-  const rule = widths.map((width) => '-'.repeat(width)).join('  ').trimEnd();
+  const rule = widths
+    .map((width) => '-'.repeat(width))
+    .join('  ')
+    .trimEnd();
   return [`${group.name}: ${group.about}`, line(header), rule, ...lines.map(line)].join('\n');
 }
 

@@ -330,6 +330,7 @@ describe('Draining', () => {
     let signal: AbortSignal | undefined;
     const { pool } = poolOf({
       minIdle: 1,
+      closeTimeout: 20,
       connect: (context) => {
         signal = context.signal;
         return new Promise((_, reject) => {
