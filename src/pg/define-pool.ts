@@ -178,7 +178,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const { connection, generation } = pooled;
       const client = connection.client as ReleasableClient;
       if (connection.isAnnounced) connection.isAnnounced = false;
-      else this.tell('acquire', client);
+      else if (this.#hears('acquire')) this.tell('acquire', client);
       client.release = (error?: unknown): void => this.#giveBack(pooled, generation, error);
       if (this.#allowsExitOnIdle) client.ref?.();
       return client;
@@ -189,7 +189,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const { client } = connection;
       if (pooled.state === 'lent' && pooled.generation === generation) {
         client._poolUseCount = (client._poolUseCount ?? 0) + 1;
-        this.tell('release', error, client);
+        if (this.#hears('release')) this.tell('release', error, client);
         if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
       }
       // As in pg-pool, any truthy value condemns the client. So does an open transaction where others would join it.
@@ -373,12 +373,16 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     // ---- for the dialer -------------------------------------------------------------------------------------------
 
     tell(event: string, ...args: unknown[]): void {
-      if (this.emit === ownEmit && this.listenerCount(event) === 0) return;
       try {
         this.emit(event, ...args);
       } catch (error) {
         throwLater(error);
       }
+    }
+
+    /** Whether anyone would notice an event; a tracer may have put itself in the place of `emit`. */
+    #hears(event: string): boolean {
+      return this.listenerCount(event) > 0 || this.emit !== ownEmit;
     }
 
     note(message: string, error?: Error): void {
