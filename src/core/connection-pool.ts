@@ -240,7 +240,7 @@ export class ConnectionPool<C> implements LongTurnListener {
       this.#pump();
       return;
     }
-    this.#dialing.succeeded();
+    this.#dialing.succeeded(now);
     const lifetime = drawLifetime(this.policy, this.#random);
     const pooled = this.#fleet.open(connection, now, lifetime, dial.approval.commit());
     this.#listener?.opened(pooled, now - dial.startedAt);
@@ -258,6 +258,11 @@ export class ConnectionPool<C> implements LongTurnListener {
       this.#noteFailedDial(dial, error);
     }
     this.#pump();
+  }
+
+  /** The server has refused a dial because connections are opened too fast; the failure itself is answered as any other. */
+  rateExceeded(): void {
+    this.#dialing.rateExceeded(this.#clock.now());
   }
 
   /** The socket of a closing connection is gone. */

@@ -64,8 +64,14 @@ export class Dialing<C> {
     return dial;
   }
 
-  succeeded(): void {
+  succeeded(now: number): void {
     this.#breaker.succeeded();
+    this.#policy.rateLimiter?.opened?.(now);
+  }
+
+  /** The server finds that connections are opened too fast. */
+  rateExceeded(now: number): void {
+    this.#policy.rateLimiter?.refused?.(now);
   }
 
   failed(error: Error, now: number): void {

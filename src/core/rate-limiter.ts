@@ -6,4 +6,8 @@ export interface RateLimiter {
    * `now` is monotonic, in milliseconds.
    */
   take(now: number): number;
+  /** The server says that connections are opened too fast. */
+  refused?(now: number): void;
+  /** A connection was opened. */
+  opened?(now: number): void;
 }

@@ -1,4 +1,7 @@
-/** A token bucket: `rate` permits a second on average, at most `burst` at once. */
+/**
+ * A token bucket: `rate` permits a second on average, at most `burst` at once. When the server finds that too fast, it
+ * goes on at half the speed, and gets faster again with each connection that is opened.
+ */
 import { OptionReader } from '../kernel/option-reader.js';
 import type { RateLimiter } from './rate-limiter.js';
 
@@ -12,6 +15,12 @@ export interface TokenBucketOptions {
 
 /** Without this, whoever comes back after just the time it was told could be told to wait for no time at all. */
 const roundingError = 1e-6;
+
+const slowest = 1 / 64;
+/** With each connection that is opened, this part of the full speed is won back. */
+const recovery = 1 / 50;
+/** Dials that were under way together are refused together: that is one refusal. */
+const oneWaveMs = 1_000;
 
 /**
  * Limits how fast connections are opened. One bucket may be shared by several pools.
@@ -28,6 +37,9 @@ export class TokenBucket implements RateLimiter {
   readonly #burst: number;
   #tokens: number;
   #countedAt = Number.NaN;
+  /** The part of the full speed at which it goes. */
+  #speed = 1;
+  #slowedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: TokenBucketOptions) {
     const read = new OptionReader(options);
@@ -46,13 +58,29 @@ export class TokenBucket implements RateLimiter {
       this.#tokens -= 1;
       return 0;
     }
-    return (1 - this.#tokens) / this.#tokensPerMs;
+    return (1 - this.#tokens) / (this.#tokensPerMs * this.#speed);
+  }
+
+  refused(now: number): void {
+    if (now - this.#slowedAt < oneWaveMs) return;
+    this.#refill(now);
+    this.#slowedAt = now;
+    this.#speed = Math.max(slowest, this.#speed / 2);
+    // What was saved up would be refused as well.
+    this.#tokens = Math.min(this.#tokens, 0);
+  }
+
+  opened(): void {
+    this.#speed = Math.min(1, this.#speed + recovery);
   }
 
   #refill(now: number): void {
     // A clock that stands still or goes back adds nothing.
     if (now > this.#countedAt) {
-      this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#countedAt) * this.#tokensPerMs);
+      this.#tokens = Math.min(
+        this.#burst,
+        this.#tokens + (now - this.#countedAt) * this.#tokensPerMs * this.#speed,
+      );
       this.#countedAt = now;
     } else if (Number.isNaN(this.#countedAt)) {
       this.#countedAt = now;

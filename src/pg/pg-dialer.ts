@@ -217,6 +217,7 @@ export class PgDialer implements Dialer<PgConnection> {
     const stream = attempt.client.connection?.stream;
     attempt.stage = 'refused';
     this.#pool.note('client failed to connect', error);
+    if (isRateExceeded(error)) this.#engine.rateExceeded();
     // An error that comes after the first one is nobody's any more.
     attempt.client.on('error', () => {});
     const gone = (): void => {
@@ -245,6 +246,12 @@ export class PgDialer implements Dialer<PgConnection> {
     attempt.stage = 'answered';
     this.#attempts.delete(attempt.dial);
   }
+}
+
+/** configuration_limit_exceeded: what a server that limits the rate of new connections answers. */
+function isRateExceeded(error: Error): boolean {
+  const { code, sqlState } = error as { code?: unknown; sqlState?: unknown };
+  return code === '53400' || sqlState === '53400';
 }
 
 /** In the slot of the one before, whose socket is gone. Not for a dial that nobody wants any more. */

@@ -77,6 +77,34 @@ describe('A token bucket', () => {
     expect(bucket.take(501)).toBe(0);
   });
 
+  it('goes on at half the speed, with nothing saved up, when the server finds it too fast', () => {
+    const bucket = new TokenBucket({ rate: 100, burst: 10 });
+    bucket.take(0);
+    bucket.refused(0);
+    expect(bucket.take(0)).toBe(20);
+    expect(bucket.take(20)).toBe(0);
+    expect(bucket.take(20)).toBe(20);
+  });
+
+  it('takes the refusals of one wave of dials as one, and never stops for good', () => {
+    const bucket = new TokenBucket({ rate: 100, burst: 1 });
+    bucket.take(0);
+    for (let dial = 0; dial < 8; dial++) bucket.refused(dial);
+    expect(bucket.take(7)).toBeLessThanOrEqual(20);
+    for (let second = 1; second < 100; second++) bucket.refused(second * 1_000);
+    expect(bucket.take(99_000)).toBe(640);
+  });
+
+  it('gets faster again with each connection that is opened, up to its full speed', () => {
+    const bucket = new TokenBucket({ rate: 100, burst: 1 });
+    bucket.take(0);
+    bucket.refused(0);
+    for (let opened = 0; opened < 10; opened++) bucket.opened();
+    expect(bucket.take(0)).toBeCloseTo(10 / 0.7);
+    for (let opened = 0; opened < 1_000; opened++) bucket.opened();
+    expect(bucket.take(0)).toBeCloseTo(10);
+  });
+
   it('refuses options that make no sense, all at once', () => {
     const make = (): TokenBucket => new TokenBucket({ rate: 0, burst: 0.5, brust: 3 } as never);
     expect(make).toThrow(PoolOptionsError);

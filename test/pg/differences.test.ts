@@ -487,3 +487,27 @@ describe('end() while a connection is being opened that nobody needs any more', 
     expect(pool.stats().totals).toMatchObject({ opened: 2, closed: 2, dialsFailed: 0 });
   });
 });
+
+describe('a server that finds connections opened too fast', () => {
+  it('makes the rate limiter go slower, and every connection that is opened makes it recover', async () => {
+    const refused = vi.fn();
+    const opened = vi.fn();
+    let refusals = 2;
+    class LimitedClient extends FakeClient {
+      override connect(callback: (error?: Error | null) => void): void {
+        const error = Object.assign(new Error('rate exceeded'), { code: '53400', severity: 'FATAL' });
+        process.nextTick(callback, refusals-- > 0 ? error : null);
+      }
+    }
+    const pool = newPool({
+      Client: asClientClass(LimitedClient),
+      onDialFailure: 'retry',
+      backoffBaseMillis: 1,
+      rateLimiter: { take: () => 0, refused, opened },
+    });
+    (await pool.connect()).release();
+    expect(refused).toHaveBeenCalledTimes(2);
+    expect(opened).toHaveBeenCalledTimes(1);
+    await pool.end();
+  });
+});
