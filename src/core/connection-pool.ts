@@ -90,7 +90,7 @@ export class ConnectionPool<C> implements LongTurnListener {
     // Who is in the queue comes first, even while it is being served.
     if (idle.size === 0 || this.#waiters.size > 0 || this.#state !== 'open') return undefined;
     const now = this.#clock.coarse();
-    let connection = idle.next as PooledConnection<C> | undefined;
+    let connection = idle.next;
     if (connection === undefined || !this.#fleet.isFresh(connection, now)) {
       connection = this.#fleet.nextUsable(now, 1);
     }
@@ -354,7 +354,7 @@ export class ConnectionPool<C> implements LongTurnListener {
 
   /** The one place where waiting callers and missing connections are seen to. Safe to call at any time. */
   #pump(now?: number): void {
-    if (this.#isOrdinary && this.#isQuiet()) {
+    if (this.#isQuiet()) {
       if (this.#wakeUp.isAwaited) this.#wakeUp.setAwaited(false);
       return;
     }
@@ -381,12 +381,7 @@ export class ConnectionPool<C> implements LongTurnListener {
 
   /** Nobody waits and nothing is missing: the usual case, when a connection comes back. */
   #isQuiet(): boolean {
-    return (
-      this.#waiters.size === 0 &&
-      this.#state === 'open' &&
-      this.#fleet.idle.spares >= this.policy.minIdle &&
-      this.#readiness.size === 0
-    );
+    return this.#isOrdinary && this.#waiters.size === 0 && this.#fleet.idle.spares >= this.policy.minIdle;
   }
 
   #serve(): void {

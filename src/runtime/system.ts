@@ -11,11 +11,11 @@ class SystemClock implements Clock {
   #isFresh = false;
   #turnBegan = 0;
   /** Who asked for the time of an arrival in this turn. */
-  #listeners: LongTurnListener[] = [];
+  #listeners = new Set<LongTurnListener>();
   #lastListener: LongTurnListener | undefined;
   readonly #forget = (): void => {
     this.#isFresh = false;
-    if (this.#listeners.length > 0) this.#tellOfLongTurn();
+    if (this.#listeners.size > 0) this.#tellOfLongTurn();
   };
 
   now(): number {
@@ -35,14 +35,14 @@ class SystemClock implements Clock {
   arrival(listener: LongTurnListener): number {
     if (listener !== this.#lastListener) {
       this.#lastListener = listener;
-      this.#listeners.push(listener);
+      this.#listeners.add(listener);
     }
     return this.coarse();
   }
 
   #tellOfLongTurn(): void {
     const listeners = this.#listeners;
-    this.#listeners = [];
+    this.#listeners = new Set();
     this.#lastListener = undefined;
     const turnEnded = this.now();
     if (turnEnded - this.#turnBegan < longTurnMs) return;

@@ -15,13 +15,17 @@
 //   the client's connect() throws           | the slot is lost                        | the caller's error, slot free
 //   a client in use loses its connection    | uncaught, unless someone listens        | the client's next query fails
 //   native client connects after a timeout  | handed out late                         | closed: a timeout is a timeout
+//   many callers on an empty pool           | a dial for each at once                 | dialLimit dials at once
+//   a client comes back during a dial       | its caller waits for its own dial       | the caller takes it
+//   options that make no sense              | taken                                   | refused, all at once
 //   2,000 callbacks that release at once    | stack overflow, callers stranded        | all are served
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Pool } from '../../src/index.js';
-import { FakeClient } from '../support/fake-client.js';
+import { AcquireTimeoutError, DoubleReleaseError, Pool, PoolOptionsError } from '../../src/index.js';
+import { clientsThatWait, FakeClient } from '../support/fake-client.js';
 import { type FaultyServer, startFaultyServer } from '../support/faulty-server.js';
 import { eventOf, nextTurn, rejectionOf, watch } from '../support/outcomes.js';
+import { collectUncaught } from '../support/uncaught.js';
 import { type AnyPool, abandon, usePoolsOf } from './contract/every-pool.js';
 
 type Options = NonNullable<ConstructorParameters<typeof Pool>[0]>;
@@ -508,6 +512,114 @@ describe('a server that finds connections opened too fast', () => {
     (await pool.connect()).release();
     expect(refused).toHaveBeenCalledTimes(2);
     expect(opened).toHaveBeenCalledTimes(1);
+    await pool.end();
+  });
+});
+
+describe('dials', () => {
+  it('are made a few at a time, and callers whose dial has to wait its turn count as connecting', async () => {
+    const { Client, pending } = clientsThatWait();
+    const pool = newPool({ Client: asClientClass(Client), max: 20, dialLimit: 3 });
+    const callers = Array.from({ length: 10 }, () => pool.connect());
+    expect(pending).toHaveLength(3);
+    expect(pool.stats()).toMatchObject({ pending: 3, waiting: 10 });
+    expect([pool.totalCount, pool.waitingCount]).toEqual([10, 0]);
+    for (let answered = 0; answered < 10; answered++) {
+      expect(pending.length).toBeLessThanOrEqual(3);
+      pending.shift()?.();
+    }
+    for (const client of await Promise.all(callers)) client.release();
+    await pool.end();
+  });
+
+  it('do not bind their caller, who takes a client that is free before', async () => {
+    const { Client, pending } = clientsThatWait();
+    const pool = newPool({ Client: asClientClass(Client), max: 2 });
+    const first = pool.connect();
+    pending.shift()?.();
+    const client = await first;
+    const second = pool.connect();
+    client.release();
+    expect(await second).toBe(client);
+    expect(pool.totalCount).toBe(2);
+    pending.shift()?.();
+    expect(pool.idleCount).toBe(1);
+    client.release();
+    await pool.end();
+  });
+
+  it('fail when the constructor of the client throws, and nothing is left of them', async () => {
+    class UnmakeableClient {
+      constructor() {
+        throw new Error('no client today');
+      }
+    }
+    const pool = newPool({ Client: asClientClass(UnmakeableClient) });
+    expect((await rejectionOf(pool.connect())).message).toBe('no client today');
+    expect(pool.stats()).toMatchObject({ pending: 0, live: 0, closing: 0 });
+    await pool.end();
+  });
+});
+
+describe('errors', () => {
+  it("carry the pool's numbers after pg-pool's text, and a code", async () => {
+    const pool = newPool({ Client: asClientClass(FakeClient), max: 1, connectionTimeoutMillis: 20 });
+    const client = await pool.connect();
+    const timeout = await rejectionOf(pool.connect());
+    expect(timeout).toBeInstanceOf(AcquireTimeoutError);
+    expect(timeout).toMatchObject({ code: 'HG_ACQUIRE_TIMEOUT' });
+    expect(timeout.message).toMatch(/^timeout exceeded when trying to connect: waited .*limit 1: 1 lent/);
+    client.release();
+    expect(() => client.release()).toThrow(DoubleReleaseError);
+    await pool.end();
+  });
+});
+
+describe('options', () => {
+  it('that make no sense are refused, all problems at once, by the names the user gave them', () => {
+    const make = (): Pool =>
+      new Pool({
+        max: -1,
+        minIdle: 1.5,
+        connectionTimeoutMillis: -3,
+        idleOrder: 'any' as never,
+        verify: 7 as never,
+      });
+    expect(make).toThrow(PoolOptionsError);
+    for (const name of ['max', 'minIdle', 'connectionTimeoutMillis', 'idleOrder', 'verify']) {
+      expect(make).toThrow(new RegExp(`^  ${name}: must be`, 'm'));
+    }
+  });
+
+  it('can be changed later where that is max, and are read once otherwise', async () => {
+    const pool = newPool({ Client: asClientClass(FakeClient), max: 1, maxUses: 5 });
+    pool.options.max = 2;
+    pool.options.maxUses = 1;
+    const [first, second] = await Promise.all([pool.connect(), pool.connect()]);
+    expect(pool.stats().limit).toBe(2);
+    first?.release();
+    second?.release();
+    expect(pool.totalCount).toBe(2);
+    expect(() => {
+      pool.options.max = -1;
+    }).toThrow(PoolOptionsError);
+    await pool.end();
+  });
+});
+
+describe('a log function that throws', () => {
+  it('is an uncaught exception of the program, and the pool goes on', async () => {
+    await using uncaught = collectUncaught();
+    const pool = newPool({
+      Client: asClientClass(FakeClient),
+      log: (text: unknown) => {
+        if (text === 'connecting new client') throw new Error('the log is full');
+      },
+    });
+    const client = await pool.connect();
+    expect(await uncaught.next()).toBe('the log is full');
+    client.release();
+    expect(pool.stats()).toMatchObject({ idle: 1, lent: 0, pending: 0 });
     await pool.end();
   });
 });

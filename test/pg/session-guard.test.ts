@@ -323,3 +323,16 @@ describe('a storm of all of them', () => {
     expect(await sessionsOf(pool)).toBeLessThanOrEqual(4);
   });
 });
+
+describe('a client that is given back in the middle of a transaction', () => {
+  it('is closed, so that nobody else joins the transaction', async () => {
+    const pool = newPool({ max: 1 });
+    const client = await pool.connect();
+    await client.query('begin');
+    await client.query('insert into kept (id) values (-1)');
+    client.release();
+    await pool.query('insert into kept (id) values (-2)');
+    expect((await pool.query('select id from kept where id < 0')).rows).toEqual([{ id: -2 }]);
+    expect(pool.stats().totals).toMatchObject({ opened: 2, discarded: { released_with_error: 1 } });
+  });
+});

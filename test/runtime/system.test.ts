@@ -56,6 +56,7 @@ describe('The time of an arrival', () => {
     const arrived = systemClock.arrival(one);
     spin(3);
     expect(systemClock.arrival(other)).toBe(arrived);
+    expect(systemClock.arrival(one)).toBe(arrived);
     const before = performance.now();
     await nextTurn();
     expect(told.map(([name, began]) => [name, began])).toEqual([
