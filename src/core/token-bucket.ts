@@ -44,7 +44,9 @@ export class TokenBucket implements RateLimiter {
   constructor(options: TokenBucketOptions) {
     const read = new OptionReader(options);
     const rate = read.positive('rate');
-    const burst = read.integer('burst', 1, { min: 1 });
+    const burst = read.integer('burst', 0, { min: 1 });
+    if (options.burst === undefined)
+      read.problem('burst', 'is missing: it must be a whole number of at least 1');
     read.refuseUnknown();
     read.throwIfAnyProblem();
     this.#tokensPerMs = rate / 1_000;

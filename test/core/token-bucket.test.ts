@@ -111,5 +111,6 @@ describe('A token bucket', () => {
     expect(make).toThrow(
       /rate: must be a number above 0.*burst: must be.*brust: is not an option; did you mean burst/s,
     );
+    expect(() => new TokenBucket({ rate: 1 } as never)).toThrow(/burst: is missing/);
   });
 });
