@@ -121,7 +121,7 @@ describe('a PromisePool', () => {
       expect(new PromisePool({ connect: () => 1, rateLimiter }).stats().live).toBe(0);
     }
     // @ts-expect-error a bucket has a size
-    expect(() => new TokenBucket({ rate: 1 })).not.toThrow();
+    expect(() => new TokenBucket({ rate: 1 })).toThrow(PoolOptionsError);
   });
 });
 
