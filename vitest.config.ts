@@ -3,7 +3,15 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** These need nothing but Node, so that they can be run without waiting for a server to start. */
-const pureTests = ['test/kernel/**/*.test.ts', 'test/core/**/*.test.ts', 'test/runtime/**/*.test.ts'];
+const pureTests = [
+  'test/kernel/**/*.test.ts',
+  'test/core/**/*.test.ts',
+  'test/runtime/**/*.test.ts',
+  'test/coordination/**/*.test.ts',
+  'test/simulator/**/*.test.ts',
+  'test/cli/**/*.test.ts',
+  'test/wire/*.test.ts',
+];
 
 export default defineConfig({
   // `using` and `await using` are newer than the oldest Node that is supported.

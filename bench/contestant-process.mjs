@@ -17,6 +17,7 @@ import { bytesPerWaiter, workloads } from './workloads.mjs';
 /**
  * @typedef {object} Measure
  * @property {number} [perSecond] operations
+ * @property {number} [nanoseconds] per operation
  * @property {number} [cpuMicroseconds] of this process, per operation
  * @property {number} [bytes] per waiter
  */
@@ -110,7 +111,11 @@ async function measure(workload, pool, operations, milliseconds = 0) {
   const { user, system } = process.cpuUsage(cpuBefore);
   // Without a server nothing here ever sleeps: what is longer than its processor time is time that others had.
   const microseconds = orders.url === undefined ? Math.min(elapsed, user + system) : elapsed;
-  return { perSecond: (done / microseconds) * 1e6, cpuMicroseconds: (user + system) / done };
+  return {
+    perSecond: (done / microseconds) * 1e6,
+    nanoseconds: (microseconds / done) * 1e3,
+    cpuMicroseconds: (user + system) / done,
+  };
 }
 
 /** @param {unknown} error */

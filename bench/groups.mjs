@@ -22,7 +22,7 @@
  * @property {string} name
  * @property {string} about
  * @property {string} workload
- * @property {'perSecond' | 'bytes'} figure
+ * @property {'perSecond' | 'nanoseconds' | 'bytes'} figure
  * @property {boolean} [database] whether it needs a real PostgreSQL
  * @property {number} [operations] at a time, when it is not as many as fit in a round; repeated until the round is over
  * @property {number} milliseconds of a round, at least
@@ -151,6 +151,45 @@ export const groups = [
       { title: 'pg.Pool', contestant: 'pg.Pool' },
       { title: 'drop-in', contestant: 'drop-in' },
       { title: 'drop-in, pipelined', contestant: 'drop-in, pipelined' },
+    ],
+  },
+  {
+    name: 'reservoir-checkout',
+    about: 'synchronous checkout + return, one caller, by the number of ready connections',
+    workload: 'take and give back',
+    figure: 'nanoseconds',
+    milliseconds: 200,
+    rounds: 15,
+    entries: [
+      { title: 'engine, 100 ready', contestant: 'reservoir of 100' },
+      {
+        title: 'engine, 10,000 ready',
+        contestant: 'reservoir of 10,000',
+        targets: [{ to: 'engine, 100 ready', atMost: 1.5 }],
+      },
+      { title: 'drop-in, 100 ready', contestant: 'drop-in with a reservoir of 100' },
+      {
+        title: 'drop-in, 10,000 ready',
+        contestant: 'drop-in with a reservoir of 10,000',
+        targets: [{ to: 'drop-in, 100 ready', atMost: 1.5 }],
+      },
+    ],
+  },
+  {
+    name: 'reservoir-scan',
+    about: 'one look for what has expired among 10,000 connections, of which none has',
+    workload: 'looks',
+    figure: 'nanoseconds',
+    milliseconds: 200,
+    rounds: 15,
+    entries: [
+      { title: 'pass over all of them', contestant: 'pass over 10,000' },
+      {
+        title: 'scan',
+        contestant: 'scan of 10,000',
+        targets: [{ to: 'pass over all of them', atMost: 0.01 }],
+      },
+      { title: 'scan, after one came and went', contestant: 'scan of 10,000, one came and went' },
     ],
   },
 ];

@@ -2,6 +2,7 @@
 // The pools that hold connections which do nothing, each behind the same two calls: take one, give it back.
 import { createRequire } from 'node:module';
 import { IdleClient } from './idle-client.mjs';
+import { fullDropIn, fullEngine, fullPass, scanner } from './reservoir-parts.mjs';
 import { SmallestPool } from './smallest-pool.mjs';
 
 const require = createRequire(import.meta.url);
@@ -14,6 +15,7 @@ const timeoutMilliseconds = 30_000;
  * @property {() => Promise<unknown>} acquire
  * @property {(handle: never) => void} release
  * @property {() => unknown} [tryAcquire] the synchronous form, where there is one
+ * @property {() => number} [look] for what has expired, in place of taking and giving back
  */
 
 /** @type {Record<string, () => PoolUnderTest | Promise<PoolUnderTest>>} */
@@ -70,6 +72,14 @@ export const inProcessPools = {
     const pool = new SmallestPool(clients, timeoutMilliseconds);
     return { acquire: () => pool.acquire(), release: (client) => pool.release(client) };
   },
+
+  'reservoir of 100': () => fullEngine(100),
+  'reservoir of 10,000': () => fullEngine(10_000),
+  'drop-in with a reservoir of 100': () => fullDropIn(100),
+  'drop-in with a reservoir of 10,000': () => fullDropIn(10_000),
+  'pass over 10,000': () => fullPass(10_000),
+  'scan of 10,000': () => scanner(10_000, false),
+  'scan of 10,000, one came and went': () => scanner(10_000, true),
 };
 
 /** @param {{ connectionTimeoutMillis?: number }} options */

@@ -1,5 +1,6 @@
 // @ts-check
 // From measured rounds to a table: medians, ratios, and whether each wanted ratio was reached.
+import { layOut } from './table.mjs';
 
 /**
  * @typedef {import('./groups.mjs').Group} Group
@@ -28,10 +29,12 @@
  * @typedef {object} GroupReport
  * @property {string} name
  * @property {string} about
- * @property {'perSecond' | 'bytes'} unit
+ * @property {Group['figure']} unit
  * @property {boolean} database
  * @property {RowReport[]} rows
  */
+
+const columns = { perSecond: 'ops/s', nanoseconds: 'ns/op', bytes: 'bytes' };
 
 /**
  * @param {Group} group
@@ -84,7 +87,7 @@ export function missedTargets(group) {
 
 /** @param {GroupReport} group */
 export function formatTable(group) {
-  const header = ['contestant', group.unit === 'bytes' ? 'bytes' : 'ops/s'];
+  const header = ['contestant', columns[group.unit]];
   if (group.database) header.push('cpu us/op');
   header.push('ratio', 'target', '');
   const lines = group.rows.map((row) => {
@@ -95,23 +98,8 @@ export function formatTable(group) {
     cells.push(row.failed ?? row.targets.map(formatVerdict).join(', '));
     return cells;
   });
-  const widths = header.map((title, column) =>
-    Math.max(title.length, ...lines.map((cells) => cells[column]?.length ?? 0)),
-  );
   const numeric = group.database ? [1, 2, 3] : [1, 2];
-  /** @param {string[]} cells */
-  const line = (cells) =>
-    cells
-      .map((cell, column) =>
-        numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd();
-  const rule = widths
-    .map((width) => '-'.repeat(width))
-    .join('  ')
-    .trimEnd();
-  return [`${group.name}: ${group.about}`, line(header), rule, ...lines.map(line)].join('\n');
+  return `${group.name}: ${group.about}\n${layOut(header, lines, numeric)}`;
 }
 
 /**
@@ -126,7 +114,7 @@ function judge(target, reached, reference) {
   const wanted = atLeast === undefined ? `<= ${atMost}x${whom}` : `>= ${atLeast}x${whom}`;
   if (reached === undefined) return { wanted, ok: false };
   // What the table prints is what is judged: 0.996 is 1.00.
-  const rounded = Math.round(reached * 100) / 100;
+  const rounded = Number(reached.toFixed(digits(reached)));
   const ok = (atLeast === undefined || rounded >= atLeast) && (atMost === undefined || rounded <= atMost);
   return { wanted, reached, ok };
 }
@@ -158,15 +146,21 @@ function median(values) {
 
 /**
  * @param {number} figure
- * @param {'perSecond' | 'bytes'} unit
+ * @param {Group['figure']} unit
  */
 function formatFigure(figure, unit) {
   if (unit === 'bytes') return figure.toFixed(0);
+  if (unit === 'nanoseconds') return figure.toFixed(figure < 100 ? 1 : 0);
   if (figure >= 1e5) return `${(figure / 1e6).toFixed(2)} M`;
   return `${(figure / 1e3).toFixed(1)} k`;
 }
 
 /** @param {number | undefined} ratio */
 function formatRatio(ratio) {
-  return ratio === undefined ? '-' : `${ratio.toFixed(2)}x`;
+  return ratio === undefined ? '-' : `${ratio.toFixed(digits(ratio))}x`;
+}
+
+/** @param {number} ratio */
+function digits(ratio) {
+  return ratio < 0.1 ? 4 : 2;
 }

@@ -1,19 +1,50 @@
 // @ts-check
 // The benchmark's command: node --expose-gc bench/run.mjs [filter...] [--rounds N] [--quick] [--json FILE] [--assert]
 import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../scripts/lib/embedded-postgres.mjs';
+import { burstExpiry } from './burst-expiry/show.mjs';
 import { hold } from './contest.mjs';
 import { groups } from './groups.mjs';
 import { formatTable, missedTargets, report } from './report.mjs';
 
-/** @typedef {import('./groups.mjs').Group} Group */
+/**
+ * @typedef {import('./groups.mjs').Group} Group
+ * @typedef {import('../scripts/lib/embedded-postgres.mjs').EmbeddedPostgres} EmbeddedPostgres
+ */
+
+/**
+ * @typedef {object} Finished
+ * @property {object} report the figures
+ * @property {string} output the same for people
+ * @property {number} missed targets
+ */
+
+/** Everything that can be chosen by its name. */
+const chapters = [
+  ...groups.map((group) => ({
+    name: group.name,
+    needsDatabase: group.database === true,
+    run: (/** @type {EmbeddedPostgres | undefined} */ database) => runGroup(group, database?.url),
+  })),
+  {
+    name: burstExpiry.name,
+    needsDatabase: true,
+    run: (/** @type {EmbeddedPostgres | undefined} */ database) =>
+      burstExpiry.run(/** @type {EmbeddedPostgres} */ (database), {
+        quick: options.quick,
+        plotFolder: options.plots,
+      }),
+  },
+];
 
 const usage = `npm run bench -- [filter...] [options]
-  filter          only these groups, or those whose names have this part: ${groups.map((group) => group.name).join(', ')}
+  filter          only these groups, or those whose names have this part: ${chapters.map(({ name }) => name).join(', ')}
   --rounds N      rounds of each group (its own number when not given)
   --quick         few and short rounds: good enough to see a factor of two
   --json FILE     also write the figures to FILE
+  --plots DIR     where plots are written (bench/results)
   --profile DIR   leave a CPU profile of each contestant in DIR
   --assert        end with 1 when a target is missed`;
 
@@ -23,42 +54,46 @@ const { values: options, positionals: filters } = parseArgs({
     rounds: { type: 'string' },
     quick: { type: 'boolean', default: false },
     json: { type: 'string' },
+    plots: { type: 'string', default: fileURLToPath(new URL('results', import.meta.url)) },
     profile: { type: 'string' },
     assert: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
 
+const rounds = options.rounds === undefined ? undefined : Number(options.rounds);
+
 if (options.help) console.log(usage);
 else process.exitCode = await main();
 
 async function main() {
-  const chosen = groups.filter(
-    (group) => filters.length === 0 || filters.some((filter) => chooses(filter, group)),
+  const chosen = chapters.filter(
+    ({ name }) => filters.length === 0 || filters.some((filter) => chooses(filter, name)),
   );
-  const rounds = options.rounds === undefined ? undefined : Number(options.rounds);
   if (chosen.length === 0 || (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))) {
     console.error(usage);
     return 2;
   }
-  const database = chosen.some((group) => group.database)
+  const database = chosen.some(({ needsDatabase }) => needsDatabase)
     ? await startEmbeddedPostgres({ maxConnections: 150 })
     : undefined;
-  const reports = [];
+  /** @type {Finished[]} */
+  const finished = [];
   try {
-    for (const group of chosen) {
-      const finished = await runGroup(group, rounds, database?.url);
-      console.log(`${formatTable(finished)}\n`);
-      reports.push(finished);
+    for (const chapter of chosen) {
+      const result = await chapter.run(database);
+      console.log(`${result.output}\n`);
+      finished.push(result);
     }
   } finally {
     await database?.stop();
   }
   if (options.json !== undefined) {
     const machine = { node: process.version, platform: `${process.platform} ${process.arch}` };
-    writeFileSync(options.json, `${JSON.stringify({ machine, groups: reports }, undefined, 2)}\n`);
+    const figures = { machine, groups: finished.map(({ report: figures }) => figures) };
+    writeFileSync(options.json, `${JSON.stringify(figures, undefined, 2)}\n`);
   }
-  const missed = reports.flatMap(missedTargets).length;
+  const missed = finished.reduce((sum, group) => sum + group.missed, 0);
   console.log(missed === 0 ? 'Every target was reached.' : `${missed} target(s) were missed.`);
   return options.assert && missed > 0 ? 1 : 0;
 }
@@ -66,18 +101,18 @@ async function main() {
 /**
  * A whole name chooses that group alone, a part of names all that have it.
  * @param {string} filter
- * @param {Group} group
+ * @param {string} name
  */
-function chooses(filter, group) {
-  return groups.some(({ name }) => name === filter) ? group.name === filter : group.name.includes(filter);
+function chooses(filter, name) {
+  return chapters.some((chapter) => chapter.name === filter) ? name === filter : name.includes(filter);
 }
 
 /**
  * @param {Group} group
- * @param {number | undefined} rounds
  * @param {string | undefined} url
+ * @returns {Promise<Finished>}
  */
-async function runGroup(group, rounds, url) {
+async function runGroup(group, url) {
   const orders = group.entries.map((entry) => ({
     contestant: entry.contestant,
     workload: entry.workload ?? group.workload,
@@ -90,5 +125,6 @@ async function runGroup(group, rounds, url) {
     freshProcess: group.workload === 'memory',
     profileFolder: options.profile,
   });
-  return report(group, outcomes);
+  const finished = report(group, outcomes);
+  return { report: finished, output: formatTable(finished), missed: missedTargets(finished).length };
 }

@@ -39,6 +39,30 @@ export const workloads = {
     }
   },
 
+  /** Without promises or leases: take, give back, take, ... */
+  async 'take and give back'(pool, operations) {
+    const tryAcquire = /** @type {() => unknown} */ (pool.tryAcquire);
+    for (let left = operations; left > 0; left -= checkoutsPerTurn) {
+      for (let i = Math.min(left, checkoutsPerTurn); i > 0; i -= 1) {
+        const handle = tryAcquire();
+        if (handle === undefined) throw new Error('The pool had nothing although nobody else takes from it.');
+        pool.release(/** @type {never} */ (handle));
+      }
+      await nextTurn();
+    }
+  },
+
+  /** Looks for what has expired, again and again. */
+  async looks(pool, operations) {
+    const look = /** @type {() => number} */ (pool.look);
+    for (let left = operations; left > 0; left -= checkoutsPerTurn) {
+      let expired = 0;
+      for (let i = Math.min(left, checkoutsPerTurn); i > 0; i -= 1) expired += look();
+      if (expired > 0) throw new Error('Something has expired although nothing should.');
+      await nextTurn();
+    }
+  },
+
   /** 1,000 callers in a loop: take, hold for one turn of the microtask queue, give back. */
   async '1,000 callers'(pool, operations) {
     let left = operations;

@@ -10,6 +10,8 @@ export {
   SignerMissingError,
   StatementTimeoutError,
 } from './dsql/errors.js';
+export { explainDsql, formatExplanation } from './dsql/explain.js';
+export type { ExplainedSetting, SettingSource } from './dsql/settings.js';
 export type { AwsCredentials, AwsCredentialsSource } from './dsql/signer.js';
 export {
   type SignedToken,
@@ -18,3 +20,5 @@ export {
   type TokenProvider,
   type TokenRequest,
 } from './dsql/token-cache.js';
+export { type DsqlVariable, dsqlVariables } from './dsql/variables.js';
+export type { Environment } from './kernel/environment.js';

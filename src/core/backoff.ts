@@ -13,3 +13,35 @@ export function backoffDelay(policy: BackoffPolicy, failures: number, random: Ra
   const ceiling = Math.min(policy.cap, policy.base * 2 ** Math.min(failures - 1, 52));
   return random.next() * ceiling;
 }
+
+/** The failures of one kind since it last worked, and when it may be tried again. */
+export class Backoff {
+  readonly #policy: BackoffPolicy;
+  readonly #random: Random;
+  failures = 0;
+  retryAt = Number.NEGATIVE_INFINITY;
+  lastError: Error | undefined;
+
+  constructor(policy: BackoffPolicy, random: Random) {
+    this.#policy = policy;
+    this.#random = random;
+  }
+
+  failed(error: Error, now: number): void {
+    this.failures++;
+    this.lastError = error;
+    // Several attempts of one wave fail together; they may move the retry away, never closer.
+    this.retryAt = Math.max(this.retryAt, now + backoffDelay(this.#policy, this.failures, this.#random));
+  }
+
+  /** Something has changed: it may be tried again, but what failed before is not forgotten. */
+  hurry(): void {
+    this.retryAt = Number.NEGATIVE_INFINITY;
+  }
+
+  succeeded(): void {
+    this.failures = 0;
+    this.retryAt = Number.NEGATIVE_INFINITY;
+    this.lastError = undefined;
+  }
+}

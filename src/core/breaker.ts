@@ -9,7 +9,8 @@
  * While it is open, a caller that nothing else could serve is told so at once instead of after its timeout.
  */
 import type { Random } from '../kernel/random.js';
-import { type BackoffPolicy, backoffDelay } from './backoff.js';
+import { Backoff, type BackoffPolicy } from './backoff.js';
+import type { RefillCause } from './reasons.js';
 
 /** closed: dialing works; open: it keeps failing; half-open: one probe is allowed. */
 export type BreakerState = 'closed' | 'open' | 'half-open';
@@ -19,16 +20,22 @@ export interface BreakerPolicy extends BackoffPolicy {
   readonly threshold: number;
 }
 
+/** What a dial can fail for. Each has a delay of its own, which grows with failures of its own kind. */
+export type DialFailureCause = Exclude<RefillCause, 'lease_acquire'>;
+
 export class Breaker {
   readonly #policy: BreakerPolicy;
-  readonly #random: Random;
+  readonly #backoffs: Readonly<Record<DialFailureCause, Backoff>>;
   #failures = 0;
-  #retryAt = Number.NEGATIVE_INFINITY;
   #lastError: Error | undefined;
 
   constructor(policy: BreakerPolicy, random: Random) {
     this.#policy = policy;
-    this.#random = random;
+    this.#backoffs = {
+      rate_limit: new Backoff(policy, random),
+      token_provider: new Backoff(policy, random),
+      connection_open: new Backoff(policy, random),
+    };
   }
 
   /** Failures since the last success. */
@@ -38,7 +45,8 @@ export class Breaker {
 
   /** No dial before this time. */
   get retryAt(): number {
-    return this.#retryAt;
+    const { rate_limit, token_provider, connection_open } = this.#backoffs;
+    return Math.max(rate_limit.retryAt, token_provider.retryAt, connection_open.retryAt);
   }
 
   /** Why the last dial failed; undefined after a success. */
@@ -48,25 +56,25 @@ export class Breaker {
 
   state(now: number): BreakerState {
     if (this.#failures < this.#policy.threshold) return 'closed';
-    return now < this.#retryAt ? 'open' : 'half-open';
+    return now < this.retryAt ? 'open' : 'half-open';
   }
 
   /** Whether a dial may begin while `underWay` others are going on. */
   allows(now: number, underWay: number): boolean {
-    if (now < this.#retryAt) return false;
-    return this.#failures < this.#policy.threshold || underWay === 0;
+    if (this.#failures === 0) return true;
+    return now >= this.retryAt && (this.#failures < this.#policy.threshold || underWay === 0);
   }
 
   succeeded(): void {
+    if (this.#failures === 0) return;
     this.#failures = 0;
-    this.#retryAt = Number.NEGATIVE_INFINITY;
     this.#lastError = undefined;
+    for (const backoff of Object.values(this.#backoffs)) backoff.succeeded();
   }
 
-  failed(error: Error, now: number): void {
+  failed(error: Error, now: number, cause: DialFailureCause): void {
     this.#failures++;
     this.#lastError = error;
-    // Several dials of one wave fail together; they may move the retry away, never closer.
-    this.#retryAt = Math.max(this.#retryAt, now + backoffDelay(this.#policy, this.#failures, this.#random));
+    this.#backoffs[cause].failed(error, now);
   }
 }

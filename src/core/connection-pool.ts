@@ -10,19 +10,30 @@
  */
 import type { AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import type { DialFailureCause } from './breaker.js';
 import type { Dial, Dialer } from './dialer.js';
 import { Dialing } from './dialing.js';
-import { AcquireTimeoutError, DialTimeoutError, DoubleReleaseError, PoolClosedError } from './errors.js';
+import {
+  AcquireTimeoutError,
+  DialTimeoutError,
+  DoubleReleaseError,
+  PoolClosedError,
+  ReservoirEmptyError,
+} from './errors.js';
 import { Fleet } from './fleet.js';
-import { bulk, trickle } from './growth.js';
+import { LeaseAccount } from './lease-account.js';
+import type { LeaseHolder } from './leases.js';
 import { Ledger } from './ledger.js';
 import { drawLifetime } from './lifetime.js';
-import type { PoolListener } from './pool-listener.js';
+import type { FillProgress, PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PoolCounts, PoolState, PoolStats } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';
 import { Readiness, type ReadyRequest } from './readiness.js';
-import type { DiscardReason } from './reasons.js';
+import type { DiscardReason, RefillCause } from './reasons.js';
+import { type DialPurpose, Refiller } from './refiller.js';
+import type { ReservoirPolicy } from './reservoir.js';
+import { ScanSituation } from './scan-situation.js';
 import { Tally } from './tally.js';
 import { type Waiter, Waiters } from './waiters.js';
 import { WakeUp } from './wake-up.js';
@@ -34,28 +45,39 @@ export interface PoolParts<C> {
   readonly alarm: AlarmFactory;
   readonly random: Random;
   readonly listener?: PoolListener<C> | undefined;
+  /** Names the pool where it asks for leases. */
+  readonly name?: string | undefined;
 }
 
 const never = Number.POSITIVE_INFINITY;
 
-export class ConnectionPool<C> implements LongTurnListener {
+export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
+  readonly name: string;
   readonly policy: PoolPolicy;
   readonly #dialer: Dialer<C>;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #listener: PoolListener<C> | undefined;
   readonly #findsLeaks: boolean;
+  /** With so many ready, the next that comes back is one too many. */
+  readonly #enoughReady: number;
 
+  readonly #leases: LeaseAccount;
   readonly #ledger: Ledger;
   readonly #wakeUp: WakeUp;
   readonly #fleet: Fleet<C>;
   readonly #dialing: Dialing<C>;
+  readonly #refiller: Refiller;
+  readonly #situation: ScanSituation<C>;
   readonly #waiters = new Waiters<C>();
   readonly #readiness = new Readiness();
   readonly #tally = new Tally();
 
   #state: PoolState = 'open';
   #lent = 0;
+  /** A reservoir is being filled for the first time, or is about to be. */
+  #isFilling: boolean;
+  #fillDeadline = never;
   #drainDeadline = never;
   #onDrained: (() => void)[] = [];
   /** In service, within the limit, and nobody asked for more connections: then a release is a simple thing. */
@@ -65,30 +87,87 @@ export class ConnectionPool<C> implements LongTurnListener {
 
   constructor(parts: PoolParts<C>) {
     const { policy, dialer, clock, random, listener } = parts;
+    this.name = parts.name ?? 'pool';
     this.policy = policy;
     this.#dialer = dialer;
     this.#clock = clock;
     this.#random = random;
     this.#listener = listener;
     this.#findsLeaks = policy.leakThreshold !== never;
-    this.#ledger = new Ledger(policy.max);
+    this.#isFilling = policy.reservoir !== undefined;
+    this.#enoughReady = policy.reservoir?.targetReady ?? never;
+    this.#leases = new LeaseAccount(policy.leases, this);
+    this.#ledger = new Ledger(policy.max, () => {
+      if (this.#leases.slotFreed()) this.#dialing.leaseGivenBack();
+    });
     this.#wakeUp = new WakeUp(parts.alarm, () => this.#tick());
-    this.#dialing = new Dialing<C>(policy, this.#ledger, this.#wakeUp, random);
+    this.#refiller = new Refiller(policy);
+    this.#dialing = new Dialing<C>({
+      policy,
+      ledger: this.#ledger,
+      leases: this.#leases,
+      wakeUp: this.#wakeUp,
+      random,
+      heldBack: (cause, error, failures) => this.#noteRefillFailure(cause, error, failures),
+    });
     this.#fleet = new Fleet<C>({ policy, dialer, clock, wakeUp: this.#wakeUp, tally: this.#tally, listener });
+    this.#situation = new ScanSituation<C>(policy, this.#ledger, this.#fleet, this.#dialing);
   }
 
   // ---- what callers ask -------------------------------------------------------------------------------------------
 
   /** Opens the first spares, if any are wanted. Call once, when the dialer is ready to dial. */
   start(): void {
+    if (this.#isEnding()) return;
+    const now = this.#clock.now();
+    const warmup = this.#refiller.start(now, this.#random);
+    if (warmup !== undefined) {
+      this.#isOrdinary = false;
+      this.#listener?.filling(warmup);
+    }
+    this.#wakeUp.by(this.#refiller.nextTickAt);
+    if (this.policy.reservoir !== undefined) this.#fill(now);
     this.#pump();
+  }
+
+  /** The first fill of the reservoir: callers may wait for it longer than for anything later. */
+  #fill(now: number): void {
+    const { lowWatermark: target, initialFillTimeout } = this.policy.reservoir as ReservoirPolicy;
+    const tell = (phase: FillProgress['phase']): void => {
+      const elapsedMs = this.#clock.now() - now;
+      const failed = this.#tally.dialsFailed;
+      this.#listener?.filling({ kind: 'reservoir', phase, size: this.live, target, failed, elapsedMs });
+    };
+    const end = (phase: FillProgress['phase']): void => {
+      this.#isFilling = false;
+      if (!this.#isEnding()) tell(phase);
+    };
+    this.#fillDeadline = now + initialFillTimeout;
+    tell('started');
+    this.whenReady({
+      target,
+      deadline: this.#fillDeadline,
+      reached: () => end('complete'),
+      missed: () => end('timeout'),
+    });
+  }
+
+  /** How long a caller waits who says nothing about it. */
+  get usualTimeoutMs(): number {
+    const { acquireTimeout, reservoir } = this.policy;
+    if (!this.#isFilling) return acquireTimeout;
+    const { initialFillTimeout } = reservoir as ReservoirPolicy;
+    return Math.max(acquireTimeout, Math.min(initialFillTimeout, this.#fillDeadline - this.#clock.now()));
   }
 
   /** A ready connection, at once, or none. `holder` says who takes it, for the report of a leak. */
   tryTake(holder?: unknown): PooledConnection<C> | undefined {
     const { idle } = this.#fleet;
     // Who is in the queue comes first, even while it is being served.
-    if (idle.size === 0 || this.#waiters.size > 0 || this.#state !== 'open') return undefined;
+    if (idle.size === 0 || this.#waiters.size > 0 || this.#state !== 'open') {
+      this.#noteEmpty();
+      return undefined;
+    }
     const now = this.#clock.coarse();
     let connection = idle.next;
     if (connection === undefined || !this.#fleet.isFresh(connection, now)) {
@@ -97,9 +176,16 @@ export class ConnectionPool<C> implements LongTurnListener {
     if (connection !== undefined) {
       idle.remove(connection);
       this.#lend(connection, now, 0, holder);
+    } else {
+      this.#noteEmpty();
     }
-    if (idle.spares < this.policy.minIdle) this.#pump();
+    if (idle.spares < this.policy.minIdle && this.#ledger.room > 0) this.#pump();
     return connection;
+  }
+
+  #noteEmpty(): void {
+    this.#tally.foundEmpty++;
+    if (this.policy.reservoir !== undefined) this.#listener?.foundEmpty();
   }
 
   /** Puts a caller into the queue. Whatever happens, the waiter gets exactly one answer. */
@@ -156,7 +242,10 @@ export class ConnectionPool<C> implements LongTurnListener {
     this.#lent--;
     if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);
     const reason =
-      error === undefined && this.#isOrdinary && isKeepable(connection, now, this.policy.maxUses)
+      error === undefined &&
+      this.#isOrdinary &&
+      this.#fleet.idle.spares < this.#enoughReady &&
+      isKeepable(connection, now, this.policy.maxUses)
         ? undefined
         : this.#reasonToRetire(connection, now, error);
     if (reason !== undefined) this.#fleet.retire(connection, reason);
@@ -183,18 +272,25 @@ export class ConnectionPool<C> implements LongTurnListener {
   /** A new limit. What is above it is closed: idle connections now, lent ones when they come back. */
   resize(limit: number): void {
     this.#ledger.setLimit(limit);
+    this.#shed('over_limit');
+  }
+
+  /** Closes what there is too much of: idle connections now, lent ones when they come back. */
+  #shed(reason: DiscardReason): void {
     this.#isOrdinary = false;
     const { idle } = this.#fleet;
     for (let c = idle.longestIdle; c !== undefined && this.#isOverLimit(); c = idle.longestIdle) {
       idle.remove(c);
-      this.#fleet.retire(c, 'over_limit');
+      this.#fleet.retire(c, reason);
     }
     this.#pump();
   }
 
   /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their deadlines run on. */
   pause(): void {
-    if (this.#state === 'open') this.#changeState('paused');
+    if (this.#state !== 'open') return;
+    this.#changeState('paused');
+    this.#dialing.wantsNone();
   }
 
   resume(): void {
@@ -235,34 +331,68 @@ export class ConnectionPool<C> implements LongTurnListener {
 
   dialed(dial: Dial<C>, connection: C): void {
     const now = this.#clock.now();
+    const dialMs = now - dial.startedAt;
     if (this.#dialing.dials.answered(dial) !== 'dialing') {
       this.#fleet.closeLate(connection, now, dial.slot);
       this.#pump();
       return;
     }
-    this.#dialing.succeeded(now);
+    this.#dialing.succeeded(now, dialMs);
+    if (dial.purpose === 'keeper') this.#tally.toppedUp++;
     const lifetime = drawLifetime(this.policy, this.#random);
     const pooled = this.#fleet.open(connection, now, lifetime, dial.approval.commit());
-    this.#listener?.opened(pooled, now - dial.startedAt);
+    this.#listener?.opened(pooled, dialMs);
     const reason = this.#reasonNotToKeep();
     if (reason === undefined) this.#fleet.becomeIdle(pooled, now);
     else this.#fleet.retire(pooled, reason);
+    this.#settleWarmup(now);
     this.#pump();
   }
 
-  dialFailed(dial: Dial<C>, error: Error): void {
+  /** `cause`: what kind of failure it was, where the dialer knows. */
+  dialFailed(dial: Dial<C>, error: Error, cause: DialFailureCause = 'connection_open'): void {
     const was = this.#dialing.dials.answered(dial);
     if (was === 'abandoned') dial.slot?.free();
     if (was === 'dialing') {
       dial.approval.rollback();
-      this.#noteFailedDial(dial, error);
+      this.#noteFailedDial(dial, error, cause);
     }
     this.#pump();
+  }
+
+  /**
+   * It failed, but what made it fail is gone: another is made in its place, which takes a lease and a permit of its own.
+   * False when this one was a second chance already: then it has failed.
+   */
+  dialAgain(dial: Dial<C>): boolean {
+    if (dial.isSecondChance || dial.state !== 'dialing') return false;
+    this.#dialing.dials.answered(dial);
+    dial.approval.rollback();
+    this.#refiller.dialWithdrawn(dial.purpose, dial.failedBefore);
+    this.#dialing.grantSecondChance();
+    this.#pump();
+    this.#settleWarmup(this.#clock.now());
+    return true;
   }
 
   /** The server has refused a dial because connections are opened too fast; the failure itself is answered as any other. */
   rateExceeded(): void {
     this.#dialing.rateExceeded(this.#clock.now());
+  }
+
+  leasesAvailable(): void {
+    this.#dialing.leasesAvailable();
+    this.#pump();
+  }
+
+  leasesRefused(error: Error): void {
+    this.#dialing.leaseRefused(error, this.#clock.now());
+    this.#pump();
+  }
+
+  leasesLost(count: number): void {
+    this.#leases.lost(count);
+    this.#shed('lease_lost');
   }
 
   /** The socket of a closing connection is gone. */
@@ -335,9 +465,20 @@ export class ConnectionPool<C> implements LongTurnListener {
   }
 
   stats(): PoolStats {
+    const { reservoir, warmup, keeper, minIdle, maxLifetime, guardWindow } = this.policy;
     return {
       ...this.counts(),
-      minIdle: this.policy.minIdle,
+      minIdle,
+      reservoir: reservoir && {
+        targetReady: reservoir.targetReady,
+        lowWatermark: reservoir.lowWatermark,
+        baseLifetimeMs: maxLifetime,
+        guardWindowMs: guardWindow,
+        isFilled: !this.#isFilling,
+      },
+      warmup: warmup && { target: warmup.target, isOver: !this.#refiller.isWarmingUp },
+      keeper: keeper && { target: keeper.target, intervalMs: keeper.interval, perTick: keeper.perTick },
+      leased: this.#leases.held,
       state: this.#state,
       breaker: this.#dialing.breakerState(this.#clock.now()),
       peak: this.#ledger.peak,
@@ -355,6 +496,7 @@ export class ConnectionPool<C> implements LongTurnListener {
   /** The one place where waiting callers and missing connections are seen to. Safe to call at any time. */
   #pump(now?: number): void {
     if (this.#isQuiet()) {
+      this.#dialing.wantsNone();
       if (this.#wakeUp.isAwaited) this.#wakeUp.setAwaited(false);
       return;
     }
@@ -374,14 +516,16 @@ export class ConnectionPool<C> implements LongTurnListener {
       this.#pumping = false;
     }
     this.#readiness.settle(this.#ledger.live, Number.NEGATIVE_INFINITY);
-    this.#isOrdinary = this.#state === 'open' && this.#readiness.size === 0 && !this.#isOverLimit();
+    this.#isOrdinary =
+      this.#state === 'open' && this.#readiness.size === 0 && !this.#refiller.isBusy && !this.#isOverLimit();
     this.#wakeUp.setAwaited(this.#waiters.size > 0 || this.#readiness.size > 0 || this.#state === 'draining');
     if (this.#state === 'draining') this.#finishDraining();
   }
 
   /** Nobody waits and nothing is missing: the usual case, when a connection comes back. */
   #isQuiet(): boolean {
-    return this.#isOrdinary && this.#waiters.size === 0 && this.#fleet.idle.spares >= this.policy.minIdle;
+    if (!this.#isOrdinary || this.#waiters.size > 0) return false;
+    return this.#fleet.idle.spares >= this.policy.minIdle || this.#ledger.room === 0;
   }
 
   #serve(): void {
@@ -434,33 +578,46 @@ export class ConnectionPool<C> implements LongTurnListener {
   // ---- growing ----------------------------------------------------------------------------------------------------
 
   #grow(now: number | undefined): void {
-    if (this.#ledger.room === 0 || this.#state === 'paused' || this.#state === 'closed') return;
-    for (let purpose = this.#reasonToDial(); purpose !== undefined; purpose = this.#reasonToDial()) {
-      const dial = this.#dialing.tryBegin(purpose, this.#waiters, now ?? this.#clock.now());
+    const mayDial = this.#ledger.room > 0 && this.#state !== 'paused' && this.#state !== 'closed';
+    let purpose = mayDial ? this.#reasonToDial() : undefined;
+    for (; purpose !== undefined; purpose = this.#reasonToDial()) {
+      const dial = this.#dialing.tryBegin(purpose, this.#waiters, now ?? this.#clock.now(), this.#isUrgent());
       if (dial === undefined) return;
+      dial.failedBefore = this.#refiller.dialBegun(purpose);
       this.#dialer.dial(dial);
       // A dial that was answered at once is for whoever waits; only then is it clear what is missing yet.
       if (this.#pumpAgain) return;
     }
+    this.#dialing.wantsNone();
   }
 
-  #reasonToDial(): 'caller' | 'spare' | undefined {
-    const waiting = this.#waiters.size;
-    const dialing = this.#dialing.dials.underWay;
-    const underWay = dialing + this.#fleet.checking;
-    if (waiting > 0 && trickle(waiting, underWay) > 0) return 'caller';
-    if (this.#state === 'draining') return undefined;
-    const { minIdle } = this.policy;
-    if (minIdle > 0 && bulk(minIdle, this.#fleet.idle.spares, waiting, underWay) > 0) return 'spare';
-    if (this.#readiness.target > this.#ledger.live + dialing) return 'spare';
-    return undefined;
+  #reasonToDial(): DialPurpose | undefined {
+    const supply = {
+      waiting: this.#waiters.size,
+      live: this.#ledger.live,
+      dialing: this.#dialing.dials.underWay,
+      checking: this.#fleet.checking,
+      spares: this.#fleet.idle.spares,
+      wanted: this.#readiness.target,
+    };
+    return this.#refiller.reasonToDial(supply, this.#state === 'draining');
   }
 
-  #noteFailedDial(dial: Dial<C>, error: Error): void {
+  /** Fewer connections than it takes to be of use. */
+  #isUrgent(): boolean {
+    const { reservoir } = this.policy;
+    return reservoir === undefined ? this.#ledger.live === 0 : this.#ledger.live < reservoir.lowWatermark;
+  }
+
+  #noteFailedDial(dial: Dial<C>, error: Error, cause: DialFailureCause): void {
     const now = this.#clock.now();
-    this.#dialing.failed(error, now);
+    this.#dialing.failed(error, now, cause);
     this.#tally.dialsFailed++;
+    if (dial.purpose === 'keeper') this.#tally.topUpsFailed++;
     this.#listener?.dialFailed(error, this.#dialing.failures, now - dial.startedAt);
+    this.#noteRefillFailure(cause, error, this.#dialing.failures);
+    this.#refiller.dialFailed(dial.purpose, dial.failedBefore);
+    this.#settleWarmup(now);
     // The error is for the caller on whose behalf the dial was made, if that one still waits, and for nobody else.
     const { waiter } = dial;
     if (waiter?.queued) {
@@ -468,6 +625,18 @@ export class ConnectionPool<C> implements LongTurnListener {
       waiter.failed(error);
     }
     if (this.#isHopeless(now)) this.#failWaiters(() => this.#dialing.connectFailed(now));
+  }
+
+  #noteRefillFailure(cause: RefillCause, error: Error, failuresInARow: number): void {
+    this.#tally.refillFailures[cause]++;
+    this.#listener?.refillFailed(cause, error, failuresInARow);
+  }
+
+  #settleWarmup(now: number): void {
+    const progress = this.#refiller.settleWarmup(now, this.#ledger.live, this.#dialing.dials.underWay);
+    if (progress === undefined) return;
+    this.#wakeUp.by(this.#refiller.nextTickAt);
+    this.#listener?.filling(progress);
   }
 
   /** No connection is left that could come back to serve a caller, and a new one can't be had. */
@@ -487,19 +656,26 @@ export class ConnectionPool<C> implements LongTurnListener {
     if (error !== undefined) return 'released_with_error';
     if (connection.broken !== undefined) return 'broken';
     if (connection.generation >= this.policy.maxUses) return 'max_uses';
-    if (now >= connection.expiresAt) return 'max_lifetime';
+    if (now >= connection.lendUntil) return this.#fleet.tooOld(connection, now, 'return');
+    if (this.#fleet.idle.spares >= this.#enoughReady && this.#waiters.size === 0) return 'reservoir_full';
     return this.#reasonNotToKeep();
   }
 
   /** What the pool as a whole has against one more idle connection. */
   #reasonNotToKeep(): DiscardReason | undefined {
     if (this.#state === 'draining' && this.#waiters.size === 0) return 'drained';
-    return this.#isOverLimit() ? 'over_limit' : undefined;
+    if (!this.#isOverLimit()) return undefined;
+    return this.#isInDebt() ? 'lease_lost' : 'over_limit';
   }
 
   /** Without what is being closed already: that will go by itself. */
   #isOverLimit(): boolean {
-    return this.#ledger.pending + this.#ledger.live > this.#ledger.limit;
+    return this.#ledger.pending + this.#ledger.live > this.#ledger.limit || this.#isInDebt();
+  }
+
+  /** More connections have lost their leases than are being closed. */
+  #isInDebt(): boolean {
+    return this.#leases.debt > this.#ledger.closing;
   }
 
   /** Whether there are more connections than must be kept. */
@@ -559,14 +735,25 @@ export class ConnectionPool<C> implements LongTurnListener {
     this.#timeOutDials(now);
     this.#timeOutWaiters(now);
     this.#fleet.timeOut(now);
-    this.#fleet.turn(now);
+    this.#fleet.turn(now, this.#situation);
     this.#fleet.reap(now, () => this.#isReapable());
     this.#fleet.keepAlive(now);
     this.#reportLeaks(now);
+    this.#topUp(now);
     this.#readiness.settle(this.#ledger.live, now);
     if (now >= this.#drainDeadline) this.#endDrainingNow();
     this.#pump();
     if (this.#state !== 'closed') this.#rearm();
+  }
+
+  #topUp(now: number): void {
+    const { pending, live } = this.#ledger;
+    // While nothing may be opened, nothing is missing.
+    const size = this.#state === 'open' ? pending + live : never;
+    const count = this.#refiller.tick(now, size);
+    if (count === 0) return;
+    this.#isOrdinary = false;
+    this.#listener?.toppingUp(count, live, this.#refiller.keeperTarget);
   }
 
   #timeOutWaiters(now: number): void {
@@ -575,7 +762,8 @@ export class ConnectionPool<C> implements LongTurnListener {
       this.#tally.timedOut++;
       this.#tally.waitedMs += waitMs;
       this.#listener?.timedOut(waitMs);
-      waiter.failed(new AcquireTimeoutError(waitMs, this.counts(), this.#dialing.lastError));
+      const TimeoutError = this.policy.reservoir === undefined ? AcquireTimeoutError : ReservoirEmptyError;
+      waiter.failed(new TimeoutError(waitMs, this.counts(), this.#dialing.lastError));
     }
   }
 
@@ -583,7 +771,8 @@ export class ConnectionPool<C> implements LongTurnListener {
     const { dials } = this.#dialing;
     for (let dial = dials.nextOverdue(now); dial; dial = dials.nextOverdue(now)) {
       dials.abandon(dial, now);
-      if (!dial.isUnwanted) this.#noteFailedDial(dial, new DialTimeoutError(this.policy.dialTimeout));
+      if (!dial.isUnwanted)
+        this.#noteFailedDial(dial, new DialTimeoutError(this.policy.dialTimeout), 'connection_open');
       this.#dialer.abandon(dial);
     }
     dials.loseOverdue(now);
@@ -613,13 +802,14 @@ export class ConnectionPool<C> implements LongTurnListener {
     this.#wakeUp.by(this.#dialing.dials.nextDeadline);
     this.#wakeUp.by(this.#readiness.nextDeadline);
     this.#wakeUp.by(this.#drainDeadline);
+    this.#wakeUp.by(this.#refiller.nextTickAt);
     this.#fleet.rearm(this.#isReapable());
   }
 }
 
 /** What no life and no accident speaks against. */
 function isKeepable<C>(connection: PooledConnection<C>, now: number, maxUses: number): boolean {
-  return connection.broken === undefined && now < connection.expiresAt && connection.generation < maxUses;
+  return connection.broken === undefined && now < connection.lendUntil && connection.generation < maxUses;
 }
 
 function refuseRelease<C>(connection: PooledConnection<C>, generation: number): void {

@@ -2,12 +2,18 @@
 import type { Linked } from '../kernel/linked-list.js';
 import type { Approval, Slot } from './ledger.js';
 import type { PooledConnection } from './pooled-connection.js';
+import type { DialPurpose } from './refiller.js';
 import type { Waiter } from './waiters.js';
 
 /** One attempt to open a connection, from its approval to its one answer. */
 export class Dial<C> implements Linked<Dial<C>> {
   readonly approval: Approval;
   readonly startedAt: number;
+  purpose: DialPurpose = 'caller';
+  /** Failed attempts at the same connection, where they are counted. */
+  failedBefore = 0;
+  /** It repeats one that failed for a reason that is gone. Should it fail in the same way, that is a failure. */
+  isSecondChance = false;
   /**
    *     dialing --answer--> answered
    *     dialing --deadline, or not wanted any more--> abandoned --answer--> answered

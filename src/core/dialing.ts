@@ -1,37 +1,75 @@
 /** When a dial may begin, on whose behalf it is made, and what its failure means for the next. */
 import type { Random } from '../kernel/random.js';
-import { Breaker, type BreakerState } from './breaker.js';
+import { Backoff } from './backoff.js';
+import { Breaker, type BreakerState, type DialFailureCause } from './breaker.js';
 import type { Dial } from './dialer.js';
 import { Dials } from './dials.js';
 import { ConnectFailedError } from './errors.js';
+import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
 import type { PoolPolicy } from './pool-policy.js';
+import type { RefillCause } from './reasons.js';
+import type { DialPurpose } from './refiller.js';
 import type { Waiters } from './waiters.js';
 import type { WakeUp } from './wake-up.js';
+
+export interface DialingParts {
+  readonly policy: PoolPolicy;
+  readonly ledger: Ledger;
+  readonly leases: LeaseAccount;
+  readonly wakeUp: WakeUp;
+  readonly random: Random;
+  /** A dial that was wanted could not begin. */
+  readonly heldBack: (cause: RefillCause, error: Error, failuresInARow: number) => void;
+}
+
+/** What the first dials are taken to last, until one has. */
+const usualDialMs = 100;
+/** Each dial moves the mean by this part of its difference from it. */
+const dialMemory = 1 / 8;
 
 export class Dialing<C> {
   readonly dials: Dials<C>;
   readonly #policy: PoolPolicy;
   readonly #ledger: Ledger;
+  readonly #leases: LeaseAccount;
   readonly #wakeUp: WakeUp;
+  readonly #heldBack: DialingParts['heldBack'];
   readonly #breaker: Breaker;
+  readonly #leaseBackoff: Backoff;
+  readonly #limiterBackoff: Backoff;
+  /** Dials that may be repeated at once. */
+  #secondChances = 0;
+  /** It was told to wait as one in need, and a permit may have been kept for it as such. */
+  #isAwaitedUrgently = false;
+  #meanDialMs = usualDialMs;
 
-  constructor(policy: PoolPolicy, ledger: Ledger, wakeUp: WakeUp, random: Random) {
+  constructor(parts: DialingParts) {
+    const { policy, random } = parts;
     this.#policy = policy;
-    this.#ledger = ledger;
-    this.#wakeUp = wakeUp;
+    this.#ledger = parts.ledger;
+    this.#leases = parts.leases;
+    this.#wakeUp = parts.wakeUp;
+    this.#heldBack = parts.heldBack;
     this.#breaker = new Breaker(policy, random);
+    this.#leaseBackoff = new Backoff(policy, random);
+    this.#limiterBackoff = new Backoff(policy, random);
     this.dials = new Dials<C>(policy.dialTimeout, policy.closeTimeout);
   }
 
-  /** Why the last dial failed, while dialing is failing. */
+  /** Why the last connection that was wanted could not be had, while that is so. */
   get lastError(): Error | undefined {
-    return this.#breaker.lastError;
+    return this.#breaker.lastError ?? this.#leaseBackoff.lastError ?? this.#limiterBackoff.lastError;
   }
 
   /** Dials that failed since the last that did not. */
   get failures(): number {
     return this.#breaker.failures;
+  }
+
+  /** Milliseconds, as of the last few. */
+  get meanDialMs(): number {
+    return this.#meanDialMs;
   }
 
   breakerState(now: number): BreakerState {
@@ -40,10 +78,10 @@ export class Dialing<C> {
 
   /**
    * A dial that may begin now, or none; then an event or the alarm will tell when to try again. What it takes, in this
-   * order: room, one of the dials at the same time, leave of the breaker, a permit of the rate limiter (last, because it
-   * can't be given back), the slot.
+   * order: room, one of the dials at the same time, leave of the breaker, a lease of the budget above, a permit of the
+   * rate limiter (last, because it can't be given back), the slot.
    */
-  tryBegin(purpose: 'caller' | 'spare', waiters: Waiters<C>, now: number): Dial<C> | undefined {
+  tryBegin(purpose: DialPurpose, waiters: Waiters<C>, now: number, isUrgent: boolean): Dial<C> | undefined {
     if (this.dials.underWay >= this.#policy.dialLimit || this.#ledger.room === 0) return undefined;
     // Where a failure is the caller's own answer, only dials that nobody asked for are held back after one.
     const isOwnAnswer = purpose === 'caller' && this.#policy.onDialFailure === 'reject';
@@ -51,20 +89,83 @@ export class Dialing<C> {
       if (now < this.#breaker.retryAt) this.#wakeUp.by(this.#breaker.retryAt);
       return undefined;
     }
-    const waitMs = this.#policy.rateLimiter?.take(now) ?? 0;
-    if (waitMs > 0) {
-      this.#wakeUp.by(now + waitMs);
-      return undefined;
-    }
+    if (!this.#hasLease(now) || !this.#hasPermit(now, isUrgent)) return undefined;
     const approval = this.#ledger.approve();
     if (approval === undefined) return undefined;
+    this.#leases.use();
     const dial = this.dials.begin(approval, now);
+    dial.purpose = purpose;
+    if (this.#secondChances > 0) {
+      this.#secondChances--;
+      dial.isSecondChance = true;
+    }
     this.#wakeUp.by(dial.deadline);
     if (isOwnAnswer) assign(dial, waiters);
     return dial;
   }
 
-  succeeded(now: number): void {
+  #hasLease(now: number): boolean {
+    if (now < this.#leaseBackoff.retryAt) {
+      this.#wakeUp.by(this.#leaseBackoff.retryAt);
+      return false;
+    }
+    const answer = this.#leases.reserve();
+    if (answer instanceof Error) {
+      this.leaseRefused(answer, now);
+      return false;
+    }
+    if (answer && this.#leaseBackoff.failures > 0) this.#leaseBackoff.succeeded();
+    return answer;
+  }
+
+  #hasPermit(now: number, isUrgent: boolean): boolean {
+    const limiter = this.#policy.rateLimiter;
+    if (limiter === undefined) return true;
+    let waitMs = this.#limiterBackoff.retryAt - now;
+    if (!(waitMs > 0)) {
+      try {
+        const asksUrgently = isUrgent || this.#isAwaitedUrgently;
+        waitMs = limiter.take(now, asksUrgently);
+        this.#isAwaitedUrgently = asksUrgently && waitMs > 0;
+        if (this.#limiterBackoff.failures > 0) this.#limiterBackoff.succeeded();
+      } catch (thrown) {
+        const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+        this.#limiterBackoff.failed(error, now);
+        this.#heldBack('rate_limit', error, this.#limiterBackoff.failures);
+        this.#wakeUp.by(this.#limiterBackoff.retryAt);
+        return false;
+      }
+    }
+    if (waitMs > 0) this.#wakeUp.by(now + waitMs);
+    return !(waitMs > 0);
+  }
+
+  /** Nothing is to be dialed at present. */
+  wantsNone(): void {
+    this.#secondChances = 0;
+    this.#isAwaitedUrgently = false;
+    this.#leases.putBack();
+  }
+
+  leaseRefused(error: Error, now: number): void {
+    this.#leases.answered();
+    this.#leaseBackoff.failed(error, now);
+    this.#heldBack('lease_acquire', error, this.#leaseBackoff.failures);
+    this.#wakeUp.by(this.#leaseBackoff.retryAt);
+  }
+
+  /** One of this pool's own leases is free again, for this pool as well as for any other. */
+  leaseGivenBack(): void {
+    this.#leaseBackoff.hurry();
+  }
+
+  leasesAvailable(): void {
+    this.#leases.answered();
+    this.#leaseBackoff.hurry();
+  }
+
+  succeeded(now: number, dialMs: number): void {
+    this.#meanDialMs += (dialMs - this.#meanDialMs) * dialMemory;
     this.#breaker.succeeded();
     this.#policy.rateLimiter?.opened?.(now);
   }
@@ -74,8 +175,13 @@ export class Dialing<C> {
     this.#policy.rateLimiter?.refused?.(now);
   }
 
-  failed(error: Error, now: number): void {
-    this.#breaker.failed(error, now);
+  failed(error: Error, now: number, cause: DialFailureCause): void {
+    this.#breaker.failed(error, now, cause);
+  }
+
+  /** What made it fail is gone: the next dial is its second chance, with a lease and a permit of its own. */
+  grantSecondChance(): void {
+    this.#secondChances++;
   }
 
   /** Dialing keeps failing, and the next attempt is yet to come. */

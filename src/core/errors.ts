@@ -14,6 +14,18 @@ export class AcquireTimeoutError extends HeadgateError {
   }
 }
 
+/** Nothing was ready in the reservoir for as long as the caller waits. `cause` says why, if opening is failing. */
+export class ReservoirEmptyError extends HeadgateError {
+  constructor(waitedMs: number, counts: PoolCounts, lastError: Error | undefined) {
+    super(
+      'HG_RESERVOIR_EMPTY',
+      `timeout exceeded when trying to connect: nothing was ready for ${formatDuration(Math.round(waitedMs))}; ` +
+        `${describe(counts)}. Wait longer (emptyWait, or connect({ timeout })), or keep more ready.`,
+      lastError === undefined ? undefined : { cause: lastError },
+    );
+  }
+}
+
 /** The caller's AbortSignal fired; `cause` is the signal's reason. */
 export class AcquireAbortedError extends HeadgateError {
   constructor(reason: unknown) {

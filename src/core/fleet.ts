@@ -9,12 +9,15 @@ import { Heap } from '../kernel/heap.js';
 import { LinkedList } from '../kernel/linked-list.js';
 import type { Dialer } from './dialer.js';
 import { CheckTimeoutError } from './errors.js';
+import { ExpiryScanner } from './expiry-scanner.js';
 import { IdleConnections } from './idle-connections.js';
 import type { Slot } from './ledger.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason } from './reasons.js';
+import { tooOld } from './reservoir.js';
+import type { ScanSituation } from './scan-situation.js';
 import type { Tally } from './tally.js';
 import type { WakeUp } from './wake-up.js';
 
@@ -43,7 +46,9 @@ export class Fleet<C> {
   // Deadlines are all equally far away, so each of these is in the order of its deadlines.
   readonly #checking = new LinkedList<PooledConnection<C>>();
   readonly #closing = new LinkedList<PooledConnection<C>>();
-  /** Live connections by the next turn of their life: entering the guard window, then reaching the end. */
+  /** With a reservoir: sees to the ends of lives. */
+  readonly #scanner: ExpiryScanner<C> | undefined;
+  /** Without: live connections by the next turn of their life: entering the guard window, then reaching the end. */
   readonly #expiries = new Heap<PooledConnection<C>>();
   #nextKeepaliveAt = never;
   #lastId = 0;
@@ -56,6 +61,13 @@ export class Fleet<C> {
     this.#tally = parts.tally;
     this.#listener = parts.listener;
     this.idle = new IdleConnections(parts.policy.idleOrder);
+    const { reservoir, maxLifetime, maxLifetimeJitter } = parts.policy;
+    if (reservoir !== undefined)
+      this.#scanner = new ExpiryScanner(
+        maxLifetime + maxLifetimeJitter / 2,
+        this.idle,
+        (connection, reason) => this.retire(connection, reason),
+      );
   }
 
   /** How many are being checked. */
@@ -72,9 +84,13 @@ export class Fleet<C> {
 
   /** A new connection, which is in no list yet. */
   open(connection: C, now: number, lifetime: number, slot: Slot): PooledConnection<C> {
-    const pooled = new PooledConnection(connection, ++this.#lastId, now, now + lifetime, slot);
+    const expiresAt = now + lifetime;
+    const { guardWindow } = this.#policy;
+    const lendUntil = this.#scanner === undefined ? expiresAt : expiresAt - guardWindow;
+    const pooled = new PooledConnection(connection, ++this.#lastId, now, expiresAt, lendUntil, slot);
     this.#all.add(pooled);
-    if (lifetime !== never) this.#watchExpiry(pooled, pooled.expiresAt - this.#policy.guardWindow);
+    if (this.#scanner !== undefined) this.#scanUntilItsEnd(pooled, now);
+    else if (lifetime !== never) this.#watchExpiry(pooled, expiresAt - guardWindow);
     this.#tally.opened++;
     return pooled;
   }
@@ -85,7 +101,7 @@ export class Fleet<C> {
     const { idleTimeout, idleKeepsProcessAlive, keepalive } = this.#policy;
     this.#wakeUp.by(now + idleTimeout, idleKeepsProcessAlive);
     if (now + keepalive < this.#nextKeepaliveAt) this.#planKeepalive(now);
-    if (connection.heapIndex < 0) this.#watchEnd(connection);
+    if (connection.heapIndex < 0) this.#watchEnd(connection, now);
   }
 
   // ---- through ----------------------------------------------------------------------------------------------------
@@ -98,9 +114,9 @@ export class Fleet<C> {
     for (;;) {
       const connection = this.idle.next;
       if (connection === undefined) return undefined;
-      if (now >= connection.expiresAt) {
+      if (now >= connection.lendUntil) {
         this.idle.remove(connection);
-        this.retire(connection, 'max_lifetime');
+        this.retire(connection, this.tooOld(connection, now, 'checkout'));
       } else if (now - connection.aliveAt > this.#policy.checkAfterIdle) {
         if (this.#checking.size >= callers) return this.#nextFresh(now);
         this.#beginCheck(connection, now);
@@ -117,7 +133,16 @@ export class Fleet<C> {
 
   /** Whether an idle connection can be lent as it is. */
   isFresh(connection: PooledConnection<C>, now: number): boolean {
-    return now < connection.expiresAt && now - connection.aliveAt <= this.#policy.checkAfterIdle;
+    return now < connection.lendUntil && now - connection.aliveAt <= this.#policy.checkAfterIdle;
+  }
+
+  /** The word for one that can't be lent any more. */
+  tooOld(
+    connection: PooledConnection<C>,
+    now: number,
+    foundBy: 'checkout' | 'return' | 'scan',
+  ): DiscardReason {
+    return tooOld(this.#scanner !== undefined, connection, now, foundBy);
   }
 
   #beginCheck(connection: PooledConnection<C>, now: number): void {
@@ -139,13 +164,13 @@ export class Fleet<C> {
     const now = this.#clock.now();
     this.#checking.remove(connection);
     if (error !== undefined) this.retire(connection, 'failed_check');
-    else if (now >= connection.expiresAt) this.retire(connection, 'max_lifetime');
+    else if (now >= connection.lendUntil) this.retire(connection, this.tooOld(connection, now, 'scan'));
     else if (unwanted !== undefined) this.retire(connection, unwanted);
     else {
       connection.aliveAt = now;
       this.idle.putBack(connection);
       this.#planKeepalive(now);
-      if (connection.heapIndex < 0) this.#watchEnd(connection);
+      if (connection.heapIndex < 0) this.#watchEnd(connection, now);
     }
   }
 
@@ -178,7 +203,7 @@ export class Fleet<C> {
 
   /** A connection that came after its dial had been given up; without a slot, its place has been given away too. */
   closeLate(connection: C, now: number, slot: Slot | undefined): void {
-    const pooled = new PooledConnection(connection, ++this.#lastId, now, never, slot);
+    const pooled = new PooledConnection(connection, ++this.#lastId, now, never, never, slot);
     this.#tally.opened++;
     this.#beginClosing(pooled, 'late_dial');
     if (slot !== undefined) {
@@ -201,7 +226,8 @@ export class Fleet<C> {
 
   #leave(connection: PooledConnection<C>, reason: DiscardReason): void {
     this.#all.delete(connection);
-    this.#expiries.remove(connection);
+    if (this.#scanner !== undefined) this.#scanner.forget(connection);
+    else this.#expiries.remove(connection);
     connection.slot?.beginClosing();
     this.#beginClosing(connection, reason);
   }
@@ -230,7 +256,8 @@ export class Fleet<C> {
   }
 
   /** Moves those on whose life takes a turn: into the guard window, where no spare counts as one, or to the end. */
-  turn(now: number): void {
+  turn(now: number, situation: ScanSituation<C>): void {
+    this.#scanner?.scan(now, situation);
     for (let c = this.#expiries.peek(); c !== undefined && c.heapKey <= now; c = this.#expiries.peek()) {
       this.#expiries.remove(c);
       if (now < c.expiresAt) {
@@ -245,8 +272,15 @@ export class Fleet<C> {
   }
 
   /** The alarm may ring a fraction early: one that was in use then, and is back before its end, is watched again. */
-  #watchEnd(connection: PooledConnection<C>): void {
-    if (connection.expiresAt !== never) this.#watchExpiry(connection, connection.expiresAt);
+  #watchEnd(connection: PooledConnection<C>, now: number): void {
+    if (this.#scanner !== undefined) this.#scanUntilItsEnd(connection, now);
+    else if (connection.expiresAt !== never) this.#watchExpiry(connection, connection.expiresAt);
+  }
+
+  #scanUntilItsEnd(connection: PooledConnection<C>, now: number): void {
+    const scanner = this.#scanner as ExpiryScanner<C>;
+    scanner.watch(connection, now);
+    this.#wakeUp.by(scanner.nextScanAt);
   }
 
   #watchExpiry(connection: PooledConnection<C>, at: number): void {
@@ -286,6 +320,7 @@ export class Fleet<C> {
     this.#wakeUp.by(this.#checking.head?.deadline ?? never);
     this.#wakeUp.by(this.#closing.head?.deadline ?? never);
     this.#wakeUp.by(this.#expiries.peek()?.heapKey ?? never);
+    this.#wakeUp.by(this.#scanner?.nextScanAt ?? never);
     this.#wakeUp.by(this.#nextKeepaliveAt);
     const longestIdle = this.idle.longestIdle;
     if (longestIdle === undefined || !isReapable) return;

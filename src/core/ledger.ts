@@ -19,9 +19,12 @@ export class Ledger {
   #live = 0;
   #closing = 0;
   #peak = 0;
+  readonly #slotFreed: () => void;
 
-  constructor(limit: number) {
+  /** `slotFreed`: told each time that a slot becomes free, right after it is counted so. */
+  constructor(limit: number, slotFreed: () => void = () => {}) {
     this.#limit = checkedLimit(limit);
+    this.#slotFreed = slotFreed;
   }
 
   get limit(): number {
@@ -88,6 +91,7 @@ export class Ledger {
     },
     rollback: () => {
       this.#pending--;
+      this.#slotFreed();
     },
     beginClosing: () => {
       this.#live--;
@@ -95,6 +99,7 @@ export class Ledger {
     },
     free: () => {
       this.#closing--;
+      this.#slotFreed();
     },
   };
 }

@@ -2,7 +2,18 @@
 
 import type { PoolState } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';
-import type { DiscardReason } from './reasons.js';
+import type { DiscardReason, RefillCause } from './reasons.js';
+
+/** Opening many connections at the start: how far it is. */
+export interface FillProgress {
+  readonly kind: 'reservoir' | 'warmup';
+  /** `timeout`: the time for it is up; `given_up`: too many dials failed. What is missing is opened all the same. */
+  readonly phase: 'started' | 'complete' | 'timeout' | 'given_up';
+  readonly size: number;
+  readonly target: number;
+  readonly failed: number;
+  readonly elapsedMs: number;
+}
 
 export interface PoolListener<C> {
   // Checkouts are frequent: they are told only while someone wants to know.
@@ -13,9 +24,16 @@ export interface PoolListener<C> {
 
   opened(connection: PooledConnection<C>, dialMs: number): void;
   dialFailed(error: Error, failuresInARow: number, dialMs: number): void;
+  /** A connection that is wanted was not opened: a failed dial, or no leave to make one. */
+  refillFailed(cause: RefillCause, error: Error, failuresInARow: number): void;
   discarded(connection: PooledConnection<C>, reason: DiscardReason): void;
   closed(connection: PooledConnection<C>): void;
   timedOut(waitMs: number): void;
+  /** A caller found nothing ready. */
+  foundEmpty(): void;
+  filling(progress: FillProgress): void;
+  /** The keeper found connections missing and has some of them opened. */
+  toppingUp(count: number, size: number, target: number): void;
   leaked(connection: PooledConnection<C>, heldMs: number): void;
   stateChanged(state: PoolState): void;
 }

@@ -2,8 +2,12 @@
 import type { Duration } from '../kernel/duration.js';
 import type { OptionReader } from '../kernel/option-reader.js';
 import type { BreakerPolicy } from './breaker.js';
+import { type KeeperOptions, type KeeperPolicy, readKeeper } from './keeper.js';
+import type { Leases } from './leases.js';
 import type { LifetimePolicy } from './lifetime.js';
 import type { RateLimiter } from './rate-limiter.js';
+import { type ReservoirOptions, type ReservoirPolicy, readReservoir } from './reservoir.js';
+import { readWarmup, type WarmupOptions, type WarmupPolicy } from './warmup.js';
 
 /** Durations are milliseconds or texts such as `'45s'`; 0 switches off what can be switched off. */
 export interface PolicyOptions {
@@ -54,6 +58,18 @@ export interface PolicyOptions {
   readonly leakThreshold?: Duration | undefined;
   /** Asked before each dial. */
   readonly rateLimiter?: RateLimiter | undefined;
+  /** A budget above `max`, which other pools share: asked before each dial, and told when the connection is gone. */
+  readonly leases?: Leases | undefined;
+  /** Keeps connections ready behind a source that is slow or limited. Its own settings stand in for `minIdle`, the
+   * lifetime and the guard window. Default: off. */
+  readonly reservoir?: boolean | ReservoirOptions | undefined;
+  /** Opens connections up to a size at the start, without a reservoir. Default: off. */
+  readonly warmup?: boolean | WarmupOptions | undefined;
+  /** Keeps the pool at a size, without a reservoir. Default: off. */
+  readonly keeper?: boolean | KeeperOptions | undefined;
+  /** What nobody waits for is opened after a random delay of up to this, so that processes started together do not dial
+   * together. Default 0. */
+  readonly startJitter?: Duration | undefined;
 }
 
 /** The options, complete, in milliseconds, with Infinity for "never", and frozen. */
@@ -74,6 +90,11 @@ export interface PoolPolicy extends LifetimePolicy, BreakerPolicy {
   readonly onDialFailure: 'retry' | 'reject';
   readonly leakThreshold: number;
   readonly rateLimiter: RateLimiter | undefined;
+  readonly leases: Leases | undefined;
+  readonly reservoir: ReservoirPolicy | undefined;
+  readonly warmup: WarmupPolicy | undefined;
+  readonly keeper: KeeperPolicy | undefined;
+  readonly startJitter: number;
   /** An idle connection that will be closed for idleness keeps the program running until then. */
   readonly idleKeepsProcessAlive: boolean;
 }
@@ -83,8 +104,74 @@ const never = Number.POSITIVE_INFINITY;
 /** Reads the engine's options; problems stay with the reader, which the caller makes throw. */
 export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): PoolPolicy {
   const max = read.integer('max', 10, { min: 1 });
+  const inReservoir = read.group('reservoir');
+  const reservoir = inReservoir && readReservoir(inReservoir, max);
+  if (reservoir !== undefined) refuseBeside(read);
+  const minIdle = reservoir?.targetReady ?? readMinIdle(read, max);
+  const life = reservoir ?? readLife(read);
+  const warmup = read.group('warmup');
+  const keeper = read.group('keeper');
+  const base = read.duration('backoffBase', 100, 0);
+  if (base < 1)
+    read.problem('backoffBase', `is ${base} ms, but without a delay a failing dial is repeated in a loop`);
+  const cap = read.duration('backoffCap', 10_000, 0);
+  if (cap < base) read.problem('backoffCap', `is ${cap} ms, less than backoffBase, which is ${base} ms`);
+  return Object.freeze({
+    max,
+    minIdle,
+    idleFloor: read.integer('idleFloor', 0, { min: 0 }),
+    acquireTimeout: read.duration('acquireTimeout', reservoir?.emptyWait ?? 30_000, never),
+    dialTimeout: read.duration('dialTimeout', 10_000, never),
+    dialLimit: read.integer('dialLimit', 8, { min: 1, orInfinity: true }),
+    closeTimeout: read.duration('closeTimeout', 5_000, 0),
+    idleTimeout: read.duration('idleTimeout', 600_000, never),
+    maxLifetime: life.maxLifetime,
+    maxLifetimeJitter: life.maxLifetimeJitter,
+    guardWindow: life.guardWindow,
+    maxUses: read.integer('maxUses', never, { min: 1, orInfinity: true }),
+    checkAfterIdle: read.duration('checkAfterIdle', never, never),
+    keepalive: read.duration('keepalive', never, never),
+    checkTimeout: read.duration('checkTimeout', 5_000, 5_000),
+    // What has been ready for longest goes first, so that all of them are used.
+    idleOrder: read.oneOf('idleOrder', reservoir === undefined ? 'lifo' : 'fifo', ['lifo', 'fifo']),
+    onDialFailure: read.oneOf('onDialFailure', 'retry', ['retry', 'reject']),
+    base,
+    cap,
+    threshold: read.integer('breakerThreshold', 5, { min: 1 }),
+    leakThreshold: read.duration('leakThreshold', never, never),
+    rateLimiter: read.object<RateLimiter>('rateLimiter', ['take']),
+    leases: read.object<Leases>('leases', ['acquire', 'release']),
+    reservoir,
+    warmup: warmup && readWarmup(warmup, max),
+    keeper: keeper && readKeeper(keeper, max),
+    startJitter: read.duration('startJitter', 0, 0),
+    idleKeepsProcessAlive,
+  });
+}
+
+/** The reservoir has its own words for these. */
+function refuseBeside(read: OptionReader): void {
+  const insteads = {
+    minIdle: 'reservoir.targetReady',
+    maxLifetime: 'reservoir.baseLifetime',
+    maxLifetimeJitter: 'reservoir.lifetimeJitter',
+    guardWindow: 'reservoir.guardWindow',
+    warmup: 'reservoir',
+    keeper: 'reservoir',
+  };
+  for (const [name, instead] of Object.entries(insteads)) {
+    if (read.has(name))
+      read.problem(name, `can't be given together with a reservoir: ${instead} stands in for it`);
+  }
+}
+
+function readMinIdle(read: OptionReader, max: number): number {
   const minIdle = read.integer('minIdle', 0, { min: 0 });
   if (minIdle > max) read.problem('minIdle', `is ${minIdle}, more than max, which is ${max}`);
+  return minIdle;
+}
+
+function readLife(read: OptionReader): LifetimePolicy {
   const maxLifetime = read.duration('maxLifetime', 1_800_000, never);
   const finiteLifetime = Number.isFinite(maxLifetime) ? maxLifetime : 0;
   const maxLifetimeJitter = read.duration('maxLifetimeJitter', finiteLifetime / 10, 0);
@@ -98,34 +185,5 @@ export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): 
   if (guardWindow >= maxLifetime - maxLifetimeJitter / 2 && guardWindow > 0) {
     read.problem('guardWindow', `is ${guardWindow} ms, as long as the shortest life a connection may get`);
   }
-  const base = read.duration('backoffBase', 100, 0);
-  if (base < 1)
-    read.problem('backoffBase', `is ${base} ms, but without a delay a failing dial is repeated in a loop`);
-  const cap = read.duration('backoffCap', 10_000, 0);
-  if (cap < base) read.problem('backoffCap', `is ${cap} ms, less than backoffBase, which is ${base} ms`);
-  return Object.freeze({
-    max,
-    minIdle,
-    idleFloor: read.integer('idleFloor', 0, { min: 0 }),
-    acquireTimeout: read.duration('acquireTimeout', 30_000, never),
-    dialTimeout: read.duration('dialTimeout', 10_000, never),
-    dialLimit: read.integer('dialLimit', 8, { min: 1, orInfinity: true }),
-    closeTimeout: read.duration('closeTimeout', 5_000, 0),
-    idleTimeout: read.duration('idleTimeout', 600_000, never),
-    maxLifetime,
-    maxLifetimeJitter,
-    guardWindow,
-    maxUses: read.integer('maxUses', never, { min: 1, orInfinity: true }),
-    checkAfterIdle: read.duration('checkAfterIdle', never, never),
-    keepalive: read.duration('keepalive', never, never),
-    checkTimeout: read.duration('checkTimeout', 5_000, 5_000),
-    idleOrder: read.oneOf('idleOrder', 'lifo', ['lifo', 'fifo']),
-    onDialFailure: read.oneOf('onDialFailure', 'retry', ['retry', 'reject']),
-    base,
-    cap,
-    threshold: read.integer('breakerThreshold', 5, { min: 1 }),
-    leakThreshold: read.duration('leakThreshold', never, never),
-    rateLimiter: read.object<RateLimiter>('rateLimiter', ['take']),
-    idleKeepsProcessAlive,
-  });
+  return { maxLifetime, maxLifetimeJitter, guardWindow };
 }

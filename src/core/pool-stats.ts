@@ -1,6 +1,6 @@
 /** What a pool can tell about itself, in O(1). */
 import type { BreakerState } from './breaker.js';
-import type { DiscardReason } from './reasons.js';
+import type { DiscardReason, RefillCause } from './reasons.js';
 
 /** open: in service; paused: hands out nothing; draining: finishes what it has; closed: nothing left. */
 export type PoolState = 'open' | 'paused' | 'draining' | 'closed';
@@ -26,14 +26,32 @@ export interface PoolCounts {
 
 /** The numbers of one instant, and the totals since the pool was made. */
 export interface PoolStats extends PoolCounts {
-  /** Spares that the pool keeps ready. */
+  /** Spares that the pool keeps ready; with a reservoir, its `targetReady`. */
   readonly minIdle: number;
+  /** Where there is a reservoir: its settings, and whether its first fill is over. */
+  readonly reservoir: ReservoirStats | undefined;
+  /** Where the pool is warmed up or kept at a size: the settings, and whether the warmup is over. */
+  readonly warmup: { readonly target: number; readonly isOver: boolean } | undefined;
+  readonly keeper:
+    | { readonly target: number; readonly intervalMs: number; readonly perTick: number }
+    | undefined;
+  /** Leases held of the budget above the pool; 0 where there is none. */
+  readonly leased: number;
   readonly state: PoolState;
   readonly breaker: BreakerState;
   /** The highest `pending + live + closing` there ever was. */
   readonly peak: number;
   /** Since the pool was made. */
   readonly totals: PoolTotals;
+}
+
+/** A reservoir's settings, and whether its first fill is over. */
+export interface ReservoirStats {
+  readonly targetReady: number;
+  readonly lowWatermark: number;
+  readonly baseLifetimeMs: number;
+  readonly guardWindowMs: number;
+  readonly isFilled: boolean;
 }
 
 /** What has happened since the pool was made. */
@@ -49,6 +67,13 @@ export interface PoolTotals {
   readonly opened: number;
   readonly closed: number;
   readonly dialsFailed: number;
+  /** Callers who found nothing ready, each counted once. */
+  readonly foundEmpty: number;
+  /** Connections that were wanted and not opened, by what was in the way. Failed dials are among them. */
+  readonly refillFailures: Readonly<Record<RefillCause, number>>;
+  /** Connections opened, and not opened, on behalf of the keeper. */
+  readonly toppedUp: number;
+  readonly topUpsFailed: number;
   readonly leaks: number;
   readonly discarded: Readonly<Record<DiscardReason, number>>;
 }

@@ -13,14 +13,16 @@ import type { DiscardReason } from './reasons.js';
  */
 export type ConnectionState = 'idle' | 'lent' | 'checking' | 'closing' | 'gone';
 
-/** All fields but the first four are changed by ConnectionPool alone. */
+/** All fields but the first five are changed by ConnectionPool alone. */
 export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapItem {
   readonly connection: C;
   /** Counts the connections of its pool, from 1. */
   readonly id: number;
   readonly bornAt: number;
-  /** Not lent from then on; Infinity: no end. */
+  /** The end of its life; Infinity: no end. */
   readonly expiresAt: number;
+  /** Not lent from then on: its end, or with a reservoir the beginning of the guard window before it. */
+  readonly lendUntil: number;
 
   state: ConnectionState = 'idle';
   /** Its place in the ledger; undefined when it came after its place had been given up. */
@@ -33,7 +35,7 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   aliveAt = Number.NaN;
   /** Until when its check or its closing must be over. */
   deadline = Number.NaN;
-  /** Inside the guard window of its end: still lent, but no spare any more. */
+  /** Near its end, and to be replaced: still lent, but no spare any more. */
   expiring = false;
   /** What broke it while it was lent. */
   broken: Error | undefined;
@@ -47,11 +49,19 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   heapKey = Number.NaN;
   heapIndex = -1;
 
-  constructor(connection: C, id: number, bornAt: number, expiresAt: number, slot: Slot | undefined) {
+  constructor(
+    connection: C,
+    id: number,
+    bornAt: number,
+    expiresAt: number,
+    lendUntil: number,
+    slot: Slot | undefined,
+  ) {
     this.connection = connection;
     this.id = id;
     this.bornAt = bornAt;
     this.expiresAt = expiresAt;
+    this.lendUntil = lendUntil;
     this.slot = slot;
     this.broken = undefined;
     this.reason = undefined;

@@ -3,9 +3,12 @@
 export interface RateLimiter {
   /**
    * Takes one permit and answers 0, or takes none and answers the milliseconds after which asking again makes sense.
-   * `now` is monotonic, in milliseconds.
+   * `now` is monotonic, in milliseconds. `isUrgent`: the asking pool has fewer connections than it needs to be of use;
+   * where several ask, such a pool goes first. To throw is to say no: the pool asks again after a backoff.
    */
-  take(now: number): number;
+  take(now: number, isUrgent?: boolean): number;
+  /** Permits a second that can be counted on at present, where that is known: replacements are planned by it. */
+  readonly rate?: number | undefined;
   /** The server says that connections are opened too fast. */
   refused?(now: number): void;
   /** A connection was opened. */

@@ -1,4 +1,4 @@
-/** Why a connection was discarded, in the one word that logs, metrics, events and reports all use. */
+/** Why a connection was discarded or could not be opened, in the one word that logs, metrics, events and reports all use. */
 
 export const discardReasons = [
   /** Idle for longer than `idleTimeout`, and more than the minimum were there. */
@@ -21,7 +21,35 @@ export const discardReasons = [
   'drain_deadline',
   /** Was opened, but only after its dial had been given up. */
   'late_dial',
+  /** The budget above the pool took its lease away. */
+  'lease_lost',
+  /** Reservoir: found inside the guard window when it was to be lent, or when it came back. */
+  'insufficient_remaining_lifetime',
+  /** Reservoir: found past its end when it was to be lent. */
+  'expired_on_checkout',
+  /** Reservoir: its end came while it was lent. */
+  'expired_on_return',
+  /** Reservoir: the scanner found it past its end. */
+  'expired_on_scan',
+  /** Reservoir: the scanner found it inside the guard window, or replaced it ahead of a time when many would end. */
+  'expiring_soon_on_scan',
+  /** Reservoir: came back when enough were ready. */
+  'reservoir_full',
 ] as const;
 
 /** Why a connection was discarded, in one word. */
 export type DiscardReason = (typeof discardReasons)[number];
+
+export const refillCauses = [
+  /** The budget above the pool has no lease to give, or can't be asked. */
+  'lease_acquire',
+  /** The server says that connections are opened too fast, or the rate limiter failed. */
+  'rate_limit',
+  /** No credential could be had; nothing was dialed. */
+  'token_provider',
+  /** The dial itself failed. */
+  'connection_open',
+] as const;
+
+/** What kept a connection from being opened, in one word. */
+export type RefillCause = (typeof refillCauses)[number];

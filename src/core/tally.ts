@@ -1,6 +1,6 @@
 /** What has happened in a pool since it was made. Numbers only go up. */
 import type { PoolTotals } from './pool-stats.js';
-import { type DiscardReason, discardReasons } from './reasons.js';
+import { type DiscardReason, discardReasons, type RefillCause, refillCauses } from './reasons.js';
 
 export class Tally {
   acquired = 0;
@@ -12,14 +12,17 @@ export class Tally {
   closed = 0;
   dialsFailed = 0;
   leaks = 0;
-  readonly discarded = Object.fromEntries(discardReasons.map((reason) => [reason, 0])) as Record<
-    DiscardReason,
-    number
-  >;
+  foundEmpty = 0;
+  toppedUp = 0;
+  topUpsFailed = 0;
+  readonly refillFailures = countsOf<RefillCause>(refillCauses);
+  readonly discarded = countsOf<DiscardReason>(discardReasons);
 
   snapshot(): PoolTotals {
-    const { acquired, waited, waitedMs, timedOut, aborted, opened, closed, dialsFailed, leaks } = this;
-    const discarded = { ...this.discarded };
-    return { acquired, waited, waitedMs, timedOut, aborted, opened, closed, dialsFailed, leaks, discarded };
+    return { ...this, refillFailures: { ...this.refillFailures }, discarded: { ...this.discarded } };
   }
+}
+
+function countsOf<Word extends string>(words: readonly Word[]): Record<Word, number> {
+  return Object.fromEntries(words.map((word) => [word, 0])) as Record<Word, number>;
 }

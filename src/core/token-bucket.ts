@@ -1,6 +1,9 @@
 /**
  * A token bucket: `rate` permits a second on average, at most `burst` at once. When the server finds that too fast, it
  * goes on at half the speed, and gets faster again with each connection that is opened.
+ *
+ * Where several share it, an urgent one that is told to wait has one permit kept for it, until shortly after the time at
+ * which it was told to come back. Nobody is known by name: one permit is kept, for whichever urgent one comes first.
  */
 import { OptionReader } from '../kernel/option-reader.js';
 import type { RateLimiter } from './rate-limiter.js';
@@ -15,6 +18,11 @@ export interface TokenBucketOptions {
 
 /** Without this, whoever comes back after just the time it was told could be told to wait for no time at all. */
 const roundingError = 1e-6;
+
+/** The same in milliseconds, for the time until which a permit is kept. */
+const clockErrorMs = 1e-3;
+/** So much later than told an urgent one may come: programs are busy, and timers late. */
+const graceMs = 100;
 
 const slowest = 1 / 64;
 /** With each connection that is opened, this part of the full speed is won back. */
@@ -40,6 +48,8 @@ export class TokenBucket implements RateLimiter {
   /** The part of the full speed at which it goes. */
   #speed = 1;
   #slowedAt = Number.NEGATIVE_INFINITY;
+  /** Until then, one permit is for an urgent one. */
+  #keptUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: TokenBucketOptions) {
     const read = new OptionReader(options);
@@ -54,13 +64,24 @@ export class TokenBucket implements RateLimiter {
     this.#tokens = burst;
   }
 
-  take(now: number): number {
+  /** Permits a second at the present speed. */
+  get rate(): number {
+    return this.#tokensPerMs * this.#speed * 1_000;
+  }
+
+  take(now: number, isUrgent = false): number {
     this.#refill(now);
-    if (this.#tokens >= 1 - roundingError) {
+    const keptForMs = isUrgent ? 0 : this.#keptUntil - this.#countedAt;
+    const isKept = keptForMs > clockErrorMs;
+    if (this.#tokens >= (isKept ? 2 : 1) - roundingError) {
       this.#tokens -= 1;
+      if (isUrgent) this.#keptUntil = Number.NEGATIVE_INFINITY;
       return 0;
     }
-    return (1 - this.#tokens) / (this.#tokensPerMs * this.#speed);
+    const waitMs = this.#msUntil(1);
+    if (isUrgent) this.#keptUntil = this.#countedAt + waitMs + graceMs;
+    // The one that is kept will be taken, or given up: whichever comes first leaves one for others.
+    return isKept ? Math.max(waitMs, Math.min(this.#msUntil(2), keptForMs)) : waitMs;
   }
 
   refused(now: number): void {
@@ -74,6 +95,12 @@ export class TokenBucket implements RateLimiter {
 
   opened(): void {
     this.#speed = Math.min(1, this.#speed + recovery);
+  }
+
+  /** How long until it holds so many permits, if none is taken. */
+  #msUntil(tokens: number): number {
+    if (tokens > this.#burst) return Number.POSITIVE_INFINITY;
+    return (tokens - this.#tokens) / (this.#tokensPerMs * this.#speed);
   }
 
   #refill(now: number): void {

@@ -2,6 +2,7 @@
  * Tells connect errors apart. The server's texts have changed more than once and the codes cover several causes, so a
  * text is looked for at its beginning, in any case of letters, and the code decides only what the text does not.
  */
+import { refillCause } from '../pg/client.js';
 import { type ConnectFailure, type ConnectRemedy, DsqlConnectError } from './errors.js';
 
 interface Verdict {
@@ -97,7 +98,9 @@ export function connectError(thrown: unknown): DsqlConnectError {
 
 /** The token provider's error. */
 export function tokenError(thrown: unknown): DsqlConnectError {
-  return makeError('token_unavailable', errorOf(thrown));
+  const error = makeError('token_unavailable', errorOf(thrown));
+  Object.defineProperty(error, refillCause, { value: 'token_provider' });
+  return error;
 }
 
 function makeError(reason: ConnectFailure, error: Error): DsqlConnectError {

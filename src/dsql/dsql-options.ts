@@ -1,13 +1,19 @@
 /** The options of `DsqlPool`: what leads to the cluster, and defaults for a server where opening is what is scarce. */
-import { TokenBucket } from '../core/token-bucket.js';
+import type { TokenBucketOptions } from '../core/token-bucket.js';
+import { parseDuration } from '../kernel/duration.js';
+import { type Environment, EnvironmentReader, type EnvironmentWarning } from '../kernel/environment.js';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
 import type { DsqlClientSettings } from './dsql-client.js';
 import { type Endpoint, readEndpoint } from './endpoint.js';
+import { completePoolOptions } from './pool-settings.js';
+import { hardDeadlineMs } from './reservoir-settings.js';
+import { type ExplainedSetting, Settings } from './settings.js';
 import { type AwsCredentialsSource, awsTokenProvider } from './signer.js';
 import { refusedParameters } from './startup-parameters.js';
 import { TokenCache, type TokenProvider } from './token-cache.js';
+import { warnOfUnknown } from './variables.js';
 
 /** Everything that `Pool` takes but `password` and `connectionString`, and what leads to a cluster. */
 export interface DsqlPoolOptions extends Omit<PoolOptions, 'password' | 'connectionString'> {
@@ -27,6 +33,8 @@ export interface DsqlPoolOptions extends Omit<PoolOptions, 'password' | 'connect
   readonly tokenCache?: TokenCache | undefined;
   /** Whose credentials sign, as far as `tokenProvider` understands it. */
   readonly role?: string | undefined;
+  /** The environment variables to go by; `{}`: none. Default: those of the process. */
+  readonly env?: Environment | undefined;
   /** A statement that takes longer fails, and its connection is closed. The server has no such setting. Default: off. */
   readonly statementTimeoutMillis?: number | string | undefined;
   /** A transaction idle for longer is ended by closing its connection. Default: off. */
@@ -37,10 +45,14 @@ export interface ResolvedDsqlOptions extends DsqlClientSettings {
   readonly endpoint: Endpoint;
   /** What the pool is made with: nothing in it is secret. */
   readonly poolOptions: PoolOptions;
+  /** For the limiter that the pools of a cluster share; undefined where the pool is given one. */
+  readonly rate: TokenBucketOptions | undefined;
+  /** Which value each setting has, and why. */
+  readonly explanation: readonly ExplainedSetting[];
+  /** What the environment says and is not used as it is. */
+  readonly warnings: readonly EnvironmentWarning[];
 }
 
-/** The server closes a connection after an hour. What began before that may take 5 minutes, the longest transaction. */
-const hardDeadlineSeconds = 55 * 60;
 const off = Number.POSITIVE_INFINITY;
 const ownOptions = [
   'clusterId',
@@ -50,30 +62,28 @@ const ownOptions = [
   'tokenProvider',
   'tokenCache',
   'role',
+  'env',
   'statementTimeoutMillis',
   'idleInTransactionTimeoutMillis',
 ] as const satisfies readonly (keyof DsqlPoolOptions)[];
 const longestTokenLife = 604_800;
-/** What the server takes from all processes together is 100 a second, 1,000 at once; a little is left to others. */
-const usualRate = { rate: 90, burst: 800 };
 
-/** Checks everything and throws all that is wrong. `note` hears of refreshes that failed. */
+/** Checks everything and throws all that is wrong with the options. `note` hears of refreshes that failed. */
 export function resolveDsqlOptions(
   options: DsqlPoolOptions,
-  environment: Readonly<Record<string, string | undefined>>,
   note: (message: string, error: unknown) => void,
 ): ResolvedDsqlOptions {
   const { credentials, tokenProvider, tokenCache, role } = options;
   const given = withoutOwn(options);
   const read = new OptionReader(options);
-  const { endpoint, problems } = readEndpoint(
-    options,
-    environment['AWS_REGION'] || environment['AWS_DEFAULT_REGION'],
-  );
-  for (const { path, message } of [...problems, ...refusedParameters({ ...given })])
-    read.problem(path, message);
+  const environment = new EnvironmentReader(readEnvironment(read, options.env));
+  const settings = new Settings(environment);
+  const endpoint = findEndpoint(options, read, environment, settings);
+  for (const { path, message } of refusedParameters({ ...given })) read.problem(path, message);
   const user = read.string('user', 'admin');
   const database = read.string('database', 'postgres');
+  settings.add('user', user, options.user === undefined ? 'default' : 'option');
+  settings.add('database', database, options.database === undefined ? 'default' : 'option');
   const tokenLifeSeconds = read.integer('tokenLifeSeconds', 900, { min: 1, max: longestTokenLife });
   read.callback('tokenProvider', false);
   read.object<TokenCache>('tokenCache', ['get', 'refuse']);
@@ -84,16 +94,12 @@ export function resolveDsqlOptions(
     idleInTransaction: read.duration('idleInTransactionTimeoutMillis', off, off),
   });
   const ssl = readTls(read, given.ssl);
-  const poolOptions = {
-    ...withDefaults(given),
-    user,
-    database,
-    ssl,
-    ...(endpoint === undefined ? {} : { host: endpoint.host }),
-  };
+  const { poolOptions: completed, rate } = completePoolOptions(given, environment, settings);
+  const poolOptions = { ...completed, user, database, ssl, ...(endpoint && { host: endpoint.host }) };
   checkLife(read, poolOptions);
   collectPoolProblems(read, poolOptions);
   read.throwIfAnyProblem();
+  warnOfUnknown(environment);
   const { host, region } = endpoint as Endpoint;
   return {
     endpoint: endpoint as Endpoint,
@@ -105,32 +111,40 @@ export function resolveDsqlOptions(
         onRefreshFailed: (error) => note('the token could not be refreshed; the present one is used', error),
       }),
     poolOptions,
+    rate,
+    explanation: settings.explanation(),
+    warnings: environment.warnings,
   };
+}
+
+function readEnvironment(read: OptionReader, env: unknown): Environment {
+  if (env === undefined) return process.env;
+  if (typeof env === 'object' && env !== null) return env as Environment;
+  read.problem('env', `must be an object of environment variables, not ${String(env).slice(0, 40)}`);
+  return {};
+}
+
+function findEndpoint(
+  options: DsqlPoolOptions,
+  read: OptionReader,
+  environment: EnvironmentReader,
+  settings: Settings,
+): Endpoint | undefined {
+  const variable = ['AWS_REGION', 'AWS_DEFAULT_REGION'].find((name) => environment.text(name) !== undefined);
+  const { endpoint, problems } = readEndpoint(options, variable && environment.text(variable));
+  for (const { path, message } of problems) read.problem(path, message);
+  if (endpoint === undefined) return undefined;
+  const isInOptions = readEndpoint(options).endpoint !== undefined;
+  settings.add('host', endpoint.host, 'option');
+  if (isInOptions) settings.add('region', endpoint.region, 'option');
+  else settings.add('region', endpoint.region, 'environment', variable);
+  return endpoint;
 }
 
 /** What is left for the pool and its clients, who need not know the rest, and must not show what is secret in it. */
 function withoutOwn(options: DsqlPoolOptions): PoolOptions {
   const isOwn = (name: string): boolean => (ownOptions as readonly string[]).includes(name);
   return Object.fromEntries(Object.entries(options).filter(([name]) => !isOwn(name)));
-}
-
-/** Where an option is left out, and only there. docs/dsql.md has the reason for each. */
-function withDefaults(given: PoolOptions): PoolOptions {
-  const defaults: PoolOptions = {
-    port: 5432,
-    sslnegotiation: 'direct',
-    keepAlive: true,
-    maxLifetimeSeconds: 50 * 60,
-    // Where the life is the user's, so is its spread; without one it is a tenth.
-    maxLifetimeJitterSeconds:
-      given.maxLifetimeSeconds === undefined ? 600 : Number(given.maxLifetimeSeconds) / 10,
-    idleTimeoutMillis: 600_000,
-    connectionTimeoutMillis: 10_000,
-    onDialFailure: 'retry',
-    rateLimiter: given.rateLimiter ?? new TokenBucket(usualRate),
-  };
-  const chosen = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...defaults, ...Object.fromEntries(chosen) };
 }
 
 /** A token is a password in clear text: it goes to nobody who has not proved to be the cluster. */
@@ -160,17 +174,25 @@ function checkTokenSource(read: OptionReader, options: DsqlPoolOptions): void {
 }
 
 /** No connection may still be lent when the server closes it. */
-function checkLife(read: OptionReader, { maxLifetimeSeconds, maxLifetimeJitterSeconds }: PoolOptions): void {
-  const life = Number(maxLifetimeSeconds);
-  const longest = life + Number(maxLifetimeJitterSeconds) / 2;
-  if (life === 0)
-    read.problem('maxLifetimeSeconds', 'must not be 0: the server closes connections after an hour');
-  else if (longest > hardDeadlineSeconds)
+function checkLife(read: OptionReader, poolOptions: PoolOptions): void {
+  const { reservoir, maxLifetimeSeconds, maxLifetimeJitterSeconds } = poolOptions;
+  const isReservoir = typeof reservoir === 'object';
+  const path = isReservoir ? 'reservoir.baseLifetime' : 'maxLifetimeSeconds';
+  const life = isReservoir ? inMs(reservoir.baseLifetime) : Number(maxLifetimeSeconds) * 1_000;
+  const jitter = isReservoir ? inMs(reservoir.lifetimeJitter) : Number(maxLifetimeJitterSeconds) * 1_000;
+  const longest = (life + jitter / 2) / 1_000;
+  if (life === 0 && !isReservoir)
+    read.problem(path, 'must not be 0: the server closes connections after an hour');
+  else if (longest * 1_000 > hardDeadlineMs)
     read.problem(
-      'maxLifetimeSeconds',
-      `lets a connection live ${longest} s, jitter included, more than ${hardDeadlineSeconds} s: ` +
+      path,
+      `lets a connection live ${longest} s, jitter included, more than ${hardDeadlineMs / 1_000} s: ` +
         'the hour after which the server closes it, less the longest transaction',
     );
+}
+
+function inMs(duration: unknown): number {
+  return parseDuration(duration) ?? Number.NaN;
 }
 
 function collectPoolProblems(read: OptionReader, poolOptions: PoolOptions): void {

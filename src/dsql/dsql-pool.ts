@@ -1,14 +1,18 @@
 /** `DsqlPool`: the drop-in for clusters of Aurora DSQL. */
 import pg from 'pg';
+import type { EnvironmentWarning } from '../kernel/environment.js';
 import type { PgClientClass } from '../pg/client.js';
 import { Pool } from '../pg/pool.js';
 import { defineDsqlClient } from './dsql-client.js';
 import { type DsqlPoolOptions, resolveDsqlOptions } from './dsql-options.js';
 import type { Endpoint } from './endpoint.js';
+import type { ExplainedSetting } from './settings.js';
+import { sharedBucket } from './shared-rate.js';
 
 /**
  * A `Pool` for a cluster of Aurora DSQL: every connection is opened with a token that is good, over TLS to a server
- * that has proved to be the cluster, and is replaced before the server would close it.
+ * that has proved to be the cluster, and is replaced before the server would close it. The pool is brought to its size at
+ * the start and kept there.
  *
  * @example
  * ```ts
@@ -22,15 +26,37 @@ import type { Endpoint } from './endpoint.js';
 export class DsqlPool extends Pool {
   /** Where the cluster is. */
   readonly endpoint: Endpoint;
+  readonly #explanation: readonly ExplainedSetting[];
 
   constructor(options: DsqlPoolOptions, Client?: unknown) {
-    const note = (message: string, error: unknown): void => options.log?.(message, error);
-    const { endpoint, poolOptions, ...settings } = resolveDsqlOptions({ ...options }, process.env, note);
+    const note = (...said: [message: string, error?: unknown]): void => options.log?.(...said);
+    const { endpoint, poolOptions, rate, explanation, warnings, ...settings } = resolveDsqlOptions(
+      { ...options },
+      note,
+    );
     const Base = (poolOptions.Client ?? Client ?? pg.Client) as PgClientClass;
+    const limiter = rate === undefined ? {} : { rateLimiter: sharedBucket(endpoint, rate) };
     // The class is an option too, and there it would win.
-    super({ ...poolOptions, Client: undefined }, defineDsqlClient(Base, settings));
+    super({ ...poolOptions, ...limiter, Client: undefined }, defineDsqlClient(Base, settings));
     this.endpoint = endpoint;
+    this.#explanation = explanation;
     // The server closes connections when it likes, and after an hour in any case: that must not end the program.
     this.on('error', (error) => note('an idle connection was lost', error));
+    tellOf(warnings, note);
   }
+
+  /** Which value each setting has had since the pool was made, and where it is from. Nothing in it is secret. */
+  explain(): readonly ExplainedSetting[] {
+    return this.#explanation;
+  }
+}
+
+/** To the program's log one by one, and as one warning of the process: a log may be switched off, a mistake must be seen. */
+function tellOf(warnings: readonly EnvironmentWarning[], note: (message: string) => void): void {
+  if (warnings.length === 0) return;
+  const messages = warnings.map(
+    ({ variable, text }) => `${variable} ${text}${text.endsWith('?') ? '' : '.'}`,
+  );
+  for (const message of messages) note(message);
+  process.emitWarning(messages.join('\n'), { code: 'HG_DSQL_CONFIG' });
 }

@@ -12,7 +12,9 @@ interface IntegerRange {
 
 export class OptionReader {
   readonly #options: Readonly<Record<string, unknown>>;
-  readonly #problems: OptionProblem[] = [];
+  #problems: OptionProblem[] = [];
+  /** Where in the whole these options are: `reservoir.` for what is inside of that. */
+  #place = '';
   readonly #known = new Set<string>();
   readonly #userNames: Readonly<Record<string, string>>;
 
@@ -22,8 +24,26 @@ export class OptionReader {
     this.#userNames = userNames;
   }
 
+  /** Reads the options inside of an option; undefined where it is left out. `true` stands for "all as usual". */
+  group(name: string): OptionReader | undefined {
+    const value = this.#take(name);
+    if (value === undefined || value === false) return undefined;
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    if (!isObject && value !== true) this.problem(name, `must be an object or true, not ${show(value)}`);
+    const inner = new OptionReader(isObject ? value : {});
+    inner.#problems = this.#problems;
+    inner.#place = `${this.#place}${this.#nameFor(name)}.`;
+    return inner;
+  }
+
   problem(name: string, message: string): void {
-    this.#problems.push({ path: this.#userNames[name] ?? name, message });
+    this.#problems.push({ path: this.#place + this.#nameFor(name), message });
+  }
+
+  /** Whether the option is given, and not merely switched off. */
+  has(name: string): boolean {
+    const value = this.#take(name);
+    return value !== undefined && value !== false;
   }
 
   integer(name: string, fallback: number, range: IntegerRange): number {
@@ -124,6 +144,11 @@ export class OptionReader {
 
   throwIfAnyProblem(): void {
     if (this.#problems.length > 0) throw new PoolOptionsError(this.#problems);
+  }
+
+  /** What the user calls it. */
+  #nameFor(name: string): string {
+    return Object.hasOwn(this.#userNames, name) ? (this.#userNames[name] as string) : name;
   }
 
   #take(name: string): unknown {

@@ -131,12 +131,14 @@ export class PoolInstruments {
       ({ closing }) => closing,
     );
     level('peak', 'The most opening, open and closing connections there ever were.', ({ peak }) => peak);
+    level('leases', 'Leases held of the budget above the pool.', ({ leased }) => leased);
     count(
       'dial_failures',
       '{attempt}',
       'Attempts to open a connection that failed.',
       ({ totals }) => totals.dialsFailed,
     );
+    count('found_empty', '{request}', 'Callers who found nothing ready.', ({ totals }) => totals.foundEmpty);
     count(
       'leaks',
       '{connection}',
@@ -149,6 +151,15 @@ export class PoolInstruments {
       { unit: '{connection}', description: 'Connections that were closed, by the reason.' },
       'headgate.discard.reason',
       ({ totals }) => Object.entries(totals.discarded),
+    );
+    this.#counts(
+      'headgate.connection.refill_failures',
+      {
+        unit: '{connection}',
+        description: 'Connections that were wanted and not opened, by what was in the way.',
+      },
+      'headgate.refill.cause',
+      ({ totals }) => Object.entries(totals.refillFailures),
     );
     this.#levels(
       'headgate.breaker.state',

@@ -34,10 +34,12 @@ export interface PgClient {
 }
 
 /**
- * On an error of `connect`: another try at once, with a client of its own, will do better, e.g. because the credential
- * was too old. The dial gets one.
+ * On an error of `connect`: another dial at once will do better, e.g. because the credential was too old. It is made, once.
  */
 export const dialAgain: unique symbol = Symbol('headgate.dialAgain');
+
+/** On an error of `connect`: what kind of failure it is, where that is not the dial itself. */
+export const refillCause: unique symbol = Symbol('headgate.refillCause');
 
 export type PgClientClass = new (options: object) => PgClient;
 

@@ -13,6 +13,7 @@ import type { Duration } from '../kernel/duration.js';
 import { onAbort } from '../runtime/abort-listeners.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
+import { throwLater } from '../runtime/throw-later.js';
 import { readTimeout, readWait, resizePool, type Wait, whenReady } from '../runtime/waiting.js';
 import {
   isInTransaction,
@@ -30,7 +31,6 @@ import { PgPoolListener } from './pool-listener.js';
 import { resolvePoolOptions } from './pool-options.js';
 import { CallbackWaiter, ClientWaiter } from './pool-waiters.js';
 import { setRight } from './session-guard.js';
-import { throwLater } from './throw-later.js';
 
 type Pooled = PooledConnection<PgConnection>;
 type ConnectCallback = (
@@ -61,8 +61,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     readonly #noticesHolders: boolean;
     /** No search for leaks, no promises of the program's own kind. */
     readonly #isPlain: boolean;
-    /** How those wait who say nothing about it. */
-    readonly #usualWait: Wait;
 
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
@@ -83,7 +81,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.#allowsExitOnIdle = Boolean(given['allowExitOnIdle']);
       this.#noticesHolders = Number.isFinite(policy.leakThreshold);
       this.#isPlain = !this.#noticesHolders && this.Promise === Promise;
-      this.#usualWait = { timeoutMs: policy.acquireTimeout, signal: undefined };
       this.#dialer = new PgDialer(this);
       this.#engine = new ConnectionPool<PgConnection>({
         policy,
@@ -92,6 +89,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         alarm: systemAlarm,
         random: systemRandom,
         listener: new PgPoolListener(this, name),
+        name,
       });
       this.#dialer.answerTo(this.#engine);
       if (pipelineDepth > 0) {
@@ -101,7 +99,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         });
       }
       // Not before the program had a chance to add its listeners.
-      if (policy.minIdle > 0) process.nextTick(() => this.#engine.start());
+      const opensByItself = policy.minIdle > 0 || policy.warmup !== undefined || policy.keeper !== undefined;
+      if (opensByItself) process.nextTick(() => this.#engine.start());
     }
 
     // ---- checking out ---------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         if (pooled !== undefined) return Promise.resolve(this.#checkOut(pooled));
         return new ClientWaiter(this.#checkOut, undefined).wait(
           this.#engine,
-          this.#usualWait.timeoutMs,
+          this.#engine.usualTimeoutMs,
           undefined,
         );
       }
@@ -161,7 +160,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     }
 
     #readWait(options: ConnectOptions | undefined): Wait {
-      return options === undefined ? this.#usualWait : readWait(options, this.#usualWait.timeoutMs);
+      return readWait(options ?? {}, this.#engine.usualTimeoutMs);
     }
 
     #enqueue(waiter: CallbackWaiter, { timeoutMs, signal }: Wait): void {
@@ -244,7 +243,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         return;
       }
       const fail = (error: Error): void => process.nextTick(callback, error);
-      this.#enqueue(new CallbackWaiter(run, fail, undefined), this.#usualWait);
+      this.#enqueue(new CallbackWaiter(run, fail, undefined), this.#readWait(undefined));
     }
 
     #runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void {
@@ -331,7 +330,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.#engine.resume();
     }
 
-    ready(count = this.#engine.policy.minIdle, options?: { readonly timeout?: Duration }): Promise<void> {
+    ready(count?: number, options?: { readonly timeout?: Duration }): Promise<void> {
       return whenReady(this.#engine, count, options?.timeout);
     }
 

@@ -1,9 +1,10 @@
 /** Opens, closes and checks node-postgres clients for the engine, with pg-pool's hooks on the way. */
+import type { DialFailureCause } from '../core/breaker.js';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { asError } from '../runtime/promise-dialer.js';
-import { destroySocket, dialAgain, type PgClient, type PgClientClass } from './client.js';
+import { destroySocket, dialAgain, type PgClient, type PgClientClass, refillCause } from './client.js';
 import { PgConnection } from './pg-connection.js';
 
 /** What the dialer needs of its pool. The options are handed to each client as they are. */
@@ -26,13 +27,11 @@ export interface DialingPool {
  *
  *     connecting --> setting up --> (open)
  *           \              \--> refused --> (failed)
- *            \--> refused ---------------> (failed), or one more attempt where the client asks for it
+ *            \--> refused ---------------> (failed), or another dial in its place where the client asks for it
  */
 interface Attempt {
   readonly dial: Dial<PgConnection>;
   readonly client: PgClient;
-  /** The one before it in this dial asked for another. */
-  readonly isSecond: boolean;
   stage: 'connecting' | 'setting up' | 'refused' | 'answered';
   /** On the client while it is being set up: an error then fails the dial. */
   readonly onSetUpError: (error: Error) => void;
@@ -58,10 +57,6 @@ export class PgDialer implements Dialer<PgConnection> {
   }
 
   dial(dial: Dial<PgConnection>): void {
-    this.#attempt(dial, false);
-  }
-
-  #attempt(dial: Dial<PgConnection>, isSecond: boolean): void {
     let client: PgClient;
     try {
       client = new this.#pool.Client(this.#pool.options);
@@ -72,7 +67,6 @@ export class PgDialer implements Dialer<PgConnection> {
     const attempt: Attempt = {
       dial,
       client,
-      isSecond,
       stage: 'connecting',
       onSetUpError: (error) => this.#refuse(attempt, error),
     };
@@ -221,12 +215,8 @@ export class PgDialer implements Dialer<PgConnection> {
     // An error that comes after the first one is nobody's any more.
     attempt.client.on('error', () => {});
     const gone = (): void => {
-      if (!mayDialAgain(attempt, error)) {
-        this.#fail(attempt, error);
-        return;
-      }
-      this.#answered(attempt);
-      this.#attempt(attempt.dial, true);
+      if (asksForAnother(error) && this.#engine.dialAgain(attempt.dial)) this.#answered(attempt);
+      else this.#fail(attempt, error);
     };
     if (stream === undefined || stream.closed) {
       gone();
@@ -239,7 +229,7 @@ export class PgDialer implements Dialer<PgConnection> {
   #fail(attempt: Attempt, error: Error): void {
     if (attempt.stage === 'answered') return;
     this.#answered(attempt);
-    this.#engine.dialFailed(attempt.dial, error);
+    this.#engine.dialFailed(attempt.dial, error, causeOf(error));
   }
 
   #answered(attempt: Attempt): void {
@@ -254,7 +244,11 @@ function isRateExceeded(error: Error): boolean {
   return code === '53400' || sqlState === '53400';
 }
 
-/** In the slot of the one before, whose socket is gone. Not for a dial that nobody wants any more. */
-function mayDialAgain({ dial, isSecond }: Attempt, error: Error): boolean {
-  return !isSecond && dial.state === 'dialing' && Boolean((error as { [dialAgain]?: true })[dialAgain]);
+function causeOf(error: Error): DialFailureCause {
+  if (isRateExceeded(error)) return 'rate_limit';
+  return (error as { [refillCause]?: DialFailureCause })[refillCause] ?? 'connection_open';
+}
+
+function asksForAnother(error: Error): boolean {
+  return Boolean((error as { [dialAgain]?: true })[dialAgain]);
 }

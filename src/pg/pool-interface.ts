@@ -63,7 +63,10 @@ export interface Pool extends pg.Pool, AsyncDisposable {
   pause(): void;
   resume(): void;
 
-  /** Opens clients until `count` exist (default: `minIdle`). Rejects when they don't within `timeout` (30 s). */
+  /**
+   * Opens clients until `count` exist (default: `minIdle`). Rejects when they don't within `timeout` (30 s). With a
+   * reservoir and without a `count`, it waits for the first fill, and when that takes too long it warns and goes on.
+   */
   ready(count?: number, options?: { readonly timeout?: Duration | undefined }): Promise<void>;
 
   /** The pool's name in metrics and messages. */

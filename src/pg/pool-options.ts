@@ -1,7 +1,12 @@
 /** The options of the drop-in: those of pg-pool with their meaning, and the engine's beside them. */
 import type pg from 'pg';
+import type { KeeperOptions } from '../core/keeper.js';
+import type { Leases } from '../core/leases.js';
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
 import type { RateLimiter } from '../core/rate-limiter.js';
+import type { ReservoirOptions } from '../core/reservoir.js';
+import type { WarmupOptions } from '../core/warmup.js';
+import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 
 /** Everything that `pg.Pool` takes, and what Headgate adds. Milliseconds may also be written as `'45s'`. */
@@ -43,6 +48,19 @@ export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
   readonly leakThresholdMillis?: number | string | undefined;
   /** Asked before each dial, whoever needs it. */
   readonly rateLimiter?: RateLimiter | undefined;
+  /** A budget above `max`, which other pools share: asked before each dial, and told when the connection is gone. */
+  readonly leases?: Leases | undefined;
+  /**
+   * Keeps connections ready behind a server that lets in few at a time. Its settings stand in for `minIdle`, the lifetime
+   * and the guard window; callers wait for `emptyWait` unless `connectionTimeoutMillis` is given. Default: off.
+   */
+  readonly reservoir?: boolean | ReservoirOptions | undefined;
+  /** Opens connections up to a size at the start, without a reservoir. Default: off. */
+  readonly warmup?: boolean | WarmupOptions | undefined;
+  /** Keeps the pool at a size, without a reservoir. Default: off. */
+  readonly keeper?: boolean | KeeperOptions | undefined;
+  /** What nobody waits for is opened after a random delay of up to this. Default 0. */
+  readonly startJitter?: Duration | undefined;
   /** `pool.query()` sends up to `depth` queries on one connection without waiting in between. Default: off. */
   readonly pipeline?: boolean | { readonly depth?: number | undefined } | undefined;
 }
@@ -81,16 +99,19 @@ const userNames = {
 export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): ResolvedPoolOptions {
   const given = (name: string): unknown => numeric(options[name]);
   const orDefault = (name: string): unknown => given(name) || undefined;
+  const hasReservoir = Boolean(options['reservoir']);
+  /** pg-pool's default, where the reservoir has no better one. */
+  const usual = <T>(value: T): T | undefined => (hasReservoir ? undefined : value);
   const inMilliseconds = (name: string): unknown => {
     const seconds = given(name);
-    return typeof seconds === 'number' ? seconds * 1_000 : (seconds ?? 0);
+    return typeof seconds === 'number' ? seconds * 1_000 : (seconds ?? usual(0));
   };
   const engineOptions = {
     max: orDefault('max') ?? orDefault('poolSize'),
     idleFloor: orDefault('min'),
     minIdle: orDefault('minIdle'),
     dialLimit: orDefault('dialLimit'),
-    acquireTimeout: given('connectionTimeoutMillis') ?? 0,
+    acquireTimeout: given('connectionTimeoutMillis') ?? usual(0),
     dialTimeout:
       given('dialTimeoutMillis') ?? (orDefault('connectionTimeoutMillis') || dialTimeoutWithoutLimit),
     closeTimeout: given('closeTimeoutMillis') ?? undefined,
@@ -103,12 +124,17 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
     keepalive: given('keepaliveMillis') ?? undefined,
     checkTimeout: given('checkTimeoutMillis') ?? undefined,
     idleOrder: options['idleOrder'] ?? undefined,
-    onDialFailure: options['onDialFailure'] ?? 'reject',
+    onDialFailure: options['onDialFailure'] ?? usual('reject'),
     backoffBase: given('backoffBaseMillis') ?? undefined,
     backoffCap: given('backoffCapMillis') ?? undefined,
     breakerThreshold: orDefault('breakerThreshold'),
     leakThreshold: given('leakThresholdMillis') ?? undefined,
     rateLimiter: options['rateLimiter'] ?? undefined,
+    leases: options['leases'] ?? undefined,
+    reservoir: options['reservoir'] ?? undefined,
+    warmup: options['warmup'] ?? undefined,
+    keeper: options['keeper'] ?? undefined,
+    startJitter: given('startJitter') ?? undefined,
     name: options['name'] ?? undefined,
     log: options['log'] || undefined,
     verify: options['verify'] || undefined,

@@ -1,11 +1,11 @@
 /** One query over a shared connection, from the call of `pool.query()` to its answer. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { Waiter } from '../core/waiters.js';
+import { throwLater } from '../runtime/throw-later.js';
 import type { PgClient, QueryCallback } from './client.js';
 import type { Lane } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import type { PipeliningPool } from './pipeline.js';
-import { throwLater } from './throw-later.js';
 
 /** Who is told what becomes of a query. */
 export interface QuerySender {

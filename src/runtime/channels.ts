@@ -3,10 +3,11 @@
  * `diagnostics_channel.subscribe('headgate:pool:discarded', (message) => ...)`.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';
-import type { PoolListener } from '../core/pool-listener.js';
+import type { FillProgress, PoolListener } from '../core/pool-listener.js';
 import type { PoolState } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
-import type { DiscardReason } from '../core/reasons.js';
+import type { DiscardReason, RefillCause } from '../core/reasons.js';
+import { systemClock } from './system.js';
 
 /** Every message names its pool; times are milliseconds. */
 export interface PoolMessage {
@@ -30,22 +31,42 @@ export interface PoolChannels {
     readonly failuresInARow: number;
     readonly dialMs: number;
   };
+  'headgate:pool:refill-failed': PoolMessage & {
+    readonly cause: RefillCause;
+    readonly error: Error;
+    readonly failuresInARow: number;
+  };
   'headgate:pool:acquired': ConnectionMessage & { readonly waitMs: number };
   'headgate:pool:released': ConnectionMessage & { readonly useMs: number };
-  'headgate:pool:discarded': ConnectionMessage & { readonly reason: DiscardReason };
+  'headgate:pool:discarded': ConnectionMessage & {
+    readonly reason: DiscardReason;
+    /** Of its life; Infinity where that has no end. */
+    readonly remainingMs: number;
+  };
   'headgate:pool:closed': ConnectionMessage & { readonly reason: DiscardReason };
   'headgate:pool:timeout': PoolMessage & { readonly waitMs: number };
+  'headgate:pool:empty': PoolMessage;
+  'headgate:pool:fill': PoolMessage & FillProgress;
+  'headgate:pool:top-up': PoolMessage & {
+    readonly count: number;
+    readonly size: number;
+    readonly target: number;
+  };
   'headgate:pool:leak': ConnectionMessage & { readonly heldMs: number; readonly takenAt: string };
   'headgate:pool:state': PoolMessage & { readonly state: PoolState };
 }
 
 const opened = channel('headgate:pool:opened');
 const dialFailed = channel('headgate:pool:dial-failed');
+const refillFailed = channel('headgate:pool:refill-failed');
 const acquired = channel('headgate:pool:acquired');
 const released = channel('headgate:pool:released');
 const discarded = channel('headgate:pool:discarded');
 const closed = channel('headgate:pool:closed');
 const timeout = channel('headgate:pool:timeout');
+const empty = channel('headgate:pool:empty');
+const fill = channel('headgate:pool:fill');
+const topUp = channel('headgate:pool:top-up');
 const leak = channel('headgate:pool:leak');
 const state = channel('headgate:pool:state');
 
@@ -90,8 +111,13 @@ export class ChannelPublisher<C> implements PoolListener<C> {
     this.#publish(dialFailed, undefined, { error, failuresInARow, dialMs });
   }
 
+  refillFailed(cause: RefillCause, error: Error, failuresInARow: number): void {
+    this.#publish(refillFailed, undefined, { cause, error, failuresInARow });
+  }
+
   discarded(connection: PooledConnection<C>, reason: DiscardReason): void {
-    this.#publish(discarded, connection, { reason });
+    if (!discarded.hasSubscribers) return;
+    this.#publish(discarded, connection, { reason, remainingMs: connection.expiresAt - systemClock.now() });
   }
 
   closed(connection: PooledConnection<C>): void {
@@ -100,6 +126,18 @@ export class ChannelPublisher<C> implements PoolListener<C> {
 
   timedOut(waitMs: number): void {
     this.#publish(timeout, undefined, { waitMs });
+  }
+
+  foundEmpty(): void {
+    this.#publish(empty, undefined, {});
+  }
+
+  filling(progress: FillProgress): void {
+    this.#publish(fill, undefined, progress);
+  }
+
+  toppingUp(count: number, size: number, target: number): void {
+    this.#publish(topUp, undefined, { count, size, target });
   }
 
   leaked(connection: PooledConnection<C>, heldMs: number): void {

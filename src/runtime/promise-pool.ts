@@ -79,6 +79,7 @@ export class PromisePool<C> {
       alarm: systemAlarm,
       random: systemRandom,
       listener: new ChannelPublisher<C>(this, this.name),
+      name: this.name,
     });
     dialer.answerTo(this.#engine);
     this.#engine.start();
@@ -97,10 +98,10 @@ export class PromisePool<C> {
     if (options === undefined) {
       const pooled = engine.tryTake(holder);
       if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
-      return new LeaseWaiter(engine, holder).wait(engine, engine.policy.acquireTimeout, undefined);
+      return new LeaseWaiter(engine, holder).wait(engine, engine.usualTimeoutMs, undefined);
     }
     try {
-      const { timeoutMs, signal } = readWait(options, engine.policy.acquireTimeout);
+      const { timeoutMs, signal } = readWait(options, engine.usualTimeoutMs);
       const pooled = signal?.aborted ? undefined : engine.tryTake(holder);
       if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
       return new LeaseWaiter(engine, holder).wait(engine, timeoutMs, signal);
@@ -134,8 +135,11 @@ export class PromisePool<C> {
     this.#engine.resume();
   }
 
-  /** Opens connections until `count` exist (default: `minIdle`). Rejects when they don't within `timeout` (`30s`). */
-  ready(count = this.#engine.policy.minIdle, options?: { readonly timeout?: Duration }): Promise<void> {
+  /**
+   * Opens connections until `count` exist (default: `minIdle`). Rejects when they don't within `timeout` (`30s`). With a
+   * reservoir and without a `count`, it waits for the first fill, and when that takes too long it warns and goes on.
+   */
+  ready(count?: number, options?: { readonly timeout?: Duration }): Promise<void> {
     return whenReady(this.#engine, count, options?.timeout);
   }
 

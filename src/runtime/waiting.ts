@@ -44,12 +44,15 @@ export function resizePool<C>(engine: ConnectionPool<C>, max: number): void {
   engine.resize(max);
 }
 
+/** Without a `count`: as many as the pool keeps ready by itself, or what a reservoir needs to be of use. */
 export async function whenReady<C>(
   engine: ConnectionPool<C>,
-  target: number,
+  count: number | undefined,
   timeout: Duration | undefined,
 ): Promise<void> {
-  const timeoutMs = readTimeout(timeout, 30_000);
+  const { reservoir, minIdle } = engine.policy;
+  const target = count ?? reservoir?.lowWatermark ?? minIdle;
+  const timeoutMs = readTimeout(timeout, reservoir?.initialFillTimeout ?? 30_000);
   if (!Number.isSafeInteger(target) || target < 0 || target > engine.limit) {
     const message = `must be a whole number from 0 to the limit, which is ${engine.limit}, not ${target}`;
     throw new PoolOptionsError([{ path: 'count', message }]);
@@ -60,13 +63,21 @@ export async function whenReady<C>(
       deadline: systemClock.now() + timeoutMs,
       reached: resolve,
       missed: () => {
-        const isOver = engine.state === 'draining' || engine.state === 'closed';
-        const { lastDialError } = engine;
-        reject(
-          isOver
-            ? new PoolClosedError()
-            : new ReadyTimeoutError(target, timeoutMs, engine.counts(), lastDialError),
-        );
+        if (engine.state === 'draining' || engine.state === 'closed') {
+          reject(new PoolClosedError());
+          return;
+        }
+        const error = new ReadyTimeoutError(target, timeoutMs, engine.counts(), engine.lastDialError);
+        if (count !== undefined || reservoir === undefined) {
+          reject(error);
+          return;
+        }
+        // Best effort: what is there can serve, and the rest is on its way.
+        const cause = error.cause === undefined ? '' : ` The last error: ${(error.cause as Error).message}`;
+        process.emitWarning(`The reservoir of ${engine.name} is not full yet: ${error.message}.${cause}`, {
+          code: 'HG_INITIAL_FILL_TIMEOUT',
+        });
+        resolve();
       },
     });
   });

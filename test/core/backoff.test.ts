@@ -1,7 +1,7 @@
 // Waiting longer after each failure.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffDelay } from '../../src/core/backoff.js';
+import { Backoff, backoffDelay } from '../../src/core/backoff.js';
 import { SeededRandom } from '../../src/kernel/random.js';
 
 describe('A backoff', () => {
@@ -35,5 +35,52 @@ describe('A backoff', () => {
 
   it('does not run away after very many failures', () => {
     expect(backoffDelay({ base: 100, cap: 10_000 }, 1_000_000, { next: () => 0.5 })).toBe(5_000);
+  });
+});
+
+describe('What failed several times', () => {
+  const policy = { base: 100, cap: 1_000 };
+  const down = new Error('down');
+
+  it('may be tried at once at first, and after each failure only after a longer delay', () => {
+    const backoff = new Backoff(policy, { next: () => 0.5 });
+    expect(backoff.retryAt).toBeLessThan(0);
+    const delays = [1, 2, 3, 4, 5, 6].map((failures) => {
+      const now = failures * 10_000;
+      backoff.failed(down, now);
+      expect(backoff).toMatchObject({ failures, lastError: down });
+      return backoff.retryAt - now;
+    });
+    expect(delays).toEqual([50, 100, 200, 400, 500, 500]);
+  });
+
+  it('is not tried sooner because another attempt of the same wave drew a shorter delay', () => {
+    let draw = 1;
+    const backoff = new Backoff(policy, { next: () => draw });
+    backoff.failed(down, 0);
+    draw = 0;
+    backoff.failed(down, 5);
+    expect(backoff.retryAt).toBe(100);
+  });
+
+  it('may be tried at once when something changed, but the next failure counts on', () => {
+    const backoff = new Backoff(policy, { next: () => 0.5 });
+    backoff.failed(down, 0);
+    backoff.failed(down, 0);
+    backoff.hurry();
+    expect(backoff.retryAt).toBeLessThan(0);
+    expect(backoff).toMatchObject({ failures: 2, lastError: down });
+    backoff.failed(down, 1_000);
+    expect(backoff.retryAt).toBe(1_000 + 200);
+  });
+
+  it('is forgotten with a success', () => {
+    const backoff = new Backoff(policy, { next: () => 0.5 });
+    for (let n = 0; n < 5; n++) backoff.failed(down, 0);
+    backoff.succeeded();
+    expect(backoff).toMatchObject({ failures: 0, lastError: undefined });
+    expect(backoff.retryAt).toBeLessThan(0);
+    backoff.failed(down, 0);
+    expect(backoff.retryAt).toBe(50);
   });
 });

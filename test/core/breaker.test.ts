@@ -18,7 +18,7 @@ describe('The breaker', () => {
 
   it('holds dials back after a failure, but stays closed below the threshold', () => {
     const one = breaker();
-    one.failed(down, 0);
+    one.failed(down, 0, 'connection_open');
     expect(one.state(0)).toBe('closed');
     expect(one.allows(49, 0)).toBe(false);
     expect(one.allows(50, 7)).toBe(true);
@@ -27,7 +27,7 @@ describe('The breaker', () => {
 
   it('opens with the failure that reaches the threshold, then lets one probe through at a time', () => {
     const one = breaker();
-    for (let n = 0; n < 3; n++) one.failed(down, 0);
+    for (let n = 0; n < 3; n++) one.failed(down, 0, 'connection_open');
     expect(one.state(199)).toBe('open');
     expect(one.allows(199, 0)).toBe(false);
     expect(one.state(200)).toBe('half-open');
@@ -37,27 +37,66 @@ describe('The breaker', () => {
 
   it('opens for longer when the probe fails', () => {
     const one = breaker();
-    for (let n = 0; n < 3; n++) one.failed(down, 0);
-    one.failed(down, 200);
+    for (let n = 0; n < 3; n++) one.failed(down, 0, 'connection_open');
+    one.failed(down, 200, 'connection_open');
     expect(one.state(200)).toBe('open');
     expect(one.retryAt).toBe(200 + 400);
   });
 
   it('closes with a success and forgets', () => {
     const one = breaker();
-    for (let n = 0; n < 5; n++) one.failed(down, 0);
+    for (let n = 0; n < 5; n++) one.failed(down, 0, 'connection_open');
     one.succeeded();
     expect(one.state(0)).toBe('closed');
     expect(one.allows(0, 9)).toBe(true);
     expect(one).toMatchObject({ failures: 0, lastError: undefined });
+    one.failed(down, 1_000, 'connection_open');
+    expect(one.retryAt).toBe(1_000 + 50);
   });
 
   it('never moves a retry closer: those who failed together wait for the longest of their delays', () => {
     let draw = 1;
     const one = new Breaker({ threshold: 9, base: 100, cap: 1_000 }, { next: () => draw });
-    one.failed(down, 0);
+    one.failed(down, 0, 'connection_open');
     draw = 0;
-    one.failed(down, 10);
+    one.failed(down, 10, 'connection_open');
     expect(one.retryAt).toBe(100);
+  });
+});
+
+describe('The causes of failures', () => {
+  it('each have a delay of their own, which grows with failures of that kind only', () => {
+    const one = new Breaker({ threshold: 9, base: 100, cap: 10_000 }, { next: () => 1 });
+    for (let n = 0; n < 4; n++) one.failed(down, 0, 'connection_open');
+    expect(one.retryAt).toBe(800);
+    // The first of its kind: its own delay is short, and the longer one of the others stands.
+    one.failed(new Error('no token'), 0, 'token_provider');
+    expect(one.retryAt).toBe(800);
+    one.failed(new Error('no token'), 900, 'token_provider');
+    expect(one.retryAt).toBe(900 + 200);
+    one.failed(new Error('too fast'), 900, 'rate_limit');
+    expect(one.retryAt).toBe(900 + 200);
+  });
+
+  it('count together for the threshold, and the last of them is the one that is told', () => {
+    const one = breaker();
+    one.failed(down, 0, 'connection_open');
+    one.failed(new Error('too fast'), 0, 'rate_limit');
+    const last = new Error('no token');
+    one.failed(last, 0, 'token_provider');
+    expect(one).toMatchObject({ failures: 3, lastError: last });
+    expect(one.state(0)).toBe('open');
+  });
+
+  it('are all forgotten with one success', () => {
+    const one = breaker();
+    for (const cause of ['connection_open', 'rate_limit', 'token_provider'] as const)
+      for (let n = 0; n < 3; n++) one.failed(down, 0, cause);
+    one.succeeded();
+    expect(one.allows(0, 5)).toBe(true);
+    for (const cause of ['connection_open', 'rate_limit', 'token_provider'] as const) {
+      one.failed(down, 0, cause);
+      expect(one.retryAt).toBe(50);
+    }
   });
 });

@@ -4,8 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { IdleConnections } from '../../src/core/idle-connections.js';
 import { PooledConnection } from '../../src/core/pooled-connection.js';
 
+const never = Number.POSITIVE_INFINITY;
+
 function connection(id: number): PooledConnection<string> {
-  return new PooledConnection(`c${id}`, id, 0, Number.POSITIVE_INFINITY, undefined);
+  return new PooledConnection(`c${id}`, id, 0, never, never, undefined);
 }
 
 function filled(order: 'lifo' | 'fifo', count: number): IdleConnections<string> {

@@ -1,52 +1,53 @@
-// The other half of pool-model.test.ts: a server that is down or does not answer. And that the lives reach everything.
+// Another part of pool-model.test.ts: a server that is down or does not answer. And that the lives reach everything.
 import { describe, expect, it } from 'vitest';
-import { discardReasons } from '../../src/core/reasons.js';
+import { discardReasons, refillCauses } from '../../src/core/reasons.js';
 import { type WeatherName, weathers } from './model/scenario.js';
 import { describeFinding, plan, search } from './model/search.js';
 
-const { first, count } = plan(5_000);
+const { first, count } = plan(2_500);
 
 describe(`Every law holds after every step of ${count} random lives (HEADGATE_SEED, HEADGATE_SEQUENCES)`, () => {
   it.each<WeatherName>(['hanging', 'down'])(
     'in %s weather',
     (weather) => {
-      const finding = search(first, count, weather);
+      const finding = search(first, count, weather, 'plain');
       expect(finding === undefined ? 'all well' : describeFinding(finding, weather)).toBe('all well');
     },
     180_000,
   );
 });
 
+const everything = [
+  ...discardReasons.map((reason) => `discarded: ${reason}`),
+  ...refillCauses.map((cause) => `refill failed: ${cause}`),
+  ...['take', 'taken', 'ask', 'askAsUsual', 'abort', 'withdraw'],
+  ...['release', 'releaseWithError', 'releaseTwice', 'releaseStale'],
+  ...['resize', 'resizeToNonsense', 'pause', 'resume', 'ready', 'drain', 'breakOne'],
+  ...['wait', 'waitLong', 'waitForScans', 'stall', 'creep'],
+  ...['answerDial', 'failDial', 'answerClose', 'answerCheck'],
+  ...['loseLeases', 'leasesAvailable', 'leasesRefused'],
+  ...['dial succeeds', 'dial succeeds at once', 'dial fails', 'dial fails at once', 'dial hangs'],
+  ...['dial fails: connection_open', 'dial fails: rate_limit', 'dial fails: token_provider'],
+  ...['dial fails for now', 'abandoned dial goes on', 'close hangs'],
+  ...['check passes', 'check fails', 'check hangs'],
+  ...['limiter throws', 'limiter stalls', 'lease later', 'lease refused'],
+  ...['lease after a while', 'no lease after a while'],
+  ...['breaks while idle', 'breaks while lent', 'breaks while checking', 'breaks while closing'],
+  ...['caller granted: granted', 'caller failed: AcquireTimeoutError', 'caller failed: ReservoirEmptyError'],
+  ...['caller failed: ConnectFailedError', 'caller failed: PoolClosedError'],
+  ...['caller failed: DialTimeoutError', 'caller failed: Error'],
+  ...['ready() reached', 'ready() missed', 'second release is refused', 'acts from inside an answer'],
+  ...['reservoir started', 'reservoir complete', 'reservoir timeout'],
+  ...['warmup started', 'warmup complete', 'warmup given_up', 'topped up'],
+];
+
 describe('The random lives', () => {
-  it('reach every operation, every fault, every outcome and every reason', () => {
+  it('reach every operation, every fault, every outcome, every reason and every cause', () => {
     const seen = new Set<string>();
-    for (const weather of Object.keys(weathers) as WeatherName[]) search(1, 400, weather, seen);
-    const wanted = [
-      ...discardReasons.map((reason) => `discarded: ${reason}`),
-      ...[
-        'take',
-        'taken',
-        'ask',
-        'abort',
-        'withdraw',
-        'release',
-        'releaseWithError',
-        'releaseTwice',
-        'releaseStale',
-      ],
-      ...['resize', 'resizeToNonsense', 'pause', 'resume', 'ready', 'drain', 'breakOne'],
-      ...['wait', 'waitLong', 'stall', 'creep', 'answerDial', 'failDial', 'answerClose', 'answerCheck'],
-      ...['dial succeeds', 'dial succeeds at once', 'dial fails', 'dial fails at once', 'dial hangs'],
-      ...['abandoned dial goes on', 'close hangs', 'check passes', 'check fails', 'check hangs'],
-      ...['breaks while idle', 'breaks while lent', 'breaks while checking', 'breaks while closing'],
-      ...[
-        'caller granted: granted',
-        'caller failed: AcquireTimeoutError',
-        'caller failed: ConnectFailedError',
-      ],
-      ...['caller failed: PoolClosedError', 'caller failed: DialTimeoutError', 'caller failed: Error'],
-      ...['ready() reached', 'ready() missed', 'second release is refused', 'acts from inside an answer'],
-    ];
-    expect(wanted.filter((what) => !seen.has(what))).toEqual([]);
+    for (const weather of Object.keys(weathers) as WeatherName[]) {
+      search(1, 150, weather, 'plain', seen);
+      search(1, 200, weather, 'source', seen);
+    }
+    expect(everything.filter((what) => !seen.has(what))).toEqual([]);
   });
 });

@@ -106,3 +106,161 @@ describe("The engine's options", () => {
     expect(Object.keys(problemsOf(options))).toEqual(Object.keys(options));
   });
 });
+
+describe('The options of a reservoir', () => {
+  it('have defaults that suit Aurora DSQL, and keep as much ready as the limit allows', () => {
+    const policy = policyOf({ max: 50, reservoir: true });
+    expect(policy).toMatchObject({
+      minIdle: 50,
+      maxLifetime: 660_000,
+      maxLifetimeJitter: 120_000,
+      guardWindow: 45_000,
+      acquireTimeout: 100,
+      idleOrder: 'fifo',
+      reservoir: { targetReady: 50, lowWatermark: 50, initialFillTimeout: 30_000, emptyWait: 100 },
+    });
+    expect(policyOf({ max: 50, reservoir: {} })).toEqual(policy);
+  });
+
+  it('are read as they are given', () => {
+    const reservoir = {
+      targetReady: 40,
+      lowWatermark: 0,
+      baseLifetime: '5s',
+      lifetimeJitter: '1s',
+      guardWindow: '500ms',
+      initialFillTimeout: '2s',
+      emptyWait: 250,
+    } as const;
+    expect(policyOf({ max: 50, reservoir })).toMatchObject({
+      minIdle: 40,
+      maxLifetime: 5_000,
+      maxLifetimeJitter: 1_000,
+      guardWindow: 500,
+      acquireTimeout: 250,
+      reservoir: { targetReady: 40, lowWatermark: 0, initialFillTimeout: 2_000, emptyWait: 250 },
+    });
+    expect(policyOf({ max: 50, reservoir: { targetReady: 40 } }).reservoir?.lowWatermark).toBe(40);
+    expect(policyOf({ max: 50, reservoir: { initialFillTimeout: 0, emptyWait: 0 } })).toMatchObject({
+      acquireTimeout: 0,
+      reservoir: { initialFillTimeout: never, emptyWait: 0 },
+    });
+  });
+
+  it('leave it to the caller how long to wait and in which order to lend', () => {
+    const options = { reservoir: true, acquireTimeout: '2s', idleOrder: 'lifo' } as const;
+    expect(policyOf(options)).toMatchObject({ acquireTimeout: 2_000, idleOrder: 'lifo' });
+  });
+
+  it('are left alone where there is no reservoir', () => {
+    for (const reservoir of [undefined, false] as const) {
+      expect(policyOf({ max: 50, reservoir })).toEqual(policyOf({ max: 50 }));
+    }
+    expect(policyOf({})).toMatchObject({
+      reservoir: undefined,
+      warmup: undefined,
+      keeper: undefined,
+      leases: undefined,
+      startJitter: 0,
+    });
+  });
+
+  it('that are wrong are told all at once, each with its path', () => {
+    expect(
+      problemsOf({
+        max: 10,
+        reservoir: {
+          targetReady: 11,
+          lowWatermark: 12,
+          baseLifetime: '1m',
+          lifetimeJitter: '30s',
+          guardWindow: '45s',
+          emptyWait: 'soon',
+          targetReddy: 3,
+        },
+        leases: { acquire: () => 'granted' },
+        startJitter: -1,
+      }),
+    ).toEqual({
+      'reservoir.targetReady': 'is 11, more than max, which is 10',
+      'reservoir.lowWatermark': 'is 12, more than targetReady, which is 11',
+      'reservoir.guardWindow': 'is 45000 ms, as long as the shortest life, 45000 ms',
+      'reservoir.emptyWait': expect.stringContaining("not 'soon'"),
+      'reservoir.targetReddy': 'is not an option; did you mean targetReady?',
+      leases: 'must be an object with release(), not an object',
+      startJitter: expect.stringContaining('must be a duration'),
+    });
+  });
+
+  it('that leave no life to a connection make no sense', () => {
+    expect(problemsOf({ reservoir: { baseLifetime: 0 } })).toEqual({
+      'reservoir.baseLifetime': 'must not be 0: a reservoir is for connections that end',
+    });
+    expect(problemsOf({ reservoir: { baseLifetime: '1m', lifetimeJitter: '2m' } })).toEqual({
+      'reservoir.lifetimeJitter': expect.stringContaining('twice baseLifetime'),
+    });
+    expect(problemsOf({ reservoir: { targetReady: 0 } })).toHaveProperty(['reservoir.targetReady']);
+    expect(problemsOf({ reservoir: 'yes' })).toEqual({ reservoir: "must be an object or true, not 'yes'" });
+  });
+
+  it('stand in for others, which are refused beside it', () => {
+    const problems = problemsOf({
+      reservoir: true,
+      minIdle: 3,
+      maxLifetime: '1h',
+      maxLifetimeJitter: '1m',
+      guardWindow: '10s',
+      warmup: true,
+      keeper: {},
+    });
+    expect(problems).toEqual({
+      minIdle: "can't be given together with a reservoir: reservoir.targetReady stands in for it",
+      maxLifetime: "can't be given together with a reservoir: reservoir.baseLifetime stands in for it",
+      maxLifetimeJitter:
+        "can't be given together with a reservoir: reservoir.lifetimeJitter stands in for it",
+      guardWindow: "can't be given together with a reservoir: reservoir.guardWindow stands in for it",
+      warmup: "can't be given together with a reservoir: reservoir stands in for it",
+      keeper: "can't be given together with a reservoir: reservoir stands in for it",
+    });
+    expect(problemsOf({ reservoir: true, warmup: false, keeper: false })).toEqual({});
+  });
+});
+
+describe('The options of warmup and keeper', () => {
+  it('have defaults that follow from the limit', () => {
+    expect(policyOf({ max: 500, warmup: true, keeper: true })).toMatchObject({
+      warmup: { target: 500, retries: 5 },
+      keeper: { target: 500, interval: 1_000, perTick: 5 },
+    });
+    expect(policyOf({ max: 500, keeper: { target: 100 } }).keeper).toEqual({
+      target: 100,
+      interval: 1_000,
+      perTick: 1,
+    });
+  });
+
+  it('are read as they are given', () => {
+    const warmup = { target: 3, retries: 0 };
+    const keeper = { target: 4, interval: '5s', perTick: 2 } as const;
+    expect(policyOf({ max: 5, warmup, keeper })).toMatchObject({
+      warmup,
+      keeper: { target: 4, interval: 5_000, perTick: 2 },
+    });
+  });
+
+  it('that are wrong are told all at once, each with its path', () => {
+    const problems = problemsOf({
+      max: 5,
+      warmup: { target: 6, retries: -1, size: 3 },
+      keeper: { target: 7, interval: 0, perTick: 0 },
+    });
+    expect(problems).toEqual({
+      'warmup.target': 'is 6, more than max, which is 5',
+      'warmup.retries': expect.stringContaining('whole number of at least 0'),
+      'warmup.size': 'is not an option',
+      'keeper.target': 'is 7, more than max, which is 5',
+      'keeper.interval': 'must not be 0: it would look all the time',
+      'keeper.perTick': expect.stringContaining('whole number of at least 1'),
+    });
+  });
+});

@@ -4,22 +4,24 @@ import { describe, expect, it } from 'vitest';
 import { TokenBucket } from '../../src/core/token-bucket.js';
 import { PoolOptionsError } from '../../src/kernel/errors.js';
 
+const pauses = fc.oneof(fc.nat({ max: 500 }), fc.double({ min: 0, max: 20, noNaN: true }));
+/** So much later than told an urgent one may come. */
+const graceMs = 100;
+
 describe('A token bucket', () => {
-  it('gives, in every window of time, at most burst + rate x time', () => {
+  it('gives, in every window of time, at most burst + rate x time, whoever asks', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0.1, max: 1_000, noNaN: true }),
         fc.integer({ min: 1, max: 50 }),
-        fc.array(fc.oneof(fc.nat({ max: 500 }), fc.double({ min: 0, max: 20, noNaN: true })), {
-          maxLength: 200,
-        }),
-        (rate, burst, pauses) => {
+        fc.array(fc.tuple(pauses, fc.boolean()), { maxLength: 200 }),
+        (rate, burst, asks) => {
           const bucket = new TokenBucket({ rate, burst });
           const taken: number[] = [];
           let now = 12_345.678;
-          for (const pause of pauses) {
+          for (const [pause, isUrgent] of asks) {
             now += pause;
-            if (bucket.take(now) === 0) taken.push(now);
+            if (bucket.take(now, isUrgent) === 0) taken.push(now);
           }
           for (let first = 0; first < taken.length; first++) {
             for (let last = first; last < taken.length; last++) {
@@ -105,6 +107,15 @@ describe('A token bucket', () => {
     expect(bucket.take(0)).toBeCloseTo(10);
   });
 
+  it('says how many permits a second can be counted on at its present speed', () => {
+    const bucket = new TokenBucket({ rate: 100, burst: 1 });
+    expect(bucket.rate).toBeCloseTo(100);
+    bucket.refused(0);
+    expect(bucket.rate).toBeCloseTo(50);
+    bucket.opened();
+    expect(bucket.rate).toBeCloseTo(52);
+  });
+
   it('refuses options that make no sense, all at once', () => {
     const make = (): TokenBucket => new TokenBucket({ rate: 0, burst: 0.5, brust: 3 } as never);
     expect(make).toThrow(PoolOptionsError);
@@ -112,5 +123,128 @@ describe('A token bucket', () => {
       /rate: must be a number above 0.*burst: must be.*brust: is not an option; did you mean burst/s,
     );
     expect(() => new TokenBucket({ rate: 1 } as never)).toThrow(/burst: is missing/);
+  });
+});
+
+describe('A token bucket that several share', () => {
+  it('keeps the next permit for an urgent one that was told to wait', () => {
+    const bucket = new TokenBucket({ rate: 10, burst: 1 });
+    bucket.take(0);
+    expect(bucket.take(0, true)).toBe(100);
+    expect(bucket.take(100)).toBeGreaterThan(0);
+    expect(bucket.take(100, true)).toBe(0);
+  });
+
+  it('gives to anyone what it has beyond the one that is kept', () => {
+    const bucket = new TokenBucket({ rate: 100, burst: 5 });
+    for (let n = 0; n < 5; n++) bucket.take(0);
+    expect(bucket.take(0, true)).toBe(10);
+    expect(bucket.take(10)).toBeCloseTo(10);
+    expect(bucket.take(20)).toBe(0);
+    expect(bucket.take(20)).toBeGreaterThan(0);
+    expect(bucket.take(20, true)).toBe(0);
+  });
+
+  it('keeps nothing any more once an urgent one has taken', () => {
+    const bucket = new TokenBucket({ rate: 100, burst: 1 });
+    bucket.take(0);
+    bucket.take(0, true);
+    expect(bucket.take(10, true)).toBe(0);
+    expect(bucket.take(20)).toBe(0);
+  });
+
+  it('never lets others overtake the urgent ones that come back when they were told to', () => {
+    const arrivals = fc.array(
+      fc.record({ pause: pauses, what: fc.constantFrom('urgent', 'other', 'other', 'refused') }),
+      { maxLength: 150 },
+    );
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.1, max: 1_000, noNaN: true }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.boolean(),
+        arrivals,
+        (rate, burst, othersComeFirst, script) => {
+          const bucket = new TokenBucket({ rate, burst });
+          for (let n = 0; n < burst; n++) bucket.take(0);
+          /** When each of the urgent ones that wait was told to come back. */
+          let appointments: number[] = [];
+          const askUrgently = (now: number): void => {
+            const wait = bucket.take(now, true);
+            if (wait > 0) appointments.push(now + wait);
+          };
+          const askAsOther = (now: number): void => {
+            const wait = bucket.take(now);
+            if (appointments.length > 0) expect(wait).toBeGreaterThan(0);
+          };
+          const keepAppointments = (until: number): void => {
+            for (let at = Math.min(...appointments); at <= until; at = Math.min(...appointments)) {
+              if (othersComeFirst) askAsOther(at);
+              const due = appointments.filter((appointment) => appointment === at);
+              appointments = appointments.filter((appointment) => appointment > at);
+              for (const appointment of due) askUrgently(appointment);
+              askAsOther(at);
+            }
+          };
+          let now = 0;
+          for (const { pause, what } of script) {
+            now += pause;
+            keepAppointments(now);
+            if (what === 'urgent') askUrgently(now);
+            else if (what === 'other') askAsOther(now);
+            else bucket.refused(now);
+          }
+          keepAppointments(now + 1e9);
+          expect(appointments).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  it('has the permit for an urgent one that comes a little late', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.1, max: 1_000, noNaN: true }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.double({ min: 0, max: graceMs - 1, noNaN: true }),
+        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 30 }),
+        (rate, burst, lateness, others) => {
+          const bucket = new TokenBucket({ rate, burst });
+          for (let n = 0; n < burst; n++) bucket.take(0);
+          const comesAt = bucket.take(0, true) + lateness;
+          for (const part of others.sort((a, b) => a - b)) bucket.take(part * comesAt);
+          expect(bucket.take(comesAt, true)).toBe(0);
+        },
+      ),
+    );
+  });
+
+  it('holds others up by no more than the wait and a little, when the urgent one never comes', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.1, max: 1_000, noNaN: true }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.double({ min: 0, max: 1e9, noNaN: true }),
+        (rate, burst, start) => {
+          const bucket = new TokenBucket({ rate, burst });
+          for (let n = 0; n < burst; n++) bucket.take(start);
+          const wait = bucket.take(start, true);
+          const otherWait = bucket.take(start);
+          expect(otherWait).toBeLessThanOrEqual(wait + graceMs + 1e-3);
+          expect(bucket.take(start + otherWait)).toBe(0);
+        },
+      ),
+    );
+  });
+
+  it('is as fast for the others as ever once the time of the one that never came is over', () => {
+    const bucket = new TokenBucket({ rate: 10, burst: 1 });
+    bucket.take(0);
+    const wait = bucket.take(0, true);
+    let now = wait + graceMs;
+    for (let permits = 0; permits < 5; permits++) {
+      expect(bucket.take(now)).toBe(0);
+      now += 100;
+    }
   });
 });

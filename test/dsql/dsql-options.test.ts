@@ -5,9 +5,22 @@ import { PoolOptionsError, TokenBucket } from '../../src/index.js';
 
 const host = 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws';
 
+const pools: DsqlPool[] = [];
+
+/** What the machine's own environment says must not matter here. A pool that is ended at once dials nobody. */
+function make(options: DsqlPoolOptions): DsqlPool {
+  const pool = new DsqlPool({ env: {}, ...options });
+  pools.push(pool);
+  return pool;
+}
+
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.end()));
+});
+
 function problemsOf(options: object): string[] {
   try {
-    new DsqlPool(options as DsqlPoolOptions);
+    make(options as DsqlPoolOptions);
   } catch (error) {
     expect(error).toBeInstanceOf(PoolOptionsError);
     return (error as PoolOptionsError).problems.map(({ path }) => path);
@@ -16,10 +29,12 @@ function problemsOf(options: object): string[] {
 }
 
 describe('a DsqlPool', () => {
-  afterEach(() => vi.unstubAllEnvs());
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
 
   test('fills in what suits a server where opening is what is scarce', () => {
-    const pool = new DsqlPool({ host });
+    const pool = make({ host });
     expect(pool.endpoint).toEqual({ host, region: 'us-east-1', clusterId: host.slice(0, 26) });
     expect(pool.options).toMatchObject({
       host,
@@ -31,7 +46,10 @@ describe('a DsqlPool', () => {
       keepAlive: true,
       maxLifetimeSeconds: 3_000,
       maxLifetimeJitterSeconds: 600,
-      idleTimeoutMillis: 600_000,
+      idleTimeoutMillis: 0,
+      warmup: true,
+      keeper: true,
+      startJitter: 5_000,
       connectionTimeoutMillis: 10_000,
       onDialFailure: 'retry',
     });
@@ -40,7 +58,7 @@ describe('a DsqlPool', () => {
 
   test('keeps what is given, and keeps secrets out of its options', () => {
     const credentials = { accessKeyId: 'AKID', secretAccessKey: 'secret' };
-    const pool = new DsqlPool({
+    const pool = make({
       host,
       user: 'app',
       max: 3,
@@ -54,11 +72,11 @@ describe('a DsqlPool', () => {
 
   test('takes the region of the environment for a bare cluster id', () => {
     vi.stubEnv('AWS_REGION', 'eu-west-1');
-    expect(new DsqlPool({ clusterId: host.slice(0, 26) }).endpoint.region).toBe('eu-west-1');
+    expect(make({ clusterId: host.slice(0, 26), env: undefined }).endpoint.region).toBe('eu-west-1');
   });
 
   test('spreads a life of one’s own over a tenth of it', () => {
-    const pool = new DsqlPool({ host, maxLifetimeSeconds: 660 });
+    const pool = make({ host, maxLifetimeSeconds: 660 });
     expect(pool.options).toMatchObject({ maxLifetimeSeconds: 660, maxLifetimeJitterSeconds: 66 });
   });
 });

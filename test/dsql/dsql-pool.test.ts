@@ -10,6 +10,7 @@ import {
   StatementTimeoutError,
   type TokenRequest,
 } from '../../src/dsql.js';
+import { TokenBucket } from '../../src/index.js';
 import { type DsqlFront, refusals, startDsqlFront } from '../support/dsql-front.js';
 import { signToken } from '../support/dsql-token.js';
 import { eventOf, rejectionOf } from '../support/outcomes.js';
@@ -31,11 +32,24 @@ afterEach(async () => {
   await front.stop();
 });
 
-/** Errors come back at once, unless the test is about waiting. */
+/**
+ * Errors come back at once, unless the test is about waiting. Connections are opened when someone wants one, and no test
+ * has to wait for what another did to the limiter that they would share.
+ */
 function openPool(options: DsqlPoolOptions = {}): DsqlPool {
   const { credentials } = front;
   const source = options.tokenProvider === undefined ? { credentials } : {};
-  const pool = new DsqlPool({ ...front.connection, ...source, onDialFailure: 'reject', ...options });
+  const pool = new DsqlPool({
+    ...front.connection,
+    ...source,
+    onDialFailure: 'reject',
+    env: {},
+    warmup: false,
+    keeper: false,
+    startJitter: 0,
+    rateLimiter: new TokenBucket({ rate: 1_000, burst: 100 }),
+    ...options,
+  });
   pools.push(pool);
   return pool;
 }
@@ -137,6 +151,7 @@ describe('a token that the server finds too old', () => {
     });
     const tokens = [longAgo];
     const pool = openPool({
+      closeTimeoutMillis: 10,
       tokenProvider: (request) => {
         const signedAt = tokens.shift();
         if (signedAt !== undefined) return { token: tokenFor(request, signedAt), expiresAt: inAnHour() };

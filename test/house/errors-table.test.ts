@@ -11,7 +11,10 @@ import * as engine from '../../src/engine.js';
 import * as main from '../../src/index.js';
 import { parseDuration } from '../../src/kernel/duration.js';
 import { OptionReader } from '../../src/kernel/option-reader.js';
+import * as logging from '../../src/logging.js';
 import { PoolInstruments } from '../../src/observe/pool-instruments.js';
+import * as prometheus from '../../src/prometheus.js';
+import * as simulator from '../../src/simulator.js';
 
 const root = join(import.meta.dirname, '../..');
 const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, lent: 0, checking: 0, waiting: 0 };
@@ -33,9 +36,14 @@ describe('docs/errors.md', () => {
     ForeignReleaseError: new engine.ForeignReleaseError(),
     IdleInTransactionError: new dsql.IdleInTransactionError(1),
     InvariantError: new main.InvariantError('why'),
+    LeaseCoordinatorError: new main.LeaseCoordinatorError('why'),
+    LeaseLimitError: new main.LeaseLimitError('pool', 1, 1, 1),
+    PeerMissingError: new prometheus.PeerMissingError('x', 'y', 'why'),
     PoolClosedError: new main.PoolClosedError(),
     PoolOptionsError: new main.PoolOptionsError([]),
     ReadyTimeoutError: new main.ReadyTimeoutError(1, 1, noNumbers, undefined),
+    ReservoirEmptyError: new main.ReservoirEmptyError(1, noNumbers, undefined),
+    ScenarioError: new simulator.ScenarioError('file', []),
     SessionChangedError: new main.SessionChangedError('SET', undefined),
     SignerMissingError: new dsql.SignerMissingError('why'),
     StatementTimeoutError: new dsql.StatementTimeoutError(1),
@@ -43,7 +51,14 @@ describe('docs/errors.md', () => {
   };
 
   test('is compared with every error class that can be imported', () => {
-    const exported = Object.values({ ...main, ...engine, ...dsql }).filter(
+    const exported = Object.values({
+      ...main,
+      ...engine,
+      ...dsql,
+      ...prometheus,
+      ...logging,
+      ...simulator,
+    }).filter(
       (value): value is typeof main.HeadgateError =>
         typeof value === 'function' && value.prototype instanceof main.HeadgateError,
     );
@@ -128,8 +143,10 @@ describe('docs/dsql.md', () => {
     expect(documented).toEqual(known);
   });
 
-  test('has the defaults that hold', () => {
-    const { options } = new dsql.DsqlPool({ host: 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws' });
+  test('has the defaults that hold', async () => {
+    const host = 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws';
+    await using pool = new dsql.DsqlPool({ host, env: {}, tokenProvider: () => 'no token' });
+    const { options } = pool;
     for (const name of namesOf('docs/dsql.md', 'setting')) expect(options).toHaveProperty(name);
     expect(options).toMatchObject({ maxLifetimeSeconds: 3000, maxLifetimeJitterSeconds: 600 });
   });

@@ -135,3 +135,75 @@ describe('All problems', () => {
     );
   });
 });
+
+describe('A group of options', () => {
+  it('that is left out, undefined or false is not there', () => {
+    for (const options of [{}, { inner: undefined }, { inner: false }]) {
+      const reader = new OptionReader(options);
+      expect(reader.has('inner')).toBe(false);
+      expect(reader.group('inner')).toBeUndefined();
+      reader.refuseUnknown();
+      reader.throwIfAnyProblem();
+    }
+  });
+
+  it('that is true has all its defaults', () => {
+    const reader = new OptionReader({ inner: true });
+    expect(reader.has('inner')).toBe(true);
+    const inner = reader.group('inner');
+    expect(inner?.integer('size', 7, { min: 1 })).toBe(7);
+    reader.throwIfAnyProblem();
+  });
+
+  it('is read like any other options', () => {
+    const inner = new OptionReader({ inner: { size: 3, wait: '2s' } }).group('inner');
+    expect(inner?.integer('size', 7, { min: 1 })).toBe(3);
+    expect(inner?.duration('wait', 1, 0)).toBe(2_000);
+  });
+
+  it('tells its problems with the path to them, together with all others', () => {
+    const problems = problemsOf(
+      { max: 0, inner: { size: 'big', deeper: { name: 3 } }, other: 1 },
+      (reader) => {
+        reader.integer('max', 1, { min: 1 });
+        const inner = reader.group('inner');
+        inner?.integer('size', 7, { min: 1 });
+        inner?.group('deeper')?.string('name', 'x');
+        inner?.refuseUnknown();
+        reader.refuseUnknown();
+      },
+    );
+    expect(Object.keys(problems)).toEqual(['max', 'inner.size', 'inner.deeper.name', 'other']);
+  });
+
+  it('knows its own names only: one of the outer ones is a mistake inside', () => {
+    const problems = problemsOf({ max: 3, inner: { max: 3, sise: 2 } }, (reader) => {
+      reader.integer('max', 1, { min: 1 });
+      const inner = reader.group('inner');
+      inner?.integer('size', 7, { min: 1 });
+      inner?.refuseUnknown();
+      reader.refuseUnknown();
+    });
+    expect(problems).toEqual({
+      'inner.max': 'is not an option',
+      'inner.sise': 'is not an option; did you mean size?',
+    });
+  });
+
+  it('that is something else is told, and read as if it were empty', () => {
+    for (const value of ['yes', 1, [], null]) {
+      let size = 0;
+      const problems = problemsOf({ inner: value }, (reader) => {
+        size = reader.group('inner')?.integer('size', 7, { min: 1 }) ?? 0;
+      });
+      expect(problems).toEqual({ inner: expect.stringContaining('must be an object or true, not ') });
+      expect(size).toBe(7);
+    }
+  });
+
+  it('is called what the user calls it', () => {
+    const reader = new OptionReader({ inner: { size: 0 } }, { inner: 'INNER', size: 'ignored' });
+    reader.group('inner')?.integer('size', 7, { min: 1 });
+    expect(() => reader.throwIfAnyProblem()).toThrow(/INNER\.size/);
+  });
+});

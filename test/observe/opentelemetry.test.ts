@@ -215,10 +215,26 @@ describe("Headgate's own numbers", () => {
     const pool = newPool({ connect, onDialFailure: 'reject', breakerThreshold: 1 });
     observe(pool);
     await rejectionOf(pool.acquire());
-    const state = (word: string) => reading('headgate.breaker.state', { 'headgate.breaker.state': word });
-    expect(await state('closed')).toBe(0);
-    expect(Number(await state('open')) + Number(await state('half-open'))).toBe(1);
+    // All at one moment: an open breaker is half-open soon.
+    const points = (await collect()).get('headgate.breaker.state')?.dataPoints ?? [];
+    const states = new Map(
+      points.map(({ attributes, value }) => [attributes['headgate.breaker.state'], value]),
+    );
+    expect(states.get('closed')).toBe(0);
+    expect(Number(states.get('open')) + Number(states.get('half-open'))).toBe(1);
     expect(await reading('headgate.connection.dial_failures')).toBe(1);
+  });
+
+  it('tell what kept connections from being opened, each cause with a count, and who found nothing ready', async () => {
+    const connect = () => Promise.reject(new Error('no server'));
+    const pool = newPool({ connect, onDialFailure: 'reject' });
+    observe(pool);
+    await rejectionOf(pool.acquire());
+    const cause = (word: string) =>
+      reading('headgate.connection.refill_failures', { 'headgate.refill.cause': word });
+    expect([await cause('connection_open'), await cause('lease_acquire')]).toEqual([1, 0]);
+    expect(await reading('headgate.connection.found_empty')).toBe(1);
+    expect(await reading('headgate.connection.leases')).toBe(0);
   });
 });
 

@@ -1,5 +1,6 @@
 // A server without a network that keeps its own books of what exists physically. It shares no code with the engine's
 // ledger, so that the two can be compared.
+import type { DialFailureCause } from '../../src/core/breaker.js';
 import type { Dial, Dialer } from '../../src/core/dialer.js';
 import type { PooledConnection } from '../../src/core/pooled-connection.js';
 import type { DiscardReason } from '../../src/core/reasons.js';
@@ -21,6 +22,8 @@ export class FakeSocket {
   doomedBy = new Set<DiscardReason>();
   reason: DiscardReason | undefined = undefined;
   checkIsOwed = false;
+  /** The pool is being told the outcome of its check. */
+  answersCheck = false;
   checkBegunAt = Number.NaN;
   closeIsOwed = false;
 
@@ -57,7 +60,9 @@ export class FakeSocket {
       if (error === undefined) this.moveTo('idle');
       else this.doomedBy.add('failed_check');
     }
+    this.answersCheck = true;
     this.#world.pool.checked(this.pooled as PooledConnection<FakeSocket>, error);
+    this.answersCheck = false;
   }
 
   /** The connection fails by itself. */
@@ -88,7 +93,7 @@ export class FakeDial {
     if (this.state === 'answered') return;
     const { server, pool } = this.#world;
     const socket = server.open(this.state === 'opening' ? 'idle' : 'unwanted');
-    if (this.state === 'opening') server.failuresInARow = 0;
+    if (this.state === 'opening') server.noteSuccess(this.#world.time.time - this.startedAt);
     this.state = 'answered';
     this.socket = socket;
     server.dials.delete(this);
@@ -98,14 +103,40 @@ export class FakeDial {
   }
 
   /** Answers with an error, unless it was answered before. */
-  fail(error = new Error('connection refused')): void {
+  fail(error = new Error('connection refused'), cause?: DialFailureCause): void {
     if (this.state === 'answered') return;
-    const { server, pool } = this.#world;
+    const { server } = this.#world;
     const wasOpening = this.state === 'opening';
-    if (wasOpening) server.noteFailure();
+    const heldSlot = this.state !== 'lost';
     this.state = 'answered';
     server.dials.delete(this);
-    pool.dialFailed(this.dial, error);
+    if (heldSlot) server.slotFreed();
+    this.#tellFailure(wasOpening, error, cause);
+  }
+
+  /** It failed for a reason that is gone: asks for another in its place. One that may have none has failed. */
+  failForNow(error = new Error('the token has expired')): void {
+    if (this.state !== 'opening') {
+      this.fail(error);
+      return;
+    }
+    const { server, pool } = this.#world;
+    this.state = 'answered';
+    server.dials.delete(this);
+    server.slotFreed();
+    // Counted before it is accepted: the second one may begin from inside the call.
+    server.secondChances++;
+    server.owedChances++;
+    if (pool.dialAgain(this.dial)) return;
+    server.secondChances--;
+    server.owedChances--;
+    this.#tellFailure(true, error, 'connection_open');
+  }
+
+  #tellFailure(wasOpening: boolean, error: Error, cause: DialFailureCause | undefined): void {
+    const { server, pool } = this.#world;
+    if (wasOpening) server.noteFailure(cause);
+    pool.dialFailed(this.dial, error, ...(cause === undefined ? [] : [cause]));
     if (wasOpening) this.#world.witness?.dialFailed(this);
   }
 
@@ -113,8 +144,8 @@ export class FakeDial {
     this.#world.time.plan(this.#world.time.time + delay, () => this.succeed());
   }
 
-  failAfter(delay: number, error?: Error): void {
-    this.#world.time.plan(this.#world.time.time + delay, () => this.fail(error));
+  failAfter(delay: number, error?: Error, cause?: DialFailureCause): void {
+    this.#world.time.plan(this.#world.time.time + delay, () => this.fail(error, cause));
   }
 }
 
@@ -154,8 +185,21 @@ export class FakeServer implements Dialer<FakeSocket> {
   arguableFailures = 0;
   failuresInARow = 0;
   lastFailureAt = Number.NEGATIVE_INFINITY;
+  /** By what they failed for: in all, since the last success, and the last of them. */
+  readonly failuresBy = {
+    rate_limit: { count: 0, inARow: 0, lastAt: Number.NEGATIVE_INFINITY },
+    token_provider: { count: 0, inARow: 0, lastAt: Number.NEGATIVE_INFINITY },
+    connection_open: { count: 0, inARow: 0, lastAt: Number.NEGATIVE_INFINITY },
+  } satisfies Record<DialFailureCause, object>;
+  /** Dials in whose place another was made, those of them that are yet to be made, and dials in nobody's place. */
+  secondChances = 0;
+  owedChances = 0;
+  firstDials = 0;
+  longestDialMs = 0;
   /** The most there ever was at once. */
   peak = 0;
+  /** Is called when a place is free again, before the pool knows. */
+  slotFreed: () => void = () => {};
 
   constructor(world: VirtualWorld) {
     this.#world = world;
@@ -195,6 +239,9 @@ export class FakeServer implements Dialer<FakeSocket> {
   dial(dial: Dial<FakeSocket>): void {
     const fake = new FakeDial(this.#world, ++this.dialed, dial);
     this.dials.add(fake);
+    if (this.owedChances > 0) this.owedChances--;
+    else this.firstDials++;
+    this.#world.returning = undefined;
     this.peak = Math.max(this.peak, this.total);
     this.#world.witness?.dialBegun(fake);
     this.manners.onDial(fake);
@@ -252,22 +299,36 @@ export class FakeServer implements Dialer<FakeSocket> {
 
   gone(socket: FakeSocket): void {
     if (socket.place === 'gone') return;
+    // One whose dial was lost has had no place of its own for some time.
+    if (socket.place !== 'unwanted') this.slotFreed();
     socket.moveTo('gone');
     this.sockets.delete(socket);
     this.closed++;
   }
 
-  noteFailure(): void {
+  noteSuccess(dialMs: number): void {
+    this.failuresInARow = 0;
+    for (const kind of Object.values(this.failuresBy)) kind.inARow = 0;
+    this.longestDialMs = Math.max(this.longestDialMs, dialMs);
+  }
+
+  noteFailure(cause: DialFailureCause = 'connection_open'): void {
     this.failures++;
     this.failuresInARow++;
     this.lastFailureAt = this.#world.time.time;
+    const kind = this.failuresBy[cause];
+    kind.count++;
+    kind.inARow++;
+    kind.lastAt = this.lastFailureAt;
   }
 
   /** Dials given up for so long that the pool stops counting on their answer. */
   loseOverdue(): void {
     for (const dial of this.dials) {
       if (dial.state !== 'abandoned') continue;
-      if (dial.abandonedAt + this.#world.policy.closeTimeout <= this.#world.due) dial.state = 'lost';
+      if (dial.abandonedAt + this.#world.policy.closeTimeout > this.#world.due) continue;
+      dial.state = 'lost';
+      this.slotFreed();
     }
   }
 
@@ -291,6 +352,7 @@ export class FakeServer implements Dialer<FakeSocket> {
     socket.reason = reason;
     this.discards.set(reason, (this.discards.get(reason) ?? 0) + 1);
     this.#world.witness?.discarded(socket, reason);
+    this.#world.returning = undefined;
     return socket;
   }
 }

@@ -1,10 +1,10 @@
 // A world for the engine in which time, chance and the server belong to the test.
 import { ConnectionPool, type PoolParts } from '../../src/core/connection-pool.js';
-import type { PoolListener } from '../../src/core/pool-listener.js';
+import type { FillProgress, PoolListener } from '../../src/core/pool-listener.js';
 import { type PolicyOptions, type PoolPolicy, readPolicy } from '../../src/core/pool-policy.js';
 import type { PoolState } from '../../src/core/pool-stats.js';
 import type { PooledConnection } from '../../src/core/pooled-connection.js';
-import type { DiscardReason } from '../../src/core/reasons.js';
+import type { DiscardReason, RefillCause } from '../../src/core/reasons.js';
 import { Waiter } from '../../src/core/waiters.js';
 import { OptionReader } from '../../src/kernel/option-reader.js';
 import { type Random, SeededRandom } from '../../src/kernel/random.js';
@@ -21,6 +21,10 @@ export interface Witness {
   discarded(socket: FakeSocket, reason: DiscardReason): void;
   lent(lease: FakeLease, caller: Caller | undefined): void;
   failed(caller: Caller, error: Error): void;
+  /** It came back, and is idle. */
+  kept?(socket: FakeSocket): void;
+  /** How far the first fill or the warmup is. */
+  filling?(progress: FillProgress): void;
 }
 
 /** One checkout, as its holder sees it. */
@@ -48,8 +52,11 @@ export class FakeLease {
       if (error !== undefined) this.socket.doomedBy.add('released_with_error');
       // A socket that is closed by this says so before the call returns.
       this.socket.moveTo('idle');
+      this.#world.returning = this.socket;
     }
     pool.release(this.pooled, this.generation, error);
+    if (this.#world.returning === this.socket) this.#world.witness?.kept?.(this.socket);
+    this.#world.returning = undefined;
   }
 }
 
@@ -151,10 +158,26 @@ export class VirtualWorld {
   readonly leases = new Set<FakeLease>();
   readonly states: PoolState[] = [];
   readonly leaks: FakeLeak[] = [];
+  /** As they were told. */
+  readonly refillFailures: Record<RefillCause, number> = {
+    lease_acquire: 0,
+    rate_limit: 0,
+    token_provider: 0,
+    connection_open: 0,
+  };
+  readonly fills: FillProgress[] = [];
   /** What can't be true at the same time. Anything in here is a bug. */
   readonly contradictions: string[] = [];
   checkouts = 0;
+  /** Checkouts that found nothing, as they were answered and as the pool told of them. */
+  emptyHanded = 0;
+  toldEmpty = 0;
   drains = 0;
+  /** Comes back at this moment, and the pool has not decided about it. */
+  returning: FakeSocket | undefined = undefined;
+  /** Checkouts that are being answered at this moment. */
+  taking = 0;
+  readonly topUps: { readonly count: number; readonly size: number; readonly target: number }[] = [];
   /** At the same moment: whether the alarm rings before other events. */
   alarmRingsFirst = false;
   #ringingFor = never;
@@ -186,6 +209,10 @@ export class VirtualWorld {
     return this.time.time;
   }
 
+  get isRinging(): boolean {
+    return this.#ringingFor !== never;
+  }
+
   /** What is due by this time is on time: a little more than now, while an alarm rings that can't be set exactly. */
   get due(): number {
     if (this.#ringingFor === never) return this.time.time;
@@ -198,8 +225,12 @@ export class VirtualWorld {
 
   /** `tryTake()`, as a lease. */
   take(holder?: unknown): FakeLease | undefined {
+    this.taking++;
     const pooled = this.pool.tryTake(holder);
-    return pooled === undefined ? undefined : this.noteLent(pooled, undefined);
+    this.taking--;
+    if (pooled !== undefined) return this.noteLent(pooled, undefined);
+    this.emptyHanded++;
+    return undefined;
   }
 
   /** Takes a connection that must be there. */
@@ -239,6 +270,7 @@ export class VirtualWorld {
     socket.moveTo('lent');
     socket.uses++;
     this.checkouts++;
+    this.returning = undefined;
     const lease = new FakeLease(this, pooled);
     this.leases.add(lease);
     this.witness?.lent(lease, caller);
@@ -297,6 +329,19 @@ export class VirtualWorld {
         pooled.connection.pooled = pooled;
       },
       dialFailed: () => {},
+      refillFailed: (cause) => {
+        this.refillFailures[cause]++;
+      },
+      foundEmpty: () => {
+        this.toldEmpty++;
+      },
+      filling: (progress) => {
+        this.fills.push(progress);
+        this.witness?.filling?.(progress);
+      },
+      toppingUp: (count, size, target) => {
+        this.topUps.push({ count, size, target });
+      },
       discarded: () => {},
       closed: () => {},
       timedOut: () => {},

@@ -1,8 +1,9 @@
 // What the laws are judged by: what was asked of the pool, and what the server and the callers saw of it.
-import type { RateLimiter } from '../../../src/core/rate-limiter.js';
-import { TokenBucket } from '../../../src/core/token-bucket.js';
+import type { PoolStats } from '../../../src/core/pool-stats.js';
 import type { FakeSocket } from '../../support/fake-server.js';
 import type { VirtualWorld } from '../../support/virtual-world.js';
+import type { FakeBudget } from './fake-budget.js';
+import type { WatchedLimiter } from './watched-limiter.js';
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -13,6 +14,9 @@ export class Intentions {
   state: 'open' | 'paused' | 'draining' = 'open';
   drainDeadline = never;
   readonly readyRequests = new Set<{ target: number; deadline: number }>();
+  /** The first fill of the reservoir, while it goes on; one of the requests. */
+  fill: { target: number; deadline: number } | undefined;
+  isWarmingUp = false;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -29,39 +33,25 @@ export class Intentions {
   }
 }
 
-/** A token bucket that remembers what it answered, for the laws about rate. */
-export class WatchedBucket implements RateLimiter {
-  readonly rate: number;
-  readonly burst: number;
-  readonly #bucket: TokenBucket;
-  readonly grantedAt: number[] = [];
-  /** Until when the last answer told the pool to wait. */
-  waitUntil = Number.NEGATIVE_INFINITY;
-
-  constructor(rate: number, burst: number) {
-    this.rate = rate;
-    this.burst = burst;
-    this.#bucket = new TokenBucket({ rate, burst });
-  }
-
-  take(now: number): number {
-    const wait = this.#bucket.take(now);
-    this.waitUntil = wait === 0 ? Number.NEGATIVE_INFINITY : now + wait;
-    if (wait === 0) this.grantedAt.push(now);
-    return wait;
-  }
-}
-
 export class Evidence {
   world!: VirtualWorld;
+  /** What the pool says of itself, as of the present check. */
+  stats!: PoolStats;
   readonly intentions: Intentions;
-  readonly bucket: WatchedBucket | undefined;
+  readonly limiter: WatchedLimiter | undefined;
+  readonly budget: FakeBudget | undefined;
   /** Counted as the callers' outcomes came. */
   readonly callers = { waited: 0, timedOut: 0, aborted: 0, waitedMs: 0 };
+  /** Dials that only the keeper can have wanted. */
+  keptUp = 0;
+  startedAt = 0;
+  /** From then on connections are opened that nobody waits for. */
+  heldBackUntil = 0;
 
-  constructor(intentions: Intentions, bucket: WatchedBucket | undefined) {
+  constructor(intentions: Intentions, limiter: WatchedLimiter | undefined, budget: FakeBudget | undefined) {
     this.intentions = intentions;
-    this.bucket = bucket;
+    this.limiter = limiter;
+    this.budget = budget;
   }
 
   demand(truth: boolean, otherwise: () => string): void {
@@ -89,23 +79,91 @@ export class Evidence {
     return spares;
   }
 
+  /** Callers for whom nothing is under way. */
+  callersWithout(): number {
+    const { server, queue } = this.world;
+    return queue.size - server.opening - server.countAt('checking');
+  }
+
+  /** Connections that nobody waits for and that should be there or under way. */
+  sparesMissing(): number {
+    const { server, policy, queue } = this.world;
+    if (this.intentions.state !== 'open') return 0;
+    const underWay = server.opening + server.countAt('checking');
+    const spares = this.spares() + Math.max(0, underWay - queue.size);
+    const size = server.live + server.opening;
+    // The warmup tries each of its connections so often and no more: with one under way it may have no other to try.
+    const cold = this.intentions.isWarmingUp && server.opening === 0 ? (policy.warmup?.target ?? 0) : 0;
+    return Math.max(policy.minIdle - spares, this.readyTarget() - size, cold - size);
+  }
+
+  /** A dial is wanted, or may be: what the keeper wants is its own decision. */
+  wantsMore(): boolean {
+    const { server, policy } = this.world;
+    if (this.callersWithout() > 0 || this.sparesMissing() > 0) return true;
+    const kept = Math.max(policy.keeper?.target ?? 0, policy.warmup?.target ?? 0);
+    return server.live + server.opening < kept;
+  }
+
   readyTarget(): number {
     let target = 0;
     for (const request of this.intentions.readyRequests) target = Math.max(target, request.target);
     return target;
   }
 
-  /** The latest moment at which the backoff after the failures in a row may end. */
+  /** The latest moment at which the backoff after the failures in a row may end, whatever they failed for. */
   latestRetry(): number {
-    const { failuresInARow, lastFailureAt } = this.world.server;
-    const { base, cap } = this.world.policy;
-    return lastFailureAt + Math.min(cap, base * 2 ** (failuresInARow - 1));
+    const kinds = Object.values(this.world.server.failuresBy);
+    return Math.max(...kinds.map(({ inARow, lastAt }) => this.latestRetryAfter(inARow, lastAt)));
   }
-}
 
-/** Whether a connection could be lent at this moment as it is. */
-export function isUsable(socket: FakeSocket, now: number, checkAfterIdle: number): boolean {
-  const { place, pooled } = socket;
-  if (place !== 'idle' || pooled === undefined) return false;
-  return now < pooled.expiresAt && now - pooled.aliveAt <= checkAfterIdle;
+  latestLimiterRetry(): number {
+    const { failuresInARow = 0, lastFailureAt = 0 } = this.limiter ?? {};
+    return this.latestRetryAfter(failuresInARow, lastFailureAt);
+  }
+
+  latestLeaseRetry(): number {
+    const { refusalsInARow = 0, lastRefusalAt = 0 } = this.budget ?? {};
+    return this.latestRetryAfter(refusalsInARow, lastRefusalAt);
+  }
+
+  /** Until when a dial that was wanted may have been told to wait. */
+  latestHold(): number {
+    const waitUntil = this.limiter?.waitUntil ?? Number.NEGATIVE_INFINITY;
+    return Math.max(waitUntil, this.latestRetry(), this.latestLimiterRetry(), this.latestLeaseRetry());
+  }
+
+  latestRetryAfter(inARow: number, lastAt: number): number {
+    const { base, cap } = this.world.policy;
+    return inARow === 0 ? Number.NEGATIVE_INFINITY : lastAt + Math.min(cap, base * 2 ** (inARow - 1));
+  }
+
+  /** When a connection is not to be lent any more: its end, or with a reservoir the guard window before it. */
+  lendUntil(socket: FakeSocket): number {
+    const { reservoir, guardWindow } = this.world.policy;
+    const end = socket.pooled?.expiresAt ?? never;
+    return reservoir === undefined ? end : end - guardWindow;
+  }
+
+  /** Whether a connection could be lent at this moment as it is. */
+  isUsable(socket: FakeSocket): boolean {
+    const { place, pooled } = socket;
+    const { now, policy } = this.world;
+    if (place !== 'idle' || pooled === undefined) return false;
+    return now < this.lendUntil(socket) && now - pooled.aliveAt <= policy.checkAfterIdle;
+  }
+
+  /** What nobody waits for is held back, because the pool was started a moment ago. */
+  isHeldBack(): boolean {
+    const { now, alarm } = this.world;
+    return now < this.heldBackUntil ? alarm.at <= this.heldBackUntil : alarm.at <= now;
+  }
+
+  /** How long a caller waits who says nothing: for the first fill, or for a moment. */
+  usualTimeout(): number {
+    const { reservoir, acquireTimeout } = this.world.policy;
+    const { fill } = this.intentions;
+    if (reservoir === undefined || fill === undefined) return acquireTimeout;
+    return Math.max(acquireTimeout, fill.deadline - this.world.now);
+  }
 }

@@ -1,9 +1,17 @@
 // The laws that are judged at the moment at which something happens: a dial, a checkout, a refusal, a discard.
-import { AcquireTimeoutError, ConnectFailedError, PoolClosedError } from '../../../src/core/errors.js';
+import {
+  AcquireTimeoutError,
+  ConnectFailedError,
+  PoolClosedError,
+  ReservoirEmptyError,
+} from '../../../src/core/errors.js';
+import type { FillProgress } from '../../../src/core/pool-listener.js';
 import type { DiscardReason } from '../../../src/core/reasons.js';
 import type { FakeDial, FakeSocket } from '../../support/fake-server.js';
 import type { Caller, FakeLease, Witness } from '../../support/virtual-world.js';
 import type { Evidence } from './evidence.js';
+import { isRightlyKept, reservoirWords, wordIsRight } from './reservoir-laws.js';
+import { dialHasLeave, fillingIsTrue, isWantedAtTheStartOrByTheKeeper } from './source-laws.js';
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -15,7 +23,7 @@ export class MomentaryLaws implements Witness {
   }
 
   dialBegun(): void {
-    const { server, policy, now, queue } = this.#evidence.world;
+    const { server, policy, queue, due, alarm } = this.#evidence.world;
     const { limit, state } = this.#evidence.intentions;
     const opening = this.#evidence.openingInTime();
     this.#evidence.demand(
@@ -34,9 +42,16 @@ export class MomentaryLaws implements Witness {
     const ready = this.#evidence.readyTarget();
     const spares = this.#evidence.spares();
     this.#evidence.demand(
-      spares + opening <= queue.size + policy.minIdle || server.live + opening <= ready,
+      spares + opening <= queue.size + policy.minIdle ||
+        server.live + opening <= ready ||
+        isWantedAtTheStartOrByTheKeeper(this.#evidence),
       () =>
         `${spares} idle and ${opening} dials for ${queue.size} callers, ${policy.minIdle} spares and ready(${ready})`,
+    );
+    const { heldBackUntil } = this.#evidence;
+    this.#evidence.demand(
+      due + alarm.granularityMs >= heldBackUntil || opening <= queue.size,
+      () => `a dial began for nobody ${heldBackUntil - due} ms before the start`,
     );
     if (policy.onDialFailure === 'retry' && server.failuresInARow >= policy.threshold) {
       this.#evidence.demand(
@@ -44,22 +59,7 @@ export class MomentaryLaws implements Witness {
         () => `${opening} probes at once after ${server.failuresInARow} failures in a row`,
       );
     }
-    const bucket = this.#evidence.bucket;
-    if (bucket !== undefined) {
-      const permits = bucket.grantedAt;
-      this.#evidence.demand(
-        permits.length >= server.dialed,
-        () => `${server.dialed} dials with ${permits.length} permits`,
-      );
-      for (let from = 0; from < permits.length; from++) {
-        const used = permits.length - from;
-        const allowed = bucket.burst + ((now - (permits[from] as number)) * bucket.rate) / 1_000;
-        this.#evidence.demand(
-          used <= allowed + 1e-6,
-          () => `${used} permits in a time that allows ${allowed}`,
-        );
-      }
-    }
+    dialHasLeave(this.#evidence);
   }
 
   dialFailed(dial: FakeDial): void {
@@ -69,12 +69,9 @@ export class MomentaryLaws implements Witness {
       waiter === undefined || !queue.has(waiter as Caller),
       () => `caller ${(waiter as Caller).name} was not told that its dial failed`,
     );
-    const isHopeless =
-      policy.onDialFailure === 'retry' &&
-      server.live + server.opening === 0 &&
-      pool.stats().breaker === 'open';
+    if (queue.size === 0 || policy.onDialFailure === 'reject' || server.live + server.opening > 0) return;
     this.#evidence.demand(
-      !isHopeless || queue.size === 0 || this.#evidence.intentions.state === 'paused',
+      this.#evidence.intentions.state === 'paused' || pool.stats().breaker !== 'open',
       () => `${queue.size} callers wait although dialing keeps failing and nothing lives`,
     );
   }
@@ -92,9 +89,11 @@ export class MomentaryLaws implements Witness {
       socket.doomedBy.size === 0,
       () => `socket ${socket.id} was lent although ${[...socket.doomedBy]}`,
     );
+    const lendUntil = this.#evidence.lendUntil(socket);
     this.#evidence.demand(
-      time.coarse() < pooled.expiresAt,
-      () => `socket ${socket.id} was lent ${time.coarse() - pooled.expiresAt} ms after its end`,
+      time.coarse() < lendUntil,
+      () =>
+        `socket ${socket.id} was lent ${time.coarse() - lendUntil} ms after its end, or inside its guard window`,
     );
     const idleFor = time.coarse() - pooled.aliveAt;
     this.#evidence.demand(
@@ -120,6 +119,14 @@ export class MomentaryLaws implements Witness {
     }
   }
 
+  kept(socket: FakeSocket): void {
+    isRightlyKept(this.#evidence, socket);
+  }
+
+  filling(progress: FillProgress): void {
+    fillingIsTrue(this.#evidence, progress);
+  }
+
   failed(caller: Caller, error: Error): void {
     const { policy, now, due, server } = this.#evidence.world;
     const says = (truth: boolean, why: string): void => {
@@ -128,7 +135,11 @@ export class MomentaryLaws implements Witness {
     if (error === caller.abortError) {
       this.#evidence.callers.aborted++;
       this.#evidence.callers.waitedMs += now - caller.askedAt;
-    } else if (error instanceof AcquireTimeoutError) {
+    } else if (error instanceof AcquireTimeoutError || error instanceof ReservoirEmptyError) {
+      says(
+        error instanceof ReservoirEmptyError === (policy.reservoir !== undefined),
+        'that is the wrong error',
+      );
       this.#evidence.callers.timedOut++;
       this.#evidence.callers.waitedMs += now - caller.askedAt;
       says(due >= caller.deadlineAt, `its deadline is ${caller.deadlineAt - due} ms away`);
@@ -159,6 +170,8 @@ export class MomentaryLaws implements Witness {
         () => `law 5: socket ${socket.id} (${socket.place}) was discarded for ${reason}: ${why}`,
       );
     };
+    if (policy.reservoir !== undefined) wordIsRight(this.#evidence, socket, reason, says);
+    else says(!reservoirWords.includes(reason), 'but there is no reservoir');
     switch (reason) {
       case 'idle_timeout': {
         const others = server.countAt('idle') - 1;
@@ -190,6 +203,11 @@ export class MomentaryLaws implements Witness {
       case 'failed_check': {
         const hung = socket.place === 'checking' && due >= socket.checkBegunAt + policy.checkTimeout;
         says(socket.doomedBy.has(reason) || hung, 'but its check did not fail');
+        return;
+      }
+      case 'lease_lost': {
+        const debt = this.#evidence.budget?.debt ?? 0;
+        says(debt > server.closing, `but ${debt} leases are lost and ${server.closing} are being closed`);
         return;
       }
       case 'over_limit':

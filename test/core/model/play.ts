@@ -4,10 +4,13 @@ import { DoubleReleaseError } from '../../../src/core/errors.js';
 import { SeededRandom } from '../../../src/kernel/random.js';
 import type { FakeSocket } from '../../support/fake-server.js';
 import { type Caller, type FakeLease, VirtualWorld } from '../../support/virtual-world.js';
-import { Evidence, Intentions, isUsable, WatchedBucket } from './evidence.js';
+import { Evidence, Intentions } from './evidence.js';
+import { FakeBudget } from './fake-budget.js';
 import { MomentaryLaws } from './momentary-laws.js';
+import { type Fate, mend, serverManners, spoilSource } from './moods.js';
 import { completePolicy, type Scenario, type Step, type StepName } from './scenario.js';
 import { checkStandingLaws } from './standing-laws.js';
+import { WatchedLimiter } from './watched-limiter.js';
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -46,7 +49,6 @@ export function play(scenario: Scenario, sabotage: Sabotage = {}): Verdict {
 
 class Run {
   readonly world: VirtualWorld;
-  readonly #scenario: Scenario;
   readonly #intentions: Intentions;
   readonly #evidence: Evidence;
   readonly #limitLessBy: number;
@@ -58,21 +60,31 @@ class Run {
   #isEnding = false;
 
   constructor(scenario: Scenario, sabotage: Sabotage) {
-    this.#scenario = scenario;
     this.#limitLessBy = sabotage.limitLessBy ?? 0;
     this.#fate = new SeededRandom(scenario.seed);
-    const { rate } = scenario.draft;
-    const bucket = rate === undefined ? undefined : new WatchedBucket(rate.perSecond, rate.burst);
-    const policy = completePolicy(scenario.draft, bucket);
+    const { rate, budget: leases } = scenario.draft;
+    const limiter = rate && new WatchedLimiter(rate.perSecond, rate.burst);
+    const budget = leases === undefined ? undefined : new FakeBudget(leases);
+    const policy = completePolicy(scenario.draft, limiter, budget);
     this.#intentions = new Intentions(policy.max - this.#limitLessBy);
-    this.#evidence = new Evidence(this.#intentions, bucket);
+    this.#evidence = new Evidence(this.#intentions, limiter, budget);
     this.world = new VirtualWorld(policy, {
       seed: scenario.seed,
       witness: new MomentaryLaws(this.#evidence),
       ...(sabotage.makePool && { makePool: sabotage.makePool }),
       manners: (world) => {
         this.#evidence.world = world;
-        return this.#manners(world);
+        this.#evidence.startedAt = world.now;
+        // The moment of the start is the first thing that is drawn.
+        const part = new SeededRandom(scenario.seed).next();
+        this.#evidence.heldBackUntil = world.now + part * policy.startJitter;
+        if (budget !== undefined) {
+          budget.world = world;
+          world.server.slotFreed = () => budget.slotFreed();
+        }
+        const fate: Fate = { draw: () => this.#fate.next(), note: (what) => this.#note(what) };
+        spoilSource(scenario, fate, limiter, budget);
+        return serverManners(world, scenario, fate);
       },
     });
     this.world.alarmRingsFirst = scenario.alarmRingsFirst;
@@ -87,6 +99,10 @@ class Run {
 
   verdict(steps: number): Verdict {
     for (const reason of this.world.server.discards.keys()) this.#seen.add(`discarded: ${reason}`);
+    for (const [cause, count] of Object.entries(this.world.refillFailures))
+      if (count > 0) this.#seen.add(`refill failed: ${cause}`);
+    for (const { kind, phase } of this.world.fills) this.#seen.add(`${kind} ${phase}`);
+    if (this.world.topUps.length > 0) this.#seen.add('topped up');
     return { wrong: this.world.contradictions, steps, seen: this.#seen };
   }
 
@@ -103,12 +119,7 @@ class Run {
     const { world } = this;
     const { pool, server } = world;
     this.#isEnding = true;
-    Object.assign(server.manners, {
-      onDial: (dial: Parameters<typeof server.manners.onDial>[0]) => dial.succeedAfter(1),
-      onAbandon: (dial: Parameters<typeof server.manners.onDial>[0]) => dial.fail(),
-      onClose: (socket: FakeSocket) => socket.finishClosing(),
-      onCheck: (socket: FakeSocket) => socket.answerCheck(),
-    });
+    mend(world, this.#evidence.limiter, this.#evidence.budget);
     this.#resume();
     this.#resize(Math.max(1, world.policy.max));
     for (let round = 0; round < 400 && (world.queue.size > 0 || world.leases.size > 0); round++) {
@@ -135,6 +146,21 @@ class Run {
       world.contradict(`${this.#drainCalls} calls of drain() were answered ${this.#drainsDone} times`);
     }
     if (this.#intentions.readyRequests.size > 0) world.contradict('a ready() was never answered');
+    this.#leasesAreBack();
+  }
+
+  /** Nothing is held any more, and whatever the budget still tells wakes nobody. */
+  #leasesAreBack(): void {
+    const { budget } = this.#evidence;
+    if (budget === undefined) return;
+    const { server } = this.world;
+    this.#expect(budget.held === 0, `${budget.held} leases are left after draining`);
+    this.#expect(budget.debt === 0, `a debt of ${budget.debt} is left after draining`);
+    const dialed = server.dialed;
+    budget.tellAvailable();
+    this.world.advance(100);
+    this.#expect(server.dialed === dialed, 'a closed pool dials');
+    checkStandingLaws(this.#evidence);
   }
 
   #answerEverything(): void {
@@ -144,53 +170,14 @@ class Run {
     for (const socket of [...server.sockets]) socket.answerCheck();
   }
 
-  // ---- how the server behaves -------------------------------------------------------------------------------------
-
-  #manners(world: VirtualWorld): VirtualWorld['server']['manners'] {
-    const sky = this.#scenario.weather;
-    const chance = (probability: number): boolean => this.#fate.next() < probability;
-    const delay = (): number => Math.floor(this.#fate.next() * 20);
-    return {
-      onDial: (dial) => {
-        if (chance(sky.dialHangs)) return this.#note('dial hangs');
-        const fails = chance(sky.dialFails);
-        if (chance(sky.dialAtOnce)) {
-          this.#note(fails ? 'dial fails at once' : 'dial succeeds at once');
-          return fails ? dial.fail() : dial.succeed();
-        }
-        this.#note(fails ? 'dial fails' : 'dial succeeds');
-        return fails ? dial.failAfter(delay()) : dial.succeedAfter(delay());
-      },
-      onAbandon: (dial) => {
-        if (chance(sky.dialIgnoresAbandoning)) {
-          this.#note('abandoned dial goes on');
-          return chance(0.5) ? dial.succeedAfter(delay() * 3) : undefined;
-        }
-        if (chance(0.3)) return dial.fail();
-        return chance(0.3) ? dial.succeed() : dial.failAfter(delay());
-      },
-      onClose: (socket) => {
-        if (chance(sky.closeHangs)) return this.#note('close hangs');
-        if (chance(sky.closeAtOnce)) return socket.finishClosing();
-        return world.time.plan(world.now + delay(), () => socket.finishClosing());
-      },
-      onCheck: (socket) => {
-        if (chance(sky.checkHangs)) return this.#note('check hangs');
-        const error = chance(sky.checkFails) ? new Error('unwell') : undefined;
-        this.#note(error === undefined ? 'check passes' : 'check fails');
-        if (chance(sky.checkAtOnce)) return socket.answerCheck(error);
-        return world.time.plan(world.now + Math.floor(this.#fate.next() * 8), () =>
-          socket.answerCheck(error),
-        );
-      },
-    };
-  }
-
   // ---- the steps --------------------------------------------------------------------------------------------------
 
   readonly #does: Readonly<Record<StepName, (a: number, b: number) => void>> = {
     take: () => this.#take(),
     ask: (a, b) => this.#ask(timeoutFrom(a), b),
+    askAsUsual: (_a, b) => {
+      this.#ask(this.world.pool.usualTimeoutMs, b);
+    },
     abort: (a) => {
       const caller = pick(this.world.queue, a);
       if (caller === undefined) return;
@@ -240,11 +227,15 @@ class Run {
     drain: (a) => this.#drain(a < 0.4 ? never : Math.floor(a * 60)),
     wait: (a) => this.world.advance(Math.floor(a * 15)),
     waitLong: (a) => this.world.advance(Math.floor(a * 200)),
+    waitForScans: (a) => this.world.advance(Math.floor(a * 2_500)),
     stall: (a) => this.world.stall(Math.floor(a * 40)),
     creep: (a) => this.world.creep(a * 3),
     answerDial: (a) => pick(this.world.server.dials, a)?.succeed(),
     failDial: (a) => pick(this.world.server.dials, a)?.fail(),
     answerClose: (a) => pick(this.world.server.sockets, a)?.finishClosing(),
+    loseLeases: (a) => this.#evidence.budget?.lose(1 + Math.floor(a * 3)),
+    leasesAvailable: () => this.#evidence.budget?.tellAvailable(),
+    leasesRefused: () => this.#evidence.budget?.tellRefused(),
     answerCheck: (a, b) =>
       pick(this.world.server.sockets, a)?.answerCheck(b < 0.3 ? new Error('unwell') : undefined),
   };
@@ -252,7 +243,7 @@ class Run {
   #take(): void {
     const { server, policy, now, time, queue } = this.world;
     const isOpen = this.#intentions.state === 'open' && queue.size === 0;
-    const usable = [...server.sockets].filter((socket) => isUsable(socket, now, policy.checkAfterIdle));
+    const usable = [...server.sockets].filter((socket) => this.#evidence.isUsable(socket));
     const lease = this.world.take('holder');
     if (lease === undefined) {
       const isForTaking = isOpen && usable.length > 0 && time.coarse() === now;
@@ -275,11 +266,9 @@ class Run {
     });
     if (wasOver) this.#expect(caller.outcome === 'failed', 'a caller was queued in a pool that is closing');
     const { pool, policy, server } = this.world;
-    const isHopeless =
-      policy.onDialFailure === 'retry' &&
-      pool.stats().breaker === 'open' &&
-      server.live + server.opening === 0;
-    if (isHopeless && caller.outcome === 'waiting') {
+    const isWithoutHope =
+      caller.outcome === 'waiting' && policy.onDialFailure === 'retry' && server.live + server.opening === 0;
+    if (isWithoutHope && pool.stats().breaker === 'open') {
       this.#expect(
         this.#intentions.state === 'paused',
         'a caller waits although the breaker is open and nothing lives',
@@ -353,6 +342,9 @@ class Run {
 
   #drain(deadline: number): void {
     this.#intentions.state = 'draining';
+    // From now on the first fill matters to nobody, and nothing is told of it.
+    if (this.#intentions.fill !== undefined) this.#intentions.readyRequests.delete(this.#intentions.fill);
+    this.#intentions.fill = undefined;
     this.#intentions.drainDeadline = Math.min(this.#intentions.drainDeadline, this.world.now + deadline);
     this.#drainCalls++;
     let isDone = false;

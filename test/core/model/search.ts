@@ -1,7 +1,7 @@
 // Looks for a scenario that breaks a law, makes it as small as it can, and tells how to see it again.
 import type { Sabotage } from './play.js';
 import { play } from './play.js';
-import { drawScenario, type Scenario, type Step, type WeatherName } from './scenario.js';
+import { drawScenario, type Kind, type Scenario, type Step, type WeatherName } from './scenario.js';
 
 export interface Finding {
   readonly scenario: Scenario;
@@ -13,11 +13,12 @@ export function search(
   first: number,
   count: number,
   weather: WeatherName,
+  kind: Kind,
   seen = new Set<string>(),
   sabotage: Sabotage = {},
 ): Finding | undefined {
   for (let seed = first; seed < first + count; seed++) {
-    const scenario = drawScenario(seed, weather);
+    const scenario = drawScenario(seed, weather, kind);
     const verdict = play(scenario, sabotage);
     for (const what of verdict.seen) seen.add(what);
     if (verdict.wrong.length > 0) return shrink(scenario, sabotage);
@@ -70,10 +71,10 @@ function simplerSteps(step: Step): Step[] {
 }
 
 export function describeFinding({ scenario, wrong }: Finding, weather: string): string {
-  const { draft, steps, seed } = scenario;
+  const { draft, steps, seed, kind } = scenario;
   const lines = steps.map(({ name, a, b, fate }) => `  ${name} a=${round(a)} b=${round(b)} fate=${fate}`);
   return [
-    `Seed ${seed} (${weather}) breaks a law:`,
+    `Seed ${seed} (${weather}, ${kind}) breaks a law:`,
     ...wrong.slice(0, 5).map((text) => `  ${text}`),
     'The smallest life that does:',
     `  policy ${JSON.stringify(draft)}, alarm first: ${scenario.alarmRingsFirst}, early by ${scenario.alarmIsEarlyBy}`,

@@ -1,10 +1,13 @@
 // The laws that hold after every step, whatever the step was.
 import type { DiscardReason } from '../../../src/core/reasons.js';
-import { type Evidence, isUsable } from './evidence.js';
+import type { Evidence } from './evidence.js';
+import { checkReservoirLaws } from './reservoir-laws.js';
+import { checkSourceLaws } from './source-laws.js';
 
 const never = Number.POSITIVE_INFINITY;
 
 export function checkStandingLaws(evidence: Evidence): void {
+  evidence.stats = evidence.world.pool.stats();
   booksAgree(evidence);
   totalsAgree(evidence);
   everySocketIsWhereItShouldBe(evidence);
@@ -13,13 +16,15 @@ export function checkStandingLaws(evidence: Evidence): void {
   drainingGoesOn(evidence);
   theAlarmRingsInTime(evidence);
   theProgramMayEnd(evidence);
+  checkSourceLaws(evidence);
+  checkReservoirLaws(evidence);
 }
 
 /** Law 1 and 2: the ledger's counts are the physical ones. */
 function booksAgree(evidence: Evidence): void {
   const { pool, server, queue } = evidence.world;
   const { limit } = evidence.intentions;
-  const counts = pool.counts();
+  const counts = evidence.stats;
   const truth = {
     limit,
     pending: server.opening,
@@ -61,8 +66,8 @@ function booksAgree(evidence: Evidence): void {
 }
 
 function totalsAgree(evidence: Evidence): void {
-  const { pool, server, checkouts, leaks } = evidence.world;
-  const { totals, peak, state } = pool.stats();
+  const { server, checkouts, leaks } = evidence.world;
+  const { totals, peak, state } = evidence.stats;
   // The engine counts a dial that never answered for a moment longer than the server does.
   const highest = evidence.intentions.highestLimit;
   evidence.demand(peak >= server.peak && peak <= highest, () => `peak ${peak}, but it was ${server.peak}`);
@@ -109,6 +114,8 @@ function totalsAgree(evidence: Evidence): void {
 
 function everySocketIsWhereItShouldBe(evidence: Evidence): void {
   const { server, now, policy, alarm } = evidence.world;
+  // There the scanner sees to it, which is judged elsewhere.
+  const isReservoir = policy.reservoir !== undefined;
   for (const socket of server.sockets) {
     const { pooled } = socket;
     if (pooled === undefined) continue;
@@ -134,7 +141,7 @@ function everySocketIsWhereItShouldBe(evidence: Evidence): void {
       () => `socket ${socket.id} was given a life of ${pooled.expiresAt - socket.bornAt} ms`,
     );
     evidence.demand(
-      socket.place !== 'idle' || now < pooled.expiresAt || alarm.at <= now,
+      socket.place !== 'idle' || isReservoir || now < pooled.expiresAt || alarm.at <= now,
       () => `socket ${socket.id} is idle past its end, and nothing is going to close it`,
     );
   }
@@ -142,31 +149,32 @@ function everySocketIsWhereItShouldBe(evidence: Evidence): void {
 
 /** Law 4, and what growth promises: no one waits, and no spare is missing, while something could be done about it. */
 function nobodyIsStranded(evidence: Evidence): void {
-  const { server, policy, pool, queue, alarm, now, time } = evidence.world;
+  const { server, policy, pool, queue, alarm, time } = evidence.world;
   if (evidence.intentions.state === 'paused' || pool.state === 'closed') return;
   if (queue.size > 0) {
     for (const socket of server.sockets) {
-      evidence.demand(!isUsable(socket, now, policy.checkAfterIdle), () => {
+      evidence.demand(!evidence.isUsable(socket), () => {
         return `law 4: ${queue.size} callers wait while socket ${socket.id} is idle and usable`;
       });
     }
   }
   if (server.total >= evidence.intentions.limit || server.opening >= policy.dialLimit) return;
-  const underWay = server.opening + server.countAt('checking');
-  const callersWithout = queue.size - underWay;
-  let sparesMissing = 0;
-  if (evidence.intentions.state === 'open') {
-    const spares = evidence.spares() + Math.max(0, underWay - queue.size);
-    sparesMissing = Math.max(policy.minIdle - spares, evidence.readyTarget() - server.live - server.opening);
-  }
+  const callersWithout = evidence.callersWithout();
+  const sparesMissing = evidence.sparesMissing();
   if (callersWithout <= 0 && sparesMissing <= 0) return;
   // Something is missing and there is room. Then something must hold the dial back, and the alarm must end that.
+  if (callersWithout <= 0 && evidence.isHeldBack()) return;
   const obeysBreaker = policy.onDialFailure === 'retry' || callersWithout <= 0;
   if (obeysBreaker && server.failuresInARow > 0) {
     if (server.failuresInARow >= policy.threshold && server.opening > 0) return;
     if (alarm.at <= Math.max(time.time, evidence.latestRetry())) return;
   }
-  if (evidence.bucket !== undefined && alarm.at <= evidence.bucket.waitUntil) return;
+  const { limiter, budget } = evidence;
+  if (limiter !== undefined && alarm.at <= Math.max(limiter.waitUntil, evidence.latestLimiterRetry())) return;
+  if (budget !== undefined) {
+    if (budget.isAsking || budget.debt > 0) return;
+    if (alarm.at <= Math.max(time.time, evidence.latestLeaseRetry())) return;
+  }
   if (server.arguableFailures > 0) return;
   evidence.demand(false, () => {
     return `law 4: ${callersWithout} callers and ${sparesMissing} spares are missing, there is room, and no dial begins`;
@@ -235,9 +243,11 @@ function theAlarmRingsInTime(evidence: Evidence): void {
     if (socket.place === 'closing')
       by(socket.since + policy.closeTimeout, `the close of socket ${socket.id}`);
     if (socket.place !== 'idle') continue;
-    by(socket.pooled?.expiresAt ?? never, `the end of socket ${socket.id}`);
-    if (!socket.pooled?.expiring)
-      by((socket.pooled?.expiresAt ?? never) - policy.guardWindow, 'a guard window');
+    if (policy.reservoir === undefined) {
+      by(socket.pooled?.expiresAt ?? never, `the end of socket ${socket.id}`);
+      if (!socket.pooled?.expiring)
+        by((socket.pooled?.expiresAt ?? never) - policy.guardWindow, 'a guard window');
+    }
     by((socket.pooled?.aliveAt ?? never) + policy.keepalive, `the keepalive of socket ${socket.id}`);
   }
   if (spares > policy.minIdle && server.live > policy.idleFloor) {
@@ -251,6 +261,11 @@ function theAlarmRingsInTime(evidence: Evidence): void {
       if (socket.place !== 'lent' || isReported) continue;
       by(lease.takenAt + policy.leakThreshold, `the leak of socket ${socket.id}`);
     }
+  }
+  const { keeper } = policy;
+  if (keeper !== undefined && evidence.intentions.state === 'open' && !evidence.intentions.isWarmingUp) {
+    const lastLook = Math.max(now, evidence.heldBackUntil) + alarm.granularityMs;
+    by(lastLook + keeper.interval, 'a look of the keeper');
   }
   if (evidence.intentions.drainDeadline > now)
     by(evidence.intentions.drainDeadline, 'the deadline of drain()');

@@ -1,0 +1,84 @@
+/** Which command was meant: calls it, and turns mistakes into a line and an exit code. */
+import { readFileSync } from 'node:fs';
+import { HeadgateError } from '../kernel/errors.js';
+import { nearest } from '../kernel/nearest.js';
+import type { Terminal } from './terminal.js';
+import { exitCodes, UsageError } from './usage-error.js';
+
+export interface Command {
+  readonly summary: string;
+  readonly help: string;
+  /** Answers the exit code. */
+  run(args: readonly string[], terminal: Terminal): number | Promise<number>;
+}
+
+/** Only the one that is called is loaded. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.js')).serveCommand,
+  import: async () => (await import('./import.js')).importCommand,
+  simulate: async () => (await import('./simulate.js')).simulateCommand,
+};
+
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+  const [name, ...rest] = args;
+  try {
+    if (name === undefined) {
+      terminal.err(await help());
+      return exitCodes.badUsage;
+    }
+    if (name === '--help' || name === '-h' || name === 'help') return say(terminal, await helpFor(rest[0]));
+    if (name === '--version') return say(terminal, `${version()}\n`);
+    const command = await find(name);
+    if (rest.includes('--help') || rest.includes('-h')) return say(terminal, command.help);
+    return await command.run(rest, terminal);
+  } catch (error) {
+    return explain(error, name, terminal);
+  }
+}
+
+function say(terminal: Terminal, text: string): number {
+  terminal.out(text);
+  return exitCodes.good;
+}
+
+function find(name: string): Promise<Command> {
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (load !== undefined) return load();
+  const guess = nearest(name, Object.keys(commands));
+  throw new UsageError(
+    `there is no command '${name}'.${guess === undefined ? '' : ` Did you mean ${guess}?`} See headgate --help.`,
+  );
+}
+
+async function helpFor(name: string | undefined): Promise<string> {
+  return name === undefined ? help() : (await find(name)).help;
+}
+
+async function help(): Promise<string> {
+  const loaded = await Promise.all(
+    Object.entries(commands).map(async ([name, load]) => [name, (await load()).summary] as const),
+  );
+  const lines = loaded.map(([name, summary]) => `  ${name.padEnd(12)}${summary}`);
+  return `Usage: headgate <command> [options]
+
+${lines.join('\n')}
+
+headgate <command> --help explains a command. headgate --version tells the version.
+`;
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** A mistake of the user's gets its message. Anything else is a bug, and is shown whole. */
+function explain(error: unknown, name: string | undefined, terminal: Terminal): number {
+  if (error instanceof HeadgateError && error.code !== 'HG_INVARIANT') {
+    terminal.err(`headgate: ${error.message}\n`);
+    return exitCodes.badUsage;
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  terminal.err(`headgate: ${name ?? ''} failed. This is a bug in Headgate; please report it.\n${stack}\n`);
+  return exitCodes.failed;
+}

@@ -1,0 +1,152 @@
+/**
+ * The in-process answer to "may I hold one more?": one budget that the pools of a process share.
+ *
+ * It answers at once and has no time of its own. Who is refused is told when something is given back, first refused, first
+ * told. Nobody is called from inside its own call: a holder that gives back while it waits itself is not told of that,
+ * since it knows; should it not ask, it is told with the next call of anyone else.
+ */
+import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
+import { OptionReader } from '../kernel/option-reader.js';
+import { LeaseLimitError } from './errors.js';
+import { type HolderStats, isCount, LeaseBook } from './lease-book.js';
+import { tell } from './tell.js';
+import { WaitingHolders } from './waiting-holders.js';
+
+export interface LocalLeasesOptions {
+  /** So many leases there are. */
+  readonly limit: number;
+}
+
+export interface LocalLeasesStats {
+  readonly limit: number;
+  /** Never above `limit`, but while a lowered limit is being reached. */
+  readonly held: number;
+  /** Holders that were refused and have not been told since that it is worth asking again. */
+  readonly waiting: number;
+  /** Leases given back by those who did not hold them. Above 0 there is a mistake in a holder. */
+  readonly strayReleases: number;
+  /** Who holds or waits, those who hold first. */
+  readonly byHolder: readonly HolderStats[];
+}
+
+/**
+ * One budget of connections for several pools of this process.
+ *
+ * @example
+ * ```ts
+ * import { localLeases, Pool } from 'headgate';
+ *
+ * const leases = localLeases({ limit: 50 }); // together never more than 50, whoever needs them
+ * const orders = new Pool({ max: 40, leases });
+ * const reports = new Pool({ max: 40, leases });
+ * ```
+ */
+export function localLeases(options: LocalLeasesOptions): LocalLeases {
+  return new LocalLeases(options);
+}
+
+export class LocalLeases implements Leases {
+  #limit: number;
+  readonly #book = new LeaseBook();
+  readonly #waiting = new WaitingHolders();
+  #isSettling = false;
+
+  constructor(options: LocalLeasesOptions) {
+    const read = new OptionReader(options);
+    this.#limit = read.integer('limit', 0, { min: 0 });
+    if (options.limit === undefined)
+      read.problem('limit', 'is missing: it must be a whole number of at least 0');
+    read.refuseUnknown();
+    read.throwIfAnyProblem();
+  }
+
+  acquire(count: number, holder: LeaseHolder): LeaseAnswer {
+    if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
+    // Who waits for what is free goes first.
+    this.#settle(holder);
+    if (count > this.#free || !this.#waiting.mayTake(holder, count)) {
+      this.#waiting.add(holder, count);
+      return new LeaseLimitError(holder.name, count, this.#book.held, this.#limit);
+    }
+    this.#book.grant(count, holder);
+    this.#waiting.took(holder, count);
+    return 'granted';
+  }
+
+  release(count: number, holder: LeaseHolder): void {
+    this.#book.giveBack(count, holder);
+    this.#settle(holder);
+  }
+
+  /**
+   * Changes the limit. What is held above it is taken from those who hold most, one at a time until they are within it;
+   * among equals, from the one that was given one last. Their connections are closed, lent ones when they come back.
+   */
+  resize(limit: number): void {
+    if (!Number.isSafeInteger(limit) || limit < 0) {
+      throw new RangeError(`A limit is a whole number of at least 0, not ${limit}.`);
+    }
+    this.#limit = limit;
+    this.#settle(undefined);
+  }
+
+  stats(): LocalLeasesStats {
+    return {
+      limit: this.#limit,
+      held: this.#book.held,
+      waiting: this.#waiting.size,
+      strayReleases: this.#book.strays,
+      byHolder: this.#book.stats(this.#waiting),
+    };
+  }
+
+  /** Below 0 while a lowered limit is being reached. */
+  get #free(): number {
+    return this.#limit - this.#book.held;
+  }
+
+  /** Takes what is above the limit and has what is free go round, until neither changes anything. */
+  #settle(caller: LeaseHolder | undefined): void {
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    do {
+      this.#waiting.goRound(() => this.#free, caller);
+    } while (this.#takeExcess(caller));
+    this.#isSettling = false;
+  }
+
+  /** False when there is none, or when all of it is the caller's, who can't be told now. */
+  #takeExcess(caller: LeaseHolder | undefined): boolean {
+    if (this.#free >= 0) return false;
+    const losses = shareLosses(this.#book, -this.#free, caller);
+    for (const [holder, planned] of losses) {
+      // Those told before may have given something back, which makes it less.
+      const count = this.#book.take(Math.max(0, Math.min(planned, -this.#free)), holder);
+      if (count > 0) tell(() => holder.leasesLost(count));
+    }
+    return losses.size > 0;
+  }
+}
+
+/** Who is to lose how many, so that those who hold most end up as equal as can be. */
+function shareLosses(
+  book: LeaseBook,
+  excess: number,
+  except: LeaseHolder | undefined,
+): ReadonlyMap<LeaseHolder, number> {
+  const losses = new Map<LeaseHolder, number>();
+  const holders = book.latestFirst().filter((holder) => holder !== except);
+  for (let n = 0; n < excess; n++) {
+    let largest: LeaseHolder | undefined;
+    let most = 0;
+    for (const holder of holders) {
+      const left = book.heldBy(holder) - (losses.get(holder) ?? 0);
+      if (left <= most) continue;
+      largest = holder;
+      most = left;
+    }
+    if (largest === undefined) break;
+    losses.set(largest, (losses.get(largest) ?? 0) + 1);
+  }
+  return losses;
+}

@@ -1,0 +1,150 @@
+/**
+ * Sees to connections that reach the end of their lives while nobody uses them, so that a checkout need not. It looks
+ * at what ends, never at everything.
+ *
+ * Where many would end together, some of them are replaced ahead of time, as fast as the source opens new ones and no
+ * faster: when the crowd's time comes, it has thinned out. The replacement comes first where the limit leaves room.
+ * Otherwise a place has to be made for it, for a few at a time, so that a source that has stopped costs no more.
+ */
+import { Heap } from '../kernel/heap.js';
+import { ExpiryCalendar } from './expiry-calendar.js';
+import type { IdleConnections } from './idle-connections.js';
+import type { PooledConnection } from './pooled-connection.js';
+import type { DiscardReason } from './reasons.js';
+import { tooOld } from './reservoir.js';
+import type { ScanSituation } from './scan-situation.js';
+
+const intervalMs = 1_000;
+/** Replacing ahead of time may want to go on sooner than the next scan; not sooner than this. */
+const shortestPauseMs = 10;
+/** Those that are lent at the moment are passed over, but not without end. */
+const mostPassedOver = 64;
+
+export class ExpiryScanner<C> {
+  readonly #idle: IdleConnections<C>;
+  readonly #discard: (connection: PooledConnection<C>, reason: DiscardReason) => void;
+  /** Live connections by the end of their lending. */
+  readonly #byEnd = new Heap<PooledConnection<C>>();
+  /** The ends of those that are not marked. */
+  readonly #calendar: ExpiryCalendar;
+  /** To go as soon as their replacements are here. Lent until then as any other. */
+  readonly #marked = new Set<PooledConnection<C>>();
+  #nextScanAt = Number.POSITIVE_INFINITY;
+
+  /** `discard`: takes one out of service that has just left the list of the idle. */
+  constructor(
+    longestLifeMs: number,
+    idle: IdleConnections<C>,
+    discard: (connection: PooledConnection<C>, reason: DiscardReason) => void,
+  ) {
+    this.#calendar = new ExpiryCalendar(longestLifeMs);
+    this.#idle = idle;
+    this.#discard = discard;
+  }
+
+  get nextScanAt(): number {
+    return this.#nextScanAt;
+  }
+
+  watch(connection: PooledConnection<C>, now: number): void {
+    connection.heapKey = connection.lendUntil;
+    this.#byEnd.push(connection);
+    if (!connection.expiring) this.#calendar.add(connection.lendUntil);
+    if (this.#nextScanAt === Number.POSITIVE_INFINITY) this.#nextScanAt = now + intervalMs;
+  }
+
+  /** It is on its way out, whatever the reason. */
+  forget(connection: PooledConnection<C>): void {
+    if (connection.heapIndex < 0) return;
+    this.#byEnd.remove(connection);
+    if (!this.#marked.delete(connection) && !connection.expiring) this.#calendar.remove(connection.lendUntil);
+  }
+
+  scan(now: number, situation: ScanSituation<C>): void {
+    if (now < this.#nextScanAt) return;
+    this.#discardEnded(now);
+    this.#discardReplaced(situation);
+    this.#replaceAhead(now, situation);
+    if (this.#byEnd.size === 0) {
+      this.#nextScanAt = Number.POSITIVE_INFINITY;
+      return;
+    }
+    const soonest = now + pauseOf(situation);
+    const wanted =
+      this.#marked.size > 0 ? soonest : Math.max(soonest, this.#calendar.quietUntil - leadOf(situation));
+    this.#nextScanAt = Math.min(now + intervalMs, wanted);
+  }
+
+  #discardEnded(now: number): void {
+    for (let c = this.#byEnd.peek(); c !== undefined && c.lendUntil <= now; c = this.#byEnd.peek()) {
+      if (c.state === 'idle') {
+        this.#idle.remove(c);
+        this.#discard(c, tooOld(true, c, now, 'scan'));
+      } else {
+        // In use: whoever brings it back will see.
+        this.forget(c);
+        c.expiring = true;
+      }
+    }
+  }
+
+  #discardReplaced(situation: ScanSituation<C>): void {
+    let replaced = this.#marked.size - situation.missing;
+    if (replaced <= 0) return;
+    for (const c of [...this.#marked]) {
+      if (c.state !== 'idle') continue;
+      this.#idle.remove(c);
+      this.#discard(c, 'expiring_soon_on_scan');
+      if (--replaced === 0) return;
+    }
+  }
+
+  #replaceAhead(now: number, situation: ScanSituation<C>): void {
+    const first = this.#byEnd.peek();
+    // While the source is busy nothing can be gained, whatever is overdue.
+    if (first === undefined || !(situation.spareRoom > 0 || situation.wouldFillAPlace)) return;
+    const overdue = this.#calendar.overdue(now + leadOf(situation), first.lendUntil, situation.perMs);
+    if (overdue === 0) return;
+    for (const c of this.#idleOfTheCrowd(overdue)) {
+      // What was done for one may have changed what another is doing.
+      if (c.state !== 'idle' || c.expiring) continue;
+      if (situation.spareRoom > 0) this.#mark(c);
+      else if (situation.wouldFillAPlace) {
+        this.#idle.remove(c);
+        this.#discard(c, 'expiring_soon_on_scan');
+      } else return;
+    }
+  }
+
+  /** Up to `count` that nobody uses, of those that end too close together. */
+  #idleOfTheCrowd(count: number): PooledConnection<C>[] {
+    const idle: PooledConnection<C>[] = [];
+    const lookedAt: PooledConnection<C>[] = [];
+    const { crowdEndsBy } = this.#calendar;
+    while (idle.length < count && lookedAt.length < count + mostPassedOver) {
+      const c = this.#byEnd.peek();
+      if (c === undefined || c.lendUntil > crowdEndsBy) break;
+      this.#byEnd.remove(c);
+      lookedAt.push(c);
+      if (c.state === 'idle' && !c.expiring) idle.push(c);
+    }
+    for (const c of lookedAt) this.#byEnd.push(c);
+    return idle;
+  }
+
+  #mark(connection: PooledConnection<C>): void {
+    this.#calendar.remove(connection.lendUntil);
+    this.#idle.markExpiring(connection);
+    this.#marked.add(connection);
+  }
+}
+
+/** Until the next scan, while something is to be replaced ahead: about as long as the source takes for one. */
+function pauseOf<C>({ perMs }: ScanSituation<C>): number {
+  return Math.max(shortestPauseMs, 1 / perMs);
+}
+
+/** A replacement that is to be there in time begins so much earlier. */
+function leadOf<C>(situation: ScanSituation<C>): number {
+  return situation.dialMs + pauseOf(situation);
+}

@@ -1,0 +1,87 @@
+/**
+ * The leases that a pool holds of the budget above it: one for each of its slots, from before the dial until the socket
+ * is gone. Each that was granted ends exactly once: given back, or lost.
+ */
+import type { LeaseHolder, Leases } from './leases.js';
+
+export class LeaseAccount {
+  readonly #leases: Leases | undefined;
+  readonly #holder: LeaseHolder;
+  #held = 0;
+  /** Granted, but the rate limiter was not ready: kept for the next attempt. */
+  #hasOneInHand = false;
+  /** Connections that exist without a lease, because it was lost. */
+  #debt = 0;
+  #isAsking = false;
+
+  constructor(leases: Leases | undefined, holder: LeaseHolder) {
+    this.#leases = leases;
+    this.#holder = holder;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  get debt(): number {
+    return this.#debt;
+  }
+
+  /** A lease in hand for one dial: true, not now: false, or why there is none. */
+  reserve(): boolean | Error {
+    if (this.#leases === undefined || this.#hasOneInHand) return true;
+    // What was lost comes first: a new lease would be for a connection that must go.
+    if (this.#isAsking || this.#debt > 0) return false;
+    const answer = this.#leases.acquire(1, this.#holder);
+    if (answer === 'granted') {
+      this.#held++;
+      this.#hasOneInHand = true;
+      return true;
+    }
+    this.#isAsking = answer === 'asking';
+    return answer === 'asking' ? false : answer;
+  }
+
+  /** The lease in hand now belongs to a slot. */
+  use(): void {
+    this.#hasOneInHand = false;
+  }
+
+  /** Nothing is to be dialed: the one in hand is for others. */
+  putBack(): void {
+    if (!this.#hasOneInHand) return;
+    this.#hasOneInHand = false;
+    this.#giveBack();
+  }
+
+  /** A slot is free: its lease is not needed any more. Whether one was given back. */
+  slotFreed(): boolean {
+    if (this.#leases === undefined) return false;
+    if (this.#debt > 0) {
+      this.#debt--;
+      return false;
+    }
+    this.#giveBack();
+    return true;
+  }
+
+  /** What was being asked for has been answered, one way or the other. */
+  answered(): void {
+    this.#isAsking = false;
+  }
+
+  lost(count: number): void {
+    let lost = Math.min(count, this.#held);
+    this.#held -= lost;
+    if (lost > 0 && this.#hasOneInHand) {
+      this.#hasOneInHand = false;
+      lost--;
+    }
+    this.#debt += lost;
+  }
+
+  #giveBack(): void {
+    this.#held--;
+    this.#leases?.release(1, this.#holder);
+  }
+}

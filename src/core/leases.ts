@@ -1,0 +1,27 @@
+/**
+ * "May I hold one more connection?", asked of whoever keeps a budget above the pool's own limit. A lease is held from
+ * before the dial until the socket is gone.
+ */
+
+/** `asking`: an answer will come by one of the holder's calls. An error: no, and why. */
+export type LeaseAnswer = 'granted' | 'asking' | Error;
+
+/** What a pool asks. All calls answer at once; what takes time goes on behind them. */
+export interface Leases {
+  /** All of `count`, or none. */
+  acquire(count: number, holder: LeaseHolder): LeaseAnswer;
+  /** Gives leases back whose connections are gone. Never fails and is never waited for: what it takes is done behind it. */
+  release(count: number, holder: LeaseHolder): void;
+}
+
+/** What a pool is told. Never from inside one of its own calls to `Leases`. */
+export interface LeaseHolder {
+  /** Names the holder in messages. */
+  readonly name: string;
+  /** It is worth asking again. */
+  leasesAvailable(): void;
+  /** The answer to what was being asked is no, or there was none. */
+  leasesRefused(error: Error): void;
+  /** So many of those held belong to someone else now: their connections must go, and are not to be released. */
+  leasesLost(count: number): void;
+}

@@ -1,0 +1,122 @@
+/**
+ * Says why another connection is to be opened, if one is. Callers who wait come first. What nobody waits for is opened to
+ * keep spares ready (the reservoir, `minIdle`, or someone's `ready()`), to reach a size at the start, or to keep it.
+ *
+ * It sets no pace of its own: as long as there is a reason, the next dial begins as soon as `Dialing` lets it.
+ */
+import type { Random } from '../kernel/random.js';
+import { bulk, trickle } from './growth.js';
+import { Keeper } from './keeper.js';
+import type { FillProgress } from './pool-listener.js';
+import type { PoolPolicy } from './pool-policy.js';
+import { Warmup } from './warmup.js';
+
+/** On whose behalf a dial is made. */
+export type DialPurpose = 'caller' | 'spare' | 'warmup' | 'keeper';
+
+/** What there is, and who wants it. */
+export interface Supply {
+  readonly waiting: number;
+  readonly live: number;
+  readonly dialing: number;
+  readonly checking: number;
+  readonly spares: number;
+  /** Connections that someone waits for to exist. */
+  readonly wanted: number;
+}
+
+export class Refiller {
+  readonly #policy: PoolPolicy;
+  #warmup: Warmup | undefined;
+  #keeper: Keeper | undefined;
+  /** Until then nothing is opened that nobody waits for. */
+  #beginsAt: number;
+  #isHeldBack: boolean;
+  #hasStarted = false;
+
+  constructor(policy: PoolPolicy) {
+    this.#policy = policy;
+    this.#isHeldBack = policy.startJitter > 0;
+    this.#beginsAt = this.#isHeldBack ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+  }
+
+  /** Draws the moment at which it begins, and tells of a warmup that has begun. */
+  start(now: number, random: Random): FillProgress | undefined {
+    const { startJitter, warmup, keeper } = this.#policy;
+    this.#hasStarted = true;
+    if (this.#isHeldBack) this.#beginsAt = now + random.next() * startJitter;
+    if (warmup !== undefined) this.#warmup = new Warmup(warmup, now);
+    if (keeper !== undefined) this.#keeper = new Keeper(keeper, now);
+    return this.#warmup && progressOf(this.#warmup, 'started', 0, now);
+  }
+
+  reasonToDial(supply: Supply, isDraining: boolean): DialPurpose | undefined {
+    const { waiting, live, dialing, checking, spares } = supply;
+    if (waiting > 0 && trickle(waiting, dialing + checking) > 0) return 'caller';
+    if (isDraining || this.#isHeldBack) return undefined;
+    const { minIdle } = this.#policy;
+    if (minIdle > 0 && bulk(minIdle, spares, waiting, dialing + checking) > 0) return 'spare';
+    const size = live + dialing;
+    if (size < supply.wanted) return 'spare';
+    if (this.#warmup?.wants(size)) return 'warmup';
+    if (this.#keeper?.wants(size)) return 'keeper';
+    return undefined;
+  }
+
+  /** How often the connection has failed before, where that is counted. */
+  dialBegun(purpose: DialPurpose): number {
+    if (purpose === 'keeper') this.#keeper?.dialBegun();
+    return purpose === 'warmup' ? (this.#warmup?.dialBegun() ?? 0) : 0;
+  }
+
+  /** The dial will be made again, as if it had not begun. */
+  dialWithdrawn(purpose: DialPurpose, failedBefore: number): void {
+    if (purpose === 'keeper') this.#keeper?.dialWithdrawn();
+    if (purpose === 'warmup') this.#warmup?.dialWithdrawn(failedBefore);
+  }
+
+  dialFailed(purpose: DialPurpose, failedBefore: number): void {
+    if (purpose === 'warmup') this.#warmup?.dialFailed(failedBefore);
+  }
+
+  /** Ends the warmup when it is over, and tells how. The keeper takes it from there. */
+  settleWarmup(now: number, live: number, dialing: number): FillProgress | undefined {
+    const outcome = this.#warmup?.outcome(live, dialing);
+    if (outcome === undefined) return undefined;
+    const progress = progressOf(this.#warmup as Warmup, outcome, live, now);
+    this.#warmup = undefined;
+    return progress;
+  }
+
+  /** What is due by now; how many the keeper has just asked for. `size` includes what is being opened. */
+  tick(now: number, size: number): number {
+    if (now >= this.#beginsAt) this.#isHeldBack = false;
+    if (this.#keeper === undefined || this.#isHeldBack || this.#warmup !== undefined) return 0;
+    return this.#keeper.tick(now, size);
+  }
+
+  /** It may want connections that neither callers nor spares ask for. */
+  get isBusy(): boolean {
+    return this.#warmup !== undefined || (this.#keeper?.isBusy ?? false);
+  }
+
+  /** From the very beginning, if it is to be done at all. */
+  get isWarmingUp(): boolean {
+    return this.#warmup !== undefined || (!this.#hasStarted && this.#policy.warmup !== undefined);
+  }
+
+  get keeperTarget(): number {
+    return this.#keeper?.target ?? 0;
+  }
+
+  get nextTickAt(): number {
+    if (this.#isHeldBack) return this.#beginsAt;
+    if (this.#warmup !== undefined) return Number.POSITIVE_INFINITY;
+    return this.#keeper?.nextTickAt ?? Number.POSITIVE_INFINITY;
+  }
+}
+
+function progressOf(warmup: Warmup, phase: FillProgress['phase'], size: number, now: number): FillProgress {
+  const { target, givenUp, startedAt } = warmup;
+  return { kind: 'warmup', phase, size, target, failed: givenUp, elapsedMs: now - startedAt };
+}

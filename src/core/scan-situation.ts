@@ -1,0 +1,66 @@
+/** How things stand in a pool, for the scanner that replaces connections ahead of time. */
+import type { Dialing } from './dialing.js';
+import type { Fleet } from './fleet.js';
+import type { Ledger } from './ledger.js';
+import type { PoolPolicy } from './pool-policy.js';
+
+/** Read anew after each step of a scan. */
+export class ScanSituation<C> {
+  readonly #policy: PoolPolicy;
+  readonly #ledger: Ledger;
+  readonly #fleet: Fleet<C>;
+  readonly #dialing: Dialing<C>;
+
+  constructor(policy: PoolPolicy, ledger: Ledger, fleet: Fleet<C>, dialing: Dialing<C>) {
+    this.#policy = policy;
+    this.#ledger = ledger;
+    this.#fleet = fleet;
+    this.#dialing = dialing;
+  }
+
+  /** Connections that are wanted and not there. */
+  get missing(): number {
+    const { live, limit } = this.#ledger;
+    const { idle, checking } = this.#fleet;
+    const lent = live - idle.size - checking;
+    return Math.max(0, Math.min(this.#policy.minIdle, limit - lent) - idle.spares);
+  }
+
+  /** Connections that could be opened beside those that exist and those that are missing already. */
+  get spareRoom(): number {
+    return this.#ledger.room - Math.max(0, this.missing - this.#dialing.dials.underWay);
+  }
+
+  /**
+   * Whether a place made now would be filled without delay: what is missing is being opened already, and there may be more
+   * of that. Otherwise the source is busy, and making places would only cost lives.
+   */
+  get wouldFillAPlace(): boolean {
+    const { underWay } = this.#dialing.dials;
+    return this.missing <= underWay && underWay < this.#tolerance;
+  }
+
+  /** Connections that the source opens in a millisecond. */
+  get perMs(): number {
+    return Math.min(this.#permitsPerMs, this.#tolerance / this.dialMs);
+  }
+
+  /** How many may be missing at the same time for the sake of replacement. */
+  get #tolerance(): number {
+    const { minIdle, dialLimit, reservoir } = this.#policy;
+    const margin = minIdle - (reservoir?.lowWatermark ?? 0);
+    // Without a margin there is a gap in any case; then no wider than it takes to keep the source busy: as many as are
+    // being opened at its speed, and one whose place is being made.
+    const wanted = margin > 0 ? margin : Math.ceil(this.#permitsPerMs * this.dialMs) + 1;
+    return Math.max(1, Math.min(wanted, dialLimit, this.#policy.max));
+  }
+
+  get #permitsPerMs(): number {
+    return (this.#policy.rateLimiter?.rate ?? Number.POSITIVE_INFINITY) / 1_000;
+  }
+
+  /** How long it takes to open one. */
+  get dialMs(): number {
+    return Math.max(1, this.#dialing.meanDialMs);
+  }
+}

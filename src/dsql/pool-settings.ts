@@ -1,0 +1,208 @@
+/**
+ * What a `DsqlPool` is made with where its options leave something open: what the environment says, or a default for a
+ * server where opening is what is scarce. docs/dsql.md has the reason for each.
+ */
+import type { TokenBucketOptions } from '../core/token-bucket.js';
+import type { EnvironmentReader } from '../kernel/environment.js';
+import { PoolOptionsError } from '../kernel/errors.js';
+import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
+import { readDistributed } from './distributed-settings.js';
+import { readReservoir } from './reservoir-settings.js';
+import { choose, type Settings, showDuration } from './settings.js';
+import { variables } from './variables.js';
+
+export interface PoolSettings {
+  readonly poolOptions: PoolOptions;
+  /** For the limiter that the pools of a cluster share; undefined where the pool is given one. */
+  readonly rate: TokenBucketOptions | undefined;
+}
+
+/** The reservoir has its own words for these. */
+const notBesideReservoir = [
+  'minIdle',
+  'maxLifetimeSeconds',
+  'maxLifetimeJitterSeconds',
+  'guardWindowMillis',
+  'warmup',
+  'keeper',
+] as const satisfies readonly (keyof PoolOptions)[];
+
+/** Where this is set, the program is a function of AWS Lambda. */
+const functionName = 'AWS_LAMBDA_FUNCTION_NAME';
+
+/** Problems with what was given are for the pool to find. */
+export function completePoolOptions(
+  given: PoolOptions,
+  environment: EnvironmentReader,
+  settings: Settings,
+): PoolSettings {
+  const choices = new PoolChoices(given, environment, settings);
+  const max = choices.max();
+  const reservoir = readReservoir(given.reservoir, max, environment, settings);
+  const poolOptions = {
+    ...given,
+    port: given.port ?? 5432,
+    sslnegotiation: given.sslnegotiation ?? 'direct',
+    keepAlive: given.keepAlive ?? true,
+    onDialFailure: given.onDialFailure ?? 'retry',
+    ...(reservoir === undefined ? choices.withoutReservoir() : choices.withReservoir()),
+    reservoir,
+    dialLimit: choices.dialLimit(reservoir !== undefined),
+    startJitter: choices.startJitter(),
+  };
+  const rate = choices.rate();
+  readDistributed(given, environment, settings);
+  return { poolOptions, rate };
+}
+
+class PoolChoices {
+  readonly #given: PoolOptions;
+  readonly #environment: EnvironmentReader;
+  readonly #settings: Settings;
+
+  constructor(given: PoolOptions, environment: EnvironmentReader, settings: Settings) {
+    this.#given = given;
+    this.#environment = environment;
+    this.#settings = settings;
+  }
+
+  /** The limit as the pool will read it; one that it refuses counts as left out. */
+  max(): number {
+    const { max, poolSize } = this.#given as { max?: unknown; poolSize?: unknown };
+    let limit: number;
+    try {
+      limit = resolvePoolOptions({ max, poolSize }).policy.max;
+    } catch (error) {
+      if (!(error instanceof PoolOptionsError)) throw error;
+      limit = resolvePoolOptions({}).policy.max;
+    }
+    this.#settings.add('max', String(limit), max || poolSize ? 'option' : 'default');
+    return limit;
+  }
+
+  /** Long lives, and a pool that is brought to its size and kept there. */
+  withoutReservoir(): PoolOptions {
+    const maxLifetimeSeconds = this.#pick('maxLifetimeSeconds', 50 * 60, showSeconds);
+    // Where the life is the user's, so is its spread; without one it is a tenth.
+    const spread = isGiven(this.#given.maxLifetimeSeconds) ? Number(maxLifetimeSeconds) / 10 : 600;
+    const maxLifetimeJitterSeconds = this.#pick('maxLifetimeJitterSeconds', spread, showSeconds);
+    const warmup = this.#upkeep('warmup');
+    const keeper = this.#upkeep('keeper');
+    // What is kept at its size must not decay.
+    const idleTimeout = warmup === false && keeper === false ? 600_000 : 0;
+    return {
+      maxLifetimeSeconds,
+      maxLifetimeJitterSeconds,
+      warmup,
+      keeper,
+      idleTimeoutMillis: this.#pick('idleTimeoutMillis', idleTimeout, showDuration),
+      connectionTimeoutMillis: this.#pick('connectionTimeoutMillis', 10_000, showDuration),
+    };
+  }
+
+  /** What the reservoir does itself is left to it. A dial has its own time, since nobody waits for it. */
+  withReservoir(): PoolOptions {
+    const given = this.#given;
+    // An operator who turns the reservoir on did not write the program, and gets no error for what is in it.
+    const isOperators = !isGiven(given.reservoir);
+    const superfluous = notBesideReservoir.filter((name) => isOperators && isGiven(given[name]));
+    if (superfluous.length > 0) {
+      const names = superfluous.join(', ');
+      this.#environment.warn(
+        variables.reservoirEnabled.name,
+        `is true: what the program says about ${names} is not used`,
+      );
+    }
+    if (isGiven(given.connectionTimeoutMillis)) this.#pick('connectionTimeoutMillis', 0, showDuration);
+    return {
+      ...Object.fromEntries(superfluous.map((name) => [name, undefined])),
+      idleTimeoutMillis: this.#pick('idleTimeoutMillis', 0, showDuration),
+      dialTimeoutMillis: this.#pick('dialTimeoutMillis', 10_000, showDuration),
+    };
+  }
+
+  dialLimit(isReservoir: boolean): number {
+    const { inflightLimit } = variables;
+    const { value, source } = choose(
+      this.#given.dialLimit,
+      () => (isReservoir ? this.#environment.integer(inflightLimit, { min: 1 }) : undefined),
+      Number(inflightLimit.default),
+    );
+    this.#settings.add('dialLimit', String(value), source, isReservoir ? inflightLimit.name : undefined);
+    return value;
+  }
+
+  startJitter(): NonNullable<PoolOptions['startJitter']> {
+    const { staggeredStartup, staggeredStartupMaxDelay: longest } = variables;
+    const option = this.#given.startJitter;
+    const isOff = option === undefined && this.#environment.boolean(staggeredStartup) === false;
+    const { value, source } = choose(
+      option,
+      () => (isOff ? 0 : this.#environment.duration(longest, { floor: 0 })),
+      5_000,
+    );
+    this.#settings.add(
+      'startJitter',
+      showDuration(value),
+      source,
+      isOff ? staggeredStartup.name : longest.name,
+    );
+    return value;
+  }
+
+  rate(): TokenBucketOptions | undefined {
+    const { rateLimit, burstLimit } = variables;
+    if (isGiven(this.#given.rateLimiter)) {
+      this.#settings.add('rateLimiter', 'given', 'option', rateLimit.name);
+      return undefined;
+    }
+    const rate = choose(
+      undefined,
+      () => this.#environment.number(rateLimit, { above: 0 }),
+      Number(rateLimit.default),
+    );
+    const burst = choose(
+      undefined,
+      () => this.#environment.integer(burstLimit, { min: 1 }),
+      Number(burstLimit.default),
+    );
+    this.#settings.add('rateLimiter.rate', String(rate.value), rate.source, rateLimit.name);
+    this.#settings.add('rateLimiter.burst', String(burst.value), burst.source, burstLimit.name);
+    return { rate: rate.value, burst: burst.value };
+  }
+
+  /** On, but in a function: there, each of many instances would open a whole pool for one caller. */
+  #upkeep<N extends 'warmup' | 'keeper'>(name: N): NonNullable<PoolOptions[N]> {
+    const isInFunction = (): false | undefined =>
+      this.#environment.text(functionName) === undefined ? undefined : false;
+    const { value, source } = choose<NonNullable<PoolOptions[N]>>(this.#given[name], isInFunction, true);
+    const variable = source === 'environment' ? functionName : undefined;
+    this.#settings.add(name, showUpkeep(value), source, variable);
+    return value;
+  }
+
+  #pick<N extends keyof PoolOptions>(
+    name: N,
+    usual: NonNullable<PoolOptions[N]>,
+    show: (value: unknown) => string,
+  ): NonNullable<PoolOptions[N]> {
+    const { value, source } = choose(this.#given[name], () => undefined, usual);
+    this.#settings.add(name, show(value), source);
+    return value as NonNullable<PoolOptions[N]>;
+  }
+}
+
+/** `false` turns off what is off already. */
+function isGiven(option: unknown): boolean {
+  return option !== undefined && option !== null && option !== false;
+}
+
+function showSeconds(value: unknown): string {
+  return showDuration(Number(value) * 1_000);
+}
+
+function showUpkeep(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return value === false ? 'off' : 'on';
+  const parts = Object.entries(value).map(([name, part]) => `${name} ${String(part).slice(0, 40)}`);
+  return parts.length === 0 ? 'on' : parts.join(', ');
+}

@@ -1,0 +1,19 @@
+/** What of an error may be logged: its message and its code. Its other properties may hold anything, also secrets. */
+
+/** Longer messages come from servers, and are cut. */
+const longest = 1_000;
+
+export function errorFields(error: Error): { readonly error: string; readonly code?: string } {
+  const { code } = error as { code?: unknown };
+  const word = typeof code === 'string' && code !== '' ? code.slice(0, longest) : undefined;
+  // Node has errors without a message, e.g. for a host whose every address refuses.
+  const text = withoutSecrets(String(error.message).slice(0, longest)) || (word ?? error.name);
+  return word === undefined ? { error: text } : { error: text, code: word };
+}
+
+/** Messages should have none. These are those that a message with a connection string or a token in it would have. */
+function withoutSecrets(text: string): string {
+  return text
+    .replace(/(:\/\/[^\s:/@]*):\S*@/g, '$1:***@')
+    .replace(/\b(password|X-Amz-[a-z-]+)=(?:'[^']*'|[^\s&]+)/gi, '$1=***');
+}

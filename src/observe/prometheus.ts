@@ -1,0 +1,122 @@
+/** Exposes pools to Prometheus: under names of Headgate's own, and under those that dashboards for Aurora DSQL ask for. */
+import { OptionReader } from '../kernel/option-reader.js';
+import { ExposedPools } from './exposed-pools.js';
+import type { Labels } from './label-group.js';
+import type { PoolTimes } from './metric-family.js';
+import type { MetricRegistry } from './metric-registry.js';
+import type { ObservedPool } from './observed-pool.js';
+import { loadPeer } from './optional-peer.js';
+import { onMessages } from './pool-messages.js';
+import { TimeHistogram } from './time-histogram.js';
+
+/** Where the figures go, and what they are called there. */
+export interface ExposeOptions {
+  /** Default: the global `register` of prom-client. */
+  readonly registry?: MetricRegistry | undefined;
+  /** The label `service`. Default: the pool's name. */
+  readonly service?: string | undefined;
+  /** Added to every series, e.g. `{ region: 'eu-west-1' }`. */
+  readonly labels?: Labels | undefined;
+}
+
+/** A pool that is exposed. */
+export interface PoolExposure {
+  /** The label `pool`: the pool's name, with `#2` where another pool of the registry has it. */
+  readonly poolName: string;
+  /** Ends it: the pool's series are gone from the next scrape on. Until then the pool cannot be collected as garbage. */
+  stop(): void;
+}
+
+const exposedByRegistry = new WeakMap<MetricRegistry, ExposedPools>();
+
+/** These tell the series of a pool apart; a program can't use them for something else. */
+const ownLabels = ['service', 'pool', 'state', 'reason', 'cause', 'le'];
+
+/**
+ * Has a Prometheus registry read a pool at every scrape. Times are recorded from now on.
+ *
+ * @example
+ * ```ts
+ * import { Pool } from 'headgate';
+ * import { exposePool } from 'headgate/prometheus';
+ *
+ * const pool = new Pool({ name: 'orders' });
+ * const exposure = exposePool(pool, { service: 'shop' });
+ * // ... and answer GET /metrics with `await register.metrics()` of prom-client
+ * await pool.end();
+ * exposure.stop();
+ * ```
+ */
+export function exposePool(pool: ObservedPool, options: ExposeOptions = {}): PoolExposure {
+  const { registry, service, labels } = readOptions(pool, options);
+  const times: PoolTimes = {
+    checkout: new TimeHistogram(),
+    wait: new TimeHistogram(),
+    use: new TimeHistogram(),
+    dial: new TimeHistogram(),
+  };
+  const { poolName, leave } = exposedOn(registry).add({ pool, times }, service, labels);
+  const stopTimes = recordInto(times, pool);
+  let isStopped = false;
+  return {
+    poolName,
+    stop() {
+      if (isStopped) return;
+      isStopped = true;
+      stopTimes();
+      leave();
+    },
+  };
+}
+
+function readOptions(pool: ObservedPool, options: ExposeOptions) {
+  const read = new OptionReader(options);
+  const given = read.object<MetricRegistry>('registry', [
+    'registerMetric',
+    'getSingleMetric',
+    'removeSingleMetric',
+  ]);
+  const service = read.string('service', pool.name);
+  const labels = read.object<Labels>('labels', []) ?? {};
+  for (const [name, value] of Object.entries(labels)) checkLabel(read, name, value);
+  read.refuseUnknown();
+  read.throwIfAnyProblem();
+  const registry = given ?? defaultRegistry();
+  if (exposedByRegistry.get(registry)?.has(pool)) {
+    read.problem('registry', `has the pool ${pool.name} already: stop that exposure first`);
+    read.throwIfAnyProblem();
+  }
+  return { registry, service, labels: { ...labels } };
+}
+
+function checkLabel(read: OptionReader, name: string, value: unknown): void {
+  const path = `labels.${name}`;
+  if (!/^[a-zA-Z_]\w*$/.test(name) || name.startsWith('__'))
+    read.problem(path, 'must be a name of letters, digits and _, and not begin with a digit or with __');
+  if (ownLabels.includes(name)) read.problem(path, 'is a label of the metrics themselves');
+  if (typeof value !== 'string') read.problem(path, `must be a text, not ${typeof value}`);
+}
+
+function defaultRegistry(): MetricRegistry {
+  return loadPeer<{ readonly register: MetricRegistry }>('prom-client', 'give a registry').register;
+}
+
+function exposedOn(registry: MetricRegistry): ExposedPools {
+  const known = exposedByRegistry.get(registry);
+  if (known !== undefined) return known;
+  const made = new ExposedPools(registry);
+  exposedByRegistry.set(registry, made);
+  return made;
+}
+
+function recordInto({ checkout, wait, use, dial }: PoolTimes, pool: ObservedPool): () => void {
+  return onMessages(pool, {
+    'headgate:pool:opened': ({ dialMs }) => dial.record(dialMs),
+    'headgate:pool:acquired': ({ waitMs }) => {
+      checkout.record(waitMs);
+      if (waitMs > 0) wait.record(waitMs);
+    },
+    'headgate:pool:released': ({ useMs }) => use.record(useMs),
+    'headgate:pool:timeout': ({ waitMs }) => wait.record(waitMs),
+  });
+}

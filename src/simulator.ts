@@ -1,0 +1,36 @@
+/** `headgate/simulator`: what a scenario leads to, in virtual time, on the product's own code. */
+export { type CapacityPlan, type PlannedLimit, type PlanOptions, planCapacity } from './simulator/plan.js';
+export { csvReport } from './simulator/report/csv.js';
+export { htmlReport } from './simulator/report/html.js';
+export { jsonReport } from './simulator/report/json.js';
+export type { SimulationRun } from './simulator/report/run.js';
+export type {
+  AssertionOutcome,
+  CoordinatorRecord,
+  FaultRecord,
+  LawBreach,
+  Samples,
+  ServerRecord,
+  ServiceResult,
+  SimulationResult,
+  TenantResult,
+  WaitSummary,
+} from './simulator/result.js';
+export type {
+  ArrivalPlan,
+  AssertionPlan,
+  CoordinatorPlan,
+  Delay,
+  FaultKind,
+  FaultPlan,
+  LimiterPlan,
+  Scenario,
+  ServerPlan,
+  ServicePlan,
+  WorkloadPlan,
+} from './simulator/scenario.js';
+export { parseScenario, readScenarioFile } from './simulator/scenario-file.js';
+export { readScenario, type ScenarioSource } from './simulator/scenario-reader.js';
+export { ScenarioError, type ScenarioProblem } from './simulator/scenario-reader-problems.js';
+export { type ShippedScenario, shippedScenarios } from './simulator/shipped-scenarios.js';
+export { type SimulateOptions, simulate } from './simulator/simulate.js';

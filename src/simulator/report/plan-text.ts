@@ -1,0 +1,39 @@
+/** A capacity plan as text for a terminal. */
+import type { CapacityPlan, PlannedLimit } from '../plan.js';
+import { count, percent, short, time } from './format.js';
+import { columns, plain, type TerminalStyle } from './terminal-style.js';
+
+export function planReport(plan: CapacityPlan, style: TerminalStyle = plain): string {
+  const { firstWave } = plan;
+  const used = plan.connections / plan.limit;
+  const rows = [
+    ['connections', `${count(plan.connections)} of ${count(plan.limit)} (${percent(used)})`],
+    ['headroom', percent(plan.headroom)],
+    ['fill from nothing', plan.headroom < 0 ? `${time(plan.fillMs)}, up to the limit` : time(plan.fillMs)],
+    ['restart of one instance', time(plan.restartMs)],
+    ['steady rate', `${short(plan.steadyPerSecond)} new connections a second`],
+    [
+      'first expiries',
+      `up to ${short(firstWave.perSecond)}/s for ${time(firstWave.durationMs)}, from ${time(firstWave.afterMs)} on`,
+    ],
+  ];
+  const breaks = plan.limits.map((limit, index) => [
+    index === 0 ? 'breaks first' : 'then',
+    ...describe(limit),
+  ]);
+  const advice = plan.advice.length === 0 ? ['Nothing to change.'] : plan.advice;
+  const sections = [
+    columns(rows),
+    columns(breaks),
+    [style.bold('advice'), ...advice.map((line) => `  ${line}`)],
+  ];
+  return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+function describe({ what, factor, services, use }: PlannedLimit): string[] {
+  const when =
+    factor < 1
+      ? `exceeded: ${percent(use)} of it`
+      : `at ${short(factor)} times this size (${count(services)} ${services === 1 ? 'service' : 'services'}), now ${percent(use)}`;
+  return [what, when];
+}

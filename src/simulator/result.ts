@@ -1,0 +1,120 @@
+/** What came of a simulation: plain data, the same to the last byte for the same scenario and seed. */
+import type { DiscardReason, RefillCause } from '../core/reasons.js';
+import type { FaultKind } from './scenario.js';
+
+export interface SimulationResult {
+  readonly scenario: string;
+  readonly seed: number;
+  readonly durationMs: number;
+  /** Of the virtual world; for "events per second". */
+  readonly events: number;
+  readonly services: readonly ServiceResult[];
+  /** All services together, one row for each sample. */
+  readonly samples: Samples;
+  readonly faults: readonly FaultRecord[];
+  readonly assertions: readonly AssertionOutcome[];
+  readonly laws: readonly LawBreach[];
+  readonly waits: WaitSummary;
+  readonly tenants: readonly TenantResult[];
+  readonly server: ServerRecord;
+  /** Where there is one. */
+  readonly coordinator?: CoordinatorRecord | undefined;
+  /** No law broken and every assertion held. */
+  readonly passed: boolean;
+}
+
+/** Columns of equal length: index i is what was so at `timeMs[i]`. Totals go up from the start. */
+export interface Samples {
+  readonly timeMs: readonly number[];
+  readonly ready: readonly number[];
+  readonly lent: readonly number[];
+  readonly pending: readonly number[];
+  readonly closing: readonly number[];
+  readonly waiting: readonly number[];
+  readonly target: readonly number[];
+  /** Connections that the server accepted in the second before the sample. */
+  readonly connectsPerSec: readonly number[];
+  readonly checkouts: readonly number[];
+  readonly emptyEvents: readonly number[];
+  readonly refills: readonly number[];
+  readonly refillFailures: readonly number[];
+  readonly limiterDenies: readonly number[];
+  readonly workStarted: readonly number[];
+  readonly workCompleted: readonly number[];
+  /** Of those who were answered since the sample before; 0 when nobody was. */
+  readonly waitP99Ms: readonly number[];
+  readonly discards: Readonly<Record<DiscardReason, readonly number[]>>;
+}
+
+export interface ServiceResult {
+  readonly name: string;
+  readonly group: string;
+  readonly samples: Samples;
+  /** When it first had all it wanted; undefined: never. */
+  readonly convergedAtMs: number | undefined;
+  readonly refillFailures: Readonly<Record<RefillCause, number>>;
+  readonly peak: number;
+  readonly limit: number;
+}
+
+export interface FaultRecord {
+  readonly kind: FaultKind;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly services: readonly string[];
+  /** When all services had again what they had before it; undefined: not within the simulation. */
+  readonly recoveredAtMs: number | undefined;
+}
+
+export interface AssertionOutcome {
+  /** As written in the scenario: `assertConvergeWithin`. */
+  readonly name: string;
+  readonly passed: boolean;
+  readonly expected: string;
+  readonly actual: string;
+}
+
+/** One of the five laws, or a limit of the server, did not hold. */
+export interface LawBreach {
+  readonly law: string;
+  readonly atMs: number;
+  readonly service: string | undefined;
+  readonly message: string;
+}
+
+/**
+ * Milliseconds, from when a caller came, whether or not its process was able to notice. Those who were refused or gave up
+ * waited too. Who was in a process that crashed has no answer, and is not counted.
+ */
+export interface WaitSummary {
+  readonly callers: number;
+  readonly failed: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export interface TenantResult extends WaitSummary {
+  readonly tenant: string;
+  readonly completed: number;
+}
+
+/** As the server's own oracle saw it. */
+export interface ServerRecord {
+  readonly accepted: number;
+  readonly refusedRate: number;
+  readonly refusedFull: number;
+  readonly peakConnections: number;
+  readonly connectionLimit: number;
+  /** The most it accepted within any one second. */
+  readonly peakPerSecond: number;
+}
+
+/** As counted at the coordinator. Leases of a process that crashed are among them: it can't give them back. */
+export interface CoordinatorRecord {
+  readonly leaseLimit: number;
+  readonly peakLeases: number;
+  /** Held at the end. */
+  readonly leases: number;
+}

@@ -1,0 +1,146 @@
+/** What is to be simulated: complete, checked, in milliseconds. Reading it from a file is scenario-file.ts's business. */
+import type { PolicyOptions } from '../core/pool-policy.js';
+
+export interface Scenario {
+  readonly name: string;
+  readonly description: string;
+  readonly seed: number;
+  readonly durationMs: number;
+  /** How often the state of everything is recorded. */
+  readonly sampleMs: number;
+  readonly server: ServerPlan;
+  readonly limiter: LimiterPlan | undefined;
+  readonly coordinator: CoordinatorPlan | undefined;
+  /** One entry for each service that runs, after `count` has been multiplied out. */
+  readonly services: readonly ServicePlan[];
+  /** In the order of their times. */
+  readonly faults: readonly FaultPlan[];
+  readonly assertions: AssertionPlan;
+}
+
+/** How long something takes, drawn anew each time. */
+export type Delay =
+  | { readonly kind: 'fixed'; readonly ms: number }
+  | { readonly kind: 'uniform'; readonly fromMs: number; readonly toMs: number }
+  /** Many short ones, few long ones: given by the middle and by what one in a hundred exceeds. */
+  | { readonly kind: 'lognormal'; readonly medianMs: number; readonly p99Ms: number }
+  | { readonly kind: 'exponential'; readonly meanMs: number };
+
+/** The database server: what it lets in, and how fast. Its limits are its own, not those that the services know of. */
+export interface ServerPlan {
+  /** Connections at the same time. */
+  readonly connectionLimit: number;
+  /** New connections: a bucket of `burst`, filled at `perSecond`. Beyond it a dial is refused as 53400. */
+  readonly perSecond: number;
+  readonly burst: number;
+  /** It ends a session that is older; Infinity: never. */
+  readonly sessionLifetimeMs: number;
+  readonly dial: Delay;
+  readonly close: Delay;
+  /** The part of dials that fail for no reason, from 0 to 1. */
+  readonly dialFailures: number;
+}
+
+/** The rate limiter that services are given: the product's token bucket. */
+export interface LimiterPlan {
+  readonly perSecond: number;
+  readonly burst: number;
+  /** One bucket for all services, or one for each. */
+  readonly scope: 'shared' | 'perService';
+}
+
+/** Who hands out leases to all services, over a network. */
+export interface CoordinatorPlan {
+  readonly leaseLimit: number;
+  readonly latency: Delay;
+  /** A call without an answer for so long has failed. */
+  readonly timeoutMs: number;
+}
+
+export interface ServicePlan {
+  readonly name: string;
+  /** What several of a kind have in common, for faults and reports: `history` of `history-3`. */
+  readonly group: string;
+  readonly startDelayMs: number;
+  /** The engine's own options, as a program would write them; limiter and leases are added by the simulator. */
+  readonly pool: PolicyOptions;
+  readonly workload: WorkloadPlan | undefined;
+  /** Added to this service's clock; its clock runs faster by `drift` (0.01: one percent). */
+  readonly clockSkewMs: number;
+  readonly clockDrift: number;
+}
+
+/** Open loop: who comes does so whether or not the ones before have been served. */
+export interface WorkloadPlan {
+  readonly arrivals: readonly ArrivalPlan[];
+}
+
+export interface ArrivalPlan {
+  /** Names who these callers are, for reports by tenant. */
+  readonly tenant: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** Random arrivals at this mean rate a second, or `burst` of them together each `everyMs`. */
+  readonly perSecond: number | undefined;
+  readonly everyMs: number | undefined;
+  readonly burst: number;
+  readonly hold: Delay;
+  /** Such a caller stays away while so many of its tenant are being served or waiting; Infinity: never. */
+  readonly maxInUse: number;
+  /** How long it waits; undefined: as the pool's options say. */
+  readonly maxWaitMs: number | undefined;
+}
+
+export type FaultKind =
+  | 'cold_start'
+  | 'rolling_restart'
+  | 'mass_drop'
+  | 'server_down'
+  | 'coordinator_outage'
+  | 'crash'
+  | 'pause'
+  | 'slow_dials'
+  | 'token_failures';
+
+export interface FaultPlan {
+  readonly kind: FaultKind;
+  readonly atMs: number;
+  /** How long it lasts; 0 for what happens in a moment. */
+  readonly durationMs: number;
+  /** Names of services or of groups; empty: all. */
+  readonly services: readonly string[];
+  /**
+   * mass_drop: the part of connections dropped, lent ones included. slow_dials: the part of dials that are slow.
+   * token_failures: the part of dials that get no token.
+   */
+  readonly fraction: number;
+  /** rolling_restart: the time between one service and the next. crash, cold_start: down for so long. */
+  readonly everyMs: number;
+  /** slow_dials: how long those take. */
+  readonly delay: Delay | undefined;
+}
+
+/** What must hold. Undefined: not asked. */
+export interface AssertionPlan {
+  /** Accepted by the server within any one second, wherever that begins. */
+  readonly maxConnectsPerSec: number | undefined;
+  /** By then every service has had all the connections it wants, lent ones included. */
+  readonly convergeWithinMs: number | undefined;
+  /** From when all have converged: no service has less than nine of ten for so long, but for the consequences of faults. */
+  readonly stableForMs: number | undefined;
+  /** No checkout of any service finds nothing ready. Those before a process was full for the first time do not count. */
+  readonly zeroEmptyEvents: boolean;
+  /** Within so long of the end of each fault, every service has what it had before it. */
+  readonly recoverWithinMs: number | undefined;
+  /** Percentile (as 0.99; 1 is the longest) to milliseconds. Those who failed waited too. */
+  readonly waits: readonly { readonly percentile: number; readonly maxMs: number }[];
+  /**
+   * `minJain`: Jain's index of the connection time that each tenant was given, in proportion to its max-min fair share of
+   * all that was given. `maxTenantP99Ms`: the wait of which 99 of 100 of each tenant stay short.
+   */
+  readonly fairness:
+    | { readonly minJain: number | undefined; readonly maxTenantP99Ms: number | undefined }
+    | undefined;
+  /** Callers who went away without a connection. */
+  readonly maxFailedCallers: number | undefined;
+}

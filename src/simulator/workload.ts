@@ -1,0 +1,192 @@
+/**
+ * The callers of all services. They come whether or not those before them have been served, as long as their service is
+ * up: they belong to its process, and while that is down or on its way out nobody comes.
+ */
+import type { Random } from '../kernel/random.js';
+import { Caller, type CallerDiary, type Presence } from './caller.js';
+import { type Chance, draw, exponential } from './chance.js';
+import type { Laws } from './laws.js';
+import type { TenantResult } from './result.js';
+import type { ArrivalPlan, Scenario } from './scenario.js';
+import type { Service } from './service.js';
+import type { ServiceProcess } from './service-process.js';
+import type { Timeline } from './timeline.js';
+import { RecentWaits, WaitHistogram } from './wait-histogram.js';
+
+/** What became of the callers of one tenant, in all services. */
+export class TenantTally {
+  readonly name: string;
+  readonly waits = new WaitHistogram();
+  completed = 0;
+  /** Connection time that its callers asked for, and that they were given, in milliseconds. */
+  askedMs = 0;
+  givenMs = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  result(): TenantResult {
+    return { tenant: this.name, ...this.waits.summary(), completed: this.completed };
+  }
+}
+
+/** What became of the callers of one service. */
+export class WorkTally {
+  started = 0;
+  completed = 0;
+  readonly recentWaits = new RecentWaits();
+}
+
+export class Workload {
+  readonly waits = new WaitHistogram();
+  readonly recentWaits = new RecentWaits();
+  readonly #timeline: Timeline;
+  readonly #laws: Laws;
+  readonly #endsAt: number;
+  /** In the order of the scenario. */
+  readonly #tenants = new Map<string, TenantTally>();
+
+  constructor(scenario: Scenario, timeline: Timeline, laws: Laws) {
+    this.#timeline = timeline;
+    this.#laws = laws;
+    this.#endsAt = scenario.durationMs;
+    for (const { workload } of scenario.services) {
+      for (const { tenant } of workload?.arrivals ?? []) {
+        if (!this.#tenants.has(tenant)) this.#tenants.set(tenant, new TenantTally(tenant));
+      }
+    }
+  }
+
+  get tenants(): TenantTally[] {
+    return [...this.#tenants.values()];
+  }
+
+  /** Each caller who came is in exactly one of the others in the end. */
+  readonly callers = { came: 0, served: 0, failed: 0, gone: 0 };
+
+  begin(service: Service, chance: Chance): void {
+    const presences = new Map<string, Presences>();
+    for (const [index, plan] of (service.plan.workload?.arrivals ?? []).entries()) {
+      const ofTenant = presences.get(plan.tenant) ?? new Presences();
+      presences.set(plan.tenant, ofTenant);
+      const random = chance.stream(`${service.plan.name}/arrivals/${index}`);
+      const diary = this.#diary(service, this.#tenants.get(plan.tenant) as TenantTally);
+      new Arrivals(this.#timeline, service, plan, random, diary, ofTenant).begin(this.#endsAt);
+    }
+  }
+
+  /** With a process that crashes, those who wait in it are gone, without an answer. */
+  crashed(process: ServiceProcess): void {
+    this.callers.gone += process.pool.waiting;
+  }
+
+  #diary(service: Service, tenant: TenantTally): CallerDiary {
+    const { work } = service;
+    const record = (waitMs: number, hasFailed: boolean): void => {
+      this.waits.record(waitMs, hasFailed);
+      this.recentWaits.record(waitMs);
+      work.recentWaits.record(waitMs);
+      tenant.waits.record(waitMs, hasFailed);
+    };
+    return {
+      came: (caller) => {
+        this.callers.came++;
+        work.started++;
+        caller.presence.count++;
+        tenant.askedMs += caller.holdMs;
+      },
+      served: (caller, waitMs) => {
+        this.callers.served++;
+        tenant.givenMs += caller.holdMs;
+        record(waitMs, false);
+      },
+      failed: (_caller, waitMs) => {
+        this.callers.failed++;
+        record(waitMs, true);
+      },
+      left: (caller, isDone) => {
+        caller.presence.count--;
+        if (!isDone) return;
+        work.completed++;
+        tenant.completed++;
+      },
+      answeredTwice: () => {
+        this.#laws.report('answer', service.plan.name, 'a caller was given a second answer');
+      },
+    };
+  }
+}
+
+/** How many of a tenant are in a service: those of an earlier process do not count. */
+class Presences {
+  #process: ServiceProcess | undefined;
+  #presence: Presence = { count: 0 };
+
+  in(process: ServiceProcess): Presence {
+    if (process !== this.#process) {
+      this.#process = process;
+      this.#presence = { count: 0 };
+    }
+    return this.#presence;
+  }
+}
+
+/** One kind of caller of one service. */
+class Arrivals {
+  readonly #timeline: Timeline;
+  readonly #service: Service;
+  readonly #plan: ArrivalPlan;
+  readonly #random: Random;
+  readonly #diary: CallerDiary;
+  readonly #presences: Presences;
+  #endsAt = 0;
+
+  constructor(
+    timeline: Timeline,
+    service: Service,
+    plan: ArrivalPlan,
+    random: Random,
+    diary: CallerDiary,
+    presences: Presences,
+  ) {
+    this.#timeline = timeline;
+    this.#service = service;
+    this.#plan = plan;
+    this.#random = random;
+    this.#diary = diary;
+    this.#presences = presences;
+  }
+
+  begin(worldEndsAt: number): void {
+    const { fromMs, untilMs, perSecond, everyMs } = this.#plan;
+    this.#endsAt = Math.min(worldEndsAt, untilMs);
+    if (perSecond !== undefined) this.#planNext(fromMs + this.#gapMs(perSecond));
+    else if (everyMs !== undefined) this.#planNext(fromMs);
+  }
+
+  #gapMs(perSecond: number): number {
+    return exponential(1_000 / perSecond, this.#random);
+  }
+
+  #planNext(at: number): void {
+    if (at >= this.#endsAt) return;
+    this.#timeline.plan(at, () => {
+      const { perSecond, everyMs, burst } = this.#plan;
+      for (let n = perSecond === undefined ? burst : 1; n > 0; n--) this.#arrive();
+      this.#planNext(perSecond === undefined ? at + (everyMs as number) : at + this.#gapMs(perSecond));
+    });
+  }
+
+  #arrive(): void {
+    const { process } = this.#service;
+    // Drawn even if nobody is there to come to, so that the luck of those who come later stays the same.
+    const holdMs = draw(this.#plan.hold, this.#random);
+    if (process === undefined || !process.takesCallers) return;
+    const presence = this.#presences.in(process);
+    const caller = new Caller(process, this.#timeline, this.#diary, presence, holdMs);
+    process.deliver(() => {
+      if (presence.count < this.#plan.maxInUse) caller.come(this.#plan.maxWaitMs);
+    });
+  }
+}

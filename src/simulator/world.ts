@@ -1,0 +1,172 @@
+/** Puts a scenario's world together, lets it run, ends it in good order, and tells what came of it. */
+import type { Leases } from '../core/leases.js';
+import { judge } from './assertions.js';
+import { Chance } from './chance.js';
+import { Coordinator } from './coordinator.js';
+import { DialTrouble } from './dial-trouble.js';
+import { Faults, stopDeadlineMs } from './faults.js';
+import { FillWatch } from './fill-watch.js';
+import { Laws } from './laws.js';
+import { limiterFactory } from './limiters.js';
+import type { ServiceResult, SimulationResult } from './result.js';
+import { Sampler } from './sampler.js';
+import type { Scenario } from './scenario.js';
+import { type Door, Server } from './server.js';
+import { Service } from './service.js';
+import type { MakePool, ServiceProcess, Surroundings } from './service-process.js';
+import { Timeline } from './timeline.js';
+import { toMicroseconds } from './wait-histogram.js';
+import { Workload } from './workload.js';
+
+/** Other parts than the real ones, to find out whether a wrong one would be noticed. */
+export interface Sabotage {
+  readonly makePool?: MakePool;
+  readonly door?: Door;
+  readonly connectionLimit?: number;
+  readonly leases?: Leases;
+}
+
+/** Far more than any timeout or delay that a scenario can have. */
+const endsWithinMs = 4 * 3_600_000;
+
+export class World {
+  readonly #scenario: Scenario;
+  readonly #timeline = new Timeline();
+  readonly #laws = new Laws(this.#timeline);
+  readonly #server: Server;
+  readonly #coordinator: Coordinator | undefined;
+  readonly #workload: Workload;
+  readonly #services: readonly Service[];
+  readonly #byName: ReadonlyMap<string, Service>;
+  readonly #fills: FillWatch;
+  readonly #faults: Faults;
+  readonly #sampler: Sampler;
+
+  constructor(scenario: Scenario, sabotage: Sabotage = {}) {
+    const timeline = this.#timeline;
+    const laws = this.#laws;
+    const chance = new Chance(scenario.seed);
+    const { coordinator: coordinatorPlan, durationMs, sampleMs } = scenario;
+    this.#scenario = scenario;
+    this.#server = new Server(scenario.server, timeline, laws, sabotage.door, sabotage.connectionLimit);
+    const server = this.#server;
+    const trouble = new DialTrouble();
+    const coordinator = coordinatorPlan && new Coordinator(coordinatorPlan, timeline, laws, sabotage.leases);
+    this.#coordinator = coordinator;
+    const surroundings: Surroundings = {
+      timeline,
+      server,
+      coordinator,
+      trouble,
+      laws,
+      makePool: sabotage.makePool,
+      happened: (process) => this.#happened(process),
+    };
+    const makeLimiter = limiterFactory(scenario.limiter, timeline);
+    this.#services = scenario.services.map((plan) => new Service(surroundings, plan, makeLimiter, chance));
+    this.#byName = new Map(this.#services.map((service) => [service.plan.name, service]));
+    const services = this.#services;
+    this.#workload = new Workload(scenario, timeline, laws);
+    this.#fills = new FillWatch(timeline, services, scenario.assertions.stableForMs ?? 0);
+    this.#faults = new Faults(scenario.faults, {
+      timeline,
+      server,
+      coordinator,
+      trouble,
+      services,
+      workload: this.#workload,
+      fills: this.#fills,
+      chance,
+    });
+    this.#sampler = new Sampler(timeline, server, this.#workload, services, durationMs, sampleMs);
+    this.#begin(chance);
+  }
+
+  get events(): number {
+    return this.#timeline.events;
+  }
+
+  #begin(chance: Chance): void {
+    this.#sampler.begin();
+    // A fault that begins together with a service finds it about to start.
+    this.#faults.begin();
+    for (const service of this.#services)
+      this.#timeline.plan(service.plan.startDelayMs, () => service.start());
+    for (const service of this.#services) this.#workload.begin(service, chance);
+  }
+
+  #happened(process: ServiceProcess): void {
+    this.#laws.check(process);
+    const service = this.#byName.get(process.name) as Service;
+    if (service.process === process) this.#fills.note(service);
+  }
+
+  runUntil(timeMs: number): void {
+    this.#timeline.runUntil(timeMs);
+  }
+
+  /** What came of it. Then all services end in good order, to see whether anything is left over. */
+  finish(): SimulationResult {
+    const { durationMs } = this.#scenario;
+    this.runUntil(durationMs);
+    const samples = this.#sampler.all;
+    const services = this.#services.map((service) => this.#resultOf(service));
+    const faults = this.#faults.records(durationMs);
+    const tenants = this.#workload.tenants;
+    const waits = this.#workload.waits.summary();
+    const server = this.#server.record();
+    const coordinator = this.#coordinator?.record();
+    const assertions = judge(this.#scenario.assertions, {
+      durationMs,
+      peakPerSecond: server.peakPerSecond,
+      fills: this.#fills,
+      services: this.#services,
+      faults,
+      waits: this.#workload.waits,
+      tenants,
+    });
+    const tenantResults = tenants.map((tenant) => tenant.result());
+    this.#end();
+    const laws = this.#laws.breaches;
+    return {
+      scenario: this.#scenario.name,
+      seed: this.#scenario.seed,
+      durationMs,
+      events: this.#timeline.events,
+      services,
+      samples,
+      faults,
+      assertions,
+      laws,
+      waits,
+      tenants: tenantResults,
+      server,
+      coordinator,
+      passed: laws.length === 0 && assertions.every(({ passed }) => passed),
+    };
+  }
+
+  #resultOf(service: Service): ServiceResult {
+    const { name, group } = service.plan;
+    const { refillFailures } = service.totals();
+    const firstFullAt = this.#fills.firstFullAt(service);
+    return {
+      name,
+      group,
+      samples: this.#sampler.of(service),
+      convergedAtMs: firstFullAt === undefined ? undefined : toMicroseconds(firstFullAt),
+      refillFailures: { ...refillFailures },
+      peak: service.peak,
+      limit: service.policy.max,
+    };
+  }
+
+  #end(): void {
+    this.#faults.stop();
+    for (const service of this.#services) service.stopForGood(stopDeadlineMs);
+    // What has ended plans nothing any more, so this is over at once, unless something does not end.
+    this.#timeline.runUntil(this.#scenario.durationMs + endsWithinMs);
+    this.#laws.checkEnd(this.#services, this.#server);
+    this.#laws.checkCallers(this.#workload.callers);
+  }
+}

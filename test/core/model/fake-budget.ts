@@ -1,0 +1,101 @@
+// A budget above the pool that keeps its own books of who owes what, and answers as it is told to.
+import type { LeaseAnswer, LeaseHolder, Leases } from '../../../src/core/leases.js';
+import type { VirtualWorld } from '../../support/virtual-world.js';
+
+export const budgetExhausted = new Error('the budget is exhausted');
+
+export class FakeBudget implements Leases {
+  world!: VirtualWorld;
+  size: number;
+  /** How it answers where it could say yes; where it could not, a yes becomes a no. */
+  answers: () => LeaseAnswer = () => 'granted';
+  /** What else happens when it has said that it is asking. */
+  onAsking: () => void = () => {};
+  granted = 0;
+  released = 0;
+  lost = 0;
+  refusals = 0;
+  refusalsInARow = 0;
+  lastRefusalAt = Number.NEGATIVE_INFINITY;
+  /** An answer is owed. */
+  isAsking = false;
+  /** Places that are occupied without a lease, because it was taken away. */
+  debt = 0;
+  #holder: LeaseHolder | undefined;
+
+  constructor(size: number) {
+    this.size = size;
+  }
+
+  /** What the pool holds, as the budget has it. */
+  get held(): number {
+    return this.granted - this.released - this.lost;
+  }
+
+  /** Held for a dial that has not begun. Anything but 0 and 1 is wrong. */
+  get inHand(): number {
+    return this.held + this.debt - this.world.server.total;
+  }
+
+  acquire(count: number, holder: LeaseHolder): LeaseAnswer {
+    this.#holder = holder;
+    this.#demand(count === 1, `${count} leases were asked for at once`);
+    this.#demand(!this.isAsking, 'a lease was asked for while an answer was owed');
+    this.#demand(this.debt === 0, `a lease was asked for in debt of ${this.debt}`);
+    const wish = this.answers();
+    const answer = wish === 'granted' && this.held >= this.size ? budgetExhausted : wish;
+    if (answer === 'asking') {
+      this.isAsking = true;
+      this.onAsking();
+    } else if (answer === 'granted') {
+      this.granted++;
+      this.refusalsInARow = 0;
+    } else this.#noteRefusal();
+    return answer;
+  }
+
+  release(count: number, holder: LeaseHolder): void {
+    this.#demand(holder === this.#holder, 'a lease was given back by someone else');
+    this.#demand(count === 1, `${count} leases were given back at once`);
+    this.released += count;
+    this.#demand(this.held >= 0, `more was given back than is held: ${this.held}`);
+  }
+
+  /** It is worth asking again, whether that was being asked or not. */
+  tellAvailable(): void {
+    this.isAsking = false;
+    this.#holder?.leasesAvailable();
+  }
+
+  /** The answer that is owed is no. */
+  tellRefused(error = budgetExhausted): void {
+    if (!this.isAsking) return;
+    this.isAsking = false;
+    this.#noteRefusal();
+    this.#holder?.leasesRefused(error);
+  }
+
+  /** Others have some of what the pool holds. */
+  lose(count: number): void {
+    const { held, inHand } = this;
+    const taken = Math.min(count, held);
+    this.lost += taken;
+    this.debt += taken - Math.min(inHand, taken);
+    this.#holder?.leasesLost(count);
+  }
+
+  /** A place is free: it pays for one that was taken away, or its lease comes back. */
+  slotFreed(): void {
+    if (this.debt > 0) this.debt--;
+  }
+
+  #noteRefusal(): void {
+    this.refusals++;
+    this.refusalsInARow++;
+    this.lastRefusalAt = this.world.now;
+  }
+
+  #demand(truth: boolean, otherwise: string): void {
+    if (!truth) this.world.contradict(`leases: ${otherwise}`);
+  }
+}
