@@ -2,7 +2,7 @@
  * The leases that a pool holds of the budget above it: one for each of its slots, from before the dial until the socket
  * is gone. Each that was granted ends exactly once: given back, or lost.
  */
-import type { LeaseHolder, Leases } from './leases.js';
+import type { LeaseAnswer, LeaseHolder, Leases } from './leases.js';
 
 export class LeaseAccount {
   readonly #leases: Leases | undefined;
@@ -32,7 +32,7 @@ export class LeaseAccount {
     if (this.#leases === undefined || this.#hasOneInHand) return true;
     // What was lost comes first: a new lease would be for a connection that must go.
     if (this.#isAsking || this.#debt > 0) return false;
-    const answer = this.#leases.acquire(1, this.#holder);
+    const answer = this.#ask(this.#leases);
     if (answer === 'granted') {
       this.#held++;
       this.#hasOneInHand = true;
@@ -40,6 +40,15 @@ export class LeaseAccount {
     }
     this.#isAsking = answer === 'asking';
     return answer === 'asking' ? false : answer;
+  }
+
+  /** A budget may be anyone's code: to throw is to say no. */
+  #ask(leases: Leases): LeaseAnswer {
+    try {
+      return leases.acquire(1, this.#holder);
+    } catch (thrown) {
+      return thrown instanceof Error ? thrown : new Error(String(thrown));
+    }
   }
 
   /** The lease in hand now belongs to a slot. */
@@ -82,6 +91,10 @@ export class LeaseAccount {
 
   #giveBack(): void {
     this.#held--;
-    this.#leases?.release(1, this.#holder);
+    try {
+      this.#leases?.release(1, this.#holder);
+    } catch {
+      // It promised not to. The lease is given back as far as this pool can do that, which must go on.
+    }
   }
 }

@@ -56,7 +56,9 @@ export class ScanSituation<C> {
   }
 
   get #permitsPerMs(): number {
-    return (this.#policy.rateLimiter?.rate ?? Number.POSITIVE_INFINITY) / 1_000;
+    const rate = this.#policy.rateLimiter?.rate ?? Number.NaN;
+    // What is no speed is taken for one that is not known.
+    return rate > 0 ? rate / 1_000 : Number.POSITIVE_INFINITY;
   }
 
   /** How long it takes to open one. */
