@@ -8,6 +8,7 @@ import { burstExpiry } from './burst-expiry/show.mjs';
 import { hold } from './contest.mjs';
 import { groups } from './groups.mjs';
 import { formatTable, missedTargets, report } from './report.mjs';
+import { simulatorSpeed } from './simulator.mjs';
 
 /**
  * @typedef {import('./groups.mjs').Group} Group
@@ -36,6 +37,11 @@ const chapters = [
         quick: options.quick,
         plotFolder: options.plots,
       }),
+  },
+  {
+    name: simulatorSpeed.name,
+    needsDatabase: false,
+    run: () => simulatorSpeed.run({ quick: options.quick }),
   },
 ];
 
