@@ -100,6 +100,7 @@ export function formatTrials(summaries) {
     'least ready',
     'opened',
     'refused',
+    'held ms',
     'stalled ms',
   );
   const rows = summaries.map((trial) => [
@@ -137,7 +138,8 @@ export function formatVerdicts(trial) {
   if (trial.targets.every(({ ok }) => ok)) return lines.join('\n');
   lines.push(
     `  ${trial.waited} checkouts had to wait. ${trial.slowAtOnce} of ${trial.slow} slow ones did not: this process was held up, ` +
-      'by a busy machine or by a collection of garbage.',
+      'by a busy machine or by a collection of garbage. ' +
+      `Connections were held for up to ${inMs(trial.longestHoldMs)}.`,
   );
   for (const [code, { times, first }] of Object.entries(trial.failures))
     lines.push(`  ${times}x ${code}: ${first}`);

@@ -106,6 +106,15 @@ describe('The scanner', () => {
     expect(old).toMatchObject({ state: 'lent', expiring: true, heapIndex: -1 });
   });
 
+  it('does nothing before its time, however often it is called', () => {
+    const scene = new Scene();
+    scene.open(1_200);
+    scene.scan(999);
+    expect(scene.discarded).toEqual([]);
+    scene.scan(1_000);
+    expect(scene.discarded).toHaveLength(1);
+  });
+
   it('finds one that came back a fraction before its end, although the alarm had rung for it', () => {
     const scene = new Scene();
     const old = scene.open(2_500);
@@ -158,6 +167,50 @@ describe('Of a crowd that ends together', () => {
     expect([idle.size, idle.spares]).toEqual([20, 18]);
   });
 
+  it('one that is marked and lent is left alone, and goes when it has come back', () => {
+    const scene = crowd(2, { spareRoom: 1 });
+    scene.scan(lifeMs - guardMs - 300);
+    const marked = [...scene.idle].find(({ expiring }) => expiring);
+    if (marked === undefined) throw new Error('None was marked.');
+    scene.lend(marked);
+    scene.situation.spareRoom = 0;
+    scene.situation.tolerance = 0;
+    scene.scan(scene.scanner.nextScanAt);
+    expect(scene.discarded).toEqual([]);
+    expect(marked.state).toBe('lent');
+    scene.idle.add(marked, scene.scanner.nextScanAt);
+    scene.scan(scene.scanner.nextScanAt);
+    expect(scene.discarded).toEqual([[marked.id, 'expiring_soon_on_scan']]);
+  });
+
+  it('as many go as were replaced, and the others wait for theirs', () => {
+    const scene = crowd(20, { spareRoom: 3 });
+    const { idle, situation } = scene;
+    const missing = (): number => Math.max(0, 20 - idle.spares);
+    Object.defineProperty(situation, 'missing', { get: missing, set: () => {} });
+    Object.defineProperty(situation, 'spareRoom', { get: () => 3 - missing(), configurable: true });
+    scene.scan(lifeMs - guardMs - 1_500);
+    expect(idle.spares).toBe(17);
+    Object.defineProperty(situation, 'spareRoom', { get: () => 0 });
+    situation.tolerance = 0;
+    scene.open(2 * lifeMs, 8_000);
+    scene.scan(scene.scanner.nextScanAt);
+    expect(scene.discarded).toHaveLength(1);
+    for (let n = 0; n < 2; n++) scene.open(2 * lifeMs, 8_000);
+    scene.scan(scene.scanner.nextScanAt);
+    expect(scene.discarded).toHaveLength(3);
+  });
+
+  it('the first goes in time for its replacement: the look for that comes a dial and a pause before', () => {
+    const scene = crowd(20, { tolerance: 1 });
+    // Twenty at ten a second from here on, a dial of 50 ms, a pause of 100 ms, and a day of 39 ms.
+    const first = lifeMs - guardMs - 2_000 - 150;
+    scene.scan(first - 500);
+    expect(scene.discarded).toEqual([]);
+    expect(scene.scanner.nextScanAt).toBeLessThanOrEqual(first);
+    expect(scene.scanner.nextScanAt).toBeGreaterThanOrEqual(first - 40);
+  });
+
   it('as many go at once as may be missing, where there is no room to open others first', () => {
     const scene = crowd(20, { tolerance: 3 });
     scene.scan(lifeMs - guardMs - 1_000);
@@ -188,57 +241,102 @@ describe('Of a crowd that ends together', () => {
 
 describe('Whatever is opened, lent, given back and closed', () => {
   const happening = fc.oneof(
-    fc.record({ open: fc.integer({ min: 600, max: lifeMs }) }),
+    fc.record({ open: fc.integer({ min: 2, max: 20 }).map((halves) => halves * 500) }),
     fc.record({ lend: fc.nat(100) }),
     fc.record({ giveBack: fc.nat(100) }),
     fc.record({ close: fc.nat(100) }),
-    fc.record({ wait: fc.integer({ min: 0, max: 3_000 }) }),
+    fc.record({ wait: fc.integer({ min: 0, max: 6 }).map((halves) => halves * 500) }),
     fc.record({ room: fc.integer({ min: 0, max: 3 }), tolerance: fc.integer({ min: 1, max: 3 }) }),
   );
+  type Happening = typeof happening extends fc.Arbitrary<infer H> ? H : never;
+  const history = fc.array(happening, { maxLength: 80 });
+
+  /** Plays it, and tells when it was over. */
+  function play(scene: Scene, happenings: readonly Happening[], afterEach: (now: number) => void): number {
+    const lent: Pooled[] = [];
+    let now = 0;
+    for (const what of happenings) {
+      const idle = [...scene.idle];
+      if ('open' in what) scene.open(now + what.open, now);
+      else if ('lend' in what) {
+        const pooled = idle[what.lend % (idle.length || 1)];
+        if (pooled !== undefined && now < pooled.lendUntil) {
+          scene.lend(pooled);
+          lent.push(pooled);
+        }
+      } else if ('giveBack' in what) {
+        const [pooled] = lent.splice(what.giveBack % (lent.length || 1), 1);
+        if (pooled === undefined) continue;
+        // A moment early, as it may seem to a clock that is read once a turn.
+        if (now - 1 >= pooled.lendUntil) scene.scanner.forget(pooled);
+        else {
+          scene.idle.add(pooled, now);
+          if (pooled.heapIndex < 0) scene.scanner.watch(pooled, now);
+        }
+      } else if ('close' in what) {
+        const pooled = idle[what.close % (idle.length || 1)];
+        if (pooled === undefined) continue;
+        scene.idle.remove(pooled);
+        scene.scanner.forget(pooled);
+      } else if ('room' in what) {
+        scene.situation.spareRoom = what.room;
+        scene.situation.missing = 0;
+        scene.situation.tolerance = what.tolerance;
+      } else {
+        now += what.wait;
+        scene.scanUntil(now);
+      }
+      for (const pooled of lent) expect(pooled.state).toBe('lent');
+      afterEach(now);
+    }
+    for (const pooled of [...scene.idle]) {
+      scene.idle.remove(pooled);
+      scene.scanner.forget(pooled);
+    }
+    for (const pooled of lent) scene.scanner.forget(pooled);
+    return now;
+  }
 
   it('nothing idle is older than a scan, nothing is discarded twice, and nothing that is lent is touched', () => {
     fc.assert(
-      fc.property(fc.array(happening, { maxLength: 80 }), (happenings) => {
+      fc.property(history, (happenings) => {
         const scene = new Scene();
-        const lent: Pooled[] = [];
-        let now = 0;
-        for (const what of happenings) {
-          const idle = [...scene.idle];
-          if ('open' in what) scene.open(now + what.open, now);
-          else if ('lend' in what) {
-            const pooled = idle[what.lend % (idle.length || 1)];
-            if (pooled !== undefined && now < pooled.lendUntil) {
-              scene.lend(pooled);
-              lent.push(pooled);
-            }
-          } else if ('giveBack' in what) {
-            const [pooled] = lent.splice(what.giveBack % (lent.length || 1), 1);
-            if (pooled === undefined) continue;
-            if (now >= pooled.lendUntil) scene.scanner.forget(pooled);
-            else {
-              scene.idle.add(pooled, now);
-              if (pooled.heapIndex < 0) scene.scanner.watch(pooled, now);
-            }
-          } else if ('close' in what) {
-            const pooled = idle[what.close % (idle.length || 1)];
-            if (pooled === undefined) continue;
-            scene.idle.remove(pooled);
-            scene.scanner.forget(pooled);
-          } else if ('room' in what) {
-            scene.situation.spareRoom = what.room;
-            scene.situation.missing = 0;
-            scene.situation.tolerance = what.tolerance;
-          } else {
-            now += what.wait;
-            scene.scanUntil(now);
-          }
-          for (const pooled of scene.idle) expect(now).toBeLessThan(pooled.lendUntil + 1_000);
-          for (const pooled of lent) expect(pooled.state).toBe('lent');
+        play(scene, happenings, (now) => {
+          for (const pooled of scene.idle) expect(now).toBeLessThanOrEqual(pooled.lendUntil + 1_000);
           const marked = [...scene.idle].filter(({ expiring }) => expiring).length;
           expect(scene.idle.spares).toBe(scene.idle.size - marked);
-        }
+        });
         const ids = scene.discarded.map(([id]) => id);
         expect(new Set(ids).size).toBe(ids.length);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('nothing is remembered of those that are gone: a new crowd fares as if it were the first', () => {
+    /** When each of ten that end together goes, from now on. */
+    function endOfACrowd(scene: Scene, now: number): number[] {
+      scene.scanUntil(now + 2_000);
+      const times: number[] = [];
+      Object.assign(scene.situation, { spareRoom: 0, missing: 0, tolerance: 1 });
+      // At the same time of a day, so that the two calendars are alike.
+      const begun = Math.ceil((now + 3_000) / lifeMs) * lifeMs;
+      for (let n = 0; n < 10; n++) scene.open(begun + lifeMs, begun);
+      for (let at = scene.scanner.nextScanAt; at < begun + lifeMs; at = scene.scanner.nextScanAt) {
+        const before = scene.discarded.length;
+        scene.scan(at);
+        for (let n = before; n < scene.discarded.length; n++) times.push(at - begun);
+        scene.situation.missing = 0;
+      }
+      return times;
+    }
+    const asTheFirst = endOfACrowd(new Scene(), 0);
+    expect(asTheFirst).toHaveLength(10);
+    fc.assert(
+      fc.property(history, (happenings) => {
+        const scene = new Scene();
+        const now = play(scene, happenings, () => {});
+        expect(endOfACrowd(scene, now)).toEqual(asTheFirst);
       }),
       { numRuns: 300 },
     );

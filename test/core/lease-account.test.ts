@@ -93,6 +93,36 @@ describe('A lease', () => {
   });
 });
 
+describe('A budget that throws', () => {
+  it('has said no, for the reason that it threw', () => {
+    const thrown: unknown[] = [none, 'gone'];
+    const leases: Leases = {
+      acquire: () => {
+        throw thrown.shift();
+      },
+      release: () => {},
+    };
+    const account = new LeaseAccount(leases, holder);
+    expect(account.reserve()).toBe(none);
+    expect(account.reserve()).toEqual(new Error('gone'));
+    expect(account.held).toBe(0);
+  });
+
+  it('when it is given a lease back has it back', () => {
+    const leases: Leases = {
+      acquire: () => 'granted',
+      release: () => {
+        throw new Error('unreachable');
+      },
+    };
+    const account = new LeaseAccount(leases, holder);
+    account.reserve();
+    account.use();
+    expect(account.slotFreed()).toBe(true);
+    expect(account.held).toBe(0);
+  });
+});
+
 describe('A lease that is lost', () => {
   it('is owed by a connection: the next slot that is free pays, and nothing is given back for it', () => {
     const { budget, account } = accountWith();

@@ -155,8 +155,8 @@ describe('A dial', () => {
   });
 });
 
-describe('A budget that is asked and answers later', () => {
-  it('is asked again when it says that it is worth it', () => {
+describe('A budget that is asked', () => {
+  it('and answers later is asked again when it says that it is worth it', () => {
     const { notes, world } = noted();
     notes.answer = 'asking';
     world.askMany(2);
@@ -167,7 +167,7 @@ describe('A budget that is asked and answers later', () => {
     expect(notes.story.slice(1)).toEqual(['lease?', 'permit?', 'dial', 'lease?', 'permit?', 'dial']);
   });
 
-  it('and says no is asked again after a backoff, sooner when it says that it is worth it', () => {
+  it('and says no, later, is asked again after a backoff, sooner when it says that it is worth it', () => {
     const { notes, world } = noted({ backoffBase: '2s' });
     notes.answer = 'asking';
     world.ask();
@@ -200,6 +200,32 @@ describe('A budget that is asked and answers later', () => {
     world.advance(1);
     [...world.server.dials][0]?.succeed();
     expect(second.outcome).toBe('granted');
+  });
+
+  it('and throws has said no, and nothing else suffers: callers are told in time, and the next answer counts', () => {
+    let throws = true;
+    const leases: Leases = {
+      acquire: () => {
+        if (throws) throw new Error('unreachable');
+        return 'granted';
+      },
+      release: () => {
+        throw new Error('unreachable');
+      },
+    };
+    const world = new VirtualWorld({ max: 1, leases, backoffCap: '1s' });
+    const caller = world.ask(5_000);
+    world.advance(5_000);
+    expect(caller.error).toMatchObject({ code: 'HG_ACQUIRE_TIMEOUT', cause: new Error('unreachable') });
+    throws = false;
+    const other = world.ask(5_000);
+    world.advance(1_000);
+    other.release(new Error('bad'));
+    world.advance(10);
+    expect(world.pool.counts()).toMatchObject({ live: 0, closing: 0 });
+    expect(world.ask().outcome).toBe('waiting');
+    world.advance(dialMs);
+    expect(world.pool.lent).toBe(1);
   });
 
   it('knows the pool by its name', () => {

@@ -109,6 +109,21 @@ describe('A crowd under load', () => {
     watched.finish();
   });
 
+  it('is thinned out beside what is lent where there is no room', () => {
+    const watched = crowd({ count: 50, margin: 15 });
+    const { world } = watched;
+    const lent = Array.from({ length: 10 }, () => world.mustTake());
+    watched.lowestReady = Number.POSITIVE_INFINITY;
+    watched.pass(generations * lifeMs, () => {
+      lent.push(world.mustTake());
+      lent.shift()?.release();
+    });
+    // Eleven are lent at times, and few are missing beside them.
+    expect(watched.lowestReady).toBeGreaterThanOrEqual(35);
+    expect(reasons(world).expiring_soon_on_scan).toBeGreaterThan(100);
+    watched.finish();
+  });
+
   it('does not throw young ones away for the sake of old ones that are lent', () => {
     const watched = new WatchedWorld({
       rate: [2, 100],

@@ -180,6 +180,16 @@ describe('The scanner', () => {
     expect(scans()).toBeLessThanOrEqual(62);
   });
 
+  it.each([Number.NaN, 0, -1, 1e-9])('is not led astray by a limiter that gives its rate as %d', (rate) => {
+    const options = reservoir(3, { lowWatermark: 3 });
+    const world = new VirtualWorld({ ...options, rateLimiter: { take: () => 0, rate } });
+    const { scans } = countRings(world);
+    world.advance(60_000);
+    expect(world.alarm.at).toBeGreaterThan(world.now);
+    expect(scans()).toBeLessThan(500);
+    expect(world.pool.idle).toBe(3);
+  });
+
   it('does not run where there is no reservoir', () => {
     const world = new VirtualWorld({ max: 3, minIdle: 3, idleTimeout: 0, maxLifetime: '1h' });
     world.advance(dialMs);

@@ -8,7 +8,7 @@ export class FakeBudget implements Leases {
   world!: VirtualWorld;
   size: number;
   /** How it answers where it could say yes; where it could not, a yes becomes a no. */
-  answers: () => LeaseAnswer = () => 'granted';
+  answers: () => LeaseAnswer | 'throw' = () => 'granted';
   /** What else happens when it has said that it is asking. */
   onAsking: () => void = () => {};
   granted = 0;
@@ -51,6 +51,7 @@ export class FakeBudget implements Leases {
       this.granted++;
       this.refusalsInARow = 0;
     } else this.#noteRefusal();
+    if (answer === 'throw') throw budgetExhausted;
     return answer;
   }
 

@@ -88,7 +88,7 @@ export function spoilSource(
     }
     if (!chance(sky.leaseRefused)) return 'granted';
     fate.note('lease refused');
-    return budgetExhausted;
+    return chance(0.2) ? 'throw' : budgetExhausted;
   };
   budget.onAsking = () => {
     if (chance(0.3)) return;

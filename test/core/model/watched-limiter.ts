@@ -2,7 +2,7 @@
 import type { RateLimiter } from '../../../src/core/rate-limiter.js';
 import { TokenBucket } from '../../../src/core/token-bucket.js';
 
-export const limiterBroken = new Error('the rate limiter is out of order');
+const limiterBroken = new Error('the rate limiter is out of order');
 
 export class WatchedLimiter implements RateLimiter {
   readonly rate: number;

@@ -132,10 +132,10 @@ export class WatchedWorld {
 
   /** Drains the pool: after that nothing is left, and each lease that was granted has ended once. */
   finish(): void {
+    for (const lease of [...this.world.leases]) lease.release();
     this.#evidence.intentions.state = 'draining';
     this.#evidence.intentions.readyRequests.clear();
     this.#evidence.intentions.fill = undefined;
-    for (const lease of [...this.world.leases]) lease.release();
     this.world.drain();
     this.world.advance(60_000);
     this.check();
