@@ -9,6 +9,7 @@ import { listenToPool, watchSessions } from './lib/demo-watch.mjs';
 /**
  * @typedef {object} DemoOptions
  * @property {string} url
+ * @property {string} poolerUrl where any client can try the pooler meanwhile
  * @property {number} cycles how often to go through the phases
  * @property {number} speed 2 is twice as fast
  * @property {AbortSignal} signal ends the demonstration early
@@ -23,7 +24,7 @@ const applicationName = 'headgate-demo';
  * @param {DemoOptions} options
  * @returns {Promise<{ summary: string[], good: boolean }>}
  */
-export async function runDemo({ url, cycles, speed, signal }) {
+export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
   const observer = new pg.Client({ connectionString: url, application_name: 'headgate-demo-observer' });
   observer.on('error', () => {}); // The server may go first; the summary tells what was seen until then.
   await observer.connect();
@@ -60,6 +61,7 @@ export async function runDemo({ url, cycles, speed, signal }) {
     screen.show({
       title,
       url,
+      poolerUrl,
       cycle,
       elapsedMs: performance.now() - start,
       phase,

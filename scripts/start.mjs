@@ -1,16 +1,18 @@
 // @ts-check
-// `npm start`: a real PostgreSQL and a live demonstration of the pool on it, from a clean clone and without any setup.
+// `npm start`: a real PostgreSQL, the pooler in front of it, and a live demonstration of the pool, from a clean clone and without any setup.
 import { parseArgs } from 'node:util';
 import { BootstrapError, bootstrap, command } from './lib/bootstrap.mjs';
 
 const help = `Usage: npm start -- [options]
 
-Starts a PostgreSQL server of its own on the loopback and shows a pool on it under changing load.
+Starts a PostgreSQL server of its own on the loopback and the pooler in front of it, for any client to try, and shows a
+pool of a program on that server under changing load.
 
-  --once       go through the phases once, then end (so does HEADGATE_DEMO_CYCLES=1)
-  --speed N    go N times as fast (1)
-  --port N     the port of the PostgreSQL server (any free one)
-  --help       this text
+  --once           go through the phases once, then end (so does HEADGATE_DEMO_CYCLES=1)
+  --speed N        go N times as fast (1)
+  --port N         the port of the PostgreSQL server (any free one)
+  --pooler-port N  the port of the pooler (6432, or the next free one)
+  --help           this text
 
 Ctrl-C ends it at any time and removes the server.`;
 
@@ -32,17 +34,30 @@ await command(async () => {
   // Only now, since these need what bootstrap() installed and built.
   const { startEmbeddedPostgres } = await import('./lib/embedded-postgres.mjs');
   const { runDemo } = await import('./demo.mjs');
+  const { startPoolerFor } = await import('./lib/start-pooler.mjs');
   console.log('headgate: starting PostgreSQL');
   const server = await startEmbeddedPostgres({ port: options.port }).catch((error) => {
     throw new BootstrapError(error.message);
   });
+  let pooler;
   try {
     console.log(`headgate: ${server.url}`);
+    pooler = await startPoolerFor(server, options.poolerPort).catch((error) => {
+      throw new BootstrapError(error.message);
+    });
+    console.log(`headgate: the pooler in front of it: psql ${pooler.url}`);
+    console.log(`headgate: its console: psql ${pooler.console} -c 'SHOW POOLS'`);
     if (ending.signal.aborted) return;
-    const { summary, good } = await runDemo({ ...options, url: server.url, signal: ending.signal });
+    const { summary, good } = await runDemo({
+      ...options,
+      url: server.url,
+      poolerUrl: pooler.url,
+      signal: ending.signal,
+    });
     for (const line of summary) console.log(line);
     if (!good) process.exitCode = 1;
   } finally {
+    await pooler?.stop();
     await server.stop();
   }
 });
@@ -55,6 +70,7 @@ function readOptions() {
         once: { type: 'boolean', default: false },
         speed: { type: 'string', default: '1' },
         port: { type: 'string' },
+        'pooler-port': { type: 'string' },
       },
     });
     const cycles = values.once ? '1' : process.env.HEADGATE_DEMO_CYCLES;
@@ -63,11 +79,20 @@ function readOptions() {
       cycles:
         cycles === undefined ? Number.POSITIVE_INFINITY : readNumber('HEADGATE_DEMO_CYCLES', cycles, 1, 1e9),
       speed: readNumber('--speed', values.speed, 0.1, 100),
-      port: values.port === undefined ? undefined : readNumber('--port', values.port, 1, 65_535),
+      port: readPort('--port', values.port),
+      poolerPort: readPort('--pooler-port', values['pooler-port']),
     };
   } catch (error) {
     throw new BootstrapError(`${/** @type {Error} */ (error).message}\n\n${help}`);
   }
+}
+
+/**
+ * @param {string} name
+ * @param {string | undefined} text
+ */
+function readPort(name, text) {
+  return text === undefined ? undefined : readNumber(name, text, 1, 65_535);
 }
 
 /**

@@ -5,6 +5,7 @@
  * @typedef {object} DemoView
  * @property {string} title
  * @property {string} url
+ * @property {string} poolerUrl
  * @property {number} cycle
  * @property {number} elapsedMs
  * @property {{ name: string, text: string }} phase
@@ -77,6 +78,7 @@ function drawPanel(view, paint) {
   return [
     `${paint(1, 'Headgate')}  ${view.title}  ${paint(2, '(Ctrl-C ends)')}`,
     `          ${paint(2, view.url)}`,
+    `          ${paint(2, `the pooler: psql ${view.poolerUrl}`)}`,
     '',
     `  ${paint(1, view.phase.name.padEnd(8))} ${view.phase.text}`,
     `  ${paint(2, `cycle ${view.cycle}, ${seconds(view.elapsedMs)}`)}`,

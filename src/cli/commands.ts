@@ -14,6 +14,8 @@ export interface Command {
 
 /** Only the one that is called is loaded. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.js')).serveCommand,
+  import: async () => (await import('./import.js')).importCommand,
   simulate: async () => (await import('./simulate.js')).simulateCommand,
 };
 

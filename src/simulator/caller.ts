@@ -11,6 +11,8 @@ export interface CallerDiary {
   /** `waitMs` counts from when the caller came, whether or not its process was able to notice. */
   served(caller: Caller, waitMs: number): void;
   failed(caller: Caller, waitMs: number): void;
+  /** It has its connection no more. */
+  gaveBack(caller: Caller): void;
   /** It is gone; `isDone`: after its whole time. */
   left(caller: Caller, isDone: boolean): void;
   /** It was given a second answer. */
@@ -20,6 +22,8 @@ export interface CallerDiary {
 /** How many of one tenant are being served or waiting in one process. */
 export interface Presence {
   count: number;
+  /** Of them: those who have a connection. */
+  served: number;
 }
 
 export class Caller extends Waiter<Session> {
@@ -100,6 +104,7 @@ export class Caller extends Waiter<Session> {
     if (pooled === undefined) return;
     this.#pooled = undefined;
     pooled.connection.caller = undefined;
+    this.#diary.gaveBack(this);
     this.#diary.left(this, isDone);
     this.#process.pool.release(pooled, this.#generation);
   }

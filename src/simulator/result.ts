@@ -16,6 +16,8 @@ export interface SimulationResult {
   readonly laws: readonly LawBreach[];
   readonly waits: WaitSummary;
   readonly tenants: readonly TenantResult[];
+  /** In the order of the scenario, at the times of `samples`. Empty when there is only one tenant. */
+  readonly tenantSamples: readonly TenantSamples[];
   readonly server: ServerRecord;
   /** Where there is one. */
   readonly coordinator?: CoordinatorRecord | undefined;
@@ -98,6 +100,16 @@ export interface WaitSummary {
 export interface TenantResult extends WaitSummary {
   readonly tenant: string;
   readonly completed: number;
+}
+
+/** Columns as long as those of all services together. */
+export interface TenantSamples {
+  /** Undefined: all those together who have no series of their own. */
+  readonly tenant: string | undefined;
+  /** Connections that its callers had, on average since the sample before. */
+  readonly lent: readonly number[];
+  /** Goes up from the start. */
+  readonly workCompleted: readonly number[];
 }
 
 /** As the server's own oracle saw it. */

@@ -1,9 +1,10 @@
 /** Writes down, at regular times, how everything stands. Memory is taken once, and its size is known in advance. */
 import { type DiscardReason, discardReasons, refillCauses } from '../core/reasons.js';
 import { zeros } from './process-tally.js';
-import type { Samples } from './result.js';
+import type { Samples, TenantSamples } from './result.js';
 import type { Server } from './server.js';
 import type { Service } from './service.js';
+import { TenantSeries } from './tenant-series.js';
 import type { Timeline } from './timeline.js';
 import { toMicroseconds } from './wait-histogram.js';
 import type { Workload } from './workload.js';
@@ -64,6 +65,7 @@ export class Sampler {
   readonly #workload: Workload;
   readonly #all: SampleTable;
   readonly #tables: Map<Service, SampleTable>;
+  readonly #tenants: TenantSeries;
   readonly #sampleMs: number;
   readonly #rows: number;
 
@@ -82,6 +84,7 @@ export class Sampler {
     this.#rows = Math.floor(durationMs / sampleMs) + 1;
     this.#all = new SampleTable(this.#rows);
     this.#tables = new Map(services.map((service) => [service, new SampleTable(this.#rows)]));
+    this.#tenants = new TenantSeries(workload.tenants, this.#rows);
   }
 
   /** The first sample is of the beginning, before anything has happened. */
@@ -107,10 +110,15 @@ export class Sampler {
     all.connectsPerSec = this.#server.acceptedPerSecond;
     all.waitP99Ms = this.#workload.recentWaits.takeP99();
     this.#all.add(all);
+    this.#tenants.sample(this.#timeline.now);
   }
 
   get all(): Samples {
     return this.#all.result();
+  }
+
+  get tenants(): TenantSamples[] {
+    return this.#tenants.result();
   }
 
   of(service: Service): Samples {

@@ -10,6 +10,7 @@ import type { TenantResult } from './result.js';
 import type { ArrivalPlan, Scenario } from './scenario.js';
 import type { Service } from './service.js';
 import type { ServiceProcess } from './service-process.js';
+import { LentMeter } from './tenant-series.js';
 import type { Timeline } from './timeline.js';
 import { RecentWaits, WaitHistogram } from './wait-histogram.js';
 
@@ -17,6 +18,7 @@ import { RecentWaits, WaitHistogram } from './wait-histogram.js';
 export class TenantTally {
   readonly name: string;
   readonly waits = new WaitHistogram();
+  readonly lent = new LentMeter();
   completed = 0;
   /** Connection time that its callers asked for, and that they were given, in milliseconds. */
   askedMs = 0;
@@ -46,6 +48,8 @@ export class Workload {
   readonly #endsAt: number;
   /** In the order of the scenario. */
   readonly #tenants = new Map<string, TenantTally>();
+  /** Of each service, by its name. */
+  readonly #presences = new Map<string, ReadonlyMap<string, Presences>>();
 
   constructor(scenario: Scenario, timeline: Timeline, laws: Laws) {
     this.#timeline = timeline;
@@ -67,6 +71,7 @@ export class Workload {
 
   begin(service: Service, chance: Chance): void {
     const presences = new Map<string, Presences>();
+    this.#presences.set(service.plan.name, presences);
     for (const [index, plan] of (service.plan.workload?.arrivals ?? []).entries()) {
       const ofTenant = presences.get(plan.tenant) ?? new Presences();
       presences.set(plan.tenant, ofTenant);
@@ -79,6 +84,15 @@ export class Workload {
   /** With a process that crashes, those who wait in it are gone, without an answer. */
   crashed(process: ServiceProcess): void {
     this.callers.gone += process.pool.waiting;
+    this.noneServed(process);
+  }
+
+  /** Nobody has a connection of this process any more, also those who did not give one back. */
+  noneServed(process: ServiceProcess): void {
+    for (const [name, presences] of this.#presences.get(process.name) ?? []) {
+      const tenant = this.#tenants.get(name) as TenantTally;
+      tenant.lent.change(-presences.endServed(process), this.#timeline.now);
+    }
   }
 
   #diary(service: Service, tenant: TenantTally): CallerDiary {
@@ -99,11 +113,19 @@ export class Workload {
       served: (caller, waitMs) => {
         this.callers.served++;
         tenant.givenMs += caller.holdMs;
+        caller.presence.served++;
+        tenant.lent.change(1, this.#timeline.now);
         record(waitMs, false);
       },
       failed: (_caller, waitMs) => {
         this.callers.failed++;
         record(waitMs, true);
+      },
+      gaveBack: ({ presence }) => {
+        // A pool that has to end takes connections away: who then gives one back was not counted any more.
+        if (presence.served === 0) return;
+        presence.served--;
+        tenant.lent.change(-1, this.#timeline.now);
       },
       left: (caller, isDone) => {
         caller.presence.count--;
@@ -121,14 +143,22 @@ export class Workload {
 /** How many of a tenant are in a service: those of an earlier process do not count. */
 class Presences {
   #process: ServiceProcess | undefined;
-  #presence: Presence = { count: 0 };
+  #presence: Presence = { count: 0, served: 0 };
 
   in(process: ServiceProcess): Presence {
     if (process !== this.#process) {
       this.#process = process;
-      this.#presence = { count: 0 };
+      this.#presence = { count: 0, served: 0 };
     }
     return this.#presence;
+  }
+
+  /** How many of them had a connection until now. */
+  endServed(process: ServiceProcess): number {
+    if (process !== this.#process) return 0;
+    const { served } = this.#presence;
+    this.#presence.served = 0;
+    return served;
   }
 }
 

@@ -97,6 +97,7 @@ export class World {
 
   #happened(process: ServiceProcess): void {
     this.#laws.check(process);
+    if (process.pool.state !== 'open' && process.pool.lent === 0) this.#workload.noneServed(process);
     const service = this.#byName.get(process.name) as Service;
     if (service.process === process) this.#fills.note(service);
   }
@@ -110,6 +111,7 @@ export class World {
     const { durationMs } = this.#scenario;
     this.runUntil(durationMs);
     const samples = this.#sampler.all;
+    const tenantSamples = this.#sampler.tenants;
     const services = this.#services.map((service) => this.#resultOf(service));
     const faults = this.#faults.records(durationMs);
     const tenants = this.#workload.tenants;
@@ -140,6 +142,7 @@ export class World {
       laws,
       waits,
       tenants: tenantResults,
+      tenantSamples,
       server,
       coordinator,
       passed: laws.length === 0 && assertions.every(({ passed }) => passed),

@@ -67,6 +67,9 @@ describe('The scanner', () => {
     expect(scene.scanner.nextScanAt).toBe(Number.POSITIVE_INFINITY);
     scene.open(lifeMs, 100);
     expect(scene.scanner.nextScanAt).toBe(1_100);
+    // Others do not put it off.
+    scene.open(lifeMs, 900);
+    expect(scene.scanner.nextScanAt).toBe(1_100);
     expect(scene.scanUntil(5_100)).toBe(5);
     expect(scene.discarded).toEqual([]);
   });

@@ -45,6 +45,18 @@ describe('The keeper', () => {
     expect(keeper.wants(0)).toBe(true);
   });
 
+  it('wants one again that was taken back', () => {
+    const keeper = new Keeper({ target: 10, interval: 1_000, perTick: 1 }, 0);
+    expect(keeper.isBusy).toBe(false);
+    keeper.tick(1_000, 0);
+    expect(keeper.isBusy).toBe(true);
+    keeper.dialBegun();
+    expect(keeper.isBusy).toBe(false);
+    keeper.dialWithdrawn();
+    expect(keeper.isBusy).toBe(true);
+    expect(keeper.wants(0)).toBe(true);
+  });
+
   it('wants none when others have opened enough meanwhile', () => {
     const keeper = new Keeper({ target: 3, interval: 1_000, perTick: 3 }, 0);
     keeper.tick(1_000, 0);

@@ -51,8 +51,17 @@ describe('A connection is opened', () => {
       failed: 0,
       elapsedMs: 50,
     });
-    expect(refiller.isBusy).toBe(false);
+    expect([refiller.isBusy, refiller.isWarmingUp]).toEqual([false, false]);
     expect(refiller.settleWarmup(60, 2, 0)).toBeUndefined();
+  });
+
+  it('for the warmup, which is going on from the very beginning', () => {
+    const refiller = new Refiller(policyOf({ max: 5, warmup: true }));
+    expect(refiller.isWarmingUp).toBe(true);
+    expect(refiller.start(0, half)).toMatchObject({ kind: 'warmup', phase: 'started', target: 5 });
+    expect(refiller.isWarmingUp).toBe(true);
+    expect(new Refiller(policyOf({ max: 5 })).isWarmingUp).toBe(false);
+    expect(started({ max: 5 }).isWarmingUp).toBe(false);
   });
 
   it('for the keeper, after it has looked', () => {
@@ -65,6 +74,35 @@ describe('A connection is opened', () => {
     expect(refiller.reasonToDial(supply({ dialing: 1 }), false)).toBeUndefined();
     refiller.dialWithdrawn('keeper', 0);
     expect(refiller.reasonToDial(supply({ dialing: 1 }), false)).toBe('keeper');
+  });
+
+  it('for the warmup or the keeper by their own count: dials of others neither use it up nor add to it', () => {
+    const keeper = started({ max: 5, keeper: { perTick: 1 } });
+    keeper.dialWithdrawn('caller', 0);
+    expect(keeper.isBusy).toBe(false);
+    keeper.tick(1_000, 0);
+    keeper.dialBegun('caller');
+    expect(keeper.reasonToDial(supply({ dialing: 1 }), false)).toBe('keeper');
+    keeper.dialBegun('keeper');
+    expect(keeper.isBusy).toBe(false);
+
+    const warmup = started({ max: 5, warmup: { target: 1, retries: 0 } });
+    warmup.dialBegun('caller');
+    warmup.dialFailed('caller', 0);
+    expect(warmup.reasonToDial(supply(), false)).toBe('warmup');
+    expect(warmup.dialBegun('warmup')).toBe(0);
+    warmup.dialWithdrawn('caller', 0);
+    expect(warmup.reasonToDial(supply(), false)).toBeUndefined();
+    warmup.dialWithdrawn('warmup', 0);
+    expect(warmup.reasonToDial(supply(), false)).toBe('warmup');
+    warmup.dialFailed('warmup', warmup.dialBegun('warmup'));
+    expect(warmup.settleWarmup(0, 0, 0)).toMatchObject({ phase: 'given_up', failed: 1 });
+  });
+
+  it('while checks are on their way to those who wait, for the others only', () => {
+    const refiller = started({ max: 5, minIdle: 1 });
+    expect(refiller.reasonToDial(supply({ checking: 1 }), false)).toBeUndefined();
+    expect(refiller.reasonToDial(supply({ waiting: 1, checking: 1 }), false)).toBe('spare');
   });
 
   it('for callers alone while the pool is draining', () => {

@@ -97,6 +97,8 @@ describe('The JSON', () => {
     expect(parsed.result.services.map(({ name }) => name)).toEqual(['api-1', 'api-2', 'plain']);
     expect(Object.keys(parsed.result).sort()).toEqual(Object.keys(once.result).sort());
     expect(parsed.result.samples).toEqual(once.result.samples);
+    expect(parsed.result.tenantSamples.map(({ tenant }) => tenant)).toEqual(['api', 'plain']);
+    expect(parsed.result.tenantSamples).toEqual(once.result.tenantSamples);
   });
 
   test('has null for what has no number, so that each key is always there', () => {

@@ -183,6 +183,7 @@ describe('The page', () => {
         scenario: evil,
         services: result.services.map((service) => ({ ...service, name: evil })),
         tenants: result.tenants.map((tenant) => ({ ...tenant, tenant: evil })),
+        tenantSamples: result.tenantSamples.map((samples) => ({ ...samples, tenant: evil })),
         laws: [{ law: evil, atMs: 1, service: evil, message: evil }],
         assertions: [{ name: evil, passed: false, expected: evil, actual: evil }],
         faults: result.faults.map((fault) => ({ ...fault, kind: evil as never, services: [evil] })),
@@ -303,6 +304,75 @@ describe('The charts of the page', () => {
   });
 });
 
+describe('The shares of tenants', () => {
+  const titles = ['Shares of tenants', 'Shares of tenants, of the work'];
+  const lines = (html: string, title: string, index = 0) =>
+    dataOf(html).runs[index]?.charts.find((chart) => chart.title === title)?.lines ?? [];
+
+  test.each(titles)('are drawn and told, and make up the whole wherever there is any: %s', (title) => {
+    const { titled } = open(page);
+    const chart = titled(title);
+    expect(chart.all('path', 'line')).toHaveLength(2);
+    chart.all('svg')[0]?.fire('pointermove', 60 + 728 / 2);
+    expect(chart.all('button').map((button) => button.text)).toEqual([
+      expect.stringMatching(/^quick [\d.]+$/),
+      expect.stringMatching(/^slow [\d.]+$/),
+    ]);
+    const [quick, slow] = lines(page, title).map(({ high }) => high);
+    const sums = (quick ?? []).map((share, i) => share + (slow?.[i] as number));
+    expect(sums.filter((sum) => sum > 0).length).toBeGreaterThan(400);
+    for (const sum of sums) if (sum > 0) expect(sum).toBeCloseTo(100, 2);
+  });
+
+  test('differ where their demands do', () => {
+    const mean = (values: readonly number[] = []) => values.reduce((sum, value) => sum + value, 0) / 601;
+    const [time, work] = titles.map((title) => lines(page, title).map(({ high }) => mean(high)));
+    // Three times as many callers, each with a tenth of the time.
+    expect(time?.[0]).toBeLessThan(time?.[1] as number);
+    expect(work?.[0]).toBeGreaterThan(work?.[1] as number);
+  });
+
+  test('are those of the whole span of a point, so that a long run can be read', () => {
+    const html = htmlReport(run('sample: 200ms', 'long'));
+    const drawn = titles.flatMap((title) => lines(html, title));
+    expect(drawn.map(({ low, high }) => [low, high.length])).toEqual(
+      Array.from({ length: 4 }, () => [undefined, 1_200]),
+    );
+  });
+
+  test('are not there for one tenant alone, and there is no chart without a line', () => {
+    const alone = { ...one, result: { ...one.result, tenantSamples: [] } };
+    const { figures } = open(htmlReport(alone));
+    expect(figures.map((figure) => figure.all('figcaption')[0]?.text)).not.toContain(titles[0]);
+    expect(open(htmlReport(alone, one)).titled('Shares of tenants').all('path', 'line')).toHaveLength(2);
+  });
+
+  test('of many tenants are those of the nine who have most, in all runs the same, and of the others together', () => {
+    const [first] = one.result.tenantSamples;
+    const lent = first?.lent ?? [];
+    const many = (factor: (n: number) => number): SimulationRun => {
+      const named = Array.from({ length: 12 }, (_, n) => ({
+        tenant: n === 11 ? 'others' : `t${n}`,
+        lent: lent.map((value) => value * factor(n)),
+        workCompleted: first?.workCompleted ?? [],
+      }));
+      const rest = { tenant: undefined, lent, workCompleted: first?.workCompleted ?? [] };
+      return { ...one, result: { ...one.result, tenantSamples: [...named, rest] } };
+    };
+    const html = htmlReport(
+      many((n) => n + 1),
+      many(() => 1),
+    );
+    const expected = ['t3', 't4', 't5', 't6', 't7', 't8', 't9', 't10', 'others', 'all others'];
+    for (const index of [0, 1])
+      expect(lines(html, 'Shares of tenants', index).map(({ name }) => name)).toEqual(expected);
+    const shares = lines(html, 'Shares of tenants').map(({ high }) => high[100] as number);
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, 1);
+    // One, two and three parts of 79, and one of those without a series.
+    expect(shares.at(-1)).toBeCloseTo((100 * 7) / 79, 1);
+  });
+});
+
 describe('The page of two runs', () => {
   const other = run('server: { dialFailures: 0.5 }', 'failing');
   const both = htmlReport(one, other);
@@ -325,5 +395,7 @@ describe('The page of two runs', () => {
     expect(ticks[0]).toEqual(ticks[1]);
     plots[1]?.fire('pointermove', 60 + 728 / 2);
     expect(connections.all('button')[0]?.text).toMatch(/^ready \d+ \| \d+$/);
+    expect(titled('Shares of tenants').all('svg')).toHaveLength(2);
+    expect(titled('Shares of tenants').all('button')[0]?.text).toMatch(/^quick [\d.]+ \| [\d.]+$/);
   });
 });

@@ -50,6 +50,34 @@ describe('The report of a run', () => {
     expect(text).toMatch(/^over 1m\n {2}ready +[ ▁▂▃▄▅▆▇█]{60} {2}to 20 \(limit of the server 10,000\)$/m);
   });
 
+  test('has the share of each tenant over time, most of the connections first', () => {
+    expect(text).toMatch(
+      /^ {2}share of \w+ +[ ▁▂▃▄▅▆▇█]{60} {2}to [\d.]+ %\n {2}share of \w+ +[ ▁▂▃▄▅▆▇█]{60} {2}to [\d.]+ %$/m,
+    );
+    const alone = { ...good, result: { ...good.result, tenantSamples: [] } };
+    expect(terminalReport(alone)).not.toContain('share');
+  });
+
+  test('has only the largest and the smallest share of many tenants', () => {
+    const [first] = good.result.tenantSamples;
+    const tenantSamples = Array.from({ length: 9 }, (_, n) => ({
+      tenant: ['target', 'ready'][n] ?? `t${n}\u0007`,
+      lent: (first?.lent ?? []).map((value) => value * (n === 1 ? 99 : n === 0 ? 0.1 : n)),
+      workCompleted: first?.workCompleted ?? [],
+    }));
+    const many = { ...good, result: { ...good.result, tenantSamples } };
+    for (const report of [terminalReport(many), terminalComparison(many, many)]) {
+      const shares = report.split('\n').filter((line) => line.includes('share'));
+      expect(shares.map((line) => line.slice(0, 24))).toEqual([
+        expect.stringMatching(/^ {2}largest share, ready /),
+        expect.stringMatching(/^ {2}smallest share, target$/),
+      ]);
+      expect(report).not.toContain('\u0007');
+    }
+    const few = { ...good, result: { ...good.result, tenantSamples: tenantSamples.slice(0, 3) } };
+    expect(terminalReport(few)).toMatch(/^ {2}share of t2\uFFFD /m);
+  });
+
   test('marks what did not hold', () => {
     expect(terminalReport(bad)).toMatch(
       /^ ✗ assertMaxConnectsPerSec {2}up to \d+ +expected: at most 1 connection/m,
@@ -87,6 +115,7 @@ test('Two runs are put side by side, to the same scale', () => {
   expect(text).toMatch(/^ {2}callers +[\d,]+ +[\d,]+\n/m);
   expect(text).toMatch(/^ {2}assertMaxConnectsPerSec +not asked +✗ up to \d+$/m);
   expect(text).toMatch(/^ {2}ready +.{34} \| {2}.{34} \| {2}to 20$/m);
+  expect(text).toMatch(/^ {2}share of quick +.{34} \| {2}.{34} \| {2}to [\d.]+ %$/m);
 });
 
 describe('Charts', () => {

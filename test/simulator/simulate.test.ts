@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { PoolOptionsError } from '../../src/kernel/errors.js';
-import type { FaultKind } from '../../src/simulator/scenario.js';
+import type { FaultKind, FaultPlan } from '../../src/simulator/scenario.js';
 import { simulate } from '../../src/simulator/simulate.js';
 import { at, callers, discardsOf, final, scenario, service, services } from './small-worlds.js';
 
@@ -237,4 +237,98 @@ test('a scenario in which time could not pass is refused, with all that is wrong
         'perSecond of other in orders must be a finite number above 0, not -1.',
     ),
   );
+});
+
+// All that happens does so halfway between two samples, so the mean of an interval is that of what is lent at its ends.
+const halfway = (tenant: string, everyMs: number, holdMs: number, burst = 1) => ({
+  tenant,
+  everyMs,
+  burst,
+  fromMs: 1_050,
+  hold: { kind: 'fixed', ms: holdMs } as const,
+});
+const punctual = {
+  sampleMs: 100,
+  server: { dial: { kind: 'fixed', ms: 100 } as const },
+  services: services(2, undefined, callers(halfway('often', 200, 600), halfway('rarely', 2_000, 300, 2))),
+};
+
+function sumOf(columns: readonly (readonly number[])[], row: number): number {
+  return columns.reduce((sum, column) => sum + (column[row] as number), 0);
+}
+
+test.each<[string, Partial<FaultPlan>[]]>([
+  ['when all goes well', []],
+  ['when a process crashes with its callers', [{ kind: 'crash', atMs: 20_050, everyMs: 5_000 }]],
+  ['when a process stands still', [{ kind: 'pause', atMs: 20_050, durationMs: 3_000 }]],
+])('what tenants have adds up to what is lent and done, %s', (_when, faults) => {
+  const { samples, tenantSamples } = simulate(scenario({ ...punctual, faults }));
+  expect(tenantSamples.map(({ tenant }) => tenant)).toEqual(['often', 'rarely']);
+  for (let row = 1; row < samples.timeMs.length; row++) {
+    const mean = ((samples.lent[row - 1] as number) + (samples.lent[row] as number)) / 2;
+    const lent = tenantSamples.map((tenant) => tenant.lent);
+    expect(sumOf(lent, row), `lent at ${samples.timeMs[row]}`).toBeCloseTo(mean, 5);
+    const work = tenantSamples.map(({ workCompleted }) => workCompleted);
+    expect(sumOf(work, row)).toBe(samples.workCompleted[row]);
+  }
+  expect(Math.max(...samples.lent)).toBeGreaterThan(5);
+});
+
+test('a tenant has nothing any more when its pool took the connections away to end in time', () => {
+  const lasting = callers(halfway('lasting', 10_000, 50_000), halfway('brief', 1_000, 200));
+  const { samples, tenantSamples } = simulate(
+    scenario({
+      ...punctual,
+      durationMs: 80_000,
+      services: [service('orders', undefined, lasting)],
+      faults: [{ kind: 'cold_start', atMs: 15_050, everyMs: 20_000 }],
+    }),
+  );
+  const rowAt = (timeMs: number) => samples.timeMs.indexOf(timeMs);
+  const [atDeadline, down] = [rowAt(45_000), rowAt(46_000)];
+  expect(tenantSamples.map(({ lent }) => lent[atDeadline])).toEqual([2, 0]);
+  expect(tenantSamples.map(({ lent }) => lent[down])).toEqual([0, 0]);
+  expect(tenantSamples[0]?.lent.at(-1)).toBe(samples.lent.at(-1));
+});
+
+test('tenants who ask for more have a larger share, also when holds are much shorter than samples', () => {
+  const { tenantSamples, tenants } = simulate(
+    scenario({
+      services: [
+        service(
+          'orders',
+          undefined,
+          callers(
+            { tenant: 'much', everyMs: 100, fromMs: 1_000, hold: { kind: 'fixed', ms: 30 } },
+            { tenant: 'little', everyMs: 500, fromMs: 1_000, hold: { kind: 'fixed', ms: 5 } },
+          ),
+        ),
+      ],
+    }),
+  );
+  const [much, little] = tenantSamples;
+  expect([much?.lent[30], little?.lent[30]]).toEqual([0.3, 0.01]);
+  expect(much?.workCompleted.at(-1)).toBe(tenants[0]?.completed);
+  expect(little?.workCompleted.at(-1)).toBe(tenants[1]?.completed);
+});
+
+test('one tenant alone has no series', () => {
+  expect(simulate(scenario({ services: services(2, undefined, busy) })).tenantSamples).toEqual([]);
+});
+
+test('the first 64 tenants have a series each, and the others one together', () => {
+  const many = Array.from({ length: 70 }, (_, n) => halfway(`t${n}`, 20_000, 100));
+  const { samples, tenantSamples } = simulate(
+    scenario({ ...punctual, services: [service('orders', { max: 100, reservoir: true }, callers(...many))] }),
+  );
+  expect(tenantSamples.map(({ tenant }) => tenant)).toEqual([
+    ...many.slice(0, 64).map(({ tenant }) => tenant),
+    undefined,
+  ]);
+  expect(tenantSamples.map(({ workCompleted }) => workCompleted.at(-1))).toEqual([
+    ...Array.from({ length: 64 }, () => 3),
+    18,
+  ]);
+  expect(samples.workCompleted.at(-1)).toBe(210);
+  expect(tenantSamples.at(-1)?.lent[11]).toBe(3);
 });

@@ -30,7 +30,7 @@ export interface Mark {
 }
 
 /** The half-open range of samples behind each point. */
-type Points = readonly { readonly start: number; readonly end: number }[];
+export type Points = readonly { readonly start: number; readonly end: number }[];
 
 export function chartsOf({ scenario, result }: SimulationRun, mostPoints: number): Charts {
   const { samples } = result;
@@ -121,7 +121,7 @@ function waitMarks({ assertions }: SimulationRun['scenario']): Mark[] {
     .map(({ maxMs }) => ({ name: 'asserted', value: maxMs }));
 }
 
-function divide(samples: number, mostPoints: number): Points {
+export function divide(samples: number, mostPoints: number): Points {
   const count = Math.min(samples, mostPoints);
   return Array.from({ length: count }, (_, index) => ({
     start: Math.floor((index * samples) / count),
@@ -156,6 +156,6 @@ function rateLine(name: string, totals: readonly number[], { timeMs }: Samples, 
 }
 
 /** Three decimals are more than can be seen, and keep files small. */
-function round(value: number): number {
+export function round(value: number): number {
   return Number.isFinite(value) ? Math.round(value * 1_000) / 1_000 : 0;
 }

@@ -7,9 +7,12 @@ import { pageStyle } from './html-style.js';
 import { digest, embedJson, escapeHtml, table } from './html-text.js';
 import type { SimulationRun } from './run.js';
 import { faultRow, summaryOf, tenantColumns, tenantRows } from './summary.js';
+import { shareCharts } from './tenant-shares.js';
 
 /** As many as a wide screen has points; bounds the size of the file, whatever the length of the run. */
 const mostPoints = 1_200;
+/** As many as there are colours. */
+const mostTenantLines = 10;
 const mostServices = 200;
 const mostBreaches = 100;
 
@@ -130,7 +133,11 @@ function left(all: number, shown: number): string {
 
 /** Charts in which nothing ever happens are left out, in all runs alike. */
 function pageData(runs: readonly SimulationRun[]): PageData {
-  const all = runs.map((run) => ({ run, ...chartsOf(run, mostPoints) }));
+  const shares = shareCharts(runs, mostPoints, mostTenantLines);
+  const all = runs.map((run, index) => {
+    const { timeMs, charts } = chartsOf(run, mostPoints);
+    return { run, timeMs, charts: [...charts, ...(shares[index] ?? [])] };
+  });
   const isUsed = (index: number) =>
     all.some(({ charts }) => charts[index]?.lines.some(({ high }) => high.some((value) => value > 0)));
   return {

@@ -3,7 +3,8 @@ import { chartsOf } from './charts.js';
 import { short } from './format.js';
 import type { SimulationRun } from './run.js';
 import { summaryOf } from './summary.js';
-import { sparkline } from './terminal.js';
+import { telling } from './tenant-shares.js';
+import { mostShares, sparkline } from './terminal.js';
 import { columns, harmless, plain, type TerminalStyle } from './terminal-style.js';
 
 const chartWidth = 34;
@@ -17,7 +18,7 @@ export function terminalComparison(
   const verdicts = runs.map(({ result }) => (result.passed ? 'passed' : 'FAILED'));
   const head = ['', ...runs.map(({ result }) => harmless(result.scenario))];
   const rows = [head, ['', ...verdicts], ...summaryRows(runs), ...assertionRows(runs)];
-  const charts = chartRows(one, other);
+  const charts = [...chartRows(one, other), ...shareRows(runs)];
   const sections = [columns(rows), [style.bold('over time, to the same scale'), ...columns(charts)]];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
@@ -61,4 +62,14 @@ function chartRows(one: SimulationRun, other: SimulationRun): string[][] {
       return [[name, `${curves[0]} |`, `${curves[1]} |`, `to ${short(highest)}${unit}`]];
     });
   });
+}
+
+function shareRows(runs: readonly SimulationRun[]): string[][] {
+  const shares = telling(runs, chartWidth, mostShares);
+  const highest = Math.max(0, ...shares.flatMap(({ curves }) => curves.flat()));
+  return shares.map(({ label, curves }) => [
+    harmless(label),
+    ...curves.map((values) => `${sparkline(values, highest).padEnd(chartWidth)} |`),
+    `to ${short(Math.max(0, ...curves.flat()))} %`,
+  ]);
 }

@@ -5,11 +5,14 @@ import { type Chart, chartsOf } from './charts.js';
 import { count, short, time } from './format.js';
 import type { SimulationRun } from './run.js';
 import { faultRow, summaryOf, tenantColumns, tenantRows } from './summary.js';
+import { telling } from './tenant-shares.js';
 import { columns, harmless, plain, type TerminalStyle } from './terminal-style.js';
 
 const chartWidth = 60;
 const mostBreaches = 5;
 const mostTenants = 20;
+/** Rows for the shares of tenants over time. */
+export const mostShares = 8;
 const blocks = ' ▁▂▃▄▅▆▇█';
 
 export function terminalReport(run: SimulationRun, style: TerminalStyle = plain): string {
@@ -80,8 +83,7 @@ function tenantLines(result: SimulationResult): string[] {
 
 function chartLines(run: SimulationRun): string[] {
   const { charts } = chartsOf(run, chartWidth);
-  const rows = charts.flatMap((chart) => chartRows(chart));
-  return columns(rows);
+  return columns([...charts.flatMap((chart) => chartRows(chart)), ...shareRows(run)]);
 }
 
 /** One row for each line that ever was above 0: its name, its curve, and the highest value. */
@@ -95,6 +97,17 @@ function chartRows({ unit, lines, marks }: Chart): string[][] {
     const curve = sparkline(name === 'ready' ? low : high, highest);
     return [name, curve, `to ${short(highest)}${unit}${against}`];
   });
+}
+
+/** One row for each tenant, all to one scale; of more than a few, only who had most of the connections and who had least. */
+function shareRows(run: SimulationRun): string[][] {
+  const shares = telling([run], chartWidth, mostShares);
+  const highest = Math.max(0, ...shares.flatMap(({ curves }) => curves.flat()));
+  return shares.map(({ label, curves: [curve = []] }) => [
+    harmless(label),
+    sparkline(curve, highest),
+    `to ${short(Math.max(0, ...curve))} %`,
+  ]);
 }
 
 export function sparkline(values: readonly number[], highest: number): string {

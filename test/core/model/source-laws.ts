@@ -88,6 +88,11 @@ export function fillingIsTrue(evidence: Evidence, progress: FillProgress): void 
 export function checkSourceLaws(evidence: Evidence): void {
   const { server } = evidence.world;
   leasesAgree(evidence);
+  const { isWarmingUp } = evidence.intentions;
+  evidence.demand(
+    (evidence.stats.warmup?.isOver ?? true) === !isWarmingUp,
+    () => `the pool says that its warmup is ${isWarmingUp ? '' : 'not '}over`,
+  );
   failuresAreCounted(evidence);
   // Where nothing is wanted any more, nothing is made in the place of what failed.
   if (!evidence.wantsMore()) server.owedChances = 0;

@@ -1,0 +1,94 @@
+/** `headgate serve`: reads the configuration, runs the pooler, and passes signals on to it. */
+import { rmSync, writeFileSync } from 'node:fs';
+import type { Environment } from '../kernel/environment.js';
+import { ConfigError } from '../pooler/config/config-problems.js';
+import { explainConfig, formatExplanation, summarize } from '../pooler/config/explain.js';
+import { readFlags, type ServeFlags } from '../pooler/config/flags.js';
+import { importReport } from '../pooler/config/import-report.js';
+import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
+import { serveHelp } from './serve-help.js';
+import { Serving, type SignalSource, type StartPooler } from './serve-running.js';
+import type { Terminal } from './terminal.js';
+import { exitCodes, UsageError } from './usage-error.js';
+
+/** What the command needs of the world, handed in so that a test can give it. */
+export interface ServeWorld {
+  readonly startPooler: StartPooler;
+  readonly signals: SignalSource;
+  readonly environment: Environment;
+  readonly folder: string;
+}
+
+export const serveCommand = {
+  summary: 'run the pooler',
+  help: serveHelp,
+  run(args: readonly string[], terminal: Terminal): Promise<number> {
+    return serve(args, terminal, {
+      startPooler: async (config, host) => (await import('./serve-pooler.js')).startPooler(config, host),
+      signals: process,
+      environment: process.env,
+      folder: process.cwd(),
+    });
+  },
+};
+
+export async function serve(args: readonly string[], terminal: Terminal, world: ServeWorld): Promise<number> {
+  const flags = readFlags(args);
+  if (flags.mistakes.length > 0) throw new UsageError(flags.mistakes.join('\nheadgate: '));
+  const request = { ...requestOf(flags), environment: world.environment, folder: world.folder };
+  const loaded = load(request, terminal);
+  if (loaded === undefined) return exitCodes.failed;
+  if (flags.explain) terminal.out(formatExplanation(explainConfig(loaded)));
+  if (flags.check) {
+    const lines = summarize(loaded.config).map((line) => `  ${line}\n`);
+    terminal.out(`the configuration is good\n${lines.join('')}`);
+  }
+  return flags.check || flags.explain ? exitCodes.good : run(request, loaded, terminal, world);
+}
+
+function requestOf({ configFile, pgbouncerIni, options }: ServeFlags): ConfigRequest {
+  return { configFile, pgbouncerIni, flags: options };
+}
+
+/** What is wrong is told, and undefined returned. */
+function load(request: ConfigRequest, terminal: Terminal): LoadedConfig | undefined {
+  try {
+    const loaded = loadConfig(request);
+    if (loaded.imported !== undefined)
+      for (const line of importReport(loaded.imported)) terminal.err(`headgate: ${line}\n`);
+    for (const warning of loaded.warnings) terminal.err(`headgate: ${warning}\n`);
+    return loaded;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    terminal.err(`headgate: ${error.message}\n`);
+    return undefined;
+  }
+}
+
+async function run(
+  request: ConfigRequest,
+  { config }: LoadedConfig,
+  terminal: Terminal,
+  world: ServeWorld,
+): Promise<number> {
+  const { pidFile } = config.admin;
+  try {
+    if (pidFile !== undefined) writeFileSync(pidFile, `${process.pid}\n`);
+    const serving = new Serving({ request, config, terminal, signals: world.signals });
+    await serving.start(world.startPooler);
+    await serving.stopped;
+    return exitCodes.good;
+  } catch (error) {
+    if (!isOfSystem(error)) throw error;
+    terminal.err(`headgate: can't run: ${(error as Error).message}\n`);
+    return exitCodes.failed;
+  } finally {
+    if (pidFile !== undefined) rmSync(pidFile, { force: true });
+  }
+}
+
+/** A port that is taken, a folder that is not there: the user's to mend. */
+function isOfSystem(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return error instanceof Error && typeof code === 'string' && /^E[A-Z]+$/.test(code);
+}

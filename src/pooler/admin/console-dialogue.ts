@@ -1,0 +1,261 @@
+/** What a client says at the console, and the answers: simple and extended protocol, one command at a time, in order. */
+import { writeError, writeNotice } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import {
+  bindComplete,
+  closeComplete,
+  emptyQueryResponse,
+  parseComplete,
+  readyIdle,
+} from '../../wire/fixed-messages.js';
+import { BindView, ExecuteView, ParseView, QueryView, TargetView } from '../../wire/frontend-views.js';
+import type { MessageScanner } from '../../wire/message-scanner.js';
+import { Frontend, frontendName } from '../../wire/message-types.js';
+import type { MessageWriter } from '../../wire/message-writer.js';
+import { frontendRules } from '../../wire/scan-rules.js';
+import { SqlState } from '../../wire/sql-states.js';
+import { type Command, describeCommand, isHarmless } from './command.js';
+import { parseCommands } from './command-parser.js';
+import { ConsoleError, errorFieldsOf } from './console-error.js';
+import { ExtendedQuery } from './extended-query.js';
+import { writeOutcome } from './result-writer.js';
+import { type ConsoleTools, columnsOf, type Outcome, runCommand } from './run-command.js';
+
+export interface DialogueListener {
+  commandGiven(command: string): void;
+  commandFailed(command: string, error: unknown): void;
+  /** The command that ran is over, and its answer is written. */
+  commandSettled(): void;
+}
+
+/** No command is longer; a message that is gets an error, and is passed over. */
+const longestMessage = 65_536;
+
+const whole = { wholeUpTo: longestMessage };
+export const consoleRules = frontendRules({
+  query: whole,
+  parse: whole,
+  bind: whole,
+  describe: whole,
+  execute: whole,
+  close: whole,
+});
+
+const queryView = new QueryView();
+const parseView = new ParseView();
+const bindView = new BindView();
+const executeView = new ExecuteView();
+const describeView = new TargetView('Describe');
+const closeView = new TargetView('Close');
+
+/** A command that waits for something. */
+interface Running {
+  readonly command: Command;
+  readonly abort: AbortController;
+}
+
+/** Writes, and never sends. While `isRunning`, and while it `hasMore`, it is not to be given another message. */
+export class ConsoleDialogue {
+  readonly #tools: ConsoleTools;
+  readonly #writer: MessageWriter;
+  readonly #listener: DialogueListener;
+  readonly #extended = new ExtendedQuery();
+  /** What is left to do of a simple query. */
+  #query: Command[] | undefined;
+  /** After an error in the extended protocol, all is passed over up to the next Sync. */
+  #isSkipping = false;
+  #running: Running | undefined;
+  /** The client has suspended the pooler, which is to go on without it. */
+  #hasSuspended = false;
+
+  constructor(tools: ConsoleTools, writer: MessageWriter, listener: DialogueListener) {
+    this.#tools = tools;
+    this.#writer = writer;
+    this.#listener = listener;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** A simple query is not over. */
+  get hasMore(): boolean {
+    return this.#query !== undefined;
+  }
+
+  // ---- messages ---------------------------------------------------------------------------------------------------
+
+  /** The first piece of a message, which is all of it unless it is too long. */
+  handle(message: MessageScanner): void {
+    const { type } = message;
+    if (type === Frontend.sync) {
+      this.#isSkipping = false;
+      this.#extended.forgetPortals();
+      this.#writer.append(readyIdle);
+    } else if (this.#isSkipping) {
+      return;
+    } else if (type === Frontend.query || type === Frontend.functionCall) {
+      // From here on it is answered with ReadyForQuery, whatever happens.
+      this.#query = [];
+      this.#attempt(() => this.#simply(message));
+    } else this.#attempt(() => this.#extendedly(message));
+  }
+
+  #simply(message: MessageScanner): void {
+    if (message.type === Frontend.functionCall)
+      throw new ConsoleError(SqlState.featureNotSupported, 'the console has no functions to call');
+    expectShort(message);
+    this.#query = parseCommands(queryView.read(message.source, message.start, message.end).text());
+    if (this.#query.length === 0) this.#writer.append(emptyQueryResponse);
+  }
+
+  /** The next command of a simple query, or its end. */
+  goOn(): void {
+    const command = this.#query?.shift();
+    if (command === undefined) {
+      this.#query = undefined;
+      this.#writer.append(readyIdle);
+      return;
+    }
+    this.#run(command, (outcome) => writeOutcome(this.#writer, columnsOf(command), outcome));
+  }
+
+  #extendedly(message: MessageScanner): void {
+    const { type, source, start, end } = message;
+    switch (type) {
+      case Frontend.parse:
+        expectShort(message);
+        this.#extended.parse(parseView.read(source, start, end));
+        this.#writer.append(parseComplete);
+        break;
+      case Frontend.bind:
+        expectShort(message);
+        this.#extended.bind(bindView.read(source, start, end));
+        this.#writer.append(bindComplete);
+        break;
+      case Frontend.describe:
+        this.#extended.describe(describeView.read(source, start, end), this.#writer);
+        break;
+      case Frontend.close:
+        this.#extended.close(closeView.read(source, start, end));
+        this.#writer.append(closeComplete);
+        break;
+      case Frontend.execute:
+        this.#execute(executeView.read(source, start, end));
+        break;
+      default:
+      // Flush: all is sent anyway. And what is left over of a COPY, which PostgreSQL passes over, too.
+    }
+  }
+
+  #execute(view: ExecuteView): void {
+    const { maxRows } = view;
+    const portal = this.#extended.portal(view.nameKey(), view.name());
+    if (portal.hasRun) {
+      portal.writeRows(this.#writer, maxRows);
+      return;
+    }
+    this.#run(portal.command as Command, (outcome) => {
+      if (outcome.notice !== undefined) writeNotice(this.#writer, outcome.notice);
+      portal.ran(outcome);
+      portal.writeRows(this.#writer, maxRows);
+    });
+  }
+
+  // ---- commands ---------------------------------------------------------------------------------------------------
+
+  #run(command: Command, finish: (outcome: Outcome) => void): void {
+    this.#attempt(() => {
+      const abort = new AbortController();
+      const outcome = runCommand(command, this.#tools, abort.signal);
+      if (!isHarmless(command)) this.#listener.commandGiven(describeCommand(command));
+      if (command.verb === 'resume') this.#hasSuspended = false;
+      if (outcome instanceof Promise) this.#wait({ command, abort }, outcome, finish);
+      else finish(outcome);
+    }, command);
+  }
+
+  #wait(running: Running, outcome: Promise<Outcome>, finish: (outcome: Outcome) => void): void {
+    this.#running = running;
+    const settle = (answer: () => void) => {
+      // It was given up meanwhile.
+      if (this.#running !== running) return;
+      this.#running = undefined;
+      answer();
+      this.#listener.commandSettled();
+    };
+    outcome.then(
+      (done) =>
+        settle(() => {
+          if (running.command.verb === 'suspend') this.#hasSuspended = true;
+          finish(done);
+        }),
+      (error: unknown) => settle(() => this.#fail(error, running.command)),
+    );
+  }
+
+  #attempt(work: () => void, command?: Command): void {
+    try {
+      work();
+    } catch (error) {
+      if (error instanceof ProtocolViolationError) throw error;
+      this.#fail(error, command);
+    }
+  }
+
+  /** Tells the client, and passes over what depends on it. */
+  #fail(error: unknown, command: Command | undefined): void {
+    const fields = errorFieldsOf(error);
+    if (fields.code === SqlState.internalError)
+      this.#listener.commandFailed(command === undefined ? '' : describeCommand(command), error);
+    writeError(this.#writer, fields);
+    if (this.#query === undefined) this.#isSkipping = true;
+    else this.#query = [];
+  }
+
+  // ---- giving up --------------------------------------------------------------------------------------------------
+
+  /** The client waits no more, and is told so. */
+  cancel(): void {
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#stopWaiting();
+    const what = describeCommand(running.command);
+    const message = this.#undo(running.command)
+      ? `${what} was cancelled, and undone`
+      : `waiting for ${what} was cancelled; what it began goes on`;
+    this.#fail(new ConsoleError(SqlState.queryCanceled, message), running.command);
+    this.#listener.commandSettled();
+  }
+
+  /** The client is gone. */
+  leave(): void {
+    const isSuspended = this.#hasSuspended || this.#running?.command.verb === 'suspend';
+    this.#stopWaiting();
+    this.#hasSuspended = false;
+    const { view, controls } = this.#tools;
+    if (isSuspended && view.state === 'suspended') controls.resume(undefined);
+  }
+
+  #stopWaiting(): void {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.abort.abort(new ConsoleError(SqlState.queryCanceled, 'nobody waits for this any more'));
+  }
+
+  /** Whoever cancels PAUSE or SUSPEND wants the pooler to go on. Others can't be taken back: false. */
+  #undo(command: Command): boolean {
+    if (command.verb !== 'pause' && command.verb !== 'suspend') return false;
+    this.#tools.controls.resume(command.verb === 'pause' ? command.database : undefined);
+    return true;
+  }
+}
+
+/** Whether it comes as a whole is up to the scanner, but what is not too long always does. */
+function expectShort(message: MessageScanner): void {
+  if (message.size > longestMessage)
+    throw new ConsoleError(
+      SqlState.programLimitExceeded,
+      `${frontendName(message.type)} has ${message.size} bytes; the console takes up to ${longestMessage}`,
+    );
+}

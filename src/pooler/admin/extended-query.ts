@@ -1,0 +1,137 @@
+/** The console's prepared statements and portals: enough of the extended protocol for drivers that know nothing else. */
+import { emptyQueryResponse } from '../../wire/fixed-messages.js';
+import type { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
+import type { MessageWriter } from '../../wire/message-writer.js';
+import { writeParameterDescription } from '../../wire/rows.js';
+import { SqlState } from '../../wire/sql-states.js';
+import type { Command } from './command.js';
+import { parseCommands } from './command-parser.js';
+import { ConsoleError } from './console-error.js';
+import { ResultCursor, writeDescription } from './result-writer.js';
+import { columnsOf, type Outcome } from './run-command.js';
+
+/** A client that prepares more than this has forgotten to close them. */
+const mostStatements = 1_000;
+
+/** A statement with its result formats. It is run once, however often it is executed; later ones fetch what is left. */
+export class Portal {
+  /** Undefined for an empty text. */
+  readonly command: Command | undefined;
+  readonly #formats: readonly number[];
+  #result: ResultCursor | undefined;
+
+  constructor(command: Command | undefined, formats: readonly number[]) {
+    this.command = command;
+    this.#formats = formats;
+  }
+
+  get hasRun(): boolean {
+    return this.command === undefined || this.#result !== undefined;
+  }
+
+  describe(writer: MessageWriter): void {
+    writeDescription(writer, this.command && columnsOf(this.command), this.#formats);
+  }
+
+  ran(outcome: Outcome): void {
+    this.#result = new ResultCursor(this.command && columnsOf(this.command), this.#formats, outcome);
+  }
+
+  writeRows(writer: MessageWriter, maxRows: number): void {
+    if (this.#result === undefined) writer.append(emptyQueryResponse);
+    else this.#result.write(writer, maxRows);
+  }
+}
+
+export class ExtendedQuery {
+  readonly #statements = new Map<string, Command | undefined>();
+  readonly #portals = new Map<string, Portal>();
+
+  parse(view: ParseView): void {
+    const name = view.nameKey();
+    if (view.parameterCount > 0)
+      throw new ConsoleError(
+        SqlState.featureNotSupported,
+        `commands of the console take no parameters; ${view.parameterCount} were declared`,
+      );
+    if (!view.isUnnamed && this.#statements.has(name))
+      throw new ConsoleError(
+        SqlState.duplicatePreparedStatement,
+        `prepared statement "${view.name()}" already exists`,
+      );
+    const commands = parseCommands(view.text());
+    if (commands.length > 1)
+      throw new ConsoleError(
+        SqlState.syntaxError,
+        `a prepared statement can hold one command, not ${commands.length}`,
+      );
+    if (this.#statements.size >= mostStatements && !this.#statements.has(name))
+      throw new ConsoleError(
+        SqlState.configurationLimitExceeded,
+        `the console keeps ${mostStatements} prepared statements of a client, and no more`,
+      );
+    this.#statements.set(name, commands[0]);
+  }
+
+  bind(view: BindView): void {
+    const command = this.#statement(view.nameKey(), view.name());
+    const portal = view.portalKey();
+    if (portal !== '' && this.#portals.has(portal))
+      throw new ConsoleError(SqlState.duplicateCursor, `portal "${view.portal()}" already exists`);
+    const { values, resultFormats } = view.parameters();
+    if (values.length > 0)
+      throw new ConsoleError(
+        SqlState.protocolViolation,
+        `commands of the console take no parameters; ${values.length} were given`,
+      );
+    checkFormats(resultFormats, command && columnsOf(command)?.length);
+    this.#portals.set(portal, new Portal(command, resultFormats));
+  }
+
+  describe(view: TargetView, writer: MessageWriter): void {
+    if (!view.isStatement) {
+      this.portal(view.nameKey(), view.name()).describe(writer);
+      return;
+    }
+    const command = this.#statement(view.nameKey(), view.name());
+    writeParameterDescription(writer, []);
+    writeDescription(writer, command && columnsOf(command));
+  }
+
+  close(view: TargetView): void {
+    if (view.isStatement) this.#statements.delete(view.nameKey());
+    else this.#portals.delete(view.nameKey());
+  }
+
+  portal(key: string, name: string): Portal {
+    const portal = this.#portals.get(key);
+    if (portal === undefined)
+      throw new ConsoleError(SqlState.invalidCursorName, `portal "${name}" does not exist`);
+    return portal;
+  }
+
+  /** Portals live as long as a transaction, and here that is until the next Sync. */
+  forgetPortals(): void {
+    this.#portals.clear();
+  }
+
+  #statement(key: string, name: string): Command | undefined {
+    if (!this.#statements.has(key))
+      throw new ConsoleError(SqlState.invalidStatementName, `prepared statement "${name}" does not exist`);
+    return this.#statements.get(key);
+  }
+}
+
+function checkFormats(formats: readonly number[], columns = 0): void {
+  if (formats.length > 1 && formats.length !== columns)
+    throw new ConsoleError(
+      SqlState.protocolViolation,
+      `${formats.length} result formats were given for ${columns} columns`,
+    );
+  const wrong = formats.find((format) => format !== 0 && format !== 1);
+  if (wrong !== undefined)
+    throw new ConsoleError(
+      SqlState.invalidParameterValue,
+      `a result format is 0 for text or 1 for binary, not ${wrong}`,
+    );
+}

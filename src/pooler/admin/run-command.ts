@@ -1,0 +1,196 @@
+/** Does what a command says, or says why not. */
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { SqlState } from '../../wire/sql-states.js';
+import { ConfigError, describeProblem, show as quote } from '../config/config-problems.js';
+import { withConsoleSetting } from '../config/console-settings.js';
+import { consoleDatabases, databaseFor, type PoolerConfig } from '../config/pooler-config.js';
+import { type Command, describeCommand, help, mayGive, type Role } from './command.js';
+import { ConsoleError, guess } from './console-error.js';
+import { driverSettings } from './driver-settings.js';
+import type { PoolerControls, PoolerView } from './pooler-view.js';
+import type { ResultColumn, Value } from './result-values.js';
+import { shows } from './shows.js';
+
+export interface ConsoleTools {
+  readonly role: Role;
+  readonly view: PoolerView;
+  readonly controls: PoolerControls;
+}
+
+export interface Outcome {
+  /** What was done, for CommandComplete. */
+  readonly tag: string;
+  /** Of a command that has columns, even if there is none. */
+  readonly rows: readonly (readonly Value[])[];
+  readonly notice: ErrorFields | undefined;
+}
+
+/** The columns of its result; undefined where it has none. Known before it is run. */
+export function columnsOf(command: Command): readonly ResultColumn[] | undefined {
+  switch (command.verb) {
+    case 'show':
+      return command.what === 'help' ? undefined : shows[command.what].columns;
+    case 'show setting':
+      return [{ name: command.name, type: 'text' }];
+    case 'select one':
+      return [{ name: '?column?', type: 'int4' }];
+    default:
+      return undefined;
+  }
+}
+
+/** A promise where the command has to wait for something. Throws or rejects with what the client is to be told. */
+export function runCommand(
+  command: Command,
+  tools: ConsoleTools,
+  signal: AbortSignal,
+): Outcome | Promise<Outcome> {
+  if (!mayGive(tools.role, command))
+    throw new ConsoleError(
+      SqlState.insufficientPrivilege,
+      `${describeCommand(command)} is for users in admin_users; this one may only look`,
+    );
+  switch (command.verb) {
+    case 'show':
+      if (command.what === 'help') return outcome('SHOW', [], notice('Console usage', help));
+      return outcome('SHOW', shows[command.what].rows(tools.view));
+    case 'show setting':
+      return outcome('SHOW', [[driverSettings.get(command.name) ?? '']]);
+    case 'select one':
+      return outcome('SELECT 1', [[1]]);
+    case 'ignored set':
+      return outcome('SET', [], notice('SET ignored: the console has no such setting of its own'));
+    default:
+      return change(command, tools, signal);
+  }
+}
+
+/** A command that does more than to look. */
+type Change = Exclude<Command, { verb: 'show' | 'show setting' | 'select one' | 'ignored set' }>;
+
+function change(command: Change, tools: ConsoleTools, signal: AbortSignal): Outcome | Promise<Outcome> {
+  const done = outcome(command.verb.toUpperCase());
+  const underWay = begin(command, tools, signal);
+  return underWay === undefined ? done : underWay.then(() => done);
+}
+
+function begin(
+  command: Change,
+  { view, controls }: ConsoleTools,
+  signal: AbortSignal,
+): Promise<void> | undefined {
+  switch (command.verb) {
+    case 'set':
+      controls.applyConfig(changedConfig(view.config, command.key, command.value));
+      return undefined;
+    case 'kill_client':
+      if (!controls.killClient(command.id))
+        throw new ConsoleError(SqlState.undefinedObject, `there is no client with the id ${command.id}`);
+      return undefined;
+    case 'reload':
+      return controls.reload();
+    case 'shutdown':
+      return controls.shutdown(command.mode, signal);
+    case 'suspend':
+      expectActive(view);
+      if (view.databases().some(({ isPaused }) => isPaused))
+        throw notNow('SUSPEND needs all databases in service; RESUME those that are paused first');
+      return controls.suspend(signal);
+    default:
+      if (command.database !== undefined) expectDatabase(view, command.database);
+      return beginOnDatabase(command, view, controls, signal);
+  }
+}
+
+function beginOnDatabase(
+  { verb, database }: Extract<Change, { database: string | undefined }>,
+  view: PoolerView,
+  controls: PoolerControls,
+  signal: AbortSignal,
+): Promise<void> | undefined {
+  switch (verb) {
+    case 'pause':
+      expectActive(view);
+      return controls.pause(database, signal);
+    case 'kill':
+      expectActive(view);
+      controls.kill(database);
+      return undefined;
+    case 'resume':
+      expectPaused(view, database);
+      controls.resume(database);
+      return undefined;
+    case 'reconnect':
+      controls.reconnect(database);
+      return undefined;
+    case 'wait_close':
+      return controls.waitClose(database, signal);
+    default:
+      controls[verb](database as string);
+      return undefined;
+  }
+}
+
+function changedConfig(config: PoolerConfig, key: string, value: string): PoolerConfig {
+  try {
+    return withConsoleSetting(config, key, value);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const problems = error.problems.map(describeProblem).join('; ');
+    throw new ConsoleError(SqlState.invalidParameterValue, problems, 'SHOW CONFIG lists all settings.');
+  }
+}
+
+function expectDatabase(view: PoolerView, name: string): void {
+  if (consoleDatabases.includes(name))
+    throw new ConsoleError(
+      SqlState.featureNotSupported,
+      `${quote(name)} is the console, which is always in service`,
+    );
+  if (databaseFor(view.config, name) !== undefined || isKnown(view, name)) return;
+  throw new ConsoleError(
+    SqlState.invalidCatalogName,
+    `there is no database ${quote(name)}${guess(name, view.config.databases.keys())}`,
+    'SHOW DATABASES lists all databases.',
+  );
+}
+
+/** One that a new configuration has no more may still have clients. */
+function isKnown(view: PoolerView, name: string): boolean {
+  return view.databases().some(({ settings }) => settings.name === name);
+}
+
+function expectActive({ state }: PoolerView): void {
+  if (state !== 'active') throw notNow(`the pooler is ${state} already; RESUME ends that`);
+}
+
+function expectPaused(view: PoolerView, database: string | undefined): void {
+  const isPaused = view
+    .databases()
+    .some((record) => record.isPaused && (database === undefined || record.settings.name === database));
+  if (isPaused) return;
+  if (database !== undefined)
+    throw notNow(
+      view.state === 'active'
+        ? `database ${quote(database)} is not paused`
+        : `database ${quote(database)} is not paused by itself: the whole pooler is ${view.state}, and RESUME ends that`,
+    );
+  if (view.state === 'active') throw notNow('nothing is paused or suspended');
+}
+
+function notNow(message: string): ConsoleError {
+  return new ConsoleError(SqlState.objectNotInPrerequisiteState, message);
+}
+
+function outcome(tag: string, rows: Outcome['rows'] = [], told?: ErrorFields): Outcome {
+  return { tag, rows, notice: told };
+}
+
+function notice(message: string, detail?: string): ErrorFields {
+  return {
+    severity: 'NOTICE',
+    code: SqlState.successfulCompletion,
+    message,
+    ...(detail === undefined ? {} : { detail }),
+  };
+}

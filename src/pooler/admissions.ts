@@ -1,0 +1,251 @@
+/** Lets clients in: finds their place, their pool and what their session begins with. */
+import { asError } from '../runtime/promise-dialer.js';
+import type { ErrorFields } from '../wire/error-fields.js';
+import { SqlState } from '../wire/sql-states.js';
+import type { CancelRequest } from '../wire/startup-packet.js';
+import { type AdminKeeper, AdminSession } from './admin/admin-session.js';
+import { reportedSettings } from './admin/driver-settings.js';
+import type { ConsoleTools } from './admin/run-command.js';
+import type { Login, LoginTools } from './auth/client-authentication.js';
+import { credentialsOfLogin } from './auth/pass-through.js';
+import type { Demand } from './auth-book.js';
+import { borrow } from './backend/borrow.js';
+import { poolSettingsFor } from './config/pool-settings.js';
+import { type DatabaseConfig, databaseFor } from './config/pooler-config.js';
+import type { House, Visitor } from './house.js';
+import type { PoolEntry } from './pool-book.js';
+import { ClientSession } from './session/client-session.js';
+import { type Admission, type Applicant, type Hall, receive } from './session/reception.js';
+import { noDatabase, Refusal, shown } from './session/refusal.js';
+import { fatal, refusalOf, shuttingDown } from './session/session-errors.js';
+import { resolveStartup, type StartupSettings } from './session/startup-settings.js';
+import { needsTls } from './tls-book.js';
+import type { Transport } from './transport/transport.js';
+
+/** What a client at the console can look at and do. */
+export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
+
+const applicationName = 'application_name';
+
+const noFiles = fatal(
+  SqlState.tooManyConnections,
+  'the pooler has no files left for another connection',
+  'Raise the limit of open files of its process, or close connections.',
+);
+
+export class Admissions {
+  readonly #house: House;
+  readonly #toolsFor: ToolsFor;
+
+  constructor(house: House, toolsFor: ToolsFor) {
+    this.#house = house;
+    this.#toolsFor = toolsFor;
+  }
+
+  /** A connection came. `hasRoom`: there are files left. */
+  connected(transport: Transport, hasRoom: boolean): void {
+    const house = this.#house;
+    const visitor: Visitor = { id: house.nextId(), transport, connectedAt: Date.now() };
+    house.visitors.add(visitor);
+    receive(transport, this.#hallFor(visitor, hasRoom)).finally(() => house.visitors.delete(visitor));
+  }
+
+  #hallFor(visitor: Visitor, hasRoom: boolean): Hall {
+    const house = this.#house;
+    const { config, auth } = house;
+    return {
+      tls: house.clientTls,
+      needsTls: needsTls(config.clientTls),
+      loginTimeoutMs: config.timeouts.clientLoginTimeout,
+      ignoredParameters: config.pooling.ignoreStartupParameters,
+      checkRoom: (isConsole) => {
+        if (!hasRoom) throw new Refusal(noFiles);
+        if (isConsole) return;
+        if (house.isShuttingDown) throw new Refusal(shuttingDown);
+        house.limits.checkTotal(config.limits.maxClientConn);
+      },
+      demandOf: (applicant) => this.#demandOf(applicant, visitor),
+      loginTools: ({ database }): LoginTools => auth.toolsFor(databaseFor(config, database)),
+      admit: (applicant, login) =>
+        applicant.isConsole
+          ? this.#admitToConsole(applicant, visitor)
+          : this.#admit(applicant, login, visitor),
+      cancel: (request) => this.#cancel(request, visitor),
+      refused: (applicant, why) => this.#refused(applicant, why),
+    };
+  }
+
+  #demandOf({ transport, user, database }: Applicant, visitor: Visitor): Demand {
+    visitor.user = user;
+    visitor.database = database;
+    return this.#house.auth.demandOf({
+      user,
+      database,
+      isReplication: false,
+      isUnix: transport.isUnix,
+      isEncrypted: transport.tls !== undefined,
+      address: transport.remoteAddress,
+    });
+  }
+
+  async #admit(applicant: Applicant, login: Login, visitor: Visitor): Promise<Admission> {
+    const house = this.#house;
+    const database = databaseFor(house.config, applicant.database);
+    if (database === undefined) throw noDatabase(applicant.database);
+    if (house.disabledDatabases.has(database.name)) throw disabled(database.name);
+    const entry = house.pools.get(database, database.user ?? applicant.user);
+    noteCredentials(entry, database, login);
+    const leave = this.#takePlace(applicant, database);
+    try {
+      const startup = await this.#startupOf(applicant, entry);
+      applicant.signal.throwIfAborted();
+      return this.#admission(applicant, visitor, entry, startup, leave);
+    } catch (error) {
+      leave();
+      if (error instanceof Refusal || applicant.signal.aborted) throw error;
+      const why = asError(error);
+      throw new Refusal(refusalOf(entry.pool, why), why.message);
+    }
+  }
+
+  #takePlace({ user }: Applicant, database: DatabaseConfig): () => void {
+    const { config, limits } = this.#house;
+    const { maxUserClientConnections, maxDbClientConnections } = poolSettingsFor(config, database, user);
+    return limits.take(user, database.name, {
+      total: config.limits.maxClientConn,
+      ofUser: maxUserClientConnections,
+      ofDatabase: maxDbClientConnections,
+    });
+  }
+
+  #startupOf(
+    { settings, signal, transport }: Applicant,
+    { pool, known }: PoolEntry,
+  ): Promise<StartupSettings> {
+    const wanted = new Map(settings);
+    if (this.#house.config.pooling.applicationNameAddHost) {
+      const { remoteAddress, remotePort } = transport;
+      const name = wanted.get(applicationName) ?? 'app';
+      wanted.set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
+    }
+    const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
+    return resolveStartup(pool, known, wanted, (use) => borrow(pool, { timeoutMs, signal }, use));
+  }
+
+  #admission(
+    { user, database, hasLongKeys, transport }: Applicant,
+    { id, connectedAt }: Visitor,
+    { pool }: PoolEntry,
+    { settings, told }: StartupSettings,
+    leave: () => void,
+  ): Admission {
+    const house = this.#house;
+    let session: ClientSession | undefined;
+    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    const ended = (): void => {
+      leave();
+      house.keys.forget(key.processId);
+      house.left(session as ClientSession);
+      if (house.config.logging.disconnections) this.#logClient('a client is gone', user, database, transport);
+    };
+    const begin = (rest: Buffer): void => {
+      session = new ClientSession({
+        identity: { id, user, database, connectedAt },
+        transport,
+        pool,
+        mode: pool.limits.poolMode,
+        rules: house.rules,
+        settings,
+        told,
+        refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
+        ended,
+        failed: (error) => this.#failed(user, database, error),
+      });
+      house.sessions.add(session);
+      if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
+      if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
+    };
+    return { parameters: told, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
+  }
+
+  async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
+    const house = this.#house;
+    const { user, hasLongKeys, transport } = applicant;
+    const { adminUsers, statsUsers } = house.config.admin;
+    const role = adminUsers.includes(user) ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
+    if (role === undefined) throw notForTheConsole(user);
+    let session: AdminSession | undefined;
+    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    const keeper: AdminKeeper = {
+      consoleEnded: (ended) => {
+        house.keys.forget(key.processId);
+        house.consoles.delete(ended);
+      },
+      commandGiven: (_, command) => house.log('info', `console: ${command}`, { user }),
+      commandFailed: (_, command, error) =>
+        house.log('error', `console: ${command} failed`, { error: String(error) }),
+    };
+    const begin = (rest: Buffer): void => {
+      session = new AdminSession(transport, this.#toolsFor(role), keeper);
+      house.consoles.set(session, visitor);
+      if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
+    };
+    return { parameters: reportedSettings, key, notice: undefined, begin };
+  }
+
+  async #cancel(request: CancelRequest, visitor: Visitor): Promise<void> {
+    visitor.isCancelling = true;
+    await this.#house.keys.find(request)?.cancel();
+  }
+
+  #refused({ transport, user, database }: Parameters<Hall['refused']>[0], why: Refusal): void {
+    const { config, log } = this.#house;
+    if (!config.logging.poolerErrors) return;
+    const { remoteAddress: from } = transport;
+    log('warn', `a client was refused: ${why.message}`, { user, database, from, detail: why.detail });
+  }
+
+  /** A client that was let in is told an error of the pooler's. */
+  #failed(user: string, database: string, { code, message }: ErrorFields): void {
+    const { config, log } = this.#house;
+    if (config.logging.poolerErrors) log('warn', message, { user, database, code });
+  }
+
+  #logClient(message: string, user: string, database: string, transport: Transport): void {
+    const { remoteAddress: from, remotePort: port, tls } = transport;
+    this.#house.log('info', message, { user, database, from, port, tls: tls?.version });
+  }
+}
+
+/** What a client has shown is good for the server only if it is the same user there. */
+function noteCredentials(entry: PoolEntry, { user }: DatabaseConfig, login: Login): void {
+  if (user !== undefined && user !== login.user) return;
+  const credentials = credentialsOfLogin(login);
+  if (credentials.kind !== 'none') entry.shownCredentials = credentials;
+}
+
+function noticeOf(message: string | undefined): ErrorFields | undefined {
+  return message === undefined
+    ? undefined
+    : { severity: 'NOTICE', code: SqlState.successfulCompletion, message };
+}
+
+function disabled(database: string): Refusal {
+  return new Refusal(
+    fatal(
+      SqlState.cannotConnectNow,
+      `database "${shown(database)}" is disabled at the moment`,
+      'ENABLE on the console of the pooler ends that.',
+    ),
+  );
+}
+
+function notForTheConsole(user: string): Refusal {
+  return new Refusal(
+    fatal(
+      SqlState.invalidAuthorization,
+      `user "${shown(user)}" may not use the console`,
+      'Users in admin_users or stats_users of the pooler may.',
+    ),
+  );
+}

@@ -1,0 +1,244 @@
+/**
+ * One attempt of a client to log in, from what it is asked first to the verdict. It has no socket and no timer:
+ *
+ * ```
+ * begin() -> ask -> answer(message) -> ask -> ... -> ok | refused
+ * ```
+ *
+ * While a step is awaited, no message of the client may be handed in. AuthenticationOk is not sent by it: whoever
+ * lets the client in may have reasons of their own not to.
+ */
+import { randomBytes as systemRandomBytes } from 'node:crypto';
+import { InvariantError } from '../../kernel/errors.js';
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { MessageWriter } from '../../wire/message-writer.js';
+import { SaslMessageError } from './errors.js';
+import type { Claim, Exchange, ExchangeTools, Proof, Verdict } from './exchange.js';
+import type { FailedLogins } from './failed-logins.js';
+import * as fatal from './fatal.js';
+import type { AuthMethod } from './hba.js';
+import type { IdentMaps } from './ident-map.js';
+import { ClearPasswordExchange, Md5Exchange } from './password-exchanges.js';
+import { ScramExchange } from './scram-exchange.js';
+import type { ScramKeyCache } from './scram-keys.js';
+import { isSameStored, type Secret } from './secret.js';
+import type { SecretSource } from './secret-source.js';
+import type { UnknownUsers } from './unknown-users.js';
+
+/** Who wants to come in, and what is known of the connection. */
+export interface LoginAttempt {
+  readonly user: string;
+  readonly database: string;
+  /** As the rules or the configuration say; `undefined` when no rule matches. */
+  readonly method: AuthMethod | undefined;
+  /** The ident map of the rule. */
+  readonly map?: string | undefined;
+  readonly isUnix: boolean;
+  readonly address: string;
+  readonly isEncrypted: boolean;
+  /** The common name in the client's certificate, if it has one that was verified. */
+  readonly certificateName?: string | undefined;
+  /** `tlsServerEndPoint()` of the certificate that this client was shown: with it, channel binding is offered. */
+  readonly endPoint?: Buffer | undefined;
+}
+
+/** What all attempts share. */
+export interface LoginTools {
+  readonly secrets: SecretSource;
+  readonly keys: ScramKeyCache;
+  readonly unknownUsers: UnknownUsers;
+  readonly identMaps?: IdentMaps | undefined;
+  readonly failedLogins?: FailedLogins | undefined;
+  /** Passwords in clear text are asked for without TLS too. */
+  readonly allowUnencryptedPasswords?: boolean | undefined;
+  readonly randomBytes?: ((count: number) => Buffer) | undefined;
+}
+
+/** Who is in, and what can be used to log in at the server in its place. */
+export interface Login extends Proof {
+  readonly user: string;
+  readonly method: AuthMethod;
+  /** What the password was checked with; none for methods without a password. */
+  readonly secret: Secret | undefined;
+}
+
+export type LoginStep =
+  /** To be sent; the client's next message is an answer to it. */
+  | { readonly kind: 'ask'; readonly messages: Buffer }
+  /** To be sent, in front of AuthenticationOk. May be empty. */
+  | { readonly kind: 'ok'; readonly messages: Buffer; readonly login: Login }
+  /** To be sent after so long, and the connection closed. `detail` is for the log, and never for the client. */
+  | {
+      readonly kind: 'refused';
+      readonly error: ErrorFields;
+      readonly detail: string;
+      readonly delayMs: number;
+    };
+
+type State = 'new' | 'busy' | 'asked' | 'over';
+
+export class ClientAuthentication {
+  readonly #attempt: LoginAttempt;
+  readonly #tools: LoginTools;
+  readonly #writer = new MessageWriter(256);
+  #state: State = 'new';
+  #exchange: Exchange | undefined;
+  #secret: Secret | undefined;
+
+  constructor(attempt: LoginAttempt, tools: LoginTools) {
+    this.#attempt = attempt;
+    this.#tools = tools;
+  }
+
+  /** Never rejects for anything that the client or the configuration is to blame for. */
+  begin(): Promise<LoginStep> {
+    return this.#step('new', () => this.#begin());
+  }
+
+  /** Takes a message of type `p` with its header; its bytes may change when this returns. */
+  answer(source: Buffer, start: number, end: number): Promise<LoginStep> {
+    return this.#step('asked', async () => {
+      const exchange = this.#exchange as Exchange;
+      return this.#judge(await exchange.answer(source, start, end, this.#writer));
+    });
+  }
+
+  async #step(expected: State, take: () => LoginStep | Promise<LoginStep>): Promise<LoginStep> {
+    if (this.#state !== expected) throw new InvariantError(`A login that is ${this.#state} was ${expected}.`);
+    this.#state = 'busy';
+    let step: LoginStep;
+    try {
+      step = await take();
+    } catch (error) {
+      step = this.#refusalOf(error);
+    }
+    this.#state = step.kind === 'ask' ? 'asked' : 'over';
+    return step;
+  }
+
+  #begin(): LoginStep | Promise<LoginStep> {
+    const { method, user } = this.#attempt;
+    switch (method) {
+      case undefined:
+        return refused(fatal.noRule(this.#wanted), 'no rule of the HBA file matches');
+      case 'reject':
+        return refused(fatal.rejectedByRule(this.#wanted), 'a rule of the HBA file rejects it');
+      case 'trust':
+        return this.#letIn(method, {});
+      case 'cert':
+        return this.#checkCertificate();
+      case 'password': {
+        const { isEncrypted, isUnix } = this.#attempt;
+        if (isEncrypted || isUnix || this.#tools.allowUnencryptedPasswords === true) break;
+        return refused(
+          fatal.unencryptedPassword(user),
+          'a clear-text password was not asked for without TLS',
+        );
+      }
+    }
+    return this.#askForPassword(method as PasswordMethod);
+  }
+
+  async #askForPassword(method: PasswordMethod): Promise<LoginStep> {
+    const { user, endPoint } = this.#attempt;
+    const { secrets, unknownUsers, keys, randomBytes = systemRandomBytes } = this.#tools;
+    const secret = await secrets.lookup(user);
+    this.#secret = secret;
+    const claim: Claim = {
+      user,
+      secret: secret ?? unknownUsers.secretOf(user),
+      newerSecret: () => this.#newerSecret(),
+    };
+    const exchange = chooseExchange(method, claim, { keys, unknownUsers, randomBytes }, endPoint);
+    this.#exchange = exchange;
+    exchange.begin(this.#writer);
+    return { kind: 'ask', messages: this.#writer.take() };
+  }
+
+  /** `undefined` when it is the same, or can't be looked up: what is known says no. */
+  async #newerSecret(): Promise<Secret | undefined> {
+    const { secrets } = this.#tools;
+    const failed = this.#secret;
+    try {
+      const newer = await secrets.lookupNewer?.(this.#attempt.user, failed);
+      if (newer === undefined || isSameStored(newer, failed)) return undefined;
+      this.#secret = newer;
+      return newer;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #judge(verdict: Verdict): LoginStep {
+    const { method, user, address, isUnix } = this.#attempt;
+    if (verdict === 'more') return { kind: 'ask', messages: this.#writer.take() };
+    const isKnown = this.#secret !== undefined;
+    if (verdict !== 'wrong' && isKnown) return this.#letIn(method as AuthMethod, verdict);
+    const delayMs = isUnix ? 0 : (this.#tools.failedLogins?.failed(address) ?? 0);
+    const detail = isKnown ? this.#whyWrong() : 'the user is not known, or has no password';
+    return refused(fatal.wrongPassword(user), detail, delayMs);
+  }
+
+  #whyWrong(): string {
+    return this.#attempt.method === 'scram-sha-256' && this.#secret?.kind === 'md5'
+      ? 'an md5 hash is stored, with which SCRAM can not be done'
+      : 'the password is wrong';
+  }
+
+  #letIn(method: AuthMethod, proof: Proof): LoginStep {
+    const { user } = this.#attempt;
+    const login = { user, method, secret: this.#secret, ...proof };
+    return { kind: 'ok', messages: this.#writer.take(), login };
+  }
+
+  #checkCertificate(): LoginStep {
+    const { user, certificateName, map } = this.#attempt;
+    if (certificateName === undefined)
+      return refused(
+        fatal.wrongCertificate(user, 'The connection needs a client certificate that the pooler trusts.'),
+        'there is no certificate',
+      );
+    const isAllowed =
+      map === undefined
+        ? certificateName === user
+        : this.#tools.identMaps?.allows(map, certificateName, user) === true;
+    if (isAllowed) return this.#letIn('cert', {});
+    const detail = `the certificate is for "${certificateName}"${map === undefined ? '' : `, map "${map}"`}`;
+    return refused(fatal.wrongCertificate(user, 'The certificate is for another user.'), detail);
+  }
+
+  #refusalOf(error: unknown): LoginStep {
+    if (error instanceof SaslMessageError || error instanceof ProtocolViolationError)
+      return refused(fatal.badAnswer(error.sqlState, error.message), error.message);
+    return refused(fatal.cannotCheck(this.#attempt.user), textOf(error));
+  }
+
+  get #wanted(): fatal.Wanted {
+    const { user, database, isUnix, address, isEncrypted } = this.#attempt;
+    return { user, database, from: isUnix ? '[local]' : address, isEncrypted };
+  }
+}
+
+type PasswordMethod = Extract<AuthMethod, 'password' | 'md5' | 'scram-sha-256'>;
+
+/** With md5, a user who has a SCRAM secret is asked for SCRAM, as PostgreSQL and PgBouncer do. */
+function chooseExchange(
+  method: PasswordMethod,
+  claim: Claim,
+  tools: ExchangeTools,
+  endPoint: Buffer | undefined,
+): Exchange {
+  if (method === 'password') return new ClearPasswordExchange(claim);
+  if (method === 'md5' && claim.secret.kind !== 'scram') return new Md5Exchange(claim, tools.randomBytes);
+  return new ScramExchange(claim, tools, endPoint);
+}
+
+function refused(error: ErrorFields, detail: string, delayMs = 0): LoginStep {
+  return { kind: 'refused', error, detail, delayMs };
+}
+
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} ${error.cause.message}` : error.message;
+}

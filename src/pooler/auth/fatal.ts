@@ -1,0 +1,73 @@
+/** The refusals that a client is told before its connection is closed. None says more than PostgreSQL would. */
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { SqlState } from '../../wire/sql-states.js';
+
+/** A name in a text has no more characters than this. It comes from the client, and may be as long as a packet. */
+const longestShown = 128;
+
+export interface Wanted {
+  readonly user: string;
+  readonly database: string;
+  /** As it is shown: an internet address, or `[local]`. */
+  readonly from: string;
+  readonly isEncrypted: boolean;
+}
+
+/** The same for a wrong password and for a user that does not exist. */
+export function wrongPassword(user: string): ErrorFields {
+  return fatal(SqlState.invalidPassword, `password authentication failed for user "${shown(user)}"`);
+}
+
+export function wrongCertificate(user: string, hint: string): ErrorFields {
+  return fatal(
+    SqlState.invalidAuthorization,
+    `certificate authentication failed for user "${shown(user)}"`,
+    hint,
+  );
+}
+
+export function noRule(wanted: Wanted): ErrorFields {
+  return fatal(
+    SqlState.invalidAuthorization,
+    `no access rule (HBA) for ${described(wanted)}`,
+    'A line of the HBA file has to allow this kind of connection.',
+  );
+}
+
+export function rejectedByRule(wanted: Wanted): ErrorFields {
+  return fatal(SqlState.invalidAuthorization, `an access rule (HBA) rejects ${described(wanted)}`);
+}
+
+export function unencryptedPassword(user: string): ErrorFields {
+  return fatal(
+    SqlState.invalidAuthorization,
+    `user "${shown(user)}" has to send its password in clear text, and the connection is not encrypted`,
+    'Connect with TLS (sslmode=require), or through a Unix socket.',
+  );
+}
+
+export function cannotCheck(user: string): ErrorFields {
+  return fatal(
+    SqlState.cannotConnectNow,
+    `the login of user "${shown(user)}" cannot be checked now`,
+    'The log of the pooler says why. Try again later.',
+  );
+}
+
+/** The client sent something that is no answer to what it was asked. */
+export function badAnswer(sqlState: SqlState, message: string): ErrorFields {
+  return fatal(sqlState, message);
+}
+
+function fatal(code: SqlState, message: string, hint?: string): ErrorFields {
+  return { severity: 'FATAL', code, message, ...(hint === undefined ? {} : { hint }) };
+}
+
+function described({ user, database, from, isEncrypted }: Wanted): string {
+  const encryption = isEncrypted ? 'TLS' : 'no encryption';
+  return `host "${from}", user "${shown(user)}", database "${shown(database)}", ${encryption}`;
+}
+
+function shown(name: string): string {
+  return name.length <= longestShown ? name : `${name.slice(0, longestShown)}...`;
+}

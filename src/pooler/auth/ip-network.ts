@@ -1,0 +1,66 @@
+/** Internet addresses as bytes, and the networks that they are in. */
+import { isIPv4, isIPv6 } from 'node:net';
+
+export interface IpNetwork {
+  /** 4 or 16 bytes. */
+  readonly address: Buffer;
+  /** So many leading bits count. */
+  readonly bits: number;
+}
+
+const mappedPrefix = Buffer.from('00000000000000000000ffff', 'hex');
+
+/** 4 or 16 bytes; `undefined` for what is no address. An IPv4 address inside of an IPv6 one is the IPv4 address. */
+export function parseIpAddress(text: string): Buffer | undefined {
+  if (isIPv4(text)) return Buffer.from(text.split('.').map(Number));
+  // What is behind the % is an interface of this machine.
+  const [address = ''] = text.split('%');
+  if (!isIPv6(address)) return undefined;
+  const bytes = parseIpv6(address);
+  return bytes.subarray(0, 12).equals(mappedPrefix) ? bytes.subarray(12) : bytes;
+}
+
+function parseIpv6(text: string): Buffer {
+  const [head = '', tail] = text.split('::');
+  const first = groupBytes(head);
+  if (tail === undefined) return Buffer.from(first);
+  const last = groupBytes(tail);
+  return Buffer.from([...first, ...new Array(16 - first.length - last.length).fill(0), ...last]);
+}
+
+function groupBytes(text: string): number[] {
+  if (text === '') return [];
+  return text.split(':').flatMap((group) => {
+    if (group.includes('.')) return group.split('.').map(Number);
+    const value = Number.parseInt(group, 16);
+    return [value >>> 8, value & 0xff];
+  });
+}
+
+/** `10.0.0.0/8`, `::1/128`; `undefined` for what is none. */
+export function parseNetwork(text: string): IpNetwork | undefined {
+  const [, addressText = '', bitsText = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? [];
+  const address = parseIpAddress(addressText);
+  if (address === undefined) return undefined;
+  // Written as IPv6, its first 96 bits are those that say that it is IPv4.
+  const bits = Number(bitsText) - (address.length === 4 && !isIPv4(addressText) ? 96 : 0);
+  return bits >= 0 && bits <= 8 * address.length ? { address, bits } : undefined;
+}
+
+/** An address and a mask of the same kind, such as 255.255.0.0. */
+export function networkOfMask(address: Buffer, mask: Buffer): IpNetwork | undefined {
+  if (mask.length !== address.length) return undefined;
+  const binary = Array.from(mask, (byte) => byte.toString(2).padStart(8, '0')).join('');
+  const bits = binary.indexOf('0') === -1 ? binary.length : binary.indexOf('0');
+  return binary.includes('1', bits) ? undefined : { address, bits };
+}
+
+export function isInNetwork(address: Buffer, network: IpNetwork): boolean {
+  if (address.length !== network.address.length) return false;
+  const whole = network.bits >>> 3;
+  if (address.compare(network.address, 0, whole, 0, whole) !== 0) return false;
+  const rest = network.bits & 7;
+  if (rest === 0) return true;
+  const difference = (address[whole] as number) ^ (network.address[whole] as number);
+  return difference >>> (8 - rest) === 0;
+}

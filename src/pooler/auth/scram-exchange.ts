@@ -1,0 +1,97 @@
+/** SCRAM-SHA-256 with a client: the list of mechanisms, and up to three answers. */
+import { writeAuthentication } from '../../wire/authentication.js';
+import { readData, readSaslInitialResponse } from '../../wire/frontend-messages.js';
+import type { MessageWriter } from '../../wire/message-writer.js';
+import { SaslMessageError } from './errors.js';
+import type { Claim, Exchange, ExchangeTools, Verdict } from './exchange.js';
+import { storedKeyOf } from './scram-keys.js';
+import { scramMechanism, scramPlusMechanism } from './scram-messages.js';
+import { ScramServer, type ScramVerifier } from './scram-server.js';
+
+/** As many as PostgreSQL takes; in base64 they are 24 characters. */
+const nonceBytes = 18;
+
+export class ScramExchange implements Exchange {
+  readonly #claim: Claim;
+  readonly #tools: ExchangeTools;
+  readonly #endPoint: Buffer | undefined;
+  #server: ScramServer | undefined;
+  #hasBegun = false;
+
+  /** `endPoint`: what TLS with this client is bound to, where that is known. */
+  constructor(claim: Claim, tools: ExchangeTools, endPoint: Buffer | undefined) {
+    this.#claim = claim;
+    this.#tools = tools;
+    this.#endPoint = endPoint;
+  }
+
+  get #mechanisms(): string[] {
+    return this.#endPoint === undefined ? [scramMechanism] : [scramPlusMechanism, scramMechanism];
+  }
+
+  begin(writer: MessageWriter): void {
+    writeAuthentication(writer, { kind: 'sasl', mechanisms: this.#mechanisms });
+  }
+
+  async answer(source: Buffer, start: number, end: number, writer: MessageWriter): Promise<Verdict> {
+    if (this.#server === undefined) {
+      const { mechanism, data } = readSaslInitialResponse(source, start, end);
+      this.#server = this.#makeServer(mechanism);
+      if (data !== null) return this.#begin(this.#server, data, writer);
+      // The client waits for a challenge, which SCRAM has none of.
+      writeAuthentication(writer, { kind: 'saslContinue', data: Buffer.alloc(0) });
+      return 'more';
+    }
+    const data = readData(source, start, end);
+    return this.#hasBegun
+      ? this.#finish(this.#server, data, writer)
+      : this.#begin(this.#server, data, writer);
+  }
+
+  #makeServer(mechanism: string): ScramServer {
+    if (!this.#mechanisms.includes(mechanism))
+      throw new SaslMessageError('The client chose a SASL mechanism that was not offered.');
+    return new ScramServer({
+      verifier: this.#verifier(),
+      nonce: this.#tools.randomBytes(nonceBytes).toString('base64'),
+      endPoint: this.#endPoint,
+      isBound: mechanism === scramPlusMechanism,
+    });
+  }
+
+  #verifier(): ScramVerifier {
+    const { user, secret } = this.#claim;
+    const { unknownUsers, keys } = this.#tools;
+    if (secret.kind !== 'plain') {
+      // From an md5 hash no proof can be checked: the exchange runs, and fails.
+      const scram = secret.kind === 'scram' ? secret : unknownUsers.scramSecretOf(user);
+      return { salt: scram.salt, iterations: scram.iterations, keys: scram };
+    }
+    const salt = unknownUsers.saltOf(user);
+    const { iterations } = unknownUsers.look;
+    // Begun now, so that it is done by the time the client has made its proof.
+    const derived = keys
+      .derive(secret.password, salt, iterations)
+      .then(({ clientKey, serverKey }) => ({ storedKey: storedKeyOf(clientKey), serverKey }));
+    derived.catch(() => {}); // Whoever waits for it hears of it.
+    return { salt, iterations, keys: derived };
+  }
+
+  #begin(server: ScramServer, message: Buffer, writer: MessageWriter): Verdict {
+    const data = server.begin(message);
+    this.#hasBegun = true;
+    writeAuthentication(writer, { kind: 'saslContinue', data });
+    return 'more';
+  }
+
+  async #finish(server: ScramServer, message: Buffer, writer: MessageWriter): Promise<Verdict> {
+    const success = await server.finish(message);
+    if (success === undefined) {
+      // Its salt is another, so that this attempt is lost; the next one will find it.
+      this.#claim.newerSecret().catch(() => {});
+      return 'wrong';
+    }
+    writeAuthentication(writer, { kind: 'saslFinal', data: success.message });
+    return { scramKeys: success.keys };
+  }
+}

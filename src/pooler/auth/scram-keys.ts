@@ -1,0 +1,75 @@
+/** The keys that SCRAM-SHA-256 makes of a password (RFC 5802, RFC 7677), and a memory for them, since they are costly. */
+import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto';
+import { BoundedMap } from './bounded-map.js';
+import { preparePassword } from './saslprep.js';
+
+/** Bytes of every key, signature and proof. */
+export const scramKeyBytes = 32;
+
+/** What proves to a server that one knows the password, for as long as the server's secret has this salt and this count. */
+export interface ScramKeys {
+  readonly salt: Buffer;
+  readonly iterations: number;
+  readonly clientKey: Buffer;
+  readonly serverKey: Buffer;
+}
+
+/** Takes milliseconds of a processor, in a thread of Node's own. */
+export async function deriveScramKeys(
+  password: string | Buffer,
+  salt: Buffer,
+  iterations: number,
+): Promise<ScramKeys> {
+  const salted = await new Promise<Buffer>((resolve, reject) => {
+    pbkdf2(preparePassword(password), salt, iterations, scramKeyBytes, 'sha256', (error, key) => {
+      if (error === null) resolve(key);
+      else reject(error);
+    });
+  });
+  return { salt, iterations, clientKey: hmac(salted, 'Client Key'), serverKey: hmac(salted, 'Server Key') };
+}
+
+export function storedKeyOf(clientKey: Buffer): Buffer {
+  return createHash('sha256').update(clientKey).digest();
+}
+
+/** Texts of SCRAM are taken as the bytes that they came in: a character for each. */
+export function hmac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text, 'latin1').digest();
+}
+
+export function exclusiveOr(one: Buffer, other: Buffer): Buffer {
+  return Buffer.from(one.map((byte, index) => byte ^ (other[index] as number)));
+}
+
+/**
+ * Remembers the keys of passwords that are our own, such as those for the server and those of the user list. It does not
+ * remember the passwords. Not for what clients guess: that would drive out the rest.
+ */
+export class ScramKeyCache {
+  readonly #known: BoundedMap<string, Promise<ScramKeys>>;
+  readonly #digestKey = randomBytes(scramKeyBytes);
+
+  constructor(largest = 1_000) {
+    this.#known = new BoundedMap(largest);
+  }
+
+  /** Those who ask for the same at the same time share one derivation. */
+  derive(password: string | Buffer, salt: Buffer, iterations: number): Promise<ScramKeys> {
+    const digest = this.#digest(password, salt, iterations);
+    const known = this.#known.get(digest);
+    if (known !== undefined) return known;
+    const keys = deriveScramKeys(password, Buffer.from(salt), iterations);
+    this.#known.set(digest, keys);
+    keys.catch(() => this.#known.delete(digest));
+    return keys;
+  }
+
+  #digest(password: string | Buffer, salt: Buffer, iterations: number): string {
+    return createHmac('sha256', this.#digestKey)
+      .update(`${iterations} ${salt.length} `)
+      .update(salt)
+      .update(password)
+      .digest('base64');
+  }
+}

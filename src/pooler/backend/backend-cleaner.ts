@@ -1,0 +1,88 @@
+/**
+ * Has a server connection whose client is gone: takes what is still owed, ends an open transaction, forgets what the client
+ * left in the session, and then gives the connection back. What takes too long, or fails, is closed.
+ */
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { TransactionStatus } from '../../wire/message-types.js';
+import type { Backend } from './backend.js';
+import { Caretaker } from './backend-user.js';
+
+export interface CleaningPlan {
+  /** Run when nothing is owed any more, where the client may have left something in the session. */
+  readonly resetQuery: string | undefined;
+  readonly timeoutMs: number;
+  /** It is clean. */
+  done(): void;
+  /** It can't be cleaned. */
+  failed(error: Error): void;
+}
+
+export class BackendCleaner extends Caretaker {
+  readonly #backend: Backend;
+  readonly #plan: CleaningPlan;
+  readonly #timer: NodeJS.Timeout;
+  #hasReset = false;
+  #isOver = false;
+
+  constructor(backend: Backend, plan: CleaningPlan) {
+    super();
+    this.#backend = backend;
+    this.#plan = plan;
+    const tooLate = (): void => this.#fail(`It could not be cleaned within ${plan.timeoutMs} ms.`);
+    this.#timer = setTimeout(tooLate, plan.timeoutMs).unref();
+    backend.user = this;
+  }
+
+  begin(): void {
+    const backend = this.#backend;
+    if (backend.copyIn.isUnderWay) backend.failCopy('the client is gone');
+    if (backend.isDiscarding || backend.isUnsynced) backend.sync();
+    backend.flush();
+    backend.resume();
+    this.backendSettled(backend);
+  }
+
+  override backendSettled(backend: Backend): void {
+    // What is cancelled might be a query of our own.
+    if (this.#isOver || backend.replies.size > 0 || backend.isBeingCancelled) return;
+    if (backend.isInDoubt) this.#fail('Nobody knows what state the server is in.');
+    else if (backend.status !== TransactionStatus.idle) this.#ask('ROLLBACK');
+    else if (this.#plan.resetQuery !== undefined && !this.#hasReset) {
+      this.#hasReset = true;
+      this.#ask(this.#plan.resetQuery);
+    } else if (backend.isSettled) this.#end(this.#plan.done);
+  }
+
+  #ask(text: string): void {
+    this.#backend.ask(text);
+    this.#backend.flush();
+  }
+
+  override ownQueryAnswered(error: ErrorFields | undefined): void {
+    if (error !== undefined) this.#fail(`Cleaning it failed: ${error.message}`);
+  }
+
+  override backendDrained(): void {
+    this.backendSettled(this.#backend);
+  }
+
+  override copyInBegan(): void {
+    this.#backend.failCopy('the client is gone');
+  }
+
+  override backendLost(error: Error): void {
+    this.#end(() => this.#plan.failed(error));
+  }
+
+  #fail(why: string): void {
+    this.#end(() => this.#plan.failed(new Error(why)));
+  }
+
+  #end(then: () => void): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    if (this.#backend.user === this) this.#backend.user = undefined;
+    then();
+  }
+}

@@ -1,0 +1,120 @@
+/** Opens, closes and checks server connections for the engine. */
+import type { DialFailureCause } from '../../core/breaker.js';
+import type { ConnectionPool } from '../../core/connection-pool.js';
+import type { Dial, Dialer } from '../../core/dialer.js';
+import type { PooledConnection } from '../../core/pooled-connection.js';
+import { asError } from '../../runtime/promise-dialer.js';
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { terminate } from '../../wire/fixed-messages.js';
+import { SqlState } from '../../wire/sql-states.js';
+import { ServerAuthenticationError } from '../auth/errors.js';
+import { BackendRefusedError } from '../errors.js';
+import type { Backend } from './backend.js';
+import { Caretaker } from './backend-user.js';
+
+/** Opens a connection and logs in. Rejects when the signal fires. */
+export type OpenBackend = (signal: AbortSignal) => Promise<Backend>;
+
+export class BackendDialer implements Dialer<Backend> {
+  readonly #open: OpenBackend;
+  readonly #checkQuery: () => string;
+  readonly #aborts = new Map<Dial<Backend>, AbortController>();
+  #engine!: ConnectionPool<Backend>;
+
+  constructor(open: OpenBackend, checkQuery: () => string) {
+    this.#open = open;
+    this.#checkQuery = checkQuery;
+  }
+
+  /** The engine and its dialer need each other; the dialer comes first. */
+  answerTo(engine: ConnectionPool<Backend>): void {
+    this.#engine = engine;
+  }
+
+  dial(dial: Dial<Backend>): void {
+    const abort = new AbortController();
+    this.#aborts.set(dial, abort);
+    this.#open(abort.signal).then(
+      (backend) => {
+        this.#aborts.delete(dial);
+        this.#engine.dialed(dial, backend);
+      },
+      (thrown: unknown) => {
+        this.#aborts.delete(dial);
+        const error = asError(thrown);
+        if (isRateExceeded(error)) this.#engine.rateExceeded();
+        this.#engine.dialFailed(dial, error, causeOf(error));
+      },
+    );
+  }
+
+  abandon(dial: Dial<Backend>): void {
+    this.#aborts.get(dial)?.abort();
+  }
+
+  close(pooled: PooledConnection<Backend>): void {
+    const { connection: backend } = pooled;
+    if (backend.isGone) {
+      this.#engine.closed(pooled);
+      return;
+    }
+    backend.user = new Closer(() => this.#engine.closed(pooled));
+    const { transport } = backend;
+    transport.send(terminate, 0, terminate.length);
+    transport.end();
+  }
+
+  destroy(pooled: PooledConnection<Backend>): void {
+    pooled.connection.destroy();
+  }
+
+  check(pooled: PooledConnection<Backend>): void {
+    const { connection: backend } = pooled;
+    backend.user = new Checker(backend, (error) => this.#engine.checked(pooled, error));
+    backend.ask(this.#checkQuery());
+    backend.flush();
+  }
+}
+
+class Closer extends Caretaker {
+  readonly #closed: () => void;
+
+  constructor(closed: () => void) {
+    super();
+    this.#closed = closed;
+  }
+
+  override backendLost(): void {
+    this.#closed();
+  }
+}
+
+class Checker extends Caretaker {
+  readonly #backend: Backend;
+  readonly #answer: (error?: Error) => void;
+
+  constructor(backend: Backend, answer: (error?: Error) => void) {
+    super();
+    this.#backend = backend;
+    this.#answer = answer;
+  }
+
+  override ownQueryAnswered(error: ErrorFields | undefined): void {
+    this.#backend.user = undefined;
+    this.#answer(error && new Error(error.message));
+  }
+
+  override backendLost(error: Error): void {
+    this.#answer(error);
+  }
+}
+
+function isRateExceeded(error: Error): boolean {
+  return error instanceof BackendRefusedError && error.sqlState === SqlState.configurationLimitExceeded;
+}
+
+function causeOf(error: Error): DialFailureCause {
+  if (error instanceof ServerAuthenticationError && error.reason === 'token_unavailable')
+    return 'token_provider';
+  return isRateExceeded(error) ? 'rate_limit' : 'connection_open';
+}

@@ -1,0 +1,178 @@
+/** From an open transport to a server that is ready: the startup packet, who we are, and what the server reports. */
+import { readErrorFields } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { MessageScanner } from '../../wire/message-scanner.js';
+import { backendName, Backend as From, StartupCode } from '../../wire/message-types.js';
+import { MessageWriter } from '../../wire/message-writer.js';
+import { backendRules } from '../../wire/scan-rules.js';
+import { type BackendKey, readBackendKeyData, readParameterStatus } from '../../wire/session-messages.js';
+import { writeStartup } from '../../wire/startup-packet.js';
+import { BackendRefusedError, LoginEndedError } from '../errors.js';
+import type { Transport, TransportListener } from '../transport/transport.js';
+
+/** Answers what a server asks in order to know who we are. */
+export interface Authenticator {
+  /** Takes an Authentication message, whose bytes are good until it returns; what to send. Rejects when it can't. */
+  answer(source: Buffer, start: number, end: number): Promise<Buffer>;
+  /** The server let us in. */
+  readonly isOver: boolean;
+}
+
+export interface LoginRequest {
+  readonly transport: Transport;
+  /** `user`, `database` and settings. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly authenticator: Authenticator;
+  /** Gives up when it fires. */
+  readonly signal: AbortSignal;
+}
+
+export interface LoggedIn {
+  readonly key: BackendKey | undefined;
+  /** The settings that the server has reported. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** All of these are short, and none is passed on. */
+const longest = 65_536;
+const read = [
+  'authentication',
+  'error',
+  'notice',
+  'parameterStatus',
+  'backendKeyData',
+  'readyForQuery',
+  'negotiateProtocolVersion',
+] as const;
+const rules = backendRules(Object.fromEntries(read.map((name) => [name, { wholeUpTo: longest, longest }])));
+
+/** Resolves once the server is ready; nothing is read then, and the transport's listener is free. Otherwise it is destroyed. */
+export function logIn(request: LoginRequest): Promise<LoggedIn> {
+  return new Promise((resolve, reject) => {
+    new BackendLogin(request, resolve, reject).begin();
+  });
+}
+
+class BackendLogin implements TransportListener {
+  readonly #request: LoginRequest;
+  readonly #succeed: (result: LoggedIn) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #scanner = new MessageScanner(rules);
+  readonly #parameters = new Map<string, string>();
+  readonly #aborted = (): void => this.#fail(new LoginEndedError('it was given up'));
+  #key: BackendKey | undefined;
+  #isOver = false;
+  /** One answer after the other, in the order of the questions. */
+  #answers: Promise<void> = Promise.resolve();
+
+  constructor(request: LoginRequest, succeed: (result: LoggedIn) => void, reject: (error: Error) => void) {
+    this.#request = request;
+    this.#succeed = succeed;
+    this.#reject = reject;
+  }
+
+  begin(): void {
+    const { transport, parameters, signal } = this.#request;
+    transport.listener = this;
+    signal.addEventListener('abort', this.#aborted);
+    if (signal.aborted) {
+      this.#aborted();
+      return;
+    }
+    const writer = new MessageWriter();
+    writeStartup(writer, { version: StartupCode.version30, parameters });
+    this.#send(writer.take());
+    transport.start();
+  }
+
+  bytesCame(source: Buffer, start: number, end: number): void {
+    if (this.#isOver) return;
+    try {
+      this.#scanner.push(source, start, end);
+      while (!this.#isOver && this.#scanner.next()) this.#read(this.#scanner);
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #read({ type, source, start, end }: MessageScanner): void {
+    switch (type) {
+      case From.authentication: {
+        // The bytes are good for this call only, and it may not be this question's turn yet.
+        const own = Buffer.from(source.subarray(start, end));
+        this.#answers = this.#answers
+          .then(() => this.#answer(own))
+          .catch((error: Error) => this.#fail(error));
+        return;
+      }
+      case From.parameterStatus: {
+        const { name, value } = readParameterStatus(source, start, end);
+        this.#parameters.set(name, value);
+        return;
+      }
+      case From.backendKeyData: {
+        const key = readBackendKeyData(source, start, end);
+        this.#key = { processId: key.processId, secretKey: Buffer.from(key.secretKey) };
+        return;
+      }
+      case From.readyForQuery:
+        // Nothing that comes now is lost: it waits until there is a listener for it.
+        this.#request.transport.pauseReading();
+        this.#answers.then(() => this.#finish());
+        return;
+      case From.error:
+        this.#fail(new BackendRefusedError(readErrorFields(source, start, end)));
+        return;
+      case From.notice:
+      case From.negotiateProtocolVersion:
+        return;
+      default:
+        throw new ProtocolViolationError(`The server sent ${backendName(type)} while logging in.`);
+    }
+  }
+
+  async #answer(question: Buffer): Promise<void> {
+    if (this.#isOver) return;
+    const answer = await this.#request.authenticator.answer(question, 0, question.length);
+    if (!this.#isOver) this.#send(answer);
+  }
+
+  /** The server is believed only if it has let us in the way it should. */
+  #finish(): void {
+    if (this.#isOver) return;
+    if (!this.#request.authenticator.isOver || this.#scanner.unread > 0) {
+      this.#fail(
+        new ProtocolViolationError('The server is ready before the login is over, or says too much.'),
+      );
+      return;
+    }
+    this.#end();
+    this.#succeed({ key: this.#key, parameters: this.#parameters });
+  }
+
+  #send(message: Buffer): void {
+    if (message.length > 0) this.#request.transport.send(message, 0, message.length);
+  }
+
+  drained(): void {}
+
+  ended(): void {
+    this.#fail(new LoginEndedError('the server closed the connection'));
+  }
+
+  closed(error: Error | undefined): void {
+    this.#fail(new LoginEndedError(error?.message ?? 'the server closed the connection'));
+  }
+
+  #fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#request.transport.destroy();
+    this.#reject(error);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#request.signal.removeEventListener('abort', this.#aborted);
+  }
+}

@@ -1,0 +1,54 @@
+/** Who has a server connection at the moment: a client's session, or whoever cleans up after one. */
+import type { ErrorFields } from '../../wire/error-fields.js';
+import type { TransactionStatus } from '../../wire/message-types.js';
+import type { Outgoing } from '../outgoing.js';
+import type { Backend } from './backend.js';
+import type { Dropped, Subject } from './reply-queue.js';
+
+export interface BackendUser {
+  /** Bytes for the client. False: hold on until `backend.resume()`. */
+  takeAnswer(answer: Outgoing): boolean;
+  /** A statement is complete; the bytes are the message with its tag, and `subject` is what was noted when it was asked. */
+  commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void;
+  /** Something that the client asked for has failed. */
+  errorCame(error: ErrorFields): void;
+  /** The server will not answer this, after an error. `hasFailed`: this is what failed; otherwise it was ignored. */
+  answerDropped(dropped: Dropped, hasFailed: boolean): void;
+  /** A ReadyForQuery for the client. */
+  readyCame(status: TransactionStatus): void;
+  /** Nothing is owed any more. */
+  backendSettled(backend: Backend): void;
+  /** The server reports a setting. `isOwn`: the pooler has set it. Whether the client is to hear of it. */
+  parameterReported(name: string, value: string, isOwn: boolean): boolean;
+  /** The server waits for COPY data. */
+  copyInBegan(): void;
+  /** An own query of the pooler's is answered; with the error, if it failed. */
+  ownQueryAnswered(error: ErrorFields | undefined): void;
+  /** The backend can take more, after it could not. */
+  backendDrained(): void;
+  /** It is gone in the middle of this user's work. `fatal`: what the server said last, which has been passed on. */
+  backendLost(error: Error, fatal: ErrorFields | undefined): void;
+}
+
+/** Has a connection that no client has: what comes is thrown away. */
+export abstract class Caretaker implements BackendUser {
+  abstract backendLost(error: Error, fatal: ErrorFields | undefined): void;
+
+  takeAnswer(answer: Outgoing): boolean {
+    answer.clear();
+    return true;
+  }
+
+  parameterReported(_name: string, _value: string, _isOwn: boolean): boolean {
+    return false;
+  }
+
+  commandCompleted(_source: Buffer, _start: number, _end: number, _subject: Subject): void {}
+  errorCame(_error: ErrorFields): void {}
+  answerDropped(_dropped: Dropped, _hasFailed: boolean): void {}
+  readyCame(_status: TransactionStatus): void {}
+  backendSettled(_backend: Backend): void {}
+  copyInBegan(): void {}
+  ownQueryAnswered(_error: ErrorFields | undefined): void {}
+  backendDrained(): void {}
+}

@@ -1,0 +1,220 @@
+/** A connection to the server, once it is logged in: sends what is asked, and passes answers on to whoever has it. */
+import type { ConnectionPool } from '../../core/connection-pool.js';
+import type { PooledConnection } from '../../core/pooled-connection.js';
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { sync } from '../../wire/fixed-messages.js';
+import { writeClose, writeCopyFail, writeDescribe, writeQuery } from '../../wire/frontend-writers.js';
+import { MessageScanner } from '../../wire/message-scanner.js';
+import { Target, TransactionStatus } from '../../wire/message-types.js';
+import { backendRules } from '../../wire/scan-rules.js';
+import type { BackendKey } from '../../wire/session-messages.js';
+import type { Settings } from '../settings.js';
+import type { DialOptions } from '../transport/connect-transport.js';
+import type { Transport, TransportListener } from '../transport/transport.js';
+import { Caretaker } from './backend-user.js';
+import type { PreparedStatement } from './prepared-statement.js';
+import { Asked, firstMadeUp } from './reply-queue.js';
+import { ServerDialogue } from './server-dialogue.js';
+import type { ServerStatements } from './server-statements.js';
+
+const rules = backendRules({
+  error: { wholeUpTo: 16_384, head: 4_096 },
+  readyForQuery: { wholeUpTo: 6 },
+  commandComplete: { wholeUpTo: 1_024, head: 64 },
+  parameterStatus: { wholeUpTo: 30_001 },
+});
+
+/** A name that no statement has on a server. */
+const noStatement = 'headgate_none';
+
+export interface BackendParts {
+  readonly transport: Transport;
+  /** How it was connected to. */
+  readonly dial: DialOptions;
+  readonly statements: ServerStatements;
+  /** Those of a new session. */
+  readonly settings: Settings;
+  readonly key: BackendKey | undefined;
+  /** What the server has reported. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+let lastId = 0;
+
+export class Backend extends ServerDialogue implements TransportListener {
+  /** No other server connection of the process has it. */
+  readonly id = ++lastId;
+  readonly connectedAt = Date.now();
+  readonly transport: Transport;
+  readonly dial: DialOptions;
+  readonly key: BackendKey | undefined;
+  /** Its place in the engine, and the engine; known as soon as it is opened. */
+  pooled: PooledConnection<Backend> | undefined;
+  home: ConnectionPool<Backend> | undefined;
+  readonly #scanner = new MessageScanner(rules);
+  /** The present message is passed on. */
+  #passes = false;
+  #cancelsUnderWay = 0;
+  #isHeldUp = false;
+  #isGone = false;
+
+  constructor({ transport, dial, statements, settings, key, parameters }: BackendParts) {
+    super(statements, settings, parameters);
+    this.transport = transport;
+    this.dial = dial;
+    this.key = key;
+    this.pooled = undefined;
+    this.home = undefined;
+    transport.listener = this;
+  }
+
+  /** Whoever has it is a client, and not someone who checks, cleans or closes it. */
+  get hasClient(): boolean {
+    return this.user !== undefined && !(this.user instanceof Caretaker);
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  override get isInsideAnswer(): boolean {
+    return this.#passes && !this.#scanner.isLast;
+  }
+
+  /** Nothing is owed, no transaction is open, all was sent: it can go to another client. */
+  get isSettled(): boolean {
+    return (
+      this.replies.size === 0 &&
+      this.status === TransactionStatus.idle &&
+      !this.isUnsynced &&
+      !this.isDiscarding &&
+      !this.copyIn.isUnderWay &&
+      this.#cancelsUnderWay === 0 &&
+      this.transport.unsent === 0 &&
+      this.#scanner.isBetweenMessages
+    );
+  }
+
+  // ---- to the server ----------------------------------------------------------------------------------------------
+
+  /** Asks a query of the pooler's own; its answer stays here. */
+  ask(text: string): void {
+    this.expect(Asked.ownQuery);
+    writeQuery(this.toServer.mix(), text);
+  }
+
+  /** Ends a pipeline that nobody else will end. */
+  sync(): void {
+    this.expect(Asked.ownSync);
+    this.toServer.mix().append(sync);
+  }
+
+  /** The client has sent the end of COPY data. */
+  endCopy(): void {
+    if (this.copyIn.isUnderWay) this.copyIn.isUnderWay = false;
+    else if (this.replies.size > 0) this.expect(Asked.copyEnd);
+  }
+
+  /** Ends a COPY that nobody will send data for. */
+  failCopy(reason: string): void {
+    this.copyIn.isUnderWay = false;
+    writeCopyFail(this.toServer.mix(), reason);
+    if (this.replies.head === Asked.execute && !this.replies.owesSync) this.sync();
+  }
+
+  /** Closes a statement that the server has; nobody hears of it. */
+  closeStatement(statement: PreparedStatement): void {
+    this.expect(Asked.ownClose, statement);
+    writeClose(this.toServer.mix(), Target.statement, statement.name);
+  }
+
+  /** An error in the middle of a pipeline: the server is made to fail it, and the client gets this one. */
+  fail(error: ErrorFields): void {
+    this.expect(Asked.mustFail, error);
+    writeDescribe(this.toServer.mix(), Target.statement, noStatement);
+  }
+
+  /** Sends what was put into `toServer`; false to hold on until `backendDrained()`. */
+  flush(): boolean {
+    const goesOn = this.toServer.sendTo(this.transport);
+    // What was made up meanwhile is for the client now.
+    if (!this.toClient.isEmpty) this.#passOn();
+    return goesOn;
+  }
+
+  /** The client can take more. */
+  resume(): void {
+    if (!this.#isHeldUp) return;
+    this.#isHeldUp = false;
+    this.transport.resumeReading();
+  }
+
+  /** A cancel request for it is under way: it must not go to the next client before that one is over. */
+  cancelBegan(): void {
+    this.#cancelsUnderWay++;
+  }
+
+  get isBeingCancelled(): boolean {
+    return this.#cancelsUnderWay > 0;
+  }
+
+  cancelEnded(): void {
+    this.#cancelsUnderWay--;
+    if (this.#cancelsUnderWay === 0 && this.replies.size === 0 && !this.#isGone)
+      this.user?.backendSettled(this);
+  }
+
+  destroy(error?: Error): void {
+    this.transport.destroy(error);
+  }
+
+  // ---- from the server --------------------------------------------------------------------------------------------
+
+  bytesCame(source: Buffer, start: number, end: number): void {
+    const scanner = this.#scanner;
+    const { toClient, replies } = this;
+    try {
+      scanner.push(source, start, end);
+      while (scanner.next()) {
+        if (scanner.isFirst) this.#passes = this.sort(scanner);
+        if (this.#passes) toClient.add(scanner.source, scanner.start, scanner.end);
+        if (scanner.isLast && replies.head >= firstMadeUp) this.makeUp();
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolViolationError)) throw error;
+      toClient.clear();
+      this.transport.destroy(error);
+      return;
+    }
+    if (!toClient.isEmpty) this.#passOn();
+    if (!this.toServer.isEmpty) this.flush();
+    if (replies.size === 0) this.user?.backendSettled(this);
+  }
+
+  #passOn(): void {
+    const { user } = this;
+    if (user === undefined) this.toClient.clear();
+    else if (!user.takeAnswer(this.toClient) && !this.#isHeldUp) {
+      this.#isHeldUp = true;
+      this.transport.pauseReading();
+    }
+  }
+
+  drained(): void {
+    this.user?.backendDrained();
+  }
+
+  ended(): void {
+    this.transport.destroy();
+  }
+
+  closed(error: Error | undefined): void {
+    this.#isGone = true;
+    const reason = error ?? new Error(this.lastFatal?.message ?? 'The server closed the connection.');
+    const { user } = this;
+    this.user = undefined;
+    if (user !== undefined) user.backendLost(reason, this.lastFatal);
+    else if (this.pooled !== undefined) this.home?.broken(this.pooled, reason);
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * Prepared statements that all clients of a pool share. Two clients who prepare the same text with the same parameter
+ * types under the same settings mean the same statement; on a server it is prepared once, under a name of the pooler's.
+ */
+import type { ParseView } from '../../wire/frontend-views.js';
+import { MessageWriter } from '../../wire/message-writer.js';
+import { writeRenamed } from '../../wire/rename-statement.js';
+
+export class PreparedStatement {
+  readonly key: string;
+  /** On every server. */
+  readonly name: Buffer;
+  /** A Parse of it, complete. */
+  readonly parse: Buffer;
+  /** Clients that have it under a name of theirs. */
+  users = 0;
+
+  constructor(key: string, name: Buffer, parse: Buffer) {
+    this.key = key;
+    this.name = name;
+    this.parse = parse;
+  }
+}
+
+/** The statements of one pool. One that no client has is kept for the next, while there are not too many of those. */
+export class StatementRegistry {
+  readonly #byKey = new Map<string, PreparedStatement>();
+  /** Those without a user, the one that lost its last user first. */
+  readonly #unused = new Set<PreparedStatement>();
+  readonly #mostUnused: number;
+  readonly #writer = new MessageWriter();
+  #lastNumber = 0;
+
+  constructor(mostUnused = 1_000) {
+    this.#mostUnused = mostUnused;
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** The statement that a Parse means under these settings; it has one user more. */
+  use(parse: ParseView, settingsKey: string): PreparedStatement {
+    const key = settingsKey === '' ? parse.statementKey() : `${settingsKey}\0${parse.statementKey()}`;
+    const statement = this.#byKey.get(key) ?? this.#make(key, parse);
+    this.retain(statement);
+    return statement;
+  }
+
+  /** One of its own for a Parse, which nobody else will use; it has one user. */
+  useAlone(parse: ParseView): PreparedStatement {
+    const statement = this.#build('', parse);
+    statement.users = 1;
+    return statement;
+  }
+
+  /** It has one user more. */
+  retain(statement: PreparedStatement): void {
+    if (statement.users++ === 0) this.#unused.delete(statement);
+  }
+
+  release(statement: PreparedStatement): void {
+    if (--statement.users > 0 || this.#byKey.get(statement.key) !== statement) return;
+    this.#unused.add(statement);
+    if (this.#unused.size <= this.#mostUnused) return;
+    const [oldest] = this.#unused;
+    this.#unused.delete(oldest as PreparedStatement);
+    this.#byKey.delete((oldest as PreparedStatement).key);
+  }
+
+  #make(key: string, parse: ParseView): PreparedStatement {
+    const statement = this.#build(key, parse);
+    this.#byKey.set(key, statement);
+    return statement;
+  }
+
+  #build(key: string, parse: ParseView): PreparedStatement {
+    const name = Buffer.from(`headgate_${++this.#lastNumber}`);
+    writeRenamed(this.#writer, parse, name);
+    return new PreparedStatement(key, name, this.#writer.take());
+  }
+}

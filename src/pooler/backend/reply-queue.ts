@@ -1,0 +1,158 @@
+/**
+ * What a server still owes, in the order in which it will answer. It is the proof that a connection can go to another
+ * client: only an empty queue owes nothing.
+ *
+ * Each message that is sent and will be answered adds an entry. The entry says what ends the answer, and what becomes of
+ * it: passed on to the client, kept from it because the pooler asked, or made up because the server was not asked.
+ * ReadyForQuery ends `query` and `sync` and nothing else. After an error in the extended protocol a server ignores all that
+ * it is sent until the next Sync, queries included, so all entries up to that one are dropped, what they would have made up
+ * included.
+ */
+
+/** What was asked, and so what ends the answer. */
+export const Asked = {
+  /** Query or FunctionCall: everything up to ReadyForQuery. */
+  query: 1,
+  /** A Query of the pooler's own: everything up to ReadyForQuery stays here. */
+  ownQuery: 2,
+  /** ReadyForQuery. */
+  sync: 3,
+  /** A Sync of the pooler's own. */
+  ownSync: 4,
+  /** ParseComplete. */
+  parse: 5,
+  /** ParseComplete for a Parse that the pooler sent ahead of the client's message. */
+  ownParse: 6,
+  /** BindComplete. */
+  bind: 7,
+  /** ParameterDescription, then RowDescription or NoData. */
+  describeStatement: 8,
+  /** RowDescription or NoData. */
+  describePortal: 9,
+  /** CommandComplete, EmptyQueryResponse or PortalSuspended. */
+  execute: 10,
+  /** CloseComplete. */
+  close: 11,
+  /** CloseComplete for a Close that the pooler sent. */
+  ownClose: 12,
+  /** The server is asked for something that must fail, so that it fails the pipeline. The client gets another error. */
+  mustFail: 13,
+  // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
+  /** The server has the statement already: ParseComplete is made up. */
+  knownParse: 14,
+  /** The server keeps the statement for others: CloseComplete is made up. */
+  localClose: 15,
+  /** A Query that the pooler answers in the server's place. */
+  localQuery: 16,
+  /** The client has ended a COPY that the server may not have begun yet. */
+  copyEnd: 17,
+} as const;
+export type Asked = (typeof Asked)[keyof typeof Asked];
+
+/** From here on the server was not asked. */
+export const firstMadeUp: number = Asked.knownParse;
+
+/** What an entry is about, where it matters. */
+export type Subject = object | undefined;
+
+/** An entry whose answer will not come. */
+export interface Dropped {
+  readonly asked: Asked;
+  readonly subject: Subject;
+}
+
+const smallest = 16;
+
+export class ReplyQueue {
+  // A ring whose size is a power of two.
+  #kinds = new Uint8Array(smallest);
+  #subjects: Subject[] = new Array<Subject>(smallest).fill(undefined);
+  #head = 0;
+  #size = 0;
+  #syncs = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether a Sync is yet to be answered. */
+  get owesSync(): boolean {
+    return this.#syncs > 0;
+  }
+
+  /** The entry whose answer comes next; 0 when nothing is owed. */
+  get head(): Asked | 0 {
+    return this.#size === 0 ? 0 : (this.#kinds[this.#head] as Asked);
+  }
+
+  get headSubject(): Subject {
+    return this.#size === 0 ? undefined : this.#subjects[this.#head];
+  }
+
+  push(asked: Asked, subject: Subject = undefined): void {
+    if (this.#size === this.#kinds.length) this.#grow();
+    const at = (this.#head + this.#size) & (this.#kinds.length - 1);
+    this.#kinds[at] = asked;
+    this.#subjects[at] = subject;
+    this.#size++;
+    if (isSync(asked)) this.#syncs++;
+  }
+
+  /** The answer to the head is complete. */
+  shift(): void {
+    if (isSync(this.#kinds[this.#head] as Asked)) this.#syncs--;
+    this.#subjects[this.#head] = undefined;
+    this.#head = (this.#head + 1) & (this.#kinds.length - 1);
+    this.#size--;
+  }
+
+  /** After an error: drops all entries up to the next Sync, or all where there is none. The last one comes first. */
+  dropUntilSync(): Dropped[] {
+    const dropped: Dropped[] = [];
+    while (this.#size > 0) {
+      const asked = this.#kinds[this.#head] as Asked;
+      if (isSync(asked)) break;
+      dropped.push({ asked, subject: this.#subjects[this.#head] });
+      this.shift();
+    }
+    return dropped.reverse();
+  }
+
+  /**
+   * The server has begun to take COPY data, for the head. Until the client ends that, it ignores every Sync: those that were
+   * sent are dropped. `hasEnded`: the client has sent the end of its data, too.
+   */
+  copyBegan(): { readonly hasEnded: boolean; readonly ignoredSyncs: number } {
+    const entries: Dropped[] = [];
+    let hasEnded = false;
+    let ignoredSyncs = 0;
+    for (let count = this.#size; count > 0; count--) {
+      const asked = this.#kinds[this.#head] as Asked;
+      const subject = this.#subjects[this.#head];
+      this.shift();
+      if (!hasEnded && asked === Asked.copyEnd) hasEnded = true;
+      else if (!hasEnded && isSync(asked)) ignoredSyncs++;
+      else entries.push({ asked, subject });
+    }
+    for (const { asked, subject } of entries) this.push(asked, subject);
+    return { hasEnded, ignoredSyncs };
+  }
+
+  #grow(): void {
+    const { length } = this.#kinds;
+    const kinds = new Uint8Array(2 * length);
+    const subjects = new Array<Subject>(2 * length).fill(undefined);
+    for (let i = 0; i < this.#size; i++) {
+      const at = (this.#head + i) & (length - 1);
+      kinds[i] = this.#kinds[at] as number;
+      subjects[i] = this.#subjects[at];
+    }
+    this.#kinds = kinds;
+    this.#subjects = subjects;
+    this.#head = 0;
+  }
+}
+
+function isSync(asked: Asked): boolean {
+  return asked === Asked.sync || asked === Asked.ownSync;
+}

@@ -1,0 +1,36 @@
+/** Which message of a server can be part of the answer to what. One that fits nothing means that both sides are out of step. */
+import { Backend as From } from '../../wire/message-types.js';
+import { Asked } from './reply-queue.js';
+
+const asksForRows = [Asked.query, Asked.ownQuery, Asked.execute];
+const isQuery = [Asked.query, Asked.ownQuery];
+const takesCopies = [Asked.query, Asked.execute];
+
+const answers: readonly (readonly [type: number, to: readonly Asked[]])[] = [
+  [From.parseComplete, [Asked.parse, Asked.ownParse]],
+  [From.bindComplete, [Asked.bind]],
+  [From.closeComplete, [Asked.close, Asked.ownClose]],
+  [From.parameterDescription, [Asked.describeStatement]],
+  [From.rowDescription, [...isQuery, Asked.describeStatement, Asked.describePortal]],
+  [From.noData, [Asked.describeStatement, Asked.describePortal]],
+  [From.dataRow, asksForRows],
+  [From.commandComplete, asksForRows],
+  [From.emptyQuery, asksForRows],
+  [From.portalSuspended, [Asked.execute]],
+  [From.copyInResponse, takesCopies],
+  [From.copyOutResponse, takesCopies],
+  [From.copyData, takesCopies],
+  [From.copyDone, takesCopies],
+  [From.functionCallResponse, [Asked.query]],
+  [From.readyForQuery, [...isQuery, Asked.sync, Asked.ownSync]],
+];
+
+/** By type of message, a bit for each of `Asked`. */
+const fitting = new Uint32Array(256);
+for (const [type, to] of answers)
+  for (const asked of to) fitting[type] = (fitting[type] as number) | (1 << asked);
+
+/** Whether a message of this type can come while `head` is what is answered next; 0: nothing is owed. */
+export function isAnswerTo(type: number, head: Asked | 0): boolean {
+  return (((fitting[type] as number) >>> head) & 1) === 1;
+}

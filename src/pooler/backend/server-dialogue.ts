@@ -1,0 +1,265 @@
+/**
+ * What was asked of a server, and what its messages mean: which of them are the client's, which are the pooler's own, which
+ * have to be made up, and what is owed at any moment. It has no socket.
+ */
+import { type ErrorFields, writeError } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { closeComplete, parseComplete, sync } from '../../wire/fixed-messages.js';
+import type { MessageScanner } from '../../wire/message-scanner.js';
+import { backendName, Backend as From, headerBytes, TransactionStatus } from '../../wire/message-types.js';
+import type { MessageWriter } from '../../wire/message-writer.js';
+import { isCommandTag } from '../../wire/rows.js';
+import { readParameterStatus, readReadyForQuery } from '../../wire/session-messages.js';
+import { Outgoing } from '../outgoing.js';
+import type { Settings } from '../settings.js';
+import type { BackendUser } from './backend-user.js';
+import { CopyIn } from './copy-in.js';
+import { isFatal, readErrorHead } from './error-head.js';
+import { PreparedStatement } from './prepared-statement.js';
+import { Asked, type Dropped, firstMadeUp, ReplyQueue, type Subject } from './reply-queue.js';
+import { isAnswerTo } from './reply-rules.js';
+import type { ServerStatements } from './server-statements.js';
+
+const letterD = 0x44;
+
+/** The answer to a Query that the pooler gives in the server's place, when it is its turn. */
+export interface LocalReply {
+  write(writer: MessageWriter, status: TransactionStatus): void;
+}
+
+/** What an entry of the queue holds for a statement that a client has given a name to. */
+export interface NamedStatement {
+  readonly statement: PreparedStatement;
+}
+
+export abstract class ServerDialogue {
+  readonly replies = new ReplyQueue();
+  /** What the server reports of the session as it is now. */
+  readonly parameters: Map<string, string>;
+  readonly statements: ServerStatements;
+  readonly copyIn = new CopyIn();
+  /** What is sent with the next `flush()`. */
+  readonly toServer = new Outgoing();
+  status: TransactionStatus = TransactionStatus.idle;
+  user: BackendUser | undefined;
+  /** The unnamed statement that it has, if it is known which. */
+  unnamedStatement: object | undefined;
+  /** What the session on the server is set to. */
+  settings: Settings;
+  /** What has come for the client. */
+  protected readonly toClient = new Outgoing();
+  protected lastFatal: ErrorFields | undefined;
+  readonly #freshSettings: Settings;
+  #isDiscarding = false;
+  #isUnsynced = false;
+  #isMixedUp = false;
+  #ownError: ErrorFields | undefined;
+
+  /** The settings are those of a new session. */
+  constructor(statements: ServerStatements, settings: Settings, parameters: ReadonlyMap<string, string>) {
+    this.statements = statements;
+    this.settings = settings;
+    this.#freshSettings = settings;
+    this.parameters = new Map(parameters);
+  }
+
+  /** After an error in a pipeline: what is sent now is ignored, up to the next Sync. */
+  get isDiscarding(): boolean {
+    return this.#isDiscarding;
+  }
+
+  /** Something of the extended protocol was sent, and no Sync behind it: the server has a transaction open for it. */
+  get isUnsynced(): boolean {
+    return this.#isUnsynced;
+  }
+
+  /**
+   * It must not be used again, since nobody knows its state: how many answers it owes after a COPY, or what became of the
+   * transaction of a pipeline that ended with a Query in place of a Sync, which PostgreSQL does not close properly.
+   */
+  get isInDoubt(): boolean {
+    return this.copyIn.isInDoubt || this.#isMixedUp;
+  }
+
+  /** The client has got a part of a message, and nothing may come before the rest. */
+  abstract get isInsideAnswer(): boolean;
+
+  /** Notes what will be answered. What is made up is given at once if nothing else is owed before it. */
+  expect(asked: Asked, subject?: Subject): void {
+    if (asked <= Asked.ownSync) {
+      if (asked <= Asked.ownQuery && this.#isUnsynced) this.#isMixedUp = true;
+      this.#isUnsynced = false;
+      if (asked >= Asked.sync) this.#isDiscarding = false;
+    } else if (asked < Asked.localQuery) this.#isUnsynced = true;
+    this.replies.push(asked, subject);
+    if (asked >= firstMadeUp && this.replies.size === 1 && !this.isInsideAnswer) this.makeUp();
+  }
+
+  /** Notes what a message means for what is owed; whether it is for the client. */
+  protected sort(message: MessageScanner): boolean {
+    const { replies } = this;
+    const { head } = replies;
+    const { type } = message;
+    if (!isAnswerTo(type, head)) return this.#sortOther(message, head);
+    switch (type) {
+      case From.dataRow:
+      case From.copyData:
+        break;
+      case From.readyForQuery:
+        return this.#noteReady(message, head);
+      case From.commandComplete:
+        this.#noteCommand(message, head);
+        break;
+      case From.emptyQuery:
+      case From.portalSuspended:
+        if (head === Asked.execute) replies.shift();
+        break;
+      case From.rowDescription:
+      case From.noData:
+        if (head === Asked.describeStatement || head === Asked.describePortal) replies.shift();
+        break;
+      case From.parseComplete:
+        this.#noteParsed(replies.headSubject);
+        replies.shift();
+        return head === Asked.parse;
+      case From.bindComplete:
+        replies.shift();
+        break;
+      case From.closeComplete:
+        replies.shift();
+        return head === Asked.close;
+      case From.copyInResponse:
+        this.#noteCopyIn(head);
+        break;
+      default:
+    }
+    return head !== Asked.ownQuery;
+  }
+
+  /** What answers nothing: it may come at any time, or never. */
+  #sortOther(message: MessageScanner, head: Asked | 0): boolean {
+    switch (message.type) {
+      case From.error:
+        return this.#noteError(message, head);
+      case From.parameterStatus: {
+        const { name, value } = readParameterStatus(message.source, message.start, message.end);
+        this.parameters.set(name, value);
+        return this.user?.parameterReported(name, value, head === Asked.ownQuery) === true;
+      }
+      case From.notice:
+        return head !== Asked.ownQuery;
+      case From.notification:
+        return true;
+      case From.readyForQuery:
+        if (this.copyIn.isInDoubt) return false;
+    }
+    throw new ProtocolViolationError(
+      `The server sent ${backendName(message.type)}, which nothing that is owed explains.`,
+    );
+  }
+
+  #noteReady(message: MessageScanner, head: Asked | 0): boolean {
+    const status = readReadyForQuery(message.source, message.start, message.end);
+    this.status = status;
+    this.replies.shift();
+    if (head === Asked.query || head === Asked.sync) {
+      this.user?.readyCame(status);
+      return true;
+    }
+    if (head === Asked.ownQuery) {
+      const error = this.#ownError;
+      this.#ownError = undefined;
+      this.user?.ownQueryAnswered(error);
+    }
+    return false;
+  }
+
+  #noteCommand({ source, start, end }: MessageScanner, head: Asked | 0): void {
+    const subject = this.replies.headSubject;
+    this.copyIn.succeeded();
+    if (head === Asked.execute) this.replies.shift();
+    if (source[start + headerBytes] === letterD) {
+      if (isCommandTag(source, start, end, 'DISCARD ALL')) {
+        this.statements.clear();
+        this.settings = this.#freshSettings;
+      } else if (isCommandTag(source, start, end, 'DEALLOCATE ALL')) this.statements.clear();
+    }
+    if (head !== Asked.ownQuery) this.user?.commandCompleted(source, start, end, subject);
+  }
+
+  #noteParsed(subject: Subject): void {
+    const statement = statementOf(subject);
+    if (statement !== undefined) this.statements.confirm(statement);
+  }
+
+  #noteCopyIn(head: Asked | 0): void {
+    const { copyIn, replies } = this;
+    copyIn.began(replies);
+    if (head === Asked.execute) this.#isUnsynced = !replies.owesSync;
+    if (copyIn.isUnderWay) this.user?.copyInBegan();
+  }
+
+  #noteError(message: MessageScanner, head: Asked | 0): boolean {
+    const error = readErrorHead(message.source, message.start, message.end);
+    if (isFatal(error)) {
+      this.lastFatal = error;
+      return true;
+    }
+    const hasKeptSync = this.copyIn.failed();
+    if (head === Asked.ownQuery || head === Asked.ownSync) {
+      this.#ownError = error;
+      return false;
+    }
+    if (head === Asked.query || head === Asked.sync) {
+      this.user?.errorCame(error);
+      return true;
+    }
+    if (head === 0)
+      throw new ProtocolViolationError('The server sent an error although nothing was asked of it.');
+    return this.#failPipeline(error, hasKeptSync);
+  }
+
+  /** In the extended protocol, the server now ignores what it was sent, up to the next Sync. */
+  #failPipeline(error: ErrorFields, hasKeptSync: boolean): boolean {
+    const { replies, user } = this;
+    const isReplaced = replies.head === Asked.mustFail;
+    const told = isReplaced ? (replies.headSubject as ErrorFields) : error;
+    if (isReplaced) writeError(this.toClient.mix(), told);
+    const dropped = replies.dropUntilSync();
+    for (const [index, entry] of dropped.entries()) {
+      this.#undo(entry);
+      user?.answerDropped(entry, index === dropped.length - 1);
+    }
+    this.#isDiscarding = !replies.owesSync;
+    user?.errorCame(told);
+    if (hasKeptSync && this.#isDiscarding) {
+      this.expect(Asked.sync);
+      this.toServer.mix().append(sync);
+    }
+    return !isReplaced;
+  }
+
+  #undo({ asked, subject }: Dropped): void {
+    const statement = statementOf(subject);
+    if (asked === Asked.ownClose) this.statements.putBack(statement as PreparedStatement);
+    else if (asked !== Asked.ownParse && asked !== Asked.parse) return;
+    else if (statement === undefined) this.unnamedStatement = undefined;
+    else this.statements.delete(statement);
+  }
+
+  /** Gives the answers that the server was not asked for, as soon as it is their turn. */
+  protected makeUp(): void {
+    for (let { head } = this.replies; head >= firstMadeUp; head = this.replies.head) {
+      const subject = this.replies.headSubject;
+      this.replies.shift();
+      if (head === Asked.knownParse) this.toClient.mix().append(parseComplete);
+      else if (head === Asked.localClose) this.toClient.mix().append(closeComplete);
+      else if (head === Asked.localQuery) (subject as LocalReply).write(this.toClient.mix(), this.status);
+    }
+  }
+}
+
+function statementOf(subject: Subject): PreparedStatement | undefined {
+  if (subject instanceof PreparedStatement) return subject;
+  return (subject as Partial<NamedStatement> | undefined)?.statement;
+}

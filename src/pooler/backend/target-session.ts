@@ -1,0 +1,28 @@
+/** Whether a server is one of those that are wanted: `target_session_attrs`. */
+import { WrongServerError } from '../errors.js';
+import type { Backend } from './backend.js';
+import { askServer } from './server-question.js';
+
+export type TargetSession = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby';
+
+const recoveryQuery =
+  "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('default_transaction_read_only')";
+
+/** Rejects with a `WrongServerError`. Asks only servers that do not report it by themselves, which are older than 14. */
+export async function checkTarget(backend: Backend, wanted: TargetSession): Promise<void> {
+  if (wanted === 'any') return;
+  const { isStandby, isReadOnly } = await stateOf(backend);
+  const is = { 'read-write': !isReadOnly, 'read-only': isReadOnly, primary: !isStandby, standby: isStandby };
+  if (is[wanted]) return;
+  throw new WrongServerError(wanted, isStandby ? 'a standby' : `a primary${isReadOnly ? ', read-only' : ''}`);
+}
+
+async function stateOf(backend: Backend): Promise<{ isStandby: boolean; isReadOnly: boolean }> {
+  const standby = backend.parameters.get('in_hot_standby');
+  const readOnly = backend.parameters.get('default_transaction_read_only');
+  if (standby !== undefined && readOnly !== undefined)
+    return { isStandby: standby === 'on', isReadOnly: standby === 'on' || readOnly === 'on' };
+  const [row] = await askServer(backend, { what: 'The check of the server', text: recoveryQuery });
+  const isStandby = row?.[0] === 't';
+  return { isStandby, isReadOnly: isStandby || row?.[1] === 'on' };
+}

@@ -1,0 +1,174 @@
+/** Options: who may come in, who runs the console, and how the pooler is watched. */
+import { Misread } from './config-problems.js';
+import { iniInteger } from './kind.js';
+import { boolean, duration, integer, list, oneOf, query, text } from './kinds.js';
+import { boundAtStart, option } from './option.js';
+import { endpoint, path } from './special-kinds.js';
+
+const authTypes = ['scram-sha-256', 'md5', 'plain', 'cert', 'hba', 'trust', 'any'] as const;
+
+function isUnsupported(authType: string): boolean {
+  return /^(?:ldap|pam)$/i.test(authType);
+}
+
+export const authOptions = {
+  type: option(oneOf(...authTypes), 'scram-sha-256', {
+    name: 'auth_type',
+    meaning:
+      'how clients prove who they are; hba: as the HBA file says; trust: not at all; any: not at all, and the name does not matter',
+    reload: 'new-clients',
+    pgbouncer: {
+      otherDefault: {
+        ini: 'md5',
+        why: 'md5 can be found out by who listens, and PostgreSQL is about to drop it',
+      },
+      difference: 'ldap and pam do not exist; scram-sha-256 is used in their place',
+      differsFor: isUnsupported,
+      toData: (value) => (isUnsupported(value) ? 'scram-sha-256' : value.toLowerCase()),
+    },
+  }),
+  file: option(path, undefined, {
+    name: 'auth_file',
+    meaning: "users and their secrets, in the format of PgBouncer's userlist.txt",
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  hbaFile: option(path, undefined, {
+    name: 'auth_hba_file',
+    meaning: 'rules in the format of pg_hba.conf',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  identFile: option(path, undefined, {
+    name: 'auth_ident_file',
+    meaning: 'which system users and certificates may be which users, in the format of pg_ident.conf',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  user: option(text, undefined, {
+    name: 'auth_user',
+    meaning: 'asks the server for the secrets of users that are in no file',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  query: option(
+    query,
+    'SELECT rolname, CASE WHEN rolvaliduntil < pg_catalog.now() THEN NULL ELSE rolpassword END FROM pg_catalog.pg_authid WHERE rolname = $1 AND rolcanlogin',
+    {
+      name: 'auth_query',
+      meaning: 'what it asks: name and secret of the user $1',
+      reload: 'new-clients',
+      pgbouncer: {},
+    },
+  ),
+  dbname: option(text, undefined, {
+    name: 'auth_dbname',
+    meaning: 'the database in which it asks, of those configured here',
+    reload: 'new-clients',
+    pgbouncer: {},
+    defaultText: "the client's",
+  }),
+  queryCacheTime: option(duration('never kept'), 60_000, {
+    name: 'auth_query_cache_time',
+    meaning: 'how long an answer is kept; a login that fails asks again',
+    reload: 'new-clients',
+  }),
+  scramIterations: option(integer({ min: 1, max: 1_000_000 }), 4096, {
+    name: 'scram_iterations',
+    meaning: 'iterations of SCRAM secrets that are made of a password in the file',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+};
+
+export const adminOptions = {
+  adminUsers: option(list, Object.freeze([]), {
+    name: 'admin_users',
+    meaning: 'users who may do everything on the console',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  statsUsers: option(list, Object.freeze([]), {
+    name: 'stats_users',
+    meaning: 'users who may look at everything on the console',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  loginNotifyMessage: option(text, undefined, {
+    name: 'login_notify_message',
+    meaning: 'a notice that clients get after the login',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  pidFile: option(path, undefined, {
+    name: 'pidfile',
+    meaning: 'file for the number of the process, for as long as it runs',
+    reload: 'restart',
+    whyRestart: 'it is written at the start',
+    pgbouncer: {},
+  }),
+};
+
+/** PgBouncer's `verbose` is a number; the level has a name. */
+function levelOfVerbosity(ini: string): string {
+  const verbosity = iniInteger(ini);
+  if (verbosity < 0) throw new Misread('must be 0 or more');
+  return verbosity === 0 ? 'info' : 'debug';
+}
+
+export const loggingOptions = {
+  level: option(oneOf('error', 'warn', 'info', 'debug'), 'info', {
+    name: 'log_level',
+    meaning: 'what is written to standard error',
+    reload: 'now',
+    pgbouncer: {
+      name: 'verbose',
+      difference: '0 becomes info, more becomes debug',
+      differsFor: (value) => value !== '0',
+      toData: levelOfVerbosity,
+    },
+  }),
+  format: option(oneOf('text', 'json'), 'text', {
+    name: 'log_format',
+    meaning: 'lines for people, or objects for programs',
+    reload: 'now',
+  }),
+  connections: option(boolean, true, {
+    name: 'log_connections',
+    meaning: 'logs who has come in',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  disconnections: option(boolean, true, {
+    name: 'log_disconnections',
+    meaning: 'logs who has gone, and why',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  poolerErrors: option(boolean, true, {
+    name: 'log_pooler_errors',
+    meaning: 'logs errors that clients are told by the pooler, not by the server',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  stats: option(boolean, true, {
+    name: 'log_stats',
+    meaning: 'logs numbers every stats_period',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  statsPeriod: option(duration(undefined), 60_000, {
+    name: 'stats_period',
+    meaning: 'how often averages are made',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+};
+
+export const observabilityOptions = {
+  metricsListen: option(endpoint, undefined, {
+    name: 'metrics_listen',
+    meaning: 'where Prometheus finds the metrics, at /metrics',
+    ...boundAtStart,
+  }),
+};

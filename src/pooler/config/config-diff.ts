@@ -1,0 +1,132 @@
+/** What a reload changes: at once, for new connections, or not before a restart. */
+import { isDeepStrictEqual } from 'node:util';
+import { HiddenText } from './hidden-text.js';
+import type { AnyOption, ReloadEffect } from './option.js';
+import { allOptions, type EntryKind, entryOptions } from './option-table.js';
+import type { PoolerConfig } from './pooler-config.js';
+
+/** One setting that is another one now. Nothing in it is secret. */
+export interface ConfigChange {
+  /** `pooling.poolSize`, `databases.app.host`, or `databases.app` for a database that is new or gone. */
+  readonly path: string;
+  readonly from: string;
+  readonly to: string;
+  readonly effect: ReloadEffect;
+  /** Why it needs a restart, where it does. */
+  readonly why?: string | undefined;
+}
+
+export interface EntryChanges {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** There before and after, with other settings. */
+  readonly changed: readonly string[];
+  /** Those of them whose server connections must be replaced. */
+  readonly reconnect: readonly string[];
+}
+
+export interface ConfigDiff {
+  /** Everything, in the order of the documentation. */
+  readonly changes: readonly ConfigChange[];
+  readonly databases: EntryChanges;
+  readonly users: EntryChanges;
+  /** Something that holds for all servers has changed: every server connection must be replaced. */
+  readonly reconnectAll: boolean;
+  /** What to run with from now on: `next`, but with the old value of what needs a restart. */
+  readonly config: PoolerConfig;
+}
+
+export function diffConfig(old: PoolerConfig, next: PoolerConfig): ConfigDiff {
+  const general = allOptions.flatMap(({ section, key, path, option }) =>
+    changeOf(option, path, (old[section] as Values)[key], (next[section] as Values)[key]),
+  );
+  const databases = entryChanges('databases', old, next);
+  const users = entryChanges('users', old, next);
+  return {
+    changes: [...general, ...databases.changes, ...users.changes],
+    databases: databases.summary,
+    users: users.summary,
+    reconnectAll: general.some(
+      ({ effect, path }) => effect === 'new-servers' && path.startsWith('serverTls.'),
+    ),
+    config: withoutRestart(old, next),
+  };
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+function changeOf(option: AnyOption, path: string, old: unknown, next: unknown): ConfigChange[] {
+  if (isSame(old, next)) return [];
+  const { kind, reload, whyRestart } = option;
+  return [{ path, from: kind.show(old), to: kind.show(next), effect: reload, why: whyRestart }];
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (one instanceof HiddenText && other instanceof HiddenText) return one.equals(other);
+  return isDeepStrictEqual(one, other);
+}
+
+function entryChanges(
+  kind: EntryKind,
+  old: PoolerConfig,
+  next: PoolerConfig,
+): { changes: ConfigChange[]; summary: EntryChanges } {
+  const before: ReadonlyMap<string, Values> = old[kind];
+  const after: ReadonlyMap<string, Values> = next[kind];
+  const added = [...after.keys()].filter((name) => !before.has(name));
+  const removed = [...before.keys()].filter((name) => !after.has(name));
+  const changed: string[] = [];
+  const reconnect: string[] = [];
+  const changes: ConfigChange[] = [
+    ...added.map((name) => ({ path: `${kind}.${name}`, from: 'none', to: 'there', effect: 'now' as const })),
+    ...removed.map((name) => ({
+      path: `${kind}.${name}`,
+      from: 'there',
+      to: 'none',
+      effect: 'now' as const,
+    })),
+  ];
+  for (const [name, is] of after) {
+    const was = before.get(name);
+    if (was === undefined) continue;
+    const found = entryOptions(kind).flatMap(([key, option]) =>
+      changeOf(option, `${kind}.${name}.${key}`, was[key], is[key]),
+    );
+    changes.push(...found);
+    if (found.length > 0) changed.push(name);
+    if (found.some(({ effect }) => effect === 'new-servers')) reconnect.push(name);
+  }
+  return { changes, summary: { added, removed, changed, reconnect } };
+}
+
+function withoutRestart(old: PoolerConfig, next: PoolerConfig): PoolerConfig {
+  const sections: Record<string, Record<string, unknown>> = {};
+  for (const { section, key, option } of allOptions) {
+    sections[section] ??= {};
+    const kept = option.reload === 'restart' ? old : next;
+    sections[section][key] = (kept[section] as Values)[key];
+  }
+  for (const section of Object.values(sections)) Object.freeze(section);
+  return Object.freeze({ ...next, ...sections }) as PoolerConfig;
+}
+
+const titles: Readonly<Record<ReloadEffect, string>> = {
+  now: 'at once',
+  'new-clients': 'for clients that come from now on',
+  'new-servers': 'for server connections opened from now on',
+  restart: 'not before a restart',
+};
+
+/** A line for each change, by when it holds. */
+export function formatDiff({ changes }: Pick<ConfigDiff, 'changes'>): string[] {
+  if (changes.length === 0) return ['nothing has changed'];
+  return (Object.keys(titles) as ReloadEffect[]).flatMap((effect) => {
+    const found = changes.filter((change) => change.effect === effect);
+    if (found.length === 0) return [];
+    return [`${titles[effect]}:`, ...found.map(describe)];
+  });
+}
+
+function describe({ path, from, to, why }: ConfigChange): string {
+  return `  ${path}: ${from} -> ${to}${why === undefined ? '' : ` (${why})`}`;
+}

@@ -1,0 +1,72 @@
+/** The settings as the console shows and changes them: by PgBouncer's names, in PgBouncer's way to write values. */
+import { nearest } from '../../kernel/nearest.js';
+import { ConfigError, Misread, Problems, show } from './config-problems.js';
+import { checkTogether } from './cross-checks.js';
+import { allOptions, type ListedOption } from './option-table.js';
+import type { PoolerConfig } from './pooler-config.js';
+
+/** A row of SHOW CONFIG. */
+export interface ConsoleSetting {
+  readonly key: string;
+  readonly value: string;
+  readonly default: string;
+  /** SET can change it. */
+  readonly changeable: boolean;
+}
+
+/** In the order of the names. */
+export function consoleSettings(config: PoolerConfig): ConsoleSetting[] {
+  return allOptions
+    .map(({ section, key, option: { name, kind, default: usual, reload } }) => ({
+      key: name,
+      value: kind.toIni((config[section] as Readonly<Record<string, unknown>>)[key]),
+      default: kind.toIni(usual),
+      changeable: reload !== 'restart',
+    }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
+}
+
+/** The configuration with one setting changed, as SET says. Throws a `ConfigError`. */
+export function withConsoleSetting(config: PoolerConfig, name: string, value: string): PoolerConfig {
+  const problems = new Problems();
+  const changed = change(config, name, value, problems);
+  if (problems.list.length === 0) checkTogether({ config: changed, places: new Map() }, problems, true);
+  if (problems.list.length > 0) throw new ConfigError(problems.list);
+  return changed;
+}
+
+function change(config: PoolerConfig, name: string, value: string, problems: Problems): PoolerConfig {
+  const listed = find(name);
+  if (listed === undefined) {
+    const guess = nearest(
+      name,
+      allOptions.map(({ option }) => option.name),
+    );
+    const meant = guess === undefined ? '' : `; did you mean ${guess}?`;
+    problems.add('', `${show(name)} is not a setting${meant}`);
+    return config;
+  }
+  const { section, key, option } = listed;
+  if (option.reload === 'restart') {
+    problems.add(option.name, `can't be changed while the pooler runs: ${option.whyRestart}`);
+    return config;
+  }
+  try {
+    const side =
+      option.pgbouncer?.name === undefined || option.pgbouncer.name === name ? option.pgbouncer : {};
+    const data = side?.toData === undefined ? option.kind.iniToData(value) : side.toData(value);
+    const context = { folder: process.cwd(), environment: {}, readsFiles: true };
+    const read = data === undefined ? option.default : option.kind.fromData(data, context);
+    const next = Object.freeze({ ...config[section], [key]: read });
+    return Object.freeze({ ...config, [section]: next });
+  } catch (error) {
+    if (!(error instanceof Misread)) throw error;
+    problems.add(option.name, error.message);
+    return config;
+  }
+}
+
+/** PgBouncer has other names for a few. */
+function find(name: string): ListedOption | undefined {
+  return allOptions.find(({ option }) => option.name === name || option.pgbouncer?.name === name);
+}

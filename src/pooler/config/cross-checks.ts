@@ -1,0 +1,203 @@
+/** What can only be seen when all settings are read: those that contradict each other, or lack something. */
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { Place, Problems } from './config-problems.js';
+import type { ConfigReading } from './config-reader.js';
+import { serverTlsFor } from './pool-settings.js';
+import {
+  consoleDatabases,
+  type DatabaseConfig,
+  fallbackDatabase,
+  type PoolerConfig,
+} from './pooler-config.js';
+
+/** Modes in which the other side is sure to be talked to by TLS. */
+const secureModes: readonly string[] = ['require', 'verify-ca', 'verify-full'];
+const verifyingModes: readonly string[] = ['verify-ca', 'verify-full'];
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const canReusePort = major > 22 || (major === 22 && minor >= 12);
+
+/** Adds what is wrong. Returns what is not wrong but unlikely to be meant. */
+export function checkTogether(reading: ConfigReading, problems: Problems, readsFiles: boolean): string[] {
+  return new Checks(reading, problems).run(readsFiles);
+}
+
+class Checks {
+  readonly #config: PoolerConfig;
+  readonly #places: ReadonlyMap<string, Place>;
+  readonly #problems: Problems;
+  readonly #warnings: string[] = [];
+
+  constructor({ config, places }: ConfigReading, problems: Problems) {
+    this.#config = config;
+    this.#places = places;
+    this.#problems = problems;
+  }
+
+  run(readsFiles: boolean): string[] {
+    this.#listening();
+    this.#clientTls();
+    this.#authentication();
+    this.#databases();
+    if (readsFiles) this.#files();
+    return this.#warnings;
+  }
+
+  #problem(path: string, message: string): void {
+    // What could not be read has its default here, and what follows from that would only confuse.
+    if (!this.#problems.concern(path)) this.#problems.add(path, message, this.#places.get(path));
+  }
+
+  #listening(): void {
+    const { listen, unixSocket } = this.#config;
+    if (listen.addresses.length === 0 && unixSocket.dir === undefined)
+      this.#problem('listen.addresses', 'is none and unixSocket.dir is none: nobody could connect');
+    if (listen.reusePort && !canReusePort)
+      this.#warnings.push(
+        `listen.reusePort has no effect: it needs Node 22.12, and this is ${process.version}`,
+      );
+  }
+
+  #clientTls(): void {
+    const { mode, keyFile, certFile, caFile } = this.#config.clientTls;
+    if (mode === 'disable') {
+      if (keyFile !== undefined || certFile !== undefined)
+        this.#warnings.push('clientTls.mode is disable: the key and the certificate are not used');
+      return;
+    }
+    if (keyFile === undefined) this.#problem('clientTls.keyFile', `is missing: clientTls.mode is ${mode}`);
+    if (certFile === undefined) this.#problem('clientTls.certFile', `is missing: clientTls.mode is ${mode}`);
+    if (verifyingModes.includes(mode) && caFile === undefined)
+      this.#problem('clientTls.caFile', `is missing: with ${mode} certificates of clients are verified`);
+  }
+
+  #authentication(): void {
+    const { auth, databases, users, clientTls, listen } = this.#config;
+    const hasSecrets =
+      auth.file !== undefined ||
+      auth.user !== undefined ||
+      [...databases.values()].some(({ authUser }) => authUser !== undefined) ||
+      [...users.values()].some(({ password }) => password !== undefined);
+    if (['scram-sha-256', 'md5', 'plain'].includes(auth.type) && !hasSecrets)
+      this.#problem(
+        'auth.file',
+        `is missing: with ${auth.type} users need secrets, from auth.file, auth.user or users.NAME.password`,
+      );
+    if (auth.type === 'hba' && auth.hbaFile === undefined)
+      this.#problem('auth.hbaFile', 'is missing: auth.type is hba');
+    if (auth.type === 'cert' && !verifyingModes.includes(clientTls.mode))
+      this.#problem(
+        'auth.type',
+        `is cert, which needs clientTls.mode verify-ca or verify-full, not ${clientTls.mode}`,
+      );
+    if (auth.type === 'any') this.#anyone();
+    if (auth.type === 'plain' && !secureModes.includes(clientTls.mode))
+      this.#warnings.push('auth.type is plain without TLS: passwords can be read on the way');
+    const isOpen = listen.addresses.some((address) => !/^(?:localhost|127\.|::1$)/.test(address));
+    if ((auth.type === 'trust' || auth.type === 'any') && isOpen)
+      this.#warnings.push(
+        `auth.type is ${auth.type}: who reaches ${listen.addresses.join(', ')} needs no password`,
+      );
+  }
+
+  /** The name that a client gives is not used, so the server must be told another. */
+  #anyone(): void {
+    for (const { name, user } of this.#config.databases.values())
+      if (user === undefined)
+        this.#problem(
+          `databases.${name}`,
+          'needs a user: auth.type is any, and the name of the client is not used',
+        );
+  }
+
+  #databases(): void {
+    const { databases } = this.#config;
+    if (databases.size === 0)
+      this.#problem('databases', 'is missing: at least one is needed, such as app: { host: db.example }');
+    const { dbname } = this.#config.auth;
+    if (dbname !== undefined && !databases.has(dbname))
+      this.#problem('auth.dbname', `is ${dbname}, which is none of the databases here`);
+    for (const database of databases.values()) this.#database(database);
+  }
+
+  #database(database: DatabaseConfig): void {
+    const { name, host, iam, password, authDbname, loadBalanceHosts } = database;
+    const path = `databases.${name}`;
+    const { databases } = this.#config;
+    if (consoleDatabases.includes(name))
+      this.#problem(path, `can't be configured: ${name} is the name of the console`);
+    if (host.length === 0) this.#problem(`${path}.host`, 'must not be empty');
+    if (authDbname !== undefined && !databases.has(authDbname))
+      this.#problem(`${path}.authDbname`, `is ${authDbname}, which is none of the databases here`);
+    if (authDbname === fallbackDatabase)
+      this.#problem(`${path}.authDbname`, 'must be a database with a name');
+    const tls = serverTlsFor(this.#config, database);
+    if ((tls.keyFile === undefined) !== (tls.certFile === undefined))
+      this.#problem(path, 'has a key or a certificate for TLS with the server, but not both');
+    if (tls.negotiation === 'direct' && !secureModes.includes(tls.mode))
+      this.#problem(path, `starts TLS directly, which needs mode require or more, not ${tls.mode}`);
+    if (iam !== 'none' && !secureModes.includes(tls.mode))
+      this.#problem(`${path}.iam`, `needs TLS with the server: tlsMode require or more, not ${tls.mode}`);
+    if (iam !== 'none' && password !== undefined)
+      this.#problem(`${path}.password`, 'can not be given together with iam, which stands in for it');
+    if (loadBalanceHosts === 'disable' && host.length === 1)
+      this.#warnings.push(`${path}.loadBalanceHosts has no effect: there is one host`);
+  }
+
+  #files(): void {
+    const { clientTls, serverTls, auth, databases } = this.#config;
+    const named: [string, string | undefined][] = [
+      ['clientTls.keyFile', clientTls.keyFile],
+      ['clientTls.certFile', clientTls.certFile],
+      ['clientTls.caFile', clientTls.caFile],
+      ['serverTls.keyFile', serverTls.keyFile],
+      ['serverTls.certFile', serverTls.certFile],
+      ['serverTls.caFile', serverTls.caFile],
+      ['auth.file', auth.file],
+      ['auth.hbaFile', auth.hbaFile],
+      ['auth.identFile', auth.identFile],
+      ...[...databases.values()].flatMap(
+        ({ name, tlsKeyFile, tlsCertFile, tlsCaFile }): [string, string | undefined][] => [
+          [`databases.${name}.tlsKeyFile`, tlsKeyFile],
+          [`databases.${name}.tlsCertFile`, tlsCertFile],
+          [`databases.${name}.tlsCaFile`, tlsCaFile],
+        ],
+      ),
+    ];
+    const unreadable = named.filter(([path, file]) => file !== undefined && !this.#canRead(path, file));
+    const isUnreadable = (path: string) => unreadable.some(([other]) => other === path);
+    this.#tlsFiles('clientTls', clientTls, isUnreadable);
+    this.#tlsFiles('serverTls', serverTls, isUnreadable);
+  }
+
+  #canRead(path: string, file: string): boolean {
+    try {
+      accessSync(file, constants.R_OK);
+      return true;
+    } catch (error) {
+      this.#problem(path, `can't be read: ${(error as Error).message}`);
+      return false;
+    }
+  }
+
+  /** A key that does not fit its certificate is found here, and not by the first client. */
+  #tlsFiles(
+    section: 'clientTls' | 'serverTls',
+    { keyFile, certFile, caFile }: PoolerConfig['serverTls'] | PoolerConfig['clientTls'],
+    isUnreadable: (path: string) => boolean,
+  ): void {
+    if (['keyFile', 'certFile', 'caFile'].some((key) => isUnreadable(`${section}.${key}`))) return;
+    const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
+    const attempt = (key: string, what: string, options: SecureContextOptions) => {
+      try {
+        createSecureContext(options);
+      } catch (error) {
+        this.#problem(`${section}.${key}`, `can't be used${what}: ${(error as Error).message}`);
+      }
+    };
+    if (keyFile !== undefined && certFile !== undefined)
+      attempt('certFile', ' together with its key', { key: read(keyFile), cert: read(certFile) });
+    if (caFile !== undefined) attempt('caFile', '', { ca: read(caFile) });
+  }
+}

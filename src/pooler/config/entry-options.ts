@@ -1,0 +1,265 @@
+/** Options: what may be set for one database, or for one user. */
+import { duration, integer, list, oneOf, query, text } from './kinds.js';
+import { option, override } from './option.js';
+import { lifetimeSide, poolModes } from './pooling-options.js';
+import { path, secret } from './special-kinds.js';
+
+const connections = integer({ min: 0, max: 10_000_000, zero: 'no limit' });
+const poolSize = integer({ min: 1, max: 1_000_000 });
+const reserve = integer({ min: 0, max: 1_000_000 });
+
+export const databaseOptions = {
+  host: option(list, Object.freeze(['localhost']), {
+    name: 'host',
+    meaning: 'names, addresses, or folders of Unix sockets; of several, each new connection takes the next',
+    reload: 'new-servers',
+    pgbouncer: {
+      otherDefault: { ini: '', why: 'the server is often on another machine, or in a container' },
+    },
+  }),
+  port: option(integer({ min: 1, max: 65_535 }), 5432, {
+    name: 'port',
+    meaning: 'port of the server',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  dbname: option(text, undefined, {
+    name: 'dbname',
+    meaning: "the database's name on the server",
+    reload: 'new-servers',
+    pgbouncer: {},
+    defaultText: 'the same',
+  }),
+  user: option(text, undefined, {
+    name: 'user',
+    meaning: 'logs in at the server for all clients, who then share one pool',
+    reload: 'new-servers',
+    pgbouncer: {},
+    defaultText: "the client's",
+  }),
+  password: option(secret, undefined, {
+    name: 'password',
+    meaning: "that user's password: a text, { file: PATH } or { env: NAME }",
+    reload: 'new-servers',
+    pgbouncer: {},
+    defaultText: 'as in auth_file',
+  }),
+  iam: option(oneOf('none', 'rds', 'dsql'), 'none', {
+    name: 'iam',
+    meaning: 'logs in with tokens of AWS IAM in place of a password',
+    reload: 'new-servers',
+  }),
+  region: option(text, undefined, {
+    name: 'region',
+    meaning: 'the AWS region that tokens are for',
+    reload: 'new-servers',
+    defaultText: 'the one in host, or AWS_REGION',
+  }),
+  tlsMode: override(oneOf('disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'), {
+    name: 'sslmode',
+    meaning: 'in place of serverTls.mode',
+    reload: 'new-servers',
+  }),
+  tlsCaFile: override(path, {
+    name: 'sslrootcert',
+    meaning: 'in place of serverTls.caFile',
+    reload: 'new-servers',
+  }),
+  tlsCertFile: override(path, {
+    name: 'sslcert',
+    meaning: 'in place of serverTls.certFile',
+    reload: 'new-servers',
+  }),
+  tlsKeyFile: override(path, {
+    name: 'sslkey',
+    meaning: 'in place of serverTls.keyFile',
+    reload: 'new-servers',
+  }),
+  tlsNegotiation: override(oneOf('postgres', 'direct'), {
+    name: 'sslnegotiation',
+    meaning: 'in place of serverTls.negotiation',
+    reload: 'new-servers',
+  }),
+  authUser: option(text, undefined, {
+    name: 'auth_user',
+    meaning: 'in place of auth.user',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  authQuery: override(query, {
+    name: 'auth_query',
+    meaning: 'in place of auth.query',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  authDbname: option(text, undefined, {
+    name: 'auth_dbname',
+    meaning: 'in place of auth.dbname',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  poolMode: override(oneOf(...poolModes), {
+    name: 'pool_mode',
+    meaning: 'in place of pooling.poolMode',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  poolSize: override(poolSize, {
+    name: 'pool_size',
+    meaning: 'in place of pooling.poolSize',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  minPoolSize: override(reserve, {
+    name: 'min_pool_size',
+    meaning: 'in place of pooling.minPoolSize',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  reservePoolSize: override(reserve, {
+    name: 'reserve_pool_size',
+    meaning: 'in place of pooling.reservePoolSize',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  maxDbConnections: override(connections, {
+    name: 'max_db_connections',
+    meaning: 'in place of limits.maxDbConnections',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  maxDbClientConnections: override(connections, {
+    name: 'max_db_client_connections',
+    meaning: 'in place of limits.maxDbClientConnections',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  serverLifetime: override(duration('never'), {
+    name: 'server_lifetime',
+    meaning: 'in place of pooling.serverLifetime',
+    reload: 'new-servers',
+    pgbouncer: lifetimeSide,
+  }),
+  serverMaxUses: override(integer({ min: 0, zero: 'never' }), {
+    name: 'server_max_uses',
+    meaning: 'in place of pooling.serverMaxUses',
+    reload: 'new-servers',
+  }),
+  queryWaitTimeout: override(duration('for ever'), {
+    name: 'query_wait_timeout',
+    meaning: 'in place of timeouts.queryWaitTimeout',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  connectQuery: override(query, {
+    name: 'connect_query',
+    meaning: 'run on each new server connection',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  loadBalanceHosts: option(oneOf('round-robin', 'disable'), 'round-robin', {
+    name: 'load_balance_hosts',
+    meaning: 'of several hosts: the next one for each connection, or the same until it fails',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  targetSessionAttrs: option(oneOf('any', 'read-write', 'read-only', 'primary', 'standby'), 'any', {
+    name: 'target_session_attrs',
+    meaning: 'which servers are good enough for a new connection',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  clientEncoding: option(text, undefined, {
+    name: 'client_encoding',
+    meaning: 'asked of the server for each connection',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  datestyle: option(text, undefined, {
+    name: 'datestyle',
+    meaning: 'asked of the server for each connection',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  timezone: option(text, undefined, {
+    name: 'timezone',
+    meaning: 'asked of the server for each connection',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  applicationName: option(text, undefined, {
+    name: 'application_name',
+    meaning: 'asked of the server for each connection',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+};
+
+export const userOptions = {
+  password: option(secret, undefined, {
+    name: 'password',
+    meaning:
+      'the password, or its md5 or SCRAM secret: a text, { file: PATH } or { env: NAME }; wins over auth.file',
+    reload: 'new-clients',
+  }),
+  poolMode: override(oneOf(...poolModes), {
+    name: 'pool_mode',
+    meaning: "in place of pooling.poolMode and the database's",
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  poolSize: override(poolSize, {
+    name: 'pool_size',
+    meaning: "in place of pooling.poolSize and the database's",
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  reservePoolSize: override(reserve, {
+    name: 'reserve_pool_size',
+    meaning: "in place of pooling.reservePoolSize and the database's",
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  maxUserConnections: override(connections, {
+    name: 'max_user_connections',
+    meaning: 'in place of limits.maxUserConnections',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  maxUserClientConnections: override(connections, {
+    name: 'max_user_client_connections',
+    meaning: 'in place of limits.maxUserClientConnections',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  queryTimeout: override(duration('for ever'), {
+    name: 'query_timeout',
+    meaning: 'in place of timeouts.queryTimeout',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  queryWaitTimeout: override(duration('for ever'), {
+    name: 'query_wait_timeout',
+    meaning: "in place of timeouts.queryWaitTimeout and the database's",
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  transactionTimeout: override(duration('for ever'), {
+    name: 'transaction_timeout',
+    meaning: 'in place of timeouts.transactionTimeout',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  idleTransactionTimeout: override(duration('for ever'), {
+    name: 'idle_transaction_timeout',
+    meaning: 'in place of timeouts.idleTransactionTimeout',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  clientIdleTimeout: override(duration('for ever'), {
+    name: 'client_idle_timeout',
+    meaning: 'in place of timeouts.clientIdleTimeout',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+};

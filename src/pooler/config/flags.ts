@@ -1,0 +1,96 @@
+/** The command line of `headgate serve`: every option is a flag. */
+import { nearest } from '../../kernel/nearest.js';
+import { boolean } from './kinds.js';
+import { flagOf } from './option.js';
+import { allOptions } from './option-table.js';
+
+/** Flags that are not options of the configuration. */
+const own = {
+  config: 'text',
+  'pgbouncer-ini': 'text',
+  check: 'switch',
+  explain: 'switch',
+  database: 'text',
+  user: 'text',
+} as const;
+
+export interface ServeFlags {
+  readonly configFile: string | undefined;
+  readonly pgbouncerIni: string | undefined;
+  readonly check: boolean;
+  readonly explain: boolean;
+  /** By the options' names; `databases` and `users` have one text for each entry. */
+  readonly options: ReadonlyMap<string, readonly string[]>;
+  /** Everything that is wrong with how it was called. */
+  readonly mistakes: readonly string[];
+}
+
+/** Which flags take a value, by their name without dashes. */
+const kinds: ReadonlyMap<string, 'text' | 'switch'> = new Map([
+  ...Object.entries(own),
+  ...allOptions.map(
+    ({ option }) => [flagOf(option).slice(2), option.kind.name === boolean.name ? 'switch' : 'text'] as const,
+  ),
+]);
+
+/** Names of options have underscores, flags have dashes. */
+const entryNames: Readonly<Record<string, string>> = { database: 'databases', user: 'users' };
+
+export function readFlags(args: readonly string[]): ServeFlags {
+  const given = new Map<string, string[]>();
+  const mistakes: string[] = [];
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const [, raw = '', inline] = /^--([^=]+)(?:=(.*))?$/s.exec(arg) ?? [];
+    if (raw === '') {
+      mistakes.push(
+        `'${arg.slice(0, 40)}' is not expected here; a configuration file is given with --config FILE`,
+      );
+      continue;
+    }
+    const isNegated = raw.startsWith('no-') && kinds.get(raw.slice(3)) === 'switch' && !kinds.has(raw);
+    const name = isNegated ? raw.slice(3) : raw;
+    const kind = kinds.get(name);
+    if (kind === undefined) mistakes.push(unknown(raw));
+    else if (kind === 'switch') {
+      if (isNegated && inline !== undefined) mistakes.push(`--${raw} has no value`);
+      add(given, name, isNegated ? 'false' : (inline ?? 'true'));
+    } else {
+      const value = inline ?? (rest[0]?.startsWith('--') ? undefined : rest.shift());
+      if (value === undefined) mistakes.push(`--${name} needs a value`);
+      else add(given, name, value);
+    }
+  }
+  return sortOut(given, mistakes);
+}
+
+function sortOut(given: ReadonlyMap<string, string[]>, mistakes: string[]): ServeFlags {
+  const options = new Map<string, readonly string[]>();
+  for (const [name, values] of given) {
+    if (!Object.hasOwn(own, name)) options.set(name.replaceAll('-', '_'), values);
+    else if (Object.hasOwn(entryNames, name)) options.set(entryNames[name] as string, values);
+  }
+  const last = (name: keyof typeof own) => given.get(name)?.at(-1) || undefined;
+  const isOn = (name: keyof typeof own) => last(name) === 'true';
+  if (given.has('config') && given.has('pgbouncer-ini'))
+    mistakes.push('give either --config or --pgbouncer-ini; headgate import makes one of the other');
+  return {
+    configFile: last('config'),
+    pgbouncerIni: last('pgbouncer-ini'),
+    check: isOn('check'),
+    explain: isOn('explain'),
+    options,
+    mistakes,
+  };
+}
+
+function add(given: Map<string, string[]>, name: string, value: string): void {
+  const values = given.get(name);
+  if (values === undefined) given.set(name, [value]);
+  else values.push(value);
+}
+
+function unknown(name: string): string {
+  const guess = nearest(name.replaceAll('_', '-'), kinds.keys());
+  return `--${name.slice(0, 40)} is not an option${guess === undefined ? '' : `; did you mean --${guess}?`}`;
+}

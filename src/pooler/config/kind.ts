@@ -1,0 +1,69 @@
+/** What an option's value may be, wherever it is written: in a file, on the command line, in a variable, in pgbouncer.ini. */
+import type { Environment } from '../../kernel/environment.js';
+import { nearest } from '../../kernel/nearest.js';
+import { Misread, show } from './config-problems.js';
+
+/** What reading a value may need to know. */
+export interface ReadContext {
+  /** What a path that is not absolute begins at. */
+  readonly folder: string;
+  readonly environment: Environment;
+  /** False: what a file holds is not looked at, since it may be on another machine. */
+  readonly readsFiles: boolean;
+}
+
+export interface Kind<T> {
+  /** For the documentation. */
+  readonly name: string;
+  /** Stands for the value in the help; none where a flag needs no value. */
+  readonly placeholder: string | undefined;
+  /** Of a YAML or JSON file. Throws `Misread`. */
+  fromData(value: unknown, context: ReadContext): T;
+  /** Of a flag, an environment variable or a connection string. Throws `Misread`. */
+  fromText(text: string, context: ReadContext): T;
+  /** What a YAML file says in place of this text of pgbouncer.ini. Throws `Misread`. */
+  iniToData(text: string): unknown;
+  /** For people. Never a secret. */
+  show(value: T): string;
+  /** As PgBouncer's console shows it. Never a secret. */
+  toIni(value: T): string;
+  /** What 0 stands for, where it is not a number as any other. */
+  readonly zero?: string | undefined;
+}
+
+export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A number without quotes may have lost something: 007 is 7. */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean')
+    throw new Misread(`must be a text, not ${show(value)}; put it in quotes`);
+  throw new Misread(`must be a text, not ${show(value)}`);
+}
+
+export function choiceOf<C extends string>(text: string, choices: readonly C[]): C {
+  const found = choices.find((choice) => choice === text.toLowerCase());
+  if (found !== undefined) return found;
+  const guess = nearest(text, choices);
+  const meant = guess === undefined ? '' : `; did you mean ${guess}?`;
+  throw new Misread(`must be one of ${choices.join(', ')}, not ${show(text)}${meant}`);
+}
+
+/** Items between commas, without the space around them. */
+export function itemsOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+/** As C reads them: 0x is hexadecimal, a leading 0 octal. */
+export function iniInteger(text: string): number {
+  const [, sign, digits = ''] = /^([+-]?)(0x[0-9a-f]+|\d+)$/i.exec(text) ?? [];
+  const octal = /^0\d/.test(digits) ? `0o${digits.slice(1)}` : digits;
+  const value = digits === '' ? Number.NaN : Number(octal);
+  if (!Number.isSafeInteger(value)) throw new Misread(`must be a whole number, not ${show(text)}`);
+  return sign === '-' ? 0 - value : value;
+}

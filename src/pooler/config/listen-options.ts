@@ -1,0 +1,196 @@
+/** Options: where clients come in, and what holds for every connection. */
+import { boolean, duration, integer, list, oneOf, text } from './kinds.js';
+import { boundAtStart, type OptionDetails, option } from './option.js';
+import { fileMode, path, tlsProtocols } from './special-kinds.js';
+
+const isWindows = process.platform === 'win32';
+
+export const listenOptions = {
+  addresses: option(list, Object.freeze(['127.0.0.1']), {
+    name: 'listen_addr',
+    meaning: 'addresses or names to listen on; * for all, none for Unix sockets only',
+    ...boundAtStart,
+    pgbouncer: {
+      otherDefault: { ini: '', why: 'a client on this machine can connect without a configuration' },
+    },
+  }),
+  port: option(integer({ min: 0, max: 65_535 }), 6432, {
+    name: 'listen_port',
+    meaning: 'port, also in the name of the Unix socket; 0 for any that is free',
+    ...boundAtStart,
+    pgbouncer: {},
+  }),
+  backlog: option(integer({ min: 1, max: 65_535 }), 128, {
+    name: 'listen_backlog',
+    meaning: 'connections that the system keeps before they are accepted',
+    ...boundAtStart,
+    pgbouncer: {},
+  }),
+  reusePort: option(boolean, false, {
+    name: 'so_reuseport',
+    meaning: 'several processes may listen on the same port; needs Node 22.12 or newer',
+    ...boundAtStart,
+    pgbouncer: {},
+  }),
+};
+
+export const unixSocketOptions = {
+  dir: option(text, isWindows ? undefined : '/tmp', {
+    name: 'unix_socket_dir',
+    meaning: 'folder of the Unix socket; @ at the beginning for an abstract one',
+    ...boundAtStart,
+    pgbouncer: {},
+    defaultText: '/tmp, on Windows none',
+  }),
+  mode: option(fileMode, 0o777, {
+    name: 'unix_socket_mode',
+    meaning: 'file mode of the Unix socket',
+    ...boundAtStart,
+    pgbouncer: {},
+  }),
+  group: option(text, undefined, {
+    name: 'unix_socket_group',
+    meaning: 'group that the Unix socket is given to: its name or its number',
+    ...boundAtStart,
+    pgbouncer: {},
+  }),
+};
+
+export const tcpOptions = {
+  keepAlive: option(boolean, true, {
+    name: 'tcp_keepalive',
+    meaning: 'the system finds out whether the other side is still there',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  keepAliveIdle: option(duration('of the system'), 0, {
+    name: 'tcp_keepidle',
+    meaning: 'how long a connection is silent before it does',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+};
+
+const modes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+
+/** PgBouncer's words for "the usual ones", which its versions have had over time. */
+const usualCiphers = ['default', 'secure', 'fast', 'normal'];
+
+const ciphersDetails = {
+  meaning: 'ciphers up to TLS 1.2, as OpenSSL writes them',
+  pgbouncer: { toData: (value: string) => (usualCiphers.includes(value) ? undefined : value) },
+  defaultText: 'those of Node',
+};
+
+const tls13Details = {
+  meaning: 'ciphers of TLS 1.3, between colons',
+  pgbouncer: {},
+  defaultText: 'those of Node',
+};
+
+function clientTls(name: string, details: Omit<OptionDetails, 'name' | 'reload'>): OptionDetails {
+  return { ...details, name: `client_${name}`, reload: 'new-clients' };
+}
+
+function serverTls(name: string, details: Omit<OptionDetails, 'name' | 'reload'>): OptionDetails {
+  return { ...details, name: `server_${name}`, reload: 'new-servers' };
+}
+
+export const clientTlsOptions = {
+  mode: option(
+    oneOf(...modes),
+    'disable',
+    clientTls('tls_sslmode', {
+      meaning:
+        'TLS with clients: disable, allow or prefer (if they want it), require, verify-ca or verify-full (with a certificate of theirs)',
+      pgbouncer: {},
+    }),
+  ),
+  keyFile: option(path, undefined, clientTls('tls_key_file', { meaning: 'our private key', pgbouncer: {} })),
+  certFile: option(
+    path,
+    undefined,
+    clientTls('tls_cert_file', {
+      meaning: 'our certificate, and those between it and the root',
+      pgbouncer: {},
+    }),
+  ),
+  caFile: option(
+    path,
+    undefined,
+    clientTls('tls_ca_file', { meaning: 'roots that certificates of clients must come from', pgbouncer: {} }),
+  ),
+  protocols: option(
+    tlsProtocols,
+    { min: 'TLSv1.2', max: 'TLSv1.3' },
+    clientTls('tls_protocols', { meaning: 'versions of TLS: secure, all, or a list', pgbouncer: {} }),
+  ),
+  ciphers: option(text, undefined, clientTls('tls_ciphers', ciphersDetails)),
+  tls13Ciphers: option(text, undefined, clientTls('tls13_ciphers', tls13Details)),
+  ecdhCurve: option(
+    text,
+    'auto',
+    clientTls('tls_ecdhcurve', {
+      meaning: 'curves for the exchange of keys, between colons',
+      pgbouncer: {
+        difference: 'none is the same as auto: curves can not be switched off',
+        differsFor: (value) => value === 'none',
+        toData: (value) => (value === 'none' ? 'auto' : value),
+      },
+    }),
+  ),
+  dheParams: option(
+    oneOf('auto', 'none'),
+    'auto',
+    clientTls('tls_dheparams', {
+      meaning: 'exchange of keys by finite fields, for clients without curves',
+      pgbouncer: {
+        difference: 'legacy is the same as auto: 1024 bits are not enough any more',
+        differsFor: (value) => value === 'legacy',
+        toData: (value) => (value === 'legacy' ? 'auto' : value),
+      },
+    }),
+  ),
+};
+
+export const serverTlsOptions = {
+  mode: option(
+    oneOf(...modes),
+    'prefer',
+    serverTls('tls_sslmode', {
+      meaning:
+        'TLS with servers: disable, allow or prefer (if they have it), require, verify-ca (with a certificate), verify-full (for the name, too)',
+      pgbouncer: {},
+    }),
+  ),
+  caFile: option(
+    path,
+    undefined,
+    serverTls('tls_ca_file', {
+      meaning: 'roots that certificates of servers must come from',
+      pgbouncer: {},
+      defaultText: 'those of Node',
+    }),
+  ),
+  keyFile: option(path, undefined, serverTls('tls_key_file', { meaning: 'our private key', pgbouncer: {} })),
+  certFile: option(
+    path,
+    undefined,
+    serverTls('tls_cert_file', { meaning: 'our certificate, for servers that ask for one', pgbouncer: {} }),
+  ),
+  protocols: option(
+    tlsProtocols,
+    { min: 'TLSv1.2', max: 'TLSv1.3' },
+    serverTls('tls_protocols', { meaning: 'versions of TLS: secure, all, or a list', pgbouncer: {} }),
+  ),
+  ciphers: option(text, undefined, serverTls('tls_ciphers', ciphersDetails)),
+  tls13Ciphers: option(text, undefined, serverTls('tls13_ciphers', tls13Details)),
+  negotiation: option(
+    oneOf('postgres', 'direct'),
+    'postgres',
+    serverTls('tls_negotiation', {
+      meaning:
+        'direct saves a round trip, with PostgreSQL 17 or newer and Aurora DSQL; needs mode require or more',
+    }),
+  ),
+};

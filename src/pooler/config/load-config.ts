@@ -1,0 +1,78 @@
+/** From what `headgate serve` was called with to a configuration that can be run, or to everything that is wrong with it. */
+import type { Environment } from '../../kernel/environment.js';
+import { ConfigError, type Place, Problems } from './config-problems.js';
+import { readConfig } from './config-reader.js';
+import type { ConfigTree } from './config-tree.js';
+import { checkTogether } from './cross-checks.js';
+import { type ImportedSetting, importIni } from './pgbouncer-import.js';
+import type { PoolerConfig } from './pooler-config.js';
+import { configVariable, iniVariable, unknownVariables } from './variables.js';
+import { readYamlFile } from './yaml-tree.js';
+
+export interface ConfigRequest {
+  /** A YAML or JSON file. */
+  readonly configFile?: string | undefined;
+  readonly pgbouncerIni?: string | undefined;
+  /** By the options' names, as `readFlags()` has them. */
+  readonly flags?: ReadonlyMap<string, readonly string[]>;
+  readonly environment?: Environment;
+  /** What relative paths begin at, other than those in a configuration file. Default: the working directory. */
+  readonly folder?: string;
+  /** False: files that the configuration names need not be on this machine. Default: true. */
+  readonly readsFiles?: boolean;
+}
+
+export interface LoadedConfig {
+  readonly config: PoolerConfig;
+  /** Where each setting is written, by its path; the others have their default. */
+  readonly places: ReadonlyMap<string, Place>;
+  /** What is not wrong but unlikely to be meant. */
+  readonly warnings: readonly string[];
+  /** What became of the lines of a pgbouncer.ini; undefined where there is none. */
+  readonly imported: readonly ImportedSetting[] | undefined;
+}
+
+/** Throws a `ConfigError` that lists all that is wrong. */
+export function loadConfig(request: ConfigRequest): LoadedConfig {
+  const problems = new Problems();
+  const { environment = {}, flags = new Map(), folder = process.cwd(), readsFiles = true } = request;
+  const chosen = chooseFile(request, environment, problems);
+  const { tree, imported } = readFile(chosen, folder, problems);
+  const reading = readConfig({ flags, environment, tree, folder, readsFiles }, problems);
+  const warnings = checkTogether(reading, problems, readsFiles);
+  if (problems.list.length > 0) throw new ConfigError(problems.list);
+  return { ...reading, imported, warnings: [...unknownVariables(environment), ...warnings] };
+}
+
+interface ChosenFile {
+  readonly kind: 'yaml' | 'ini' | 'none';
+  readonly file: string;
+}
+
+/** A flag wins over a variable; of two variables neither does. */
+function chooseFile(request: ConfigRequest, environment: Environment, problems: Problems): ChosenFile {
+  if (request.configFile !== undefined) return { kind: 'yaml', file: request.configFile };
+  if (request.pgbouncerIni !== undefined) return { kind: 'ini', file: request.pgbouncerIni };
+  const yaml = environment[configVariable];
+  const ini = environment[iniVariable];
+  if (yaml && ini)
+    problems.add('', `can't be given together with ${configVariable}`, { source: iniVariable });
+  if (yaml) return { kind: 'yaml', file: yaml };
+  return ini ? { kind: 'ini', file: ini } : { kind: 'none', file: '' };
+}
+
+function readFile(
+  { kind, file }: ChosenFile,
+  folder: string,
+  problems: Problems,
+): { tree: ConfigTree | undefined; imported: readonly ImportedSetting[] | undefined } {
+  if (kind === 'none') return { tree: undefined, imported: undefined };
+  if (kind === 'yaml') {
+    const tree = readYamlFile(file, folder, problems);
+    // What is missing in a file that could not be read would only hide why.
+    if (problems.list.length > 0) throw new ConfigError(problems.list);
+    return { tree, imported: undefined };
+  }
+  const { tree, settings } = importIni(file, folder, problems);
+  return { tree, imported: settings };
+}

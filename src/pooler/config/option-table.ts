@@ -1,0 +1,75 @@
+/** All options in one table. The reader, the flags, the variables, the help, the explanation and the documentation are made of it. */
+import { adminOptions, authOptions, loggingOptions, observabilityOptions } from './auth-options.js';
+import { databaseOptions, userOptions } from './entry-options.js';
+import { limitOptions, timeoutOptions } from './limit-options.js';
+import {
+  clientTlsOptions,
+  listenOptions,
+  serverTlsOptions,
+  tcpOptions,
+  unixSocketOptions,
+} from './listen-options.js';
+import type { AnyOption, OptionGroup } from './option.js';
+import { poolingOptions } from './pooling-options.js';
+
+/** By the section of the configuration file that they are in. */
+export const optionTable = {
+  listen: listenOptions,
+  unixSocket: unixSocketOptions,
+  tcp: tcpOptions,
+  clientTls: clientTlsOptions,
+  serverTls: serverTlsOptions,
+  auth: authOptions,
+  pooling: poolingOptions,
+  limits: limitOptions,
+  timeouts: timeoutOptions,
+  admin: adminOptions,
+  logging: loggingOptions,
+  observability: observabilityOptions,
+} as const;
+
+export type OptionTable = typeof optionTable;
+export type SectionName = keyof OptionTable;
+
+/** The sections that have entries of their own, each with these options. */
+export const entryTable = { databases: databaseOptions, users: userOptions } as const;
+
+export type EntryKind = keyof typeof entryTable;
+
+export const entryKinds: readonly EntryKind[] = ['databases', 'users'];
+
+/** What a section is about, for the help and the documentation. */
+export const sectionTitles: Readonly<Record<SectionName, string>> = {
+  listen: 'Listening',
+  unixSocket: 'Unix socket',
+  tcp: 'TCP',
+  clientTls: 'TLS with clients',
+  serverTls: 'TLS with servers',
+  auth: 'Who may come in',
+  pooling: 'Pooling',
+  limits: 'Limits',
+  timeouts: 'Timeouts',
+  admin: 'Administration',
+  logging: 'Logging',
+  observability: 'Metrics',
+};
+
+export interface ListedOption {
+  readonly section: SectionName;
+  readonly key: string;
+  /** As in a configuration file: `pooling.poolMode`. */
+  readonly path: string;
+  readonly option: AnyOption;
+}
+
+/** Every option that is set for all, in the order of the documentation. */
+export const allOptions: readonly ListedOption[] = Object.freeze(
+  (Object.entries(optionTable) as [SectionName, OptionGroup][]).flatMap(([section, group]) =>
+    Object.entries(group).map(([key, option]) => ({ section, key, path: `${section}.${key}`, option })),
+  ),
+);
+
+/** The options of one entry, by the key that they have in a configuration file. */
+export function entryOptions(kind: EntryKind): readonly [string, AnyOption][] {
+  return Object.entries(entryTable[kind] as OptionGroup);
+}

@@ -1,0 +1,94 @@
+/** One option of the pooler, with all that is to be known about it. Everything else is derived from this. */
+import type { Kind } from './kind.js';
+
+/**
+ * What a reload does about it.
+ *
+ * - `now`: the new value holds from then on.
+ * - `new-clients`: for clients that come from then on.
+ * - `new-servers`: for server connections opened from then on; those that there are close when they are given back.
+ * - `restart`: nothing, until the pooler is started again.
+ */
+export type ReloadEffect = 'now' | 'new-clients' | 'new-servers' | 'restart';
+
+/** For what is bound to a socket that listens. */
+export const boundAtStart = { reload: 'restart', whyRestart: 'sockets are opened at the start' } as const;
+
+/** PgBouncer's option for the same, and how it differs. */
+export interface PgBouncerSide {
+  /** Its name there, if it is another one. */
+  readonly name?: string;
+  /** Its default as pgbouncer.ini would have it, where it is another one, and why. */
+  readonly otherDefault?: { readonly ini: string; readonly why: string };
+  /** What is not the same although the value is carried over. */
+  readonly difference?: string;
+  /** For which of its values that is so; without this for all. */
+  readonly differsFor?: (ini: string) => boolean;
+  /** Where its values are written in another way than the kind's are. Undefined: as if it were not given. */
+  readonly toData?: (ini: string) => unknown;
+  /** What has to be said beside it, by the keys of the same section. */
+  readonly also?: (ini: string) => Readonly<Record<string, unknown>>;
+}
+
+export interface OptionDetails {
+  /** With underscores; PgBouncer's name where it has the option. The flag and the variable are made of it. */
+  readonly name: string;
+  readonly meaning: string;
+  readonly reload: ReloadEffect;
+  /** Given where a restart is needed. */
+  readonly whyRestart?: string;
+  /** Undefined where PgBouncer has no such option. */
+  readonly pgbouncer?: PgBouncerSide;
+  /** The default in words, where the value does not say it. */
+  readonly defaultText?: string;
+}
+
+export interface Option<T> extends OptionDetails {
+  readonly kind: Kind<T>;
+  readonly default: T;
+}
+
+export function option<T>(kind: Kind<T>, usual: T, details: OptionDetails): Option<T> {
+  return Object.freeze({ ...details, kind, default: usual });
+}
+
+/** An option of one database or one user: undefined where it is not given, and what holds for all holds here. */
+export function override<T>(kind: Kind<T>, details: OptionDetails): Option<T | undefined> {
+  return option<T | undefined>(orNothing(kind), undefined, details);
+}
+
+/** It is read as the kind is; "nothing" is only what is not given. */
+function orNothing<T>(kind: Kind<T>): Kind<T | undefined> {
+  return {
+    ...kind,
+    show: (value) => (value === undefined ? 'none' : kind.show(value)),
+    toIni: (value) => (value === undefined ? '' : kind.toIni(value)),
+  };
+}
+
+/** Where options are gone through one by one, the types of their values are not known. */
+export type AnyOption = Option<unknown>;
+
+/** Options by the key that they have in a configuration file. */
+export type OptionGroup = Readonly<Record<string, AnyOption>>;
+
+export type ValueOf<O> = O extends { readonly default: infer T } ? T : never;
+
+export type ValuesOf<Group> = { readonly [Key in keyof Group]: ValueOf<Group[Key]> };
+
+export function flagOf({ name }: { readonly name: string }): string {
+  return `--${name.replaceAll('_', '-')}`;
+}
+
+export function variableOf({ name }: { readonly name: string }): string {
+  return `HEADGATE_${name.toUpperCase()}`;
+}
+
+/** With what 0 stands for, where the default does not show it. */
+export function meaningOf({ kind, meaning, default: usual }: AnyOption): string {
+  return kind.zero === undefined || usual === 0 ? meaning : `${meaning}; 0: ${kind.zero}`;
+}
+
+export function defaultOf(known: AnyOption): string {
+  return known.defaultText ?? known.kind.show(known.default);
+}

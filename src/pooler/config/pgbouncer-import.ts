@@ -1,0 +1,203 @@
+/** What pgbouncer.ini says, as a configuration of ours, and what became of each line of it. */
+import { dirname, resolve } from 'node:path';
+import { nearest } from '../../kernel/nearest.js';
+import { Misread, type Place, type Problems, show } from './config-problems.js';
+import { type ConfigTree, Places, writtenPath } from './config-tree.js';
+import { parsePairs } from './connection-string.js';
+import type { AnyOption } from './option.js';
+import { allOptions, type EntryKind, entryOptions, optionTable } from './option-table.js';
+import { type IniFile, type IniLine, locate, readIniFile } from './pgbouncer-ini.js';
+import { leftOutOptions, leftOutPeers } from './pgbouncer-left-out.js';
+import { path } from './special-kinds.js';
+
+/**
+ * - `carried`: says the same here.
+ * - `difference`: is carried over, and does not mean quite the same.
+ * - `left-out`: there is nothing to carry it over to.
+ * - `default`: was not given, and is written out because PgBouncer's default is another one.
+ */
+export type ImportOutcome = 'carried' | 'difference' | 'left-out' | 'default';
+
+export interface ImportedSetting {
+  /** As pgbouncer.ini has it: `pool_mode`, or `app.pool_size` for a database or a user. */
+  readonly name: string;
+  readonly outcome: ImportOutcome;
+  /** Where it went: `pooling.poolMode`. */
+  readonly to: string | undefined;
+  readonly why: string | undefined;
+  readonly place: Place;
+}
+
+export interface ImportedConfig {
+  readonly tree: ConfigTree;
+  readonly settings: readonly ImportedSetting[];
+  /** All that were read. */
+  readonly files: readonly string[];
+}
+
+/** Paths that are not absolute begin at `folder`, as with PgBouncer. */
+export function importIni(file: string, folder: string, problems: Problems): ImportedConfig {
+  return new Importer(file, folder, problems).run(readIniFile(file, folder, problems));
+}
+
+type Group = Record<string, unknown>;
+
+/** By the name in pgbouncer.ini. */
+const generalOptions = new Map(
+  allOptions
+    .filter(({ option }) => option.pgbouncer !== undefined)
+    .map((listed) => [listed.option.pgbouncer?.name ?? listed.option.name, listed]),
+);
+
+const entryAliases: ReadonlyMap<string, string> = new Map([['reserve_pool', 'reserve_pool_size']]);
+
+class Importer {
+  readonly #file: string;
+  readonly #folder: string;
+  readonly #problems: Problems;
+  readonly #places: Places;
+  readonly #data: Record<string, Group> = Object.create(null);
+  readonly #settings: ImportedSetting[] = [];
+
+  constructor(file: string, folder: string, problems: Problems) {
+    this.#file = file;
+    this.#folder = folder;
+    this.#problems = problems;
+    this.#places = new Places({ source: file });
+  }
+
+  run({ lines, files }: IniFile): ImportedConfig {
+    for (const line of lines) if (line.section === 'pgbouncer') this.#general(line);
+    this.#writeOutDefaults();
+    for (const line of lines) this.#other(line);
+    const tree = {
+      data: this.#inOrder(),
+      folder: this.#folder,
+      placeOf: (at: readonly string[]) => this.#places.of(at),
+    };
+    return { tree, settings: this.#settings, files };
+  }
+
+  #other(line: IniLine): void {
+    const { section, key, place } = line;
+    if (section === 'pgbouncer') return;
+    if (section === 'databases' || section === 'users') this.#entry(section, line);
+    else if (section === 'peers') this.#leaveOut(`peers.${key}`, leftOutPeers, place);
+    else this.#leaveOut(`${section}.${key}`, `there is no section ${show(section)}`, place);
+  }
+
+  #general({ key, value, place }: IniLine): void {
+    const listed = generalOptions.get(key);
+    if (listed === undefined) {
+      this.#leaveOut(key, Object.hasOwn(leftOutOptions, key) ? leftOutOptions[key] : unknown(key), place);
+      return;
+    }
+    const { section, option } = listed;
+    this.#data[section] ??= Object.create(null) as Group;
+    this.#carry(option, value, this.#data[section], [section, listed.key], key, place);
+  }
+
+  #entry(kind: EntryKind, { key: name, value, place }: IniLine): void {
+    this.#data[kind] ??= Object.create(null) as Group;
+    const group = Object.create(null) as Group;
+    this.#data[kind][name] = group;
+    this.#places.move([kind, name], place);
+    const known = new Map(entryOptions(kind).map(([key, option]) => [option.name, { key, option }]));
+    for (const [given, text] of this.#pairs(kind, name, value, place)) {
+      const label = `${name}.${given}`;
+      const found = known.get(entryAliases.get(given) ?? given);
+      if (found?.option.pgbouncer === undefined) this.#leaveOut(label, unknown(given, known.keys()), place);
+      else this.#carry(found.option, text, group, [kind, name, found.key], label, place);
+    }
+    if (kind === 'databases' && group['host'] === undefined) this.#hostOf(name, group, place);
+  }
+
+  #pairs(kind: EntryKind, name: string, value: string, place: Place): Iterable<[string, string]> {
+    try {
+      return parsePairs(value);
+    } catch (error) {
+      if (!(error instanceof Misread)) throw error;
+      this.#problems.add(writtenPath([kind, name]), error.message, place);
+      return [];
+    }
+  }
+
+  #carry(option: AnyOption, ini: string, group: Group, to: string[], name: string, place: Place): void {
+    const { pgbouncer = {} } = option;
+    // PgBouncer's way to say that an entry has no value of its own.
+    const isUnset = ini === '-1' && to.length === 3;
+    const written = writtenPath(to);
+    try {
+      const data = isUnset ? undefined : this.#convert(option, ini, place);
+      if (data !== undefined) {
+        group[to.at(-1) as string] = data;
+        this.#places.move(to, place);
+      }
+      if (!isUnset) Object.assign(group, pgbouncer.also?.(ini));
+    } catch (error) {
+      if (!(error instanceof Misread)) throw error;
+      // The value of a secret is never refused, so that none is in the message.
+      this.#problems.add(written, `(${name}) ${error.message}`, place);
+      return;
+    }
+    const differs = pgbouncer.difference !== undefined && (pgbouncer.differsFor?.(ini) ?? true);
+    this.#settings.push({
+      name,
+      outcome: differs && !isUnset ? 'difference' : 'carried',
+      to: written,
+      why: differs && !isUnset ? pgbouncer.difference : undefined,
+      place,
+    });
+  }
+
+  #convert({ kind, pgbouncer }: AnyOption, ini: string, place: Place): unknown {
+    if (kind.name === path.name && ini !== '')
+      return locate(ini, this.#folder, dirname(resolve(this.#folder, place.source)));
+    return pgbouncer?.toData === undefined ? kind.iniToData(ini) : pgbouncer.toData(ini);
+  }
+
+  /** Without a host PgBouncer looks for the server's Unix socket where it has its own. */
+  #hostOf(name: string, group: Group, place: Place): void {
+    const dir = this.#data['unixSocket']?.['dir'] ?? optionTable.unixSocket.dir.default;
+    const host = typeof dir === 'string' && dir !== '' ? dir : 'localhost';
+    group['host'] = [host];
+    const why = `without a host PgBouncer uses the Unix socket of the server in ${host}`;
+    this.#settings.push({
+      name: `${name}.host`,
+      outcome: 'default',
+      to: `databases.${name}.host`,
+      why,
+      place,
+    });
+  }
+
+  #writeOutDefaults(): void {
+    for (const [name, { section, key, path: to, option }] of generalOptions) {
+      const other = option.pgbouncer?.otherDefault;
+      if (other === undefined || this.#data[section]?.[key] !== undefined) continue;
+      this.#data[section] ??= Object.create(null) as Group;
+      this.#data[section][key] = option.kind.iniToData(other.ini);
+      const why = `PgBouncer's default is ${other.ini === '' ? 'none' : other.ini}`;
+      this.#settings.push({ name, outcome: 'default', to, why, place: { source: this.#file } });
+    }
+  }
+
+  #leaveOut(name: string, why: string | undefined, place: Place): void {
+    this.#settings.push({ name, outcome: 'left-out', to: undefined, why, place });
+  }
+
+  /** Sections in the order of the documentation, databases and users first. */
+  #inOrder(): Record<string, Group> {
+    const ordered = Object.create(null) as Record<string, Group>;
+    for (const section of ['databases', 'users', ...Object.keys(optionTable)]) {
+      const group = this.#data[section];
+      if (group !== undefined && Object.keys(group).length > 0) ordered[section] = group;
+    }
+    return ordered;
+  }
+}
+
+function unknown(key: string, known: Iterable<string> = generalOptions.keys()): string {
+  const guess = nearest(key, known);
+  return `it is not known${guess === undefined ? '' : `; did you mean ${guess}?`}`;
+}

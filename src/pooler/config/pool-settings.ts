@@ -1,0 +1,99 @@
+/** What holds for one pool: the user's word, then the database's, then what holds for all. */
+import type { PolicyOptions } from '../../core/pool-policy.js';
+import type { DatabaseConfig, GeneralConfig, PoolerConfig, UserConfig } from './pooler-config.js';
+import type { PoolMode } from './pooling-options.js';
+
+export interface PoolSettings {
+  readonly poolMode: PoolMode;
+  readonly poolSize: number;
+  /** Never more than the size. */
+  readonly minPoolSize: number;
+  readonly reservePoolSize: number;
+  readonly serverLifetime: number;
+  readonly serverMaxUses: number;
+  readonly maxDbConnections: number;
+  readonly maxDbClientConnections: number;
+  readonly maxUserConnections: number;
+  readonly maxUserClientConnections: number;
+  readonly queryWaitTimeout: number;
+  readonly queryTimeout: number;
+  readonly transactionTimeout: number;
+  readonly idleTransactionTimeout: number;
+  readonly clientIdleTimeout: number;
+}
+
+/** `database` is what `databaseFor()` answers, `user` the name under which the pool is kept. */
+export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, user: string): PoolSettings {
+  const { pooling, limits, timeouts } = config;
+  const own: Partial<UserConfig> = config.users.get(user) ?? {};
+  const poolSize = own.poolSize ?? database.poolSize ?? pooling.poolSize;
+  return Object.freeze({
+    poolMode: own.poolMode ?? database.poolMode ?? pooling.poolMode,
+    poolSize,
+    minPoolSize: Math.min(poolSize, database.minPoolSize ?? pooling.minPoolSize),
+    reservePoolSize: own.reservePoolSize ?? database.reservePoolSize ?? pooling.reservePoolSize,
+    serverLifetime: database.serverLifetime ?? pooling.serverLifetime,
+    serverMaxUses: database.serverMaxUses ?? pooling.serverMaxUses,
+    maxDbConnections: database.maxDbConnections ?? limits.maxDbConnections,
+    maxDbClientConnections: database.maxDbClientConnections ?? limits.maxDbClientConnections,
+    maxUserConnections: own.maxUserConnections ?? limits.maxUserConnections,
+    maxUserClientConnections: own.maxUserClientConnections ?? limits.maxUserClientConnections,
+    queryWaitTimeout: own.queryWaitTimeout ?? database.queryWaitTimeout ?? timeouts.queryWaitTimeout,
+    queryTimeout: own.queryTimeout ?? timeouts.queryTimeout,
+    transactionTimeout: own.transactionTimeout ?? timeouts.transactionTimeout,
+    idleTransactionTimeout: own.idleTransactionTimeout ?? timeouts.idleTransactionTimeout,
+    clientIdleTimeout: own.clientIdleTimeout ?? timeouts.clientIdleTimeout,
+  });
+}
+
+/** The first wait after a failed dial; `server_login_retry` is the longest. */
+const firstRetryMs = 100;
+/** The engine's 0 is "never check": a thousandth of a millisecond is as good as always. */
+const alwaysMs = 0.001;
+
+/** The engine's options for the pool of a user in a database. */
+export function policyFor(config: PoolerConfig, database: DatabaseConfig, user: string): PolicyOptions {
+  const { pooling } = config;
+  const settings = poolSettingsFor(config, database, user);
+  const { poolSize, minPoolSize, serverLifetime, serverMaxUses } = settings;
+  const longestRetry = Math.max(1, pooling.serverLoginRetry);
+  return {
+    max: poolSize,
+    // A size to keep, busy ones included, is what `min_pool_size` means; `minIdle` would be spares on top of them.
+    ...(minPoolSize > 0
+      ? { keeper: { target: minPoolSize, perTick: minPoolSize }, idleFloor: minPoolSize }
+      : {}),
+    acquireTimeout: settings.queryWaitTimeout,
+    dialTimeout: pooling.serverConnectTimeout,
+    dialLimit: pooling.serverConnectLimit,
+    idleTimeout: pooling.serverIdleTimeout,
+    maxLifetime: serverLifetime,
+    maxLifetimeJitter: serverLifetime * pooling.serverLifetimeJitter,
+    maxUses: serverMaxUses === 0 ? Number.POSITIVE_INFINITY : serverMaxUses,
+    checkAfterIdle: checkQueryOf(config) === undefined ? 0 : Math.max(alwaysMs, pooling.serverCheckDelay),
+    idleOrder: pooling.serverRoundRobin ? 'fifo' : 'lifo',
+    onDialFailure: 'retry',
+    backoffBase: Math.min(firstRetryMs, longestRetry),
+    backoffCap: longestRetry,
+  };
+}
+
+/** The text of the query that checks a server connection; undefined where nothing is checked. */
+export function checkQueryOf({ pooling }: Pick<PoolerConfig, 'pooling'>): string | undefined {
+  const { serverCheckQuery } = pooling;
+  if (serverCheckQuery === '') return undefined;
+  return serverCheckQuery === '<empty>' ? '' : serverCheckQuery;
+}
+
+/** TLS with the servers of a database. */
+export function serverTlsFor(config: PoolerConfig, database: DatabaseConfig): GeneralConfig['serverTls'] {
+  const { serverTls } = config;
+  return Object.freeze({
+    ...serverTls,
+    mode: database.tlsMode ?? serverTls.mode,
+    caFile: database.tlsCaFile ?? serverTls.caFile,
+    certFile: database.tlsCertFile ?? serverTls.certFile,
+    keyFile: database.tlsKeyFile ?? serverTls.keyFile,
+    negotiation: database.tlsNegotiation ?? serverTls.negotiation,
+  });
+}

@@ -1,0 +1,167 @@
+/** Options: how server connections are shared, kept and given up. */
+import { boolean, duration, fraction, integer, list, oneOf, query } from './kinds.js';
+import { option, type PgBouncerSide } from './option.js';
+
+export const poolModes = ['session', 'transaction', 'statement'] as const;
+
+export type PoolMode = (typeof poolModes)[number];
+
+/** With PgBouncer a life of 0 ends after one use. Here 0 is without end, as everywhere. */
+export const lifetimeSide: PgBouncerSide = {
+  difference: '0, which closes a connection after one use, becomes serverMaxUses: 1',
+  differsFor: (ini) => Number(ini) === 0,
+  also: (ini) => (Number(ini) === 0 ? { serverMaxUses: 1 } : {}),
+};
+
+export const poolingOptions = {
+  poolMode: option(oneOf(...poolModes), 'transaction', {
+    name: 'pool_mode',
+    meaning:
+      'when a client gives its server connection back: at the end of the session, transaction or statement',
+    reload: 'new-clients',
+    pgbouncer: {
+      otherDefault: {
+        ini: 'session',
+        why: 'settings and prepared statements follow the client, and what else needs a session keeps it',
+      },
+    },
+  }),
+  poolSize: option(integer({ min: 1, max: 1_000_000 }), 20, {
+    name: 'default_pool_size',
+    meaning: 'server connections of each user in each database',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  minPoolSize: option(integer({ min: 0, max: 1_000_000 }), 0, {
+    name: 'min_pool_size',
+    meaning: 'server connections that a pool is kept at, as far as its size allows',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  reservePoolSize: option(integer({ min: 0, max: 1_000_000 }), 0, {
+    name: 'reserve_pool_size',
+    meaning: 'server connections that a pool may have on top when a client waits for long',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  reservePoolTimeout: option(duration('the reserve is not used'), 5_000, {
+    name: 'reserve_pool_timeout',
+    meaning: 'how long that is',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  serverLifetime: option(duration('never'), 3_600_000, {
+    name: 'server_lifetime',
+    meaning: 'a server connection that is older is closed once it is free',
+    reload: 'new-servers',
+    pgbouncer: lifetimeSide,
+  }),
+  serverLifetimeJitter: option(fraction, 0.1, {
+    name: 'server_lifetime_jitter',
+    meaning: 'lives are spread over this part of server_lifetime around it, so that they do not end together',
+    reload: 'new-servers',
+  }),
+  serverMaxUses: option(integer({ min: 0, zero: 'never' }), 0, {
+    name: 'server_max_uses',
+    meaning: 'a server connection given out this often is closed',
+    reload: 'new-servers',
+  }),
+  serverIdleTimeout: option(duration('never'), 600_000, {
+    name: 'server_idle_timeout',
+    meaning: 'a server connection that is idle for longer is closed',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  serverConnectTimeout: option(duration('for ever'), 15_000, {
+    name: 'server_connect_timeout',
+    meaning: 'how long connecting to a server and logging in may take',
+    reload: 'new-servers',
+    pgbouncer: {},
+  }),
+  serverLoginRetry: option(duration('at once'), 15_000, {
+    name: 'server_login_retry',
+    meaning: 'the longest wait before a server that can not be connected to is tried again',
+    reload: 'now',
+    pgbouncer: {
+      difference:
+        'the wait begins short and grows up to this, in place of being this from the first failure on',
+    },
+  }),
+  serverConnectLimit: option(integer({ min: 1, max: 10_000 }), 8, {
+    name: 'server_connect_limit',
+    meaning: 'server connections that one pool opens at the same time',
+    reload: 'now',
+  }),
+  serverRoundRobin: option(boolean, false, {
+    name: 'server_round_robin',
+    meaning: 'gives out the server connection that was idle for longest, not the one used last',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  serverCheckDelay: option(duration('always'), 30_000, {
+    name: 'server_check_delay',
+    meaning: 'a server connection that was idle for longer is checked before it is given out',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  serverCheckQuery: option(query, '<empty>', {
+    name: 'server_check_query',
+    meaning: 'the check; <empty>: a query without text; none: no check',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  serverResetQuery: option(query, 'DISCARD ALL', {
+    name: 'server_reset_query',
+    meaning: 'cleans a server connection when a session that it belonged to is over',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  serverResetQueryAlways: option(boolean, false, {
+    name: 'server_reset_query_always',
+    meaning: 'runs it in the other pool modes, too, whenever a client gives a connection back',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  serverCleaningTimeout: option(duration(undefined), 10_000, {
+    name: 'server_cleaning_timeout',
+    meaning: 'how long cleaning may take, after which the connection is closed',
+    reload: 'now',
+  }),
+  serverFastClose: option(boolean, false, {
+    name: 'server_fast_close',
+    meaning:
+      'RECONNECT and changed settings end sessions between two transactions, not only when the client leaves',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  maxPreparedStatements: option(integer({ min: 0, max: 1_000_000, zero: 'they are not followed' }), 200, {
+    name: 'max_prepared_statements',
+    meaning: 'prepared statements kept on each server connection',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  trackExtraParameters: option(list, Object.freeze(['IntervalStyle']), {
+    name: 'track_extra_parameters',
+    meaning: 'settings that servers report and that follow the client, beside the usual ones',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  ignoreStartupParameters: option(list, Object.freeze([]), {
+    name: 'ignore_startup_parameters',
+    meaning: 'startup parameters of clients that are left aside',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  applicationNameAddHost: option(boolean, false, {
+    name: 'application_name_add_host',
+    meaning: "adds the client's address and port to its application_name",
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  disableSimpleQuery: option(boolean, false, {
+    name: 'disable_pqexec',
+    meaning: 'refuses simple queries, which may hold several statements',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+};

@@ -1,0 +1,281 @@
+/** What can be seen on the console, made of what there is at the moment it is asked for. */
+import { createRequire } from 'node:module';
+import type { PooledConnection } from '../core/pooled-connection.js';
+import { systemClock } from '../runtime/system.js';
+import type { AdminSession } from './admin/admin-session.js';
+import { type Counters, noCounters, StatsWindow, sumOf } from './admin/counters.js';
+import type {
+  ClientRecord,
+  ClientState,
+  DatabaseRecord,
+  ListeningRecord,
+  PoolerState,
+  PoolerView,
+  PoolRecord,
+  ServerRecord,
+  ServerState,
+  StatsRecord,
+  UserRecord,
+} from './admin/pooler-view.js';
+import type { Backend } from './backend/backend.js';
+import type { BackendPool } from './backend/backend-pool.js';
+import { databaseFor, fallbackDatabase, type PoolerConfig } from './config/pooler-config.js';
+import type { House, Visitor } from './house.js';
+import type { PoolEntry } from './pool-book.js';
+import type { ClientSession } from './session/client-session.js';
+import type { Endpoint } from './transport/endpoint.js';
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string };
+
+export class ConsoleView implements PoolerView {
+  readonly version = version;
+  readonly #house: House;
+  readonly #endpoints: () => readonly Endpoint[];
+  readonly #window = new StatsWindow(systemClock.now());
+
+  constructor(house: House, endpoints: () => readonly Endpoint[]) {
+    this.#house = house;
+    this.#endpoints = endpoints;
+  }
+
+  get config(): PoolerConfig {
+    return this.#house.config;
+  }
+
+  get state(): PoolerState {
+    return this.#house.state;
+  }
+
+  listening(): readonly ListeningRecord[] {
+    return this.#endpoints().map((endpoint) => ({
+      address: endpoint.kind === 'unix' ? 'unix' : endpoint.host,
+      port: endpoint.port,
+    }));
+  }
+
+  databases(): readonly DatabaseRecord[] {
+    const { config, pools, limits, pausedDatabases, disabledDatabases } = this.#house;
+    const names = new Set([...config.databases.keys()].filter((name) => name !== fallbackDatabase));
+    const served = new Map<string, PoolEntry>();
+    for (const entry of pools.entries()) {
+      names.add(entry.pool.database);
+      served.set(entry.pool.database, entry);
+    }
+    return [...names].flatMap((name) => {
+      const settings = databaseFor(config, name) ?? served.get(name)?.database;
+      if (settings === undefined) return [];
+      return {
+        settings,
+        isPaused: pausedDatabases.has(name),
+        isDisabled: disabledDatabases.has(name),
+        servers: this.#serversWhere((pool) => pool.database === name),
+        clients: limits.ofDatabase(name),
+      };
+    });
+  }
+
+  users(): readonly UserRecord[] {
+    const { auth, config, pools, limits, sessions } = this.#house;
+    const names = new Set([...auth.users.keys(), ...config.users.keys()]);
+    for (const { user } of pools.pools()) names.add(user);
+    for (const { identity } of sessions) names.add(identity.user);
+    return Array.from(names, (name) => ({
+      name,
+      servers: this.#serversWhere((pool) => pool.user === name),
+      clients: limits.ofUser(name),
+    }));
+  }
+
+  #serversWhere(isMeant: (pool: BackendPool) => boolean): number {
+    let count = 0;
+    for (const pool of this.#house.pools.pools()) {
+      if (!isMeant(pool)) continue;
+      const { live, pending, closing } = pool.stats();
+      count += live + pending + closing + pool.leaving;
+    }
+    return count;
+  }
+
+  pools(): readonly PoolRecord[] {
+    return Array.from(this.#house.pools.entries(), ({ pool, database }) => this.#poolRecord(pool, database));
+  }
+
+  #poolRecord(pool: BackendPool, database: PoolEntry['database']): PoolRecord {
+    const now = systemClock.now();
+    const clients: Partial<Record<ClientState, number>> = {};
+    let longestWaitMs = 0;
+    for (const session of this.#house.sessions) {
+      if (session.pool !== pool) continue;
+      count(clients, clientStateOf(session));
+      if (session.state === 'waiting') longestWaitMs = Math.max(longestWaitMs, now - session.waitingSince);
+    }
+    const servers: Partial<Record<ServerState, number>> = {};
+    for (const backend of pool.backends()) count(servers, serverStateOf(backend));
+    const { pending, limit, live, closing, peak, totals } = pool.stats();
+    if (pending > 0) servers.new = (servers.new ?? 0) + pending;
+    return {
+      database: pool.database,
+      user: pool.user,
+      mode: pool.limits.poolMode,
+      hosts: database.host.length,
+      loadBalanceHosts: database.loadBalanceHosts,
+      clients,
+      servers,
+      longestWaitMs,
+      ledger: { limit, pending, live, closing, peak },
+      discarded: totals.discarded,
+    };
+  }
+
+  clients(): readonly ClientRecord[] {
+    const { sessions, visitors, consoles } = this.#house;
+    return [
+      ...Array.from(sessions, sessionRecord),
+      ...Array.from(consoles, ([session, visitor]) => consoleRecord(session, visitor)),
+      ...Array.from(visitors, visitorRecord),
+    ];
+  }
+
+  servers(): readonly ServerRecord[] {
+    const holders = new Map<Backend, ClientSession>();
+    for (const session of this.#house.sessions)
+      if (session.backend !== undefined) holders.set(session.backend, session);
+    const records: ServerRecord[] = [];
+    for (const pool of this.#house.pools.pools()) {
+      for (const backend of pool.backends()) records.push(serverRecord(pool, backend, holders.get(backend)));
+    }
+    return records;
+  }
+
+  /** A `stats_period` is over. */
+  periodEnded(): void {
+    this.#window.roll(systemClock.now(), this.#counters());
+  }
+
+  stats(): StatsRecord {
+    const now = systemClock.now();
+    return {
+      windowMs: this.#window.lengthAt(now),
+      databases: Array.from(this.#counters(), ([database, total]) => ({
+        database,
+        total,
+        before: this.#window.before(database),
+      })),
+    };
+  }
+
+  #counters(): Map<string, Counters> {
+    const counters = new Map<string, Counters>();
+    for (const pool of this.#house.pools.pools()) {
+      const before = counters.get(pool.database) ?? noCounters;
+      counters.set(pool.database, sumOf([before, countersOf(pool)]));
+    }
+    return counters;
+  }
+
+  memory(): NodeJS.MemoryUsage {
+    return process.memoryUsage();
+  }
+}
+
+function count<Key extends string>(counts: Partial<Record<Key, number>>, key: Key): void {
+  counts[key] = (counts[key] ?? 0) + 1;
+}
+
+function countersOf(pool: BackendPool): Counters {
+  const { tally } = pool;
+  const micros = (milliseconds: number): number => Math.round(milliseconds * 1_000);
+  return {
+    serverAssignments: pool.stats().totals.acquired,
+    transactions: tally.transactions,
+    queries: tally.queries,
+    bytesReceived: tally.received,
+    bytesSent: tally.sent,
+    transactionMicros: micros(tally.transactionMs),
+    queryMicros: micros(tally.queryMs),
+    waitMicros: micros(tally.waitMs),
+    clientParses: tally.clientParses,
+    serverParses: tally.serverParses,
+    binds: tally.binds,
+  };
+}
+
+/** From the clock of the process to milliseconds since 1970. */
+function dateOf(time: number): number {
+  return Date.now() - (systemClock.now() - time);
+}
+
+function clientStateOf({ state, backend }: ClientSession): ClientState {
+  if (state === 'waiting') return 'waiting';
+  return backend === undefined ? 'idle' : 'active';
+}
+
+function sessionRecord(session: ClientSession): ClientRecord {
+  const { identity, transport, pin, pinnedAt, state, backend, statements } = session;
+  return {
+    ...identity,
+    ends: transport,
+    requestedAt: dateOf(Math.max(session.askedAt, session.idleSince)),
+    applicationName: session.told.get('application_name') ?? '',
+    preparedStatements: statements.size,
+    replication: 'none',
+    heldBytes: session.heldBytes,
+    state: clientStateOf(session),
+    waitedMs: state === 'waiting' ? systemClock.now() - session.waitingSince : 0,
+    serverId: backend?.id,
+    pin: pin && { reason: pin, since: pinnedAt },
+  };
+}
+
+function visitorRecord({ id, transport, connectedAt, user, database, isCancelling }: Visitor): ClientRecord {
+  return {
+    id,
+    ends: transport,
+    connectedAt,
+    requestedAt: connectedAt,
+    applicationName: '',
+    preparedStatements: 0,
+    replication: 'none',
+    heldBytes: 0,
+    user,
+    database,
+    state: isCancelling === true ? 'active_cancel_req' : 'login',
+    waitedMs: 0,
+    serverId: undefined,
+    pin: undefined,
+  };
+}
+
+function consoleRecord(session: AdminSession, visitor: Visitor): ClientRecord {
+  const { heldBytes, isRunning } = session;
+  return { ...visitorRecord(visitor), heldBytes, state: isRunning ? 'active' : 'idle' };
+}
+
+function serverStateOf(backend: Backend): ServerState {
+  const { state } = backend.pooled as PooledConnection<Backend>;
+  if (backend.isBeingCancelled) return 'being_canceled';
+  if (state === 'idle') return 'idle';
+  return state === 'lent' && backend.hasClient ? 'active' : 'tested';
+}
+
+function serverRecord(pool: BackendPool, backend: Backend, holder: ClientSession | undefined): ServerRecord {
+  const { id, connectedAt, transport, parameters, statements, key, home } = backend;
+  const pooled = backend.pooled as PooledConnection<Backend>;
+  return {
+    id,
+    ends: transport,
+    connectedAt,
+    requestedAt: Number.isNaN(pooled.lentAt) ? connectedAt : dateOf(pooled.lentAt),
+    applicationName: parameters.get('application_name') ?? '',
+    preparedStatements: statements.size,
+    replication: 'none',
+    heldBytes: 0,
+    user: pool.user,
+    database: pool.database,
+    state: serverStateOf(backend),
+    clientId: holder?.identity.id,
+    isCloseNeeded:
+      home?.state === 'draining' || (pooled.state === 'lent' && home?.wouldRetire(pooled) === true),
+    processId: key?.processId ?? 0,
+  };
+}

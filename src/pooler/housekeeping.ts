@@ -1,0 +1,95 @@
+/** What has to be looked at once in a while: timeouts of clients, reserves of pools, pools that nobody uses, averages. */
+import { systemClock } from '../runtime/system.js';
+import type { BackendPool } from './backend/backend-pool.js';
+import type { PoolerConfig } from './config/pooler-config.js';
+import type { House } from './house.js';
+import { checkTimeouts } from './session/session-timeouts.js';
+
+const longestPauseMs = 1_000;
+const shortestPauseMs = 20;
+/** A timeout is noticed this part of it too late at most. */
+const exactness = 4;
+
+export class Housekeeping {
+  readonly #house: House;
+  readonly #everyPeriod: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #periodBegan = systemClock.now();
+
+  /** `everyPeriod` is called once in every `stats_period`. */
+  constructor(house: House, everyPeriod: () => void) {
+    this.#house = house;
+    this.#everyPeriod = everyPeriod;
+    this.#timer = undefined;
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      this.look();
+      this.start();
+    }, pauseFor(this.#house.config)).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  look(): void {
+    const house = this.#house;
+    const { timeouts, pooling, logging, databases } = house.config;
+    const now = systemClock.now();
+    const inUse = new Set<BackendPool>();
+    /** By pool: since when its first client waits. */
+    const waits = new Map<BackendPool, number>();
+    for (const session of house.sessions) {
+      const { pool } = session;
+      inUse.add(pool);
+      if (session.state === 'waiting')
+        waits.set(pool, Math.min(session.waitingSince, waits.get(pool) ?? Number.POSITIVE_INFINITY));
+      checkTimeouts(session, now, timeouts.queryWaitNotify);
+    }
+    for (const pool of house.pools.pools()) {
+      const waitedMs = now - (waits.get(pool) ?? now);
+      setReserve(pool, waitedMs, pooling.reservePoolTimeout);
+    }
+    house.pools.forget(
+      (pool) => inUse.has(pool),
+      ({ pool }) => (databases.has(pool.database) ? timeouts.poolIdleTimeout : timeouts.autodbIdleTimeout),
+    );
+    if (now - this.#periodBegan < logging.statsPeriod) return;
+    this.#periodBegan = now;
+    this.#everyPeriod();
+  }
+}
+
+/** The reserve is there while somebody waits for long, and until the pool has come back to its size. */
+function setReserve(pool: BackendPool, waitedMs: number, afterMs: number): void {
+  const { poolSize, reservePoolSize } = pool.limits;
+  if (reservePoolSize === 0 || afterMs === 0) {
+    if (pool.limit !== poolSize) pool.setLimit(poolSize);
+    return;
+  }
+  const { lent, waiting } = pool.stats();
+  if (waitedMs >= afterMs) pool.setLimit(poolSize + reservePoolSize);
+  else if (pool.limit > poolSize && waiting === 0 && lent <= poolSize) pool.setLimit(poolSize);
+}
+
+/** Short timeouts need a closer look. */
+function pauseFor({ timeouts, users, pooling }: PoolerConfig): number {
+  const limits = [
+    timeouts.queryWaitNotify,
+    timeouts.queryTimeout,
+    timeouts.transactionTimeout,
+    timeouts.idleTransactionTimeout,
+    timeouts.clientIdleTimeout,
+    pooling.reservePoolTimeout,
+    ...[...users.values()].flatMap((user) => [
+      user.queryTimeout,
+      user.transactionTimeout,
+      user.idleTransactionTimeout,
+      user.clientIdleTimeout,
+    ]),
+  ].filter((limit): limit is number => limit !== undefined && limit > 0);
+  const shortest = Math.min(...limits, longestPauseMs * exactness);
+  return Math.max(shortestPauseMs, Math.min(longestPauseMs, shortest / exactness));
+}

@@ -1,0 +1,206 @@
+/** The pools, by database and user: made when a client needs one, changed when the configuration is, forgotten when unused. */
+import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
+import { OptionReader } from '../kernel/option-reader.js';
+import { systemClock } from '../runtime/system.js';
+import { credentialsOfSecret } from './auth/pass-through.js';
+import type { ServerCredentials } from './auth/server-authentication.js';
+import type { AuthBook } from './auth-book.js';
+import { BackendPool, type BackendPoolPlan } from './backend/backend-pool.js';
+import { openBackend, type ServerPlan } from './backend/open-backend.js';
+import { ServerHosts } from './backend/server-hosts.js';
+import type { ConfigDiff } from './config/config-diff.js';
+import { checkQueryOf, policyFor, poolSettingsFor, serverTlsFor } from './config/pool-settings.js';
+import { type DatabaseConfig, databaseFor, type PoolerConfig } from './config/pooler-config.js';
+import { ServingError } from './errors.js';
+import type { ServerBudgets } from './server-budgets.js';
+import { KnownValues } from './session/startup-settings.js';
+import { SettingsRegistry } from './settings.js';
+import { keepAliveOf } from './socket-settings.js';
+import type { ServerTlsBook } from './tls-book.js';
+
+/** Makes a token for a user of a database that is logged in to with AWS IAM. */
+export type MakeIamToken = (database: DatabaseConfig, user: string) => Promise<string>;
+
+export interface PoolBookParts {
+  readonly config: () => PoolerConfig;
+  readonly auth: () => AuthBook;
+  readonly budgets: () => ServerBudgets;
+  readonly serverTls: ServerTlsBook;
+  readonly makeIamToken: MakeIamToken | undefined;
+  readonly isPaused: (database: string) => boolean;
+}
+
+/** A pool, and what is kept beside it. */
+export class PoolEntry {
+  readonly pool: BackendPool;
+  readonly known = new KnownValues();
+  database: DatabaseConfig;
+  /** What the last client that came in has shown, if it is good for the server. */
+  shownCredentials: ServerCredentials | undefined;
+  usedAt = systemClock.coarse();
+
+  constructor(pool: BackendPool, database: DatabaseConfig) {
+    this.pool = pool;
+    this.database = database;
+    this.shownCredentials = undefined;
+  }
+}
+
+export class PoolBook {
+  readonly #parts: PoolBookParts;
+  readonly #settings = new SettingsRegistry();
+  readonly #entries = new Map<string, Map<string, PoolEntry>>();
+
+  constructor(parts: PoolBookParts) {
+    this.#parts = parts;
+  }
+
+  *entries(): IterableIterator<PoolEntry> {
+    for (const ofDatabase of this.#entries.values()) yield* ofDatabase.values();
+  }
+
+  *pools(): IterableIterator<BackendPool> {
+    for (const { pool } of this.entries()) yield pool;
+  }
+
+  /** The pool of a user, as the server knows it, in a database. */
+  get(database: DatabaseConfig, user: string): PoolEntry {
+    const ofDatabase = this.#entries.get(database.name) ?? new Map<string, PoolEntry>();
+    this.#entries.set(database.name, ofDatabase);
+    const entry = ofDatabase.get(user) ?? this.#make(database, user);
+    ofDatabase.set(user, entry);
+    entry.usedAt = systemClock.coarse();
+    return entry;
+  }
+
+  #make(database: DatabaseConfig, user: string): PoolEntry {
+    let entry: PoolEntry | undefined;
+    const plan = this.#planFor(database, user, () => entry);
+    const pool = new BackendPool(database.name, user, this.#settings, plan);
+    if (this.#parts.isPaused(database.name)) pool.pause();
+    entry = new PoolEntry(pool, database);
+    return entry;
+  }
+
+  /** Another configuration holds. */
+  change({ databases, reconnectAll }: ConfigDiff, old: PoolerConfig): void {
+    const config = this.#parts.config();
+    for (const entry of this.entries()) {
+      const { pool } = entry;
+      // One that is no more is kept as it was, for the clients that are left.
+      const database = databaseFor(config, pool.database);
+      if (database === undefined) continue;
+      const was = entry.database;
+      entry.database = database;
+      const isElsewhere = reconnectAll || databases.reconnect.includes(pool.database);
+      const isFallback = !config.databases.has(pool.database) && databases.reconnect.includes('*');
+      const isOther = policyKey(old, was, pool.user) !== policyKey(config, database, pool.user);
+      const plan = this.#planFor(database, pool.user, () => entry);
+      pool.change(plan, isElsewhere || isFallback || isOther);
+    }
+  }
+
+  /** Pools that nobody has used for long, and that have nothing left. */
+  forget(isInUse: (pool: BackendPool) => boolean, idleMs: (entry: PoolEntry) => number): void {
+    const now = systemClock.coarse();
+    for (const [database, ofDatabase] of this.#entries) {
+      for (const [user, entry] of ofDatabase) {
+        const { pool } = entry;
+        const { live, pending, closing } = pool.stats();
+        if (isInUse(pool) || live + pending + closing + pool.leaving > 0) entry.usedAt = now;
+        const limit = idleMs(entry);
+        if (limit === 0 || now - entry.usedAt < limit) continue;
+        ofDatabase.delete(user);
+        pool.drain(now, () => {});
+      }
+      if (ofDatabase.size === 0) this.#entries.delete(database);
+    }
+  }
+
+  #planFor(database: DatabaseConfig, user: string, entry: () => PoolEntry | undefined): BackendPoolPlan {
+    const config = this.#parts.config();
+    const { pooling, timeouts } = config;
+    const server = this.#serverPlan(database, user, entry);
+    return {
+      limits: poolSettingsFor(config, database, user),
+      policy: this.#policyOf(config, database, user),
+      open: (signal) => openBackend(server, signal),
+      checkQuery: checkQueryOf(config) ?? '',
+      resetQuery: pooling.serverResetQuery,
+      resetsAlways: pooling.serverResetQueryAlways,
+      cleaningTimeoutMs: pooling.serverCleaningTimeout,
+      cancelTimeoutMs: timeouts.cancelWaitTimeout,
+      followsStatements: pooling.maxPreparedStatements > 0,
+      defersBegin: defersBegin(pooling),
+    };
+  }
+
+  #policyOf(config: PoolerConfig, database: DatabaseConfig, user: string): PoolPolicy {
+    const leases = this.#parts.budgets().leasesFor(database.name, user);
+    const read = new OptionReader({ ...policyFor(config, database, user), leases });
+    const policy = readPolicy(read, false);
+    read.throwIfAnyProblem();
+    return policy;
+  }
+
+  #serverPlan(database: DatabaseConfig, user: string, entry: () => PoolEntry | undefined): ServerPlan {
+    const { config, serverTls, auth } = this.#parts;
+    const { pooling, tcp } = config();
+    const { host, port, loadBalanceHosts, connectQuery, targetSessionAttrs } = database;
+    return {
+      hosts: new ServerHosts(host, port, loadBalanceHosts === 'round-robin'),
+      tls: serverTls.tlsOf(serverTlsFor(config(), database)),
+      keepAlive: keepAliveOf(tcp),
+      connectTimeoutMs: pooling.serverConnectTimeout,
+      user,
+      parameters: startupParametersOf(database),
+      credentials: () => this.#credentialsFor(database, user, entry()?.shownCredentials),
+      keys: auth().keys,
+      connectQuery,
+      target: targetSessionAttrs,
+      mostStatements: Math.max(1, pooling.maxPreparedStatements),
+      settings: this.#settings.none,
+    };
+  }
+
+  /** The database's own, then those of the lists, then what a client has shown. */
+  async #credentialsFor(
+    database: DatabaseConfig,
+    user: string,
+    shown: ServerCredentials | undefined,
+  ): Promise<ServerCredentials> {
+    const { makeIamToken, auth } = this.#parts;
+    if (database.iam !== 'none') {
+      if (makeIamToken === undefined) throw new ServingError('Tokens of AWS IAM can not be made here.');
+      return { kind: 'token', token: () => makeIamToken(database, user) };
+    }
+    if (database.password !== undefined) return { kind: 'password', password: database.password.reveal() };
+    const listed = credentialsOfSecret(auth().users.get(user));
+    if (listed.kind === 'password' || (listed.kind !== 'none' && shown === undefined)) return listed;
+    if (shown !== undefined && shown.kind !== 'none') return shown;
+    if (database.user === undefined) return listed;
+    return credentialsOfSecret(await auth().secretsOf(database).lookup(user));
+  }
+}
+
+function defersBegin(pooling: PoolerConfig['pooling']): boolean {
+  return (pooling as { readonly deferBegin?: boolean }).deferBegin ?? true;
+}
+
+/** What the engine has to be made anew for. */
+function policyKey(config: PoolerConfig, database: DatabaseConfig, user: string): string {
+  const { max: _, acquireTimeout: __, ...policy } = policyFor(config, database, user);
+  return JSON.stringify(policy);
+}
+
+function startupParametersOf(database: DatabaseConfig): ReadonlyMap<string, string> {
+  const parameters = new Map([['database', database.dbname ?? database.name]]);
+  const wanted = {
+    client_encoding: database.clientEncoding,
+    datestyle: database.datestyle,
+    timezone: database.timezone,
+    application_name: database.applicationName,
+  };
+  for (const [name, value] of Object.entries(wanted)) if (value !== undefined) parameters.set(name, value);
+  return parameters;
+}

@@ -1,0 +1,48 @@
+/** The keys with which clients can cancel: the pooler's own, since a client has no server of its own. */
+import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import type { BackendKey } from '../../wire/session-messages.js';
+
+/** Whoever has a key. */
+export interface Cancellable {
+  /** Resolves when all is done that can be done. */
+  cancel(): Promise<void>;
+}
+
+/** Some programs take a process id for a signed number, and a negative one for nonsense. */
+const largestProcessId = 0x7fff_ffff;
+const shortSecretBytes = 4;
+/** Well below the 256 that are possible, so that a pooler in front of this one can add its own. */
+const longSecretBytes = 32;
+
+interface Holder {
+  readonly secretKey: Buffer;
+  readonly client: Cancellable;
+}
+
+export class CancelKeys {
+  readonly #holders = new Map<number, Holder>();
+
+  get size(): number {
+    return this.#holders.size;
+  }
+
+  /** `isLong`: the client speaks protocol 3.2 or newer. */
+  register(client: Cancellable, isLong: boolean): BackendKey {
+    let processId = randomInt(1, largestProcessId);
+    while (this.#holders.has(processId)) processId = randomInt(1, largestProcessId);
+    const secretKey = randomBytes(isLong ? longSecretBytes : shortSecretBytes);
+    this.#holders.set(processId, { secretKey, client });
+    return { processId, secretKey };
+  }
+
+  forget(processId: number): void {
+    this.#holders.delete(processId);
+  }
+
+  /** Who has this key. */
+  find({ processId, secretKey }: BackendKey): Cancellable | undefined {
+    const holder = this.#holders.get(processId);
+    if (holder === undefined || holder.secretKey.length !== secretKey.length) return undefined;
+    return timingSafeEqual(holder.secretKey, secretKey) ? holder.client : undefined;
+  }
+}

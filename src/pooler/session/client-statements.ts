@@ -1,0 +1,57 @@
+/** The prepared statements of one client, by the names that it gave them. */
+import type { PreparedStatement, StatementRegistry } from '../backend/prepared-statement.js';
+import type { SettingChange } from './setting-change.js';
+
+/** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
+export class NamedByClient {
+  readonly name: string;
+  readonly statement: PreparedStatement;
+  /** What it does to settings. */
+  readonly change: SettingChange | undefined;
+
+  constructor(name: string, statement: PreparedStatement, change: SettingChange | undefined) {
+    this.name = name;
+    this.statement = statement;
+    this.change = change;
+  }
+}
+
+export class ClientStatements {
+  readonly #registry: StatementRegistry;
+  readonly #byName = new Map<string, NamedByClient>();
+
+  constructor(registry: StatementRegistry) {
+    this.#registry = registry;
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  get(name: string): NamedByClient | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** Its statement has one user for this: this client, under this name. */
+  add(named: NamedByClient): void {
+    this.#byName.set(named.name, named);
+  }
+
+  delete(named: NamedByClient): void {
+    if (this.#byName.get(named.name) !== named) return;
+    this.#byName.delete(named.name);
+    this.#registry.release(named.statement);
+  }
+
+  /** It was deleted, but that has not happened after all; unless the name has been given away meanwhile. */
+  putBack(named: NamedByClient): void {
+    if (this.#byName.has(named.name)) return;
+    this.#byName.set(named.name, named);
+    this.#registry.retain(named.statement);
+  }
+
+  clear(): void {
+    for (const { statement } of this.#byName.values()) this.#registry.release(statement);
+    this.#byName.clear();
+  }
+}

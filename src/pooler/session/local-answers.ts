@@ -1,0 +1,108 @@
+/**
+ * What a client is told while it has no server: that there is nothing to sync, that its transaction has begun (which no server
+ * has to know before there is something to do in it), that what it waited for failed.
+ *
+ * The transaction is the client's alone as long as it is here:
+ *
+ *     none --BEGIN--> begun --COMMIT or ROLLBACK--> none
+ *                     begun --a server is taken--> none (the server is told BEGIN first)
+ *                     begun --something is refused--> failed --COMMIT or ROLLBACK--> none
+ */
+import { type ErrorFields, writeError } from '../../wire/error-fields.js';
+import { readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-messages.js';
+import { QueryView } from '../../wire/frontend-views.js';
+import type { MessageScanner } from '../../wire/message-scanner.js';
+import { Frontend } from '../../wire/message-types.js';
+import type { MessageWriter } from '../../wire/message-writer.js';
+import { writeCommandComplete } from '../../wire/rows.js';
+import { SqlState } from '../../wire/sql-states.js';
+import { beginTagOf, tagOf, transactionWordOf } from './transaction-words.js';
+
+const inFailedTransaction: ErrorFields = {
+  severity: 'ERROR',
+  code: SqlState.inFailedSqlTransaction,
+  message: 'current transaction is aborted, commands ignored until end of transaction block',
+};
+
+/** Longer queries are certainly no BEGIN; header and final zero included. */
+const longestBegin = 40;
+
+const queryView = new QueryView();
+
+export class LocalAnswers {
+  #transaction: 'none' | 'begun' | 'failed' = 'none';
+  /** After an error in the extended protocol: all is ignored until the next Sync. */
+  #isSkipping = false;
+  #refusal: ErrorFields | undefined;
+
+  /** The client is in a transaction that no server knows of. */
+  get isInTransaction(): boolean {
+    return this.#transaction !== 'none';
+  }
+
+  /** Why the next message fails. */
+  refuseNext(error: ErrorFields): void {
+    this.#refusal = error;
+  }
+
+  /** A server takes over; whether it has to be told that a transaction has begun. */
+  handOver(): boolean {
+    const hasBegun = this.#transaction === 'begun';
+    this.#transaction = 'none';
+    return hasBegun;
+  }
+
+  /** Whether the message is dealt with; what the client is told is written. False: it takes a server. */
+  answer(message: MessageScanner, writer: MessageWriter, defersBegin: boolean): boolean {
+    switch (message.type) {
+      case Frontend.sync:
+        this.#isSkipping = false;
+        writer.append(this.#ready());
+        return true;
+      case Frontend.flush:
+      case Frontend.copyData:
+      case Frontend.copyDone:
+      case Frontend.copyFail:
+        // After a failed COPY the client may still be sending; a server would ignore it, too.
+        return true;
+      default:
+    }
+    if (this.#isSkipping) return true;
+    if (this.#refusal !== undefined) return this.#refuse(message, this.#refusal, writer);
+    if (message.type === Frontend.query && message.size <= longestBegin && message.isWhole) {
+      if (this.#answerWord(message, writer, defersBegin)) return true;
+    }
+    return this.#transaction === 'failed' && this.#refuse(message, inFailedTransaction, writer);
+  }
+
+  #answerWord({ source, start, end }: MessageScanner, writer: MessageWriter, defersBegin: boolean): boolean {
+    const { textStart, textEnd } = queryView.read(source, start, end);
+    const word = transactionWordOf(source, textStart, textEnd);
+    if (word === undefined) return false;
+    if (word === 'begin') {
+      if (this.#transaction !== 'none' || !defersBegin) return false;
+      this.#transaction = 'begun';
+      writeCommandComplete(writer, beginTagOf(source, textStart, textEnd));
+    } else {
+      if (this.#transaction === 'none') return false;
+      writeCommandComplete(writer, this.#transaction === 'failed' ? 'ROLLBACK' : tagOf(word));
+      this.#transaction = 'none';
+    }
+    writer.append(this.#ready());
+    return true;
+  }
+
+  #refuse({ type }: MessageScanner, error: ErrorFields, writer: MessageWriter): boolean {
+    this.#refusal = undefined;
+    if (this.#transaction === 'begun') this.#transaction = 'failed';
+    writeError(writer, error);
+    if (type === Frontend.query || type === Frontend.functionCall) writer.append(this.#ready());
+    else this.#isSkipping = true;
+    return true;
+  }
+
+  #ready(): Buffer {
+    if (this.#transaction === 'none') return readyIdle;
+    return this.#transaction === 'begun' ? readyInTransaction : readyFailed;
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * A client from its first byte until it is let in or sent away: what it wants, who it is, whether there is a place for it, and
+ * what its session begins with.
+ */
+import { formatDuration } from '../../kernel/duration.js';
+import { type ErrorFields, writeError, writeNotice } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { authenticationOk, readyIdle } from '../../wire/fixed-messages.js';
+import { StartupCode } from '../../wire/message-types.js';
+import { MessageWriter } from '../../wire/message-writer.js';
+import {
+  type BackendKey,
+  writeBackendKeyData,
+  writeNegotiateProtocolVersion,
+  writeParameterStatus,
+} from '../../wire/session-messages.js';
+import { SqlState } from '../../wire/sql-states.js';
+import type { CancelRequest, StartupMessage } from '../../wire/startup-packet.js';
+import { ClientAuthentication, type Login, type LoginTools } from '../auth/client-authentication.js';
+import type { Demand } from '../auth-book.js';
+import { consoleDatabases } from '../config/pooler-config.js';
+import { UnencryptedBytesError } from '../transport/errors.js';
+import type { Transport } from '../transport/transport.js';
+import { type ClientTls, hearWish, type Wish } from './client-door.js';
+import * as refusals from './refusal.js';
+import { Refusal } from './refusal.js';
+import { fatal } from './session-errors.js';
+import { parseStartupOptions } from './startup-options.js';
+import type { StartupTalk } from './startup-talk.js';
+import { ClientGoneError } from './startup-talk.js';
+
+/** A client that has said what it wants. */
+export interface Applicant {
+  readonly transport: Transport;
+  readonly user: string;
+  readonly database: string;
+  /** The settings of its startup packet, without those that are to be left aside. */
+  readonly settings: ReadonlyMap<string, string>;
+  readonly isConsole: boolean;
+  /** Protocol 3.2 or newer. */
+  readonly hasLongKeys: boolean;
+  /** Fires when the client is gone, or its time is up. */
+  readonly signal: AbortSignal;
+}
+
+/** What a session begins with. */
+export interface Admission {
+  /** Reported settings. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly key: BackendKey;
+  readonly notice: ErrorFields | undefined;
+  /** The client is in: its first bytes are those that came meanwhile. */
+  readonly begin: (rest: Buffer) => void;
+}
+
+/** What the reception needs of the pooler. */
+export interface Hall {
+  readonly tls: ClientTls | undefined;
+  readonly needsTls: boolean;
+  readonly loginTimeoutMs: number;
+  readonly ignoredParameters: readonly string[];
+  /** Throws a `Refusal` when there is certainly no place. */
+  checkRoom(isConsole: boolean): void;
+  demandOf(applicant: Applicant): Demand;
+  loginTools(applicant: Applicant): LoginTools;
+  /**
+   * Lets it in, unless it is gone by then. Rejects with a `Refusal`, or with the reason of the applicant's signal; once it has
+   * resolved, the client's session begins in the same turn.
+   */
+  admit(applicant: Applicant, login: Login): Promise<Admission>;
+  cancel(request: CancelRequest): Promise<void>;
+  /** For the log. `detail` is not for the client. */
+  refused(applicant: Partial<Applicant> & { readonly transport: Transport }, why: Refusal): void;
+}
+
+/** Resolves when the client is in, or has been sent away. Never rejects. */
+export async function receive(transport: Transport, hall: Hall): Promise<void> {
+  const visit = new Visit(transport, hall);
+  try {
+    await visit.run();
+  } catch (error) {
+    await visit.sendAway(error);
+  } finally {
+    visit.over();
+  }
+}
+
+const newestMinor = StartupCode.version32 & 0xffff;
+
+class Visit {
+  readonly #hall: Hall;
+  readonly #time = new AbortController();
+  readonly #timer: NodeJS.Timeout | undefined;
+  #transport: Transport;
+  #talk: StartupTalk | undefined;
+  #applicant: Applicant | undefined;
+
+  constructor(transport: Transport, hall: Hall) {
+    const { loginTimeoutMs } = hall;
+    this.#hall = hall;
+    this.#transport = transport;
+    this.#talk = undefined;
+    this.#applicant = undefined;
+    const tooSlow = (): void => this.#time.abort(refusals.tooSlow(formatDuration(loginTimeoutMs)));
+    this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, loginTimeoutMs).unref() : undefined;
+  }
+
+  over(): void {
+    clearTimeout(this.#timer);
+  }
+
+  async run(): Promise<void> {
+    const hall = this.#hall;
+    const { signal } = this.#time;
+    const wish = await this.#inTime(
+      hearWish(this.#transport, hall.tls, signal, (talk) => {
+        this.#talk = talk;
+        this.#transport = talk.transport;
+      }),
+    );
+    if (wish.packet.kind === 'cancel') {
+      await hall.cancel(wish.packet);
+      this.#transport.end();
+      return;
+    }
+    this.#negotiate(wish.talk, wish.packet);
+    const applicant = this.#read(wish, wish.packet);
+    this.#applicant = applicant;
+    hall.checkRoom(applicant.isConsole);
+    const { login, messages } = await this.#inTime(this.#logIn(wish, applicant));
+    const admission = await this.#inTime(hall.admit(applicant, login));
+    this.#welcome(wish.talk, messages, admission);
+  }
+
+  /** Rejects when the time for the login is up. */
+  #inTime<T>(step: Promise<T>): Promise<T> {
+    const { signal } = this.#time;
+    return new Promise((resolve, reject) => {
+      const abort = (): void => reject(signal.reason);
+      if (signal.aborted) abort();
+      signal.addEventListener('abort', abort);
+      step.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    });
+  }
+
+  /** What is not known here is said once, and the client goes on without it. */
+  #negotiate(talk: StartupTalk, { major, minor, protocolOptions }: StartupMessage): void {
+    if (major !== 3) throw refusals.wrongVersion(major, minor);
+    if (minor <= newestMinor && protocolOptions.size === 0) return;
+    const writer = new MessageWriter();
+    const version = minor < newestMinor ? (major << 16) | minor : StartupCode.version32;
+    writeNegotiateProtocolVersion(writer, { version, unknownOptions: [...protocolOptions.keys()] });
+    talk.send(writer.take());
+  }
+
+  #read({ talk }: Wish, { minor, parameters }: StartupMessage): Applicant {
+    const { transport } = talk;
+    const user = parameters.get('user') ?? '';
+    const replication = parameters.get('replication') ?? 'false';
+    if (user === '') throw refusals.noUser();
+    if (!/^(?:false|off|no|0|f|n)$/i.test(replication)) throw refusals.noReplication();
+    if (this.#hall.needsTls && transport.tls === undefined && !transport.isUnix) throw refusals.tlsNeeded();
+    const database = parameters.get('database') || user;
+    return {
+      transport,
+      user,
+      database,
+      settings: this.#settingsOf(parameters),
+      isConsole: consoleDatabases.includes(database),
+      hasLongKeys: minor >= newestMinor,
+      signal: AbortSignal.any([this.#time.signal, talk.gone]),
+    };
+  }
+
+  #settingsOf(parameters: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    const options = parseStartupOptions(parameters.get('options') ?? '');
+    if (options.problem !== undefined) throw new Refusal(fatal(SqlState.syntaxError, options.problem));
+    const ignored = new Set(this.#hall.ignoredParameters.map((name) => name.toLowerCase()));
+    // Those of the packet itself win.
+    const settings = new Map([...options.settings, ...parameters]);
+    for (const name of settings.keys()) {
+      if (noSettings.has(name) || ignored.has(name.toLowerCase())) settings.delete(name);
+    }
+    return settings;
+  }
+
+  async #logIn({ talk, endPoint }: Wish, applicant: Applicant): Promise<{ login: Login; messages: Buffer }> {
+    const { transport, user, database } = applicant;
+    const authentication = new ClientAuthentication(
+      {
+        user,
+        database,
+        ...this.#hall.demandOf(applicant),
+        isUnix: transport.isUnix,
+        address: transport.remoteAddress,
+        isEncrypted: transport.tls !== undefined,
+        certificateName: transport.tls?.peerCommonName,
+        endPoint,
+      },
+      this.#hall.loginTools(applicant),
+    );
+    let step = await authentication.begin();
+    while (step.kind === 'ask') {
+      talk.send(step.messages);
+      const answer = await talk.passwordMessage();
+      step = await authentication.answer(answer, 0, answer.length);
+    }
+    if (step.kind === 'refused') throw new Refusal(step.error, step.detail, step.delayMs);
+    return { login: step.login, messages: step.messages };
+  }
+
+  #welcome({ transport, unread }: StartupTalk, messages: Buffer, admission: Admission): void {
+    const { parameters, key, notice, begin } = admission;
+    const writer = new MessageWriter();
+    writer.append(messages);
+    writer.append(authenticationOk);
+    for (const [name, value] of parameters) writeParameterStatus(writer, { name, value });
+    writeBackendKeyData(writer, key);
+    if (notice !== undefined) writeNotice(writer, notice);
+    writer.append(readyIdle);
+    const welcome = writer.take();
+    transport.send(welcome, 0, welcome.length);
+    // Nothing is delivered before the session listens.
+    transport.resumeReading();
+    begin(unread);
+  }
+
+  async sendAway(error: unknown): Promise<void> {
+    const transport = this.#transport;
+    const refusal = refusalFor(error);
+    if (refusal === undefined) {
+      transport.destroy();
+      return;
+    }
+    this.#hall.refused({ ...this.#applicant, transport }, refusal);
+    if (refusal.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, refusal.delayMs).unref());
+    const writer = new MessageWriter();
+    writeError(writer, refusal.fields);
+    transport.send(writer.buffer, 0, writer.length);
+    transport.end();
+  }
+}
+
+/** What is in a startup packet and no setting. */
+const noSettings = new Set(['user', 'database', 'options', 'replication']);
+
+/** What the client is told; undefined where there is nobody to tell it. */
+function refusalFor(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  if (error instanceof ClientGoneError) return undefined;
+  if (error instanceof ProtocolViolationError || error instanceof UnencryptedBytesError)
+    return new Refusal(fatal(SqlState.protocolViolation, error.message));
+  const { name } = error as { readonly name?: unknown };
+  if (name === 'TlsHandshakeError' || name === 'AbortError') return undefined;
+  return new Refusal(
+    fatal(SqlState.internalError, 'the pooler failed while letting this client in'),
+    String(error),
+  );
+}

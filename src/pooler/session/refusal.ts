@@ -1,0 +1,79 @@
+/** Why a client is not let in: what it is told, when, and what only the log is told. */
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { SqlState } from '../../wire/sql-states.js';
+import { fatal } from './session-errors.js';
+
+export class Refusal extends Error {
+  readonly fields: ErrorFields;
+  /** For the log, and never for the client. */
+  readonly detail: string | undefined;
+  /** The client is told after so long. */
+  readonly delayMs: number;
+
+  constructor(fields: ErrorFields, detail?: string, delayMs = 0) {
+    super(fields.message);
+    this.fields = fields;
+    this.detail = detail;
+    this.delayMs = delayMs;
+  }
+}
+
+/** A name from a client may be as long as a packet. */
+const longestShown = 128;
+
+export function shown(name: string): string {
+  return name.length <= longestShown ? name : `${name.slice(0, longestShown)}...`;
+}
+
+export function tooManyClients(what: string, limit: number, option: string): Refusal {
+  return new Refusal(
+    fatal(
+      SqlState.tooManyConnections,
+      `too many clients: ${what} may have ${limit} connections`,
+      `The limit is ${option} of the pooler. Close connections that are not used, or raise it.`,
+    ),
+  );
+}
+
+export const tlsNeeded = (): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.invalidAuthorization,
+      'the pooler takes connections with TLS only',
+      'Connect with sslmode=require.',
+    ),
+  );
+
+export const noUser = (): Refusal =>
+  new Refusal(fatal(SqlState.invalidAuthorization, 'no PostgreSQL user name specified in startup packet'));
+
+export const noDatabase = (name: string): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.invalidCatalogName,
+      `database "${shown(name)}" does not exist`,
+      'The pooler serves the databases of its configuration only.',
+    ),
+  );
+
+export const noReplication = (): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.featureNotSupported,
+      'replication is not possible through the pooler',
+      'Connect to the server itself for replication.',
+    ),
+  );
+
+export const wrongVersion = (major: number, minor: number): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.featureNotSupported,
+      `unsupported frontend protocol ${major}.${minor}: the pooler supports 3.0 to 3.2`,
+    ),
+  );
+
+export const tooSlow = (timeout: string): Refusal =>
+  new Refusal(
+    fatal(SqlState.queryCanceled, `the login was not over within ${timeout} (client_login_timeout)`),
+  );

@@ -1,0 +1,100 @@
+/**
+ * What a client asks for in its startup packet, as settings of its session. A server is asked once for each value that is not
+ * known yet: whether it is possible, and how the server writes it. So a client is refused, and told, as PostgreSQL would do.
+ */
+import { BoundedMap } from '../auth/bounded-map.js';
+import type { Backend } from '../backend/backend.js';
+import type { BackendPool } from '../backend/backend-pool.js';
+import { askServer } from '../backend/server-question.js';
+import { OwnQueryError } from '../errors.js';
+import { type Settings, setConfigCall, setStatement } from '../settings.js';
+import { Refusal } from './refusal.js';
+
+/** Takes a server from the pool for a short while. */
+export type UseServer = <T>(use: (backend: Backend) => Promise<T>) => Promise<T>;
+
+export interface StartupSettings {
+  readonly settings: Settings;
+  /** The reported settings as they are for this client. */
+  readonly told: ReadonlyMap<string, string>;
+}
+
+const applicationName = 'application_name';
+/** The server cuts it there. */
+const longestApplicationName = 63;
+const mostKnown = 1_000;
+
+/** How servers of a pool write values: one memory for each pool. */
+export class KnownValues {
+  readonly #values = new BoundedMap<string, string>(mostKnown);
+
+  get(name: string, value: string): string | undefined {
+    return this.#values.get(`${name}=${value}`);
+  }
+
+  set(name: string, value: string, written: string): void {
+    this.#values.set(`${name}=${value}`, written);
+  }
+}
+
+/** `wanted`: by the name of the setting. Rejects with a `Refusal`. */
+export async function resolveStartup(
+  pool: BackendPool,
+  known: KnownValues,
+  wanted: ReadonlyMap<string, string>,
+  useServer: UseServer,
+): Promise<StartupSettings> {
+  if (pool.parameters === undefined) await useServer(async () => {});
+  const usual = pool.parameters as ReadonlyMap<string, string>;
+  const reported = new Map([...usual.keys()].map((name) => [name.toLowerCase(), name]));
+  const isUsual = (name: string, value: string): boolean => usual.get(reported.get(name) ?? '') === value;
+
+  const values = new Map<string, string>();
+  for (const [given, value] of wanted) {
+    const name = given.toLowerCase();
+    if (!isUsual(name, value)) values.set(name, name === applicationName ? cleanName(value) : value);
+  }
+  await learn(known, values, useServer);
+
+  const told = new Map(usual);
+  const statements = new Map<string, string>();
+  for (const [name, value] of values) {
+    const written = name === applicationName ? value : (known.get(name, value) as string);
+    if (isUsual(name, written)) continue;
+    statements.set(name, setStatement(name, written));
+    const shownAs = reported.get(name);
+    if (shownAs !== undefined) told.set(shownAs, written);
+  }
+  return { settings: pool.settings.of(statements), told: statements.size === 0 ? usual : told };
+}
+
+async function learn(
+  known: KnownValues,
+  values: ReadonlyMap<string, string>,
+  useServer: UseServer,
+): Promise<void> {
+  const unknown = [...values].filter(
+    ([name, value]) => name !== applicationName && known.get(name, value) === undefined,
+  );
+  if (unknown.length === 0) return;
+  const text = `SELECT ${unknown.map(([name, value]) => setConfigCall(name, value, true)).join(', ')}`;
+  try {
+    const [row = []] = await useServer((backend) =>
+      askServer(backend, { what: 'Setting startup parameters', text }),
+    );
+    for (const [index, [name, value]] of unknown.entries()) known.set(name, value, row[index] ?? value);
+  } catch (error) {
+    if (!(error instanceof OwnQueryError)) throw error;
+    throw new Refusal({ ...error.fields, severity: 'FATAL' });
+  }
+}
+
+/** As the server would have it: what is not printable ASCII by its code, and no longer than a name. */
+function cleanName(name: string): string {
+  let clean = '';
+  for (const byte of Buffer.from(name)) {
+    clean +=
+      byte >= 0x20 && byte <= 0x7e ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`;
+  }
+  return clean.slice(0, longestApplicationName);
+}

@@ -1,0 +1,127 @@
+/** The conversation with a client before it is let in: one packet or message after the other, at a time when speed is no concern. */
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { MessageScanner } from '../../wire/message-scanner.js';
+import { authenticationRules, type ScanRules, startupRules } from '../../wire/scan-rules.js';
+import type { Transport, TransportListener } from '../transport/transport.js';
+
+/** The client has gone without a word. */
+export class ClientGoneError extends Error {}
+
+interface Reader {
+  /** What it waits for: a message by these rules, or just bytes. */
+  readonly rules: ScanRules | undefined;
+  resolve(message: Buffer): void;
+  reject(error: Error): void;
+}
+
+const nothing = Buffer.alloc(0);
+
+export class StartupTalk implements TransportListener {
+  readonly transport: Transport;
+  /** Fires when the client is gone. */
+  readonly gone: AbortSignal;
+  readonly #abort = new AbortController();
+  readonly #scanner = new MessageScanner(startupRules);
+  #unread: Buffer = nothing;
+  #reader: Reader | undefined;
+  #hasEnded = false;
+
+  /** It listens from here on. */
+  constructor(transport: Transport) {
+    this.transport = transport;
+    this.gone = this.#abort.signal;
+    this.#reader = undefined;
+    transport.listener = this;
+    transport.start();
+  }
+
+  /** Bytes that came behind what was read. */
+  get unread(): Buffer {
+    return this.#unread;
+  }
+
+  /** Resolves with what has come, as soon as something has; it stays unread. */
+  firstBytes(): Promise<Buffer> {
+    return this.#read(undefined);
+  }
+
+  /** The next packet without a type. Rejects with a ProtocolViolationError or a ClientGoneError. */
+  packet(): Promise<Buffer> {
+    return this.#read(startupRules);
+  }
+
+  /** The next message with a password in it. */
+  passwordMessage(): Promise<Buffer> {
+    return this.#read(authenticationRules);
+  }
+
+  send(message: Buffer): void {
+    if (message.length > 0) this.transport.send(message, 0, message.length);
+  }
+
+  #read(rules: ScanRules | undefined): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      this.#reader = { rules, resolve, reject };
+      this.#deliver();
+    });
+  }
+
+  /** Hands over what is waited for, if it is there. Nothing is read that nobody waits for. */
+  #deliver(): void {
+    const reader = this.#reader;
+    try {
+      const message = reader && this.#next(reader);
+      if (message !== undefined) {
+        this.#reader = undefined;
+        reader?.resolve(message);
+      }
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+    if (this.#reader === undefined) this.transport.pauseReading();
+    else if (this.#hasEnded) this.#fail(new ClientGoneError());
+    else this.transport.resumeReading();
+  }
+
+  #next({ rules }: Reader): Buffer | undefined {
+    if (rules === undefined) return this.#unread.length === 0 ? undefined : this.#unread;
+    const scanner = this.#scanner;
+    if (scanner.rules !== rules) scanner.use(rules);
+    scanner.push(this.#unread);
+    this.#unread = nothing;
+    if (!scanner.next()) return undefined;
+    const { source, start, end, isWhole } = scanner;
+    if (!isWhole) throw new ProtocolViolationError('A message came in pieces.');
+    const message = Buffer.from(source.subarray(start, end));
+    this.#unread = scanner.takeRest();
+    return message;
+  }
+
+  bytesCame(source: Buffer, start: number, end: number): void {
+    const came = Buffer.from(source.subarray(start, end));
+    this.#unread = this.#unread.length === 0 ? came : Buffer.concat([this.#unread, came]);
+    this.#deliver();
+  }
+
+  drained(): void {}
+
+  ended(): void {
+    this.#goneNow();
+  }
+
+  closed(): void {
+    this.#goneNow();
+  }
+
+  #goneNow(): void {
+    this.#hasEnded = true;
+    this.#fail(new ClientGoneError());
+    this.#abort.abort(new ClientGoneError());
+  }
+
+  #fail(error: Error): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.reject(error);
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The settings of a session, as statements that bring a server there. They never change: a changed session has other
+ * settings. Equal ones are the same object, so that one comparison tells whether a server is as its next client left
+ * the last one.
+ */
+
+/** These change neither what a statement means nor how it is planned: clients with different ones share statements. */
+const irrelevantForPlans = new Set([
+  'application_name',
+  'bytea_output',
+  'client_min_messages',
+  'extra_float_digits',
+  'idle_in_transaction_session_timeout',
+  'idle_session_timeout',
+  'lock_timeout',
+  'statement_timeout',
+  'transaction_timeout',
+]);
+
+/** What a server has accepted once for these, any server of the database accepts. */
+const sureNames = new Set([
+  ...irrelevantForPlans,
+  'client_encoding',
+  'datestyle',
+  'default_transaction_deferrable',
+  'default_transaction_isolation',
+  'default_transaction_read_only',
+  'intervalstyle',
+  'search_path',
+  'standard_conforming_strings',
+  'timezone',
+]);
+
+export class Settings {
+  /** By the lower-case name of the setting: the statement that sets it. */
+  readonly statements: ReadonlyMap<string, string>;
+  /** Different settings have different keys. */
+  readonly key: string;
+  /** Prepared statements are shared by clients for whom this is equal. */
+  readonly planKey: string;
+  /**
+   * No server will refuse them, so that a query can be sent along without waiting for the answer. Of others, such as SET
+   * ROLE, it is better to know first that they hold.
+   */
+  readonly areSure: boolean;
+
+  /** Made by the registry alone. */
+  constructor(statements: ReadonlyMap<string, string>, key: string) {
+    this.statements = statements;
+    this.key = key;
+    this.planKey = keyOf([...statements].filter(([name]) => !irrelevantForPlans.has(name)));
+    this.areSure = [...statements.keys()].every((name) => sureNames.has(name));
+  }
+}
+
+export class SettingsRegistry {
+  readonly none: Settings = new Settings(new Map(), '');
+  readonly #known = new Map<string, WeakRef<Settings>>();
+  readonly #forgotten = new FinalizationRegistry<string>((key) => {
+    if (this.#known.get(key)?.deref() === undefined) this.#known.delete(key);
+  });
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** The same but for one setting. */
+  with(settings: Settings, name: string, statement: string): Settings {
+    const key = name.toLowerCase();
+    if (settings.statements.get(key) === statement) return settings;
+    return this.of(new Map(settings.statements).set(key, statement));
+  }
+
+  without(settings: Settings, name: string): Settings {
+    const key = name.toLowerCase();
+    if (!settings.statements.has(key)) return settings;
+    const statements = new Map(settings.statements);
+    statements.delete(key);
+    return this.of(statements);
+  }
+
+  /** The same, but for one setting that is as it is in `others`. */
+  withOneOf(settings: Settings, name: string, others: Settings): Settings {
+    const statement = others.statements.get(name.toLowerCase());
+    return statement === undefined ? this.without(settings, name) : this.with(settings, name, statement);
+  }
+
+  of(statements: ReadonlyMap<string, string>): Settings {
+    if (statements.size === 0) return this.none;
+    const key = keyOf(statements);
+    const known = this.#known.get(key)?.deref();
+    if (known !== undefined) return known;
+    const settings = new Settings(statements, key);
+    this.#known.set(key, new WeakRef(settings));
+    this.#forgotten.register(settings, key);
+    return settings;
+  }
+}
+
+/** As JSON, no name or value can be mistaken for the end of another. */
+function keyOf(statements: Iterable<readonly [string, string]>): string {
+  const entries = [...statements];
+  return entries.length === 0 ? '' : JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The call that sets it; `isLocal`: until the end of the transaction. */
+export function setConfigCall(name: string, value: string, isLocal: boolean): string {
+  return `pg_catalog.set_config(${literal(name)}, ${literal(value)}, ${isLocal})`;
+}
+
+/** The statement for a setting whose value is known as the server shows it. */
+export function setStatement(name: string, value: string): string {
+  return `SELECT ${setConfigCall(name, value, false)}`;
+}
+
+const identity = 'session_authorization';
+
+/** Where clients with different settings take turns, the same steps are asked for again and again. */
+const transitions = new WeakMap<Settings, WeakMap<Settings, string>>();
+
+/** One text that brings a server from some settings to others. */
+export function transition(from: Settings, to: Settings): string {
+  const fromHere = transitions.get(from) ?? new WeakMap<Settings, string>();
+  transitions.set(from, fromHere);
+  const text = fromHere.get(to) ?? transitionText(from.statements, to.statements);
+  fromHere.set(to, text);
+  return text;
+}
+
+function transitionText(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): string {
+  const steps: string[] = [];
+  // Who one is comes before the role that one plays, which it ends.
+  const isOther = from.get(identity) !== to.get(identity);
+  if (isOther) steps.push(to.get(identity) ?? 'RESET SESSION AUTHORIZATION');
+  for (const name of from.keys()) {
+    if (!to.has(name) && name !== identity) steps.push(`RESET ${quotedName(name)}`);
+  }
+  for (const [name, statement] of to) {
+    const isLost = isOther && name === 'role';
+    if ((from.get(name) !== statement || isLost) && name !== identity) steps.push(statement);
+  }
+  return steps.join('; ');
+}
+
+/** Good with either value of `standard_conforming_strings`. */
+function literal(text: string): string {
+  const doubled = text.replaceAll("'", "''");
+  return doubled.includes('\\') ? ` E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`;
+}
+
+/** A name may have a prefix: `my.setting`. */
+function quotedName(name: string): string {
+  return name
+    .split('.')
+    .map((part) => `"${part.replaceAll('"', '""')}"`)
+    .join('.');
+}

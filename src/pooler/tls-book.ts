@@ -1,0 +1,87 @@
+/** TLS with clients and with servers, made of the files that the configuration names, and made anew when those change. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { tlsServerEndPoint } from './auth/channel-binding.js';
+import type { GeneralConfig } from './config/pooler-config.js';
+import { ServingError } from './errors.js';
+import type { ClientTls } from './session/client-door.js';
+import type { DialTls } from './transport/connect-transport.js';
+import { TlsContext, type TlsMaterial, type TlsRole } from './transport/tls-context.js';
+
+type ClientTlsConfig = GeneralConfig['clientTls'];
+type ServerTlsConfig = GeneralConfig['serverTls'];
+
+const verifyingModes: readonly string[] = ['verify-ca', 'verify-full'];
+const needingModes: readonly string[] = ['require', ...verifyingModes];
+
+/** TLS with clients; undefined where there is none. Throws what is wrong with it. */
+export function clientTlsOf(config: ClientTlsConfig): ClientTls | undefined {
+  const { mode, caFile, certFile } = config;
+  if (mode === 'disable') return undefined;
+  const material = materialOf(config, config.ecdhCurve === 'auto' ? undefined : config.ecdhCurve);
+  const context = contextOf('server', material, `the certificate ${certFile}`);
+  const mayShow = caFile === undefined ? 'ignore' : 'ask';
+  return {
+    options: { context, clientCertificates: verifyingModes.includes(mode) ? 'require' : mayShow },
+    endPoint: endPointOf(material.cert),
+  };
+}
+
+function endPointOf(certificate: TlsMaterial['cert']): Buffer | undefined {
+  return certificate === undefined ? undefined : tlsServerEndPoint(new X509Certificate(certificate).raw);
+}
+
+/** Clients without TLS are refused. */
+export function needsTls({ mode }: ClientTlsConfig): boolean {
+  return needingModes.includes(mode);
+}
+
+/** TLS with servers, one context for all databases that want the same. */
+export class ServerTlsBook {
+  #contexts = new Map<string, TlsContext>();
+
+  /** Throws what is wrong with it. */
+  tlsOf(config: ServerTlsConfig): DialTls {
+    const key = JSON.stringify(config);
+    const context =
+      this.#contexts.get(key) ?? contextOf('client', materialOf(config, undefined), 'serverTls');
+    this.#contexts.set(key, context);
+    return { mode: config.mode, negotiation: config.negotiation, context };
+  }
+
+  /** Files are read again when they are needed next. */
+  forget(): void {
+    this.#contexts = new Map();
+  }
+}
+
+function contextOf(role: TlsRole, material: TlsMaterial, what: string): TlsContext {
+  try {
+    return new TlsContext(role, material);
+  } catch (error) {
+    throw new ServingError(`TLS can't be used with ${what}: ${(error as Error).message}`, error);
+  }
+}
+
+function materialOf(config: ClientTlsConfig | ServerTlsConfig, ecdhCurve: string | undefined): TlsMaterial {
+  const { certFile, keyFile, caFile, protocols, ciphers, tls13Ciphers } = config;
+  const names = [tls13Ciphers, ciphers].filter((name) => name !== undefined).join(':');
+  return {
+    cert: contentOf(certFile),
+    key: contentOf(keyFile),
+    ca: contentOf(caFile),
+    ciphers: names || undefined,
+    ecdhCurve,
+    minVersion: protocols.min as TlsMaterial['minVersion'],
+    maxVersion: protocols.max as TlsMaterial['maxVersion'],
+  };
+}
+
+function contentOf(file: string | undefined): Buffer | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new ServingError(`${file} can't be read: ${(error as Error).message}`, error);
+  }
+}

@@ -1,0 +1,142 @@
+/** All addresses at which clients can connect, and what is made of each connection. */
+import type { Socket } from 'node:net';
+import { type Endpoint, withAddresses } from './endpoint.js';
+import { ListenError } from './errors.js';
+import { ListeningSocket } from './listening-socket.js';
+import { plainTransport } from './make-transport.js';
+import { OpenFileWatch } from './open-files.js';
+import type { ReadBuffer } from './raw-transport.js';
+import { tcpEnds, unixEnds } from './socket-ends.js';
+import { type KeepAlive, setKeepAlive } from './socket-options.js';
+import type { SocketTransport } from './socket-transport.js';
+
+/**
+ * Why connections can't be accepted as they should, once when it begins.
+ * - `files_short`: the process has nearly as many files open as it may. Connections are still accepted, as such for which
+ *   there is no room.
+ * - `accept_failed`: accepting at this address pauses for `pauseMs`.
+ */
+export type ListenTrouble =
+  | { readonly reason: 'files_short'; readonly limit: number; readonly reserve: number }
+  | {
+      readonly reason: 'accept_failed';
+      readonly endpoint: Endpoint;
+      readonly error: Error;
+      readonly pauseMs: number;
+    };
+
+export interface ListenersOptions {
+  readonly endpoints: readonly Endpoint[];
+  /** Connections that the kernel keeps until they are accepted. Default: 128. */
+  readonly backlog?: number | undefined;
+  /** Several processes listen on the same port, and the kernel shares out the connections. Node 22.12 and newer. */
+  readonly reusePort?: boolean | undefined;
+  readonly keepAlive?: KeepAlive | undefined;
+  /** Default: `shared`. */
+  readonly readBuffer?: ReadBuffer | undefined;
+  /** So many files are kept for other things than clients. Default: 32. */
+  readonly fileReserve?: number | undefined;
+  /** How many files the process may have open. Default: what the system says. */
+  readonly fileLimit?: number | undefined;
+  /**
+   * A client. The listener is to be set and `start()` called. Without room it is to be told so and sent away: what is
+   * left of files is needed for servers.
+   */
+  readonly connected: (transport: SocketTransport, endpoint: Endpoint, hasRoom: boolean) => void;
+  readonly troubled: (trouble: ListenTrouble) => void;
+}
+
+const usualBacklog = 128;
+const usualFileReserve = 32;
+
+/** Where a client reaches us when nothing else is said: this machine only. */
+export const usualEndpoint: Endpoint = { kind: 'tcp', host: '127.0.0.1', port: 6_432 };
+
+export class Listeners {
+  readonly #options: ListenersOptions;
+  readonly #files: OpenFileWatch;
+  #sockets: ListeningSocket[] = [];
+  #areFilesShort = false;
+
+  constructor(options: ListenersOptions) {
+    if (options.reusePort === true && !canReusePort())
+      throw new ListenError(
+        'a shared port',
+        `Node ${process.versions.node} can't share a port between processes; 22.12 and newer can.`,
+      );
+    this.#options = options;
+    this.#files = new OpenFileWatch(options.fileReserve ?? usualFileReserve, options.fileLimit);
+  }
+
+  /** Where it listens, with the ports that were given to it. */
+  get endpoints(): readonly Endpoint[] {
+    return this.#sockets.filter(({ isOpen }) => isOpen).map(({ endpoint }) => endpoint);
+  }
+
+  /** Listens everywhere or nowhere: rejects with the first `ListenError`. */
+  async open(): Promise<void> {
+    const { endpoints, backlog = usualBacklog, reusePort = false } = this.#options;
+    const addresses = (await Promise.all(endpoints.map(withAddresses))).flat();
+    this.#sockets = addresses.map(
+      (endpoint) =>
+        new ListeningSocket(endpoint, {
+          backlog,
+          reusePort,
+          accepted: (socket, from) => this.#accepted(socket, from),
+          backedOff: (error, pauseMs, from) =>
+            this.#options.troubled({
+              reason: 'accept_failed',
+              endpoint: from.endpoint,
+              error,
+              pauseMs,
+            }),
+        }),
+    );
+    await this.resume();
+  }
+
+  /** New connections are refused until `resume()`: nothing can be held back that the kernel has accepted already. */
+  pause(): void {
+    for (const socket of this.#sockets) socket.close();
+  }
+
+  /** Listens again, at the same ports. */
+  async resume(): Promise<void> {
+    const outcomes = await Promise.allSettled(this.#sockets.map((socket) => socket.open()));
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed === undefined) return;
+    this.pause();
+    throw failed.reason;
+  }
+
+  /** No more connections; those that were accepted go on. */
+  close(): void {
+    this.pause();
+    this.#sockets = [];
+  }
+
+  #accepted(socket: Socket, { endpoint }: ListeningSocket): void {
+    const { keepAlive, readBuffer = 'shared', connected } = this.#options;
+    const hasRoom = !this.#files.isShort(fileNumberOf(socket));
+    setKeepAlive(socket, keepAlive);
+    const ends = endpoint.kind === 'tcp' ? tcpEnds(socket) : unixEnds(endpoint.path, endpoint.port);
+    const transport = plainTransport(socket, ends, readBuffer);
+    if (!hasRoom && !this.#areFilesShort) {
+      const { limit, reserve } = this.#files;
+      this.#options.troubled({ reason: 'files_short', limit, reserve });
+    }
+    this.#areFilesShort = !hasRoom;
+    connected(transport, endpoint, hasRoom);
+  }
+}
+
+/** -1 where it is not known. */
+function fileNumberOf(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { readonly fd?: number } | null };
+  return handle?.fd ?? -1;
+}
+
+function canReusePort(): boolean {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+}

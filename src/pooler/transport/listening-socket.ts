@@ -1,0 +1,151 @@
+/**
+ * One address at which connections are accepted.
+ *
+ * closed -> open <-> backing off (accepting failed: closed for a while, then opened again) -> closed
+ */
+import { chmodSync } from 'node:fs';
+import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { type Endpoint, isAbstract, showEndpoint, systemPath } from './endpoint.js';
+import { ListenError } from './errors.js';
+import { removeStaleSocket } from './stale-socket.js';
+
+export interface ListenSettings {
+  readonly backlog: number;
+  readonly reusePort: boolean;
+  readonly accepted: (socket: Socket, from: ListeningSocket) => void;
+  /** Accepting failed, or could not be taken up again. It goes on after so many milliseconds. */
+  readonly backedOff: (error: Error, pauseMs: number, from: ListeningSocket) => void;
+}
+
+const shortestPauseMs = 100;
+const longestPauseMs = 5_000;
+
+export class ListeningSocket {
+  readonly #settings: ListenSettings;
+  #endpoint: Endpoint;
+  #server: Server | undefined;
+  #opening: Promise<void> | undefined;
+  #isWanted = false;
+  #retry: NodeJS.Timeout | undefined;
+  #pauseMs = shortestPauseMs;
+
+  constructor(endpoint: Endpoint, settings: ListenSettings) {
+    this.#endpoint = endpoint;
+    this.#settings = settings;
+  }
+
+  /** With the port that it has got, once it is open. */
+  get endpoint(): Endpoint {
+    return this.#endpoint;
+  }
+
+  get isOpen(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** Rejects with a `ListenError`. */
+  async open(): Promise<void> {
+    this.#isWanted = true;
+    if (this.#server !== undefined) return;
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    await this.#opening;
+  }
+
+  /** At once; connections that were accepted go on. */
+  close(): void {
+    this.#isWanted = false;
+    clearTimeout(this.#retry);
+    this.#stopListening();
+  }
+
+  /**
+   * Without this, a listening socket that can't be accepted from would be reported as ready again and again, and
+   * the process would do nothing else.
+   */
+  acceptFailed(error: Error): void {
+    if (!this.#isWanted) return;
+    this.#stopListening();
+    const pauseMs = this.#pauseMs;
+    this.#pauseMs = Math.min(longestPauseMs, pauseMs * 2);
+    this.#retry = setTimeout(() => {
+      this.open().catch((failure: Error) => this.acceptFailed(failure));
+    }, pauseMs);
+    this.#settings.backedOff(error, pauseMs, this);
+  }
+
+  #stopListening(): void {
+    this.#server?.close();
+    this.#server = undefined;
+  }
+
+  async #open(): Promise<void> {
+    const endpoint = this.#endpoint;
+    if (endpoint.kind === 'unix' && !isAbstract(endpoint)) await removeStaleSocket(endpoint.path);
+    // Nobody reads before the session is there, and a client that has said all it wants to say may still be answered.
+    const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true });
+    server.on('connection', (socket: Socket) => {
+      this.#pauseMs = shortestPauseMs;
+      this.#settings.accepted(socket, this);
+    });
+    await this.#listen(server);
+    // It may have been closed meanwhile.
+    if (!this.#isWanted) server.close();
+    else {
+      server.on('error', (error) => this.acceptFailed(error));
+      this.#server = server;
+    }
+  }
+
+  #listen(server: Server): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const failed = (error: NodeJS.ErrnoException): void => {
+        reject(new ListenError(showEndpoint(this.#endpoint), whyNot(error), error));
+      };
+      server.once('error', failed);
+      server.listen(this.#listenOptions(), () => {
+        server.off('error', failed);
+        try {
+          this.#finishListening(server);
+          resolve();
+        } catch (error) {
+          server.close();
+          failed(error as NodeJS.ErrnoException);
+        }
+      });
+    });
+  }
+
+  #finishListening(server: Server): void {
+    const endpoint = this.#endpoint;
+    if (endpoint.kind === 'tcp') this.#endpoint = { ...endpoint, port: portOf(server) };
+    else if (!isAbstract(endpoint)) chmodSync(endpoint.path, endpoint.mode);
+  }
+
+  #listenOptions(): ListenOptions & { reusePort?: boolean } {
+    const { backlog, reusePort } = this.#settings;
+    const endpoint = this.#endpoint;
+    if (endpoint.kind === 'unix') return { path: systemPath(endpoint), backlog };
+    const { host, port } = endpoint;
+    return {
+      port,
+      backlog,
+      ...(reusePort ? { reusePort } : {}),
+      // Otherwise `::` would also take what is meant for 0.0.0.0.
+      ...(host === '*' ? {} : { host, ipv6Only: true }),
+    };
+  }
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function whyNot(error: NodeJS.ErrnoException): string {
+  if (error.code === 'EADDRINUSE') return 'another process listens there.';
+  if (error.code === 'EADDRNOTAVAIL') return 'this machine has no such address.';
+  if (error.code === 'EACCES') return 'this user is not allowed to.';
+  return `${error.message}.`;
+}

@@ -1,0 +1,265 @@
+/**
+ * A plain TCP or Unix socket below Node's streams: reads into memory of its own or memory that all share, writes at
+ * once, and makes no garbage on the way as long as the kernel takes what is written.
+ *
+ * Two rules keep the memory right. What libuv reads into is kept alive by the handle's owner. What a pending write refers
+ * to is never written to again: it was copied, or it is a read buffer that is given away for another one.
+ */
+import type { Socket } from 'node:net';
+import {
+  endOfFile,
+  type NativeHandle,
+  type NativeStreams,
+  nativeStreams,
+  type WriteRequest,
+} from './native-streams.js';
+import { Outbox } from './outbox.js';
+import type { SocketEnds } from './socket-ends.js';
+import { SocketTransport } from './socket-transport.js';
+import { systemError } from './system-error.js';
+
+/** `shared`: all read into the same memory, one after the other; otherwise bytes of its own. */
+export type ReadBuffer = 'shared' | number;
+
+/** Without the native layer nobody has a handle to make a transport from, and none of this is called. */
+const { WriteWrap, state, bytesReadOrError, lastWriteIsPending } =
+  nativeStreams ?? ({ WriteWrap: class {} } as unknown as NativeStreams);
+
+const sharedBytes = 65_536;
+/** On Windows the memory is handed over when the read begins, and not when there is something to read. */
+const canShare = process.platform !== 'win32';
+const ownBytesInstead = 8_192;
+/** After a failed write, what the other side said last may still be there to be read: so long it is waited for. */
+const lastWordsMs = 1_000;
+
+let sharedBuffer: Buffer | undefined;
+/** The read buffer that is being delivered, if a write may keep it. */
+let lent: Buffer | undefined;
+let isLentKept = false;
+/** What is sent is copied to here first, unless it is lent. */
+let sendSpace = Buffer.allocUnsafeSlow(sharedBytes);
+/** A request is used up only if the write is pending. */
+let request: WriteRequest = new WriteWrap();
+
+export class RawTransport extends SocketTransport {
+  readonly #handle: NativeHandle;
+  readonly #isShared: boolean;
+  #buffer: Buffer;
+  #isStarted = false;
+  #isReading = false;
+  #isPaused = false;
+  #hasEnded = false;
+  #hasSaidGoodbye = false;
+  /** Came while reading was paused. */
+  #unread: Buffer | undefined;
+  #isDeliveryDue = false;
+  #isWriting = false;
+  #outbox: Outbox | undefined;
+  #hasFailedToWrite = false;
+
+  constructor(socket: Socket, handle: NativeHandle, ends: SocketEnds, readBuffer: ReadBuffer) {
+    super(socket, ends);
+    this.#handle = handle;
+    this.#isShared = readBuffer === 'shared' && canShare;
+    if (this.#isShared) this.#buffer = sharedBuffer ??= Buffer.allocUnsafeSlow(sharedBytes);
+    else this.#buffer = Buffer.allocUnsafeSlow(readBuffer === 'shared' ? ownBytesInstead : readBuffer);
+    handle.headgateOwner = this;
+    handle.useUserBuffer(this.#buffer);
+    handle.onread = onRead;
+  }
+
+  get unsent(): number {
+    return this.#isWriting && !this.isOver ? this.#handle.writeQueueSize + (this.#outbox?.size ?? 0) : 0;
+  }
+
+  // ---- reading ----------------------------------------------------------------------------------------------------
+
+  protected override beginReading(): void {
+    this.#isStarted = true;
+    this.#readOn();
+  }
+
+  pauseReading(): void {
+    this.#isPaused = true;
+  }
+
+  resumeReading(): void {
+    this.#isPaused = false;
+    this.#readOn();
+  }
+
+  /** Called by libuv: bytes in the buffer, or why there will be none. Answers with another buffer if this one is kept. */
+  readCame(bytesOrError: number): Buffer | undefined {
+    if (this.isOver) return undefined;
+    if (bytesOrError > 0) return this.#bytesCame(bytesOrError);
+    if (bytesOrError === 0) return undefined;
+    this.#hasEnded = true;
+    this.#isReading = false;
+    if (bytesOrError !== endOfFile) this.destroy(systemError(bytesOrError, 'read'));
+    else if (this.#hasFailedToWrite || this.#hasSaidGoodbye) this.destroy();
+    else if (!this.isEnding) this.listener.ended();
+    return undefined;
+  }
+
+  #bytesCame(bytes: number): Buffer | undefined {
+    if (this.isEnding) return undefined;
+    if (this.#isPaused) {
+      this.#unread = Buffer.allocUnsafeSlow(bytes);
+      this.#buffer.copy(this.#unread, 0, 0, bytes);
+      this.#stopReading();
+      return undefined;
+    }
+    return this.#deliver(this.#buffer, bytes, !this.#isShared) ? this.#replaceBuffer() : undefined;
+  }
+
+  /** Whether a pending write has kept the buffer. */
+  #deliver(buffer: Buffer, bytes: number, isLent: boolean): boolean {
+    isLentKept = false;
+    lent = isLent ? buffer : undefined;
+    try {
+      this.listener.bytesCame(buffer, 0, bytes);
+    } finally {
+      lent = undefined;
+    }
+    return isLentKept;
+  }
+
+  #replaceBuffer(): Buffer {
+    this.#buffer = Buffer.allocUnsafeSlow(this.#buffer.length);
+    return this.#buffer;
+  }
+
+  #readOn(): void {
+    if (!this.#isStarted || this.#isPaused || this.#isReading || this.#hasEnded || this.isOver) return;
+    if (this.#unread === undefined) this.#startReading();
+    else if (!this.#isDeliveryDue) {
+      this.#isDeliveryDue = true;
+      process.nextTick(deliverUnread, this);
+    }
+  }
+
+  deliverUnread(): void {
+    this.#isDeliveryDue = false;
+    const unread = this.#unread;
+    if (unread === undefined || this.#isPaused || this.isOver || this.isEnding) return;
+    this.#unread = undefined;
+    this.#deliver(unread, unread.length, true);
+    this.#readOn();
+  }
+
+  #startReading(): void {
+    this.#isReading = true;
+    const status = this.#handle.readStart();
+    if (status !== 0) this.destroy(systemError(status, 'read'));
+  }
+
+  #stopReading(): void {
+    if (!this.#isReading) return;
+    this.#isReading = false;
+    this.#handle.readStop();
+  }
+
+  // ---- writing ----------------------------------------------------------------------------------------------------
+
+  send(source: Buffer, start: number, end: number): boolean {
+    if (this.isOver || this.isEnding || this.#hasFailedToWrite) return false;
+    if (this.#isWriting) {
+      this.#outbox ??= new Outbox();
+      this.#outbox.add(source, start, end);
+      return false;
+    }
+    if (start === end) return true;
+    const isLent = source === lent;
+    const chunk = isLent ? source.subarray(start, end) : copyToSend(source, start, end);
+    const status = this.#handle.writeBuffer(request, chunk);
+    if (status === 0 && state[lastWriteIsPending] === 0) return true;
+    if (status !== 0) {
+      this.#writingFailed(status);
+      return false;
+    }
+    if (isLent) isLentKept = true;
+    else if (chunk.buffer === sendSpace.buffer) sendSpace = Buffer.allocUnsafeSlow(sharedBytes);
+    this.#await([chunk]);
+    return false;
+  }
+
+  /** The last write is pending: it keeps what it refers to, and the request. */
+  #await(chunks: readonly Buffer[]): void {
+    this.#isWriting = true;
+    request.chunks = chunks;
+    request.transport = this;
+    request.oncomplete = onWritten;
+    request = new WriteWrap();
+  }
+
+  written(status: number): void {
+    this.#isWriting = false;
+    if (this.isOver) return;
+    if (status < 0) this.#writingFailed(status);
+    else if (this.#outbox === undefined || this.#outbox.size === 0) this.#allIsSent();
+    else this.#sendOutbox(this.#outbox);
+  }
+
+  #sendOutbox(outbox: Outbox): void {
+    const chunks = outbox.takeAll();
+    const status = this.#handle.writev(request, chunks, true);
+    if (status !== 0) this.#writingFailed(status);
+    else if (state[lastWriteIsPending] !== 0) this.#await(chunks);
+    else this.#allIsSent();
+  }
+
+  #allIsSent(): void {
+    if (this.isEnding) this.#endSocket();
+    else this.listener.drained();
+  }
+
+  /** What the other side said before it went away may still be there: that is read first. */
+  #writingFailed(status: number): void {
+    this.noteError(systemError(status, 'write'));
+    this.#outbox?.clear();
+    this.#hasFailedToWrite = true;
+    if (this.#hasEnded || !this.#isReading) this.destroy();
+    else this.lingerAtMost(lastWordsMs);
+  }
+
+  // ---- ending -----------------------------------------------------------------------------------------------------
+
+  protected override sayGoodbye(): void {
+    this.#unread = undefined;
+    this.#isPaused = false;
+    this.beginReading();
+    if (!this.#isWriting) this.#endSocket();
+  }
+
+  #endSocket(): void {
+    this.socket.end(() => {
+      this.#hasSaidGoodbye = true;
+      if (this.#hasEnded) this.destroy();
+    });
+  }
+
+  protected override letGo(): boolean {
+    this.#stopReading();
+    this.#handle.reading = false;
+    return this.#unread === undefined;
+  }
+}
+
+function onRead(this: NativeHandle): Buffer | undefined {
+  return (this.headgateOwner as RawTransport).readCame(state[bytesReadOrError] as number);
+}
+
+function onWritten(this: WriteRequest, status: number): void {
+  this.transport?.written(status);
+}
+
+function deliverUnread(transport: RawTransport): void {
+  transport.deliverUnread();
+}
+
+function copyToSend(source: Buffer, start: number, end: number): Buffer {
+  const length = end - start;
+  const space = length <= sendSpace.length ? sendSpace : Buffer.allocUnsafeSlow(length);
+  source.copy(space, 0, start, end);
+  return space.subarray(0, length);
+}

@@ -1,0 +1,27 @@
+/** What both sides have agreed upon, read once after the handshake. */
+import type { TLSSocket } from 'node:tls';
+import type { TlsDetails } from './transport.js';
+
+/** PostgreSQL's protocol in the list of those that TLS may carry (ALPN). */
+export const alpnProtocol = 'postgresql';
+
+export function tlsDetailsOf(socket: TLSSocket, isPeerVerified: boolean): TlsDetails {
+  return {
+    version: socket.getProtocol() ?? '',
+    cipher: socket.getCipher().name,
+    alpn: socket.alpnProtocol || undefined,
+    serverName: serverNameOf(socket),
+    peerCommonName: isPeerVerified ? commonNameOf(socket) : undefined,
+  };
+}
+
+function serverNameOf(socket: TLSSocket): string | undefined {
+  const { servername } = socket as { servername?: unknown };
+  return typeof servername === 'string' && servername !== '' ? servername : undefined;
+}
+
+/** A certificate with several common names, or with one that has a zero byte in it, names nobody. */
+function commonNameOf(socket: TLSSocket): string | undefined {
+  const name: unknown = socket.getPeerCertificate().subject?.CN;
+  return typeof name === 'string' && name !== '' && !name.includes('\0') ? name : undefined;
+}

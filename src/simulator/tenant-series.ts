@@ -1,0 +1,96 @@
+/** What each tenant has of the connections and of the work, over time. Memory is bounded, whatever the number of tenants. */
+import type { TenantSamples } from './result.js';
+
+/** A series each; those who come after them in the scenario share one. */
+const mostSeries = 64;
+/** Of all series together. Many samples leave room for fewer series. */
+const mostPoints = 2_000_000;
+
+/** How many connections a tenant's callers have, integrated at each change, so that short holds count too. */
+export class LentMeter {
+  #lent = 0;
+  #changedAt = 0;
+  #connectionMs = 0;
+
+  change(by: number, now: number): void {
+    this.#connectionMs += this.#lent * (now - this.#changedAt);
+    this.#changedAt = now;
+    this.#lent += by;
+  }
+
+  /** Connections times milliseconds, since the last call. */
+  take(now: number): number {
+    this.change(0, now);
+    const taken = this.#connectionMs;
+    this.#connectionMs = 0;
+    return taken;
+  }
+}
+
+export interface MeteredTenant {
+  readonly name: string;
+  readonly lent: LentMeter;
+  readonly completed: number;
+}
+
+class Series {
+  readonly #tenant: string | undefined;
+  readonly #members: readonly MeteredTenant[];
+  readonly #lent: Float64Array;
+  readonly #completed: Float64Array;
+
+  constructor(tenant: string | undefined, members: readonly MeteredTenant[], rows: number) {
+    this.#tenant = tenant;
+    this.#members = members;
+    this.#lent = new Float64Array(rows);
+    this.#completed = new Float64Array(rows);
+  }
+
+  add(row: number, now: number, spanMs: number): void {
+    let [connectionMs, completed] = [0, 0];
+    for (const member of this.#members) {
+      connectionMs += member.lent.take(now);
+      completed += member.completed;
+    }
+    this.#lent[row] = spanMs > 0 ? toMillionths(connectionMs / spanMs) : 0;
+    this.#completed[row] = completed;
+  }
+
+  result(rows: number): TenantSamples {
+    return {
+      tenant: this.#tenant,
+      lent: Array.from(this.#lent.subarray(0, rows)),
+      workCompleted: Array.from(this.#completed.subarray(0, rows)),
+    };
+  }
+}
+
+export class TenantSeries {
+  readonly #series: readonly Series[];
+  #rows = 0;
+  #sampledAt = 0;
+
+  /** `tenants` in the order of the scenario. One alone has everything, and gets no series. */
+  constructor(tenants: readonly MeteredTenant[], rows: number) {
+    const room = Math.max(1, Math.min(mostSeries, Math.floor(mostPoints / rows)));
+    const others = tenants.slice(room);
+    const all = tenants.slice(0, room).map((tenant) => new Series(tenant.name, [tenant], rows));
+    if (others.length > 0) all.push(new Series(undefined, others, rows));
+    this.#series = tenants.length > 1 ? all : [];
+  }
+
+  sample(now: number): void {
+    const row = this.#rows++;
+    for (const series of this.#series) series.add(row, now, now - this.#sampledAt);
+    this.#sampledAt = now;
+  }
+
+  result(): TenantSamples[] {
+    return this.#series.map((series) => series.result(this.#rows));
+  }
+}
+
+/** What is left of a connection beyond that comes from adding up. */
+function toMillionths(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}

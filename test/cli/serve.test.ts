@@ -1,0 +1,325 @@
+// `headgate serve`: what it says of a configuration, and what signals do to the pooler that it runs.
+import { EventEmitter, once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { runCommand } from '../../src/cli/commands.js';
+import { serve } from '../../src/cli/serve.js';
+import type { PoolerHost, RunningPooler, SignalSource } from '../../src/cli/serve-running.js';
+import type { Terminal } from '../../src/cli/terminal.js';
+import { UsageError } from '../../src/cli/usage-error.js';
+import type { PoolerConfig } from '../../src/pooler/config/pooler-config.js';
+
+const good = 'databases: { app: { host: db.example, password: sesame } }\nauth: { type: trust }\n';
+
+/** A promise, and what keeps it. */
+function promised(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((keep) => {
+    resolve = keep;
+  });
+  return { promise, resolve };
+}
+
+/** A folder with a configuration, a terminal that can be read, and a pooler that notes what it is told. */
+class Stage {
+  readonly folder = mkdtempSync(join(tmpdir(), 'headgate-serve-'));
+  readonly signals = new EventEmitter();
+  readonly events = new EventEmitter();
+  readonly started: PoolerConfig[] = [];
+  readonly reloaded: PoolerConfig[] = [];
+  readonly deadlines: number[] = [];
+  environment: Record<string, string> = {};
+  out = '';
+  err = '';
+  host: PoolerHost | undefined;
+  /** What the pooler does when it is told to stop. */
+  onShutdown: (deadlineMs: number) => Promise<void> = async () => {};
+  onReload: () => Promise<void> = async () => {};
+  failure: Error | undefined;
+  readonly stopped = promised();
+
+  constructor() {
+    onTestFinished(() => rmSync(this.folder, { recursive: true, force: true }));
+    this.write(good);
+  }
+
+  write(yaml: string): void {
+    writeFileSync(join(this.folder, 'headgate.yaml'), yaml);
+  }
+
+  /** Resolves to the exit code. */
+  serve(...args: string[]): Promise<number> {
+    const terminal: Terminal = {
+      out: (text) => {
+        this.out += text;
+        this.events.emit('said');
+      },
+      err: (text) => {
+        this.err += text;
+        this.events.emit('said');
+      },
+      hasColours: false,
+      showsProgress: false,
+    };
+    const { signals, environment, folder } = this;
+    return serve(args, terminal, {
+      startPooler: async (config, host) => this.#start(config, host),
+      signals: signals as unknown as SignalSource,
+      environment,
+      folder,
+    });
+  }
+
+  /** A pooler that runs with the configuration, and the exit code to come. */
+  run(...args: string[]): Promise<{ code: Promise<number> }> {
+    return this.begin('--config', 'headgate.yaml', ...args);
+  }
+
+  async begin(...args: string[]): Promise<{ code: Promise<number> }> {
+    const code = this.serve(...args);
+    while (!this.out.includes('listening')) await once(this.events, 'said');
+    return { code };
+  }
+
+  async saysAfter(signal: string, expected: string): Promise<void> {
+    this.signals.emit(signal);
+    while (!this.err.includes(expected)) await once(this.events, 'said');
+  }
+
+  #start(config: PoolerConfig, host: PoolerHost): RunningPooler {
+    if (this.failure !== undefined) throw this.failure;
+    this.started.push(config);
+    this.host = host;
+    return {
+      addresses: ['127.0.0.1:6432'],
+      stopped: this.stopped.promise,
+      reload: async (next) => {
+        this.reloaded.push(next);
+        await this.onReload();
+      },
+      shutdown: async ({ deadlineMs }) => {
+        this.deadlines.push(deadlineMs);
+        await this.onShutdown(deadlineMs);
+      },
+    };
+  }
+}
+
+describe('headgate serve --check', () => {
+  test('says that a configuration is good, and what it is', async () => {
+    const stage = new Stage();
+    expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(0);
+    expect(stage.out).toMatch(/^the configuration is good\n {2}listens on 127\.0\.0\.1:6432 and /);
+    expect(stage.out.endsWith('for a server connection\n')).toBe(true);
+    expect(stage.started).toEqual([]);
+  });
+
+  test('says everything that is wrong, and ends with 1', async () => {
+    const stage = new Stage();
+    stage.write('databases: { app: { prt: 1 } }\nauth: { type: hba }');
+    expect(await stage.serve('--config', 'headgate.yaml', '--check', '--listen-port=x')).toBe(1);
+    expect(stage.err).toBe(`headgate: 3 problems with the configuration:
+  headgate.yaml:1:21  databases.app.prt: is not known here; did you mean port?
+  --listen-port  listen.port: must be a whole number from 0 to 65535, not 'x'
+  auth.hbaFile: is missing: auth.type is hba
+`);
+    expect(stage.out).toBe('');
+  });
+
+  test('warns of what is unlikely to be meant', async () => {
+    const stage = new Stage();
+    stage.environment = { HEADGATE_POOL_MOD: 'x' };
+    expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(0);
+    expect(stage.err).toBe(
+      'headgate: HEADGATE_POOL_MOD is not known and not used; did you mean HEADGATE_POOL_MODE?\n',
+    );
+  });
+
+  test('is not held up where the configuration is in a variable', async () => {
+    const stage = new Stage();
+    stage.environment = { HEADGATE_CONFIG: 'headgate.yaml' };
+    expect(await stage.serve('--check')).toBe(0);
+  });
+});
+
+describe('headgate serve --explain', () => {
+  test('shows every setting and no secret', async () => {
+    const stage = new Stage();
+    expect(await stage.serve('--config', 'headgate.yaml', '--explain', '--pool-mode=session')).toBe(0);
+    expect(stage.out).toMatch(/^pooling\.poolMode +session +--pool-mode +when a client/m);
+    expect(stage.out).toMatch(/^databases\.app\.password +\(hidden\) +headgate\.yaml:1 /m);
+    expect(stage.out).not.toContain('sesame');
+    expect(stage.started).toEqual([]);
+  });
+});
+
+describe('headgate serve --pgbouncer-ini', () => {
+  test('runs from it, and says what it could not carry over', async () => {
+    const stage = new Stage();
+    writeFileSync(join(stage.folder, 'userlist.txt'), '"me" "sesame"');
+    writeFileSync(
+      join(stage.folder, 'p.ini'),
+      '[databases]\napp = host=db\n[pgbouncer]\nauth_file = userlist.txt\npkt_buf = 1\nlisten_addr = *\n',
+    );
+    const { code } = await stage.begin('--pgbouncer-ini', 'p.ini');
+    expect(stage.err).toContain('headgate: 3 settings carried over, 0 with a difference, 1 left out\n');
+    expect(stage.err).toContain('headgate:   p.ini:5  pkt_buf: buffers have one size');
+    expect(stage.started[0]).toMatchObject({
+      pooling: { poolMode: 'session' },
+      auth: { type: 'md5', file: join(stage.folder, 'userlist.txt') },
+    });
+    stage.stopped.resolve();
+    expect(await code).toBe(0);
+  });
+
+  test('does not run where a line makes no sense', async () => {
+    const stage = new Stage();
+    writeFileSync(
+      join(stage.folder, 'p.ini'),
+      '[pgbouncer]\nauth_type = trust\nlisten_port = x\n[databases]\na = host=b\n',
+    );
+    expect(await stage.serve('--pgbouncer-ini', 'p.ini')).toBe(1);
+    expect(stage.err).toContain("  p.ini:3  listen.port: (listen_port) must be a whole number, not 'x'\n");
+  });
+});
+
+describe('A pooler that runs', () => {
+  test('is given the configuration, and says where it listens', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run('--listen-port', '1234');
+    expect(stage.started[0]?.listen.port).toBe(1234);
+    expect(stage.out).toBe('headgate: listening on 127.0.0.1:6432\n');
+    stage.signals.emit('SIGTERM');
+    expect(await code).toBe(0);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'])(
+    'waits for transactions on %s, and stops at once on the second',
+    async (signal) => {
+      const stage = new Stage();
+      const over = promised();
+      stage.onShutdown = (deadlineMs) => (deadlineMs === 0 ? Promise.resolve() : over.promise);
+      const { code } = await stage.run('--shutdown-timeout=7s');
+      stage.signals.emit(signal);
+      expect(stage.deadlines).toEqual([7_000]);
+      stage.signals.emit(signal);
+      expect(await code).toBe(0);
+      expect(stage.deadlines).toEqual([7_000, 0]);
+      over.resolve();
+    },
+  );
+
+  test('stops at once on SIGQUIT, and leaves no listener behind', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run();
+    stage.signals.emit('SIGQUIT');
+    expect(await code).toBe(0);
+    expect(stage.deadlines).toEqual([0]);
+    expect(stage.signals.eventNames()).toEqual([]);
+  });
+
+  test('ends when it has stopped by itself', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run();
+    stage.stopped.resolve();
+    expect(await code).toBe(0);
+  });
+
+  test('reads the configuration again on SIGHUP, and says what has changed', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run();
+    stage.write(`${good}pooling: { poolSize: 5 }\nlisten: { port: 1 }`);
+    await stage.saysAfter('SIGHUP', 'not before a restart');
+    expect(stage.err).toContain(`headgate: reloaded: at once:
+    pooling.poolSize: 20 -> 5
+  not before a restart:
+    listen.port: 6432 -> 1 (sockets are opened at the start)
+`);
+    stage.signals.emit('SIGTERM');
+    await code;
+    expect(stage.reloaded.map(({ pooling, listen }) => [pooling.poolSize, listen.port])).toEqual([[5, 6432]]);
+  });
+
+  test('goes on as it was where the new configuration is wrong', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run();
+    stage.write('databases: 1');
+    await stage.saysAfter('SIGHUP', 'not reloaded');
+    expect(stage.err).toContain(
+      'not reloaded, the configuration stays as it was: 2 problems with the configuration:\n',
+    );
+    stage.write(`${good}pooling: { poolSize: 5 }`);
+    await stage.saysAfter('SIGHUP', 'reloaded: at once');
+    stage.signals.emit('SIGTERM');
+    await code;
+    expect(stage.reloaded.map(({ pooling }) => pooling.poolSize)).toEqual([5]);
+  });
+
+  test('can be reloaded from the console', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run();
+    stage.write(`${good}pooling: { poolSize: 6 }`);
+    expect(stage.host?.readConfig().pooling.poolSize).toBe(6);
+    stage.write('auth: 1');
+    expect(() => stage.host?.readConfig()).toThrow('problems with the configuration');
+    stage.signals.emit('SIGTERM');
+    await code;
+  });
+
+  test('has its number in a file for as long as it runs', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run('--pidfile', 'pooler.pid');
+    expect(readFileSync(join(stage.folder, 'pooler.pid'), 'utf8')).toBe(`${process.pid}\n`);
+    stage.signals.emit('SIGTERM');
+    await code;
+    expect(existsSync(join(stage.folder, 'pooler.pid'))).toBe(false);
+  });
+
+  test('that can not listen says why, and ends with 1', async () => {
+    const stage = new Stage();
+    stage.failure = Object.assign(new Error('listen EADDRINUSE: address already in use 127.0.0.1:6432'), {
+      code: 'EADDRINUSE',
+    });
+    expect(await stage.serve('--config', 'headgate.yaml')).toBe(1);
+    expect(stage.err).toBe("headgate: can't run: listen EADDRINUSE: address already in use 127.0.0.1:6432\n");
+  });
+
+  test('that fails for a reason of its own is not taken for a mistake of the user', async () => {
+    const stage = new Stage();
+    stage.failure = new TypeError('a bug');
+    await expect(stage.serve('--config', 'headgate.yaml')).rejects.toThrow('a bug');
+  });
+});
+
+test('A command line that makes no sense is told with all its mistakes', async () => {
+  const stage = new Stage();
+  await expect(stage.serve('--conf', 'x', '--pool-mod')).rejects.toThrow(
+    new UsageError(
+      [
+        '--conf is not an option; did you mean --config?',
+        "'x' is not expected here; a configuration file is given with --config FILE",
+        '--pool-mod is not an option; did you mean --pool-mode?',
+      ].join('\nheadgate: '),
+    ),
+  );
+});
+
+test('The help of the program has both commands, and theirs every flag', async () => {
+  let out = '';
+  const terminal: Terminal = {
+    out: (text) => {
+      out += text;
+    },
+    err: () => {},
+    hasColours: false,
+    showsProgress: false,
+  };
+  expect(await runCommand(['serve', '--help'], terminal)).toBe(0);
+  expect(await runCommand(['import', '--help'], terminal)).toBe(0);
+  expect(await runCommand(['--help'], terminal)).toBe(0);
+  expect(out).toMatch(
+    /--config FILE[\s\S]*--pool-mode WORD[\s\S]*--output FILE[\s\S]*serve +run the pooler\n/,
+  );
+});

@@ -1,0 +1,90 @@
+// What a reload changes, and when.
+import { describe, expect, test } from 'vitest';
+import { diffConfig, formatDiff } from '../../../src/pooler/config/config-diff.js';
+import { allOptions, entryOptions } from '../../../src/pooler/config/option-table.js';
+import { load } from './config-files.js';
+
+const before = `
+databases: { app: { host: a, poolSize: 5, password: one }, old: {}, same: {} }
+users: { u: { poolSize: 1 }, gone: {} }
+auth: { type: trust }
+`;
+const after = `
+databases: { app: { host: b, poolSize: 6, password: two }, new: {}, same: {} }
+users: { u: { poolSize: 2 } }
+auth: { type: trust }
+pooling: { poolSize: 30, poolMode: session, serverLifetime: 30m }
+listen: { port: 7000 }
+admin: { pidFile: /tmp/x.pid }
+serverTls: { mode: require }
+`;
+
+function diff(one = before, other = after) {
+  return diffConfig(load(one).config, load(other).config);
+}
+
+describe('A reload', () => {
+  test('of the same configuration changes nothing, secrets included', () => {
+    const { changes, databases, users, reconnectAll } = diff(before, before);
+    const nothing = { added: [], removed: [], changed: [], reconnect: [] };
+    expect({ changes, databases, users, reconnectAll }).toEqual({
+      changes: [],
+      databases: nothing,
+      users: nothing,
+      reconnectAll: false,
+    });
+    expect(formatDiff({ changes })).toEqual(['nothing has changed']);
+  });
+
+  test('tells each change, and when it holds', () => {
+    expect(formatDiff(diff())).toEqual([
+      'at once:',
+      '  pooling.poolSize: 20 -> 30',
+      '  databases.new: none -> there',
+      '  databases.old: there -> none',
+      '  databases.app.poolSize: 5 -> 6',
+      '  users.gone: there -> none',
+      '  users.u.poolSize: 1 -> 2',
+      'for clients that come from now on:',
+      '  pooling.poolMode: transaction -> session',
+      'for server connections opened from now on:',
+      '  serverTls.mode: prefer -> require',
+      '  pooling.serverLifetime: 1h -> 30m',
+      '  databases.app.host: a -> b',
+      '  databases.app.password: (hidden) -> (hidden)',
+      'not before a restart:',
+      '  listen.port: 6432 -> 7000 (sockets are opened at the start)',
+      '  admin.pidFile: none -> /tmp/x.pid (it is written at the start)',
+    ]);
+  });
+
+  test('tells the pooler which databases and users it is about', () => {
+    const { databases, users, reconnectAll } = diff();
+    expect(databases).toEqual({ added: ['new'], removed: ['old'], changed: ['app'], reconnect: ['app'] });
+    expect(users).toEqual({ added: [], removed: ['gone'], changed: ['u'], reconnect: [] });
+    expect(reconnectAll).toBe(true);
+  });
+
+  test('leaves what needs a restart as it is', () => {
+    const { config } = diff();
+    expect([config.listen.port, config.admin.pidFile]).toEqual([6432, undefined]);
+    expect(config.pooling.poolSize).toBe(30);
+    expect(config.databases.get('app')?.host).toEqual(['b']);
+    expect(Object.isFrozen(config) && Object.isFrozen(config.listen)).toBe(true);
+  });
+
+  test('does not replace server connections for a size that has changed', () => {
+    const other = before.replace('poolSize: 5', 'poolSize: 9');
+    expect(diff(before, other).databases).toMatchObject({ changed: ['app'], reconnect: [] });
+    expect(diff(before, other).reconnectAll).toBe(false);
+  });
+});
+
+test('Everything that needs a restart says why, and nothing else does', () => {
+  const all = [
+    ...allOptions.map(({ option }) => option),
+    ...entryOptions('databases').map(([, option]) => option),
+  ];
+  for (const { name, reload, whyRestart } of all)
+    expect([name, whyRestart !== undefined]).toEqual([name, reload === 'restart']);
+});

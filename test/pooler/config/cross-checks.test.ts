@@ -1,0 +1,151 @@
+// Settings that each make sense, and together do not.
+import { generateKeyPairSync } from 'node:crypto';
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loadConfig } from '../../../src/pooler/config/load-config.js';
+import { enough, folderWith, load, problemsOf } from './config-files.js';
+
+const certificates = join(import.meta.dirname, '../../support/dsql-certificates');
+const database = 'databases: { app: {} }\n';
+
+/** What is wrong, without where it is. */
+function wrongWith(yaml: string, files: Record<string, string> = {}): string[] {
+  return problemsOf(() => load(yaml, {}, files)).map((problem) => problem.replace(/^\S+:\d+:\d+ {2}/, ''));
+}
+
+describe('A configuration is refused', () => {
+  test.each<[string, string, string]>([
+    [
+      'where nobody could connect',
+      `${enough}listen: { addresses: [] }\nunixSocket: { dir: '' }`,
+      'listen.addresses: is none and unixSocket.dir is none: nobody could connect',
+    ],
+    [
+      'without a database',
+      'auth: { type: trust }',
+      'databases: is missing: at least one is needed, such as app: { host: db.example }',
+    ],
+    [
+      'without secrets of users',
+      database,
+      'auth.file: is missing: with scram-sha-256 users need secrets, from auth.file, auth.user or users.NAME.password',
+    ],
+    ['with hba and no rules', `${database}auth: { type: hba }`, 'auth.hbaFile: is missing: auth.type is hba'],
+    [
+      'with certificates that are not asked for',
+      `${database}auth: { type: cert }`,
+      'auth.type: is cert, which needs clientTls.mode verify-ca or verify-full, not disable',
+    ],
+    [
+      'with anyone as a user, and none for the server',
+      `${database}auth: { type: any }`,
+      'databases.app: needs a user: auth.type is any, and the name of the client is not used',
+    ],
+    [
+      'with a database for secrets that there is not',
+      `${database}auth: { type: trust, dbname: other }`,
+      'auth.dbname: is other, which is none of the databases here',
+    ],
+    [
+      'with tokens that others could read',
+      'auth: { type: trust }\ndatabases: { app: { iam: dsql } }',
+      'databases.app.iam: needs TLS with the server: tlsMode require or more, not prefer',
+    ],
+    [
+      'with tokens and a password',
+      'auth: { type: trust }\ndatabases: { app: { iam: rds, tlsMode: verify-full, password: x } }',
+      'databases.app.password: can not be given together with iam, which stands in for it',
+    ],
+    [
+      'with direct TLS that is not required',
+      'auth: { type: trust }\ndatabases: { app: { tlsNegotiation: direct } }',
+      'databases.app: starts TLS directly, which needs mode require or more, not prefer',
+    ],
+    [
+      'with a console for a database',
+      'auth: { type: trust }\ndatabases: { headgate: {} }',
+      "databases.headgate: can't be configured: headgate is the name of the console",
+    ],
+    [
+      'without a host',
+      `auth: { type: trust }\ndatabases: { app: { host: [] } }`,
+      'databases.app.host: must not be empty',
+    ],
+  ])('%s', (_, yaml, problem) => {
+    expect(wrongWith(yaml)).toEqual([problem]);
+  });
+
+  test('with TLS for clients and no key or certificate', () => {
+    expect(wrongWith(`${enough}clientTls: { mode: verify-full }`)).toEqual([
+      'clientTls.keyFile: is missing: clientTls.mode is verify-full',
+      'clientTls.certFile: is missing: clientTls.mode is verify-full',
+      'clientTls.caFile: is missing: with verify-full certificates of clients are verified',
+    ]);
+  });
+
+  test('with files that are not there', () => {
+    const yaml = `${database}auth: { file: a, hbaFile: b, identFile: c }\nclientTls: { mode: require, keyFile: k, certFile: c }`;
+    const wrong = wrongWith(yaml).map((problem) => problem.replace(/, access.*/, ''));
+    expect(wrong.sort()).toEqual(
+      ['auth.file', 'auth.hbaFile', 'auth.identFile', 'clientTls.certFile', 'clientTls.keyFile'].map(
+        (path) => `${path}: can't be read: ENOENT: no such file or directory`,
+      ),
+    );
+  });
+
+  test('with a certificate that is none', () => {
+    const yaml = `${enough}clientTls: { mode: require, keyFile: k, certFile: c }`;
+    expect(wrongWith(yaml, { k: 'x', c: 'y' })).toEqual([
+      expect.stringMatching(/^clientTls.certFile: can't be used together with its key: /),
+    ]);
+  });
+
+  test('with a key that is not the one of its certificate', () => {
+    const { privateKey } = generateKeyPairSync('ec', {
+      namedCurve: 'P-256',
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    });
+    const yaml = `${enough}clientTls: { mode: require, keyFile: k, certFile: c }`;
+    const files = { k: privateKey, c: readFileSync(join(certificates, 'server.pem'), 'utf8') };
+    expect(wrongWith(yaml, files)).toEqual([
+      expect.stringMatching(/^clientTls.certFile: can't be used together with its key: .*mismatch/),
+    ]);
+  });
+
+  test('for a setting once, however many others depend on it', () => {
+    expect(wrongWith(`${database}auth: { file: [1] }`)).toEqual(['auth.file: must be a text, not a list']);
+  });
+});
+
+describe('A configuration is good', () => {
+  test('with a key and its certificate', () => {
+    const folder = folderWith({
+      'h.yaml': `${enough}clientTls: { mode: verify-ca, keyFile: tls/server.key, certFile: tls/server.pem, caFile: tls/ca.pem }`,
+    });
+    mkdirSync(join(folder, 'tls'));
+    for (const name of ['server.key', 'server.pem', 'ca.pem'])
+      copyFileSync(join(certificates, name), join(folder, 'tls', name));
+    const { config } = loadConfig({ configFile: 'h.yaml', folder });
+    expect(readFileSync(config.clientTls.keyFile as string, 'utf8')).toContain('PRIVATE KEY');
+  });
+
+  test.each(['users: { u: { password: x } }', 'auth: { user: u }'])('with the secrets of %s', (yaml) => {
+    expect(wrongWith(`${database}${yaml}`)).toEqual([]);
+  });
+
+  test.each([
+    [`${enough}listen: { addresses: '*' }`, 'auth.type is trust: who reaches * needs no password'],
+    [
+      `${database}auth: { type: plain, user: u }`,
+      'auth.type is plain without TLS: passwords can be read on the way',
+    ],
+    [
+      'auth: { type: trust }\ndatabases: { app: { loadBalanceHosts: disable } }',
+      'databases.app.loadBalanceHosts has no effect: there is one host',
+    ],
+  ])('with a warning for what is unlikely to be meant: %s', (yaml, warning) => {
+    expect(load(yaml).warnings).toEqual([warning]);
+  });
+});

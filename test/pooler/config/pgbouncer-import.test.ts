@@ -1,0 +1,365 @@
+// From pgbouncer.ini to our configuration: what is carried over, what is not, and that nothing changes on the way to YAML.
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ConfigError, Problems } from '../../../src/pooler/config/config-problems.js';
+import { readConfig } from '../../../src/pooler/config/config-reader.js';
+import type { ConfigTree } from '../../../src/pooler/config/config-tree.js';
+import { importReport } from '../../../src/pooler/config/import-report.js';
+import { allOptions, type EntryKind, entryOptions } from '../../../src/pooler/config/option-table.js';
+import { type ImportedSetting, importIni } from '../../../src/pooler/config/pgbouncer-import.js';
+import { leftOutOptions } from '../../../src/pooler/config/pgbouncer-left-out.js';
+import type { PoolerConfig } from '../../../src/pooler/config/pooler-config.js';
+import { parseYaml } from '../../../src/pooler/config/yaml-tree.js';
+import { writeYaml } from '../../../src/pooler/config/yaml-writer.js';
+import { folderWith, problemsOf } from './config-files.js';
+
+const samples = join(import.meta.dirname, 'samples');
+
+/** Throws what is wrong. */
+function configOf(tree: ConfigTree): PoolerConfig {
+  const problems = new Problems();
+  const sources = { flags: new Map(), environment: {}, tree, folder: '/', readsFiles: false };
+  const { config } = readConfig(sources, problems);
+  if (problems.list.length > 0) throw new ConfigError(problems.list);
+  return config;
+}
+
+function imported(file: string, folder = samples) {
+  const problems = new Problems();
+  const { tree, settings } = importIni(file, folder, problems);
+  if (problems.list.length > 0) throw new ConfigError(problems.list);
+  return { tree, settings, config: configOf(tree) };
+}
+
+/** What is imported from these lines. */
+function importedLines(...lines: string[]) {
+  return imported('p.ini', folderWith({ 'p.ini': lines.join('\n') }));
+}
+
+function outcomes(settings: readonly ImportedSetting[], outcome: string): string[] {
+  return settings.filter((setting) => setting.outcome === outcome).map(({ name }) => name);
+}
+
+/** With what a secret hides, so that two can be compared. */
+function revealed(config: PoolerConfig): unknown {
+  const entries = (map: ReadonlyMap<string, { password: { reveal(): string } | undefined }>) =>
+    [...map].map(([name, entry]) => [name, { ...entry, password: entry.password?.reveal() }]);
+  return { ...config, databases: entries(config.databases), users: entries(config.users) };
+}
+
+describe('The sample with every option', () => {
+  test('has every option that we know of PgBouncer', () => {
+    const { settings } = imported('everything.ini');
+    const names = new Set(settings.map(({ name }) => name));
+    const general = allOptions.flatMap(({ option }) =>
+      option.pgbouncer === undefined ? [] : [option.pgbouncer.name ?? option.name],
+    );
+    const missing = [...general, ...Object.keys(leftOutOptions)].filter((name) => !names.has(name));
+    const ofEntries = (kind: EntryKind) =>
+      entryOptions(kind).filter(
+        ([, option]) => option.pgbouncer !== undefined && !names.has(`shop.${option.name}`),
+      );
+    expect([missing, ofEntries('databases'), ofEntries('users')]).toEqual([[], [], []]);
+  });
+
+  test('is carried over, value by value', () => {
+    const { config } = imported('everything.ini');
+    expect(config.listen).toEqual({
+      addresses: ['10.0.0.5', '::1'],
+      port: 7432,
+      backlog: 512,
+      reusePort: true,
+    });
+    expect(config.unixSocket).toEqual({ dir: '/var/run/pgbouncer', mode: 0o770, group: 'postgres' });
+    expect(config.tcp).toEqual({ keepAlive: false, keepAliveIdle: 60_000 });
+    expect(config.clientTls).toEqual({
+      mode: 'require',
+      keyFile: '/etc/pgbouncer/tls.key',
+      certFile: '/etc/pgbouncer/tls.crt',
+      caFile: '/etc/pgbouncer/ca.crt',
+      protocols: { min: 'TLSv1.3', max: 'TLSv1.3' },
+      ciphers: 'HIGH:!aNULL',
+      tls13Ciphers: 'TLS_AES_256_GCM_SHA384',
+      ecdhCurve: 'auto',
+      dheParams: 'auto',
+    });
+    expect(config.serverTls).toMatchObject({
+      mode: 'verify-full',
+      protocols: { min: 'TLSv1', max: 'TLSv1.3' },
+      ciphers: undefined,
+    });
+    expect(config.auth).toEqual({
+      type: 'scram-sha-256',
+      file: '/etc/pgbouncer/userlist.txt',
+      hbaFile: '/etc/pgbouncer/hba.conf',
+      identFile: '/etc/pgbouncer/ident.conf',
+      user: 'lookup',
+      query: 'SELECT uname, phash FROM pgbouncer.user_lookup($1)',
+      dbname: 'reports',
+      queryCacheTime: 60_000,
+      scramIterations: 8192,
+    });
+    expect(config.pooling).toEqual({
+      poolMode: 'transaction',
+      poolSize: 25,
+      minPoolSize: 3,
+      reservePoolSize: 4,
+      reservePoolTimeout: 2_500,
+      serverLifetime: 1_800_000,
+      serverLifetimeJitter: 0.1,
+      serverMaxUses: 0,
+      serverIdleTimeout: 120_000,
+      serverConnectTimeout: 5_000,
+      serverLoginRetry: 3_000,
+      serverConnectLimit: 8,
+      serverRoundRobin: true,
+      serverCheckDelay: 10_000,
+      serverCheckQuery: 'select 1',
+      serverResetQuery: 'DEALLOCATE ALL',
+      serverResetQueryAlways: true,
+      serverCleaningTimeout: 10_000,
+      serverFastClose: true,
+      maxPreparedStatements: 500,
+      trackExtraParameters: ['IntervalStyle', 'search_path'],
+      ignoreStartupParameters: ['extra_float_digits', 'options'],
+      applicationNameAddHost: true,
+      disableSimpleQuery: true,
+    });
+    expect(config.limits).toEqual({
+      maxClientConn: 5_000,
+      maxServerConnections: 0,
+      maxDbConnections: 60,
+      maxDbClientConnections: 800,
+      maxUserConnections: 50,
+      maxUserClientConnections: 700,
+      maxPacketSize: 2 ** 30,
+    });
+    expect(config.timeouts).toEqual({
+      queryWaitTimeout: 45_000,
+      queryWaitNotify: 3_000,
+      queryTimeout: 300_000,
+      transactionTimeout: 240_000,
+      idleTransactionTimeout: 180_000,
+      clientIdleTimeout: 7_200_000,
+      clientLoginTimeout: 20_000,
+      cancelWaitTimeout: 4_000,
+      suspendTimeout: 6_000,
+      shutdownTimeout: 30_000,
+      autodbIdleTimeout: 600_000,
+      poolIdleTimeout: 900_000,
+    });
+    expect(config.admin).toEqual({
+      adminUsers: ['root', 'alice'],
+      statsUsers: ['grafana'],
+      loginNotifyMessage: 'Welcome to the pooler.',
+      pidFile: '/var/run/pgbouncer/pgbouncer.pid',
+    });
+    expect(config.logging).toEqual({
+      level: 'debug',
+      format: 'text',
+      connections: false,
+      disconnections: false,
+      poolerErrors: false,
+      stats: false,
+      statsPeriod: 30_000,
+    });
+  });
+
+  test('has its databases and users carried over', () => {
+    const { config } = imported('everything.ini');
+    expect([...config.databases.keys()]).toEqual(['shop', 'reports', 'odd name "quoted"', 'local', '*']);
+    const { password, ...shop } = config.databases.get('shop') as NonNullable<
+      ReturnType<typeof config.databases.get>
+    >;
+    expect(password?.reveal()).toBe("it's; a # secret");
+    expect(shop).toMatchObject({
+      host: ['db1.internal', 'db2.internal'],
+      port: 5433,
+      dbname: 'shop_prod',
+      user: 'shop',
+      authUser: 'lookup',
+      authQuery: 'SELECT uname, phash FROM pgbouncer.user_lookup($1)',
+      authDbname: 'reports',
+      poolSize: 40,
+      minPoolSize: 4,
+      reservePoolSize: 6,
+      connectQuery: "SET statement_timeout = '5s'",
+      poolMode: 'statement',
+      queryWaitTimeout: 7_500,
+      loadBalanceHosts: 'disable',
+      targetSessionAttrs: 'read-write',
+      maxDbConnections: 80,
+      maxDbClientConnections: 900,
+      serverLifetime: 900_000,
+      serverMaxUses: undefined,
+      clientEncoding: 'UTF8',
+      datestyle: 'ISO',
+      timezone: 'Europe/Berlin',
+      applicationName: 'pooled',
+    });
+    expect(config.databases.get('reports')).toMatchObject({
+      host: ['/var/run/postgresql'],
+      reservePoolSize: 2,
+      serverLifetime: 0,
+      serverMaxUses: 1,
+      poolSize: undefined,
+      queryWaitTimeout: undefined,
+    });
+    expect(config.databases.get('local')).toMatchObject({ host: ['/var/run/pgbouncer'], port: 5432 });
+    expect(config.users.get('shop')).toEqual({
+      name: 'shop',
+      password: undefined,
+      poolMode: 'session',
+      poolSize: 11,
+      reservePoolSize: 3,
+      maxUserConnections: 12,
+      maxUserClientConnections: 120,
+      queryTimeout: 30_000,
+      queryWaitTimeout: 5_000,
+      transactionTimeout: 90_000,
+      idleTransactionTimeout: 60_000,
+      clientIdleTimeout: 600_000,
+    });
+  });
+
+  test('has what is not the same, and what is left out, in its report', () => {
+    const { settings } = imported('everything.ini');
+    expect(outcomes(settings, 'difference')).toEqual([
+      'verbose',
+      'server_login_retry',
+      'client_tls_ecdhcurve',
+      'client_tls_dheparams',
+      'reports.server_lifetime',
+    ]);
+    expect(outcomes(settings, 'left-out').sort()).toEqual(
+      [...Object.keys(leftOutOptions), 'peers.1', 'peers.2'].sort(),
+    );
+    expect(outcomes(settings, 'default')).toEqual(['local.host']);
+    const report = importReport(settings);
+    expect(report[0]).toMatch(/^\d+ settings carried over, 5 with a difference, 24 left out$/);
+    expect(report).toContainEqual(
+      expect.stringMatching(
+        /^ {2}everything.ini:\d+ {2}logfile: the log goes to standard error; whoever starts/,
+      ),
+    );
+    expect(report.join('\n')).not.toContain('secret');
+  });
+});
+
+describe('Every sample', () => {
+  test.each(['everything.ini', 'debian.ini', 'tenants.ini'])(
+    '%s is the same after it was written as YAML',
+    (file) => {
+      const { tree, config } = imported(file);
+      const problems = new Problems();
+      const yaml = writeYaml(tree.data, ['from a test']);
+      const again = configOf(parseYaml(yaml, 'again.yaml', '/', problems));
+      expect(problems.list).toEqual([]);
+      expect(revealed(again)).toEqual(revealed(config));
+    },
+  );
+
+  test('of a distribution keeps the defaults of PgBouncer', () => {
+    const { config, settings } = imported('debian.ini');
+    expect(config.pooling.poolMode).toBe('session');
+    expect(config.auth).toMatchObject({ type: 'md5', file: '/etc/pgbouncer/userlist.txt' });
+    expect(config.databases.get('app')?.host).toEqual(['/var/run/postgresql']);
+    expect(config.databases.get('analytics')).toMatchObject({ host: ['10.1.2.3'], dbname: 'dwh' });
+    expect(outcomes(settings, 'default')).toEqual(['pool_mode', 'app.host']);
+  });
+
+  test('of many files is read as one', () => {
+    const { config } = imported('tenants.ini');
+    expect([...config.databases.keys()]).toEqual(['tenant_a', 'tenant_b', 'shared']);
+    expect(config.databases.get('tenant_a')).toMatchObject({ host: ['a.internal'], poolSize: 5 });
+    expect(config.users.get('b')?.maxUserConnections).toBe(5);
+    expect(config.auth.file).toBe(join(samples, 'userlist.txt'));
+  });
+});
+
+describe('A pgbouncer.ini', () => {
+  test('that says nothing has what PgBouncer would have', () => {
+    const { config, settings } = importedLines('[pgbouncer]');
+    expect(config.listen.addresses).toEqual([]);
+    expect(config.pooling.poolMode).toBe('session');
+    expect(config.auth.type).toBe('md5');
+    expect(config.limits.maxClientConn).toBe(100);
+    expect(importReport(settings)).toEqual([
+      '0 settings carried over, 0 with a difference, 0 left out',
+      "PgBouncer's defaults that are not Headgate's, written out:",
+      "  listen_addr -> listen.addresses: PgBouncer's default is none",
+      "  auth_type -> auth.type: PgBouncer's default is md5",
+      "  pool_mode -> pooling.poolMode: PgBouncer's default is session",
+      "  max_client_conn -> limits.maxClientConn: PgBouncer's default is 100",
+    ]);
+  });
+
+  test.each(['pam', 'LDAP'])('with %s for authentication does not become less safe', (type) => {
+    const { config, settings } = importedLines('[pgbouncer]', `auth_type = ${type}`);
+    expect(config.auth.type).toBe('scram-sha-256');
+    expect(outcomes(settings, 'difference')).toEqual(['auth_type']);
+  });
+
+  test('has the last word of several for the same', () => {
+    const { config } = importedLines(
+      '[databases]',
+      'a = host=x',
+      'a = host=y port=1',
+      '[pgbouncer]',
+      'listen_port=1',
+      'listen_port=2',
+    );
+    expect(config.databases.get('a')).toMatchObject({ host: ['y'], port: 1 });
+    expect(config.listen.port).toBe(2);
+  });
+
+  test('with names that nobody knows has them left out, with what was probably meant', () => {
+    const { settings } = importedLines(
+      '[pgbouncer]',
+      'pool_mod = session',
+      'xyz = 1',
+      '[databases]',
+      'a = hots=b',
+      '[wrong]',
+      'a = 1',
+    );
+    const report = importReport(settings.filter(({ outcome }) => outcome === 'left-out'));
+    expect(report.slice(2)).toEqual([
+      '  p.ini:2  pool_mod: it is not known; did you mean pool_mode?',
+      '  p.ini:3  xyz: it is not known',
+      '  p.ini:5  a.hots: it is not known; did you mean host?',
+      "  p.ini:7  wrong.a: there is no section 'wrong'",
+    ]);
+  });
+
+  test('with values that make no sense has all of them told, with their lines', () => {
+    const lines = [
+      '[pgbouncer]',
+      'pool_mode = fast',
+      'listen_port = many',
+      'query_timeout = 5s',
+      'log_stats = yes',
+      '[databases]',
+      'a = host=b port',
+      "c = password='sesame",
+    ];
+    const problems = problemsOf(() => importedLines(...lines));
+    expect(problems).toEqual([
+      "p.ini:2  pooling.poolMode: (pool_mode) must be one of session, transaction, statement, not 'fast'",
+      "p.ini:3  listen.port: (listen_port) must be a whole number, not 'many'",
+      "p.ini:4  timeouts.queryTimeout: (query_timeout) must be a number of seconds, not '5s'",
+      "p.ini:5  logging.stats: (log_stats) must be a whole number, not 'yes'",
+      'p.ini:7  databases.a: must be key=value pairs, and is not at its character 8',
+      'p.ini:8  databases.c: has a quote without its end, in password',
+    ]);
+  });
+
+  test('with values out of range has them told where they are written', () => {
+    expect(
+      problemsOf(() => importedLines('[pgbouncer]', 'listen_port = 99999', '[databases]', 'a = pool_size=0')),
+    ).toEqual([
+      'p.ini:2  listen.port: must be a whole number from 0 to 65535, not 99999',
+      'p.ini:4  databases.a.poolSize: must be a whole number from 1 to 1000000, not 0',
+    ]);
+  });
+});
