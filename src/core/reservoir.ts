@@ -49,7 +49,7 @@ export function readReservoir(read: OptionReader, max: number): ReservoirPolicy 
   const maxLifetimeJitter = read.duration('lifetimeJitter', 120_000, 0);
   const shortest = maxLifetime - maxLifetimeJitter / 2;
   if (shortest <= 0)
-    read.problem('lifetimeJitter', `is ${maxLifetimeJitter} ms, more than twice baseLifetime`);
+    read.problem('lifetimeJitter', `is ${maxLifetimeJitter} ms, twice baseLifetime or more`);
   const guardWindow = read.duration('guardWindow', 45_000, 0);
   if (guardWindow >= shortest && shortest > 0)
     read.problem('guardWindow', `is ${guardWindow} ms, as long as the shortest life, ${shortest} ms`);
