@@ -14,6 +14,7 @@ export type {
   ServiceResult,
   SimulationResult,
   TenantResult,
+  TenantSamples,
   WaitSummary,
 } from './simulator/result.js';
 export type {
