@@ -11,7 +11,7 @@ export interface SettingChange {
 }
 
 /** What is over with the transaction: SET LOCAL, SET TRANSACTION. */
-export const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
+const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
 
 /** Longer texts that set something are not worth following. */
 const longestFollowed = 8_192;
