@@ -48,8 +48,7 @@ export function readReservoir(read: OptionReader, max: number): ReservoirPolicy 
     read.problem('baseLifetime', 'must not be 0: a reservoir is for connections that end');
   const maxLifetimeJitter = read.duration('lifetimeJitter', 120_000, 0);
   const shortest = maxLifetime - maxLifetimeJitter / 2;
-  if (shortest <= 0)
-    read.problem('lifetimeJitter', `is ${maxLifetimeJitter} ms, twice baseLifetime or more`);
+  if (shortest <= 0) read.problem('lifetimeJitter', `is ${maxLifetimeJitter} ms, twice baseLifetime or more`);
   const guardWindow = read.duration('guardWindow', 45_000, 0);
   if (guardWindow >= shortest && shortest > 0)
     read.problem('guardWindow', `is ${guardWindow} ms, as long as the shortest life, ${shortest} ms`);

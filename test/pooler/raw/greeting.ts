@@ -1,5 +1,7 @@
 // What is said to a client until it is let in or sent away.
 import { connect, type Socket } from 'node:net';
+import { ScramKeyCache } from '../../../src/pooler/auth/scram-keys.js';
+import { ServerAuthentication } from '../../../src/pooler/auth/server-authentication.js';
 import { readErrorFields } from '../../../src/wire/error-fields.js';
 import { MessageScanner } from '../../../src/wire/message-scanner.js';
 import { Backend } from '../../../src/wire/message-types.js';
@@ -15,6 +17,9 @@ import { writeStartup } from '../../../src/wire/startup-packet.js';
 export interface Place {
   readonly host: string;
   readonly port: number;
+  /** With these, what the other side asks in order to know who we are is answered. */
+  readonly user?: string;
+  readonly password?: string;
 }
 
 export interface Greeting {
@@ -53,10 +58,20 @@ export async function greet(place: Place, ...pieces: readonly Buffer[]): Promise
     socket.write(piece);
     if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
   }
-  return readGreeting(socket);
+  return readGreeting(socket, place);
 }
 
-export function readGreeting(socket: Socket): Promise<Greeting> {
+export function readGreeting(
+  socket: Socket,
+  { user, password = '' }: Partial<Place> = {},
+): Promise<Greeting> {
+  const authentication = new ServerAuthentication({
+    user: user ?? '',
+    credentials: { kind: 'password', password },
+    keys: new ScramKeyCache(),
+    isEncrypted: true,
+    isUnix: false,
+  });
   const scanner = new MessageScanner(rules);
   const lines: string[] = [];
   const parameters = new Map<string, string>();
@@ -91,6 +106,9 @@ export function readGreeting(socket: Socket): Promise<Greeting> {
         } else if (type === Backend.negotiateProtocolVersion) {
           negotiated = readNegotiateProtocolVersion(source, start, stop);
           lines.push(name);
+        } else if (type === Backend.authentication) {
+          const question = Buffer.from(source.subarray(start, stop));
+          void authentication.answer(question, 0, question.length).then((answer) => socket.write(answer));
         } else lines.push(name);
         if (type === Backend.readyForQuery) end();
       }
