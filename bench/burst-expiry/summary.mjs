@@ -35,7 +35,7 @@ import { layOut } from '../table.mjs';
  * @property {{ p99: number, max: number }} sinceDueMs from when the caller was due
  * @property {number} slow checkouts over the target
  * @property {number} waited checkouts that were not served at once
- * @property {number} slowAtOnce checkouts over the target that were served at once: the process was held up
+ * @property {number} slowAtOnce checkouts over the target that were served in the turn in which they asked
  * @property {number} longestStallMs
  * @property {number} longestHoldMs
  * @property {number} fewestReady
@@ -137,8 +137,8 @@ export function formatVerdicts(trial) {
   const lines = [`${trial.title}, gate: ${trial.manner}. ${verdicts.join(', ')}`];
   if (trial.targets.every(({ ok }) => ok)) return lines.join('\n');
   lines.push(
-    `  ${trial.waited} checkouts had to wait. ${trial.slowAtOnce} of ${trial.slow} slow ones did not: this process was held up, ` +
-      'by a busy machine or by a collection of garbage. ' +
+    `  ${trial.waited} checkouts had to wait. ${trial.slowAtOnce} of ${trial.slow} slow ones did not, and lost their time in ` +
+      'this process: to the machine, to a collection of garbage, or to work done in between. ' +
       `Connections were held for up to ${inMs(trial.longestHoldMs)}.`,
   );
   for (const [code, { times, first }] of Object.entries(trial.failures))

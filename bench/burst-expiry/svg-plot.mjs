@@ -1,6 +1,6 @@
 // @ts-check
 // A small writer of SVG plots: panels above each other over the same time, each with its own scale. Colours follow the
-// reader's choice of light or dark; a series also differs from the next by its line, for those who see no colours.
+// reader's choice of light or dark; the two of the series are told apart by those, too, who see red and green alike.
 
 /**
  * @typedef {object} Scale

@@ -59,7 +59,7 @@ describe('the targets', () => {
   });
 });
 
-test('a slow checkout that waited for nobody is laid at the door of the machine', () => {
+test('a slow checkout that waited for no connection is told from one that did', () => {
   const waited = Array.from({ length: callers }, (_, caller) => caller === 1);
   const summary = summarize(trial({ 1: 30, 2: 20 }, { waited }));
   expect(summary).toMatchObject({ slow: 2, waited: 1, slowAtOnce: 1 });
