@@ -1,7 +1,7 @@
 /** The pooler: listens, lets clients in, and stops in good order. */
 import type { PoolStats } from '../core/pool-stats.js';
 import { systemClock } from '../runtime/system.js';
-import type { ShutdownMode } from './admin/pooler-view.js';
+import type { PoolerView, ShutdownMode } from './admin/pooler-view.js';
 import { Admissions } from './admissions.js';
 import type { PoolTallySnapshot } from './backend/pool-tally.js';
 import type { PoolerConfig } from './config/pooler-config.js';
@@ -120,6 +120,11 @@ export class Pooler {
     if (readConfig === undefined)
       throw new ServingError('There is no configuration that could be read again.');
     this.#house.change(readConfig.call(this.#host));
+  }
+
+  /** What the console shows. */
+  get view(): PoolerView {
+    return this.#view;
   }
 
   stats(): PoolerStats {

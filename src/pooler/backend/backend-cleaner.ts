@@ -4,6 +4,7 @@
  */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { TransactionStatus } from '../../wire/message-types.js';
+import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
 
@@ -16,6 +17,13 @@ export interface CleaningPlan {
   /** It can't be cleaned. */
   failed(error: Error): void;
 }
+
+/** Nobody hears of it. */
+const unfinished: ErrorFields = {
+  severity: 'ERROR',
+  code: SqlState.connectionFailure,
+  message: 'the client is gone',
+};
 
 export class BackendCleaner extends Caretaker {
   readonly #backend: Backend;
@@ -36,7 +44,9 @@ export class BackendCleaner extends Caretaker {
   begin(): void {
     const backend = this.#backend;
     if (backend.copyIn.isUnderWay) backend.failCopy('the client is gone');
-    if (backend.isDiscarding || backend.isUnsynced) backend.sync();
+    // A Sync alone would commit what the client has not finished.
+    if (backend.isUnsynced && !backend.isDiscarding) backend.fail(unfinished);
+    if (backend.isUnsynced || backend.isDiscarding) backend.sync();
     backend.flush();
     backend.resume();
     this.backendSettled(backend);

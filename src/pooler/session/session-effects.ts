@@ -11,7 +11,7 @@ import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { isCommandTag } from '../../wire/rows.js';
 import type { Settings, SettingsRegistry } from '../settings.js';
 import { type PinReason, pinReasonOf } from './pin-reason.js';
-import { readSettingChange, type SettingChange } from './setting-change.js';
+import { passingChange, readSettingChange, type SettingChange } from './setting-change.js';
 
 /** The session whose statements these are. */
 export interface SettingsHolder {
@@ -66,7 +66,10 @@ export class SessionEffects {
     this.mayDiscard = false;
     if (textEnd - textStart > longestRead) return undefined;
     const text = source.toString('latin1', textStart, textEnd);
-    if (statementKind(text) !== 'session') return undefined;
+    const kind = statementKind(text);
+    // Whatever it sets is over with the transaction.
+    if (kind === 'transaction') return passingChange;
+    if (kind !== 'session') return undefined;
     this.mayDiscard = /\b(?:DISCARD|DEALLOCATE)\b/i.test(text);
     this.#pinFor(pinReasonOf(text));
     return readSettingChange(text);

@@ -11,7 +11,7 @@ export interface SettingChange {
 }
 
 /** What is over with the transaction: SET LOCAL, SET TRANSACTION. */
-const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
+export const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
 
 /** Longer texts that set something are not worth following. */
 const longestFollowed = 8_192;
@@ -50,7 +50,11 @@ const namesOfWords: Readonly<Record<string, string>> = {
 export function readSettingChange(text: string): SettingChange | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII is meant.
   if (text.length > longestFollowed || /[^\x00-\x7f]/.test(text)) return undefined;
-  const statement = withoutEnds(text);
+  // A dash may belong to a string, and then only the first of these makes sense.
+  return readStatement(withoutEnds(text)) ?? readStatement(withoutEnds(text.replace(/--[^\n]*$/, '')));
+}
+
+function readStatement(statement: string): SettingChange | undefined {
   if (localPattern.test(statement) || transactionPattern.test(statement)) return passingChange;
   return (
     readSet(statement) ?? readReset(statement) ?? (setsOnlyLocally(statement) ? passingChange : undefined)

@@ -1,0 +1,212 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sync } from '../../../src/wire/fixed-messages.js';
+import { writeBind, writeExecute, writeParse, writeQuery } from '../../../src/wire/frontend-writers.js';
+import { Backend, StartupCode } from '../../../src/wire/message-types.js';
+import { MessageWriter } from '../../../src/wire/message-writer.js';
+import { type BackendKey, readBackendKeyData } from '../../../src/wire/session-messages.js';
+import { writeCancelRequest } from '../../../src/wire/startup-packet.js';
+import { startTestPooler, type TestPooler } from '../../support/pooler.js';
+import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await withDatabase();
+});
+afterAll(() => db.drop());
+
+/** Resolves when the pooler has closed the connection, which it does when the request is done. */
+async function sendCancel({ host, port }: TestPooler, key: BackendKey): Promise<void> {
+  const writer = new MessageWriter();
+  writeCancelRequest(writer, key.processId, key.secretKey);
+  const socket = connect(port, host);
+  socket.on('error', () => {});
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  socket.write(writer.take());
+  socket.resume();
+  await closed;
+}
+
+function keyOf(session: RawSession): BackendKey {
+  const { bytes } = session.received.find(({ type }) => type === Backend.backendKeyData) as { bytes: Buffer };
+  return readBackendKeyData(bytes, 0, bytes.length);
+}
+
+/** Waits until the server itself is busy with a text. */
+async function untilRuns(watcher: pg.Client, text: string): Promise<void> {
+  for (;;) {
+    const { rows } = await watcher.query(
+      "select 1 from pg_stat_activity where datname = current_database() and state = 'active' and query like $1 and pid <> pg_backend_pid()",
+      [`%${text}%`],
+    );
+    if (rows.length > 0) return;
+  }
+}
+
+async function direct(): Promise<pg.Client> {
+  const { default: driver } = await import('pg');
+  const client = new driver.Client({ connectionString: db.url });
+  await client.connect();
+  return client;
+}
+
+describe.each([
+  ['3.0', StartupCode.version30],
+  ['3.2', StartupCode.version32],
+])('with keys of protocol %s', (_name, version) => {
+  test('a running query is cancelled on the server, and the session goes on', async () => {
+    const pooler = await startTestPooler(db);
+    const watcher = await direct();
+    const session = await RawSession.start(pooler, version);
+    const answer = session.ask((writer) => writeQuery(writer, 'select pg_sleep(30), 1'));
+    await untilRuns(watcher, 'pg_sleep(30), 1');
+    await sendCancel(pooler, keyOf(session));
+    expect(errorOf(await answer)?.code).toBe('57014');
+    const next = await session.ask((writer) => writeQuery(writer, 'select 1'));
+    expect(typesOf(next)).toBe('TDCZ');
+    session.socket.destroy();
+    await watcher.end();
+  });
+});
+
+describe('a client that waits for a server', () => {
+  test('is taken out of the queue, and told so; it goes on', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+    const holder = await pooler.connect();
+    await holder.query('begin');
+    await holder.query('select 1');
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    const answer = session.ask((writer) => writeQuery(writer, 'select 2'));
+    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+    await sendCancel(pooler, keyOf(session));
+    const messages = await answer;
+    expect(typesOf(messages)).toBe('EZ');
+    expect(errorOf(messages)?.code).toBe('57014');
+    expect(pooler.pooler.stats().waiting).toBe(0);
+    const next = session.ask((writer) => writeQuery(writer, 'select 3'));
+    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+    await holder.query('commit');
+    expect(typesOf(await next)).toBe('TDCZ');
+    session.socket.destroy();
+  });
+
+  test('loses the whole pipeline that waits, up to its Sync', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+    const holder = await pooler.connect();
+    await holder.query('begin');
+    await holder.query('select 1');
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    const { writer } = session;
+    for (const text of ['select 1', 'select 2']) {
+      writeParse(writer, { text });
+      writeBind(writer, {});
+      writeExecute(writer);
+    }
+    writer.append(sync);
+    writeQuery(writer, 'select 3');
+    session.send();
+    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+    await sendCancel(pooler, keyOf(session));
+    expect(typesOf(await session.until(Backend.readyForQuery))).toBe('EZ');
+    // What is behind it waits on.
+    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+    await holder.query('commit');
+    expect(typesOf(await session.until(Backend.readyForQuery))).toBe('TDCZ');
+    session.socket.destroy();
+  });
+
+  test('in a transaction that no server knows of yet, has a failed transaction then', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+    const holder = await pooler.connect();
+    await holder.query('begin');
+    await holder.query('select 1');
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    await session.ask((writer) => writeQuery(writer, 'begin'));
+    const answer = session.ask((writer) => writeQuery(writer, 'select 2'));
+    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+    await sendCancel(pooler, keyOf(session));
+    const status = (messages: Awaited<typeof answer>): string =>
+      String.fromCharCode(messages.at(-1)?.bytes[5] ?? 0);
+    expect(status(await answer)).toBe('E');
+    const refused = await session.ask((writer) => writeQuery(writer, 'select 3'));
+    expect([errorOf(refused)?.code, status(refused)]).toEqual(['25P02', 'E']);
+    const over = await session.ask((writer) => writeQuery(writer, 'commit'));
+    expect([typesOf(over), status(over)]).toEqual(['CZ', 'I']);
+    await holder.query('commit');
+    expect(typesOf(await session.ask((writer) => writeQuery(writer, 'select 4')))).toBe('TDCZ');
+    session.socket.destroy();
+  });
+});
+
+describe('a request to cancel', () => {
+  test('with a wrong key, or of a client that does nothing, does nothing', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+    const watcher = await direct();
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    const idle = await RawSession.start(pooler, StartupCode.version30);
+    const answer = session.ask((writer) => writeQuery(writer, 'select pg_sleep(0.3), 2'));
+    await untilRuns(watcher, 'pg_sleep(0.3), 2');
+    const { processId, secretKey } = keyOf(session);
+    const wrong = Buffer.from(secretKey);
+    wrong[0] = (wrong[0] as number) ^ 1;
+    await sendCancel(pooler, { processId, secretKey: wrong });
+    await sendCancel(pooler, { processId: processId ^ 1, secretKey });
+    await sendCancel(pooler, { processId, secretKey: Buffer.alloc(32) });
+    await sendCancel(pooler, keyOf(idle));
+    expect(typesOf(await answer)).toBe('TDCZ');
+    for (const each of [session, idle]) each.socket.destroy();
+    await watcher.end();
+  });
+
+  test('that comes late never hits the next client on the same server', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+    const victim = await RawSession.start(pooler, StartupCode.version30);
+    const others = await Promise.all([pooler.connect(), pooler.connect()]);
+    let isOver = false;
+    let failures = 0;
+    const work = others.map(async (client) => {
+      while (!isOver)
+        await client.query('select pg_sleep(0.001)').catch(() => {
+          failures++;
+        });
+    });
+    const cancels: Promise<void>[] = [];
+    for (let round = 0; round < 60; round++) {
+      const answer = victim.ask((writer) => writeQuery(writer, 'select 1'));
+      cancels.push(sendCancel(pooler, keyOf(victim)));
+      await answer;
+    }
+    await Promise.all(cancels);
+    isOver = true;
+    await Promise.all(work);
+    expect(failures).toBe(0);
+    victim.socket.destroy();
+  });
+
+  test('is one of few at the same time, however many there are', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+    const watcher = await direct();
+    const sessions = await Promise.all([0, 1].map(() => RawSession.start(pooler, StartupCode.version30)));
+    const answers = sessions.map((session) =>
+      session.ask((writer) => writeQuery(writer, 'select pg_sleep(30), 3')),
+    );
+    await untilRuns(watcher, 'pg_sleep(30), 3');
+    await Promise.all(
+      Array.from({ length: 40 }, (_, n) => sendCancel(pooler, keyOf(sessions[n % 2] as RawSession))),
+    );
+    for (const answer of answers) expect(errorOf(await answer)?.code).toBe('57014');
+    for (const session of sessions) session.socket.destroy();
+    await watcher.end();
+  });
+});
+
+test('node-postgres cancels by itself when a query takes too long', async () => {
+  const pooler = await startTestPooler(db);
+  const client = await pooler.connect({ statement_timeout: 100 });
+  await expect(client.query('select pg_sleep(30)')).rejects.toMatchObject({ code: '57014' });
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  await sleep(0);
+});

@@ -1,0 +1,278 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startTestPooler, type TestPooler } from '../../support/pooler.js';
+import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await withDatabase();
+});
+afterAll(() => db.drop());
+
+/** Each transaction gets the server that was idle for longest, so that a client sees another one each time. */
+const moving = { pooling: { poolSize: 3, serverRoundRobin: true } };
+
+let pooler: TestPooler;
+beforeEach(async () => {
+  pooler = await startTestPooler(db, moving);
+  const clients = await Promise.all([pooler.connect(), pooler.connect(), pooler.connect()]);
+  for (const text of ['begin', 'select 1', 'commit'])
+    await Promise.all(clients.map((client) => client.query(text)));
+});
+
+async function show(client: pg.Client, name: string): Promise<string> {
+  const { rows } = await client.query('select current_setting($1, true) as value', [name]);
+  return rows[0].value;
+}
+
+async function pids(client: pg.Client, rounds = 6): Promise<Set<number>> {
+  const found = new Set<number>();
+  for (let round = 0; round < rounds; round++)
+    found.add((await client.query('select pg_backend_pid() as pid')).rows[0].pid);
+  return found;
+}
+
+async function shownOften(client: pg.Client, name: string): Promise<Set<string>> {
+  const values = new Set<string>();
+  for (let round = 0; round < 6; round++) values.add(await show(client, name));
+  return values;
+}
+
+function pins(): number {
+  return pooler.pooler.stats().pinned;
+}
+
+function pinReasons(): string[] {
+  return pooler.pooler.view.clients().flatMap(({ pin }) => pin?.reason ?? []);
+}
+
+test('a client that changes nothing is served by one server after the other', async () => {
+  expect((await pids(await pooler.connect())).size).toBe(3);
+});
+
+describe('a setting follows the client to every server, and nobody else has it', () => {
+  const settings: readonly (readonly [string, string, string])[] = [
+    ["set timezone = 'Asia/Tokyo'", 'timezone', 'Asia/Tokyo'],
+    ["set time zone 'Asia/Tokyo'", 'timezone', 'Asia/Tokyo'],
+    ["SET SESSION datestyle TO 'German'", 'datestyle', 'German, DMY'],
+    ['set search_path = a, "B c", public', 'search_path', 'a, "B c", public'],
+    ["set schema 'x'", 'search_path', 'x'],
+    ["set statement_timeout to '5s'", 'statement_timeout', '5s'],
+    ['set statement_timeout = 5000;', 'statement_timeout', '5s'],
+    ["/* by a tool */ set application_name = 'it''s me' -- done", 'application_name', "it's me"],
+    ["set my.setting = 'value'", 'my.setting', 'value'],
+    ["set names 'LATIN1'", 'client_encoding', 'LATIN1'],
+    [
+      'set session characteristics as transaction isolation level serializable, read only',
+      'default_transaction_isolation',
+      'serializable',
+    ],
+    ['set default_transaction_read_only = on', 'default_transaction_read_only', 'on'],
+  ];
+  test.each(settings)('%s', async (statement, name, value) => {
+    const client = await pooler.connect();
+    const other = await pooler.connect();
+    const usual = await show(other, name);
+    await client.query(statement);
+    expect(await shownOften(client, name)).toEqual(new Set([value]));
+    expect(await shownOften(other, name)).not.toContain(value);
+    expect(usual).not.toBe(value);
+    expect((await pids(client)).size).toBe(3);
+    expect(pins()).toBe(0);
+  });
+
+  test('a role', async () => {
+    const client = await pooler.connect();
+    await client.query('create role somebody');
+    await client.query('set role somebody');
+    for (let round = 0; round < 6; round++)
+      expect((await client.query('select current_user')).rows[0].current_user).toBe('somebody');
+    const other = await pooler.connect();
+    for (let round = 0; round < 6; round++)
+      expect((await other.query('select current_user')).rows[0].current_user).toBe(db.user);
+    await client.query('reset role');
+    for (let round = 0; round < 6; round++)
+      expect((await client.query('select current_user')).rows[0].current_user).toBe(db.user);
+    await client.query('drop role somebody');
+    expect(pins()).toBe(0);
+  });
+
+  test('a role that is gone meanwhile ends the client, and its query is not run as somebody else', async () => {
+    const client = await pooler.connect();
+    const other = await pooler.connect();
+    await client.query('create table ran_as (who text)');
+    await client.query('grant all on ran_as to public');
+    await client.query('create role passing');
+    await client.query('set role passing');
+    await other.query('drop role passing');
+    await expect(
+      (async () => {
+        for (let round = 0; round < 6; round++)
+          await client.query('insert into ran_as values (current_user)');
+      })(),
+    ).rejects.toMatchObject({ severity: 'FATAL' });
+    const { rows } = await other.query("select count(*)::int as n from ran_as where who <> 'passing'");
+    expect(rows).toEqual([{ n: 0 }]);
+    await other.query('drop table ran_as');
+  });
+
+  test('changed in the extended protocol, with and without a name', async () => {
+    const client = await pooler.connect();
+    await client.query({ text: "set statement_timeout = '3s'", values: [] });
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['3s']));
+    const named = { name: 'timeout', text: "set statement_timeout = '4s'" };
+    await client.query(named);
+    await client.query("set statement_timeout = '9s'");
+    await client.query(named);
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['4s']));
+    expect(pins()).toBe(0);
+  });
+});
+
+describe('a setting goes back to what it was', () => {
+  test('when its transaction is rolled back', async () => {
+    const client = await pooler.connect();
+    await client.query("set statement_timeout = '1min'");
+    await client.query('begin');
+    await client.query("set statement_timeout = '2min'");
+    await client.query("set timezone = 'Asia/Tokyo'");
+    await client.query('rollback');
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['1min']));
+    expect(await shownOften(client, 'timezone')).not.toContain('Asia/Tokyo');
+  });
+
+  test('when its transaction fails and is committed all the same', async () => {
+    const client = await pooler.connect();
+    await client.query('begin');
+    await client.query("set statement_timeout = '2min'");
+    await client.query('select nonsense').catch(() => {});
+    await client.query('commit');
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['0']));
+    expect(pins()).toBe(0);
+  });
+
+  test('not when a transaction is committed', async () => {
+    const client = await pooler.connect();
+    await client.query('begin');
+    await client.query("set statement_timeout = '2min'");
+    await client.query('commit');
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['2min']));
+  });
+
+  test('with SET LOCAL, at the end of the transaction', async () => {
+    const client = await pooler.connect();
+    await client.query('begin');
+    await client.query("set local statement_timeout = '2min'");
+    await client.query("set local timezone = 'Asia/Tokyo'");
+    expect(await show(client, 'timezone')).toBe('Asia/Tokyo');
+    await client.query('commit');
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['0']));
+    expect(await shownOften(client, 'timezone')).not.toContain('Asia/Tokyo');
+    await client.query("begin; set local statement_timeout = '2min'; select 1; commit");
+    expect(pins()).toBe(0);
+  });
+
+  test('with RESET, RESET ALL and DISCARD ALL, and that is what the client has begun with', async () => {
+    for (const reset of [
+      'reset statement_timeout',
+      'set statement_timeout to default',
+      'reset all',
+      'discard all',
+    ]) {
+      const client = await pooler.connect({ options: '-c statement_timeout=11s -c timezone=Europe/Berlin' });
+      await client.query("set statement_timeout = '2min'");
+      await client.query("set timezone = 'Asia/Tokyo'");
+      await client.query(reset);
+      expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['11s']));
+      const zone = reset.includes('all') ? 'Europe/Berlin' : 'Asia/Tokyo';
+      expect(await shownOften(client, 'timezone')).toEqual(new Set([zone]));
+      expect(pins()).toBe(0);
+    }
+  });
+
+  test('and the client is told of it', async () => {
+    const client = await pooler.connect({ options: '-c timezone=Europe/Berlin' });
+    const told: string[] = [];
+    const { connection } = client as unknown as { connection: NodeJS.EventEmitter };
+    connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
+      if (parameterName === 'TimeZone') told.push(parameterValue);
+    });
+    await client.query("set timezone = 'Asia/Tokyo'");
+    await client.query('reset timezone');
+    await client.query('select 1');
+    await client.query('select 1');
+    expect(told[0]).toBe('Asia/Tokyo');
+    expect(told.at(-1)).toBe('Europe/Berlin');
+  });
+});
+
+describe('the client keeps its server, and the reason is known, when it', () => {
+  const reasons: readonly (readonly [string, string])[] = [
+    ['listen channel', 'listen'],
+    ['create temp table mine (a int)', 'temporary table'],
+    ['select 1 as a into temporary table mine2', 'temporary table'],
+    ['select pg_advisory_lock(1)', 'advisory lock'],
+    ['select pg_try_advisory_lock(1)', 'advisory lock'],
+    ['declare c cursor with hold for select 1', 'cursor with hold'],
+    ['prepare p as select 1', 'prepare in sql'],
+    ["select set_config('work_mem', '5MB', false)", 'set_config'],
+    ["set work_mem = '5MB'; select 1", 'setting that could not be followed'],
+    ["load 'plpgsql'", 'library loaded'],
+    ['select setseed(0.5)', 'function that changes the session'],
+  ];
+  test.each(reasons)('%s', async (statement, reason) => {
+    const client = await pooler.connect();
+    await client.query(statement);
+    const { pid } = (await client.query('select pg_backend_pid() as pid')).rows[0];
+    expect(await pids(client)).toEqual(new Set([pid]));
+    expect(pinReasons()).toEqual([reason]);
+    const others = await pooler.connect();
+    expect(await pids(others)).not.toContain(pid);
+    await client.end();
+    await expect.poll(pins).toBe(0);
+    // What it left behind is gone when the next one gets the server.
+    await expect.poll(async () => (await pids(others)).has(pid)).toBe(true);
+    await expect(others.query('select * from mine')).rejects.toMatchObject({ code: '42P01' });
+    const { rows } = await others.query('select count(*)::int as n from pg_locks where locktype = $1', [
+      'advisory',
+    ]);
+    expect(rows).toEqual([{ n: 0 }]);
+  });
+
+  test('and not when that is over with the transaction', async () => {
+    const client = await pooler.connect();
+    const passing = [
+      'select pg_advisory_xact_lock(1)',
+      "select set_config('work_mem', '5MB', true)",
+      "select set_config('search_path', $1, true), set_config('role', $2, true)",
+      'create temp table passing (a int) on commit drop',
+      'declare c cursor for select 1',
+      'notify channel',
+      'lock table pg_catalog.pg_class in access share mode',
+    ];
+    for (const text of passing) {
+      await client.query('begin');
+      await client.query(text, text.includes('$2') ? ['public', 'none'] : undefined);
+      await client.query('commit');
+    }
+    expect(pins()).toBe(0);
+    expect((await pids(client)).size).toBe(3);
+  });
+
+  test('until DISCARD ALL', async () => {
+    const client = await pooler.connect();
+    await client.query('create temp table mine (a int)');
+    expect((await pids(client)).size).toBe(1);
+    await client.query('discard all');
+    expect((await pids(client)).size).toBe(3);
+    expect(pins()).toBe(0);
+  });
+
+  test('and hears notifications there', async () => {
+    const client = await pooler.connect();
+    const heard = new Promise<pg.Notification>((resolve) => client.once('notification', resolve));
+    await client.query('listen news');
+    await (await pooler.connect()).query("notify news, 'hello'");
+    expect(await heard).toMatchObject({ channel: 'news', payload: 'hello' });
+  });
+});
