@@ -42,12 +42,12 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
   });
   pool.on('error', () => {}); // Sessions that are ended while idle; the events show them.
   const load = new DemoLoad(pool, speed, signal);
-  const watch = watchSessions(observer);
+  const watch = watchSessions(observer, applicationName);
 
   const start = performance.now();
   /** @type {string[]} */
   const events = [];
-  const stopListening = listenToPool((text) => {
+  const stopListening = listenToPool(pool.name, (text) => {
     events.push(`${seconds(performance.now() - start).padStart(7)}  ${text}`);
     if (events.length > 50) events.shift();
   });

@@ -4,17 +4,19 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Asks the server again and again how many sessions it has besides the observer's own.
+ * Asks the server again and again how many sessions the pool has. Those of clients who try the pooler are not its own.
  * @param {import('pg').Client} observer
+ * @param {string} applicationName
  */
-export function watchSessions(observer) {
+export function watchSessions(observer, applicationName) {
   const seen = { sessions: 0, highest: 0 };
   let watching = true;
   const look = async () => {
     while (watching) {
       const { rows } = await observer.query(
         `select count(*)::int as sessions from pg_stat_activity
-         where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+         where backend_type = 'client backend' and application_name = $1`,
+        [applicationName],
       );
       seen.sessions = rows[0].sessions;
       seen.highest = Math.max(seen.highest, seen.sessions);
@@ -46,14 +48,18 @@ const texts = {
 };
 
 /**
- * Notes what the pools of this process publish about their connections.
+ * Notes what a pool of this process publishes about its connections.
+ * @param {string} poolName
  * @param {(text: string) => void} note
  * @returns {() => void} ends it
  */
-export function listenToPool(note) {
+export function listenToPool(poolName, note) {
   const listeners = Object.entries(texts).map(([name, describe]) => {
     /** @param {unknown} message */
-    const onMessage = (message) => note(describe(/** @type {never} */ (message)));
+    const onMessage = (message) => {
+      const isOurs = /** @type {{ poolName: string }} */ (message).poolName === poolName;
+      if (isOurs) note(describe(/** @type {never} */ (message)));
+    };
     subscribe(`headgate:pool:${name}`, onMessage);
     return () => unsubscribe(`headgate:pool:${name}`, onMessage);
   });

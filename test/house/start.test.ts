@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 
 const script = join(import.meta.dirname, '../../scripts/start.mjs');
@@ -10,6 +11,7 @@ const script = join(import.meta.dirname, '../../scripts/start.mjs');
 test('npm start -- --once goes through every phase, never exceeds the limit, and ends well', async () => {
   const { code, output } = await finish(start('--once', '--speed', '4'));
   expect(output).toMatch(/postgresql:\/\/postgres:\S+@127\.0\.0\.1:\d+\/postgres/);
+  expect(output).toMatch(/the pooler in front of it: psql postgresql:\/\/\S+@127\.0\.0\.1:\d+\/postgres/);
   for (const phase of ['calm', 'burst', 'kill', 'resize', 'pause', 'slow', 'quiet']) {
     expect(output).toContain(`-- ${phase}: `);
   }
@@ -17,6 +19,27 @@ test('npm start -- --once goes through every phase, never exceeds the limit, and
   expect(highest).toBeGreaterThan(2);
   expect(highest).toBeLessThanOrEqual(10);
   expect(output).not.toContain('failed otherwise');
+  expect(code).toBe(0);
+}, 60_000);
+
+test('meanwhile any client can use the pooler, which is not counted as the pool', async () => {
+  const child = start('--once', '--speed', '4');
+  let said = '';
+  const url = await new Promise<string>((resolve) => {
+    child.stdout.on('data', (text: string) => {
+      said += text;
+      const found = /the pooler in front of it: psql (\S+)/.exec(said)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+  });
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query('select $1::int + 1 as answer', [41]);
+  expect(rows).toEqual([{ answer: 42 }]);
+  await client.end();
+  const { code, output } = await finish(child);
+  const highest = Number(/The server saw (\d+) sessions at most; the limit was 10\./.exec(output)?.[1]);
+  expect(highest).toBeLessThanOrEqual(10);
   expect(code).toBe(0);
 }, 60_000);
 
