@@ -21,7 +21,7 @@ export interface TestPooler extends TestDatabase {
 }
 
 /** Everything from a file, as `headgate serve` would read it; other files of the test are beside it. */
-function poolerConfig(tree: ConfigTree, files: Readonly<Record<string, string>> = {}): PoolerConfig {
+export function poolerConfig(tree: ConfigTree, files: Readonly<Record<string, string>> = {}): PoolerConfig {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-pooler-'));
   try {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
@@ -33,11 +33,11 @@ function poolerConfig(tree: ConfigTree, files: Readonly<Record<string, string>> 
 }
 
 /** Sections of a configuration for this database; what `tree` says comes on top, section by section. */
-function treeFor(db: TestDatabase, tree: ConfigTree = {}): ConfigTree {
+export function treeFor(db: TestDatabase, tree: ConfigTree = {}): ConfigTree {
   const { host, port, password, database } = db;
   const usual: ConfigTree = {
     listen: { port: 0 },
-    unixSocket: { dir: 'none' },
+    unixSocket: { dir: '' },
     auth: { type: 'trust' },
     databases: { [database]: { host, port, password } },
     pooling: { poolSize: 3 },
