@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeQuery } from '../../../src/wire/frontend-writers.js';
+import { Backend, StartupCode } from '../../../src/wire/message-types.js';
+import { MessageWriter } from '../../../src/wire/message-writer.js';
+import { startTestPooler } from '../../support/pooler.js';
+import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { RawSession } from '../../wire/server/raw-session.js';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await withDatabase();
+});
+afterAll(() => db.drop());
+
+const megabyte = 1_048_576;
+
+/** Bytes that the process holds outside of its heap, where all buffers are. */
+function heldBytes(): number {
+  const { arrayBuffers, heapUsed } = process.memoryUsage();
+  return arrayBuffers + heapUsed;
+}
+
+describe('a result of 100 MB', () => {
+  test('streams to a client that reads it, without being held', async () => {
+    const pooler = await startTestPooler(db);
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    // The client itself must not hold it either.
+    session.socket.removeAllListeners('data');
+    let received = 0;
+    let most = 0;
+    const before = heldBytes();
+    const over = new Promise<void>((resolve) => {
+      session.socket.on('data', (chunk: Buffer) => {
+        received += chunk.length;
+        most = Math.max(most, heldBytes() - before);
+        if (chunk.at(-6) === Backend.readyForQuery && chunk.at(-1) === 0x49) resolve();
+      });
+    });
+    writeQuery(session.writer, "select repeat('x', 10000) from generate_series(1, 10486)");
+    session.send();
+    await over;
+    expect(received).toBeGreaterThan(100 * megabyte);
+    expect(most).toBeLessThan(40 * megabyte);
+    session.socket.destroy();
+  });
+
+  test('in one row is passed on in pieces', async () => {
+    const pooler = await startTestPooler(db);
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    session.socket.removeAllListeners('data');
+    let received = 0;
+    const over = new Promise<void>((resolve) => {
+      session.socket.on('data', (chunk: Buffer) => {
+        received += chunk.length;
+        if (chunk.at(-6) === Backend.readyForQuery) resolve();
+      });
+    });
+    writeQuery(session.writer, "select repeat('x', 104857600)");
+    session.send();
+    await over;
+    expect(received).toBeGreaterThan(100 * megabyte);
+    session.socket.destroy();
+  });
+
+  test('for a client that does not read waits at the server, and does not hold up others', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+    const slow = await RawSession.start(pooler, StartupCode.version30);
+    const before = heldBytes();
+    slow.socket.pause();
+    writeQuery(slow.writer, "select repeat('x', 10000) from generate_series(1, 10486)");
+    slow.send();
+    const fast = await pooler.connect();
+    for (let n = 0; n < 300; n++)
+      expect((await fast.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
+    expect(pooler.pooler.stats().pools[0]?.lent).toBe(1);
+    expect(heldBytes() - before).toBeLessThan(40 * megabyte);
+    slow.socket.resume();
+    await slow.until(Backend.readyForQuery);
+    expect(slow.received.length).toBeGreaterThan(10_486);
+    slow.socket.destroy();
+  });
+});
+
+test('a query of 50 MB is passed on in pieces', async () => {
+  const pooler = await startTestPooler(db);
+  const client = await pooler.connect();
+  const text = 'y'.repeat(50 * megabyte);
+  expect((await client.query(`select length('${text}') as n`)).rows).toEqual([{ n: text.length }]);
+  expect((await client.query('select length($1) as n', [text])).rows).toEqual([{ n: text.length }]);
+});
+
+test('an error of megabytes is passed on, and the session goes on', async () => {
+  const pooler = await startTestPooler(db);
+  const client = await pooler.connect();
+  const text = 'z'.repeat(2 * megabyte);
+  await expect(client.query(`select '${text}'::int`)).rejects.toMatchObject({ code: '22P02' });
+  await expect(client.query('select $1::int', [text])).rejects.toMatchObject({ code: '22P02' });
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+});
+
+test('a client that writes everything before it reads anything is served all the same', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  const count = 2_000;
+  const before = session.received.length;
+  // Both the questions and the answers are more than sockets keep.
+  const filler = 'f'.repeat(6_000);
+  session.socket.pause();
+  for (let n = 0; n < count; n++)
+    writeQuery(session.writer, `select ${n}, repeat('a', 2500) /* ${filler} */`);
+  const written = new Promise<void>((resolve) => {
+    session.socket.write(session.writer.take(), () => resolve());
+  });
+  await written;
+  session.socket.resume();
+  for (let n = 0; n < count; n++) await session.until(Backend.readyForQuery);
+  const rows = session.received.slice(before).filter(({ type }) => type === Backend.dataRow);
+  expect(rows).toHaveLength(count);
+  session.socket.destroy();
+});
+
+test('a client that asks and never reads is not kept in memory without end', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  session.socket.pause();
+  const before = heldBytes();
+  let isGone = false;
+  session.socket.on('close', () => {
+    isGone = true;
+  });
+  const query = new MessageWriter();
+  writeQuery(query, "select repeat('b', 20000)");
+  const question = query.take();
+  // About 60 MB of answers, if they were all taken.
+  for (let n = 0; n < 3_000; n++) session.socket.write(question);
+  const other = await pooler.connect();
+  const asked = other.query('select 1');
+  await Promise.race([asked, new Promise((resolve) => setTimeout(resolve, 1_500))]);
+  expect(heldBytes() - before).toBeLessThan(40 * megabyte);
+  expect(isGone).toBe(false);
+  session.socket.destroy();
+  await asked;
+});
+
+test('COPY of 50 MB goes in and out', async () => {
+  const pooler = await startTestPooler(db);
+  const client = await pooler.connect();
+  await client.query('create table copied_much (a text)');
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  await session.ask((writer) => writeQuery(writer, 'select 1'));
+  writeQuery(session.writer, 'copy copied_much from stdin');
+  session.send();
+  await session.until(Backend.copyInResponse);
+  const line = Buffer.from(`${'c'.repeat(9_999)}\n`);
+  const header = Buffer.from([0x64, 0, 0, 0, 0]);
+  header.writeInt32BE(line.length + 4, 1);
+  const message = Buffer.concat([header, line]);
+  for (let n = 0; n < 5_000; n++)
+    if (!session.socket.write(message)) await new Promise((resolve) => session.socket.once('drain', resolve));
+  session.socket.write(Buffer.from([0x63, 0, 0, 0, 4]));
+  await session.until(Backend.readyForQuery);
+  expect((await client.query('select count(*)::int as n from copied_much')).rows).toEqual([{ n: 5_000 }]);
+  session.socket.destroy();
+  await client.query('drop table copied_much');
+});
