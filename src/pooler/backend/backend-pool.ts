@@ -1,8 +1,4 @@
-/**
- * The server connections of one user in one database, on the engine. When something about them changes that the engine can't
- * change, another engine takes over: the old one hands out nothing any more, and its connections go as they come back. Both
- * together never have more connections than one may have.
- */
+/** The server connections of one user in one database, on the engine. */
 import { ConnectionPool } from '../../core/connection-pool.js';
 import type { PoolPolicy } from '../../core/pool-policy.js';
 import type { PoolStats } from '../../core/pool-stats.js';
@@ -15,7 +11,8 @@ import type { SettingsRegistry } from '../settings.js';
 import type { Backend } from './backend.js';
 import { BackendCleaner } from './backend-cleaner.js';
 import { BackendDialer, type OpenBackend } from './backend-dialer.js';
-import { Canceller } from './canceller.js';
+import { Canceller, type CancellerOptions } from './canceller.js';
+import { type Engine, EngineLine } from './engine-line.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 
@@ -37,8 +34,6 @@ export interface BackendPoolPlan {
   readonly defersBegin: boolean;
 }
 
-const noDeadline = Number.POSITIVE_INFINITY;
-
 export class BackendPool {
   readonly database: string;
   readonly user: string;
@@ -46,23 +41,18 @@ export class BackendPool {
   readonly statements = new StatementRegistry();
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
+  readonly #engines: EngineLine;
   #plan: BackendPoolPlan;
-  #engine: ConnectionPool<Backend>;
-  /** Engines whose connections are yet to go. */
-  readonly #former = new Set<ConnectionPool<Backend>>();
-  /** The size, and the reserve as far as it is in use. */
-  #limit: number;
   #parameters: ReadonlyMap<string, string> | undefined;
-  #isPaused = false;
 
   constructor(database: string, user: string, settings: SettingsRegistry, plan: BackendPoolPlan) {
     this.database = database;
     this.user = user;
     this.settings = settings;
     this.#plan = plan;
-    this.#limit = plan.limits.poolSize;
-    this.canceller = new Canceller(this.#cancelOptions());
-    this.#engine = this.#makeEngine();
+    this.#parameters = undefined;
+    this.canceller = new Canceller(cancellerOptions(plan));
+    this.#engines = new EngineLine(plan.limits.poolSize, () => this.#makeEngine());
   }
 
   get plan(): BackendPoolPlan {
@@ -85,18 +75,16 @@ export class BackendPool {
   // ---- taking and giving back -------------------------------------------------------------------------------------
 
   tryTake(): PooledConnection<Backend> | undefined {
-    return this.#engine.tryTake();
+    return this.#engines.present.tryTake();
   }
 
   enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
-    this.#engine.enqueue(waiter, timeoutMs);
+    this.#engines.present.enqueue(waiter, timeoutMs);
   }
 
   /** Takes a client out of the queue that does not want a connection any more; false when it has had its answer. */
   leave(waiter: Waiter<Backend>): boolean {
-    if (this.#engine.withdraw(waiter)) return true;
-    for (const engine of this.#former) if (engine.withdraw(waiter)) return true;
-    return false;
+    return this.#engines.withdraw(waiter);
   }
 
   /** Only one that is settled. */
@@ -145,124 +133,76 @@ export class BackendPool {
   /** Works in another way from now on. `reconnects`: the connections that there are belong to the old way. */
   change(plan: BackendPoolPlan, reconnects: boolean): void {
     this.#plan = plan;
-    this.canceller.change(this.#cancelOptions());
+    this.canceller.change(cancellerOptions(plan));
     if (reconnects) this.reconnect();
     this.setLimit(plan.limits.poolSize);
   }
 
   /** Every connection is replaced: idle ones now, the others when they come back. */
   reconnect(): void {
-    const former = this.#engine;
-    this.#former.add(former);
-    this.#engine = this.#makeEngine();
-    if (this.#isPaused) this.#engine.pause();
-    former.drain(noDeadline, () => {
-      this.#former.delete(former);
-      this.#share();
-    });
-    this.#share();
+    this.#engines.renew();
   }
 
-  /** A limit other than the size, while the reserve is in use. */
+  /** The size, or with the reserve more than that. */
   setLimit(limit: number): void {
-    this.#limit = limit;
-    this.#share();
+    this.#engines.setLimit(limit);
   }
 
   get limit(): number {
-    return this.#limit;
-  }
-
-  /** The engine may have what its predecessors have given up. */
-  #share(): void {
-    const limit = this.#left();
-    if (limit !== this.#engine.limit) this.#engine.resize(limit);
-  }
-
-  /** The limit, less what former engines hold. */
-  #left(): number {
-    let held = 0;
-    for (const former of this.#former) {
-      const { pending, live, closing } = former.counts();
-      held += pending + live + closing;
-    }
-    return Math.max(0, this.#limit - held);
+    return this.#engines.limit;
   }
 
   /** Closes idle connections for the sake of another pool; how many. */
   evictIdle(count: number): number {
-    const { pending, live, idle } = this.#engine.counts();
-    const evicted = Math.min(count, idle);
-    if (evicted === 0) return 0;
-    this.#engine.resize(Math.max(0, pending + live - evicted));
-    this.#engine.resize(this.#left());
-    return evicted;
+    return this.#engines.evictIdle(count);
   }
 
   /** Hands out nothing until `resume()`. */
   pause(): void {
-    this.#isPaused = true;
-    this.#engine.pause();
+    this.#engines.pause();
   }
 
   resume(): void {
-    this.#isPaused = false;
-    this.#engine.resume();
-  }
-
-  get isPaused(): boolean {
-    return this.#isPaused;
+    this.#engines.resume();
   }
 
   /** Takes no more callers, and closes all connections as they come back, at the deadline in any case. */
   drain(deadline: number, then: () => void): void {
-    const engines = [this.#engine, ...this.#former];
-    let left = engines.length;
-    for (const engine of engines) {
-      engine.drain(deadline, () => {
-        if (--left === 0) then();
-      });
-    }
+    this.#engines.drain(deadline, then);
   }
 
   // ---- what can be seen -------------------------------------------------------------------------------------------
 
   stats(): PoolStats {
-    return this.#engine.stats();
+    return this.#engines.present.stats();
   }
 
-  /** Connections of former engines that are still there. */
+  /** Connections that are to be replaced, and are still there. */
   get leaving(): number {
-    let count = 0;
-    for (const { live, pending } of this.#former) count += live + pending;
-    return count;
+    return this.#engines.leaving;
   }
 
   get waiting(): number {
-    return this.#engine.waiting;
+    return this.#engines.present.waiting;
   }
 
   get idle(): number {
-    return this.#engine.idle;
-  }
-
-  get lastDialError(): Error | undefined {
-    return this.#engine.lastDialError;
+    return this.#engines.present.idle;
   }
 
   *backends(): IterableIterator<Backend> {
-    for (const engine of [this.#engine, ...this.#former])
+    for (const engine of this.#engines.all)
       for (const { connection } of engine.connections()) yield connection;
   }
 
   // ---- the engine -------------------------------------------------------------------------------------------------
 
-  #makeEngine(): ConnectionPool<Backend> {
+  #makeEngine(): Engine {
     const dialer = new BackendDialer(
       (signal) => this.#plan.open(signal),
       () => this.#plan.checkQuery,
     );
-    const engine: ConnectionPool<Backend> = new ConnectionPool<Backend>({
+    const engine: Engine = new ConnectionPool<Backend>({
       policy: this.#plan.policy,
       dialer,
       clock: systemClock,
@@ -275,28 +215,24 @@ export class BackendPool {
       name: this.name,
     });
     dialer.answerTo(engine);
-    // Before it opens anything.
-    if (engine.limit !== this.#left()) engine.resize(this.#left());
-    engine.start();
     return engine;
   }
 
-  #opened(pooled: PooledConnection<Backend>, engine: ConnectionPool<Backend>): void {
+  #opened(pooled: PooledConnection<Backend>, engine: Engine): void {
     const { connection: backend } = pooled;
     backend.pooled = pooled;
     backend.home = engine;
     this.#parameters = new Map(backend.parameters);
   }
 
-  #closed(engine: ConnectionPool<Backend>): void {
+  #closed(engine: Engine): void {
     // Not from the middle of its decision.
-    if (engine !== this.#engine) process.nextTick(() => this.#share());
+    if (engine !== this.#engines.present) process.nextTick(() => this.#engines.share());
   }
+}
 
-  #cancelOptions(): { readonly mostAtOnce: number; readonly timeoutMs: number } {
-    const { cancelTimeoutMs, limits } = this.#plan;
-    return { mostAtOnce: limits.poolSize, timeoutMs: cancelTimeoutMs };
-  }
+function cancellerOptions({ cancelTimeoutMs, limits }: BackendPoolPlan): CancellerOptions {
+  return { mostAtOnce: limits.poolSize, timeoutMs: cancelTimeoutMs };
 }
 
 interface EngineEvents {

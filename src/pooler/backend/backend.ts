@@ -9,13 +9,14 @@ import { MessageScanner } from '../../wire/message-scanner.js';
 import { Target, TransactionStatus } from '../../wire/message-types.js';
 import { backendRules } from '../../wire/scan-rules.js';
 import type { BackendKey } from '../../wire/session-messages.js';
+import { SqlState } from '../../wire/sql-states.js';
 import type { Settings } from '../settings.js';
 import type { DialOptions } from '../transport/connect-transport.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
 import { Caretaker } from './backend-user.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { Asked, firstMadeUp } from './reply-queue.js';
-import { ServerDialogue } from './server-dialogue.js';
+import { type Replacement, ServerDialogue } from './server-dialogue.js';
 import type { ServerStatements } from './server-statements.js';
 
 const rules = backendRules({
@@ -129,9 +130,14 @@ export class Backend extends ServerDialogue implements TransportListener {
     writeClose(this.toServer.mix(), Target.statement, statement.name);
   }
 
+  /** What is sent next fails. Should the server's error be of the code `insteadOf`, the client gets this one. */
+  expectFailure(error: ErrorFields, insteadOf: string): void {
+    this.expect(Asked.mustFail, { error, insteadOf } satisfies Replacement);
+  }
+
   /** An error in the middle of a pipeline: the server is made to fail it, and the client gets this one. */
   fail(error: ErrorFields): void {
-    this.expect(Asked.mustFail, error);
+    this.expectFailure(error, SqlState.invalidStatementName);
     writeDescribe(this.toServer.mix(), Target.statement, noStatement);
   }
 

@@ -35,7 +35,7 @@ export const Asked = {
   close: 11,
   /** CloseComplete for a Close that the pooler sent. */
   ownClose: 12,
-  /** The server is asked for something that must fail, so that it fails the pipeline. The client gets another error. */
+  /** The server is asked for something that must fail, so that it fails the pipeline. The client gets another error for it. */
   mustFail: 13,
   // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
   /** The server has the statement already: ParseComplete is made up. */
@@ -70,6 +70,7 @@ export class ReplyQueue {
   #head = 0;
   #size = 0;
   #syncs = 0;
+  #syncsOver = 0;
 
   get size(): number {
     return this.#size;
@@ -78,6 +79,15 @@ export class ReplyQueue {
   /** Whether a Sync is yet to be answered. */
   get owesSync(): boolean {
     return this.#syncs > 0;
+  }
+
+  /** How many Syncs were answered or ignored, and how many there were in all. */
+  get syncsOver(): number {
+    return this.#syncsOver;
+  }
+
+  get syncsSent(): number {
+    return this.#syncsOver + this.#syncs;
   }
 
   /** The entry whose answer comes next; 0 when nothing is owed. */
@@ -100,7 +110,10 @@ export class ReplyQueue {
 
   /** The answer to the head is complete. */
   shift(): void {
-    if (isSync(this.#kinds[this.#head] as Asked)) this.#syncs--;
+    if (isSync(this.#kinds[this.#head] as Asked)) {
+      this.#syncs--;
+      this.#syncsOver++;
+    }
     this.#subjects[this.#head] = undefined;
     this.#head = (this.#head + 1) & (this.#kinds.length - 1);
     this.#size--;
@@ -134,7 +147,10 @@ export class ReplyQueue {
       else if (!hasEnded && isSync(asked)) ignoredSyncs++;
       else entries.push({ asked, subject });
     }
-    for (const { asked, subject } of entries) this.push(asked, subject);
+    for (const { asked, subject } of entries) {
+      this.push(asked, subject);
+      if (isSync(asked)) this.#syncsOver--;
+    }
     return { hasEnded, ignoredSyncs };
   }
 

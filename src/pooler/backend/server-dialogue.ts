@@ -27,6 +27,12 @@ export interface LocalReply {
   write(writer: MessageWriter, status: TransactionStatus): void;
 }
 
+/** The error that a client gets in place of the server's, where that is of a certain code. */
+export interface Replacement {
+  readonly error: ErrorFields;
+  readonly insteadOf: string;
+}
+
 /** What an entry of the queue holds for a statement that a client has given a name to. */
 export interface NamedStatement {
   readonly statement: PreparedStatement;
@@ -222,8 +228,9 @@ export abstract class ServerDialogue {
   /** In the extended protocol, the server now ignores what it was sent, up to the next Sync. */
   #failPipeline(error: ErrorFields, hasKeptSync: boolean): boolean {
     const { replies, user } = this;
-    const isReplaced = replies.head === Asked.mustFail;
-    const told = isReplaced ? (replies.headSubject as ErrorFields) : error;
+    const replacement = replies.head === Asked.mustFail ? (replies.headSubject as Replacement) : undefined;
+    const isReplaced = replacement?.insteadOf === error.code;
+    const told = isReplaced ? replacement.error : error;
     if (isReplaced) writeError(this.toClient.mix(), told);
     const dropped = replies.dropUntilSync();
     for (const [index, entry] of dropped.entries()) {

@@ -4,8 +4,8 @@ import { readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-mes
 import type { QueryView } from '../../wire/frontend-views.js';
 import { TransactionStatus } from '../../wire/message-types.js';
 import { writeCommandComplete } from '../../wire/rows.js';
-import { SqlState } from '../../wire/sql-states.js';
 import type { LocalReply } from '../backend/server-dialogue.js';
+import { inFailedTransaction } from './session-errors.js';
 
 const letterD = 0x44;
 const toUpper = ~0x20;
@@ -25,8 +25,7 @@ export function deallocatedName({ source, textStart, textEnd }: QueryView): stri
 export const deallocateReply: LocalReply = {
   write(writer, status) {
     if (status === TransactionStatus.failed) {
-      const message = 'current transaction is aborted, commands ignored until end of transaction block';
-      writeError(writer, { severity: 'ERROR', code: SqlState.inFailedSqlTransaction, message });
+      writeError(writer, inFailedTransaction);
       writer.append(readyFailed);
       return;
     }

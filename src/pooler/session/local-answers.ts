@@ -15,14 +15,8 @@ import type { MessageScanner } from '../../wire/message-scanner.js';
 import { Frontend } from '../../wire/message-types.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
 import { writeCommandComplete } from '../../wire/rows.js';
-import { SqlState } from '../../wire/sql-states.js';
+import { inFailedTransaction } from './session-errors.js';
 import { beginTagOf, tagOf, transactionWordOf } from './transaction-words.js';
-
-const inFailedTransaction: ErrorFields = {
-  severity: 'ERROR',
-  code: SqlState.inFailedSqlTransaction,
-  message: 'current transaction is aborted, commands ignored until end of transaction block',
-};
 
 /** Longer queries are certainly no BEGIN; header and final zero included. */
 const longestBegin = 40;

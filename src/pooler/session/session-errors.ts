@@ -16,6 +16,12 @@ export const shuttingDown: ErrorFields = fatal(
   'Connect again: another pooler, or this one once it is back, will serve you.',
 );
 
+export const inFailedTransaction: ErrorFields = {
+  severity: 'ERROR',
+  code: SqlState.inFailedSqlTransaction,
+  message: 'current transaction is aborted, commands ignored until end of transaction block',
+};
+
 export const canceledWhileWaiting: ErrorFields = {
   severity: 'ERROR',
   code: SqlState.queryCanceled,

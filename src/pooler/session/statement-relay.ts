@@ -2,6 +2,7 @@
  * The extended protocol of one client, on servers that it shares with others: its prepared statements have names of the
  * pooler's there, are prepared on each server when they are needed first, and outlive the client's use of them.
  */
+import type { ErrorFields } from '../../wire/error-fields.js';
 import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
@@ -24,6 +25,8 @@ export const Passing = {
   rewritten: 2,
   /** It does not go to the server. */
   none: 3,
+  /** It has to wait until all that was asked is answered, and is to be handed in again then. */
+  later: 4,
 } as const;
 export type Passing = (typeof Passing)[keyof typeof Passing];
 
@@ -57,6 +60,8 @@ const closeView = new TargetView('Close');
 export class StatementRelay {
   readonly #owner: StatementOwner;
   readonly #named: ClientStatements;
+  /** Names that were given or taken behind how many Syncs, as long as those are not answered. */
+  readonly #touched = new Map<string, number>();
   #unnamed: UnnamedStatement | undefined;
   /** What the statement does to settings that is bound to the unnamed portal. */
   #portalChange: SettingChange | undefined;
@@ -74,7 +79,6 @@ export class StatementRelay {
   parse(backend: Backend, message: MessageScanner): Passing {
     const { source, start, end, isWhole } = message;
     const { pool, effects } = this.#owner;
-    pool.tally.clientParses++;
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const change = isWhole ? effects.textComes(view) : undefined;
     if (view.isUnnamed) {
@@ -85,6 +89,7 @@ export class StatementRelay {
       backend.expect(Asked.parse);
       return Passing.asItIs;
     }
+    if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
     if (isWhole) this.#parseNamed(backend, view, change);
     else this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
     return Passing.none;
@@ -97,6 +102,7 @@ export class StatementRelay {
       unnamed.previous = this.#unnamed;
     }
     this.#unnamed = unnamed;
+    this.#owner.pool.tally.clientParses++;
     this.#owner.pool.tally.serverParses++;
     backend.unnamedStatement = unnamed;
     backend.expect(Asked.parse, unnamed);
@@ -104,14 +110,22 @@ export class StatementRelay {
 
   #parseNamed(backend: Backend, view: ParseView, change: SettingChange | undefined): void {
     const name = view.nameKey();
-    if (this.#named.get(name) !== undefined) {
-      const text = `prepared statement "${view.name()}" already exists`;
-      this.#refuse(backend, SqlState.duplicatePreparedStatement, text);
+    const taken = this.#find(backend, name);
+    if (taken !== undefined) {
+      // Something else may be wrong with it, too: that is for the server to see first.
+      const message = `prepared statement "${view.name()}" already exists`;
+      backend.expectFailure(
+        failure(SqlState.duplicatePreparedStatement, message),
+        SqlState.duplicatePreparedStatement,
+      );
+      writeRenamed(backend.toServer.mix(), view, taken.statement.name);
       return;
     }
     const statement = this.#chooseStatement(backend, view);
     const named = new NamedByClient(name, statement, change);
+    this.#owner.pool.tally.clientParses++;
     this.#named.add(named);
+    this.#touched.set(name, backend.replies.syncsSent);
     if (backend.statements.has(statement)) backend.expect(Asked.knownParse, named);
     else this.#prepare(backend, statement, Asked.parse, named);
   }
@@ -130,6 +144,17 @@ export class StatementRelay {
     if (isSure && backend.status !== TransactionStatus.failed) return statement;
     statements.release(statement);
     return statements.useAlone(view);
+  }
+
+  /**
+   * A name was given or taken in a pipeline that is over for the client, but not answered: should something in it fail, then
+   * that has not happened.
+   */
+  #isUnsure({ replies }: Backend, name: string): boolean {
+    if (replies.size === 0) this.#touched.clear();
+    if (!replies.owesSync) return false;
+    const behind = this.#touched.get(name);
+    return behind !== undefined && behind >= replies.syncsOver && behind < replies.syncsSent;
   }
 
   /** Has the server prepare a statement, and forget another if it has too many. */
@@ -164,10 +189,10 @@ export class StatementRelay {
   bind(backend: Backend, message: MessageScanner): Passing {
     const { pool } = this.#owner;
     const view = bindView.read(message.source, message.start, message.end);
-    pool.tally.binds++;
     if (view.isUnnamed) {
       if (!this.#bringUnnamed(backend)) return this.#refuseUnnamed(backend);
       this.#portalChange = this.#unnamed?.change;
+      pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
@@ -175,9 +200,11 @@ export class StatementRelay {
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
+    if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
     const named = this.#find(backend, view.nameKey());
     if (named === undefined) return this.#refuseUnknown(backend, view.name());
     this.#portalChange = named.change;
+    pool.tally.binds++;
     backend.expect(Asked.bind);
     writeRenamed(backend.toServer.mix(), view, named.statement.name);
     return Passing.rewritten;
@@ -200,6 +227,7 @@ export class StatementRelay {
       backend.expect(Asked.describeStatement);
       return Passing.asItIs;
     }
+    if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
     const named = this.#find(backend, view.nameKey());
     if (named === undefined) return this.#refuseUnknown(backend, view.name());
     backend.expect(Asked.describeStatement);
@@ -210,9 +238,12 @@ export class StatementRelay {
   close(backend: Backend, message: MessageScanner): Passing {
     const view = closeView.read(message.source, message.start, message.end);
     if (view.isStatement && !view.isUnnamed && this.#owner.pool.plan.followsStatements) {
+      const name = view.nameKey();
+      if (this.#isUnsure(backend, name)) return Passing.later;
       // Other clients may have the statement, too: only the name is given up.
-      const named = this.#named.get(view.nameKey());
+      const named = this.#named.get(name);
       if (named !== undefined) this.#named.delete(named);
+      this.#touched.set(name, backend.replies.syncsSent);
       backend.expect(Asked.localClose, named);
       return Passing.none;
     }
@@ -250,6 +281,7 @@ export class StatementRelay {
 
   clear(): void {
     this.#named.clear();
+    this.#touched.clear();
     this.#unnamed = undefined;
   }
 
@@ -262,10 +294,15 @@ export class StatementRelay {
     return this.#refuse(backend, SqlState.invalidStatementName, text);
   }
 
+  /** The server is asked for something that does not exist, and the client gets this error in place of the server's. */
   #refuse(backend: Backend, code: string, message: string): Passing {
-    backend.fail({ severity: 'ERROR', code, message });
+    backend.fail(failure(code, message));
     return Passing.none;
   }
+}
+
+function failure(code: string, message: string): ErrorFields {
+  return { severity: 'ERROR', code, message };
 }
 
 function tooLong(bytes: number): string {

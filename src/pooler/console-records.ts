@@ -1,0 +1,100 @@
+/** Clients and servers as the console shows them: one record each, made of what it is at the moment. */
+import type { PooledConnection } from '../core/pooled-connection.js';
+import { systemClock } from '../runtime/system.js';
+import type { AdminSession } from './admin/admin-session.js';
+import type { ClientRecord, ClientState, ServerRecord, ServerState } from './admin/pooler-view.js';
+import type { Backend } from './backend/backend.js';
+import type { BackendPool } from './backend/backend-pool.js';
+import type { Visitor } from './house.js';
+import type { ClientSession } from './session/client-session.js';
+
+/** From the clock of the process to milliseconds since 1970. */
+function dateOf(time: number): number {
+  return Date.now() - (systemClock.now() - time);
+}
+
+export function clientStateOf({ state, backend }: ClientSession): ClientState {
+  if (state === 'waiting') return 'waiting';
+  return backend === undefined ? 'idle' : 'active';
+}
+
+export function sessionRecord(session: ClientSession): ClientRecord {
+  const { identity, transport, pin, pinnedAt, state, backend, statements } = session;
+  return {
+    ...identity,
+    ends: transport,
+    requestedAt: dateOf(Math.max(session.askedAt, session.idleSince)),
+    applicationName: session.told.get('application_name') ?? '',
+    preparedStatements: statements.size,
+    replication: 'none',
+    heldBytes: session.heldBytes,
+    state: clientStateOf(session),
+    waitedMs: state === 'waiting' ? systemClock.now() - session.waitingSince : 0,
+    serverId: backend?.id,
+    pin: pin && { reason: pin, since: pinnedAt },
+  };
+}
+
+export function visitorRecord({
+  id,
+  transport,
+  connectedAt,
+  user,
+  database,
+  isCancelling,
+}: Visitor): ClientRecord {
+  return {
+    id,
+    ends: transport,
+    connectedAt,
+    requestedAt: connectedAt,
+    applicationName: '',
+    preparedStatements: 0,
+    replication: 'none',
+    heldBytes: 0,
+    user,
+    database,
+    state: isCancelling === true ? 'active_cancel_req' : 'login',
+    waitedMs: 0,
+    serverId: undefined,
+    pin: undefined,
+  };
+}
+
+export function consoleRecord(session: AdminSession, visitor: Visitor): ClientRecord {
+  const { heldBytes, isRunning } = session;
+  return { ...visitorRecord(visitor), heldBytes, state: isRunning ? 'active' : 'idle' };
+}
+
+export function serverStateOf(backend: Backend): ServerState {
+  const { state } = backend.pooled as PooledConnection<Backend>;
+  if (backend.isBeingCancelled) return 'being_canceled';
+  if (state === 'idle') return 'idle';
+  return state === 'lent' && backend.hasClient ? 'active' : 'tested';
+}
+
+export function serverRecord(
+  pool: BackendPool,
+  backend: Backend,
+  holder: ClientSession | undefined,
+): ServerRecord {
+  const { id, connectedAt, transport, parameters, statements, key, home } = backend;
+  const pooled = backend.pooled as PooledConnection<Backend>;
+  return {
+    id,
+    ends: transport,
+    connectedAt,
+    requestedAt: Number.isNaN(pooled.lentAt) ? connectedAt : dateOf(pooled.lentAt),
+    applicationName: parameters.get('application_name') ?? '',
+    preparedStatements: statements.size,
+    replication: 'none',
+    heldBytes: 0,
+    user: pool.user,
+    database: pool.database,
+    state: serverStateOf(backend),
+    clientId: holder?.identity.id,
+    isCloseNeeded:
+      home?.state === 'draining' || (pooled.state === 'lent' && home?.wouldRetire(pooled) === true),
+    processId: key?.processId ?? 0,
+  };
+}

@@ -1,0 +1,255 @@
+/**
+ * The part of a client's session that has a server, or waits for one: takes it from the pool, makes it what the client needs,
+ * and gives it back.
+ *
+ * The rule above all others: a server connection goes back only when nothing is owed to this client, no transaction is
+ * open, and everything sent has left. Otherwise it is cleaned up, or closed.
+ */
+import type { PooledConnection } from '../../core/pooled-connection.js';
+import { systemClock } from '../../runtime/system.js';
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { flush as flushMessage } from '../../wire/fixed-messages.js';
+import { TransactionStatus } from '../../wire/message-types.js';
+import type { Backend } from '../backend/backend.js';
+import type { BackendPool } from '../backend/backend-pool.js';
+import type { BackendUser } from '../backend/backend-user.js';
+import type { PoolMode } from '../config/pooling-options.js';
+import { transition } from '../settings.js';
+import { BackendWaiter, type WaitingClient } from './backend-waiter.js';
+import { type ClientFlow, Pause } from './client-flow.js';
+import { LocalAnswers } from './local-answers.js';
+import type { PinReason } from './pin-reason.js';
+import { noServer } from './session-errors.js';
+import type { SessionSettings } from './session-settings.js';
+
+export type SessionState = 'idle' | 'waiting' | 'active' | 'idle in transaction';
+
+export abstract class ServerHolder implements WaitingClient {
+  readonly pool: BackendPool;
+  readonly mode: PoolMode;
+  /** Times by the clock of the process: of the last query, the transaction, the last answer, the wait. */
+  askedAt = 0;
+  beganAt = 0;
+  idleSince = systemClock.coarse();
+  waitingSince = 0;
+  /** The client was told that it waits. */
+  hasNotice = false;
+  protected readonly settings: SessionSettings;
+  protected readonly flow: ClientFlow;
+  protected readonly local = new LocalAnswers();
+  /** What comes next waits until the server has answered all. */
+  protected awaitsAnswers = false;
+  #backend: Backend | undefined;
+  #generation = 0;
+  #waiter: BackendWaiter | undefined;
+  /** What came while it could not be passed on. */
+  #held: Buffer | undefined;
+
+  constructor(pool: BackendPool, mode: PoolMode, settings: SessionSettings, flow: ClientFlow) {
+    this.pool = pool;
+    this.mode = mode;
+    this.settings = settings;
+    this.flow = flow;
+    this.#backend = undefined;
+    this.#waiter = undefined;
+    this.#held = undefined;
+  }
+
+  /** Who the server answers to. */
+  protected abstract get backendUser(): BackendUser;
+  /** Takes up again what was held. */
+  protected abstract feed(held: Buffer): void;
+  /** Sends what was collected. */
+  protected abstract flush(): void;
+  /** The message that waits fails with this; the client goes on, unless it is fatal. */
+  protected abstract refuseHeld(error: ErrorFields): void;
+
+  get backend(): Backend | undefined {
+    return this.#backend;
+  }
+
+  /** Why it keeps its server when its transaction is over. */
+  get pin(): PinReason | undefined {
+    return this.settings.effects.pin;
+  }
+
+  /** In milliseconds since 1970. */
+  get pinnedAt(): number {
+    return this.settings.effects.pinnedAt;
+  }
+
+  /** The reported settings, as the client knows them. */
+  get told(): ReadonlyMap<string, string> {
+    return this.settings.told;
+  }
+
+  /** Bytes that wait to be passed on. */
+  get heldBytes(): number {
+    return this.#held?.length ?? 0;
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiter !== undefined;
+  }
+
+  get state(): SessionState {
+    if (this.#waiter !== undefined) return 'waiting';
+    const backend = this.#backend;
+    if (backend === undefined) return this.local.isInTransaction ? 'idle in transaction' : 'idle';
+    if (backend.replies.size > 0) return 'active';
+    return backend.status === TransactionStatus.idle && !backend.isUnsynced ? 'idle' : 'idle in transaction';
+  }
+
+  /** It keeps its server for as long as it is there, or for longer than a transaction. */
+  protected get keepsServer(): boolean {
+    return this.mode === 'session' || this.settings.effects.pin !== undefined;
+  }
+
+  // ---- taking -----------------------------------------------------------------------------------------------------
+
+  /** Whether a server is there, and can be asked at once. */
+  protected take(): boolean {
+    const pooled = this.pool.tryTake();
+    return pooled !== undefined && this.#attach(pooled);
+  }
+
+  #attach(pooled: PooledConnection<Backend>): boolean {
+    const backend = pooled.connection;
+    this.#backend = backend;
+    this.settings.backend = backend;
+    this.#generation = pooled.generation;
+    backend.user = this.backendUser;
+    return this.prepare(backend);
+  }
+
+  /** Before each message: what begins here is noted, and prepared. Whether the message may follow at once. */
+  protected prepare(backend: Backend): boolean {
+    if (backend.replies.size === 0) {
+      this.awaitsAnswers = false;
+      if (!backend.isUnsynced) this.#begin(backend);
+    }
+    return !this.awaitsAnswers;
+  }
+
+  #begin(backend: Backend): void {
+    this.askedAt = systemClock.coarse();
+    if (backend.status !== TransactionStatus.idle) return;
+    this.beganAt = this.askedAt;
+    const { settings } = this.settings;
+    if (backend.settings !== settings) {
+      backend.ask(transition(backend.settings, settings));
+      backend.settings = settings;
+      this.awaitsAnswers = !settings.areSure;
+    }
+    if (this.local.handOver()) backend.ask('BEGIN');
+  }
+
+  // ---- waiting ----------------------------------------------------------------------------------------------------
+
+  /** Keeps what can't be passed on yet, and reads no more until a server is there, or has answered. */
+  protected hold(bytes: Buffer): void {
+    this.#held = bytes;
+    this.flow.pause(Pause.held);
+    if (this.#backend !== undefined) {
+      // Without a Sync the server would keep its answers to itself.
+      if (this.#backend.isUnsynced) this.#backend.toServer.mix().append(flushMessage);
+      return;
+    }
+    this.waitingSince = systemClock.coarse();
+    this.hasNotice = false;
+    this.#enqueue();
+  }
+
+  #enqueue(): void {
+    const { queryWaitTimeout } = this.pool.limits;
+    const waiter = new BackendWaiter(this);
+    this.#waiter = waiter;
+    this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
+  }
+
+  /** What was held can go on; false where nothing was. */
+  protected goOn(): boolean {
+    const held = this.#held;
+    if (held === undefined) return false;
+    this.#held = undefined;
+    this.flow.resume(Pause.held);
+    this.feed(held);
+    return true;
+  }
+
+  /** A server is there. */
+  granted(pooled: PooledConnection<Backend>, waiter: BackendWaiter): void {
+    const { connection: backend, generation } = pooled;
+    if (this.#waiter !== waiter) {
+      // It was cancelled meanwhile, or is gone.
+      this.pool.release(backend, generation);
+    } else if (backend.isGone) {
+      this.pool.lost(backend, generation, new Error('The server closed the connection.'));
+      this.#enqueue();
+    } else {
+      this.#waiter = undefined;
+      this.pool.tally.waitMs += systemClock.coarse() - this.waitingSince;
+      if (this.#attach(pooled)) this.goOn();
+      else this.flush();
+    }
+  }
+
+  refused(error: Error, waiter: BackendWaiter): void {
+    if (this.#waiter !== waiter) return;
+    this.#waiter = undefined;
+    this.refuseHeld(noServer(this.pool, error));
+  }
+
+  /** Leaves the queue; false where it was in none. */
+  protected stopWaiting(): boolean {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    if (waiter !== undefined) this.pool.leave(waiter);
+    return waiter !== undefined;
+  }
+
+  // ---- giving back ------------------------------------------------------------------------------------------------
+
+  /** Only a server that is settled. */
+  protected giveBack(backend: Backend): void {
+    const generation = this.#letGo(backend);
+    if (backend.isInDoubt)
+      this.pool.discard(backend, generation, new Error('Nobody knows what state the server is in.'));
+    else if (this.pool.plan.resetsAlways) this.pool.cleanUp(backend, generation, true);
+    else this.pool.release(backend, generation);
+  }
+
+  /** It broke. */
+  protected serverLost(backend: Backend, error: Error): void {
+    this.pool.lost(backend, this.#letGo(backend), error);
+  }
+
+  /**
+   * The client goes, and leaves its server in whatever state it is. `spoilt`: why it can't be used again. `cancels`: nobody
+   * waits for what is under way.
+   */
+  protected leaveServer(spoilt: string | undefined, cancels: boolean): void {
+    this.#held = undefined;
+    this.stopWaiting();
+    const backend = this.#backend;
+    if (backend === undefined) return;
+    const resets = this.keepsServer || this.pool.plan.resetsAlways;
+    const generation = this.#letGo(backend);
+    if (spoilt !== undefined) {
+      this.pool.discard(backend, generation, new Error(spoilt));
+      return;
+    }
+    if (cancels && backend.replies.size > 0) void this.pool.canceller.cancel(backend);
+    this.pool.cleanUp(backend, generation, resets);
+  }
+
+  /** It is somebody else's from here on; the checkout that is to be ended. */
+  #letGo(backend: Backend): number {
+    this.#backend = undefined;
+    this.settings.backend = undefined;
+    backend.user = undefined;
+    backend.resume();
+    this.flow.resume(Pause.serverFull);
+    return this.#generation;
+  }
+}
