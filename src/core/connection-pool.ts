@@ -35,7 +35,7 @@ import { type DialPurpose, Refiller } from './refiller.js';
 import type { ReservoirPolicy } from './reservoir.js';
 import { ScanSituation } from './scan-situation.js';
 import { Tally } from './tally.js';
-import { type Waiter, Waiters } from './waiters.js';
+import { type CallerQueue, type Waiter, Waiters } from './waiters.js';
 import { WakeUp } from './wake-up.js';
 
 export interface PoolParts<C> {
@@ -47,6 +47,8 @@ export interface PoolParts<C> {
   readonly listener?: PoolListener<C> | undefined;
   /** Names the pool where it asks for leases. */
   readonly name?: string | undefined;
+  /** An empty queue for the callers. Default: the longest wait comes first. */
+  readonly queue?: CallerQueue<C> | undefined;
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -69,12 +71,14 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   readonly #dialing: Dialing<C>;
   readonly #refiller: Refiller;
   readonly #situation: ScanSituation<C>;
-  readonly #waiters = new Waiters<C>();
+  readonly #waiters: CallerQueue<C>;
   readonly #readiness = new Readiness();
   readonly #tally = new Tally();
 
   #state: PoolState = 'open';
   #lent = 0;
+  /** The highest lent + waiting since it was last asked for. Only a checkout and an arrival in the queue raise the sum. */
+  #demandPeak = 0;
   /** A reservoir is being filled for the first time, or is about to be. */
   #isFilling: boolean;
   #fillDeadline = never;
@@ -92,6 +96,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     this.#dialer = dialer;
     this.#clock = clock;
     this.#random = random;
+    this.#waiters = parts.queue ?? new Waiters<C>();
     this.#listener = listener;
     this.#findsLeaks = policy.leakThreshold !== never;
     this.#isFilling = policy.reservoir !== undefined;
@@ -199,6 +204,8 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     const now = isFull ? this.#clock.arrival(this) : this.#clock.now();
     const deadline = now + timeoutMs;
     this.#waiters.add(waiter, now, deadline);
+    const demand = this.#lent + this.#waiters.size;
+    if (demand > this.#demandPeak) this.#demandPeak = demand;
     if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
     if (isFull) {
       this.#wakeUp.setAwaited(true);
@@ -395,6 +402,11 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     this.#shed('lease_lost');
   }
 
+  leasesRecalled(count: number): void {
+    this.#leases.recalled = count;
+    this.#shed('lease_recalled');
+  }
+
   /** The socket of a closing connection is gone. */
   closed(connection: PooledConnection<C>): void {
     this.#fleet.closed(connection);
@@ -448,9 +460,29 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     return this.#waiters.size;
   }
 
+  /** Connections that are lent, and callers that wait for one. */
+  get demand(): number {
+    return this.#lent + this.#waiters.size;
+  }
+
   /** How many slots are free. */
   get room(): number {
     return this.#ledger.room;
+  }
+
+  /** Since when the connection is idle that nobody has used for longest. */
+  get longestIdleSince(): number | undefined {
+    return this.#fleet.idle.longestIdle?.idleSince;
+  }
+
+  /**
+   * The most connections that were lent or waited for at one moment, since this was last asked. Those that still are
+   * count for the next answer too: a long transaction is demand for as long as it lasts.
+   */
+  takeDemandPeak(): number {
+    const peak = this.#demandPeak;
+    this.#demandPeak = this.demand;
+    return peak;
   }
 
   /** Why the last dial failed, while dialing is failing. */
@@ -566,6 +598,8 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     connection.generation++;
     connection.lentAt = now;
     this.#lent++;
+    const demand = this.#lent + this.#waiters.size;
+    if (demand > this.#demandPeak) this.#demandPeak = demand;
     this.#tally.acquired++;
     if (this.#findsLeaks) {
       connection.holder = holder;
@@ -665,17 +699,24 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   #reasonNotToKeep(): DiscardReason | undefined {
     if (this.#state === 'draining' && this.#waiters.size === 0) return 'drained';
     if (!this.#isOverLimit()) return undefined;
-    return this.#isInDebt() ? 'lease_lost' : 'over_limit';
+    if (this.#isInDebt()) return 'lease_lost';
+    return this.#isRecalled() ? 'lease_recalled' : 'over_limit';
   }
 
   /** Without what is being closed already: that will go by itself. */
   #isOverLimit(): boolean {
-    return this.#ledger.pending + this.#ledger.live > this.#ledger.limit || this.#isInDebt();
+    const { pending, live, limit } = this.#ledger;
+    return pending + live > limit || this.#isInDebt() || this.#isRecalled();
   }
 
   /** More connections have lost their leases than are being closed. */
   #isInDebt(): boolean {
     return this.#leases.debt > this.#ledger.closing;
+  }
+
+  /** Others have a better claim to more of its leases than are being given back. */
+  #isRecalled(): boolean {
+    return this.#leases.recalled > this.#ledger.closing;
   }
 
   /** Whether there are more connections than must be kept. */

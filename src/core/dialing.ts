@@ -10,7 +10,7 @@ import type { Ledger } from './ledger.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { RefillCause } from './reasons.js';
 import type { DialPurpose } from './refiller.js';
-import type { Waiters } from './waiters.js';
+import type { CallerQueue } from './waiters.js';
 import type { WakeUp } from './wake-up.js';
 
 export interface DialingParts {
@@ -81,7 +81,7 @@ export class Dialing<C> {
    * order: room, one of the dials at the same time, leave of the breaker, a lease of the budget above, a permit of the
    * rate limiter (last, because it can't be given back), the slot.
    */
-  tryBegin(purpose: DialPurpose, waiters: Waiters<C>, now: number, isUrgent: boolean): Dial<C> | undefined {
+  tryBegin(purpose: DialPurpose, waiters: CallerQueue<C>, now: number, isUrgent: boolean): Dial<C> | undefined {
     if (this.dials.underWay >= this.#policy.dialLimit || this.#ledger.room === 0) return undefined;
     // Where a failure is the caller's own answer, only dials that nobody asked for are held back after one.
     const isOwnAnswer = purpose === 'caller' && this.#policy.onDialFailure === 'reject';
@@ -200,7 +200,7 @@ export class Dialing<C> {
 }
 
 /** The dial is for the first in the queue for whom none is under way: its failure will be that one's answer. */
-function assign<C>(dial: Dial<C>, waiters: Waiters<C>): void {
+function assign<C>(dial: Dial<C>, waiters: CallerQueue<C>): void {
   let waiter = waiters.first;
   while (waiter !== undefined && waiter.dial?.state === 'dialing') waiter = waiter.next;
   if (waiter === undefined) return;

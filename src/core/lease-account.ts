@@ -12,6 +12,8 @@ export class LeaseAccount {
   #hasOneInHand = false;
   /** Connections that exist without a lease, because it was lost. */
   #debt = 0;
+  /** Leases that others have a better claim to, and that are yet to be given back. */
+  recalled = 0;
   #isAsking = false;
 
   constructor(leases: Leases | undefined, holder: LeaseHolder) {
@@ -66,6 +68,7 @@ export class LeaseAccount {
   /** A slot is free: its lease is not needed any more. Whether one was given back. */
   slotFreed(): boolean {
     if (this.#leases === undefined) return false;
+    if (this.recalled > 0) this.recalled--;
     if (this.#debt > 0) {
       this.#debt--;
       return false;

@@ -24,4 +24,9 @@ export interface LeaseHolder {
   leasesRefused(error: Error): void;
   /** So many of those held belong to someone else now: their connections must go, and are not to be released. */
   leasesLost(count: number): void;
+  /**
+   * Others have a better claim to so many of those held, in all: their connections are to be closed, idle ones now and lent
+   * ones when they come back, and the leases released as ever. 0: to none any more. Only a budget that shares fairly asks.
+   */
+  leasesRecalled?(count: number): void;
 }

@@ -23,6 +23,8 @@ export const discardReasons = [
   'late_dial',
   /** The budget above the pool took its lease away. */
   'lease_lost',
+  /** Others had a better claim to its lease, which was given back. */
+  'lease_recalled',
   /** Reservoir: found inside the guard window when it was to be lent, or when it came back. */
   'insufficient_remaining_lifetime',
   /** Reservoir: found past its end when it was to be lent. */

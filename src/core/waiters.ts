@@ -24,6 +24,8 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   orderly: boolean;
   /** The dial made on its behalf, where a failure of that dial is its answer. */
   dial: Dial<C> | undefined;
+  /** It will keep the connection for longer than one statement. Told by whoever asks, before it is in the queue. */
+  isReserved: boolean;
 
   constructor() {
     this.previous = undefined;
@@ -34,6 +36,7 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
     this.queued = false;
     this.orderly = false;
     this.dial = undefined;
+    this.isReserved = false;
   }
 
   /** Called in the middle of a decision: must not throw, and what it starts must not depend on being done at once. */
@@ -41,7 +44,24 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   abstract failed(error: Error): void;
 }
 
-export class Waiters<C> {
+/** Who is served next is its decision. */
+export interface CallerQueue<C> {
+  readonly size: number;
+  /** The one that is served next, unless something happens before. */
+  readonly first: Waiter<C> | undefined;
+  readonly nextDeadline: number;
+  add(waiter: Waiter<C>, now: number, deadline: number): void;
+  /** Those who came at `since` or later came at `until`, as it turns out, and have their whole time from then on. */
+  postpone(since: number, until: number): void;
+  /** Takes the one out that is served next. */
+  shift(): Waiter<C> | undefined;
+  /** Takes one out whose deadline has passed. */
+  shiftExpired(now: number): Waiter<C> | undefined;
+  remove(waiter: Waiter<C>): void;
+}
+
+/** The longest wait comes first. */
+export class Waiters<C> implements CallerQueue<C> {
   readonly #queue = new LinkedList<Waiter<C>>();
   /** The orderly waiter with the earliest deadline. */
   #firstOrderly: Waiter<C> | undefined;
@@ -53,7 +73,6 @@ export class Waiters<C> {
     return this.#queue.size;
   }
 
-  /** The longest waiting one. */
   get first(): Waiter<C> | undefined {
     return this.#queue.head;
   }
@@ -80,7 +99,6 @@ export class Waiters<C> {
     this.#latestOrderlyDeadline = deadline;
   }
 
-  /** Those who came at `since` or later came at `until`, as it turns out, and have their whole time from then on. */
   postpone(since: number, until: number): void {
     const late: Waiter<C>[] = [];
     for (let waiter = this.#queue.tail; waiter !== undefined; waiter = waiter.previous) {
@@ -91,14 +109,12 @@ export class Waiters<C> {
     for (const waiter of late.reverse()) this.add(waiter, until, waiter.heapKey + until - waiter.enqueuedAt);
   }
 
-  /** Takes the longest waiting one out. */
   shift(): Waiter<C> | undefined {
     const waiter = this.#queue.head;
     if (waiter !== undefined) this.remove(waiter);
     return waiter;
   }
 
-  /** Takes one out whose deadline has passed. */
   shiftExpired(now: number): Waiter<C> | undefined {
     const disorderly = this.#disorderly.peek();
     const waiter = disorderly !== undefined && disorderly.heapKey <= now ? disorderly : this.#firstOrderly;

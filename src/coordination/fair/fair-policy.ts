@@ -1,0 +1,54 @@
+/** The rules of a budget that is shared fairly. Times are milliseconds. */
+
+/** What one user has a claim to, apart from what it needs. */
+export interface UserTerms {
+  /** Twice the weight is twice the share. */
+  readonly weight: number;
+  /** Connections that it has a claim to as soon as it needs them, whatever others need. */
+  readonly minimum: number;
+  /** Its share is never more. */
+  readonly maximum: number;
+}
+
+export const usualTerms: UserTerms = { weight: 1, minimum: 0, maximum: Number.POSITIVE_INFINITY };
+
+export interface FairPolicy {
+  /** So many leases there are. */
+  readonly capacity: number;
+  readonly termsOf: (user: string) => UserTerms;
+  /** Shares are looked at this often; and so far back a demand counts. */
+  readonly rebalanceInterval: number;
+  readonly demandWindow: number;
+  /** And besides when something has happened, but no more often than this. */
+  readonly debounce: number;
+  /** Demand is foreseen from what was seen at this time of day, and where it is going. */
+  readonly foresees: boolean;
+  /** So long someone keeps its last connection although others have none. */
+  readonly turn: number;
+  /** Turns are shorter if someone would wait longer than this. */
+  readonly longestRotation: number;
+  /** Within a share, a connection may be idle for so long while others wait; the short one while others have none. */
+  readonly idleGrace: number;
+  readonly shortIdleGrace: number;
+  /** A connection that was asked back and has not come by then is not counted on: another is asked back. */
+  readonly patience: number;
+  /** While someone waits, it is looked this often what can be asked back. */
+  readonly lookInterval: number;
+  /** Of the capacity: whoever gives back so much at once has made the shares old. */
+  readonly largeRelease: number;
+}
+
+export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
+  termsOf: () => usualTerms,
+  rebalanceInterval: 10_000,
+  demandWindow: 30_000,
+  debounce: 50,
+  foresees: false,
+  turn: 500,
+  longestRotation: 1_000,
+  idleGrace: 1_000,
+  shortIdleGrace: 20,
+  patience: 100,
+  lookInterval: 10,
+  largeRelease: 0.25,
+};

@@ -1,0 +1,76 @@
+/**
+ * How much a user has needed lately: the highest demand of a sliding window, kept as one number for each interval of it.
+ *
+ * The numbers fed to it are exact peaks, which each pool keeps by itself (`ConnectionPool.takeDemandPeak`); nothing is
+ * sampled, so no burst falls between two looks.
+ */
+import type { Duration } from '../kernel/duration.js';
+import { OptionReader } from '../kernel/option-reader.js';
+
+/** Durations are milliseconds or texts such as `'30s'`. */
+export interface DemandTrackerOptions {
+  /** How far back a peak still counts. Default `30s`. */
+  readonly window?: Duration | undefined;
+  /** How often `endInterval` is called. Default `10s`. */
+  readonly interval?: Duration | undefined;
+}
+
+/** More would be a history, not a window. */
+const mostBuckets = 10_000;
+
+export class DemandTracker {
+  /** The peak of each interval, the present one included. */
+  readonly #buckets: Float64Array;
+  #present = 0;
+
+  constructor(options: DemandTrackerOptions = {}) {
+    const read = new OptionReader(options);
+    const windowMs = readSpan(read, 'window', 30_000);
+    const intervalMs = readSpan(read, 'interval', 10_000);
+    const buckets = Math.max(1, Math.floor(windowMs / intervalMs));
+    if (buckets > mostBuckets)
+      read.problem('window', `is ${buckets} intervals long; at most ${mostBuckets} are remembered`);
+    read.refuseUnknown();
+    read.throwIfAnyProblem();
+    this.#buckets = new Float64Array(buckets);
+  }
+
+  /** Intervals that are remembered. */
+  get buckets(): number {
+    return this.#buckets.length;
+  }
+
+  /** The highest demand in the window. */
+  get peak(): number {
+    let peak = 0;
+    for (const bucket of this.#buckets) if (bucket > peak) peak = bucket;
+    return peak;
+  }
+
+  /** The highest demand in the present interval. */
+  get present(): number {
+    return this.#buckets[this.#present] as number;
+  }
+
+  /** Notes a peak of the present interval, which goes on. For a look between two intervals. */
+  note(peak: number): void {
+    if (!(peak >= 0)) throw new RangeError(`A peak of demand is a number of at least 0, not ${peak}.`);
+    if (peak > (this.#buckets[this.#present] as number)) this.#buckets[this.#present] = peak;
+  }
+
+  /** Notes the peak of the interval that ends now, says the highest of the window, and begins the next interval. */
+  endInterval(peak: number): number {
+    this.note(peak);
+    const highest = this.peak;
+    this.#present = (this.#present + 1) % this.#buckets.length;
+    this.#buckets[this.#present] = 0;
+    return highest;
+  }
+}
+
+function readSpan(read: OptionReader, name: 'window' | 'interval', fallback: number): number {
+  const milliseconds = read.duration(name, fallback, Number.NaN);
+  if (milliseconds > 0) return milliseconds;
+  read.problem(name, 'must be a time above 0 that ends');
+  return fallback;
+}

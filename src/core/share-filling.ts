@@ -1,0 +1,163 @@
+/**
+ * Gives out slots, one after the other, each to the user for whom the next one is cheapest. The price of a user's k-th
+ * slot is (k - 1/2) / weight: the divisor method of Webster and Sainte-Lague. A price depends on nothing but its user's
+ * own claim, so more slots to give never mean fewer for anyone. Equal prices go by key.
+ *
+ * The outcome is that of the loop which looks for the cheapest slot again and again, but the time does not grow with the
+ * number of slots: two prices are brought closer together, one too low and one high enough, until no more than one slot a
+ * user lies between them, and only those are put in order.
+ */
+import { smallest } from '../kernel/smallest.js';
+import type { Claims } from './share-claims.js';
+
+export class ShareFiller {
+  /** The places of those who can take more, and how many they are. */
+  #open = new Int32Array(0);
+  #openCount = 0;
+  #prices = new Float64Array(0);
+
+  /**
+   * Raises `claims.shares` by `amount` in all, none above its ceiling. Says how many nobody could take.
+   * The k-th slot of a user is counted from its offset.
+   */
+  fill(claims: Claims, amount: number): number {
+    if (amount === 0) return 0;
+    const room = this.#findOpen(claims);
+    if (room > amount) {
+      this.#fillSome(claims, amount);
+      return 0;
+    }
+    for (let n = 0; n < this.#openCount; n++) {
+      const place = this.#open[n] as number;
+      claims.shares[place] = claims.ceilings[place] as number;
+    }
+    return amount - room;
+  }
+
+  /** How many slots could be taken. */
+  #findOpen({ size, weights, shares, ceilings }: Claims): number {
+    if (this.#open.length < size) {
+      this.#open = new Int32Array(weights.length);
+      this.#prices = new Float64Array(weights.length);
+    }
+    let room = 0;
+    let count = 0;
+    for (let place = 0; place < size; place++) {
+      const free = (ceilings[place] as number) - (shares[place] as number);
+      if (free <= 0) continue;
+      this.#open[count++] = place;
+      room += free;
+    }
+    this.#openCount = count;
+    return room;
+  }
+
+  /** There are more who would take than there is to give. */
+  #fillSome(claims: Claims, amount: number): void {
+    let low = 0;
+    let given = 0;
+    let high = this.#guessPrice(claims, amount);
+    let enough = this.#slotsUpTo(claims, high);
+    for (; enough < amount; enough = this.#slotsUpTo(claims, high)) {
+      low = high;
+      given = enough;
+      high *= 2;
+    }
+    // One price at most is that of several slots at once, and then of no more than one a user.
+    while (given < amount && enough - given > this.#openCount) {
+      const middle = low + (high - low) / 2;
+      const slots = this.#slotsUpTo(claims, middle);
+      if (slots <= amount) {
+        low = middle;
+        given = slots;
+      } else {
+        high = middle;
+        enough = slots;
+      }
+    }
+    this.#giveUpTo(claims, low);
+    if (given < amount) this.#giveCheapest(claims, high, amount - given);
+  }
+
+  /** About what the last slot costs. */
+  #guessPrice({ weights, shares, offsets }: Claims, amount: number): number {
+    let weight = 0;
+    let slots = amount;
+    for (let n = 0; n < this.#openCount; n++) {
+      const place = this.#open[n] as number;
+      weight += weights[place] as number;
+      slots += (shares[place] as number) - (offsets[place] as number);
+    }
+    return slots / weight;
+  }
+
+  /** How many slots there are to give whose price is at most this. */
+  #slotsUpTo(claims: Claims, price: number): number {
+    let slots = 0;
+    for (let n = 0; n < this.#openCount; n++) {
+      const place = this.#open[n] as number;
+      slots += shareUpTo(claims, place, price) - (claims.shares[place] as number);
+    }
+    return slots;
+  }
+
+  #giveUpTo(claims: Claims, price: number): void {
+    for (let n = 0; n < this.#openCount; n++) {
+      const place = this.#open[n] as number;
+      claims.shares[place] = shareUpTo(claims, place, price);
+    }
+  }
+
+  /** Gives the cheapest of the slots up to a price. */
+  #giveCheapest(claims: Claims, price: number, amount: number): void {
+    const last = this.#nthPrice(claims, price, amount);
+    const { shares, keys } = claims;
+    const tied: number[] = [];
+    let left = amount;
+    for (let n = 0; n < this.#openCount; n++) {
+      const place = this.#open[n] as number;
+      const most = shareUpTo(claims, place, price);
+      let share = shares[place] as number;
+      for (; share < most && nextPrice(claims, place, share) < last; share++) left--;
+      shares[place] = share;
+      if (share < most && nextPrice(claims, place, share) === last) tied.push(place);
+    }
+    smallest(tied, left, (a, b) => (keys[a] as string) < (keys[b] as string));
+    for (let n = 0; n < left; n++) {
+      const place = tied[n] as number;
+      shares[place] = (shares[place] as number) + 1;
+    }
+  }
+
+  /** The n-th smallest price among the slots up to a price, of which there are no more than users. */
+  #nthPrice(claims: Claims, price: number, nth: number): number {
+    let count = 0;
+    for (let n = 0; n < this.#openCount; n++) {
+      const place = this.#open[n] as number;
+      const most = shareUpTo(claims, place, price);
+      for (let share = claims.shares[place] as number; share < most; share++) {
+        this.#prices[count++] = nextPrice(claims, place, share);
+      }
+    }
+    return this.#prices.subarray(0, count).sort()[nth - 1] as number;
+  }
+}
+
+/** The price of the slot that comes after the first `share` of them. */
+function nextPrice(claims: Claims, place: number, share: number): number {
+  return (share - (claims.offsets[place] as number) + 0.5) / (claims.weights[place] as number);
+}
+
+/** What a user has when it has all the slots that it may have and whose price is at most this. */
+function shareUpTo(claims: Claims, place: number, price: number): number {
+  const least = claims.shares[place] as number;
+  const most = claims.ceilings[place] as number;
+  const guess = Math.floor(
+    (claims.offsets[place] as number) + price * (claims.weights[place] as number) + 0.5,
+  );
+  let share = Math.max(least, Math.min(most, guess));
+  // The guess may be off by one, because a division is rounded in another way than a multiplication.
+  while (share < most && nextPrice(claims, place, share) <= price) share++;
+  while (share > least && nextPrice(claims, place, share - 1) > price) share--;
+  return share;
+}

@@ -1,0 +1,72 @@
+/** Why a user's share changed, in the one word that logs, metrics and reports all use. */
+
+export const shareReasons = [
+  /** It came, or came back, and has its first share. */
+  'arrived',
+  /** It has not asked for anything lately. */
+  'inactive',
+  /** More users than slots: its turn has come. */
+  'turn_began',
+  /** More users than slots: it is the turn of others. It waits in the queue; nothing is closed to it. */
+  'turn_ended',
+  /** It is promised so many. */
+  'minimum',
+  /** Its maximum was lowered. */
+  'maximum',
+  /** It needs more. */
+  'demand_rose',
+  /** It has needed less for long enough. */
+  'demand_fell',
+  /** Others need what it had. */
+  'needed_by_others',
+  /** There is less to share out. */
+  'capacity_fell',
+  /** It has what nobody needs. */
+  'spare',
+  /** What nobody needs was shared out anew, and it has less of it. */
+  'spare_evened_out',
+] as const;
+
+/** Why a user's share changed, in one word. */
+export type ShareReason = (typeof shareReasons)[number];
+
+/** What is known of one user when its share has changed. */
+export interface ShareTurnout {
+  readonly from: number;
+  readonly to: number;
+  /** It was active the last time as well. */
+  readonly wasActive: boolean;
+  readonly minimum: number;
+  readonly maximum: number;
+  /** Its demand, as far as its maximum lets it through. */
+  readonly need: number;
+  /** What it needed when it got the share that it had. */
+  readonly needThen: number;
+  /** What it would have been left with if nobody had needed it. */
+  readonly keep: number;
+  /** There is less to share out than the last time. */
+  readonly capacityFell: boolean;
+}
+
+/** For a user that is active. */
+export function reasonForShare(user: ShareTurnout): ShareReason {
+  return user.to > user.from ? reasonToGrow(user) : reasonToShrink(user);
+}
+
+function reasonToGrow({ from, to, wasActive, minimum, need }: ShareTurnout): ShareReason {
+  if (!wasActive) return 'arrived';
+  if (from === 0) return 'turn_began';
+  if (to <= need) return 'demand_rose';
+  return to <= minimum ? 'minimum' : 'spare';
+}
+
+function reasonToShrink(user: ShareTurnout): ShareReason {
+  const { from, to, maximum, need, needThen, keep, capacityFell } = user;
+  if (to === 0) return 'turn_ended';
+  if (from > maximum) return 'maximum';
+  // It was not its own time to shrink: someone took it.
+  const isTaken = to < Math.min(from, keep) || to < need;
+  if (!isTaken && need < needThen) return 'demand_fell';
+  if (capacityFell) return 'capacity_fell';
+  return isTaken ? 'needed_by_others' : 'spare_evened_out';
+}

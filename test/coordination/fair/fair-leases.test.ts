@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { Town } from './town.js';
+
+describe('a budget that is shared fairly', () => {
+  test('gives all of it to whoever is alone', () => {
+    const town = new Town({ capacity: 20 });
+    const house = town.arrive('a', { clients: 50, queryMs: 10 });
+    town.run(1_000);
+    expect(house.connections).toBe(20);
+    expect(town.mostConnections).toBe(20);
+  });
+
+  test('a newcomer has its first answer soon, although another has everything and wants more', () => {
+    const town = new Town({ capacity: 20 });
+    town.arrive('noisy', { clients: 200, queryMs: 10 });
+    town.run(5_000);
+    const first: number[] = [];
+    for (let n = 0; n < 200; n++) {
+      const house = town.arrive(`newcomer ${n}`, { clients: 1, queryMs: 1 });
+      town.run(100);
+      house.leave();
+      first.push(house.firstAnswerAt - house.arrivedAt);
+    }
+    expect(Math.max(...first.map((ms) => (Number.isNaN(ms) ? Number.POSITIVE_INFINITY : ms)))).toBeLessThan(
+      100,
+    );
+    expect(town.mostConnections).toBe(20);
+  });
+
+  test('a quiet user keeps what it needs beside a noisy one', () => {
+    const town = new Town({ capacity: 20 });
+    town.arrive('noisy', { clients: 200, queryMs: 10 });
+    town.run(2_000);
+    const quiet = town.arrive('quiet', { clients: 4, queryMs: 0.2 });
+    town.run(2_000);
+    quiet.waits.length = 0;
+    town.run(20_000);
+    expect(quiet.connections).toBe(4);
+    expect(quiet.waits.filter((ms) => ms >= 1)).toEqual([]);
+    expect(town.mostConnections).toBe(20);
+  });
+
+  test('what nobody uses any more goes to who needs it', () => {
+    const town = new Town({ capacity: 20 });
+    const first = town.arrive('first', { clients: 10, queryMs: 10 });
+    const second = town.arrive('second', { clients: 50, queryMs: 10 });
+    town.run(3_000);
+    expect([first.connections, second.connections]).toEqual([10, 10]);
+    first.leave();
+    town.run(3_000);
+    expect(second.connections).toBe(20);
+  });
+
+  test.each([
+    ['short queries', { clients: 4, queryMs: 0.2 }],
+    ['longer ones', { clients: 4, queryMs: 10 }],
+  ])('50 users on 20 connections take turns: %s', (_, load) => {
+    const town = new Town({ capacity: 20 });
+    for (let n = 0; n < 50; n++) town.arrive(`user ${n}`, load);
+    town.run(10_000);
+    expect(town.jain).toBeGreaterThan(0.95);
+    expect(town.longestWait).toBeLessThan(2_000);
+    expect(town.mostConnections).toBe(20);
+    // A turn is long enough to be worth its connection.
+    expect(town.answers * load.queryMs).toBeGreaterThan(0.9 * 20 * 10_000);
+  });
+
+  test('200 users on 20 connections all get on', () => {
+    const town = new Town({ capacity: 20 });
+    for (let n = 0; n < 200; n++) town.arrive(`user ${n}`, { clients: 2, queryMs: 5 });
+    town.run(20_000);
+    expect(town.jain).toBeGreaterThan(0.95);
+    expect(Math.min(...town.houses.map(({ answers }) => answers))).toBeGreaterThan(0);
+    expect(town.mostConnections).toBe(20);
+  });
+});
