@@ -6,6 +6,7 @@ export { jsonReport } from './simulator/report/json.js';
 export type { SimulationRun } from './simulator/report/run.js';
 export type {
   AssertionOutcome,
+  BudgetRecord,
   CoordinatorRecord,
   FaultRecord,
   LawBreach,
@@ -20,6 +21,7 @@ export type {
 export type {
   ArrivalPlan,
   AssertionPlan,
+  BudgetPlan,
   CoordinatorPlan,
   Delay,
   FaultKind,

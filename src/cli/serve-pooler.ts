@@ -1,7 +1,19 @@
-/** The pooler itself, loaded when it is to run and not to check a configuration. */
+/** The pooler itself, with all that it needs of the world: loaded when it is to run and not to check a configuration. */
+import { workersOf } from '../pooler/config/worker-count.js';
+import { startPooler as start } from '../pooler/pooler.js';
+import { iamTokens } from './iam-tokens.js';
 import type { StartPooler } from './serve-running.js';
 
 export const startPooler: StartPooler = async (config, host) => {
-  const pooler = await import('../pooler/pooler.js');
-  return pooler.startPooler(config, host);
+  const workers = workersOf(config.listen.workers);
+  if (workers > 1) {
+    const { startSupervisor } = await import('../pooler/workers/supervisor.js');
+    return startSupervisor(config, host, { workers, entry: new URL('serve-worker.js', import.meta.url) });
+  }
+  const onRefreshFailed = (error: unknown): void =>
+    host.log('warn', 'a token of AWS IAM could not be renewed ahead of time', { error: String(error) });
+  return start(config, {
+    ...host,
+    makeIamToken: iamTokens({ environment: process.env, onRefreshFailed }),
+  });
 };

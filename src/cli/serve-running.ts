@@ -1,17 +1,27 @@
 /** A pooler that runs, and what signals do to it. */
-
+import { formatDuration } from '../kernel/duration.js';
+import type { ShutdownMode } from '../pooler/admin/pooler-view.js';
 import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
-import { ConfigError } from '../pooler/config/config-problems.js';
 import { type ConfigRequest, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
+import { endpoint } from '../pooler/config/special-kinds.js';
+import type { PoolerLog } from '../pooler/pooler-log.js';
+import { serveLog } from './serve-log.js';
 import type { Terminal } from './terminal.js';
 
 export interface RunningPooler {
   /** Where it listens, for people. */
   readonly addresses: readonly string[];
+  /** What it works with at the moment. */
+  readonly config?: PoolerConfig | undefined;
+  /** Where metrics are; undefined without any. */
+  readonly metricsPort?: number | undefined;
   reload(config: PoolerConfig): Promise<unknown>;
+  /** As on the console. */
+  pause?(): void;
+  resume?(): void;
   /** Settles when it is over. A second call may bring the deadline forward. */
-  shutdown(options: { readonly deadlineMs: number }): Promise<void>;
+  shutdown(options: { readonly deadlineMs: number; readonly mode?: ShutdownMode }): Promise<void>;
   /** Settles when it has ended by itself, as after SHUTDOWN on the console. */
   readonly stopped?: Promise<void> | undefined;
 }
@@ -20,11 +30,12 @@ export interface RunningPooler {
 export interface PoolerHost {
   /** The configuration as it is now, for RELOAD on the console. Throws what is wrong with it. */
   readConfig(): PoolerConfig;
+  readonly log: PoolerLog;
 }
 
 export type StartPooler = (config: PoolerConfig, host: PoolerHost) => Promise<RunningPooler>;
 
-type SignalName = 'SIGHUP' | 'SIGTERM' | 'SIGINT' | 'SIGQUIT';
+type SignalName = 'SIGHUP' | 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGUSR1' | 'SIGUSR2';
 
 /** As `process` has it. */
 export interface SignalSource {
@@ -44,7 +55,9 @@ export class Serving {
   readonly stopped: Promise<void>;
   readonly #plan: ServingPlan;
   readonly #listeners: readonly [SignalName, () => void][];
-  #config: PoolerConfig;
+  readonly #log: PoolerLog;
+  /** Of those that were read, the last one. */
+  #last: PoolerConfig;
   #pooler: RunningPooler | undefined;
   #isStopping = false;
   /** One reload after the other, in the order of the signals. */
@@ -54,36 +67,58 @@ export class Serving {
 
   constructor(plan: ServingPlan) {
     this.#plan = plan;
-    this.#config = plan.config;
+    this.#last = plan.config;
+    this.#log = serveLog(plan.terminal, () => this.#config.logging);
     this.stopped = new Promise((resolve, reject) => {
       this.#succeed = resolve;
       this.#fail = reject;
     });
     this.#listeners = [
       ['SIGHUP', () => this.#reload()],
-      ['SIGTERM', () => this.#shutDown(false)],
-      ['SIGINT', () => this.#shutDown(false)],
-      ['SIGQUIT', () => this.#shutDown(true)],
+      ['SIGTERM', () => this.#shutDown(this.#config.admin.sigtermMode)],
+      ['SIGINT', () => this.#shutDown('wait_for_servers')],
+      ['SIGQUIT', () => this.#shutDown('immediate')],
+      ...(process.platform === 'win32' ? [] : this.#pauses),
     ];
+  }
+
+  /** There are no such signals on Windows. */
+  get #pauses(): [SignalName, () => void][] {
+    return [
+      ['SIGUSR1', () => this.#pause()],
+      ['SIGUSR2', () => this.#resume()],
+    ];
+  }
+
+  /** SET on the console may have changed it. */
+  get #config(): PoolerConfig {
+    return this.#pooler?.config ?? this.#last;
   }
 
   async start(startPooler: StartPooler): Promise<void> {
     const { terminal, signals } = this.#plan;
-    const pooler = await startPooler(this.#config, { readConfig: () => this.#readConfig() });
+    const pooler = await startPooler(this.#config, {
+      readConfig: () => this.#readConfig(),
+      log: this.#log,
+    });
     this.#pooler = pooler;
     for (const [signal, listener] of this.#listeners) signals.on(signal, listener);
     this.#endWith(pooler.stopped);
     for (const address of pooler.addresses) terminal.out(`headgate: listening on ${address}\n`);
+    const { metricsListen } = this.#config.observability;
+    if (metricsListen !== undefined) {
+      const at = endpoint.show({ ...metricsListen, port: pooler.metricsPort ?? metricsListen.port });
+      terminal.out(`headgate: metrics at http://${at}/metrics\n`);
+    }
   }
 
   /** Restart-only settings keep the value that they have. */
   #readConfig(): PoolerConfig {
-    const { terminal, request } = this.#plan;
-    const { config, warnings } = loadConfig(request);
-    for (const warning of warnings) terminal.err(`headgate: ${warning}\n`);
+    const { config, warnings } = loadConfig(this.#plan.request);
+    for (const warning of warnings) this.#log('warn', warning);
     const diff = diffConfig(this.#config, config);
-    terminal.err(`headgate: reloaded: ${formatDiff(diff).join('\n  ')}\n`);
-    this.#config = diff.config;
+    for (const line of formatDiff(diff)) this.#log('info', `reload: ${line}`);
+    this.#last = diff.config;
     return diff.config;
   }
 
@@ -93,20 +128,30 @@ export class Serving {
       try {
         await this.#pooler?.reload(this.#readConfig());
       } catch (error) {
-        const why = error instanceof ConfigError ? error.message : String(error);
-        this.#plan.terminal.err(`headgate: not reloaded, the configuration stays as it was: ${why}\n`);
+        const why = error instanceof Error ? error.message : String(error);
+        this.#log('error', 'not reloaded, the configuration stays as it was');
+        for (const line of why.split('\n')) this.#log('error', `  ${line}`);
       }
     });
   }
 
+  #pause(): void {
+    this.#log('info', 'pausing: clients wait until SIGUSR2, or RESUME on the console');
+    this.#pooler?.pause?.();
+  }
+
+  #resume(): void {
+    this.#log('info', 'resuming');
+    this.#pooler?.resume?.();
+  }
+
   /** The second time it is at once. */
-  #shutDown(atOnce: boolean): void {
-    const { terminal } = this.#plan;
-    const deadlineMs = atOnce || this.#isStopping ? 0 : this.#config.timeouts.shutdownTimeout;
-    const wait = deadlineMs === 0 ? 'at once' : 'when transactions have ended; a second signal stops at once';
-    terminal.err(`headgate: stopping ${wait}\n`);
+  #shutDown(wanted: ShutdownMode): void {
+    const mode = this.#isStopping ? 'immediate' : wanted;
+    const deadlineMs = mode === 'immediate' ? 0 : this.#config.timeouts.shutdownTimeout;
+    this.#log('info', `stopping ${deadlineMs === 0 ? 'at once' : waits(mode, deadlineMs)}`);
     this.#isStopping = true;
-    this.#endWith((this.#pooler as RunningPooler).shutdown({ deadlineMs }));
+    this.#endWith((this.#pooler as RunningPooler).shutdown({ deadlineMs, mode }));
   }
 
   /** The first of them to settle is the end. */
@@ -116,4 +161,9 @@ export class Serving {
     };
     over?.finally(deaf).then(this.#succeed, this.#fail);
   }
+}
+
+function waits(mode: ShutdownMode, deadlineMs: number): string {
+  const what = mode === 'wait_for_clients' ? 'all clients have left' : 'transactions have ended';
+  return `when ${what}, after ${formatDuration(deadlineMs)} in any case; a second signal stops at once`;
 }

@@ -1,6 +1,7 @@
 /** `headgate serve`: reads the configuration, runs the pooler, and passes signals on to it. */
 import { rmSync, writeFileSync } from 'node:fs';
 import type { Environment } from '../kernel/environment.js';
+import { HeadgateError } from '../kernel/errors.js';
 import { ConfigError } from '../pooler/config/config-problems.js';
 import { explainConfig, formatExplanation, summarize } from '../pooler/config/explain.js';
 import { readFlags, type ServeFlags } from '../pooler/config/flags.js';
@@ -40,6 +41,8 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
   if (loaded === undefined) return exitCodes.failed;
   if (flags.explain) terminal.out(formatExplanation(explainConfig(loaded)));
   if (flags.check) {
+    const problems = (await import('../pooler/check-serving.js')).servingProblems(loaded.config);
+    if (problems.length > 0) return refuse(problems, terminal);
     const lines = summarize(loaded.config).map((line) => `  ${line}\n`);
     terminal.out(`the configuration is good\n${lines.join('')}`);
   }
@@ -48,6 +51,11 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
 
 function requestOf({ configFile, pgbouncerIni, options }: ServeFlags): ConfigRequest {
   return { configFile, pgbouncerIni, flags: options };
+}
+
+function refuse(problems: readonly string[], terminal: Terminal): number {
+  for (const problem of problems) terminal.err(`headgate: ${problem}\n`);
+  return exitCodes.failed;
 }
 
 /** What is wrong is told, and undefined returned. */
@@ -61,6 +69,8 @@ function load(request: ConfigRequest, terminal: Terminal): LoadedConfig | undefi
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     terminal.err(`headgate: ${error.message}\n`);
+    if (request.configFile === undefined && request.pgbouncerIni === undefined && request.flags?.size === 0)
+      terminal.err('headgate: give --config FILE or --pgbouncer-ini FILE; headgate serve --help says more\n');
     return undefined;
   }
 }
@@ -79,7 +89,7 @@ async function run(
     await serving.stopped;
     return exitCodes.good;
   } catch (error) {
-    if (!isOfSystem(error)) throw error;
+    if (!isToMend(error)) throw error;
     terminal.err(`headgate: can't run: ${(error as Error).message}\n`);
     return exitCodes.failed;
   } finally {
@@ -87,8 +97,9 @@ async function run(
   }
 }
 
-/** A port that is taken, a folder that is not there: the user's to mend. */
-function isOfSystem(error: unknown): boolean {
+/** A port that is taken, a folder that is not there, a file that can't be used: the user's to mend. */
+function isToMend(error: unknown): boolean {
+  if (error instanceof HeadgateError) return error.code !== 'HG_INVARIANT';
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return error instanceof Error && typeof code === 'string' && /^E[A-Z]+$/.test(code);
 }

@@ -38,6 +38,8 @@ export class LeaseAccount {
     if (answer === 'granted') {
       this.#held++;
       this.#hasOneInHand = true;
+      // Whoever grants one more asks back one less.
+      if (this.recalled > 0) this.recalled--;
       return true;
     }
     this.#isAsking = answer === 'asking';

@@ -46,7 +46,7 @@ export function awsTokenProvider(
     const { DsqlSigner } = await loadSigner(load);
     const settings = { hostname: request.host, region: request.region, expiresIn };
     // The search remembers what it found, so there must be one search, and not one for each token.
-    source ??= usualCredentials(new DsqlSigner(settings));
+    source ??= searchOf(new DsqlSigner(settings));
     const identity = typeof source === 'function' ? await source() : source;
     const signer = new DsqlSigner(identity === undefined ? settings : { ...settings, credentials: identity });
     const token =
@@ -65,8 +65,21 @@ async function loadSigner(load: () => Promise<unknown>): Promise<SignerModule> {
   }
 }
 
+/** The AWS SDK's usual search for credentials, which is begun when they are needed first. */
+export function usualCredentials(
+  load: () => Promise<unknown> = () => import('@aws-sdk/dsql-signer'),
+): () => Promise<AwsCredentials> {
+  let search: (() => Promise<AwsCredentials>) | undefined;
+  return async () => {
+    // What it would sign does not matter.
+    search ??= searchOf(new (await loadSigner(load)).DsqlSigner({ hostname: 'none', region: 'us-east-1' }));
+    if (search === undefined) throw new SignerMissingError(new Error('It does not search for credentials.'));
+    return search();
+  };
+}
+
 /** The search that a signer does when it is given nothing. Should it be kept elsewhere one day, each signer does its own. */
-function usualCredentials(signer: object): (() => Promise<AwsCredentials>) | undefined {
+function searchOf(signer: object): (() => Promise<AwsCredentials>) | undefined {
   const { credentials } = signer as { credentials?: unknown };
   return typeof credentials === 'function' ? (credentials as () => Promise<AwsCredentials>) : undefined;
 }

@@ -68,7 +68,7 @@ export class FamilyMaker {
   histogram(name: string, unitMs: number, help: string, read: HistogramOf): MetricFamily {
     return {
       ...this.#family(name, help, 'histogram'),
-      read: (stats, times) => buckets(read(times, stats), unitMs),
+      read: (stats, times) => histogramSamples(read(times, stats), unitMs),
     };
   }
 
@@ -89,7 +89,8 @@ function labelled(label: string, numbers: Readonly<Record<string, number>> | und
   }));
 }
 
-function buckets(histogram: TimeHistogram | undefined, unitMs: number): Sample[] {
+/** None of what is not there. */
+export function histogramSamples(histogram: TimeHistogram | undefined, unitMs: number): Sample[] {
   if (histogram === undefined) return [];
   const { count, sumMs } = histogram;
   const bucket = (le: string, value: number): Sample => ({ suffix: '_bucket', labels: { le }, value });

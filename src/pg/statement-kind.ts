@@ -99,12 +99,23 @@ function beginningOf(text: string, at: number): number {
   return beginning;
 }
 
+/** Whether bytes that are a name may be one of those above. */
+export function mayBeSessionName(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start < SHORTEST_SESSION_NAME) return false;
+  let beginning = 0;
+  for (let at = start; at < start + 3; at++) {
+    const letter = ((bytes[at] as number) | 32) - 97;
+    beginning = beginning * 27 + (letter >= 0 && letter < 26 ? letter : 26);
+  }
+  return BEGINNINGS[beginning] === 1;
+}
+
 const LETTER_I = 8;
 const LETTER_M = 12;
 const LETTER_U = 20;
 
-/** What a name says about its statement. */
-function touchOf(name: string): 'session' | 'opaque' | undefined {
+/** What a name, in lower case, says about its statement. */
+export function touchOf(name: string): 'session' | 'opaque' | undefined {
   // The _xact_ forms of advisory locks end with their statement.
   if (name.includes('advisory_xact_')) return undefined;
   const beginsName = (prefix: string): boolean => name.startsWith(prefix);

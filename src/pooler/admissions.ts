@@ -1,6 +1,7 @@
 /** Lets clients in: finds their place, their pool and what their session begins with. */
 import { asError } from '../runtime/promise-dialer.js';
 import type { ErrorFields } from '../wire/error-fields.js';
+import type { BackendKey } from '../wire/session-messages.js';
 import { SqlState } from '../wire/sql-states.js';
 import type { CancelRequest } from '../wire/startup-packet.js';
 import { type AdminKeeper, AdminSession } from './admin/admin-session.js';
@@ -9,10 +10,12 @@ import type { ConsoleTools } from './admin/run-command.js';
 import type { Login, LoginTools } from './auth/client-authentication.js';
 import { credentialsOfLogin } from './auth/pass-through.js';
 import type { Demand } from './auth-book.js';
+import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
 import { poolSettingsFor } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor } from './config/pooler-config.js';
 import type { House, Visitor } from './house.js';
+import { loginFailureOf, ownErrorReasonOf } from './metrics/failure-words.js';
 import type { PoolEntry } from './pool-book.js';
 import { ClientSession } from './session/client-session.js';
 import { type Admission, type Applicant, type Hall, receive } from './session/reception.js';
@@ -36,6 +39,8 @@ const noFiles = fatal(
 export class Admissions {
   readonly #house: House;
   readonly #toolsFor: ToolsFor;
+  /** Those for whom the server is to blame, whatever it has said. */
+  readonly #withoutServer = new WeakSet<Refusal>();
 
   constructor(house: House, toolsFor: ToolsFor) {
     this.#house = house;
@@ -75,9 +80,11 @@ export class Admissions {
     };
   }
 
-  #demandOf({ transport, user, database }: Applicant, visitor: Visitor): Demand {
+  #demandOf({ transport, user, database, settings }: Applicant, visitor: Visitor): Demand {
+    visitor.transport = transport;
     visitor.user = user;
     visitor.database = database;
+    visitor.applicationName = settings.get(applicationName) ?? '';
     return this.#house.auth.demandOf({
       user,
       database,
@@ -95,7 +102,7 @@ export class Admissions {
     if (house.disabledDatabases.has(database.name)) throw disabled(database.name);
     const entry = house.pools.get(database, database.user ?? applicant.user);
     noteCredentials(entry, database, login);
-    const leave = this.#takePlace(applicant, database);
+    const leave = await this.#takePlace(applicant, database);
     try {
       const startup = await this.#startupOf(applicant, entry);
       applicant.signal.throwIfAborted();
@@ -104,18 +111,32 @@ export class Admissions {
       leave();
       if (error instanceof Refusal || applicant.signal.aborted) throw error;
       const why = asError(error);
-      throw new Refusal(refusalOf(entry.pool, why), why.message);
+      const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
+      this.#withoutServer.add(refusal);
+      throw refusal;
     }
   }
 
-  #takePlace({ user }: Applicant, database: DatabaseConfig): () => void {
-    const { config, limits } = this.#house;
+  /** Here, and where all processes are counted. */
+  async #takePlace({ user }: Applicant, database: DatabaseConfig): Promise<() => void> {
+    const { config, limits, shared } = this.#house;
     const { maxUserClientConnections, maxDbClientConnections } = poolSettingsFor(config, database, user);
-    return limits.take(user, database.name, {
+    const leave = limits.take(user, database.name, {
       total: config.limits.maxClientConn,
       ofUser: maxUserClientConnections,
       ofDatabase: maxDbClientConnections,
     });
+    if (shared === undefined) return leave;
+    try {
+      const leaveAll = await shared.places.take(user, database.name);
+      return () => {
+        leave();
+        leaveAll();
+      };
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   #startupOf(
@@ -159,9 +180,10 @@ export class Admissions {
         told,
         refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
         ended,
-        failed: (error) => this.#failed(user, database, error),
+        failed: (error) => this.#failed(user, database, pool, error),
       });
       house.sessions.add(session);
+      house.logins.succeeded++;
       if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
@@ -188,6 +210,7 @@ export class Admissions {
     const begin = (rest: Buffer): void => {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
       house.consoles.set(session, visitor);
+      house.logins.succeeded++;
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
     return { parameters: reportedSettings, key, notice: undefined, begin };
@@ -195,19 +218,30 @@ export class Admissions {
 
   async #cancel(request: CancelRequest, visitor: Visitor): Promise<void> {
     visitor.isCancelling = true;
-    await this.#house.keys.find(request)?.cancel();
+    await this.cancel(request);
+  }
+
+  /** Whoever has the key is here, or in another process. */
+  async cancel(key: BackendKey): Promise<void> {
+    const { keys, shared } = this.#house;
+    const client = keys.find(key);
+    if (client !== undefined) await client.cancel();
+    else await shared?.cancelElsewhere(key);
   }
 
   #refused({ transport, user, database }: Parameters<Hall['refused']>[0], why: Refusal): void {
-    const { config, log } = this.#house;
+    const { config, log, logins } = this.#house;
+    logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
     if (!config.logging.poolerErrors) return;
     const { remoteAddress: from } = transport;
     log('warn', `a client was refused: ${why.message}`, { user, database, from, detail: why.detail });
   }
 
   /** A client that was let in is told an error of the pooler's. */
-  #failed(user: string, database: string, { code, message }: ErrorFields): void {
+  #failed(user: string, database: string, pool: BackendPool, error: ErrorFields): void {
     const { config, log } = this.#house;
+    const { code, message } = error;
+    pool.tally.ownErrorCame(code, ownErrorReasonOf(error));
     if (config.logging.poolerErrors) log('warn', message, { user, database, code });
   }
 

@@ -76,7 +76,14 @@ export class AuthBook {
       unknownUsers: new UnknownUsers({ ...look, iterations }, memory.unknownUsersKey),
       identMaps,
       failedLogins: memory.failedLogins,
+      allowUnencryptedPasswords: auth.allowUnencryptedPasswords,
     };
+    memory.failedLogins.change({
+      free: auth.failedLoginsFree,
+      firstDelayMs: auth.failedLoginDelay,
+      longestDelayMs: auth.failedLoginDelayMax,
+      forgetAfterMs: auth.failedLoginMemory,
+    });
   }
 
   get keys(): ScramKeyCache {

@@ -4,7 +4,7 @@ import { SqlState } from '../wire/sql-states.js';
 import type { PoolerControls, ShutdownMode } from './admin/pooler-view.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import type { PoolerConfig } from './config/pooler-config.js';
-import type { House } from './house.js';
+import { type House, hangUpOn } from './house.js';
 import type { ClientSession } from './session/client-session.js';
 import { fatal } from './session/session-errors.js';
 
@@ -77,9 +77,14 @@ export class ConsoleControls implements PoolerControls {
       session.end(killed);
       return true;
     }
-    for (const visitor of [...this.#house.visitors, ...this.#house.consoles.values()]) {
+    for (const [session, visitor] of this.#house.consoles) {
       if (visitor.id !== id) continue;
-      visitor.transport.destroy();
+      session.end(killed);
+      return true;
+    }
+    for (const visitor of this.#house.visitors) {
+      if (visitor.id !== id) continue;
+      hangUpOn(visitor);
       return true;
     }
     return false;

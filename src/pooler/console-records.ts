@@ -39,6 +39,7 @@ export function visitorRecord({
   id,
   transport,
   connectedAt,
+  applicationName = '',
   user,
   database,
   isCancelling,
@@ -48,7 +49,7 @@ export function visitorRecord({
     ends: transport,
     connectedAt,
     requestedAt: connectedAt,
-    applicationName: '',
+    applicationName,
     preparedStatements: 0,
     replication: 'none',
     heldBytes: 0,
@@ -62,14 +63,16 @@ export function visitorRecord({
 }
 
 export function consoleRecord(session: AdminSession, visitor: Visitor): ClientRecord {
-  const { heldBytes, isRunning } = session;
-  return { ...visitorRecord(visitor), heldBytes, state: isRunning ? 'active' : 'idle' };
+  // Whoever is at the console is active, as with PgBouncer.
+  return { ...visitorRecord(visitor), heldBytes: session.heldBytes, state: 'active' };
 }
 
-export function serverStateOf(backend: Backend): ServerState {
-  const { state } = backend.pooled as PooledConnection<Backend>;
+/** `checkAfterMs`: one that is idle for longer is checked before anybody gets it; 0 where none is. */
+export function serverStateOf(backend: Backend, checkAfterMs: number): ServerState {
+  const { state, idleSince } = backend.pooled as PooledConnection<Backend>;
   if (backend.isBeingCancelled) return 'being_canceled';
-  if (state === 'idle') return 'idle';
+  if (state === 'idle')
+    return checkAfterMs > 0 && systemClock.now() - idleSince > checkAfterMs ? 'used' : 'idle';
   return state === 'lent' && backend.hasClient ? 'active' : 'tested';
 }
 
@@ -78,20 +81,20 @@ export function serverRecord(
   backend: Backend,
   holder: ClientSession | undefined,
 ): ServerRecord {
-  const { id, connectedAt, transport, parameters, statements, key, home } = backend;
+  const { id, connectedAt, transport, statements, key, home } = backend;
   const pooled = backend.pooled as PooledConnection<Backend>;
   return {
     id,
     ends: transport,
     connectedAt,
     requestedAt: Number.isNaN(pooled.lentAt) ? connectedAt : dateOf(pooled.lentAt),
-    applicationName: parameters.get('application_name') ?? '',
+    applicationName: holder?.told.get('application_name') ?? '',
     preparedStatements: statements.size,
     replication: 'none',
     heldBytes: 0,
     user: pool.user,
     database: pool.database,
-    state: serverStateOf(backend),
+    state: serverStateOf(backend, pool.plan.policy.checkAfterIdle),
     clientId: holder?.identity.id,
     isCloseNeeded:
       home?.state === 'draining' || (pooled.state === 'lent' && home?.wouldRetire(pooled) === true),

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { systemClock } from '../runtime/system.js';
 import { type Counters, noCounters, StatsWindow, sumOf } from './admin/counters.js';
 import type {
+  ClassRecord,
   ClientRecord,
   ClientState,
   DatabaseRecord,
@@ -10,10 +11,13 @@ import type {
   PoolerState,
   PoolerView,
   PoolRecord,
+  RebalanceRecord,
   ServerRecord,
   ServerState,
+  ShareRecord,
   StatsRecord,
   UserRecord,
+  WorkerRecord,
 } from './admin/pooler-view.js';
 import type { Backend } from './backend/backend.js';
 import type { BackendPool } from './backend/backend-pool.js';
@@ -26,6 +30,7 @@ import {
   sessionRecord,
   visitorRecord,
 } from './console-records.js';
+import { countersOf } from './departed-pools.js';
 import type { House } from './house.js';
 import type { PoolEntry } from './pool-book.js';
 import type { ClientSession } from './session/client-session.js';
@@ -35,6 +40,7 @@ const { version } = createRequire(import.meta.url)('../../package.json') as { re
 
 export class ConsoleView implements PoolerView {
   readonly version = version;
+  readonly #startedAt = Date.now();
   readonly #house: House;
   readonly #endpoints: () => readonly Endpoint[];
   readonly #window = new StatsWindow(systemClock.now());
@@ -116,8 +122,9 @@ export class ConsoleView implements PoolerView {
       if (session.state === 'waiting') longestWaitMs = Math.max(longestWaitMs, now - session.waitingSince);
     }
     const servers: Partial<Record<ServerState, number>> = {};
-    for (const backend of pool.backends()) count(servers, serverStateOf(backend));
-    const { pending, limit, live, closing, peak, totals } = pool.stats();
+    for (const backend of pool.backends())
+      count(servers, serverStateOf(backend, pool.plan.policy.checkAfterIdle));
+    const { pending, limit, live, closing, peak } = pool.stats();
     if (pending > 0) servers.new = (servers.new ?? 0) + pending;
     return {
       database: pool.database,
@@ -129,7 +136,7 @@ export class ConsoleView implements PoolerView {
       servers,
       longestWaitMs,
       ledger: { limit, pending, live, closing, peak },
-      discarded: totals.discarded,
+      discarded: pool.totals().discarded,
     };
   }
 
@@ -171,7 +178,7 @@ export class ConsoleView implements PoolerView {
   }
 
   #counters(): Map<string, Counters> {
-    const counters = new Map<string, Counters>();
+    const counters = new Map(this.#house.departed.databases);
     for (const pool of this.#house.pools.pools()) {
       const before = counters.get(pool.database) ?? noCounters;
       counters.set(pool.database, sumOf([before, countersOf(pool)]));
@@ -179,29 +186,63 @@ export class ConsoleView implements PoolerView {
     return counters;
   }
 
+  shares(): readonly ShareRecord[] {
+    return this.#house.budgets
+      .stats()
+      .flatMap(({ budget, capacity, users }) => users.map((user) => ({ budget, capacity, ...user })));
+  }
+
+  rebalances(): readonly RebalanceRecord[] {
+    return this.#house.shareLog.changes;
+  }
+
+  classes(): readonly ClassRecord[] {
+    return Array.from(this.#house.pools.pools()).flatMap(({ database, user, classes }) => [
+      {
+        database,
+        user,
+        class: 'regular' as const,
+        part: classes.regularPart,
+        lent: classes.regularLent,
+        waiting: classes.regularWaiting,
+        reason: classes.reason,
+      },
+      {
+        database,
+        user,
+        class: 'reserved' as const,
+        part: classes.reservedPart,
+        lent: classes.reservedLent,
+        waiting: classes.reservedWaiting,
+        reason: classes.reason,
+      },
+    ]);
+  }
+
   memory(): NodeJS.MemoryUsage {
     return process.memoryUsage();
+  }
+
+  /** This process alone. */
+  workers(): readonly WorkerRecord[] {
+    const { user, system } = process.cpuUsage();
+    const { sessions, consoles, visitors } = this.#house;
+    return [
+      {
+        number: 1,
+        processId: process.pid,
+        state: this.#house.isShuttingDown ? 'ending' : 'ready',
+        startedAt: this.#startedAt,
+        restarts: 0,
+        clients: sessions.size + consoles.size + visitors.size,
+        servers: this.servers().length,
+        cpuMs: (user + system) / 1_000,
+        memoryBytes: process.memoryUsage.rss(),
+      },
+    ];
   }
 }
 
 function count<Key extends string>(counts: Partial<Record<Key, number>>, key: Key): void {
   counts[key] = (counts[key] ?? 0) + 1;
-}
-
-function countersOf(pool: BackendPool): Counters {
-  const { tally } = pool;
-  const micros = (milliseconds: number): number => Math.round(milliseconds * 1_000);
-  return {
-    serverAssignments: pool.stats().totals.acquired,
-    transactions: tally.transactions,
-    queries: tally.queries,
-    bytesReceived: tally.received,
-    bytesSent: tally.sent,
-    transactionMicros: micros(tally.transactionMs),
-    queryMicros: micros(tally.queryMs),
-    waitMicros: micros(tally.waitMs),
-    clientParses: tally.clientParses,
-    serverParses: tally.serverParses,
-    binds: tally.binds,
-  };
 }

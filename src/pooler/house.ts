@@ -4,32 +4,53 @@ import { frontendRules } from '../wire/scan-rules.js';
 import type { AdminSession } from './admin/admin-session.js';
 import type { PoolerState } from './admin/pooler-view.js';
 import { AuthBook, AuthMemory, type AuthQuery } from './auth-book.js';
+import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
 import { askServer } from './backend/server-question.js';
 import { ClientLimits } from './client-limits.js';
 import { diffConfig } from './config/config-diff.js';
-import { poolSettingsFor } from './config/pool-settings.js';
+import { serverTlsFor } from './config/pool-settings.js';
 import { databaseFor, type PoolerConfig } from './config/pooler-config.js';
+import { DepartedPools } from './departed-pools.js';
 import { ServingError } from './errors.js';
-import { type MakeIamToken, PoolBook } from './pool-book.js';
+import { FileWatch, type WatchedFiles } from './file-watch.js';
+import type { MakeIamToken } from './iam-login.js';
+import { LoginTally } from './metrics/login-tally.js';
+import { PoolBook } from './pool-book.js';
 import type { PoolerLog } from './pooler-log.js';
-import { ServerBudgets, type ServerQuotas } from './server-budgets.js';
+import { type Budgets, ServerBudgets } from './server-budgets.js';
+import { logServers } from './server-log.js';
 import { CancelKeys } from './session/cancel-keys.js';
 import type { ClientTls } from './session/client-door.js';
 import type { ClientSession } from './session/client-session.js';
-import { clientTlsOf, ServerTlsBook } from './tls-book.js';
+import type { SharedParts } from './shared-parts.js';
+import { quotasOf } from './tenants/quotas.js';
+import { ServerCapacity } from './tenants/server-capacity.js';
+import { ShareLog } from './tenants/share-log.js';
+import { clientTlsOf, filesOf, ServerTlsBook } from './tls-book.js';
+import { SocketTransport } from './transport/socket-transport.js';
 import type { Transport } from './transport/transport.js';
 
 /** A connection whose client is not in yet, or only cancels. */
 export interface Visitor {
   readonly id: number;
-  readonly transport: Transport;
+  /** Another one once TLS has begun. */
+  transport: Transport;
   readonly connectedAt: number;
+  applicationName?: string;
   user?: string;
   database?: string;
   isCancelling?: boolean;
 }
 
+/** In the middle of a TLS handshake the transport has given its socket away, and only that can be closed. */
+export function hangUpOn({ transport }: Visitor): void {
+  transport.destroy();
+  if (transport instanceof SocketTransport) transport.socket.destroy();
+}
+
+/** As the console shows it: a signed number of four bytes. */
+const largestId = 0x7fff_ffff;
 /** How long a query for a secret may wait for a server. */
 const secretTimeoutMs = 10_000;
 
@@ -40,29 +61,53 @@ export class House {
   readonly consoles = new Map<AdminSession, Visitor>();
   readonly visitors = new Set<Visitor>();
   readonly limits = new ClientLimits();
-  readonly keys = new CancelKeys();
-  readonly budgets: ServerBudgets;
+  readonly keys: CancelKeys;
+  /** What it has together with other processes; undefined where it is alone. */
+  readonly shared: SharedParts | undefined;
+  readonly logins = new LoginTally();
+  readonly departed = new DepartedPools();
+  /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
+  readonly files: FileWatch;
+  readonly budgets: Budgets;
+  readonly shareLog: ShareLog;
   readonly pausedDatabases = new Set<string>();
   readonly disabledDatabases = new Set<string>();
   state: PoolerState = 'active';
   isShuttingDown = false;
   readonly #memory = new AuthMemory();
+  /** What ends the log of each pool. */
+  readonly #logs = new Map<BackendPool, () => void>();
   readonly #serverTls = new ServerTlsBook();
   #config: PoolerConfig;
   #auth: AuthBook;
   #clientTls: ClientTls | undefined;
   #rules: ScanRules;
   #lastId = 0;
+  #hasWrapped = false;
   #whenEmpty: (() => void) | undefined;
 
   /** Throws a `ServingError` for what can't be used. */
-  constructor(config: PoolerConfig, log: PoolerLog, makeIamToken: MakeIamToken | undefined) {
+  constructor(
+    config: PoolerConfig,
+    log: PoolerLog,
+    makeIamToken: MakeIamToken | undefined,
+    shared?: SharedParts,
+  ) {
     this.#config = config;
     this.log = log;
+    this.shared = shared;
+    this.keys = new CancelKeys(shared?.ids);
+    this.files = new FileWatch(this.#watchedFiles(), log);
+    this.#serverTls.use(this.#serverTls.prepare(serverTlsConfigs(config)));
     this.#auth = this.#readAuth(config);
     this.#clientTls = clientTlsOf(config.clientTls);
     this.#rules = rulesOf(config);
-    this.budgets = new ServerBudgets(quotasOf(config), () => this.pools.pools());
+    this.shareLog = new ShareLog(log);
+    this.budgets =
+      shared?.budgets ??
+      new ServerBudgets(quotasOf(config), (budget, rebalance) => this.shareLog.rebalanced(budget, rebalance));
+    shared?.budgets.change(quotasOf(config));
+    const capacity = new ServerCapacity(this.budgets, () => this.#config.fairShares.headroom, log);
     this.pools = new PoolBook({
       config: () => this.#config,
       auth: () => this.#auth,
@@ -70,6 +115,14 @@ export class House {
       serverTls: this.#serverTls,
       makeIamToken,
       isPaused: (database) => this.isPaused(database),
+      made: (pool) =>
+        this.#logs.set(
+          pool,
+          logServers(pool, log, () => this.#config.logging),
+        ),
+      forgotten: (pool) => this.#forget(pool),
+      opened: shared && ((backend, leases) => shared.budgets.opened(backend, leases)),
+      entered: (server, backend) => capacity.entered(server, backend),
     });
   }
 
@@ -96,6 +149,18 @@ export class House {
     if (this.sessions.size === 0) this.#whenEmpty?.();
   }
 
+  #forget(pool: BackendPool): void {
+    this.departed.add(pool);
+    this.#logs.get(pool)?.();
+    this.#logs.delete(pool);
+  }
+
+  /** Nothing more happens here. */
+  close(): void {
+    for (const stop of this.#logs.values()) stop();
+    this.#logs.clear();
+  }
+
   /** Called when no client is left, at once or later. */
   onceEmpty(then: () => void): void {
     if (this.sessions.size === 0) then();
@@ -104,8 +169,19 @@ export class House {
 
   /** For clients and visitors alike. */
   nextId(): number {
-    this.#lastId = this.#lastId >= 0x7fff_ffff ? 1 : this.#lastId + 1;
+    const largest = this.shared?.ids.largest ?? largestId;
+    do {
+      if (this.#lastId >= largest) this.#hasWrapped = true;
+      this.#lastId = this.#lastId >= largest ? 1 : this.#lastId + 1;
+    } while (this.#hasWrapped && this.#isTaken(this.#lastId));
     return this.#lastId;
+  }
+
+  /** A client may be there for as long as it takes to give out all ids once. */
+  #isTaken(id: number): boolean {
+    for (const { identity } of this.sessions) if (identity.id === id) return true;
+    for (const visitor of this.consoles.values()) if (visitor.id === id) return true;
+    return false;
   }
 
   /** Works with another configuration from now on, or throws and goes on with the old one. */
@@ -114,14 +190,42 @@ export class House {
     const diff = diffConfig(old, next);
     const { config } = diff;
     const clientTls = clientTlsOf(config.clientTls);
+    const serverTls = this.#serverTls.prepare(serverTlsConfigs(config));
     const auth = this.#readAuth(config);
-    this.#serverTls.forget();
+    this.#serverTls.use(serverTls);
     this.#config = config;
     this.#clientTls = clientTls;
     this.#auth = auth;
     this.#rules = rulesOf(config);
     this.budgets.change(quotasOf(config));
     this.pools.change(diff, old);
+  }
+
+  #watchedFiles(): WatchedFiles[] {
+    return [
+      {
+        what: 'TLS with clients',
+        files: () => (this.#config.clientTls.mode === 'disable' ? [] : filesOf(this.#config.clientTls)),
+        read: () => {
+          this.#clientTls = clientTlsOf(this.#config.clientTls);
+        },
+      },
+      {
+        what: 'TLS with servers',
+        files: () => serverTlsConfigs(this.#config).flatMap(filesOf),
+        read: () => this.#serverTls.readAgain(),
+      },
+      {
+        what: 'users and rules',
+        files: () => {
+          const { file, hbaFile, identFile } = this.#config.auth;
+          return [file, hbaFile, identFile];
+        },
+        read: () => {
+          this.#auth = this.#readAuth(this.#config);
+        },
+      },
+    ];
   }
 
   #readAuth(config: PoolerConfig): AuthBook {
@@ -146,17 +250,8 @@ export class House {
   }
 }
 
-function quotasOf(config: PoolerConfig): ServerQuotas {
-  const limitsOf = (database: string, user: string) => {
-    const known = databaseFor(config, database);
-    return known && poolSettingsFor(config, known, user);
-  };
-  const [anyDatabase = ''] = config.databases.keys();
-  return {
-    total: config.limits.maxServerConnections,
-    ofDatabase: (database) => limitsOf(database, '')?.maxDbConnections ?? config.limits.maxDbConnections,
-    ofUser: (user) => limitsOf(anyDatabase, user)?.maxUserConnections ?? config.limits.maxUserConnections,
-  };
+function serverTlsConfigs(config: PoolerConfig): PoolerConfig['serverTls'][] {
+  return Array.from(config.databases.values(), (database) => serverTlsFor(config, database));
 }
 
 /** What PostgreSQL accepts, unless less is allowed here. */

@@ -1,4 +1,4 @@
-/** What has to be looked at once in a while: timeouts of clients, reserves of pools, pools that nobody uses, averages. */
+/** What has to be looked at once in a while: timeouts of clients, reserves of pools, pools that nobody uses, files, averages. */
 import { systemClock } from '../runtime/system.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import type { PoolerConfig } from './config/pooler-config.js';
@@ -36,7 +36,7 @@ export class Housekeeping {
 
   look(): void {
     const house = this.#house;
-    const { timeouts, pooling, logging, databases } = house.config;
+    const { timeouts, pooling, logging, databases, fairShares } = house.config;
     const now = systemClock.now();
     const inUse = new Set<BackendPool>();
     /** By pool: since when its first client waits. */
@@ -48,18 +48,29 @@ export class Housekeeping {
         waits.set(pool, Math.min(session.waitingSince, waits.get(pool) ?? Number.POSITIVE_INFINITY));
       checkTimeouts(session, now, timeouts.queryWaitNotify);
     }
-    for (const pool of house.pools.pools()) {
+    for (const { pool, leases } of house.pools.entries()) {
       const waitedMs = now - (waits.get(pool) ?? now);
       setReserve(pool, waitedMs, pooling.reservePoolTimeout);
+      pool.classes.resplit(Math.min(pool.limit, leases.share), fairShares.reservedRatio);
     }
     house.pools.forget(
       (pool) => inUse.has(pool),
-      ({ pool }) => (databases.has(pool.database) ? timeouts.poolIdleTimeout : timeouts.autodbIdleTimeout),
+      ({ pool }) =>
+        shortest(
+          databases.has(pool.database) ? timeouts.poolIdleTimeout : timeouts.autodbIdleTimeout,
+          fairShares.inactiveTimeout,
+        ),
     );
+    void house.files.look();
     if (now - this.#periodBegan < logging.statsPeriod) return;
     this.#periodBegan = now;
     this.#everyPeriod();
   }
+}
+
+/** 0 is without end. */
+function shortest(one: number, other: number): number {
+  return one === 0 || other === 0 ? one + other : Math.min(one, other);
 }
 
 /** The reserve is there while somebody waits for long, and until the pool has come back to its size. */
@@ -82,6 +93,7 @@ function pauseFor({ timeouts, users, pooling }: PoolerConfig): number {
     timeouts.transactionTimeout,
     timeouts.idleTransactionTimeout,
     timeouts.clientIdleTimeout,
+    timeouts.clientWriteTimeout,
     pooling.reservePoolTimeout,
     ...[...users.values()].flatMap((user) => [
       user.queryTimeout,

@@ -5,29 +5,36 @@ import { systemClock } from '../runtime/system.js';
 import { credentialsOfSecret } from './auth/pass-through.js';
 import type { ServerCredentials } from './auth/server-authentication.js';
 import type { AuthBook } from './auth-book.js';
+import type { Backend } from './backend/backend.js';
+import type { OpenBackend } from './backend/backend-dialer.js';
 import { BackendPool, type BackendPoolPlan } from './backend/backend-pool.js';
 import { openBackend, type ServerPlan } from './backend/open-backend.js';
 import { ServerHosts } from './backend/server-hosts.js';
 import type { ConfigDiff } from './config/config-diff.js';
 import { checkQueryOf, policyFor, poolSettingsFor, serverTlsFor } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor, type PoolerConfig } from './config/pooler-config.js';
-import { ServingError } from './errors.js';
-import type { ServerBudgets } from './server-budgets.js';
+import { type MakeIamToken, noTokens, openWithToken } from './iam-login.js';
+import type { BudgetLeases, Budgets } from './server-budgets.js';
 import { KnownValues } from './session/startup-settings.js';
 import { SettingsRegistry } from './settings.js';
 import { keepAliveOf } from './socket-settings.js';
 import type { ServerTlsBook } from './tls-book.js';
 
-/** Makes a token for a user of a database that is logged in to with AWS IAM. */
-export type MakeIamToken = (database: DatabaseConfig, user: string) => Promise<string>;
-
 export interface PoolBookParts {
   readonly config: () => PoolerConfig;
   readonly auth: () => AuthBook;
-  readonly budgets: () => ServerBudgets;
+  readonly budgets: () => Budgets;
+  /** A server connection is there, and has one of these leases. */
+  readonly opened?: ((backend: Backend, leases: BudgetLeases) => void) | undefined;
   readonly serverTls: ServerTlsBook;
   readonly makeIamToken: MakeIamToken | undefined;
   readonly isPaused: (database: string) => boolean;
+  /** It is new. */
+  readonly made: (pool: BackendPool) => void;
+  /** It is no more; what it has counted is the last of it. */
+  readonly forgotten: (pool: BackendPool) => void;
+  /** A server has let the pooler in. Rejects if it can't be used. */
+  readonly entered: (server: string, backend: Backend) => Promise<void>;
 }
 
 /** A pool, and what is kept beside it. */
@@ -35,13 +42,16 @@ export class PoolEntry {
   readonly pool: BackendPool;
   readonly known = new KnownValues();
   database: DatabaseConfig;
+  /** What it asks before it opens a server connection. */
+  leases: BudgetLeases;
   /** What the last client that came in has shown, if it is good for the server. */
   shownCredentials: ServerCredentials | undefined;
   usedAt = systemClock.coarse();
 
-  constructor(pool: BackendPool, database: DatabaseConfig) {
+  constructor(pool: BackendPool, database: DatabaseConfig, leases: BudgetLeases) {
     this.pool = pool;
     this.database = database;
+    this.leases = leases;
     this.shownCredentials = undefined;
   }
 }
@@ -75,11 +85,17 @@ export class PoolBook {
 
   #make(database: DatabaseConfig, user: string): PoolEntry {
     let entry: PoolEntry | undefined;
-    const plan = this.#planFor(database, user, () => entry);
+    const leases = this.#leasesFor(database, user);
+    const plan = this.#planFor(database, user, leases, () => entry);
     const pool = new BackendPool(database.name, user, this.#settings, plan);
+    this.#parts.made(pool);
     if (this.#parts.isPaused(database.name)) pool.pause();
-    entry = new PoolEntry(pool, database);
+    entry = new PoolEntry(pool, database, leases);
     return entry;
+  }
+
+  #leasesFor(database: DatabaseConfig, user: string): BudgetLeases {
+    return this.#parts.budgets().leasesFor({ database: database.name, user, server: serverOf(database) });
   }
 
   /** Another configuration holds. */
@@ -95,7 +111,11 @@ export class PoolBook {
       const isElsewhere = reconnectAll || databases.reconnect.includes(pool.database);
       const isFallback = !config.databases.has(pool.database) && databases.reconnect.includes('*');
       const isOther = policyKey(old, was, pool.user) !== policyKey(config, database, pool.user);
-      const plan = this.#planFor(database, pool.user, () => entry);
+      if (serverOf(was) !== serverOf(database)) {
+        entry.leases.leave();
+        entry.leases = this.#leasesFor(database, pool.user);
+      }
+      const plan = this.#planFor(database, pool.user, entry.leases, () => entry);
       pool.change(plan, isElsewhere || isFallback || isOther);
     }
   }
@@ -111,32 +131,39 @@ export class PoolBook {
         const limit = idleMs(entry);
         if (limit === 0 || now - entry.usedAt < limit) continue;
         ofDatabase.delete(user);
+        this.#parts.forgotten(pool);
+        entry.leases.leave();
         pool.drain(now, () => {});
       }
       if (ofDatabase.size === 0) this.#entries.delete(database);
     }
   }
 
-  #planFor(database: DatabaseConfig, user: string, entry: () => PoolEntry | undefined): BackendPoolPlan {
+  #planFor(
+    database: DatabaseConfig,
+    user: string,
+    leases: BudgetLeases,
+    entry: () => PoolEntry | undefined,
+  ): BackendPoolPlan {
     const config = this.#parts.config();
     const { pooling, timeouts } = config;
     const server = this.#serverPlan(database, user, entry);
     return {
       limits: poolSettingsFor(config, database, user),
-      policy: this.#policyOf(config, database, user),
-      open: (signal) => openBackend(server, signal),
+      policy: this.#policyOf(config, database, user, leases),
+      open: this.#noting(leases, this.#openerFor(database, user, server)),
       checkQuery: checkQueryOf(config) ?? '',
       resetQuery: pooling.serverResetQuery,
       resetsAlways: pooling.serverResetQueryAlways,
       cleaningTimeoutMs: pooling.serverCleaningTimeout,
       cancelTimeoutMs: timeouts.cancelWaitTimeout,
       followsStatements: pooling.maxPreparedStatements > 0,
-      defersBegin: defersBegin(pooling),
+      defersBegin: pooling.deferBegin,
+      reservedRatio: config.fairShares.reservedRatio,
     };
   }
 
-  #policyOf(config: PoolerConfig, database: DatabaseConfig, user: string): PoolPolicy {
-    const leases = this.#parts.budgets().leasesFor(database.name, user);
+  #policyOf(config: PoolerConfig, database: DatabaseConfig, user: string, leases: BudgetLeases): PoolPolicy {
     const read = new OptionReader({ ...policyFor(config, database, user), leases });
     const policy = readPolicy(read, false);
     read.throwIfAnyProblem();
@@ -145,7 +172,7 @@ export class PoolBook {
 
   #serverPlan(database: DatabaseConfig, user: string, entry: () => PoolEntry | undefined): ServerPlan {
     const { config, serverTls, auth } = this.#parts;
-    const { pooling, tcp } = config();
+    const { pooling, tcp, auth: authSettings } = config();
     const { host, port, loadBalanceHosts, connectQuery, targetSessionAttrs } = database;
     return {
       hosts: new ServerHosts(host, port, loadBalanceHosts === 'round-robin'),
@@ -156,10 +183,30 @@ export class PoolBook {
       parameters: startupParametersOf(database),
       credentials: () => this.#credentialsFor(database, user, entry()?.shownCredentials),
       keys: auth().keys,
+      allowUnencryptedPasswords: authSettings.allowUnencryptedPasswords,
       connectQuery,
       target: targetSessionAttrs,
       mostStatements: Math.max(1, pooling.maxPreparedStatements),
       settings: this.#settings.none,
+      entered: (backend) => this.#parts.entered(serverOf(database), backend),
+    };
+  }
+
+  #openerFor({ iam, region }: DatabaseConfig, user: string, server: ServerPlan): OpenBackend {
+    const { makeIamToken } = this.#parts;
+    if (iam === 'none') return (signal) => openBackend(server, signal);
+    const login = { iam, region, user, makeToken: makeIamToken ?? noTokens };
+    return (signal) => openWithToken(server, login, signal);
+  }
+
+  /** Whoever has to know of a connection is told before anyone uses it. */
+  #noting(leases: BudgetLeases, open: OpenBackend): OpenBackend {
+    const { opened } = this.#parts;
+    if (opened === undefined) return open;
+    return async (signal) => {
+      const backend = await open(signal);
+      opened(backend, leases);
+      return backend;
     };
   }
 
@@ -169,11 +216,7 @@ export class PoolBook {
     user: string,
     shown: ServerCredentials | undefined,
   ): Promise<ServerCredentials> {
-    const { makeIamToken, auth } = this.#parts;
-    if (database.iam !== 'none') {
-      if (makeIamToken === undefined) throw new ServingError('Tokens of AWS IAM can not be made here.');
-      return { kind: 'token', token: () => makeIamToken(database, user) };
-    }
+    const { auth } = this.#parts;
     if (database.password !== undefined) return { kind: 'password', password: database.password.reveal() };
     const listed = credentialsOfSecret(auth().users.get(user));
     if (listed.kind === 'password' || (listed.kind !== 'none' && shown === undefined)) return listed;
@@ -183,8 +226,9 @@ export class PoolBook {
   }
 }
 
-function defersBegin(pooling: PoolerConfig['pooling']): boolean {
-  return (pooling as { readonly deferBegin?: boolean }).deferBegin ?? true;
+/** Databases with the same text are on the same server. */
+function serverOf({ host, port }: DatabaseConfig): string {
+  return host.map((name) => `${name}:${port}`).join(',');
 }
 
 /** What the engine has to be made anew for. */

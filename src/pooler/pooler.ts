@@ -1,20 +1,31 @@
 /** The pooler: listens, lets clients in, and stops in good order. */
+import type { Socket } from 'node:net';
+import type { ClassCounts } from '../core/class-waiters.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import { systemClock } from '../runtime/system.js';
+import type { BackendKey } from '../wire/session-messages.js';
 import type { PoolerView, ShutdownMode } from './admin/pooler-view.js';
 import { Admissions } from './admissions.js';
+import type { BackendPool } from './backend/backend-pool.js';
 import type { PoolTallySnapshot } from './backend/pool-tally.js';
 import type { PoolerConfig } from './config/pooler-config.js';
+import type { Endpoint as MetricsEndpoint } from './config/special-kinds.js';
 import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { ServingError } from './errors.js';
-import { House } from './house.js';
+import { House, hangUpOn } from './house.js';
 import { Housekeeping } from './housekeeping.js';
-import type { MakeIamToken } from './pool-book.js';
+import type { MakeIamToken } from './iam-login.js';
+import { type FamilyReading, readFamilies } from './metrics/family-readings.js';
+import { MetricsServer } from './metrics/metrics-server.js';
+import { LoopDelay, stateOf } from './metrics/process-reading.js';
 import { noLog, type PoolerLog } from './pooler-log.js';
 import { shuttingDown } from './session/session-errors.js';
+import type { Assumed, SharedParts } from './shared-parts.js';
+import { giveToGroup } from './socket-group.js';
 import { endpointsOf, keepAliveOf } from './socket-settings.js';
-import { showEndpoint } from './transport/endpoint.js';
+import { statsDetails } from './stats-line.js';
+import { type Endpoint, showEndpoint } from './transport/endpoint.js';
 import { Listeners } from './transport/listeners.js';
 
 /** What the pooler can ask of whoever runs it. */
@@ -23,6 +34,8 @@ export interface PoolerHost {
   readConfig?(): PoolerConfig;
   readonly log?: PoolerLog;
   readonly makeIamToken?: MakeIamToken;
+  /** It is one of several processes, which is given its clients by another. */
+  readonly shared?: SharedParts;
 }
 
 /** One pool in `stats()`. */
@@ -30,6 +43,7 @@ export interface ServedPoolStats extends PoolStats {
   readonly database: string;
   readonly user: string;
   readonly tally: PoolTallySnapshot;
+  readonly classes: ClassCounts;
 }
 
 export interface PoolerStats {
@@ -65,6 +79,9 @@ export class Pooler {
   readonly #listeners: Listeners;
   readonly #housekeeping: Housekeeping;
   readonly #view: ConsoleView;
+  readonly #metrics: MetricsServer;
+  readonly #loop = new LoopDelay();
+  readonly #controls: ConsoleControls;
   #deadline: NodeJS.Timeout | undefined;
   #deadlineAt = Number.POSITIVE_INFINITY;
   #tellStopped!: () => void;
@@ -72,7 +89,7 @@ export class Pooler {
   /** Made by `startPooler()`. */
   constructor(config: PoolerConfig, host: PoolerHost) {
     this.#host = host;
-    this.#house = new House(config, host.log ?? noLog, host.makeIamToken);
+    this.#house = new House(config, host.log ?? noLog, host.makeIamToken, host.shared);
     this.stopped = new Promise((resolve) => {
       this.#tellStopped = resolve;
     });
@@ -83,10 +100,17 @@ export class Pooler {
       shutdown: (mode) => this.#shutdownFor(mode),
     });
     this.#view = new ConsoleView(this.#house, () => this.#listeners.endpoints);
-    const admissions = new Admissions(this.#house, (role) => ({ role, view: this.#view, controls }));
-    this.#housekeeping = new Housekeeping(this.#house, () => this.#view.periodEnded());
+    this.#metrics = new MetricsServer({
+      state: () => stateOf(this.#house),
+      families: () => this.readMetrics(),
+    });
+    const here = { view: this.#view, controls };
+    const tools = host.shared?.consoleOf(here) ?? here;
+    const admissions = new Admissions(this.#house, (role) => ({ role, ...tools }));
+    this.#controls = controls;
+    this.#housekeeping = new Housekeeping(this.#house, () => this.#periodEnded());
     this.#listeners = new Listeners({
-      endpoints: endpointsOf(config),
+      endpoints: host.shared === undefined ? endpointsOf(config) : [],
       backlog: config.listen.backlog,
       reusePort: config.listen.reusePort,
       keepAlive: keepAliveOf(config.tcp),
@@ -105,9 +129,98 @@ export class Pooler {
     return this.#listeners.endpoints.find(({ kind }) => kind === 'tcp')?.port;
   }
 
+  /** Where metrics are, once it is open; undefined without any. */
+  get metricsPort(): number | undefined {
+    return this.#metrics.port;
+  }
+
+  /** All metrics as they are now, for whoever shows them. */
+  readMetrics(): FamilyReading[] {
+    return readFamilies(this.#house, this.#view.version, this.#loop);
+  }
+
   async open(): Promise<void> {
-    await this.#listeners.open();
+    const { metricsListen } = this.#house.config.observability;
+    if (metricsListen !== undefined) this.#loop.start();
+    if (metricsListen !== undefined && this.#host.shared === undefined)
+      await this.#openMetrics(metricsListen);
+    const { group } = this.#house.config.unixSocket;
+    try {
+      await this.#listeners.open();
+      if (group !== undefined) giveToGroup(this.#listeners.endpoints, group);
+    } catch (error) {
+      this.#listeners.close();
+      this.#metrics.close();
+      throw error;
+    }
     this.#housekeeping.start();
+  }
+
+  /** What it works with at the moment. */
+  get config(): PoolerConfig {
+    return this.#house.config;
+  }
+
+  #periodEnded(): void {
+    this.#view.periodEnded();
+    const { config, log, sessions } = this.#house;
+    if (!config.logging.stats) return;
+    const { waiting } = this.stats();
+    log('info', 'numbers of the last period', {
+      clients: sessions.size,
+      waiting,
+      ...statsDetails(this.#view.stats()),
+    });
+  }
+
+  /** As PAUSE and RESUME on the console, which nobody waits for. */
+  pause(): void {
+    if (this.#house.state === 'active')
+      this.#controls.pause(undefined, new AbortController().signal).catch(() => {});
+  }
+
+  resume(): void {
+    this.#controls.resume(undefined);
+  }
+
+  // ---- as one of several processes ----------------------------------------------------------------------------------
+
+  /** A client that was accepted by another process. */
+  adopt(socket: Socket, endpoint: Endpoint): void {
+    this.#listeners.adopt(socket, endpoint);
+  }
+
+  /** What was said on the console before this process came. */
+  assume({ state, paused, disabled }: Assumed): void {
+    this.#house.state = state;
+    for (const database of paused) this.#house.pausedDatabases.add(database);
+    for (const database of disabled) this.#house.disabledDatabases.add(database);
+  }
+
+  /** Resolves when all is done that can be done about this key here. */
+  async cancel(key: BackendKey): Promise<void> {
+    await this.#house.keys.find(key)?.cancel();
+  }
+
+  /** Of clients, those at the console and those that are logging in included. */
+  get connections(): number {
+    const { sessions, consoles, visitors } = this.#house;
+    return sessions.size + consoles.size + visitors.size;
+  }
+
+  get pools(): Iterable<BackendPool> {
+    return this.#house.pools.pools();
+  }
+
+  async #openMetrics(at: MetricsEndpoint): Promise<void> {
+    try {
+      await this.#metrics.open(at);
+    } catch (error) {
+      throw new ServingError(
+        `Metrics can't be had at ${at.host}:${at.port}: ${(error as Error).message}`,
+        error,
+      );
+    }
   }
 
   /** Works with another configuration; nobody is dropped. Rejects, and goes on as before, if it can't be used. */
@@ -143,6 +256,7 @@ export class Pooler {
         database: pool.database,
         user: pool.user,
         tally: pool.tally.snapshot(),
+        classes: countsOf(pool.classes),
         ...pool.stats(),
       })),
     };
@@ -177,7 +291,7 @@ export class Pooler {
 
   #endNow(): void {
     for (const session of this.#house.sessions) session.end(shuttingDown);
-    for (const { transport } of this.#house.visitors) transport.destroy();
+    for (const visitor of this.#house.visitors) hangUpOn(visitor);
   }
 
   /** Nobody needs them any more; what does not close in good order is destroyed. */
@@ -196,8 +310,15 @@ export class Pooler {
 
   #finish(): void {
     this.#listeners.close();
+    this.#metrics.close();
+    this.#loop.stop();
+    this.#house.close();
     for (const console of this.#house.consoles.keys()) console.end(shuttingDown);
-    for (const { transport } of this.#house.visitors) transport.destroy();
+    for (const visitor of this.#house.visitors) hangUpOn(visitor);
     this.#tellStopped();
   }
+}
+
+function countsOf({ regularLent, reservedLent, regularPart, reservedPart }: ClassCounts): ClassCounts {
+  return { regularLent, reservedLent, regularPart, reservedPart };
 }

@@ -1,105 +1,194 @@
 /**
- * How many server connections all pools may have together: in all, of each database and of each user. A pool that is refused
- * one has an idle connection of another pool closed, which then is free for it.
+ * How many server connections all pools may have together: in all, of each server, of each database and of each user. What
+ * there is of one of these is shared fairly: between users, or between the databases of one user.
  */
-import { type LocalLeases, localLeases } from '../coordination/local-leases.js';
+import type { FairHolder } from '../coordination/fair/fair-holder.js';
+import { FairLeases, type FairStats, type Rebalance } from '../coordination/fair/fair-leases.js';
+import type { FairMember } from '../coordination/fair/fair-members.js';
+import { type FairPolicy, usualTerms } from '../coordination/fair/fair-policy.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
+import { systemAlarm, systemClock } from '../runtime/system.js';
 
-/** One of the pools that share. */
-export interface SharingPool {
+/** A pool, as budgets see it. */
+export interface BudgetedPool {
   readonly database: string;
   readonly user: string;
-  readonly idle: number;
-  readonly waiting: number;
-  /** Closes idle connections; how many. */
-  evictIdle(count: number): number;
+  /** Where its server is: pools with the same text share what that server allows. */
+  readonly server: string;
 }
 
 export interface ServerQuotas {
-  /** 0: no limit. */
+  /** `Infinity`: no limit. So are those below. */
   readonly total: number;
   readonly ofDatabase: (database: string) => number;
   readonly ofUser: (user: string) => number;
+  /** What a server allows is asked of it, and is a budget. */
+  readonly asksServers: boolean;
+  /** All but the capacity. `termsOf` is about users. */
+  readonly fairness: Omit<FairPolicy, 'capacity'>;
 }
 
-/** As a limit that is never reached, it can be lowered to one that is. */
-const noLimit = Number.MAX_SAFE_INTEGER;
+/** Which budget it is: `total`, `server db:5432`, `database app`, `user app`. */
+export type RebalanceListener = (budget: string, rebalance: Rebalance) => void;
 
-export class ServerBudgets {
+export interface BudgetStats extends FairStats {
+  readonly budget: string;
+}
+
+/** What a pool asks before it opens a connection. */
+export interface BudgetLeases extends Leases {
+  /** The smallest part that fairness gives it, of all its budgets. */
+  readonly share: number;
+  /** The pool is no more. */
+  leave(): void;
+}
+
+/** Budgets as pools see them: those of this process, or of another one that keeps them for several. */
+export interface Budgets {
+  /** Whether it is worth asking a server how many connections it allows. */
+  readonly asksServers: boolean;
+  leasesFor(pool: BudgetedPool): BudgetLeases;
+  learned(server: string, capacity: number): void;
+  change(quotas: ServerQuotas): void;
+  stats(): BudgetStats[];
+  stop(): void;
+}
+
+export class ServerBudgets implements Budgets {
   #quotas: ServerQuotas;
-  readonly #total: LocalLeases;
-  readonly #byDatabase = new Map<string, LocalLeases>();
-  readonly #byUser = new Map<string, LocalLeases>();
-  readonly #pools: () => Iterable<SharingPool>;
+  readonly #listener: RebalanceListener;
+  readonly #total: FairLeases;
+  readonly #byServer = new Map<string, FairLeases>();
+  readonly #byDatabase = new Map<string, FairLeases>();
+  readonly #byUser = new Map<string, FairLeases>();
+  /** What servers have said. */
+  readonly #capacities = new Map<string, number>();
 
-  constructor(quotas: ServerQuotas, pools: () => Iterable<SharingPool>) {
+  constructor(quotas: ServerQuotas, listener: RebalanceListener = () => {}) {
     this.#quotas = quotas;
-    this.#total = localLeases({ limit: quotas.total || noLimit });
-    this.#pools = pools;
+    this.#listener = listener;
+    this.#total = this.#makeBudget('total', quotas.total, quotas.fairness);
   }
 
   /** What a pool has to ask. */
-  leasesFor(database: string, user: string): Leases {
-    return new SharedLeases(
-      [
-        this.#total,
-        budgetOf(this.#byDatabase, database, this.#quotas.ofDatabase(database)),
-        budgetOf(this.#byUser, user, this.#quotas.ofUser(user)),
-      ],
-      (refused) => this.#makeRoom(refused, database, user),
-    );
+  leasesFor({ database, user, server }: BudgetedPool): PoolLeases {
+    const tenant = { user, database };
+    const ofUser = { user: database, database };
+    return new PoolLeases([
+      this.#find(this.#byUser, 'user', user).join(ofUser),
+      this.#find(this.#byDatabase, 'database', database).join(tenant),
+      this.#find(this.#byServer, 'server', server).join(tenant),
+      this.#total.join(tenant),
+    ]);
+  }
+
+  #find(budgets: Map<string, FairLeases>, kind: BudgetKind, name: string): FairLeases {
+    let budget = budgets.get(name);
+    if (budget === undefined) {
+      budget = this.#makeBudget(`${kind} ${name}`, this.#limitOf(kind, name), this.#fairnessOf(kind));
+      budgets.set(name, budget);
+    }
+    return budget;
+  }
+
+  #makeBudget(name: string, capacity: number, fairness: ServerQuotas['fairness']): FairLeases {
+    return new FairLeases({
+      policy: { ...fairness, capacity },
+      clock: systemClock,
+      alarm: systemAlarm,
+      listener: { rebalanced: (rebalance) => this.#listener(name, rebalance) },
+    });
+  }
+
+  #limitOf(kind: BudgetKind, name: string): number {
+    const { ofUser, ofDatabase, asksServers } = this.#quotas;
+    if (kind === 'user') return ofUser(name);
+    if (kind === 'database') return ofDatabase(name);
+    return asksServers ? (this.#capacities.get(name) ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+  }
+
+  /** Between the databases of one user, all are alike. */
+  #fairnessOf(kind: BudgetKind): ServerQuotas['fairness'] {
+    const { fairness } = this.#quotas;
+    return kind === 'user' ? { ...fairness, termsOf: () => usualTerms } : fairness;
+  }
+
+  /** Whether it is worth asking a server how many connections it allows. */
+  get asksServers(): boolean {
+    return this.#quotas.asksServers;
+  }
+
+  /** A server allows so many connections. */
+  learned(server: string, capacity: number): void {
+    this.#capacities.set(server, capacity);
+    if (this.#quotas.asksServers) this.#byServer.get(server)?.resize(capacity);
   }
 
   /** Other limits from now on. */
   change(quotas: ServerQuotas): void {
     this.#quotas = quotas;
-    this.#total.resize(quotas.total || noLimit);
-    for (const [database, budget] of this.#byDatabase) budget.resize(quotas.ofDatabase(database) || noLimit);
-    for (const [user, budget] of this.#byUser) budget.resize(quotas.ofUser(user) || noLimit);
+    this.#total.change({ ...quotas.fairness, capacity: quotas.total });
+    const kinds = [
+      ['server', this.#byServer],
+      ['database', this.#byDatabase],
+      ['user', this.#byUser],
+    ] as const;
+    for (const [kind, budgets] of kinds)
+      for (const [name, budget] of budgets)
+        budget.change({ ...this.#fairnessOf(kind), capacity: this.#limitOf(kind, name) });
   }
 
-  /** Of those who share what was refused, the one with most idle connections gives one up. */
-  #makeRoom(refused: LocalLeases, database: string, user: string): void {
-    let richest: SharingPool | undefined;
-    for (const pool of this.#pools()) {
-      if (refused === this.#byDatabase.get(database) && pool.database !== database) continue;
-      if (refused === this.#byUser.get(user) && pool.user !== user) continue;
-      if (pool.database === database && pool.user === user) continue;
-      if (pool.waiting === 0 && pool.idle > (richest?.idle ?? 0)) richest = pool;
-    }
-    richest?.evictIdle(1);
+  /** Those that have a limit. */
+  stats(): BudgetStats[] {
+    const named = [
+      ['total', this.#total] as const,
+      ...Array.from(this.#byServer, ([name, budget]) => [`server ${name}`, budget] as const),
+      ...Array.from(this.#byDatabase, ([name, budget]) => [`database ${name}`, budget] as const),
+      ...Array.from(this.#byUser, ([name, budget]) => [`user ${name}`, budget] as const),
+    ];
+    return named
+      .filter(([, { capacity }]) => Number.isFinite(capacity))
+      .map(([name, budget]) => ({ budget: name, ...budget.stats() }));
+  }
+
+  stop(): void {
+    for (const budget of [this.#total, ...this.#byServer.values()]) budget.stop();
+    for (const budget of [...this.#byDatabase.values(), ...this.#byUser.values()]) budget.stop();
   }
 }
 
-function budgetOf(budgets: Map<string, LocalLeases>, key: string, limit: number): LocalLeases {
-  const budget = budgets.get(key) ?? localLeases({ limit: limit || noLimit });
-  budgets.set(key, budget);
-  return budget;
-}
+type BudgetKind = 'server' | 'database' | 'user';
 
 /** All of several budgets, or none of them. */
-class SharedLeases implements Leases {
-  readonly #budgets: readonly LocalLeases[];
-  readonly #refused: (budget: LocalLeases) => void;
+export class PoolLeases implements BudgetLeases {
+  readonly #members: readonly FairMember[];
 
-  constructor(budgets: readonly LocalLeases[], refused: (budget: LocalLeases) => void) {
-    this.#budgets = budgets;
-    this.#refused = refused;
+  constructor(members: readonly FairMember[]) {
+    this.#members = members;
   }
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
-    for (const [index, budget] of this.#budgets.entries()) {
-      const answer = budget.acquire(count, holder);
-      if (answer === 'granted') continue;
-      for (const other of this.#budgets.slice(0, index)) other.release(count, holder);
-      // Not from the middle of its decision.
-      process.nextTick(this.#refused, budget);
-      return answer;
-    }
+    const asker = holder as FairHolder;
+    // The one that has none is waited for; nothing is taken of the others meanwhile.
+    const missing = this.#members.find((member) => !member.mayAcquire(count));
+    if (missing !== undefined) return missing.acquire(count, asker);
+    for (const member of this.#members) member.acquire(count, asker);
     return 'granted';
   }
 
   release(count: number, holder: LeaseHolder): void {
-    for (const budget of this.#budgets) budget.release(count, holder);
+    for (const member of this.#members) member.release(count, holder as FairHolder);
+  }
+
+  /** The smallest part that fairness gives it, of all its budgets. */
+  get share(): number {
+    let share = Number.POSITIVE_INFINITY;
+    for (const member of this.#members) if (member.isLimited) share = Math.min(share, member.share);
+    return share;
+  }
+
+  /** The pool is no more. */
+  leave(): void {
+    for (const member of this.#members) member.leave();
   }
 }

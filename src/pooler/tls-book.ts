@@ -38,21 +38,54 @@ export function needsTls({ mode }: ClientTlsConfig): boolean {
 
 /** TLS with servers, one context for all databases that want the same. */
 export class ServerTlsBook {
-  #contexts = new Map<string, TlsContext>();
+  #contexts: ServerContexts = new Map();
 
   /** Throws what is wrong with it. */
   tlsOf(config: ServerTlsConfig): DialTls {
-    const key = JSON.stringify(config);
-    const context =
-      this.#contexts.get(key) ?? contextOf('client', materialOf(config, undefined), 'serverTls');
-    this.#contexts.set(key, context);
+    const { context } = addTo(this.#contexts, config);
     return { mode: config.mode, negotiation: config.negotiation, context };
   }
 
-  /** Files are read again when they are needed next. */
-  forget(): void {
-    this.#contexts = new Map();
+  /** What is needed for these, from files that are read again. Throws what is wrong; nothing has changed then. */
+  prepare(configs: Iterable<ServerTlsConfig>): ServerContexts {
+    const contexts: ServerContexts = new Map();
+    for (const config of configs) addTo(contexts, config);
+    return contexts;
   }
+
+  /** Those are used from now on. */
+  use(contexts: ServerContexts): void {
+    this.#contexts = contexts;
+  }
+
+  /** Reads the files again, for connections that are opened from now on. Throws what is wrong with them. */
+  readAgain(): void {
+    for (const { config, context } of this.#contexts.values()) {
+      const problem = context.replace(materialOf(config, undefined));
+      if (problem !== undefined) throw new ServingError(problem.message, problem);
+    }
+  }
+}
+
+/** By the settings. */
+type ServerContexts = Map<string, { readonly config: ServerTlsConfig; readonly context: TlsContext }>;
+
+function addTo(contexts: ServerContexts, config: ServerTlsConfig): { readonly context: TlsContext } {
+  const key = JSON.stringify(config);
+  const known = contexts.get(key);
+  if (known !== undefined) return known;
+  const made = { config, context: contextOf('client', materialOf(config, undefined), 'serverTls') };
+  contexts.set(key, made);
+  return made;
+}
+
+/** The files that are read for it. */
+export function filesOf({
+  certFile,
+  keyFile,
+  caFile,
+}: ClientTlsConfig | ServerTlsConfig): (string | undefined)[] {
+  return [certFile, keyFile, caFile];
 }
 
 function contextOf(role: TlsRole, material: TlsMaterial, what: string): TlsContext {

@@ -1,6 +1,8 @@
 /** The real world, as the engine wants it: a monotonic clock, one timer, and randomness. */
+import { performance } from 'node:perf_hooks';
 import type { Alarm, AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import { afterTurn, type Task } from './turn.js';
 
 /**
  * `performance.now()`, which costs about 50 ns: more than a whole checkout. `coarse()` reads it once in a turn of the
@@ -10,12 +12,14 @@ class SystemClock implements Clock {
   #reading = 0;
   #isFresh = false;
   #turnBegan = 0;
-  /** Who asked for the time of an arrival in this turn. */
-  #listeners = new Set<LongTurnListener>();
-  #lastListener: LongTurnListener | undefined;
-  readonly #forget = (): void => {
-    this.#isFresh = false;
-    if (this.#listeners.size > 0) this.#tellOfLongTurn();
+  /** Who asked for the time of an arrival in this turn: the first, who is nearly always the only one, and the others. */
+  #listener: LongTurnListener | undefined;
+  #otherListeners = new Set<LongTurnListener>();
+  readonly #forget: Task = {
+    run: () => {
+      this.#isFresh = false;
+      if (this.#listener !== undefined) this.#tellOfLongTurn(this.#listener);
+    },
   };
 
   now(): number {
@@ -27,26 +31,25 @@ class SystemClock implements Clock {
   coarse(): number {
     if (this.#isFresh) return this.#reading;
     this.#isFresh = true;
-    process.nextTick(this.#forget);
+    afterTurn(this.#forget);
     this.#turnBegan = this.now();
     return this.#turnBegan;
   }
 
   arrival(listener: LongTurnListener): number {
-    if (listener !== this.#lastListener) {
-      this.#lastListener = listener;
-      this.#listeners.add(listener);
-    }
+    if (this.#listener === undefined) this.#listener = listener;
+    else if (listener !== this.#listener) this.#otherListeners.add(listener);
     return this.coarse();
   }
 
-  #tellOfLongTurn(): void {
-    const listeners = this.#listeners;
-    this.#listeners = new Set();
-    this.#lastListener = undefined;
+  #tellOfLongTurn(first: LongTurnListener): void {
+    const others = this.#otherListeners;
+    this.#listener = undefined;
+    if (others.size > 0) this.#otherListeners = new Set();
     const turnEnded = this.now();
     if (turnEnded - this.#turnBegan < longTurnMs) return;
-    for (const listener of listeners) listener.turnWasLong(this.#turnBegan, turnEnded);
+    first.turnWasLong(this.#turnBegan, turnEnded);
+    for (const listener of others) listener.turnWasLong(this.#turnBegan, turnEnded);
   }
 }
 

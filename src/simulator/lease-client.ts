@@ -4,14 +4,14 @@
  * given back is sent until it arrives.
  */
 import { LeaseCoordinatorError } from '../coordination/errors.js';
-import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
+import type { LeaseAnswer, LeaseHolder } from '../core/leases.js';
 import { formatDuration } from '../kernel/duration.js';
 import type { Random } from '../kernel/random.js';
 import { type Coordinator, RemoteHolder } from './coordinator.js';
-import type { ServiceProcess } from './service-process.js';
+import type { ProcessLeases, ServiceProcess } from './service-process.js';
 import type { Planned } from './timeline.js';
 
-export class LeaseClient implements Leases {
+export class LeaseClient implements ProcessLeases {
   readonly #process: ServiceProcess;
   readonly #coordinator: Coordinator;
   readonly #random: Random;
@@ -186,6 +186,12 @@ export class LeaseClient implements Leases {
     this.#timeout = undefined;
     return true;
   }
+
+  /** What is on its way arrives nevertheless. */
+  processEnded(): void {}
+
+  /** Nobody tells the coordinator. */
+  sessionsGone(): void {}
 
   /** What it held, it holds for ever, as far as the coordinator knows. */
   processCrashed(): void {

@@ -11,6 +11,7 @@ export const scenarioKeys = {
     'server',
     'limiter',
     'coordinator',
+    'budget',
     'defaults',
     'services',
     'faults',
@@ -19,6 +20,7 @@ export const scenarioKeys = {
   server: ['connectionLimit', 'perSecond', 'burst', 'sessionLifetime', 'dial', 'close', 'dialFailures'],
   limiter: ['perSecond', 'burst', 'scope'],
   coordinator: ['leaseLimit', 'latency', 'timeout'],
+  budget: ['capacity', 'turn', 'rebalanceInterval', 'demandWindow', 'forecast'],
   defaults: ['pool', 'workload'],
   service: [
     'name',
@@ -30,6 +32,7 @@ export const scenarioKeys = {
     'clockSkew',
     'clockSkewStep',
     'clockDrift',
+    'weight',
   ],
   workload: ['tenant', 'perSecond', 'every', 'burst', 'hold', 'maxInUse', 'maxWait', 'from', 'until'],
   fault: ['kind', 'at', 'for', 'every', 'services', 'fraction', 'delay'],

@@ -6,9 +6,11 @@
  *     running, draining --crash--> gone
  */
 import { ConnectionPool, type PoolParts } from '../core/connection-pool.js';
+import type { Leases } from '../core/leases.js';
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import type { Random } from '../kernel/random.js';
+import type { Budget } from './budget.js';
 import { draw } from './chance.js';
 import type { Coordinator } from './coordinator.js';
 import type { DialTrouble } from './dial-trouble.js';
@@ -32,11 +34,25 @@ export interface Surroundings {
   readonly timeline: Timeline;
   readonly server: Server;
   readonly coordinator: Coordinator | undefined;
+  readonly budget: Budget | undefined;
   readonly trouble: DialTrouble;
   readonly laws: Laws;
   readonly makePool: MakePool | undefined;
   /** Called after each thing that happened in a process. */
   readonly happened: (process: ServiceProcess) => void;
+}
+
+/** What the engine of a process asks for leases, and what is seen of it. */
+export interface ProcessLeases extends Leases {
+  /** Those that the engine has taken and not given back. */
+  readonly held: number;
+  /** Those that count as this process's where they come from. */
+  readonly outstanding: number;
+  readonly isAsking: boolean;
+  processEnded(): void;
+  processCrashed(): void;
+  /** After a crash: the server has noticed. */
+  sessionsGone(): void;
 }
 
 /** What one process has for itself. */
@@ -54,7 +70,7 @@ export class ServiceProcess {
   readonly dialer: ProcessDialer;
   readonly tally = new ProcessTally();
   readonly limiter: CountingLimiter | undefined;
-  readonly leases: LeaseClient | undefined;
+  readonly leases: ProcessLeases | undefined;
   /** The times at which the server accepted connections of this service. */
   readonly accepts: SlidingWindow;
   /** Sessions that the server has. */
@@ -72,7 +88,7 @@ export class ServiceProcess {
   #backlog: (() => void)[] = [];
 
   constructor(surroundings: Surroundings, parts: ProcessParts) {
-    const { timeline, server, trouble, laws, coordinator, makePool } = surroundings;
+    const { timeline, server, trouble, laws, coordinator, budget, makePool } = surroundings;
     const { plan, network, limiter } = parts;
     this.name = plan.name;
     this.accepts = parts.accepts;
@@ -81,7 +97,7 @@ export class ServiceProcess {
     this.#network = network;
     this.#clock = new ServiceClock(timeline, plan.clockSkewMs, plan.clockDrift);
     this.dialer = new ProcessDialer(this, timeline, server, network, trouble, laws);
-    this.leases = coordinator && new LeaseClient(this, coordinator, network);
+    this.leases = coordinator ? new LeaseClient(this, coordinator, network) : budget?.join(this);
     const poolParts: PoolParts<Session> = {
       policy: policyOf(plan, limiter, this.leases),
       dialer: this.dialer,
@@ -163,6 +179,7 @@ export class ServiceProcess {
     const noticedMs = draw(server.plan.close, this.#network);
     timeline.plan(timeline.now + noticedMs, () => {
       for (const session of server.sessionsOf(this)) server.remove(session);
+      this.leases?.sessionsGone();
     });
   }
 
@@ -174,6 +191,7 @@ export class ServiceProcess {
         this.#surroundings.timeline.plan(this.#surroundings.timeline.now, () => {
           if (this.#state === 'gone') return;
           this.#end();
+          this.leases?.processEnded();
           onDrained();
         });
       });
@@ -198,7 +216,7 @@ export class ServiceProcess {
   }
 }
 
-export function policyOf(plan: ServicePlan, rateLimiter?: CountingLimiter, leases?: LeaseClient): PoolPolicy {
+export function policyOf(plan: ServicePlan, rateLimiter?: CountingLimiter, leases?: Leases): PoolPolicy {
   const read = new OptionReader({ ...plan.pool, rateLimiter, leases });
   const policy = readPolicy(read, false);
   read.refuseUnknown();

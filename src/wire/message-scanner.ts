@@ -3,7 +3,7 @@
  * that need not be collected, and makes no object for a message: what it found is in its fields until the next step.
  */
 import { InvariantError } from '../kernel/errors.js';
-import { int32At } from './bytes.js';
+import { copyOf, int32At } from './bytes.js';
 import { ProtocolViolationError } from './errors.js';
 import type { ScanRules } from './scan-rules.js';
 
@@ -139,9 +139,13 @@ export class MessageScanner {
   takeBack(): Buffer {
     const piece = this.end - this.start;
     if (piece === 0) return this.takeRest();
-    const rest = Buffer.allocUnsafe(piece + this.unread);
-    this.source.copy(rest, 0, this.start, this.end);
-    this.#chunk.copy(rest, piece, this.#at, this.#limit);
+    let rest: Buffer;
+    if (this.source === this.#chunk) rest = copyOf(this.#chunk, this.start, this.#limit);
+    else {
+      rest = Buffer.allocUnsafe(piece + this.unread);
+      this.source.copy(rest, 0, this.start, this.end);
+      this.#chunk.copy(rest, piece, this.#at, this.#limit);
+    }
     this.#remaining = this.isFirst ? 0 : this.#remaining + piece;
     this.#forget();
     return rest;
@@ -149,7 +153,7 @@ export class MessageScanner {
 
   /** Ends the work on this chunk before its end: a copy of all behind the present piece, to be pushed later. */
   takeRest(): Buffer {
-    const rest = Buffer.from(this.#chunk.subarray(this.#at, this.#limit));
+    const rest = copyOf(this.#chunk, this.#at, this.#limit);
     this.#forget();
     return rest;
   }

@@ -10,6 +10,7 @@ import type { PoolerHost, RunningPooler, SignalSource } from '../../src/cli/serv
 import type { Terminal } from '../../src/cli/terminal.js';
 import { UsageError } from '../../src/cli/usage-error.js';
 import type { PoolerConfig } from '../../src/pooler/config/pooler-config.js';
+import { ServingError } from '../../src/pooler/errors.js';
 
 const good = 'databases: { app: { host: db.example, password: sesame } }\nauth: { type: trust }\n';
 
@@ -29,7 +30,9 @@ class Stage {
   readonly events = new EventEmitter();
   readonly started: PoolerConfig[] = [];
   readonly reloaded: PoolerConfig[] = [];
-  readonly deadlines: number[] = [];
+  /** How it was told to stop, and when at the latest. */
+  readonly shutdowns: string[] = [];
+  readonly told: string[] = [];
   environment: Record<string, string> = {};
   out = '';
   err = '';
@@ -94,13 +97,16 @@ class Stage {
     this.host = host;
     return {
       addresses: ['127.0.0.1:6432'],
+      metricsPort: config.observability.metricsListen && 9127,
       stopped: this.stopped.promise,
       reload: async (next) => {
-        this.reloaded.push(next);
         await this.onReload();
+        this.reloaded.push(next);
       },
-      shutdown: async ({ deadlineMs }) => {
-        this.deadlines.push(deadlineMs);
+      pause: () => this.told.push('pause'),
+      resume: () => this.told.push('resume'),
+      shutdown: async ({ deadlineMs, mode }) => {
+        this.shutdowns.push(`${mode} ${deadlineMs}`);
         await this.onShutdown(deadlineMs);
       },
     };
@@ -144,6 +150,26 @@ describe('headgate serve --check', () => {
   });
 });
 
+describe('headgate serve --check with files', () => {
+  test('says what is wrong inside of them', async () => {
+    const stage = new Stage();
+    writeFileSync(join(stage.folder, 'hba.conf'), 'host all all nonsense trust\n');
+    writeFileSync(join(stage.folder, 'userlist.txt'), '"me" "x"\n"me"\n');
+    stage.write('databases: { app: {} }\nauth: { type: hba, hbaFile: hba.conf, file: userlist.txt }');
+    expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(1);
+    expect(stage.err).toMatch(/^headgate: .*userlist\.txt can't be used:\n {2}line 2: /);
+    expect(stage.out).toBe('');
+  });
+});
+
+test('headgate serve without anything says what to give', async () => {
+  const stage = new Stage();
+  expect(await stage.serve()).toBe(1);
+  expect(stage.err).toContain(
+    'headgate: give --config FILE or --pgbouncer-ini FILE; headgate serve --help says more\n',
+  );
+});
+
 describe('headgate serve --explain', () => {
   test('shows every setting and no secret', async () => {
     const stage = new Stage();
@@ -174,6 +200,14 @@ describe('headgate serve --pgbouncer-ini', () => {
     expect(await code).toBe(0);
   });
 
+  test('that can not be read is the one problem that there is', async () => {
+    const stage = new Stage();
+    expect(await stage.serve('--pgbouncer-ini', 'none.ini')).toBe(1);
+    expect(stage.err).toMatch(
+      /^headgate: 1 problem with the configuration:\n {2}none\.ini {2}can't be read: ENOENT/,
+    );
+  });
+
   test('does not run where a line makes no sense', async () => {
     const stage = new Stage();
     writeFileSync(
@@ -195,28 +229,62 @@ describe('A pooler that runs', () => {
     expect(await code).toBe(0);
   });
 
-  test.each(['SIGTERM', 'SIGINT'])(
-    'waits for transactions on %s, and stops at once on the second',
-    async (signal) => {
-      const stage = new Stage();
-      const over = promised();
-      stage.onShutdown = (deadlineMs) => (deadlineMs === 0 ? Promise.resolve() : over.promise);
-      const { code } = await stage.run('--shutdown-timeout=7s');
-      stage.signals.emit(signal);
-      expect(stage.deadlines).toEqual([7_000]);
-      stage.signals.emit(signal);
-      expect(await code).toBe(0);
-      expect(stage.deadlines).toEqual([7_000, 0]);
-      over.resolve();
-    },
-  );
+  test.each([
+    ['SIGTERM', 'wait_for_servers', 'transactions have ended', []],
+    ['SIGINT', 'wait_for_servers', 'transactions have ended', []],
+    ['SIGTERM', 'wait_for_clients', 'all clients have left', ['--sigterm-mode=wait_for_clients']],
+    ['SIGINT', 'wait_for_servers', 'transactions have ended', ['--sigterm-mode=wait_for_clients']],
+  ])('stops on %s with %s, when %s, and at once on the second', async (signal, mode, what, flags) => {
+    const stage = new Stage();
+    const over = promised();
+    stage.onShutdown = (deadlineMs) => (deadlineMs === 0 ? Promise.resolve() : over.promise);
+    const { code } = await stage.run('--shutdown-timeout=7s', ...flags);
+    stage.signals.emit(signal);
+    expect(stage.shutdowns).toEqual([`${mode} 7000`]);
+    expect(stage.err).toContain(
+      `stopping when ${what}, after 7s in any case; a second signal stops at once\n`,
+    );
+    stage.signals.emit(signal);
+    expect(await code).toBe(0);
+    expect(stage.shutdowns).toEqual([`${mode} 7000`, 'immediate 0']);
+    over.resolve();
+  });
+
+  test('is paused by SIGUSR1 and resumed by SIGUSR2', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run();
+    stage.signals.emit('SIGUSR1');
+    stage.signals.emit('SIGUSR2');
+    expect(stage.told).toEqual(['pause', 'resume']);
+    stage.signals.emit('SIGQUIT');
+    await code;
+  });
+
+  test('says where the metrics are', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run('--metrics-listen', '0');
+    expect(stage.out).toContain('headgate: metrics at http://127.0.0.1:9127/metrics\n');
+    stage.signals.emit('SIGQUIT');
+    await code;
+  });
+
+  test('logs at the level and in the format that are asked for', async () => {
+    const stage = new Stage();
+    const { code } = await stage.run('--log-level=warn', '--log-format=json');
+    stage.host?.log('info', 'of no importance');
+    stage.host?.log('warn', 'look', { user: 'me' });
+    expect(stage.err).not.toContain('importance');
+    expect(JSON.parse(stage.err)).toMatchObject({ level: 'warn', message: 'look', user: 'me' });
+    stage.signals.emit('SIGQUIT');
+    await code;
+  });
 
   test('stops at once on SIGQUIT, and leaves no listener behind', async () => {
     const stage = new Stage();
     const { code } = await stage.run();
     stage.signals.emit('SIGQUIT');
     expect(await code).toBe(0);
-    expect(stage.deadlines).toEqual([0]);
+    expect(stage.shutdowns).toEqual(['immediate 0']);
     expect(stage.signals.eventNames()).toEqual([]);
   });
 
@@ -231,12 +299,15 @@ describe('A pooler that runs', () => {
     const stage = new Stage();
     const { code } = await stage.run();
     stage.write(`${good}pooling: { poolSize: 5 }\nlisten: { port: 1 }`);
-    await stage.saysAfter('SIGHUP', 'not before a restart');
-    expect(stage.err).toContain(`headgate: reloaded: at once:
-    pooling.poolSize: 20 -> 5
-  not before a restart:
-    listen.port: 6432 -> 1 (sockets are opened at the start)
-`);
+    await stage.saysAfter('SIGHUP', 'listen.port');
+    const lines = stage.err.split('\n').map((line) => line.replace(/^.* UTC /, ''));
+    expect(lines).toEqual([
+      'info  reload: at once:',
+      'info  reload:   pooling.poolSize: 20 -> 5',
+      'info  reload: not before a restart:',
+      'info  reload:   listen.port: 6432 -> 1 (sockets are opened at the start)',
+      '',
+    ]);
     stage.signals.emit('SIGTERM');
     await code;
     expect(stage.reloaded.map(({ pooling, listen }) => [pooling.poolSize, listen.port])).toEqual([[5, 6432]]);
@@ -246,12 +317,12 @@ describe('A pooler that runs', () => {
     const stage = new Stage();
     const { code } = await stage.run();
     stage.write('databases: 1');
-    await stage.saysAfter('SIGHUP', 'not reloaded');
-    expect(stage.err).toContain(
-      'not reloaded, the configuration stays as it was: 2 problems with the configuration:\n',
+    await stage.saysAfter('SIGHUP', 'databases: must be');
+    expect(stage.err).toMatch(
+      /error not reloaded, the configuration stays as it was\n.* error {3}2 problems with the configuration:\n/,
     );
     stage.write(`${good}pooling: { poolSize: 5 }`);
-    await stage.saysAfter('SIGHUP', 'reloaded: at once');
+    await stage.saysAfter('SIGHUP', 'reload: at once');
     stage.signals.emit('SIGTERM');
     await code;
     expect(stage.reloaded.map(({ pooling }) => pooling.poolSize)).toEqual([5]);
@@ -284,6 +355,13 @@ describe('A pooler that runs', () => {
     });
     expect(await stage.serve('--config', 'headgate.yaml')).toBe(1);
     expect(stage.err).toBe("headgate: can't run: listen EADDRINUSE: address already in use 127.0.0.1:6432\n");
+  });
+
+  test('that can not use a file says why, and ends with 1', async () => {
+    const stage = new Stage();
+    stage.failure = new ServingError('metrics can not be had');
+    expect(await stage.serve('--config', 'headgate.yaml')).toBe(1);
+    expect(stage.err).toBe("headgate: can't run: metrics can not be had\n");
   });
 
   test('that fails for a reason of its own is not taken for a mistake of the user', async () => {

@@ -25,7 +25,7 @@ const everything = [
   ...['resize', 'resizeToNonsense', 'pause', 'resume', 'ready', 'drain', 'breakOne'],
   ...['wait', 'waitLong', 'waitForScans', 'stall', 'creep'],
   ...['answerDial', 'failDial', 'answerClose', 'answerCheck'],
-  ...['loseLeases', 'leasesAvailable', 'leasesRefused'],
+  ...['loseLeases', 'recallLeases', 'leasesAvailable', 'leasesRefused'],
   ...['dial succeeds', 'dial succeeds at once', 'dial fails', 'dial fails at once', 'dial hangs'],
   ...['dial fails: connection_open', 'dial fails: rate_limit', 'dial fails: token_provider'],
   ...['dial fails for now', 'abandoned dial goes on', 'close hangs'],

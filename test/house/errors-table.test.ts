@@ -7,6 +7,7 @@ import { readPolicy } from '../../src/core/pool-policy.js';
 import { discardReasons } from '../../src/core/reasons.js';
 import { verdicts } from '../../src/dsql/connect-errors.js';
 import * as dsql from '../../src/dsql.js';
+import * as dynamodb from '../../src/dynamodb.js';
 import * as engine from '../../src/engine.js';
 import * as main from '../../src/index.js';
 import { parseDuration } from '../../src/kernel/duration.js';
@@ -33,6 +34,7 @@ describe('docs/errors.md', () => {
       { remedy: 'never', advice: 'why' },
       new Error('why'),
     ),
+    DynamoPackageMissingError: new dynamodb.DynamoPackageMissingError('why'),
     ForeignReleaseError: new engine.ForeignReleaseError(),
     IdleInTransactionError: new dsql.IdleInTransactionError(1),
     InvariantError: new main.InvariantError('why'),
@@ -55,6 +57,7 @@ describe('docs/errors.md', () => {
       ...main,
       ...engine,
       ...dsql,
+      ...dynamodb,
       ...prometheus,
       ...logging,
       ...simulator,

@@ -10,6 +10,12 @@ import { discardReasons, refillCauses } from '../../src/core/reasons.js';
 import { PromisePool } from '../../src/engine.js';
 import { logPool, type PoolLogger } from '../../src/logging.js';
 import { metricFamilies } from '../../src/observe/exposed-pools.js';
+import { ownErrorReasons } from '../../src/pooler/metrics/failure-words.js';
+import {
+  type PoolerFamily,
+  poolFamilies,
+  processFamilies,
+} from '../../src/pooler/metrics/pooler-families.js';
 import { exposePool } from '../../src/prometheus.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -33,8 +39,25 @@ beforeAll(async () => {
     exported.set(name, { type: String(type), labels });
   }
   exposure.stop();
+  addPooler(processFamilies, ['job', 'instance']);
+  addPooler(poolFamilies, ['job', 'instance', 'database', 'user']);
 });
 afterAll(() => pool.drain());
+
+/** The pooler's, beside the labels that those of one kind have all. */
+const poolerMetrics = new Set<string>();
+function addPooler(families: readonly PoolerFamily<never>[], common: readonly string[]): void {
+  for (const { name, type, labels, words: known } of families) {
+    const own = labels.map(
+      (label) => [label, new Set(known ?? (label === 'reason' ? ownErrorReasons : []))] as const,
+    );
+    exported.set(name, {
+      type,
+      labels: new Map([...common.map((label) => [label, new Set<string>()] as const), ...own]),
+    });
+    poolerMetrics.add(name);
+  }
+}
 
 const labelNames = (name: string) => [...(exported.get(name)?.labels.keys() ?? [])];
 const ownLabels = (name: string) =>
@@ -46,9 +69,29 @@ describe('docs/observability.md', () => {
     const documented = [...tableOf('metric'), ...tableOf('dsql metric')].flatMap(([names, kind, by]) =>
       codes(names).map((name) => [name, kind, codes(by)]),
     );
-    const families = [...exported].map(([name, { type }]) => [name, type, ownLabels(name)]);
+    const families = [...exported]
+      .filter(([name]) => !poolerMetrics.has(name))
+      .map(([name, { type }]) => [name, type, ownLabels(name)]);
     expect(documented.sort()).toEqual(families.sort());
-    expect(exported.size).toBe(metricFamilies.length);
+    expect(families.length).toBe(metricFamilies.length);
+  });
+
+  it.each([
+    ['pooler metric', processFamilies as readonly PoolerFamily<never>[]],
+    ['pool metric', poolFamilies as readonly PoolerFamily<never>[]],
+  ])('has every %s, with its kind, its labels and their values', (title, families) => {
+    const documented = tableOf(title).flatMap(([names, kind, by]) =>
+      codes(names).map((name) => [name, kind, codes(by)]),
+    );
+    expect(documented).toEqual(families.map(({ name, type, labels }) => [name, type, labels]));
+    for (const [names, , by, meaning] of tableOf(title)) {
+      const [name = ''] = codes(names);
+      const known = words(name, codes(by).at(-1) ?? '');
+      const hasTable = ['headgate_pooler_discards_total', 'headgate_pooler_open_failures_total'].includes(
+        name,
+      );
+      if (known.length > 0 && !hasTable) expect(codes(meaning)).toEqual(known);
+    }
   });
 
   it('has the labels right that all metrics of a table have', () => {
@@ -77,6 +120,17 @@ describe('docs/observability.md', () => {
   it('has every log line, with its level and its fields', () => {
     const documented = tableOf('line').map(([line, level, fields]) => [line, level, codes(fields)]);
     expect(documented.sort()).toEqual(everyLine().sort());
+  });
+});
+
+describe('metrics of the pooler', () => {
+  it('are named by the rules, once each, with a sentence about them', () => {
+    const all: readonly PoolerFamily<never>[] = [...processFamilies, ...poolFamilies];
+    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+    for (const { name, type, help } of all) {
+      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+      expect(help).toMatch(/^\S.*\.$/);
+    }
   });
 });
 
@@ -117,7 +171,7 @@ describe('docs/prometheus-alerts.yml', () => {
   it.each(rules)('%s asks for metrics that exist, by labels and values that they have', (_name, { expr }) => {
     expect(expr).toMatch(/\b(?:dsql|headgate)_/);
     expect(unknownNames(expr)).toEqual([]);
-    for (const [, name = '', label = '', word = ''] of expr.matchAll(/(\w+)\{(\w+)!?="(\w+)"\}/g)) {
+    for (const [, name = '', label = '', word = ''] of expr.matchAll(/(\w+)\{(\w+)!?="([\w.]+)"\}/g)) {
       expect(words(name, label)).toContain(word);
     }
   });
@@ -127,6 +181,14 @@ describe('docs/prometheus-alerts.yml', () => {
     expect(annotations.summary).not.toBe('');
     const mentioned = [...annotations.description.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
     const isOfAll = expr.startsWith('sum(');
+    const [name = ''] = /headgate_pooler_\w+/.exec(expr) ?? [];
+    if (name !== '') {
+      const isOfPool = poolFamilies.some(
+        (family) => family.name === name.replace(/_(?:bucket|sum|count)$/, ''),
+      );
+      expect(mentioned).toEqual(isOfPool ? ['user', 'database'] : ['instance']);
+      return;
+    }
     expect(mentioned.includes('service')).toBe(!isOfAll);
     // Only the metrics of single pools can say which pool it is.
     if (mentioned.includes('pool')) expect(expr).not.toContain('dsql_');

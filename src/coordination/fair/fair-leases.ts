@@ -11,11 +11,14 @@
  */
 import type { LeaseAnswer } from '../../core/leases.js';
 import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';
+import { isCount } from '../lease-book.js';
 import { tell } from '../tell.js';
 import type { FairHolder, Tenant } from './fair-holder.js';
 import { FairMember, FairUser, type MemberEvents } from './fair-members.js';
 import type { FairPolicy, UserTerms } from './fair-policy.js';
+import { makeRoom } from './giving-way.js';
 import { type RebalanceReason, type ShareChange, Shares } from './shares.js';
+import { WaitingLine } from './waiting-line.js';
 
 export interface FairLeasesParts {
   readonly policy: FairPolicy;
@@ -60,8 +63,8 @@ export interface FairStats {
   readonly users: readonly FairUserStats[];
 }
 
-/** A claim comes before a wish, and who has nothing before who has something. */
-const Rank = { nothing: 0, belowShare: 1, wish: 2 } as const;
+/** What took long is not done again at once: no more than one part in so many of the time goes into it. */
+const restAfterWork = 10;
 
 export class FairLeases implements MemberEvents {
   readonly #clock: Clock;
@@ -70,21 +73,29 @@ export class FairLeases implements MemberEvents {
   readonly #shares: Shares;
   #policy: FairPolicy;
   readonly #users = new Map<string, FairUser>();
-  /** In the order in which they began to wait. */
-  readonly #waiting = new Set<FairMember>();
+  readonly #line = new WaitingLine();
   /** Those that hold at least one. */
   readonly #holding = new Set<FairMember>();
   #held = 0;
+  /** The most that were held since it was last asked for. */
+  #heldPeak = 0;
   #recalls = 0;
   #rebalances = 0;
-  /** Whose turn it is to take what is free, while that goes round. */
+  /** There may be leases that were asked back and have not come. */
+  #mayHaveRecalled = false;
+  /** Whose turn it is to take one that is free, while that goes round. */
   #turn: FairMember | undefined;
   #isGoingRound = false;
+  /** The one inside whose call this is, who can't be told anything now. */
+  #caller: FairMember | undefined;
   #alarmAt = Number.POSITIVE_INFINITY;
   #nextRoundAt: number;
-  #lastRebalanceAt = Number.NEGATIVE_INFINITY;
+  #mayLookAt = Number.NEGATIVE_INFINITY;
+  #mayRebalanceAt = Number.NEGATIVE_INFINITY;
   /** Why the shares are to be looked at before the next round. */
   #pressing: RebalanceReason | undefined;
+  /** Since the shares were looked at. */
+  #givenBack = 0;
 
   constructor({ policy, clock, alarm, listener }: FairLeasesParts) {
     this.#policy = policy;
@@ -93,6 +104,7 @@ export class FairLeases implements MemberEvents {
     this.#shares = new Shares(policy);
     this.#alarm = alarm(() => this.#rang());
     this.#turn = undefined;
+    this.#caller = undefined;
     this.#pressing = undefined;
     this.#nextRoundAt = clock.now() + policy.rebalanceInterval;
   }
@@ -106,38 +118,45 @@ export class FairLeases implements MemberEvents {
     return this.#held;
   }
 
+  /** The most that were held at one moment, since this was last asked. */
+  takeHeldPeak(): number {
+    const peak = this.#heldPeak;
+    this.#heldPeak = this.#held;
+    return peak;
+  }
+
   /** Pools that wait for one. */
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#line.size;
   }
 
   // ---- who shares -------------------------------------------------------------------------------------------------
 
   /** A pool of this user is there. */
   join(tenant: Tenant): FairMember {
-    const now = this.#clock.now();
-    const user = this.#users.get(tenant.user) ?? this.#welcome(tenant.user, now);
-    return new FairMember(user, tenant, this);
+    return new FairMember(this.#userNamed(tenant.user), tenant, this);
   }
 
-  #welcome(name: string, now: number): FairUser {
-    const user = new FairUser(name, now);
+  #userNamed(name: string): FairUser {
+    const known = this.#users.get(name);
+    if (known !== undefined) return known;
+    const user = new FairUser(name);
     this.#shares.welcome(user);
     this.#users.set(name, user);
     return user;
   }
 
   left(member: FairMember): void {
-    this.#waiting.delete(member);
-    member.waitingSince = Number.NaN;
+    this.#line.remove(member);
     member.hasLeft = true;
-    if (member.held === 0) this.#forget(member);
+    this.#forgetIfOver(member);
   }
 
-  #forget(member: FairMember): void {
+  #forgetIfOver(member: FairMember): void {
+    if (!member.hasLeft || member.held > 0 || member.isWaiting) return;
     const { user } = member;
     user.members.delete(member);
-    if (user.members.size === 0) this.#users.delete(user.name);
+    if (user.members.size === 0 && this.#users.get(user.name) === user) this.#users.delete(user.name);
   }
 
   /** Other rules from now on. What is above a lowered capacity is asked back from those above their share. */
@@ -145,7 +164,7 @@ export class FairLeases implements MemberEvents {
     this.#policy = policy;
     this.#shares.change(policy, this.#users.values());
     this.#rebalance('configuration', this.#clock.now());
-    this.#settle(undefined);
+    this.#settle();
   }
 
   resize(capacity: number): void {
@@ -153,61 +172,70 @@ export class FairLeases implements MemberEvents {
       throw new RangeError(`A capacity is a whole number of at least 0, not ${capacity}.`);
     if (capacity === this.capacity) return;
     this.#policy = { ...this.#policy, capacity };
-    this.#shares.change(this.#policy, this.#users.values());
-    this.#rebalance('capacity', this.#clock.now());
-    this.#settle(undefined);
+    this.#shares.change(this.#policy, []);
+    this.#press('capacity');
+    this.#settle();
   }
 
   // ---- what members do --------------------------------------------------------------------------------------------
 
   mayAcquire(member: FairMember, count: number): boolean {
     if (count > this.#free) return false;
-    return this.#turn === member || (this.#waiting.size === 0 && !this.#isGoingRound);
+    return this.#turn === member || (this.#line.size === 0 && !this.#isGoingRound);
   }
 
   acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer {
+    if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
+    if (!member.user.members.has(member)) this.#welcomeBack(member);
     if (this.mayAcquire(member, count)) {
-      const now = this.#clock.now();
-      if (member.user.share === 0) this.#press('newcomer');
-      member.grant(count, holder, now);
-      member.user.activeAt = now;
-      this.#held += count;
-      this.#waiting.delete(member);
-      this.#holding.add(member);
-      this.#lookBy(this.#nextRoundAt);
+      this.#grant(member, count, holder);
       return 'granted';
     }
-    this.#wait(member);
+    this.#wait(member, count);
     return 'asking';
   }
 
-  #wait(member: FairMember): void {
-    if (!member.isWaiting) {
-      member.waitingSince = this.#clock.now();
-      member.user.activeAt = member.waitingSince;
-      this.#waiting.add(member);
-      if (member.held >= member.share) this.#press(member.user.held === 0 ? 'newcomer' : 'wait');
-    }
+  /** It had left and was forgotten, and has something to do yet. */
+  #welcomeBack(member: FairMember): void {
+    member.user = this.#userNamed(member.tenant.user);
+    member.user.members.add(member);
+  }
+
+  #grant(member: FairMember, count: number, holder: FairHolder): void {
+    const { user } = member;
+    if (user.share === 0) this.#press('newcomer');
+    this.#line.remove(member);
+    member.grant(count, holder, this.#clock.now());
+    this.#held += count;
+    this.#heldPeak = Math.max(this.#heldPeak, this.#held);
+    this.#holding.add(member);
+    this.#line.rerank(user);
+    // One for each, while others wait.
+    if (this.#turn === member && this.#line.size > 0) this.#turn = undefined;
+    this.#lookBy(this.#nextRoundAt);
+  }
+
+  #wait(member: FairMember, count: number): void {
+    const { user } = member;
+    if (!member.isWaiting && (user.held >= user.share || member.held >= member.share))
+      this.#press(user.held === 0 ? 'newcomer' : 'wait');
+    this.#line.add(member, count, this.#clock.now());
     // Not from inside the call of the one who asks.
-    this.#lookBy(this.#clock.now());
+    this.#lookSoon();
   }
 
-  released(member: FairMember): void {
-    this.#recount(member);
-    this.#settle(member);
+  released(member: FairMember, count: number): void {
+    const callerBefore = this.#caller;
+    this.#caller = member;
+    this.#held -= count;
+    if (member.held === 0) this.#holding.delete(member);
+    this.#forgetIfOver(member);
+    this.#line.rerank(member.user);
+    this.#givenBack += count;
+    if (this.#givenBack >= this.capacity * this.#policy.largeRelease) this.#press('release');
+    this.#settle();
     this.#listener?.balanceChanged?.();
-  }
-
-  #recount(member: FairMember): void {
-    if (member.held === 0) {
-      this.#holding.delete(member);
-      if (member.hasLeft) this.#forget(member);
-    }
-    let held = 0;
-    for (const { held: ofOne } of this.#holding) held += ofOne;
-    const given = this.#held - held;
-    this.#held = held;
-    if (given >= this.capacity * this.#policy.largeRelease) this.#press('release');
+    this.#caller = callerBefore;
   }
 
   /** Below 0 while a lowered capacity is being reached. */
@@ -217,121 +245,45 @@ export class FairLeases implements MemberEvents {
 
   // ---- who is next ------------------------------------------------------------------------------------------------
 
-  /** Has what is free go round, and asks back what is missing. `caller` can't be told anything now. */
-  #settle(caller: FairMember | undefined): void {
+  /** Has what is free go round. */
+  #settle(): void {
     if (this.#isGoingRound) return;
     this.#isGoingRound = true;
-    for (let next = this.#next(caller); next !== undefined; next = this.#next(caller)) {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
       this.#turn = next;
-      this.#waiting.delete(next);
-      next.waitingSince = Number.NaN;
+      this.#line.remove(next);
       const { latestHolder } = next;
       tell(() => latestHolder?.leasesAvailable());
       this.#turn = undefined;
+      this.#forgetIfOver(next);
     }
     this.#isGoingRound = false;
-    if (this.#waiting.size > 0 || this.#free < 0) this.#lookBy(this.#clock.now());
+    // Either the caller waits, who will be told when its call is over, or there is more to do than to tell.
+    if (this.#line.size > 0 && this.#free > 0) this.#lookSoon();
+    else if (this.#isShort()) this.#lookBy(this.#clock.now() + this.#policy.lookInterval);
   }
 
-  #next(caller: FairMember | undefined): FairMember | undefined {
-    if (this.#free <= 0) return undefined;
-    let best: FairMember | undefined;
-    let bestRank: number = Rank.wish + 1;
-    for (const member of this.#waiting) {
-      const rank = rankOf(member);
-      if (rank >= bestRank || member === caller) continue;
-      best = member;
-      bestRank = rank;
-      if (rank === Rank.nothing) break;
-    }
-    return best;
+  #next(): FairMember | undefined {
+    return this.#line.next(this.#free, this.#caller);
   }
 
-  // ---- who has to give way ----------------------------------------------------------------------------------------
+  /** Someone waits, or has to give back what it has. */
+  #isShort(): boolean {
+    return this.#line.size > 0 || this.#free < 0 || this.#mayHaveRecalled;
+  }
 
   #makeRoom(now: number): void {
-    const { patience } = this.#policy;
-    let coming = 0;
-    for (const member of this.#holding) if (now - member.recalledAt < patience) coming += member.recalled;
-    let claims = Math.max(0, -this.#free);
-    let haveNothing = 0;
-    for (const member of this.#waiting) {
-      const rank = rankOf(member);
-      if (rank !== Rank.wish) claims++;
-      if (rank === Rank.nothing) haveNothing++;
-    }
-    if (claims === 0) for (const member of this.#holding) member.forgetRecalls();
-    for (; coming < claims; coming++) {
-      const victim =
-        this.#aboveShare() ?? (haveNothing > 0 ? this.#pastItsTurn(now, haveNothing) : undefined);
-      if (victim === undefined) break;
-      this.#recall(victim, now);
-    }
-    for (; coming < this.#waiting.size; coming++) {
-      const victim = this.#idleForLong(now, haveNothing > 0);
-      if (victim === undefined) break;
-      this.#recall(victim, now);
-    }
-    this.#lookBy(now + this.#policy.lookInterval);
-  }
-
-  #recall(member: FairMember, now: number): void {
-    this.#recalls++;
-    tell(() => member.recallOne(now));
-  }
-
-  /** The one that is furthest above its share. One connection is left to everyone: that ends with the turn. */
-  #aboveShare(): FairMember | undefined {
-    let worst: FairMember | undefined;
-    let most = 0;
-    for (const member of this.#holding) {
-      const { user } = member;
-      if (user.kept <= Math.max(1, user.share)) continue;
-      const excess = (member.held - member.recalled - member.share) / user.terms.weight;
-      if (excess <= most || member.held === member.recalled) continue;
-      worst = member;
-      most = excess;
-    }
-    return worst;
-  }
-
-  /** Of those who have had their turn, the one with the most connections, and among equals the one whose turn began first. */
-  #pastItsTurn(now: number, haveNothing: number): FairMember | undefined {
-    const turn = this.#turnMs(haveNothing);
-    let chosen: FairMember | undefined;
-    for (const member of this.#holding) {
-      const { user } = member;
-      if (member.held === member.recalled || user.turnBeganAt + turn > now) continue;
-      if (chosen !== undefined && !givesWayBefore(user, chosen.user)) continue;
-      chosen = member;
-    }
-    return chosen;
-  }
-
-  /** As long as is usual, unless those who have nothing would wait for too long. */
-  #turnMs(haveNothing: number): number {
-    const { turn, longestRotation } = this.#policy;
-    const holding = new Set(Array.from(this.#holding, ({ user }) => user)).size;
-    const others = haveNothing / Math.max(1, holding);
-    return Math.min(turn, longestRotation / Math.max(others, 1e-9));
-  }
-
-  /** Whoever has a connection that nobody has used for longest, and for long enough. */
-  #idleForLong(now: number, someHaveNothing: boolean): FairMember | undefined {
-    const { idleGrace, shortIdleGrace } = this.#policy;
-    let chosen: FairMember | undefined;
-    let longest = Number.POSITIVE_INFINITY;
-    for (const member of this.#holding) {
-      if (member.recalled > 0 || member.isWaiting) continue;
-      const since = member.longestIdleSince;
-      if (since === undefined || since >= longest) continue;
-      const isAbove = member.user.kept > Math.max(1, member.user.share);
-      const grace = isAbove ? 0 : someHaveNothing ? shortIdleGrace : idleGrace;
-      if (now - since < grace) continue;
-      chosen = member;
-      longest = since;
-    }
-    return chosen;
+    const { size } = this.#line;
+    this.#recalls += makeRoom({
+      holding: this.#holding,
+      line: this.#line,
+      held: this.#held,
+      excess: Math.max(0, -this.#free),
+      policy: this.#policy,
+      now,
+    });
+    this.#mayHaveRecalled = size > 0 || this.#free < 0;
+    this.#mayLookAt = this.#restingUntil(now);
   }
 
   // ---- shares -----------------------------------------------------------------------------------------------------
@@ -339,25 +291,33 @@ export class FairLeases implements MemberEvents {
   /** The shares are looked at soon. */
   #press(reason: RebalanceReason): void {
     this.#pressing ??= reason;
-    this.#lookBy(Math.max(this.#clock.now(), this.#lastRebalanceAt + this.#policy.debounce));
+    this.#lookBy(Math.max(this.#clock.now(), this.#mayRebalanceAt));
   }
 
   /** Looks at the shares now. */
   rebalance(): void {
     this.#rebalance('asked', this.#clock.now());
-    this.#settle(undefined);
+    this.#settle();
   }
 
   #rebalance(reason: RebalanceReason, now: number): void {
-    this.#lastRebalanceAt = now;
     this.#pressing = undefined;
+    this.#givenBack = 0;
+    this.#mayRebalanceAt = now + this.#policy.debounce;
     if (this.capacity === Number.POSITIVE_INFINITY) return;
     this.#rebalances++;
-    const changes = this.#shares.allocate([...this.#users.values()], now, reason === 'interval');
+    const users = [...this.#users.values()];
+    const changes = this.#shares.allocate(users, now, reason === 'interval');
+    for (const user of users) this.#line.rerank(user);
+    this.#mayRebalanceAt = Math.max(this.#mayRebalanceAt, this.#restingUntil(now));
     if (changes.length > 0) this.#listener?.rebalanced({ reason, capacity: this.capacity, changes });
   }
 
   // ---- time -------------------------------------------------------------------------------------------------------
+
+  #lookSoon(): void {
+    this.#lookBy(Math.max(this.#clock.now(), this.#mayLookAt));
+  }
 
   #lookBy(at: number): void {
     if (at >= this.#alarmAt) return;
@@ -371,17 +331,29 @@ export class FairLeases implements MemberEvents {
     if (now + this.#alarm.granularityMs >= this.#nextRoundAt) {
       this.#nextRoundAt = now + this.#policy.rebalanceInterval;
       this.#rebalance('interval', now);
-    } else if (this.#pressing !== undefined) {
-      if (now >= this.#lastRebalanceAt + this.#policy.debounce) this.#rebalance(this.#pressing, now);
-      else this.#lookBy(this.#lastRebalanceAt + this.#policy.debounce);
-    }
-    this.#settle(undefined);
-    if (this.#waiting.size > 0) this.#listener?.balanceChanged?.();
-    if (this.#waiting.size > 0 || this.#free < 0) {
-      this.#alarmAt = Number.POSITIVE_INFINITY;
-      this.#makeRoom(now);
-    }
-    if (this.#holding.size > 0) this.#lookBy(this.#nextRoundAt);
+    } else if (this.#pressing !== undefined && now >= this.#mayRebalanceAt)
+      this.#rebalance(this.#pressing, now);
+    this.#settle();
+    if (this.#line.size > 0) this.#listener?.balanceChanged?.();
+    if (this.#isShort()) this.#makeRoom(this.#clock.now());
+    this.#planNextLook();
+  }
+
+  /** The earliest of all that is to be looked at. What could be seen just now is no reason to look again at once. */
+  #planNextLook(): void {
+    let at = Number.POSITIVE_INFINITY;
+    if (this.#pressing !== undefined) at = this.#mayRebalanceAt;
+    if (this.#isShort())
+      at = Math.min(at, Math.max(this.#clock.now() + this.#policy.lookInterval, this.#mayLookAt));
+    if (this.#holding.size > 0) at = Math.min(at, this.#nextRoundAt);
+    this.#alarmAt = Number.POSITIVE_INFINITY;
+    this.#lookBy(at);
+  }
+
+  /** After work that has begun at this time. */
+  #restingUntil(began: number): number {
+    const now = this.#clock.now();
+    return now + (now - began) * restAfterWork;
   }
 
   /** Nothing is looked at any more; leases are granted and taken back as before. */
@@ -397,22 +369,12 @@ export class FairLeases implements MemberEvents {
     return {
       capacity: this.capacity,
       held: this.#held,
-      waiting: this.#waiting.size,
+      waiting: this.#line.size,
       recalls: this.#recalls,
       rebalances: this.#rebalances,
       users: Array.from(this.#users.values(), (user) => userStats(user, now)),
     };
   }
-}
-
-function rankOf(member: FairMember): number {
-  if (member.user.held === 0) return Rank.nothing;
-  return member.held < member.share ? Rank.belowShare : Rank.wish;
-}
-
-function givesWayBefore(user: FairUser, other: FairUser): boolean {
-  const more = user.kept / user.terms.weight - other.kept / other.terms.weight;
-  return more === 0 ? user.turnBeganAt < other.turnBeganAt : more > 0;
 }
 
 function userStats(user: FairUser, now: number): FairUserStats {

@@ -1,7 +1,11 @@
 /** Who shares a budget fairly: users, and of each user the pools that speak for it. They are counted here and nowhere else. */
+import type { DemandTracker } from '../../core/demand-tracker.js';
+import type { FairShareAllocator } from '../../core/fair-share.js';
 import type { LeaseAnswer, Leases } from '../../core/leases.js';
+import type { Linked } from '../../kernel/linked-list.js';
 import type { FairHolder, Tenant } from './fair-holder.js';
 import { usualTerms } from './fair-policy.js';
+import { Holding } from './holding.js';
 
 /** Someone whose share is the same whatever the number of its pools. */
 export class FairUser {
@@ -12,28 +16,29 @@ export class FairUser {
   demand = 0;
   share = 0;
   held = 0;
+  /** Of those held: asked back, and not back yet. */
+  recalled = 0;
+  /** Pools of it that wait. */
+  waiting = 0;
   /** Since when it has held any. */
   turnBeganAt = 0;
-  /** When it last wanted any. */
-  activeAt: number;
+  /** What it needed of late; and, where it has several pools, what gives each its part. */
+  tracker: DemandTracker | undefined;
+  splitter: FairShareAllocator | undefined;
+  /** The look at all users in which this one was seen last, so that nobody is counted twice. */
+  seenIn = 0;
 
-  constructor(name: string, now: number) {
+  constructor(name: string) {
     this.name = name;
-    this.activeAt = now;
-  }
-
-  get recalled(): number {
-    let recalled = 0;
-    for (const member of this.members) recalled += member.recalled;
-    return recalled;
+    this.tracker = undefined;
+    this.splitter = undefined;
   }
 
   /** Since when it waits, of all its pools; undefined where none does. */
   get waitingSince(): number | undefined {
-    let earliest: number | undefined;
-    for (const member of this.members)
-      if (member.isWaiting && !(member.waitingSince >= (earliest ?? Number.POSITIVE_INFINITY)))
-        earliest = member.waitingSince;
+    if (this.waiting === 0) return undefined;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { waitingSince } of this.members) if (waitingSince < earliest) earliest = waitingSince;
     return earliest;
   }
 
@@ -43,11 +48,9 @@ export class FairUser {
   }
 }
 
-/** The leases of one holder of a member. A pool that was set up anew has another holder from then on. */
-interface Holding {
-  held: number;
-  recalled: number;
-}
+/** A claim comes before a wish, and who has nothing before who has something. */
+export const Rank = { nothing: 0, belowShare: 1, wish: 2 } as const;
+export type Rank = (typeof Rank)[keyof typeof Rank];
 
 let lastMember = 0;
 
@@ -57,22 +60,29 @@ export interface MemberEvents {
   readonly capacity: number;
   mayAcquire(member: FairMember, count: number): boolean;
   acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer;
-  released(member: FairMember, holder: FairHolder): void;
+  released(member: FairMember, count: number): void;
   left(member: FairMember): void;
 }
 
 /** One pool of a user. It is what the pool asks for leases. */
-export class FairMember implements Leases {
+export class FairMember implements Leases, Linked<FairMember> {
   /** No other has it. */
   readonly key = `${++lastMember}`;
-  readonly user: FairUser;
   readonly tenant: Tenant;
+  user: FairUser;
   /** Its part of the user's share. */
   share = 0;
-  /** Since when it waits for a lease; NaN when it does not. */
+  /** Since when it waits for a lease; NaN when it does not. And for how many. */
   waitingSince = Number.NaN;
+  wanted = 0;
+  /** Its place among those who wait. */
+  rank: Rank = Rank.wish;
+  previous: FairMember | undefined;
+  next: FairMember | undefined;
   /** Its pool is no more. */
   hasLeft = false;
+  /** Since when it has held any. */
+  turnBeganAt = 0;
   /** When it was last asked to give some back. */
   recalledAt = 0;
   readonly #events: MemberEvents;
@@ -87,6 +97,8 @@ export class FairMember implements Leases {
     this.tenant = tenant;
     this.#events = events;
     this.#latest = undefined;
+    this.previous = undefined;
+    this.next = undefined;
     user.members.add(this);
   }
 
@@ -99,39 +111,39 @@ export class FairMember implements Leases {
     return this.#recalled;
   }
 
+  get kept(): number {
+    return this.#held - this.#recalled;
+  }
+
   get isWaiting(): boolean {
-    return !Number.isNaN(this.waitingSince);
+    return this.wanted > 0;
   }
 
   get latestHolder(): FairHolder | undefined {
     return this.#latest;
   }
 
+  /** Of those who hold something, and of the one that asked last. */
   get demand(): number {
-    let demand = 0;
-    for (const holder of this.#holders()) demand += holder.demand;
+    const latest = this.#latest;
+    let demand = latest === undefined || this.#holdings.has(latest) ? 0 : latest.demand;
+    for (const holder of this.#holdings.keys()) demand += holder.demand;
     return demand;
   }
 
   takeDemandPeak(): number {
-    let peak = 0;
-    for (const holder of this.#holders()) peak += holder.takeDemandPeak();
+    const latest = this.#latest;
+    let peak = latest === undefined || this.#holdings.has(latest) ? 0 : latest.takeDemandPeak();
+    for (const holder of this.#holdings.keys()) peak += holder.takeDemandPeak();
     return peak;
   }
 
   /** Since when the connection is idle that nobody has used for longest. */
   get longestIdleSince(): number | undefined {
-    let longest: number | undefined;
+    let longest = Number.POSITIVE_INFINITY;
     for (const { longestIdleSince } of this.#holdings.keys())
-      if (longestIdleSince !== undefined && !(longestIdleSince >= (longest ?? Number.POSITIVE_INFINITY)))
-        longest = longestIdleSince;
-    return longest;
-  }
-
-  /** Those who hold something, and the one that asked last. */
-  *#holders(): IterableIterator<FairHolder> {
-    yield* this.#holdings.keys();
-    if (this.#latest !== undefined && !this.#holdings.has(this.#latest)) yield this.#latest;
+      if (longestIdleSince !== undefined && longestIdleSince < longest) longest = longestIdleSince;
+    return longest === Number.POSITIVE_INFINITY ? undefined : longest;
   }
 
   // ---- what a pool asks -------------------------------------------------------------------------------------------
@@ -158,10 +170,13 @@ export class FairMember implements Leases {
     holding.held -= given;
     holding.recalled -= recalled;
     this.#held -= given;
-    this.#recalled -= recalled;
     this.user.held -= given;
-    if (holding.held === 0) this.#holdings.delete(holder);
-    this.#events.released(this, holder);
+    this.#countRecalled(-recalled);
+    if (holding.held === 0) {
+      this.#holdings.delete(holder);
+      holding.end();
+    }
+    this.#events.released(this, given);
   }
 
   /** Its pool is no more; what it still holds comes back by `release()`. */
@@ -172,40 +187,38 @@ export class FairMember implements Leases {
   // ---- what the budget does ---------------------------------------------------------------------------------------
 
   grant(count: number, holder: FairHolder, now: number): void {
-    const holding = this.#holdings.get(holder) ?? { held: 0, recalled: 0 };
+    const holding = this.#holdings.get(holder) ?? new Holding(holder);
     this.#holdings.set(holder, holding);
-    holding.held += count;
-    this.#held += count;
+    if (this.#held === 0) this.turnBeganAt = now;
     if (this.user.held === 0) this.user.turnBeganAt = now;
+    holding.held += count;
+    // The holder knows that each lease granted is one less to be given back.
+    const fewer = Math.min(count, holding.recalled);
+    holding.recalled -= fewer;
+    this.#countRecalled(-fewer);
+    this.#held += count;
     this.user.held += count;
-    this.waitingSince = Number.NaN;
   }
 
   /** Asks for one more back, of whoever holds most that nobody has asked for yet. */
   recallOne(now: number): void {
-    let richest: FairHolder | undefined;
-    let most = 0;
-    for (const [holder, { held, recalled }] of this.#holdings) {
-      if (held - recalled <= most) continue;
-      richest = holder;
-      most = held - recalled;
-    }
+    let richest: Holding | undefined;
+    for (const holding of this.#holdings.values()) if (holding.kept > (richest?.kept ?? 0)) richest = holding;
     if (richest === undefined) return;
-    const holding = this.#holdings.get(richest) as Holding;
-    holding.recalled++;
-    this.#recalled++;
     this.recalledAt = now;
-    richest.leasesRecalled(holding.recalled);
+    this.#countRecalled(1);
+    richest.recall(richest.recalled + 1);
   }
 
   /** Nobody needs them any more. */
   forgetRecalls(): void {
     if (this.#recalled === 0) return;
-    this.#recalled = 0;
-    for (const [holder, holding] of this.#holdings) {
-      if (holding.recalled === 0) continue;
-      holding.recalled = 0;
-      holder.leasesRecalled(0);
-    }
+    this.#countRecalled(-this.#recalled);
+    for (const holding of [...this.#holdings.values()]) if (holding.recalled > 0) holding.recall(0);
+  }
+
+  #countRecalled(change: number): void {
+    this.#recalled += change;
+    this.user.recalled += change;
   }
 }

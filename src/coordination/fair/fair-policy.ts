@@ -25,8 +25,9 @@ export interface FairPolicy {
   readonly foresees: boolean;
   /** So long someone keeps its last connection although others have none. */
   readonly turn: number;
-  /** Turns are shorter if someone would wait longer than this. */
+  /** Turns are shorter if someone would wait longer than this, but not so short that a new connection is not worth it. */
   readonly longestRotation: number;
+  readonly shortestTurn: number;
   /** Within a share, a connection may be idle for so long while others wait; the short one while others have none. */
   readonly idleGrace: number;
   readonly shortIdleGrace: number;
@@ -34,7 +35,7 @@ export interface FairPolicy {
   readonly patience: number;
   /** While someone waits, it is looked this often what can be asked back. */
   readonly lookInterval: number;
-  /** Of the capacity: whoever gives back so much at once has made the shares old. */
+  /** Of the capacity: when so much was given back, the shares are old. */
   readonly largeRelease: number;
 }
 
@@ -46,6 +47,7 @@ export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
   foresees: false,
   turn: 500,
   longestRotation: 1_000,
+  shortestTurn: 50,
   idleGrace: 1_000,
   shortIdleGrace: 20,
   patience: 100,

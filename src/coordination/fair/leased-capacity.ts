@@ -1,6 +1,7 @@
 /**
- * The capacity of a budget that is itself leased from one above: of a machine's share of a cluster's budget, say. It asks for
- * more when someone waits, gives back what was free for a while, and shrinks when leases are lost or recalled.
+ * The capacity of a budget that is itself leased from one above: a machine's part of a cluster's budget, say. It asks for
+ * more when someone waits, gives back what was free for a while, and shrinks when leases are lost or recalled. What it
+ * gives back is out of the budget first, so that nobody can be given it here meanwhile.
  */
 import type { LeaseHolder, Leases } from '../../core/leases.js';
 import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';
@@ -11,6 +12,8 @@ export interface LeasedBudget {
   /** Leases that are held; and members that wait. */
   readonly held: number;
   readonly waiting: number;
+  /** The most that were held at one moment, since this was last asked. */
+  takeHeldPeak(): number;
 }
 
 export interface LeasedCapacityParts {
@@ -26,6 +29,8 @@ export interface LeasedCapacityParts {
   readonly alarm: AlarmFactory;
 }
 
+const never = Number.POSITIVE_INFINITY;
+
 export class LeasedCapacity implements LeaseHolder {
   readonly name: string;
   readonly #parts: LeasedCapacityParts;
@@ -33,11 +38,14 @@ export class LeasedCapacity implements LeaseHolder {
   readonly #budget: LeasedBudget;
   #most: number;
   #leased = 0;
+  /** Of those: asked back by the source. */
   #recalled = 0;
   #isAsking = false;
   #retryAt = 0;
-  /** Since when there has been something free. */
-  #spareSince = Number.POSITIVE_INFINITY;
+  /** When it is looked what was free all the time since something became free. */
+  #spareAt = never;
+  #isLooking = false;
+  #lookAgain = false;
 
   constructor(parts: LeasedCapacityParts, budget: LeasedBudget) {
     this.#parts = parts;
@@ -57,49 +65,81 @@ export class LeasedCapacity implements LeaseHolder {
     this.look();
   }
 
-  /** Someone waits, or something was given back. */
-  look(): void {
-    const { held, waiting } = this.#budget;
-    if (waiting > 0) this.#ask(waiting);
-    this.#giveBack(held, waiting);
+  /** Nothing is asked for any more. What is free goes back now, the rest as it comes. */
+  stop(): void {
+    this.change(0);
   }
 
-  #ask(waiting: number): void {
-    const { source, clock, retryMs } = this.#parts;
-    const now = clock.now();
-    for (let free = this.#leased - this.#budget.held; free < waiting; free++) {
-      if (this.#isAsking || this.#leased >= this.#most || now < this.#retryAt) break;
+  /** Someone waits, or something was given back. Safe to call at any time. */
+  look(): void {
+    this.#lookAgain = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    // Whoever is told of what there is may ask for more, or give some back, before this is over.
+    while (this.#lookAgain) {
+      this.#lookAgain = false;
+      const now = this.#parts.clock.now();
+      this.#ask(now);
+      this.#giveBack(now);
+      this.#planNextLook(now);
+    }
+    this.#isLooking = false;
+  }
+
+  /** Those that are to go back to the source. */
+  get #owed(): number {
+    return Math.max(this.#recalled, this.#leased - this.#most, 0);
+  }
+
+  /** What may be used here. */
+  get #usable(): number {
+    return this.#leased - this.#owed;
+  }
+
+  #ask(now: number): void {
+    const { source, retryMs } = this.#parts;
+    const { waiting, held } = this.#budget;
+    for (let free = this.#usable - held; free < waiting; free++) {
+      // While others have a better claim to what there is, it would be asked back at once.
+      if (this.#isAsking || this.#recalled > 0 || this.#leased >= this.#most || now < this.#retryAt) break;
       const answer = source.acquire(1, this);
       if (answer === 'granted') this.#leased++;
       else if (answer === 'asking') this.#isAsking = true;
-      else {
-        this.#retryAt = now + retryMs;
-        this.#alarm.set(this.#retryAt, false);
-      }
+      else this.#retryAt = now + retryMs;
     }
-    this.#budget.resize(this.#leased);
+    this.#budget.resize(this.#usable);
   }
 
-  /** What is asked back goes as soon as it is free; the rest when it was free for a while. */
-  #giveBack(held: number, waiting: number): void {
-    const { source, clock, spareMs } = this.#parts;
-    const now = clock.now();
-    const free = Math.max(0, this.#leased - held);
-    const owed = Math.max(this.#recalled, this.#leased - this.#most);
-    if (free === 0 || waiting > 0) this.#spareSince = Number.POSITIVE_INFINITY;
-    else if (this.#spareSince === Number.POSITIVE_INFINITY) {
-      this.#spareSince = now;
-      this.#alarm.set(now + spareMs, false);
-    }
-    const isSpare = now >= this.#spareSince + spareMs;
-    const count = isSpare ? free : Math.min(free, owed);
-    if (count === 0) return;
+  #giveBack(now: number): void {
+    const free = this.#leased - this.#budget.held;
+    const count = Math.min(free, Math.max(this.#owed, this.#spare(now)));
+    if (count <= 0) return;
     this.#leased -= count;
     this.#recalled = Math.max(0, this.#recalled - count);
-    this.#spareSince = Number.POSITIVE_INFINITY;
-    // Smaller first: nobody may be given what is not there any more.
-    this.#budget.resize(this.#leased - this.#recalled);
-    source.release(count, this);
+    this.#budget.resize(this.#usable);
+    this.#parts.source.release(count, this);
+  }
+
+  /** So many were free for a while. */
+  #spare(now: number): number {
+    const { waiting, held } = this.#budget;
+    if (waiting > 0 || this.#leased <= held) {
+      this.#spareAt = never;
+      return 0;
+    }
+    const isDue = now >= this.#spareAt;
+    if (!isDue && this.#spareAt !== never) return 0;
+    const peak = this.#budget.takeHeldPeak();
+    this.#spareAt = now + this.#parts.spareMs;
+    return isDue ? this.#leased - peak : 0;
+  }
+
+  #planNextLook(now: number): void {
+    if (this.#leased <= this.#budget.held) this.#spareAt = never;
+    const retryAt = this.#budget.waiting > 0 && now < this.#retryAt ? this.#retryAt : never;
+    const at = Math.min(retryAt, this.#spareAt);
+    if (at === never) this.#alarm.clear();
+    else this.#alarm.set(at, false);
   }
 
   // ---- what the source says ---------------------------------------------------------------------------------------
@@ -113,22 +153,18 @@ export class LeasedCapacity implements LeaseHolder {
   leasesRefused(): void {
     this.#isAsking = false;
     this.#retryAt = this.#parts.clock.now() + this.#parts.retryMs;
-    this.#alarm.set(this.#retryAt, false);
+    this.look();
   }
 
+  /** The connections of those that are lost have to go; they are not given back any more. */
   leasesLost(count: number): void {
     this.#leased = Math.max(0, this.#leased - count);
     this.#recalled = Math.min(this.#recalled, this.#leased);
-    this.#budget.resize(Math.max(0, this.#leased - this.#recalled));
+    this.look();
   }
 
   leasesRecalled(count: number): void {
     this.#recalled = Math.min(count, this.#leased);
-    this.#budget.resize(this.#leased - this.#recalled);
     this.look();
-  }
-
-  stop(): void {
-    this.#alarm.clear();
   }
 }

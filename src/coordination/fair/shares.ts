@@ -1,6 +1,6 @@
 /** From what users needed of late to their shares, and from those to the shares of their pools. */
 import { DemandTracker } from '../../core/demand-tracker.js';
-import { FairShareAllocator } from '../../core/fair-share.js';
+import { FairShareAllocator, type ShareUser } from '../../core/fair-share.js';
 import { Forecaster } from '../../core/forecaster.js';
 import type { ShareReason } from '../../core/share-reasons.js';
 import type { FairMember, FairUser } from './fair-members.js';
@@ -28,11 +28,8 @@ export interface ShareChange {
 export class Shares {
   #policy: FairPolicy;
   readonly #allocator = new FairShareAllocator();
-  readonly #trackers = new WeakMap<FairUser, DemandTracker>();
   /** Remembers what users needed, whether or not it is asked. */
   readonly #forecaster = new Forecaster();
-  /** For users with several pools. */
-  readonly #splitters = new WeakMap<FairUser, FairShareAllocator>();
 
   constructor(policy: FairPolicy) {
     this.#policy = policy;
@@ -45,13 +42,13 @@ export class Shares {
     this.#policy = policy;
     for (const user of users) {
       user.terms = policy.termsOf(user.name);
-      if (isOther) this.#trackers.set(user, this.#newTracker());
+      if (isOther) user.tracker = this.#newTracker();
     }
   }
 
   welcome(user: FairUser): void {
     user.terms = this.#policy.termsOf(user.name);
-    this.#trackers.set(user, this.#newTracker());
+    user.tracker = this.#newTracker();
   }
 
   #newTracker(): DemandTracker {
@@ -65,30 +62,24 @@ export class Shares {
     const { changes } = this.#allocator.allocate({
       capacity: this.#policy.capacity,
       isRound,
-      users: users.map((user) => ({
-        key: user.name,
-        demand: user.demand,
-        ...user.terms,
-        isActive: user.demand > 0,
-        waitingSince: user.held > 0 ? Number.NEGATIVE_INFINITY : user.waitingSince,
-      })),
+      users: users.map(shareUserOf),
     });
-    const byName = new Map(changes.map((change) => [change.key, change]));
     const told: ShareChange[] = [];
     for (const user of users) {
-      const change = byName.get(user.name);
-      if (change !== undefined) {
+      // Changes come in the order of the users.
+      const change = changes[told.length];
+      if (change?.key === user.name) {
         const { from, to, reason } = change;
         user.share = to;
         told.push({ user: user.name, from, to, demand: user.demand, reason });
       }
-      this.#split(user);
+      split(user);
     }
     return told;
   }
 
   #lookAtDemand(user: FairUser, now: number, isRound: boolean): void {
-    const tracker = this.#trackers.get(user) as DemandTracker;
+    const tracker = user.tracker as DemandTracker;
     let peak = 0;
     for (const member of user.members) peak += member.takeDemandPeak();
     tracker.note(peak);
@@ -102,31 +93,30 @@ export class Shares {
       user.demand = demand;
     }
   }
-
-  /** Each pool of the user has a part of its share, by what it needs now. */
-  #split(user: FairUser): void {
-    const [only] = user.members;
-    if (only !== undefined && user.members.size === 1) {
-      only.share = user.share;
-      return;
-    }
-    let splitter = this.#splitters.get(user);
-    if (splitter === undefined) {
-      splitter = new FairShareAllocator({ shrinkAfter: 1 });
-      this.#splitters.set(user, splitter);
-    }
-    const { shares } = splitter.allocate({
-      capacity: user.share,
-      users: Array.from(user.members, shareUserOf),
-    });
-    for (const member of user.members) member.share = shares.get(member.key) ?? 0;
-  }
 }
 
-function shareUserOf(member: FairMember): Parameters<FairShareAllocator['allocate']>[0]['users'][number] {
-  const { key, demand, waitingSince, held } = member;
-  const isActive = demand > 0;
-  return member.isWaiting && held === 0
-    ? { key, demand, weight: 1, isActive, waitingSince }
-    : { key, demand, weight: 1, isActive };
+function shareUserOf(user: FairUser): ShareUser {
+  const { name: key, demand, held } = user;
+  const { weight, minimum, maximum } = user.terms;
+  const waitingSince = held > 0 ? Number.NEGATIVE_INFINITY : user.waitingSince;
+  return { key, demand, weight, minimum, maximum, isActive: demand > 0, waitingSince };
+}
+
+/** Each pool of the user has a part of its share, by what it needs now. */
+function split(user: FairUser): void {
+  if (user.members.size === 1) {
+    for (const only of user.members) only.share = user.share;
+    return;
+  }
+  user.splitter ??= new FairShareAllocator({ shrinkAfter: 1 });
+  const { shares } = user.splitter.allocate({
+    capacity: user.share,
+    users: Array.from(user.members, poolOf),
+  });
+  for (const member of user.members) member.share = shares.get(member.key) ?? 0;
+}
+
+function poolOf({ key, demand, waitingSince, held, isWaiting }: FairMember): ShareUser {
+  const since = isWaiting && held === 0 ? waitingSince : undefined;
+  return { key, demand, weight: 1, isActive: demand > 0, waitingSince: since };
 }

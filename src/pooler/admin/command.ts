@@ -2,6 +2,7 @@
 
 export const showNames = [
   'active_sockets',
+  'classes',
   'clients',
   'config',
   'databases',
@@ -17,7 +18,9 @@ export const showNames = [
   'peers',
   'pins',
   'pools',
+  'rebalances',
   'servers',
+  'shares',
   'sockets',
   'state',
   'stats',
@@ -27,6 +30,7 @@ export const showNames = [
   'users',
   'version',
   'waiting',
+  'workers',
 ] as const;
 
 export type ShowName = (typeof showNames)[number];

@@ -22,7 +22,30 @@ export interface PoolerView {
   clients(): readonly ClientRecord[];
   servers(): readonly ServerRecord[];
   stats(): StatsRecord;
+  /** Of every budget that has a limit. */
+  shares(): readonly ShareRecord[];
+  /** The last changes of shares, the latest first. */
+  rebalances(): readonly RebalanceRecord[];
+  classes(): readonly ClassRecord[];
   memory(): NodeJS.MemoryUsage;
+  /** The processes that serve clients. */
+  workers(): readonly WorkerRecord[];
+}
+
+export interface WorkerRecord {
+  /** From 1. */
+  readonly number: number;
+  readonly processId: number;
+  readonly state: 'starting' | 'ready' | 'ending' | 'gone';
+  readonly startedAt: number;
+  /** How often it had to be replaced. */
+  readonly restarts: number;
+  /** Connections of clients, and to servers, at the moment. */
+  readonly clients: number;
+  readonly servers: number;
+  /** Time of the processor, since its start. */
+  readonly cpuMs: number;
+  readonly memoryBytes: number;
 }
 
 export interface ListeningRecord {
@@ -154,28 +177,72 @@ export interface StatsRecord {
   }[];
 }
 
+/** What a user has of a budget. */
+export interface ShareRecord {
+  /** `total`, `server db:5432`, `database app`; for `user app` the users are its databases. */
+  readonly budget: string;
+  readonly capacity: number;
+  readonly user: string;
+  readonly weight: number;
+  readonly minimum: number;
+  /** Infinity: none. */
+  readonly maximum: number;
+  readonly demand: number;
+  readonly share: number;
+  readonly held: number;
+  /** Of those held: asked back, and not back yet. */
+  readonly recalled: number;
+  readonly waitedMs: number;
+}
+
+/** A share that changed. */
+export interface RebalanceRecord {
+  readonly at: number;
+  readonly budget: string;
+  /** Why the shares were looked at. */
+  readonly cause: string;
+  readonly user: string;
+  readonly from: number;
+  readonly to: number;
+  readonly demand: number;
+  readonly reason: string;
+}
+
+/** One of the two classes of work of a pool. */
+export interface ClassRecord {
+  readonly database: string;
+  readonly user: string;
+  readonly class: 'regular' | 'reserved';
+  /** How many connections are its part; Infinity as long as that was not looked at. */
+  readonly part: number;
+  readonly lent: number;
+  readonly waiting: number;
+  /** Why the parts are what they are. */
+  readonly reason: string;
+}
+
 export type ShutdownMode = 'immediate' | 'wait_for_servers' | 'wait_for_clients';
 
 /**
  * What the console can have done. It has looked at the view before: the database exists and is none of the console's, what
  * is resumed was paused. `undefined` stands for all databases. What throws or rejects is told to the client.
  *
- * A signal ends only the waiting: the promise rejects with the signal's reason, and what was begun stays begun.
+ * A promise is waited for. A signal ends only the waiting: the promise rejects with the signal's reason, and what was begun stays begun.
  */
 export interface PoolerControls {
   /** Done when no server connection of the database is left. */
   pause(database: string | undefined, signal: AbortSignal): Promise<void>;
   /** After `pause`, `kill` or `suspend`; for all databases it ends the state of the whole pooler, too. */
-  resume(database: string | undefined): void;
+  resume(database: string | undefined): void | Promise<void>;
   /** No client is let in any more. */
-  disable(database: string): void;
-  enable(database: string): void;
+  disable(database: string): void | Promise<void>;
+  enable(database: string): void | Promise<void>;
   /** Server connections are closed when they come back. */
-  reconnect(database: string | undefined): void;
+  reconnect(database: string | undefined): void | Promise<void>;
   /** Closes all clients and servers at once; the database is paused. */
-  kill(database: string | undefined): void;
+  kill(database: string | undefined): void | Promise<void>;
   /** False where there is no such client. */
-  killClient(id: number): boolean;
+  killClient(id: number): boolean | Promise<boolean>;
   /** Done when no server connection that was to be closed is left. */
   waitClose(database: string | undefined, signal: AbortSignal): Promise<void>;
   /** Done when nothing is unsent, and nothing is read any more but from the console. */
@@ -183,7 +250,7 @@ export interface PoolerControls {
   /** Rejects with a `ConfigError` where the new configuration is not good; the old one stays in force. */
   reload(): Promise<void>;
   /** A configuration that was checked already, until the next reload. */
-  applyConfig(config: PoolerConfig): void;
+  applyConfig(config: PoolerConfig): void | Promise<void>;
   /** Done when nobody is waited for any more. The console's own clients are not. */
   shutdown(mode: ShutdownMode, signal: AbortSignal): Promise<void>;
 }

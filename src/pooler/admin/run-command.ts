@@ -4,17 +4,33 @@ import { SqlState } from '../../wire/sql-states.js';
 import { ConfigError, describeProblem, show as quote } from '../config/config-problems.js';
 import { withConsoleSetting } from '../config/console-settings.js';
 import { consoleDatabases, databaseFor, type PoolerConfig } from '../config/pooler-config.js';
-import { type Command, describeCommand, help, mayGive, type Role } from './command.js';
+import {
+  type Command,
+  describeCommand,
+  help,
+  isHarmless,
+  mayGive,
+  type Role,
+  type ShowName,
+} from './command.js';
 import { ConsoleError, guess } from './console-error.js';
 import { driverSettings } from './driver-settings.js';
 import type { PoolerControls, PoolerView } from './pooler-view.js';
 import type { ResultColumn, Value } from './result-values.js';
 import { shows } from './shows.js';
 
+/** Which of the long lists a command needs. */
+export interface WantedRecords {
+  readonly clients: boolean;
+  readonly servers: boolean;
+}
+
 export interface ConsoleTools {
   readonly role: Role;
   readonly view: PoolerView;
   readonly controls: PoolerControls;
+  /** With several processes: all of them in one view, which has to be asked for. */
+  readonly gather?: ((wanted: WantedRecords) => Promise<PoolerView>) | undefined;
 }
 
 export interface Outcome {
@@ -50,6 +66,33 @@ export function runCommand(
       SqlState.insufficientPrivilege,
       `${describeCommand(command)} is for users in admin_users; this one may only look`,
     );
+  const { gather } = tools;
+  if (gather === undefined || !looksAround(command)) return runNow(command, tools, signal);
+  return gather(wantedBy(command)).then((view) => runNow(command, { ...tools, view }, signal));
+}
+
+const noRecords: WantedRecords = { clients: false, servers: false };
+const wantedRecords: Readonly<Partial<Record<ShowName, Partial<WantedRecords>>>> = {
+  active_sockets: { clients: true, servers: true },
+  clients: { clients: true },
+  fds: { clients: true, servers: true },
+  lists: { clients: true, servers: true },
+  pins: { clients: true },
+  servers: { servers: true },
+  sockets: { clients: true, servers: true },
+  waiting: { clients: true },
+};
+
+function looksAround(command: Command): boolean {
+  if (command.verb === 'show') return command.what !== 'help';
+  return !isHarmless(command);
+}
+
+function wantedBy(command: Command): WantedRecords {
+  return { ...noRecords, ...(command.verb === 'show' ? wantedRecords[command.what] : {}) };
+}
+
+function runNow(command: Command, tools: ConsoleTools, signal: AbortSignal): Outcome | Promise<Outcome> {
   switch (command.verb) {
     case 'show':
       if (command.what === 'help') return outcome('SHOW', [], notice('Console usage', help));
@@ -81,12 +124,9 @@ function begin(
 ): Promise<void> | undefined {
   switch (command.verb) {
     case 'set':
-      controls.applyConfig(changedConfig(view.config, command.key, command.value));
-      return undefined;
+      return waited(controls.applyConfig(changedConfig(view.config, command.key, command.value)));
     case 'kill_client':
-      if (!controls.killClient(command.id))
-        throw new ConsoleError(SqlState.undefinedObject, `there is no client with the id ${command.id}`);
-      return undefined;
+      return killClient(controls.killClient(command.id), command.id);
     case 'reload':
       return controls.reload();
     case 'shutdown':
@@ -114,21 +154,31 @@ function beginOnDatabase(
       return controls.pause(database, signal);
     case 'kill':
       expectActive(view);
-      controls.kill(database);
-      return undefined;
+      return waited(controls.kill(database));
     case 'resume':
       expectPaused(view, database);
-      controls.resume(database);
-      return undefined;
+      return waited(controls.resume(database));
     case 'reconnect':
-      controls.reconnect(database);
-      return undefined;
+      return waited(controls.reconnect(database));
     case 'wait_close':
       return controls.waitClose(database, signal);
     default:
-      controls[verb](database as string);
-      return undefined;
+      return waited(controls[verb](database as string));
   }
+}
+
+/** Undefined where it is done already. */
+function waited(underWay: void | Promise<void>): Promise<void> | undefined {
+  return underWay instanceof Promise ? underWay : undefined;
+}
+
+function killClient(isKilled: boolean | Promise<boolean>, id: number): Promise<void> | undefined {
+  const check = (wasThere: boolean): void => {
+    if (!wasThere) throw new ConsoleError(SqlState.undefinedObject, `there is no client with the id ${id}`);
+  };
+  if (isKilled instanceof Promise) return isKilled.then(check);
+  check(isKilled);
+  return undefined;
 }
 
 function changedConfig(config: PoolerConfig, key: string, value: string): PoolerConfig {

@@ -1,8 +1,8 @@
 /** SHOW CONFIG, MEM, STATE and VERSION, and what PgBouncer has and Headgate has not: peers and a DNS cache. */
 import { type ConsoleSetting, consoleSettings } from '../config/console-settings.js';
 import { compatibleVersion } from './driver-settings.js';
-import type { PoolerState, PoolerView } from './pooler-view.js';
-import { empty, int4, type Show, showEach, showNothing, text } from './show.js';
+import type { PoolerState, PoolerView, WorkerRecord } from './pooler-view.js';
+import { empty, int4, int8, type Show, showEach, showNothing, text, timeText } from './show.js';
 
 export const config: Show = showEach<ConsoleSetting>(
   [
@@ -43,6 +43,22 @@ function memoryOf({ heapUsed, heapTotal, external, arrayBuffers, rss }: NodeJS.M
     { name: 'resident', used: rss, all: rss },
   ];
 }
+
+/** The processes that serve clients: one, unless there are to be more. */
+export const workers: Show = showEach<WorkerRecord>(
+  [
+    int4('worker', ({ number }) => number),
+    int4('pid', ({ processId }) => processId),
+    text('state', (worker) => worker.state),
+    int4('clients', ({ clients }) => clients),
+    int4('servers', ({ servers }) => servers),
+    int4('restarts', ({ restarts }) => restarts),
+    text('started', ({ startedAt }) => timeText(startedAt)),
+    int8('cpu_ms', ({ cpuMs }) => cpuMs),
+    int8('memory', ({ memoryBytes }) => memoryBytes),
+  ],
+  (view) => view.workers(),
+);
 
 const states: readonly PoolerState[] = ['active', 'paused', 'suspended'];
 

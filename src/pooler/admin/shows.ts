@@ -3,12 +3,24 @@ import type { ShowName } from './command.js';
 import type { Show } from './show.js';
 import { activeSockets, clients, fds, servers, sockets } from './show-connections.js';
 import { databases, discards, ledger, lists, pins, pools, users, waiting } from './show-pools.js';
-import { config, dnsHosts, dnsZones, mem, peerPools, peers, state, version } from './show-process.js';
+import {
+  config,
+  dnsHosts,
+  dnsZones,
+  mem,
+  peerPools,
+  peers,
+  state,
+  version,
+  workers,
+} from './show-process.js';
+import { classes, rebalances, shares } from './show-shares.js';
 import { stats, statsAverages, statsTotals, totals } from './show-stats.js';
 
 /** HELP is a notice. */
 export const shows: Readonly<Record<Exclude<ShowName, 'help'>, Show>> = {
   active_sockets: activeSockets,
+  classes,
   clients,
   config,
   databases,
@@ -23,7 +35,9 @@ export const shows: Readonly<Record<Exclude<ShowName, 'help'>, Show>> = {
   peers,
   pins,
   pools,
+  rebalances,
   servers,
+  shares,
   sockets,
   state,
   stats,
@@ -33,4 +47,5 @@ export const shows: Readonly<Record<Exclude<ShowName, 'help'>, Show>> = {
   users,
   version,
   waiting,
+  workers,
 };

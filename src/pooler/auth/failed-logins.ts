@@ -6,11 +6,11 @@ import type { Clock } from '../../kernel/clock.js';
 import { BoundedMap } from './bounded-map.js';
 import { parseIpAddress } from './ip-network.js';
 
-/** In milliseconds, checked where the configuration is read. */
+/** Checked where the configuration is read. Times are milliseconds. */
 export interface FailedLoginsOptions {
   /** So many failures in a row are answered at once. */
   readonly free?: number | undefined;
-  /** The first wait; each further failure doubles it. */
+  /** The first wait; each further failure doubles it. 0: none waits. */
   readonly firstDelayMs?: number | undefined;
   readonly longestDelayMs?: number | undefined;
   /** An address without a failure for so long begins anew. */
@@ -29,19 +29,24 @@ const ipv6Bytes = 8;
 
 export class FailedLogins {
   readonly #clock: Pick<Clock, 'coarse'>;
-  readonly #free: number;
-  readonly #firstDelayMs: number;
-  readonly #longestDelayMs: number;
-  readonly #forgetAfterMs: number;
   readonly #addresses: BoundedMap<string, Failures>;
+  #free!: number;
+  #firstDelayMs!: number;
+  #longestDelayMs!: number;
+  #forgetAfterMs!: number;
 
   constructor(clock: Pick<Clock, 'coarse'>, options: FailedLoginsOptions = {}) {
     this.#clock = clock;
+    this.#addresses = new BoundedMap(options.maxAddresses ?? 10_000);
+    this.change(options);
+  }
+
+  /** Other waits from now on; what was counted stays, and so does how many are remembered. */
+  change(options: Omit<FailedLoginsOptions, 'maxAddresses'>): void {
     this.#free = options.free ?? 3;
     this.#firstDelayMs = options.firstDelayMs ?? 250;
     this.#longestDelayMs = options.longestDelayMs ?? 10_000;
     this.#forgetAfterMs = options.forgetAfterMs ?? 120_000;
-    this.#addresses = new BoundedMap(options.maxAddresses ?? 10_000);
   }
 
   /** Addresses that are remembered. */

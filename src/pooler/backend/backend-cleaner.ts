@@ -9,13 +9,25 @@ import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
 
 export interface CleaningPlan {
-  /** Run when nothing is owed any more, where the client may have left something in the session. */
-  readonly resetQuery: string | undefined;
+  /** Run one after the other when nothing is owed any more, where the client may have left something in the session. */
+  readonly resets: readonly string[];
   readonly timeoutMs: number;
   /** It is clean. */
   done(): void;
   /** It can't be cleaned. */
   failed(error: Error): void;
+}
+
+const discardAll = /^\s*DISCARD\s+ALL\s*;?\s*$/i;
+const resetSettings = 'SET SESSION AUTHORIZATION DEFAULT; RESET ALL';
+
+/**
+ * What to run so that nothing is left of a client. Other than with DISCARD ALL, nobody knows what `resetQuery` makes of the
+ * settings, so that they are reset, too.
+ */
+export function resetsOf(resetQuery: string): readonly string[] {
+  if (resetQuery === '') return [resetSettings];
+  return discardAll.test(resetQuery) ? [resetQuery] : [resetQuery, resetSettings];
 }
 
 /** Nobody hears of it. */
@@ -29,7 +41,7 @@ export class BackendCleaner extends Caretaker {
   readonly #backend: Backend;
   readonly #plan: CleaningPlan;
   readonly #timer: NodeJS.Timeout;
-  #hasReset = false;
+  #resetsDone = 0;
   #isOver = false;
 
   constructor(backend: Backend, plan: CleaningPlan) {
@@ -57,10 +69,9 @@ export class BackendCleaner extends Caretaker {
     if (this.#isOver || backend.replies.size > 0 || backend.isBeingCancelled) return;
     if (backend.isInDoubt) this.#fail('Nobody knows what state the server is in.');
     else if (backend.status !== TransactionStatus.idle) this.#ask('ROLLBACK');
-    else if (this.#plan.resetQuery !== undefined && !this.#hasReset) {
-      this.#hasReset = true;
-      this.#ask(this.#plan.resetQuery);
-    } else if (backend.isSettled) this.#end(this.#plan.done);
+    else if (this.#resetsDone < this.#plan.resets.length)
+      this.#ask(this.#plan.resets[this.#resetsDone++] as string);
+    else if (backend.isSettled) this.#end(this.#plan.done);
   }
 
   #ask(text: string): void {
@@ -70,6 +81,7 @@ export class BackendCleaner extends Caretaker {
 
   override ownQueryAnswered(error: ErrorFields | undefined): void {
     if (error !== undefined) this.#fail(`Cleaning it failed: ${error.message}`);
+    else if (this.#resetsDone > 0) this.#backend.settingsWereReset();
   }
 
   override backendDrained(): void {

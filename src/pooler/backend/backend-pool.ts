@@ -1,18 +1,19 @@
 /** The server connections of one user in one database, on the engine. */
 import { ConnectionPool } from '../../core/connection-pool.js';
 import type { PoolPolicy } from '../../core/pool-policy.js';
-import type { PoolStats } from '../../core/pool-stats.js';
+import type { PoolStats, PoolTotals } from '../../core/pool-stats.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import type { Waiter } from '../../core/waiters.js';
 import { ChannelPublisher } from '../../runtime/channels.js';
 import { systemAlarm, systemClock, systemRandom } from '../../runtime/system.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { SettingsRegistry } from '../settings.js';
+import { ClassBook } from '../tenants/class-book.js';
 import type { Backend } from './backend.js';
-import { BackendCleaner } from './backend-cleaner.js';
+import { BackendCleaner, resetsOf } from './backend-cleaner.js';
 import { BackendDialer, type OpenBackend } from './backend-dialer.js';
 import { Canceller, type CancellerOptions } from './canceller.js';
-import { type Engine, EngineLine } from './engine-line.js';
+import { type Engine, type EngineCounts, EngineLine } from './engine-line.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 
@@ -32,6 +33,8 @@ export interface BackendPoolPlan {
   readonly followsStatements: boolean;
   /** BEGIN is answered before there is a server. */
   readonly defersBegin: boolean;
+  /** The part of the connections that transactions have a claim to. */
+  readonly reservedRatio: number;
 }
 
 export class BackendPool {
@@ -41,6 +44,7 @@ export class BackendPool {
   readonly statements = new StatementRegistry();
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
+  readonly classes: ClassBook;
   readonly #engines: EngineLine;
   #plan: BackendPoolPlan;
   #parameters: ReadonlyMap<string, string> | undefined;
@@ -51,6 +55,7 @@ export class BackendPool {
     this.settings = settings;
     this.#plan = plan;
     this.#parameters = undefined;
+    this.classes = new ClassBook(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
     this.#engines = new EngineLine(plan.limits.poolSize, () => this.#makeEngine());
   }
@@ -67,7 +72,7 @@ export class BackendPool {
     return `${this.user}@${this.database}`;
   }
 
-  /** What the server that was opened last has reported about a new session; undefined as long as there was none. */
+  /** What servers have reported last about a new session; undefined as long as there was none. */
   get parameters(): ReadonlyMap<string, string> | undefined {
     return this.#parameters;
   }
@@ -79,7 +84,7 @@ export class BackendPool {
   }
 
   enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
-    this.#engines.present.enqueue(waiter, timeoutMs);
+    this.#engines.enqueue(waiter, timeoutMs);
   }
 
   /** Takes a client out of the queue that does not want a connection any more; false when it has had its answer. */
@@ -99,22 +104,24 @@ export class BackendPool {
     home?.release(pooled as PooledConnection<Backend>, generation, error);
   }
 
-  /** It can't be used any more, although it is still there. */
+  /** It can't be used any more, although it is still there: it is closed in good order, and counts until the server has gone. */
   discard(backend: Backend, generation: number, error: Error): void {
-    backend.destroy(error);
     this.lost(backend, generation, error);
   }
 
-  /** Its client is gone. `resets`: the client may have left more in the session than settings. */
-  cleanUp(backend: Backend, generation: number, resets: boolean): void {
+  /**
+   * Its client is gone. `resets`: the client may have left more in the session than settings. `areSettingsUnsure`: it is not known
+   * what they are.
+   */
+  cleanUp(backend: Backend, generation: number, resets: boolean, areSettingsUnsure: boolean): void {
     const { resetQuery, cleaningTimeoutMs } = this.#plan;
-    const isReset = resets && resetQuery !== '';
+    const isReset = areSettingsUnsure || (resets && resetQuery !== '');
     if (backend.isSettled && !isReset && !backend.isInDoubt) {
       this.release(backend, generation);
       return;
     }
     const cleaner = new BackendCleaner(backend, {
-      resetQuery: isReset ? resetQuery : undefined,
+      resets: isReset ? resetsOf(resetQuery) : [],
       timeoutMs: cleaningTimeoutMs,
       done: () => {
         this.tally.cleaned++;
@@ -152,11 +159,6 @@ export class BackendPool {
     return this.#engines.limit;
   }
 
-  /** Closes idle connections for the sake of another pool; how many. */
-  evictIdle(count: number): number {
-    return this.#engines.evictIdle(count);
-  }
-
   /** Hands out nothing until `resume()`. */
   pause(): void {
     this.#engines.pause();
@@ -175,6 +177,16 @@ export class BackendPool {
 
   stats(): PoolStats {
     return this.#engines.present.stats();
+  }
+
+  /** Connections by what they do, those that are to be replaced included. */
+  counts(): EngineCounts {
+    return this.#engines.counts();
+  }
+
+  /** Since the pool was made, whichever engine it had. */
+  totals(): PoolTotals {
+    return this.#engines.totals();
   }
 
   /** Connections that are to be replaced, and are still there. */
@@ -209,20 +221,34 @@ export class BackendPool {
       alarm: systemAlarm,
       random: systemRandom,
       listener: new EngineNotes(this, this.name, {
-        opened: (pooled) => this.#opened(pooled, engine),
+        opened: (pooled, dialMs) => this.#opened(pooled, dialMs, engine),
         closed: () => this.#closed(engine),
       }),
       name: this.name,
+      queue: this.classes.makeQueue(),
     });
     dialer.answerTo(engine);
     return engine;
   }
 
-  #opened(pooled: PooledConnection<Backend>, engine: Engine): void {
+  #opened(pooled: PooledConnection<Backend>, dialMs: number, engine: Engine): void {
     const { connection: backend } = pooled;
+    this.tally.dialTimes.record(dialMs);
     backend.pooled = pooled;
     backend.home = engine;
-    this.#parameters = new Map(backend.parameters);
+    backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
+    this.#noteParameters(backend.parameters);
+  }
+
+  /** It stays the same object as long as it says the same. */
+  #noteParameters(reported: Iterable<readonly [string, string]>): void {
+    const parameters = new Map(this.#parameters);
+    let isNew = this.#parameters === undefined;
+    for (const [name, value] of reported) {
+      isNew ||= parameters.get(name) !== value;
+      parameters.set(name, value);
+    }
+    if (isNew) this.#parameters = parameters;
   }
 
   #closed(engine: Engine): void {
@@ -236,7 +262,7 @@ function cancellerOptions({ cancelTimeoutMs, limits }: BackendPoolPlan): Cancell
 }
 
 interface EngineEvents {
-  opened(pooled: PooledConnection<Backend>): void;
+  opened(pooled: PooledConnection<Backend>, dialMs: number): void;
   closed(): void;
 }
 
@@ -250,7 +276,7 @@ class EngineNotes extends ChannelPublisher<Backend> {
   }
 
   override opened(pooled: PooledConnection<Backend>, dialMs: number): void {
-    this.#events.opened(pooled);
+    this.#events.opened(pooled, dialMs);
     super.opened(pooled, dialMs);
   }
 

@@ -4,6 +4,7 @@ import type { TransactionStatus } from '../../wire/message-types.js';
 import type { Outgoing } from '../outgoing.js';
 import type { Backend } from './backend.js';
 import type { Dropped, Subject } from './reply-queue.js';
+import type { UnnamedStatement } from './unnamed-statement.js';
 
 export interface BackendUser {
   /** Bytes for the client. False: hold on until `backend.resume()`. */
@@ -12,8 +13,10 @@ export interface BackendUser {
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void;
   /** Something that the client asked for has failed. */
   errorCame(error: ErrorFields): void;
-  /** The server will not answer this, after an error. `hasFailed`: this is what failed; otherwise it was ignored. */
-  answerDropped(dropped: Dropped, hasFailed: boolean): void;
+  /** The server will not answer this: it failed, or was ignored after an error. */
+  answerDropped(dropped: Dropped): void;
+  /** The client has another unnamed statement, or none. */
+  unnamedChanged(unnamed: UnnamedStatement | undefined): void;
   /** A ReadyForQuery for the client. */
   readyCame(status: TransactionStatus): void;
   /** Nothing is owed any more. */
@@ -45,7 +48,8 @@ export abstract class Caretaker implements BackendUser {
 
   commandCompleted(_source: Buffer, _start: number, _end: number, _subject: Subject): void {}
   errorCame(_error: ErrorFields): void {}
-  answerDropped(_dropped: Dropped, _hasFailed: boolean): void {}
+  answerDropped(_dropped: Dropped): void {}
+  unnamedChanged(_unnamed: UnnamedStatement | undefined): void {}
   readyCame(_status: TransactionStatus): void {}
   backendSettled(_backend: Backend): void {}
   copyInBegan(): void {}

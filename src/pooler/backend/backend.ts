@@ -41,11 +41,18 @@ export interface BackendParts {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
+const largestId = 0x7fff_ffff;
 let lastId = 0;
+
+/** Those that can be in use at the same time differ: there are never nearly as many. */
+function nextId(): number {
+  lastId = lastId >= largestId ? 1 : lastId + 1;
+  return lastId;
+}
 
 export class Backend extends ServerDialogue implements TransportListener {
   /** No other server connection of the process has it. */
-  readonly id = ++lastId;
+  readonly id = nextId();
   readonly connectedAt = Date.now();
   readonly transport: Transport;
   readonly dial: DialOptions;
@@ -53,10 +60,13 @@ export class Backend extends ServerDialogue implements TransportListener {
   /** Its place in the engine, and the engine; known as soon as it is opened. */
   pooled: PooledConnection<Backend> | undefined;
   home: ConnectionPool<Backend> | undefined;
+  /** Who is told what it reports by itself. */
+  onReport: ((name: string, value: string) => void) | undefined;
   readonly #scanner = new MessageScanner(rules);
   /** The present message is passed on. */
   #passes = false;
   #cancelsUnderWay = 0;
+  #mayBeCancelled = false;
   #isHeldUp = false;
   #isGone = false;
 
@@ -67,6 +77,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.key = key;
     this.pooled = undefined;
     this.home = undefined;
+    this.onReport = undefined;
     transport.listener = this;
   }
 
@@ -102,6 +113,7 @@ export class Backend extends ServerDialogue implements TransportListener {
   /** Asks a query of the pooler's own; its answer stays here. */
   ask(text: string): void {
     this.expect(Asked.ownQuery);
+    this.unnamedStatement = undefined;
     writeQuery(this.toServer.mix(), text);
   }
 
@@ -149,6 +161,11 @@ export class Backend extends ServerDialogue implements TransportListener {
     return goesOn;
   }
 
+  /** It waits until its client has read more. */
+  get isHeldUp(): boolean {
+    return this.#isHeldUp;
+  }
+
   /** The client can take more. */
   resume(): void {
     if (!this.#isHeldUp) return;
@@ -159,6 +176,15 @@ export class Backend extends ServerDialogue implements TransportListener {
   /** A cancel request for it is under way: it must not go to the next client before that one is over. */
   cancelBegan(): void {
     this.#cancelsUnderWay++;
+  }
+
+  /** Nobody knows whether the server is yet to get a cancel request: it might hit whoever has the connection then. */
+  cancelWasLost(): void {
+    this.#mayBeCancelled = true;
+  }
+
+  override get isInDoubt(): boolean {
+    return this.#mayBeCancelled || super.isInDoubt;
   }
 
   get isBeingCancelled(): boolean {
@@ -205,6 +231,11 @@ export class Backend extends ServerDialogue implements TransportListener {
       this.#isHeldUp = true;
       this.transport.pauseReading();
     }
+  }
+
+  protected override reportedUnasked(name: string, value: string): void {
+    // What the last client has set says nothing about new sessions.
+    if (!this.settings.statements.has(name.toLowerCase())) this.onReport?.(name, value);
   }
 
   drained(): void {

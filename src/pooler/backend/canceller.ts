@@ -71,7 +71,8 @@ export class Canceller {
     });
   }
 
-  async #send({ key, dial }: Backend): Promise<void> {
+  async #send(backend: Backend): Promise<void> {
+    const { key, dial } = backend;
     // Some servers, most of them poolers, give no key.
     if (key === undefined) return;
     const writer = new MessageWriter();
@@ -80,13 +81,17 @@ export class Canceller {
     const longestMs = 2 ** 31 - 1;
     const timeoutMs = this.#options.timeoutMs || longestMs;
     const transport = await connectTransport({ ...dial, timeoutMs });
+    let isDone = false;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => transport.destroy(), timeoutMs).unref();
       transport.listener = {
         bytesCame() {},
         drained() {},
         // The server says nothing: it hangs up when the request is done.
-        ended: () => transport.destroy(),
+        ended() {
+          isDone = true;
+          transport.destroy();
+        },
         closed() {
           clearTimeout(timer);
           resolve();
@@ -95,5 +100,8 @@ export class Canceller {
       transport.start();
       transport.send(request, 0, request.length);
     });
+    if (isDone) return;
+    this.failed++;
+    backend.cancelWasLost();
   }
 }

@@ -4,25 +4,37 @@
  * may have.
  */
 import type { ConnectionPool } from '../../core/connection-pool.js';
+import type { PoolCounts, PoolTotals } from '../../core/pool-stats.js';
 import type { Waiter } from '../../core/waiters.js';
+import { systemClock } from '../../runtime/system.js';
 import type { Backend } from './backend.js';
 
 export type Engine = ConnectionPool<Backend>;
 
+/** Connections by what they do: together all that there are. */
+export type EngineCounts = Pick<PoolCounts, 'pending' | 'idle' | 'lent' | 'checking' | 'closing'>;
+
 const noDeadline = Number.POSITIVE_INFINITY;
+/** So many who have had their answer are kept in the list of those who wait, before it is looked through. */
+const mostAnswered = 32;
 
 export class EngineLine {
   readonly #make: () => Engine;
   #present: Engine;
   /** Those whose connections are yet to go. */
   readonly #former = new Set<Engine>();
+  /** Of those that are no more. */
+  #past: PoolTotals | undefined;
   #limit: number;
   #isPaused = false;
+  /** All who wait, for the present engine without exception, and some who have had their answer. */
+  #queue: Waiter<Backend>[] = [];
 
   /** `make`: one that has opened nothing yet, and is not started. */
   constructor(limit: number, make: () => Engine) {
     this.#limit = limit;
     this.#make = make;
+    this.#past = undefined;
     this.#present = this.#begin();
   }
 
@@ -49,6 +61,23 @@ export class EngineLine {
     return count;
   }
 
+  /** Of all engines. One that is to go lends nothing any more, and closes what is idle. */
+  counts(): EngineCounts {
+    const sum = { pending: 0, idle: 0, lent: 0, checking: 0, closing: 0 };
+    for (const engine of this.all) {
+      const counts = engine.counts();
+      for (const key of Object.keys(sum) as (keyof EngineCounts)[]) sum[key] += counts[key];
+    }
+    return sum;
+  }
+
+  /** Of all engines that there were. */
+  totals(): PoolTotals {
+    let sum = this.#past;
+    for (const engine of this.all) sum = sumOf(sum, engine.stats().totals);
+    return sum as PoolTotals;
+  }
+
   #begin(): Engine {
     const engine = this.#make();
     const limit = this.#left();
@@ -58,13 +87,19 @@ export class EngineLine {
     return engine;
   }
 
-  /** Another engine takes over. */
+  /** Another engine takes over, and those who wait go over to it. */
   renew(): void {
     const former = this.#present;
     this.#former.add(former);
+    // It opens nothing more, whoever waits: the next one counts on that.
+    former.resize(0);
     this.#present = this.#begin();
+    const now = systemClock.now();
+    for (const waiter of this.#queue.splice(0))
+      if (former.withdraw(waiter)) this.enqueue(waiter, waiter.heapKey - now);
     former.drain(noDeadline, () => {
       this.#former.delete(former);
+      this.#past = sumOf(this.#past, former.stats().totals);
       this.share();
     });
   }
@@ -85,16 +120,6 @@ export class EngineLine {
     return Math.max(0, this.#limit - this.leaving);
   }
 
-  /** Closes idle connections for the sake of another pool; how many. */
-  evictIdle(count: number): number {
-    const { pending, live, idle } = this.#present.counts();
-    const evicted = Math.min(count, idle);
-    if (evicted === 0) return 0;
-    this.#present.resize(Math.max(0, pending + live - evicted));
-    this.#present.resize(this.#left());
-    return evicted;
-  }
-
   /** Hands out nothing until `resume()`. */
   pause(): void {
     this.#isPaused = true;
@@ -106,9 +131,16 @@ export class EngineLine {
     this.#present.resume();
   }
 
-  /** Takes someone out of whichever queue it is in; false when it has had its answer. */
+  enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
+    this.#queue.push(waiter);
+    this.#present.enqueue(waiter, timeoutMs);
+    if (this.#queue.length > 2 * this.#present.waiting + mostAnswered)
+      this.#queue = this.#queue.filter(({ queued }) => queued);
+  }
+
+  /** Takes someone out of the queue; false when it has had its answer. */
   withdraw(waiter: Waiter<Backend>): boolean {
-    return this.all.some((engine) => engine.withdraw(waiter));
+    return this.#present.withdraw(waiter);
   }
 
   /** Takes no more callers, and closes all connections as they come back, at the deadline in any case. */
@@ -121,6 +153,21 @@ export class EngineLine {
       });
     }
   }
+}
+
+function sumOf(one: PoolTotals | undefined, other: PoolTotals): PoolTotals {
+  return one === undefined ? other : (added(one, other) as PoolTotals);
+}
+
+/** Numbers are added up, and so are those inside. */
+function added(one: object, other: object): object {
+  const more = new Map<string, unknown>(Object.entries(other));
+  return Object.fromEntries(
+    Object.entries(one).map(([key, value]) => {
+      const second = more.get(key);
+      return [key, typeof value === 'number' ? value + (second as number) : added(value, second as object)];
+    }),
+  );
 }
 
 function totalOf(engine: Engine): number {

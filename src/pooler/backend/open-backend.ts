@@ -16,6 +16,8 @@ import { askServer } from './server-question.js';
 import { ServerStatements } from './server-statements.js';
 import { checkTarget, type TargetSession } from './target-session.js';
 
+export type DialedHost = Pick<DialOptions, 'host' | 'port'>;
+
 export interface ServerPlan {
   readonly hosts: ServerHosts;
   readonly tls: DialTls;
@@ -24,13 +26,17 @@ export interface ServerPlan {
   readonly user: string;
   /** What the startup packet says besides the user. */
   readonly parameters: ReadonlyMap<string, string>;
-  readonly credentials: () => ServerCredentials | Promise<ServerCredentials>;
+  /** For the host that is being dialed. */
+  readonly credentials: (at: DialedHost) => ServerCredentials | Promise<ServerCredentials>;
   readonly keys: ScramKeyCache;
+  readonly allowUnencryptedPasswords: boolean;
   readonly connectQuery: string | undefined;
   readonly target: TargetSession;
   readonly mostStatements: number;
   /** Those of a new session. */
   readonly settings: Settings;
+  /** Before clients may use it. Rejects if they may not. */
+  readonly entered?: (backend: Backend) => Promise<void>;
 }
 
 /** A server says these before it looks at who we are: another one may be able to serve. */
@@ -89,14 +95,15 @@ async function enter(
   transport: SocketTransport,
   signal: AbortSignal,
 ): Promise<Backend> {
-  const { user, keys, settings, parameters } = plan;
-  const credentials = await plan.credentials();
+  const { user, keys, settings, parameters, allowUnencryptedPasswords } = plan;
+  const credentials = await plan.credentials(dial);
   const authenticator = new ServerAuthentication({
     user,
     credentials,
     keys,
     isEncrypted: transport.tls !== undefined,
     isUnix: transport.isUnix,
+    allowUnencryptedPasswords,
     endPoint: endPointOf(transport),
   });
   const startup = new Map([['user', user], ...parameters]);
@@ -111,13 +118,14 @@ async function enter(
 /** What is asked of a server before clients may use it. */
 async function prepare(
   backend: Backend,
-  { target, connectQuery }: ServerPlan,
+  { target, connectQuery, entered }: ServerPlan,
   signal: AbortSignal,
 ): Promise<void> {
   const abort = (): void => backend.destroy();
   signal.addEventListener('abort', abort);
   try {
     await checkTarget(backend, target);
+    await entered?.(backend);
     if (connectQuery) await askServer(backend, { what: 'connect_query', text: connectQuery });
   } catch (error) {
     backend.destroy();

@@ -1,14 +1,21 @@
 /** What has happened in a pool since it was made, for the console and for metrics. Times are milliseconds. */
+import { TimeHistogram } from '../../observe/time-histogram.js';
+
+/** SQLSTATEs have few classes. Whoever sends more of them than this makes them up. */
+const mostClasses = 100;
+/** The class of what has no SQLSTATE, and of classes that are too many. */
+const otherClass = 'other';
+
 export class PoolTally {
-  transactions = 0;
-  queries = 0;
   /** Bytes from clients, and bytes for them. */
   received = 0;
   sent = 0;
   /** With a server, and waiting for its answer. */
-  transactionMs = 0;
-  queryMs = 0;
-  waitMs = 0;
+  readonly transactionTimes = new TimeHistogram();
+  readonly queryTimes = new TimeHistogram();
+  /** Of those who had to wait for a server, also in vain. */
+  readonly waitTimes = new TimeHistogram();
+  readonly dialTimes = new TimeHistogram();
   /** Statements that clients prepared, those that a server had to be told of, and those bound. */
   clientParses = 0;
   serverParses = 0;
@@ -16,10 +23,61 @@ export class PoolTally {
   /** Connections that were cleaned after a client, and those that could not be. */
   cleaned = 0;
   notCleaned = 0;
+  /** Errors that the server told clients, by the class of their SQLSTATE. */
+  readonly serverErrors = new Map<string, number>();
+  /** Errors that clients were told by the pooler itself, by the class of their SQLSTATE and the reason, with a space between. */
+  readonly ownErrors = new Map<string, number>();
+
+  /** The server told a client an error. */
+  errorCame(sqlState: string): void {
+    const { serverErrors } = this;
+    const known = classOf(sqlState);
+    addOne(serverErrors, serverErrors.has(known) || serverErrors.size < mostClasses ? known : otherClass);
+  }
+
+  /** The pooler told a client an error. The reasons are few. */
+  ownErrorCame(sqlState: string, reason: string): void {
+    addOne(this.ownErrors, `${classOf(sqlState)} ${reason}`);
+  }
 
   snapshot(): PoolTallySnapshot {
-    return { ...this };
+    const { received, sent, clientParses, serverParses, binds, cleaned, notCleaned } = this;
+    return {
+      transactions: this.transactionTimes.count,
+      queries: this.queryTimes.count,
+      received,
+      sent,
+      transactionMs: this.transactionTimes.sumMs,
+      queryMs: this.queryTimes.sumMs,
+      waitMs: this.waitTimes.sumMs,
+      clientParses,
+      serverParses,
+      binds,
+      cleaned,
+      notCleaned,
+    };
   }
 }
 
-export type PoolTallySnapshot = Readonly<Omit<PoolTally, 'snapshot'>>;
+function classOf(sqlState: string): string {
+  return /^[0-9A-Z]{5}$/.test(sqlState) ? sqlState.slice(0, 2) : otherClass;
+}
+
+function addOne(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+export interface PoolTallySnapshot {
+  readonly transactions: number;
+  readonly queries: number;
+  readonly received: number;
+  readonly sent: number;
+  readonly transactionMs: number;
+  readonly queryMs: number;
+  readonly waitMs: number;
+  readonly clientParses: number;
+  readonly serverParses: number;
+  readonly binds: number;
+  readonly cleaned: number;
+  readonly notCleaned: number;
+}

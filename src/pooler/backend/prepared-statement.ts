@@ -2,9 +2,11 @@
  * Prepared statements that all clients of a pool share. Two clients who prepare the same text with the same parameter
  * types under the same settings mean the same statement; on a server it is prepared once, under a name of the pooler's.
  */
-import type { ParseView } from '../../wire/frontend-views.js';
+import { ParseView } from '../../wire/frontend-views.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
+
+const outdatedParse = new ParseView();
 
 export class PreparedStatement {
   readonly key: string;
@@ -14,6 +16,8 @@ export class PreparedStatement {
   readonly parse: Buffer;
   /** Clients that have it under a name of theirs. */
   users = 0;
+  /** A server has refused to use it, since a table has changed. Whoever prepares it from now on means a new one. */
+  isOutdated = false;
 
   constructor(key: string, name: Buffer, parse: Buffer) {
     this.key = key;
@@ -42,7 +46,18 @@ export class StatementRegistry {
   /** The statement that a Parse means under these settings; it has one user more. */
   use(parse: ParseView, settingsKey: string): PreparedStatement {
     const key = settingsKey === '' ? parse.statementKey() : `${settingsKey}\0${parse.statementKey()}`;
-    const statement = this.#byKey.get(key) ?? this.#make(key, parse);
+    return this.#share(key, parse);
+  }
+
+  /** The statement that takes the place of an outdated one; it has one user more. */
+  renew({ key, parse }: PreparedStatement): PreparedStatement {
+    return this.#share(key, outdatedParse.read(parse, 0, parse.length));
+  }
+
+  #share(key: string, parse: ParseView): PreparedStatement {
+    const known = this.#byKey.get(key);
+    const statement = known === undefined || known.isOutdated ? this.#make(key, parse) : known;
+    if (known?.isOutdated === true) this.#unused.delete(known);
     this.retain(statement);
     return statement;
   }

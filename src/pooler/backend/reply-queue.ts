@@ -70,7 +70,8 @@ export class ReplyQueue {
   #head = 0;
   #size = 0;
   #syncs = 0;
-  #syncsOver = 0;
+  #turns = 0;
+  #turnsOver = 0;
 
   get size(): number {
     return this.#size;
@@ -81,13 +82,26 @@ export class ReplyQueue {
     return this.#syncs > 0;
   }
 
-  /** How many Syncs were answered or ignored, and how many there were in all. */
-  get syncsOver(): number {
-    return this.#syncsOver;
+  /**
+   * A turn ends with a Sync or a Query of the client's. What is sent in one turn is either done or ignored as a whole from the
+   * first error on; what became of an earlier turn is known when it is answered. Whether one is yet to be.
+   */
+  get owesTurn(): boolean {
+    return this.#turns > 0;
   }
 
-  get syncsSent(): number {
-    return this.#syncsOver + this.#syncs;
+  /** How many turns were answered or ignored, and how many there were in all. */
+  get turnsOver(): number {
+    return this.#turnsOver;
+  }
+
+  get turnsSent(): number {
+    return this.#turnsOver + this.#turns;
+  }
+
+  /** Something was done in the turn of this number: whether that may still turn out not to have happened. */
+  isUnsure(turn: number | undefined): boolean {
+    return turn !== undefined && turn >= this.#turnsOver && turn < this.turnsSent;
   }
 
   /** The entry whose answer comes next; 0 when nothing is owed. */
@@ -106,13 +120,16 @@ export class ReplyQueue {
     this.#subjects[at] = subject;
     this.#size++;
     if (isSync(asked)) this.#syncs++;
+    if (endsTurn(asked)) this.#turns++;
   }
 
   /** The answer to the head is complete. */
   shift(): void {
-    if (isSync(this.#kinds[this.#head] as Asked)) {
-      this.#syncs--;
-      this.#syncsOver++;
+    const asked = this.#kinds[this.#head] as Asked;
+    if (isSync(asked)) this.#syncs--;
+    if (endsTurn(asked)) {
+      this.#turns--;
+      this.#turnsOver++;
     }
     this.#subjects[this.#head] = undefined;
     this.#head = (this.#head + 1) & (this.#kinds.length - 1);
@@ -139,6 +156,7 @@ export class ReplyQueue {
     const entries: Dropped[] = [];
     let hasEnded = false;
     let ignoredSyncs = 0;
+    const turnsOver = this.#turnsOver;
     for (let count = this.#size; count > 0; count--) {
       const asked = this.#kinds[this.#head] as Asked;
       const subject = this.#subjects[this.#head];
@@ -147,10 +165,8 @@ export class ReplyQueue {
       else if (!hasEnded && isSync(asked)) ignoredSyncs++;
       else entries.push({ asked, subject });
     }
-    for (const { asked, subject } of entries) {
-      this.push(asked, subject);
-      if (isSync(asked)) this.#syncsOver--;
-    }
+    for (const { asked, subject } of entries) this.push(asked, subject);
+    this.#turnsOver = turnsOver + ignoredSyncs;
     return { hasEnded, ignoredSyncs };
   }
 
@@ -171,4 +187,9 @@ export class ReplyQueue {
 
 function isSync(asked: Asked): boolean {
   return asked === Asked.sync || asked === Asked.ownSync;
+}
+
+/** Queries of the pooler's own are asked when nothing is owed, and must not fail. */
+function endsTurn(asked: Asked): boolean {
+  return asked <= Asked.ownSync && asked !== Asked.ownQuery;
 }

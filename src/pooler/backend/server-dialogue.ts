@@ -10,6 +10,7 @@ import { backendName, Backend as From, headerBytes, TransactionStatus } from '..
 import type { MessageWriter } from '../../wire/message-writer.js';
 import { isCommandTag } from '../../wire/rows.js';
 import { readParameterStatus, readReadyForQuery } from '../../wire/session-messages.js';
+import { SqlState } from '../../wire/sql-states.js';
 import { Outgoing } from '../outgoing.js';
 import type { Settings } from '../settings.js';
 import type { BackendUser } from './backend-user.js';
@@ -19,8 +20,11 @@ import { PreparedStatement } from './prepared-statement.js';
 import { Asked, type Dropped, firstMadeUp, ReplyQueue, type Subject } from './reply-queue.js';
 import { isAnswerTo } from './reply-rules.js';
 import type { ServerStatements } from './server-statements.js';
+import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-statement.js';
 
 const letterD = 0x44;
+/** Servers report these, and no client can change them. */
+const neverSet = new Set(['in_hot_standby', 'integer_datetimes', 'server_encoding', 'server_version']);
 
 /** The answer to a Query that the pooler gives in the server's place, when it is its turn. */
 export interface LocalReply {
@@ -48,8 +52,8 @@ export abstract class ServerDialogue {
   readonly toServer = new Outgoing();
   status: TransactionStatus = TransactionStatus.idle;
   user: BackendUser | undefined;
-  /** The unnamed statement that it has, if it is known which. */
-  unnamedStatement: object | undefined;
+  /** The unnamed statement that it has, if it is known which: as far as it has answered. */
+  unnamedStatement: UnnamedStatement | undefined;
   /** What the session on the server is set to. */
   settings: Settings;
   /** What has come for the client. */
@@ -87,8 +91,16 @@ export abstract class ServerDialogue {
     return this.copyIn.isInDoubt || this.#isMixedUp;
   }
 
+  /** The server reports a setting by itself. */
+  protected abstract reportedUnasked(name: string, value: string): void;
+
   /** The client has got a part of a message, and nothing may come before the rest. */
   abstract get isInsideAnswer(): boolean;
+
+  /** They are those of a new session. */
+  settingsWereReset(): void {
+    this.settings = this.#freshSettings;
+  }
 
   /** Notes what will be answered. What is made up is given at once if nothing else is owed before it. */
   expect(asked: Asked, subject?: Subject): void {
@@ -125,13 +137,14 @@ export abstract class ServerDialogue {
         if (head === Asked.describeStatement || head === Asked.describePortal) replies.shift();
         break;
       case From.parseComplete:
-        this.#noteParsed(replies.headSubject);
+        this.#noteParsed(replies.headSubject, head);
         replies.shift();
         return head === Asked.parse;
       case From.bindComplete:
         replies.shift();
         break;
       case From.closeComplete:
+        if (replies.headSubject === unnamedStatement) this.#changeUnnamed(undefined);
         replies.shift();
         return head === Asked.close;
       case From.copyInResponse:
@@ -150,6 +163,7 @@ export abstract class ServerDialogue {
       case From.parameterStatus: {
         const { name, value } = readParameterStatus(message.source, message.start, message.end);
         this.parameters.set(name, value);
+        if (this.user === undefined || neverSet.has(name)) this.reportedUnasked(name, value);
         return this.user?.parameterReported(name, value, head === Asked.ownQuery) === true;
       }
       case From.notice:
@@ -167,6 +181,7 @@ export abstract class ServerDialogue {
   #noteReady(message: MessageScanner, head: Asked | 0): boolean {
     const status = readReadyForQuery(message.source, message.start, message.end);
     this.status = status;
+    if (head === Asked.query && this.replies.headSubject !== keepsUnnamed) this.#changeUnnamed(undefined);
     this.replies.shift();
     if (head === Asked.query || head === Asked.sync) {
       this.user?.readyCame(status);
@@ -187,15 +202,28 @@ export abstract class ServerDialogue {
     if (source[start + headerBytes] === letterD) {
       if (isCommandTag(source, start, end, 'DISCARD ALL')) {
         this.statements.clear();
-        this.settings = this.#freshSettings;
+        this.settingsWereReset();
       } else if (isCommandTag(source, start, end, 'DEALLOCATE ALL')) this.statements.clear();
+      else if (isCommandTag(source, start, end, 'DEALLOCATE')) this.#noteDeallocated(subject);
     }
     if (head !== Asked.ownQuery) this.user?.commandCompleted(source, start, end, subject);
   }
 
-  #noteParsed(subject: Subject): void {
+  #noteDeallocated(subject: Subject): void {
     const statement = statementOf(subject);
-    if (statement !== undefined) this.statements.confirm(statement);
+    if (statement !== undefined) this.statements.delete(statement);
+  }
+
+  #noteParsed(subject: Subject, head: Asked | 0): void {
+    if (!(subject instanceof UnnamedStatement)) return;
+    if (head === Asked.parse) this.#changeUnnamed(subject);
+    else this.unnamedStatement = subject;
+  }
+
+  /** By something of the client's. */
+  #changeUnnamed(unnamed: UnnamedStatement | undefined): void {
+    this.unnamedStatement = unnamed;
+    this.user?.unnamedChanged(unnamed);
   }
 
   #noteCopyIn(head: Asked | 0): void {
@@ -230,12 +258,13 @@ export abstract class ServerDialogue {
     const { replies, user } = this;
     const replacement = replies.head === Asked.mustFail ? (replies.headSubject as Replacement) : undefined;
     const isReplaced = replacement?.insteadOf === error.code;
+    if (error.code === SqlState.featureNotSupported) this.#noteOutdated();
     const told = isReplaced ? replacement.error : error;
     if (isReplaced) writeError(this.toClient.mix(), told);
     const dropped = replies.dropUntilSync();
     for (const [index, entry] of dropped.entries()) {
-      this.#undo(entry);
-      user?.answerDropped(entry, index === dropped.length - 1);
+      this.#undo(entry, index === dropped.length - 1);
+      user?.answerDropped(entry);
     }
     this.#isDiscarding = !replies.owesSync;
     user?.errorCame(told);
@@ -246,12 +275,23 @@ export abstract class ServerDialogue {
     return !isReplaced;
   }
 
-  #undo({ asked, subject }: Dropped): void {
+  /** "Cached plan must not change result type": that stays so for as long as the server has the statement. */
+  #noteOutdated(): void {
+    const { head, headSubject } = this.replies;
+    if (head !== Asked.bind && head !== Asked.describeStatement) return;
+    const statement = statementOf(headSubject);
+    if (statement !== undefined) statement.isOutdated = true;
+  }
+
+  /** `hasFailed`: this is what failed; otherwise it was ignored. */
+  #undo({ asked, subject }: Dropped, hasFailed: boolean): void {
+    if (asked === Asked.ownClose) this.statements.putBack(subject as PreparedStatement);
+    if (asked !== Asked.ownParse && asked !== Asked.parse) return;
     const statement = statementOf(subject);
-    if (asked === Asked.ownClose) this.statements.putBack(statement as PreparedStatement);
-    else if (asked !== Asked.ownParse && asked !== Asked.parse) return;
-    else if (statement === undefined) this.unnamedStatement = undefined;
-    else this.statements.delete(statement);
+    if (statement !== undefined) this.statements.delete(statement);
+    // What fails to replace it ends it all the same.
+    else if (hasFailed && asked === Asked.parse) this.#changeUnnamed(undefined);
+    else if (hasFailed) this.unnamedStatement = undefined;
   }
 
   /** Gives the answers that the server was not asked for, as soon as it is their turn. */

@@ -1,10 +1,13 @@
 /** The prepared statements that one server connection has, the one used longest ago first. */
 import type { PreparedStatement } from './prepared-statement.js';
+import type { ReplyQueue } from './reply-queue.js';
 
 export class ServerStatements {
   readonly #most: number;
-  /** The value says whether the server has confirmed it. */
-  readonly #statements = new Map<PreparedStatement, boolean>();
+  /** Those that it has, or was asked to prepare. */
+  readonly #statements = new Set<PreparedStatement>();
+  /** In which turn it was asked to prepare or to close them last, as long as that matters. */
+  readonly #asked = new Map<PreparedStatement, number>();
   /** The one that was used last. */
   #last: PreparedStatement | undefined;
 
@@ -22,49 +25,69 @@ export class ServerStatements {
   has(statement: PreparedStatement): boolean {
     // Most clients use the same one again and again.
     if (statement === this.#last) return true;
-    const isConfirmed = this.#statements.get(statement);
-    if (isConfirmed === undefined) return false;
-    this.#statements.delete(statement);
-    this.#put(statement, isConfirmed);
+    if (!this.#statements.delete(statement)) return false;
+    this.#put(statement);
     return true;
   }
 
-  /** Whether the server has said that it has it. Until then it may turn out that it could not be prepared. */
-  isConfirmed(statement: PreparedStatement): boolean {
-    return this.#statements.get(statement) === true;
+  /** It was prepared or closed in a turn that may yet fail: nobody knows whether the server has it. */
+  isUnsure(statement: PreparedStatement, replies: ReplyQueue): boolean {
+    return replies.isUnsure(this.#asked.get(statement));
   }
 
-  /** It is about to be prepared; the one that must go for it, if any. */
-  add(statement: PreparedStatement): PreparedStatement | undefined {
-    this.#put(statement, false);
+  /** It is about to be prepared. */
+  add(statement: PreparedStatement, replies: ReplyQueue): void {
+    this.#forgetOld(replies);
+    this.#ask(statement, replies);
+    this.#put(statement);
+  }
+
+  /** What was asked in a turn that is over does not matter any more. */
+  #forgetOld({ turnsOver }: ReplyQueue): void {
+    for (const [statement, turn] of this.#asked) {
+      if (turn >= turnsOver) return;
+      this.#asked.delete(statement);
+    }
+  }
+
+  /** Takes out the one that must go because there are too many, if any. */
+  evict(replies: ReplyQueue): PreparedStatement | undefined {
     if (this.#statements.size <= this.#most) return undefined;
-    const [oldest] = this.#statements.keys();
-    this.delete(oldest as PreparedStatement);
-    return oldest;
+    for (const statement of this.#statements) {
+      if (statement === this.#last || this.isUnsure(statement, replies)) continue;
+      this.#statements.delete(statement);
+      this.#ask(statement, replies);
+      return statement;
+    }
+    return undefined;
   }
 
-  confirm(statement: PreparedStatement): void {
-    if (this.#statements.has(statement)) this.#statements.set(statement, true);
+  /** The oldest stay in front. */
+  #ask(statement: PreparedStatement, { turnsSent }: ReplyQueue): void {
+    this.#asked.delete(statement);
+    this.#asked.set(statement, turnsSent);
   }
 
   /** The server has ignored a Close: it has the statement still. */
   putBack(statement: PreparedStatement): void {
-    this.#put(statement, true);
+    this.#put(statement);
   }
 
+  /** It could not be prepared. */
   delete(statement: PreparedStatement): void {
     this.#statements.delete(statement);
     if (statement === this.#last) this.#last = undefined;
   }
 
-  #put(statement: PreparedStatement, isConfirmed: boolean): void {
-    this.#statements.set(statement, isConfirmed);
+  #put(statement: PreparedStatement): void {
+    this.#statements.add(statement);
     this.#last = statement;
   }
 
   /** The server has thrown all of them away. */
   clear(): void {
     this.#statements.clear();
+    this.#asked.clear();
     this.#last = undefined;
   }
 }

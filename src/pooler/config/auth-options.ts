@@ -25,6 +25,8 @@ export const authOptions = {
       difference: 'ldap and pam do not exist; scram-sha-256 is used in their place',
       differsFor: isUnsupported,
       toData: (value) => (isUnsupported(value) ? 'scram-sha-256' : value.toLowerCase()),
+      // There, passwords in clear text need no TLS.
+      also: (value) => (value.toLowerCase() === 'plain' ? { allowUnencryptedPasswords: true } : {}),
     },
   }),
   file: option(path, undefined, {
@@ -79,6 +81,31 @@ export const authOptions = {
     reload: 'new-clients',
     pgbouncer: {},
   }),
+  failedLoginsFree: option(integer({ min: 0, max: 1_000_000 }), 3, {
+    name: 'failed_logins_free',
+    meaning: 'wrong passwords in a row from one address that are answered at once',
+    reload: 'new-clients',
+  }),
+  failedLoginDelay: option(duration('never'), 250, {
+    name: 'failed_login_delay',
+    meaning: 'how late the next one is answered; each further one doubles it',
+    reload: 'new-clients',
+  }),
+  failedLoginDelayMax: option(duration(undefined), 10_000, {
+    name: 'failed_login_delay_max',
+    meaning: 'the longest that an answer is held back',
+    reload: 'new-clients',
+  }),
+  failedLoginMemory: option(duration(undefined), 120_000, {
+    name: 'failed_login_memory',
+    meaning: 'an address without a wrong password for so long begins anew',
+    reload: 'new-clients',
+  }),
+  allowUnencryptedPasswords: option(boolean, false, {
+    name: 'allow_unencrypted_passwords',
+    meaning: 'asks clients for passwords in clear text, and sends them to servers that ask, also without TLS',
+    reload: 'new-clients',
+  }),
 };
 
 export const adminOptions = {
@@ -106,6 +133,12 @@ export const adminOptions = {
     reload: 'restart',
     whyRestart: 'it is written at the start',
     pgbouncer: {},
+  }),
+  sigtermMode: option(oneOf('wait_for_servers', 'wait_for_clients'), 'wait_for_servers', {
+    name: 'sigterm_mode',
+    meaning:
+      'what SIGTERM waits for, as long as shutdown_timeout says: for open transactions, or for all clients to leave',
+    reload: 'now',
   }),
 };
 

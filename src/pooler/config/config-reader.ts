@@ -7,6 +7,7 @@ import { nearest } from '../../kernel/nearest.js';
 import { Misread, type Place, type Problems, show } from './config-problems.js';
 import type { ConfigTree } from './config-tree.js';
 import { type Entry, entriesOfTree, entryOfText } from './entries.js';
+import type { PresetName } from './fair-share-options.js';
 import { isMapping, type ReadContext } from './kind.js';
 import { type AnyOption, flagOf, variableOf } from './option.js';
 import {
@@ -18,6 +19,7 @@ import {
   type SectionName,
 } from './option-table.js';
 import { type DatabaseConfig, frozenMap, type PoolerConfig, type UserConfig } from './pooler-config.js';
+import { presets } from './presets.js';
 import { parseYaml } from './yaml-tree.js';
 
 export interface ConfigSources {
@@ -46,6 +48,7 @@ class ConfigReader {
   readonly #sources: ConfigSources;
   readonly #problems: Problems;
   readonly #places = new Map<string, Place>();
+  #preset: PresetName = 'none';
 
   constructor(sources: ConfigSources, problems: Problems) {
     this.#sources = sources;
@@ -59,7 +62,9 @@ class ConfigReader {
     for (const { section, key, path, option } of allOptions) {
       sections[section] ??= {};
       sections[section][key] = this.#value(option, section, key, path);
+      if (path === 'fairShares.preset') this.#preset = sections[section][key] as PresetName;
     }
+    this.#fillPoolSize(sections);
     for (const section of Object.values(sections)) Object.freeze(section);
     const databases = this.#entries('databases') as ReadonlyMap<string, DatabaseConfig>;
     const users = this.#entries('users') as ReadonlyMap<string, UserConfig>;
@@ -83,10 +88,26 @@ class ConfigReader {
       );
     const values = tree?.data[section];
     const data = isMapping(values) ? (values[key] ?? undefined) : undefined;
-    if (tree === undefined || data === undefined) return option.default;
+    if (tree === undefined || data === undefined) return this.#usual(option, section, key, path);
     return this.#take(option, path, tree.placeOf([section, key]), () =>
       option.kind.fromData(data, this.#context(tree.folder)),
     );
+  }
+
+  /** What the preset says, or the default. */
+  #usual(option: AnyOption, section: SectionName, key: string, path: string): unknown {
+    const value = section === 'fairShares' ? presets[this.#preset][key] : undefined;
+    if (value === undefined) return option.default;
+    this.#places.set(path, { source: `preset ${this.#preset}` });
+    return option.kind.fromData(value, this.#context(''));
+  }
+
+  /** Who says how many connections there are in all, and nothing about one pool, leaves the rest to fairness. */
+  #fillPoolSize(sections: Record<string, Record<string, unknown>>): void {
+    const capacity = sections['fairShares']?.['capacity'];
+    if (typeof capacity !== 'number' || this.#places.has('pooling.poolSize')) return;
+    (sections['pooling'] as Record<string, unknown>)['poolSize'] = capacity;
+    this.#places.set('pooling.poolSize', { source: 'fairShares.capacity' });
   }
 
   /** What is not of its kind is a problem, and is read as the default. */

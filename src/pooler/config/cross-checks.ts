@@ -1,8 +1,10 @@
 /** What can only be seen when all settings are read: those that contradict each other, or lack something. */
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { Environment } from '../../kernel/environment.js';
 import type { Place, Problems } from './config-problems.js';
 import type { ConfigReading } from './config-reader.js';
+import { iamRegionOf } from './iam-region.js';
 import { serverTlsFor } from './pool-settings.js';
 import {
   consoleDatabases,
@@ -19,8 +21,13 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const canReusePort = major > 22 || (major === 22 && minor >= 12);
 
 /** Adds what is wrong. Returns what is not wrong but unlikely to be meant. */
-export function checkTogether(reading: ConfigReading, problems: Problems, readsFiles: boolean): string[] {
-  return new Checks(reading, problems).run(readsFiles);
+export function checkTogether(
+  reading: ConfigReading,
+  problems: Problems,
+  readsFiles: boolean,
+  environment: Environment = {},
+): string[] {
+  return new Checks(reading, problems, environment).run(readsFiles);
 }
 
 class Checks {
@@ -28,9 +35,11 @@ class Checks {
   readonly #places: ReadonlyMap<string, Place>;
   readonly #problems: Problems;
   readonly #warnings: string[] = [];
+  readonly #environment: Environment;
 
-  constructor({ config, places }: ConfigReading, problems: Problems) {
+  constructor({ config, places }: ConfigReading, problems: Problems, environment: Environment) {
     this.#config = config;
+    this.#environment = environment;
     this.#places = places;
     this.#problems = problems;
   }
@@ -93,7 +102,11 @@ class Checks {
       );
     if (auth.type === 'any') this.#anyone();
     if (auth.type === 'plain' && !secureModes.includes(clientTls.mode))
-      this.#warnings.push('auth.type is plain without TLS: passwords can be read on the way');
+      this.#warnings.push(
+        auth.allowUnencryptedPasswords
+          ? 'auth.type is plain without TLS: passwords can be read on the way'
+          : 'auth.type is plain: without TLS clients are refused, unless auth.allowUnencryptedPasswords is true',
+      );
     const isOpen = listen.addresses.some((address) => !/^(?:localhost|127\.|::1$)/.test(address));
     if ((auth.type === 'trust' || auth.type === 'any') && isOpen)
       this.#warnings.push(
@@ -139,6 +152,14 @@ class Checks {
       this.#problem(path, `starts TLS directly, which needs mode require or more, not ${tls.mode}`);
     if (iam !== 'none' && !secureModes.includes(tls.mode))
       this.#problem(`${path}.iam`, `needs TLS with the server: tlsMode require or more, not ${tls.mode}`);
+    if (iam !== 'none') {
+      const lost = host.find((one) => iamRegionOf(database, one, this.#environment) === undefined);
+      if (lost !== undefined)
+        this.#problem(
+          `${path}.region`,
+          `is missing: the host ${lost} does not name a region, and AWS_REGION is not set`,
+        );
+    }
     if (iam !== 'none' && password !== undefined)
       this.#problem(`${path}.password`, 'can not be given together with iam, which stands in for it');
     if (loadBalanceHosts === 'disable' && host.length === 1)

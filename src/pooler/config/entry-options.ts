@@ -1,4 +1,5 @@
 /** Options: what may be set for one database, or for one user. */
+import { weight } from './fair-share-kinds.js';
 import { duration, integer, list, oneOf, query, text } from './kinds.js';
 import { option, override } from './option.js';
 import { lifetimeSide, poolModes } from './pooling-options.js';
@@ -46,7 +47,8 @@ export const databaseOptions = {
   }),
   iam: option(oneOf('none', 'rds', 'dsql'), 'none', {
     name: 'iam',
-    meaning: 'logs in with tokens of AWS IAM in place of a password',
+    meaning:
+      'logs in with tokens of AWS IAM in place of a password; with dsql, connections live for 50 minutes unless serverLifetime is said',
     reload: 'new-servers',
   }),
   region: option(text, undefined, {
@@ -225,6 +227,16 @@ export const userOptions = {
     meaning: 'in place of limits.maxUserConnections',
     reload: 'now',
     pgbouncer: {},
+  }),
+  minUserConnections: option(reserve, 0, {
+    name: 'min_user_connections',
+    meaning: 'server connections that it has a claim to as soon as it needs them, whatever others need',
+    reload: 'now',
+  }),
+  weight: override(weight, {
+    name: 'weight',
+    meaning: 'in place of what fairShares.weights says',
+    reload: 'now',
   }),
   maxUserClientConnections: override(connections, {
     name: 'max_user_client_connections',

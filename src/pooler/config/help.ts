@@ -30,6 +30,8 @@ export function helpLine(flag: string, meaning: string): string {
     if (line !== '' && line.length + word.length + 1 > width - column) lines.push(word);
     else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
   }
-  const first = `  ${flag}`.padEnd(column - 1);
-  return lines.map((line, index) => `${index === 0 ? first : ' '.repeat(column - 1)} ${line}`).join('\n');
+  const indented = lines.map((line) => `${' '.repeat(column)}${line}`).join('\n');
+  const first = `  ${flag} `;
+  // A flag that does not fit has a line to itself.
+  return first.length > column ? `  ${flag}\n${indented}` : first + indented.slice(first.length);
 }

@@ -91,6 +91,11 @@ export const timeoutOptions = {
     reload: 'now',
     pgbouncer: {},
   }),
+  clientWriteTimeout: option(duration('for ever'), 0, {
+    name: 'client_write_timeout',
+    meaning: 'how long a client that has a server may read nothing of what it is sent',
+    reload: 'now',
+  }),
   clientLoginTimeout: option(duration('for ever'), 60_000, {
     name: 'client_login_timeout',
     meaning: 'how long a client may take to come in',
@@ -116,13 +121,15 @@ export const timeoutOptions = {
   }),
   autodbIdleTimeout: option(duration('never'), 3_600_000, {
     name: 'autodb_idle_timeout',
-    meaning: 'a database that came from * and is not used for longer is forgotten, with its numbers',
+    meaning:
+      'a database that came from * and is not used for longer is forgotten; its totals stay in SHOW STATS',
     reload: 'now',
     pgbouncer: {},
   }),
   poolIdleTimeout: option(duration('never'), 0, {
     name: 'pool_idle_timeout',
-    meaning: 'a pool without clients and server connections for longer is forgotten, with its numbers',
+    meaning:
+      'a pool without clients and server connections for longer is forgotten; its totals stay in SHOW STATS',
     reload: 'now',
     pgbouncer: {},
   }),

@@ -2,6 +2,7 @@
 import { boolean, duration, integer, list, oneOf, text } from './kinds.js';
 import { boundAtStart, type OptionDetails, option } from './option.js';
 import { fileMode, path, tlsProtocols } from './special-kinds.js';
+import { type WorkerCount, workerCount } from './worker-count.js';
 
 const isWindows = process.platform === 'win32';
 
@@ -31,6 +32,12 @@ export const listenOptions = {
     meaning: 'several processes may listen on the same port; needs Node 22.12 or newer',
     ...boundAtStart,
     pgbouncer: {},
+  }),
+  workers: option<WorkerCount>(workerCount, 1, {
+    name: 'workers',
+    meaning: 'processes that serve clients and share all limits; auto for one per core',
+    reload: 'restart',
+    whyRestart: 'processes are started at the start',
   }),
 };
 

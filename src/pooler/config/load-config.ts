@@ -39,7 +39,7 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   const chosen = chooseFile(request, environment, problems);
   const { tree, imported } = readFile(chosen, folder, problems);
   const reading = readConfig({ flags, environment, tree, folder, readsFiles }, problems);
-  const warnings = checkTogether(reading, problems, readsFiles);
+  const warnings = checkTogether(reading, problems, readsFiles, environment);
   if (problems.list.length > 0) throw new ConfigError(problems.list);
   return { ...reading, imported, warnings: [...unknownVariables(environment), ...warnings] };
 }
@@ -74,5 +74,9 @@ function readFile(
     return { tree, imported: undefined };
   }
   const { tree, settings } = importIni(file, folder, problems);
+  const isUnread = problems.list.some(
+    ({ path, place }) => path === '' && place?.source === file && !place.line,
+  );
+  if (isUnread) throw new ConfigError(problems.list);
   return { tree, imported: settings };
 }

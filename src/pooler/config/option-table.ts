@@ -1,6 +1,7 @@
 /** All options in one table. The reader, the flags, the variables, the help, the explanation and the documentation are made of it. */
 import { adminOptions, authOptions, loggingOptions, observabilityOptions } from './auth-options.js';
 import { databaseOptions, userOptions } from './entry-options.js';
+import { fairShareOptions } from './fair-share-options.js';
 import { limitOptions, timeoutOptions } from './limit-options.js';
 import {
   clientTlsOptions,
@@ -22,6 +23,7 @@ export const optionTable = {
   auth: authOptions,
   pooling: poolingOptions,
   limits: limitOptions,
+  fairShares: fairShareOptions,
   timeouts: timeoutOptions,
   admin: adminOptions,
   logging: loggingOptions,
@@ -48,6 +50,7 @@ export const sectionTitles: Readonly<Record<SectionName, string>> = {
   auth: 'Who may come in',
   pooling: 'Pooling',
   limits: 'Limits',
+  fairShares: 'Fair shares',
   timeouts: 'Timeouts',
   admin: 'Administration',
   logging: 'Logging',

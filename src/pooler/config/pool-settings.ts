@@ -20,11 +20,12 @@ export interface PoolSettings {
   readonly transactionTimeout: number;
   readonly idleTransactionTimeout: number;
   readonly clientIdleTimeout: number;
+  readonly clientWriteTimeout: number;
 }
 
 /** `database` is what `databaseFor()` answers, `user` the name under which the pool is kept. */
 export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, user: string): PoolSettings {
-  const { pooling, limits, timeouts } = config;
+  const { pooling, limits, timeouts, fairShares } = config;
   const own: Partial<UserConfig> = config.users.get(user) ?? {};
   const poolSize = own.poolSize ?? database.poolSize ?? pooling.poolSize;
   return Object.freeze({
@@ -32,7 +33,7 @@ export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, 
     poolSize,
     minPoolSize: Math.min(poolSize, database.minPoolSize ?? pooling.minPoolSize),
     reservePoolSize: own.reservePoolSize ?? database.reservePoolSize ?? pooling.reservePoolSize,
-    serverLifetime: database.serverLifetime ?? pooling.serverLifetime,
+    serverLifetime: database.serverLifetime ?? lifetimeFor(database, lifetimeOf(config)),
     serverMaxUses: database.serverMaxUses ?? pooling.serverMaxUses,
     maxDbConnections: database.maxDbConnections ?? limits.maxDbConnections,
     maxDbClientConnections: database.maxDbClientConnections ?? limits.maxDbClientConnections,
@@ -41,9 +42,35 @@ export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, 
     queryWaitTimeout: own.queryWaitTimeout ?? database.queryWaitTimeout ?? timeouts.queryWaitTimeout,
     queryTimeout: own.queryTimeout ?? timeouts.queryTimeout,
     transactionTimeout: own.transactionTimeout ?? timeouts.transactionTimeout,
-    idleTransactionTimeout: own.idleTransactionTimeout ?? timeouts.idleTransactionTimeout,
+    idleTransactionTimeout:
+      own.idleTransactionTimeout ?? fairShares.reservedInactivityTimeout ?? timeouts.idleTransactionTimeout,
     clientIdleTimeout: own.clientIdleTimeout ?? timeouts.clientIdleTimeout,
+    clientWriteTimeout: timeouts.clientWriteTimeout,
   });
+}
+
+function lifetimeOf({ pooling, fairShares }: PoolerConfig): number {
+  return shortest(fairShares.regularMaxLifetime, fairShares.reservedMaxLifetime) ?? pooling.serverLifetime;
+}
+
+function idleTimeoutOf({ pooling, fairShares }: PoolerConfig): number {
+  return shortest(fairShares.regularIdleTimeout, fairShares.reservedIdleTimeout) ?? pooling.serverIdleTimeout;
+}
+
+/** 0 is without end. Undefined where none is given. */
+function shortest(...limits: readonly (number | undefined)[]): number | undefined {
+  const given = limits.filter((limit) => limit !== undefined);
+  if (given.length === 0) return undefined;
+  const ending = given.filter((limit) => limit > 0);
+  return ending.length === 0 ? 0 : Math.min(...ending);
+}
+
+/** Aurora DSQL ends connections after an hour, in the middle of what they do; lives are spread by jitter around this. */
+const longestDsqlLifetime = 3_000_000;
+
+function lifetimeFor({ iam }: DatabaseConfig, usual: number): number {
+  if (iam !== 'dsql') return usual;
+  return usual === 0 ? longestDsqlLifetime : Math.min(usual, longestDsqlLifetime);
 }
 
 /** The first wait after a failed dial; `server_login_retry` is the longest. */
@@ -66,7 +93,7 @@ export function policyFor(config: PoolerConfig, database: DatabaseConfig, user: 
     acquireTimeout: settings.queryWaitTimeout,
     dialTimeout: pooling.serverConnectTimeout,
     dialLimit: pooling.serverConnectLimit,
-    idleTimeout: pooling.serverIdleTimeout,
+    idleTimeout: idleTimeoutOf(config),
     maxLifetime: serverLifetime,
     maxLifetimeJitter: serverLifetime * pooling.serverLifetimeJitter,
     maxUses: serverMaxUses === 0 ? Number.POSITIVE_INFINITY : serverMaxUses,

@@ -140,6 +140,11 @@ export const poolingOptions = {
     reload: 'new-clients',
     pgbouncer: {},
   }),
+  deferBegin: option(boolean, true, {
+    name: 'defer_begin',
+    meaning: 'BEGIN is answered at once, and a server is taken with the first statement',
+    reload: 'now',
+  }),
   trackExtraParameters: option(list, Object.freeze(['IntervalStyle']), {
     name: 'track_extra_parameters',
     meaning: 'settings that servers report and that follow the client, beside the usual ones',

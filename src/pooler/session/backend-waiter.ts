@@ -1,6 +1,7 @@
 /** A client in the queue for a server connection. */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { Waiter } from '../../core/waiters.js';
+import { afterTurn, type Task } from '../../runtime/turn.js';
 import type { Backend } from '../backend/backend.js';
 
 export interface WaitingClient {
@@ -8,28 +9,30 @@ export interface WaitingClient {
   refused(error: Error, waiter: BackendWaiter): void;
 }
 
-export class BackendWaiter extends Waiter<Backend> {
+export class BackendWaiter extends Waiter<Backend> implements Task {
   readonly #client: WaitingClient;
+  #answer: PooledConnection<Backend> | Error | undefined;
 
   constructor(client: WaitingClient) {
     super();
     this.#client = client;
+    this.#answer = undefined;
   }
 
   /** From the middle of a decision of the engine: what the client does with it comes after that. */
   override granted(pooled: PooledConnection<Backend>): void {
-    process.nextTick(grant, this.#client, pooled, this);
+    this.#answer = pooled;
+    afterTurn(this);
   }
 
   override failed(error: Error): void {
-    process.nextTick(refuse, this.#client, error, this);
+    this.#answer = error;
+    afterTurn(this);
   }
-}
 
-function grant(client: WaitingClient, pooled: PooledConnection<Backend>, waiter: BackendWaiter): void {
-  client.granted(pooled, waiter);
-}
-
-function refuse(client: WaitingClient, error: Error, waiter: BackendWaiter): void {
-  client.refused(error, waiter);
+  run(): void {
+    const answer = this.#answer;
+    if (answer instanceof Error) this.#client.refused(answer, this);
+    else if (answer !== undefined) this.#client.granted(answer, this);
+  }
 }

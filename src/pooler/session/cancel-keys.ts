@@ -19,8 +19,21 @@ interface Holder {
   readonly client: Cancellable;
 }
 
+/** Process ids that no other process gives out. */
+export interface ProcessIds {
+  readonly largest: number;
+  of(own: number): number;
+}
+
+const allIds: ProcessIds = { largest: largestProcessId, of: (own) => own };
+
 export class CancelKeys {
+  readonly #ids: ProcessIds;
   readonly #holders = new Map<number, Holder>();
+
+  constructor(ids: ProcessIds = allIds) {
+    this.#ids = ids;
+  }
 
   get size(): number {
     return this.#holders.size;
@@ -28,11 +41,15 @@ export class CancelKeys {
 
   /** `isLong`: the client speaks protocol 3.2 or newer. */
   register(client: Cancellable, isLong: boolean): BackendKey {
-    let processId = randomInt(1, largestProcessId);
-    while (this.#holders.has(processId)) processId = randomInt(1, largestProcessId);
+    let processId = this.#newId();
+    while (this.#holders.has(processId)) processId = this.#newId();
     const secretKey = randomBytes(isLong ? longSecretBytes : shortSecretBytes);
     this.#holders.set(processId, { secretKey, client });
     return { processId, secretKey };
+  }
+
+  #newId(): number {
+    return this.#ids.of(randomInt(1, this.#ids.largest));
   }
 
   forget(processId: number): void {

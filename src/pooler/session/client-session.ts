@@ -10,16 +10,19 @@ import { MessageScanner } from '../../wire/message-scanner.js';
 import { Frontend, TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
+import { writeParameterStatus } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
+import { keepsUnnamed, type UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { Outgoing } from '../outgoing.js';
 import type { Settings } from '../settings.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
 import { ClientFlow, Pause } from './client-flow.js';
+import { NamedByClient } from './client-statements.js';
 import { deallocatedName, deallocateReply } from './deallocate.js';
 import { ServerHolder } from './server-holder.js';
 import * as errors from './session-errors.js';
@@ -94,7 +97,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   bytesCame(source: Buffer, start: number, end: number): void {
     this.pool.tally.received += end - start;
+    this.flow.took(end - start);
     this.#relay(source, start, end);
+  }
+
+  protected override tellParameter(name: string, value: string): void {
+    writeParameterStatus(own, { name, value });
   }
 
   protected override feed(held: Buffer): void {
@@ -135,7 +143,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   #sendOwn(): void {
     if (own.length === 0) return;
-    this.transport.send(own.buffer, 0, own.length);
+    // Nobody else holds up a client that is answered here, and does not read.
+    if (!this.transport.send(own.buffer, 0, own.length) && !this.flow.hasRoom)
+      this.flow.pause(Pause.clientFull);
     own.clear();
   }
 
@@ -149,9 +159,13 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       return false;
     }
     const { backend } = this;
+    if (backend?.copyIn.isUnderWay === true) return this.#handleInCopy(backend, message);
     if (backend === undefined) {
       const defersBegin = this.pool.plan.defersBegin && this.mode !== 'statement';
-      if (this.local.answer(message, own, defersBegin)) return true;
+      if (this.local.answer(message, own, defersBegin)) {
+        if (type === Frontend.query) this.statements.unnamedChanged(undefined);
+        return true;
+      }
     }
     const isReady = backend === undefined ? this.take() : this.prepare(backend);
     if (isReady && type === Frontend.query && this.#parts.refusesSimpleQueries) {
@@ -160,6 +174,15 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     }
     if (isReady && this.#ask(this.backend as Backend, message)) return true;
     this.hold(this.#scanner.takeBack());
+    return false;
+  }
+
+  /** While the server takes COPY data, nothing waits for answers: it would wait for ever. */
+  #handleInCopy(backend: Backend, message: MessageScanner): boolean {
+    const { type } = message;
+    if (isCopyMessage(type)) return this.#ask(backend, message);
+    // A server is out of step then, and hangs up.
+    this.end(errors.noCopyMessage(type));
     return false;
   }
 
@@ -187,6 +210,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       case Frontend.bind:
         return statements.bind(backend, message);
       case Frontend.execute:
+        // Statements that are prepared behind it would be thrown away with the others, or not.
+        this.awaitsAnswers = statements.mayDiscard;
         return statements.execute(backend, message);
       case Frontend.sync:
         return this.#sync(backend);
@@ -195,7 +220,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       case Frontend.close:
         return statements.close(backend, message);
       case Frontend.functionCall:
-        backend.expect(Asked.query);
+        backend.expect(Asked.query, keepsUnnamed);
         break;
       case Frontend.copyDone:
       case Frontend.copyFail:
@@ -212,17 +237,25 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       const { effects } = this.settings;
       const view = queryView.read(message.source, message.start, message.end);
       const name = deallocatedName(view);
-      if (name !== undefined && !backend.isUnsynced && this.statements.deallocate(name)) {
-        backend.expect(Asked.localQuery, deallocateReply);
-        return Passing.none;
+      if (name !== undefined && !backend.isUnsynced) {
+        if (backend.replies.size > 0) return Passing.later;
+        if (this.#deallocate(backend, name)) return Passing.none;
       }
       change = effects.textComes(view);
-      // Statements that are prepared behind it would be thrown away with the others, or not.
       this.awaitsAnswers = effects.mayDiscard;
     }
-    this.statements.forgetUnnamed(backend);
     backend.expect(Asked.query, change);
     return Passing.asItIs;
+  }
+
+  /** Gives up a statement that the server knows by another name; false for one that the client does not have. */
+  #deallocate(backend: Backend, name: string): boolean {
+    const { statements } = this;
+    if (!statements.has(name)) return false;
+    if (backend.status !== TransactionStatus.failed) statements.deallocate(name);
+    statements.unnamedChanged(undefined);
+    backend.expect(Asked.localQuery, deallocateReply);
+    return true;
   }
 
   #sync(backend: Backend): Passing {
@@ -243,27 +276,32 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void {
+    if (subject instanceof NamedByClient) this.statements.deallocated(subject);
     const change = subject as SettingChange | undefined;
     this.settings.effects.commandCompleted(this.settings, source, start, end, change);
   }
 
-  errorCame(): void {
+  errorCame({ code }: ErrorFields): void {
+    this.pool.tally.errorCame(code);
     this.settings.effects.errorCame();
   }
 
-  answerDropped(dropped: Dropped, hasFailed: boolean): void {
-    this.statements.answerDropped(dropped, hasFailed);
+  answerDropped(dropped: Dropped): void {
+    this.statements.answerDropped(dropped);
+  }
+
+  unnamedChanged(unnamed: UnnamedStatement | undefined): void {
+    this.statements.unnamedChanged(unnamed);
   }
 
   readyCame(status: TransactionStatus): void {
     const { tally } = this.pool;
     const now = systemClock.coarse();
-    tally.queries++;
-    tally.queryMs += now - this.askedAt;
+    tally.queryTimes.record(now - this.askedAt);
     this.askedAt = now;
-    if (status === TransactionStatus.idle) {
-      tally.transactions++;
-      tally.transactionMs += now - this.beganAt;
+    if (status !== TransactionStatus.idle) this.reserve();
+    else {
+      tally.transactionTimes.record(now - this.beganAt);
       this.beganAt = now;
     }
     this.settings.effects.readyCame(this.settings, status);
@@ -277,7 +315,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       return;
     }
     if (this.#passesPieces || !backend.isSettled) return;
-    if (!this.keepsServer) this.giveBack(backend);
+    if (this.keepsServer) this.reserve();
+    else this.giveBack(backend);
     if (this.#goodbye !== undefined) this.end(this.#goodbye);
   }
 
@@ -285,7 +324,14 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     return this.settings.reported(name, value, isOwn);
   }
 
-  copyInBegan(): void {}
+  /** What is held because it waits for answers must go on: the server waits for it. */
+  copyInBegan(): void {
+    if (this.heldBytes > 0) process.nextTick(() => this.#goOnInCopy());
+  }
+
+  #goOnInCopy(): void {
+    if (this.backend?.copyIn.isUnderWay === true) this.goOn();
+  }
 
   ownQueryAnswered(error: ErrorFields | undefined): void {
     const { backend } = this;
@@ -307,6 +353,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   backendLost(error: Error, fatal: ErrorFields | undefined): void {
     const backend = this.backend as Backend;
     const { isInsideAnswer } = backend;
+    if (fatal !== undefined) this.pool.tally.errorCame(fatal.code);
     this.serverLost(backend, error);
     // What the server said last, the client has heard.
     this.end(fatal === undefined && !isInsideAnswer ? errors.lostServer(error) : undefined);
@@ -344,6 +391,11 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.#goodbye = goodbye;
     const isFree = this.backend === undefined ? !this.isWaiting : this.state === 'idle';
     if (isFree) this.end(goodbye);
+  }
+
+  /** How long it has read nothing although its server waits for that; to be asked again and again. */
+  stalledFor(now: number): number {
+    return this.flow.stalledFor(now, this.backend?.isHeldUp === true);
   }
 
   /** Nothing is read until `resume()`. */
@@ -393,5 +445,19 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.statements.clear();
     const cut = this.#passesPieces ? 'The client left in the middle of a message.' : undefined;
     this.leaveServer(this.#isServerSpoilt ? 'Its settings are not known.' : cut, cancels);
+  }
+}
+
+/** What may come while the server takes COPY data, besides a goodbye. */
+function isCopyMessage(type: number): boolean {
+  switch (type) {
+    case Frontend.copyData:
+    case Frontend.copyDone:
+    case Frontend.copyFail:
+    case Frontend.sync:
+    case Frontend.flush:
+      return true;
+    default:
+      return false;
   }
 }

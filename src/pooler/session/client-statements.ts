@@ -8,11 +8,19 @@ export class NamedByClient {
   readonly statement: PreparedStatement;
   /** What it does to settings. */
   readonly change: SettingChange | undefined;
+  /** It may throw prepared statements away. */
+  readonly mayDiscard: boolean;
 
-  constructor(name: string, statement: PreparedStatement, change: SettingChange | undefined) {
+  constructor(
+    name: string,
+    statement: PreparedStatement,
+    change: SettingChange | undefined,
+    mayDiscard: boolean,
+  ) {
     this.name = name;
     this.statement = statement;
     this.change = change;
+    this.mayDiscard = mayDiscard;
   }
 }
 
@@ -41,6 +49,17 @@ export class ClientStatements {
     if (this.#byName.get(named.name) !== named) return;
     this.#byName.delete(named.name);
     this.#registry.release(named.statement);
+  }
+
+  /**
+   * Where the client has been told that its statement is outdated, the name means a new one from now on: drivers that do not
+   * prepare it again by themselves would be told so forever.
+   */
+  renew(named: NamedByClient): void {
+    const { name, statement, change, mayDiscard } = named;
+    if (!statement.isOutdated || statement.key === '' || this.#byName.get(name) !== named) return;
+    this.#byName.set(name, new NamedByClient(name, this.#registry.renew(statement), change, mayDiscard));
+    this.#registry.release(statement);
   }
 
   /** It was deleted, but that has not happened after all; unless the name has been given away meanwhile. */

@@ -12,8 +12,10 @@ const toUpper = ~0x20;
 const longestText = 200;
 const pattern = /^DEALLOCATE\s+(?:PREPARE\s+)?(?:"([^"]+)"|([a-z_][\w$]*))\s*;?\s*$/i;
 
+type Text = Pick<QueryView, 'source' | 'textStart' | 'textEnd'>;
+
 /** The name that a text gives up, if it does nothing else. */
-export function deallocatedName({ source, textStart, textEnd }: QueryView): string | undefined {
+export function deallocatedName({ source, textStart, textEnd }: Text): string | undefined {
   if (((source[textStart] as number) & toUpper) !== letterD || textEnd - textStart > longestText)
     return undefined;
   const [, quoted, plain] = pattern.exec(source.toString('latin1', textStart, textEnd)) ?? [];

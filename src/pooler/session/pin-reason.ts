@@ -1,16 +1,19 @@
 /** What in a text keeps a client on its server, since it can't be taken along to another one. */
 
 /** Why a client keeps its server, in the words of the console and the log. */
-export type PinReason =
-  | 'listen'
-  | 'temporary table'
-  | 'advisory lock'
-  | 'cursor with hold'
-  | 'prepare in sql'
-  | 'set_config'
-  | 'setting that could not be followed'
-  | 'library loaded'
-  | 'function that changes the session';
+export const pinReasons = [
+  'listen',
+  'temporary table',
+  'advisory lock',
+  'cursor with hold',
+  'prepare in sql',
+  'set_config',
+  'setting that could not be followed',
+  'library loaded',
+  'function that changes the session',
+] as const;
+
+export type PinReason = (typeof pinReasons)[number];
 
 const pinningWords: readonly (readonly [RegExp, PinReason])[] = [
   [/\bLISTEN\b/i, 'listen'],
@@ -24,7 +27,7 @@ const pinningWords: readonly (readonly [RegExp, PinReason])[] = [
   ],
 ];
 
-const temporaryPattern = /\bTEMP(?:ORARY)?\b|\bpg_temp/gi;
+const temporaryPattern = /(?<!\bDISCARD\s+)\bTEMP(?:ORARY)?\b|\bpg_temp/gi;
 const onCommitDropPattern = /\bON\s+COMMIT\s+DROP\b/gi;
 const setConfigPattern = /\bset_config\b/gi;
 /** With a third argument that says: until the end of the transaction. */

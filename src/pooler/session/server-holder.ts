@@ -41,6 +41,8 @@ export abstract class ServerHolder implements WaitingClient {
   protected awaitsAnswers = false;
   #backend: Backend | undefined;
   #generation = 0;
+  /** Its server counts as reserved: it is kept for longer than one statement. */
+  #isReserved = false;
   #waiter: BackendWaiter | undefined;
   /** What came while it could not be passed on. */
   #held: Buffer | undefined;
@@ -57,6 +59,8 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** Who the server answers to. */
   protected abstract get backendUser(): BackendUser;
+  /** Tells the client, before anything else that is for it. */
+  protected abstract tellParameter(name: string, value: string): void;
   /** Takes up again what was held. */
   protected abstract feed(held: Buffer): void;
   /** Sends what was collected. */
@@ -118,8 +122,23 @@ export abstract class ServerHolder implements WaitingClient {
     this.#backend = backend;
     this.settings.backend = backend;
     this.#generation = pooled.generation;
+    this.#isReserved = this.#willReserve;
+    this.pool.classes.took(this.#isReserved);
     backend.user = this.backendUser;
+    if (this.settings.hasNews) this.settings.tellNews((name, value) => this.tellParameter(name, value));
     return this.prepare(backend);
+  }
+
+  /** What it asks for next will keep the server, as far as can be known. */
+  get #willReserve(): boolean {
+    return this.mode === 'session' || this.local.isInTransaction;
+  }
+
+  /** It has turned out that it keeps the server. */
+  protected reserve(): void {
+    if (this.#isReserved) return;
+    this.#isReserved = true;
+    this.pool.classes.becameReserved();
   }
 
   /** Before each message: what begins here is noted, and prepared. Whether the message may follow at once. */
@@ -163,6 +182,7 @@ export abstract class ServerHolder implements WaitingClient {
   #enqueue(): void {
     const { queryWaitTimeout } = this.pool.limits;
     const waiter = new BackendWaiter(this);
+    waiter.isReserved = this.#willReserve;
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
   }
@@ -188,7 +208,7 @@ export abstract class ServerHolder implements WaitingClient {
       this.#enqueue();
     } else {
       this.#waiter = undefined;
-      this.pool.tally.waitMs += systemClock.coarse() - this.waitingSince;
+      this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
       if (this.#attach(pooled)) this.goOn();
       else this.flush();
     }
@@ -197,6 +217,7 @@ export abstract class ServerHolder implements WaitingClient {
   refused(error: Error, waiter: BackendWaiter): void {
     if (this.#waiter !== waiter) return;
     this.#waiter = undefined;
+    this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
     this.refuseHeld(noServer(this.pool, error));
   }
 
@@ -215,7 +236,7 @@ export abstract class ServerHolder implements WaitingClient {
     const generation = this.#letGo(backend);
     if (backend.isInDoubt)
       this.pool.discard(backend, generation, new Error('Nobody knows what state the server is in.'));
-    else if (this.pool.plan.resetsAlways) this.pool.cleanUp(backend, generation, true);
+    else if (this.pool.plan.resetsAlways) this.pool.cleanUp(backend, generation, true, false);
     else this.pool.release(backend, generation);
   }
 
@@ -233,18 +254,22 @@ export abstract class ServerHolder implements WaitingClient {
     this.stopWaiting();
     const backend = this.#backend;
     if (backend === undefined) return;
-    const resets = this.keepsServer || this.pool.plan.resetsAlways;
+    // What is under way may change settings, and nobody will follow that; what is rolled back changes them, too.
+    const isUnderWay = backend.replies.size > 0 || backend.isUnsynced || backend.isDiscarding;
+    const areSettingsUnsure = isUnderWay || this.settings.effects.hasChanged;
+    const resets = isUnderWay || this.keepsServer || this.pool.plan.resetsAlways;
     const generation = this.#letGo(backend);
     if (spoilt !== undefined) {
       this.pool.discard(backend, generation, new Error(spoilt));
       return;
     }
     if (cancels && backend.replies.size > 0) void this.pool.canceller.cancel(backend);
-    this.pool.cleanUp(backend, generation, resets);
+    this.pool.cleanUp(backend, generation, resets, areSettingsUnsure);
   }
 
   /** It is somebody else's from here on; the checkout that is to be ended. */
   #letGo(backend: Backend): number {
+    this.pool.classes.gaveBack(this.#isReserved);
     this.#backend = undefined;
     this.settings.backend = undefined;
     backend.user = undefined;

@@ -6,6 +6,7 @@
  * (a SET in the middle of several statements) pins, too: better one server less for the others than a lost setting. Settings
  * that the server reports are followed by its reports, which are right in any case.
  */
+import { isPlainStatement } from '../../pg/plain-statement.js';
 import { statementKind } from '../../pg/statement-kind.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { isCommandTag } from '../../wire/rows.js';
@@ -61,10 +62,15 @@ export class SessionEffects {
     return this.#isResetting;
   }
 
+  /** Settings were changed in a transaction that is not over. */
+  get hasChanged(): boolean {
+    return this.#before !== undefined;
+  }
+
   /** A text comes, alone or to be prepared. What its tag may confirm is to be handed in with it. */
   textComes({ source, textStart, textEnd }: TextView): SettingChange | undefined {
     this.mayDiscard = false;
-    if (textEnd - textStart > longestRead) return undefined;
+    if (textEnd - textStart > longestRead || isPlainStatement(source, textStart, textEnd)) return undefined;
     const text = source.toString('latin1', textStart, textEnd);
     const kind = statementKind(text);
     // Whatever it sets is over with the transaction.

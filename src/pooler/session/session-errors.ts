@@ -80,6 +80,11 @@ export function transactionInStatementMode(): ErrorFields {
   );
 }
 
+export function noCopyMessage(type: number): ErrorFields {
+  const shown = type.toString(16).toUpperCase().padStart(2, '0');
+  return fatal(SqlState.protocolViolation, `unexpected message type 0x${shown} during COPY from stdin`);
+}
+
 export function simpleQueryRefused(): ErrorFields {
   return fatal(SqlState.featureNotSupported, 'simple queries are switched off here (disable_pqexec)');
 }
@@ -100,6 +105,11 @@ export const timeouts = {
     fatal(
       SqlState.idleInTransactionTimeout,
       `terminating connection: idle in a transaction for longer than ${formatDuration(ms)} (idle_transaction_timeout)`,
+    ),
+  clientWrite: (ms: number): ErrorFields =>
+    fatal(
+      SqlState.operatorIntervention,
+      `terminating connection: nothing of the answer was read for longer than ${formatDuration(ms)} (client_write_timeout)`,
     ),
   clientIdle: (ms: number): ErrorFields =>
     fatal(

@@ -14,6 +14,9 @@ const readOnly = new Set([
   'session_authorization',
 ]);
 
+/** What they are depends on what the client has become. */
+const dependent = new Set(['is_superuser', 'session_authorization']);
+
 export class SessionSettings implements SettingsHolder {
   readonly startSettings: Settings;
   readonly effects = new SessionEffects();
@@ -23,6 +26,8 @@ export class SessionSettings implements SettingsHolder {
   readonly #pool: BackendPool;
   /** The reported settings, as the client knows them. */
   #told: ReadonlyMap<string, string>;
+  /** What was usual when the client was told. */
+  #usual: ReadonlyMap<string, string> | undefined;
   readonly #forgetStatements: () => void;
 
   constructor(
@@ -36,6 +41,7 @@ export class SessionSettings implements SettingsHolder {
     this.settings = startSettings;
     this.backend = undefined;
     this.#told = told;
+    this.#usual = pool.parameters;
     this.#forgetStatements = forgetStatements;
   }
 
@@ -62,6 +68,25 @@ export class SessionSettings implements SettingsHolder {
 
   forgetStatements(): void {
     this.#forgetStatements();
+  }
+
+  /** Servers report something otherwise than they did: after a failover, or with a new version. */
+  get hasNews(): boolean {
+    return this.#pool.parameters !== this.#usual;
+  }
+
+  /** Tells what of that the client has not set itself. */
+  tellNews(tell: (name: string, value: string) => void): void {
+    const usual = this.#pool.parameters as ReadonlyMap<string, string>;
+    this.#usual = usual;
+    const told = new Map(this.#told);
+    for (const [name, value] of usual) {
+      if (told.get(name) === value || dependent.has(name) || this.settings.statements.has(name.toLowerCase()))
+        continue;
+      told.set(name, value);
+      tell(name, value);
+    }
+    this.#told = told;
   }
 
   /** The server reports a setting; whether the client has to hear of it. */

@@ -9,11 +9,16 @@ import { timeouts, waitNotice } from './session-errors.js';
 export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs: number): void {
   const { queryTimeout, transactionTimeout, idleTransactionTimeout, clientIdleTimeout } = session.pool.limits;
   const { state, backend } = session;
+  const { clientWriteTimeout } = session.pool.limits;
   const isOver = (limit: number, since: number): boolean => limit > 0 && now - since >= limit;
   if (state === 'waiting') {
     if (session.hasNotice || !isOver(notifyAfterMs, session.waitingSince)) return;
     session.hasNotice = true;
     session.tell((writer) => writeNotice(writer, waitNotice(session.pool, now - session.waitingSince)));
+    return;
+  }
+  if (clientWriteTimeout > 0 && session.stalledFor(now) >= clientWriteTimeout) {
+    session.end(timeouts.clientWrite(clientWriteTimeout));
     return;
   }
   const isInTransaction =

@@ -35,6 +35,9 @@ const localPattern = new RegExp(
   `^SET\\s+LOCAL\\s+(?:${name}\\s*(?:=|\\sTO\\s)\\s*${values}|(?:TIME\\s+ZONE|NAMES|SCHEMA|ROLE|SESSION\\s+AUTHORIZATION)\\s+${value})$`,
   'i',
 );
+/** Nothing in it can be a string or a comment, so that a semicolon ends it. */
+const withoutSettings =
+  /^(?:(?:SELECT|SHOW|CLOSE|UNLISTEN|DEALLOCATE|DISCARD\s+(?:PLANS|SEQUENCES|TEMP|TEMPORARY))\b[\w\s.,()*]*)?$/i;
 const transactionPattern = /^SET\s+TRANSACTION\s+[a-z\s,]+(?:'[-\w]+')?$/i;
 
 /** What SQL has words of its own for, by the name of the setting. */
@@ -57,7 +60,9 @@ export function readSettingChange(text: string): SettingChange | undefined {
 function readStatement(statement: string): SettingChange | undefined {
   if (localPattern.test(statement) || transactionPattern.test(statement)) return passingChange;
   return (
-    readSet(statement) ?? readReset(statement) ?? (setsOnlyLocally(statement) ? passingChange : undefined)
+    readSet(statement) ??
+    readReset(statement) ??
+    (setsOnlyLocally(statement) ? passingChange : readResets(statement))
   );
 }
 
@@ -99,6 +104,23 @@ function readReset(statement: string): SettingChange | undefined {
   if (given === undefined) return undefined;
   if (/^all$/i.test(given)) return { changes: new Map(), resetsAll: true };
   return oneChange(settingOf(given), statement, 'default');
+}
+
+/** What drivers clean a session with: several statements, each of which takes settings back or has none. */
+function readResets(text: string): SettingChange | undefined {
+  const changes = new Map<string, undefined>();
+  let resetsAll = false;
+  for (const statement of text.split(';').map((part) => part.trim())) {
+    if (withoutSettings.test(statement)) continue;
+    const change = readReset(statement) ?? readSet(statement);
+    if (change === undefined) return undefined;
+    resetsAll ||= change.resetsAll;
+    for (const [setting, set] of change.changes) {
+      if (set !== undefined) return undefined;
+      changes.set(setting, undefined);
+    }
+  }
+  return { changes, resetsAll };
 }
 
 function oneChange(setting: string, statement: string, given: string | undefined): SettingChange {

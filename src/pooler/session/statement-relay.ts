@@ -2,20 +2,26 @@
  * The extended protocol of one client, on servers that it shares with others: its prepared statements have names of the
  * pooler's there, are prepared on each server when they are needed first, and outlive the client's use of them.
  */
+import { copyOf } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
+import { writeParse } from '../../wire/frontend-writers.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
+import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
 import { Asked, type Dropped } from '../backend/reply-queue.js';
+import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
 import { ClientStatements, NamedByClient } from './client-statements.js';
+import { deallocatedName } from './deallocate.js';
 import type { SessionEffects } from './session-effects.js';
 import type { SettingChange } from './setting-change.js';
+import { UnnamedRelay } from './unnamed-relay.js';
 
 /** What becomes of a message that was handed in. */
 export const Passing = {
@@ -37,22 +43,8 @@ export interface StatementOwner {
   readonly settings: { readonly settings: Settings };
 }
 
-/** The unnamed statement as the client sent it, for a server that does not have it. */
-class UnnamedStatement {
-  /** Undefined where it was too long to be kept. */
-  readonly parse: Buffer | undefined;
-  readonly change: SettingChange | undefined;
-  /** The one that it replaced. */
-  previous: UnnamedStatement | undefined;
-
-  constructor(parse: Buffer | undefined, change: SettingChange | undefined) {
-    this.parse = parse;
-    this.change = change;
-    this.previous = undefined;
-  }
-}
-
 const parseView = new ParseView();
+const parseWriter = new MessageWriter();
 const bindView = new BindView();
 const describeView = new TargetView('Describe');
 const closeView = new TargetView('Close');
@@ -60,11 +52,12 @@ const closeView = new TargetView('Close');
 export class StatementRelay {
   readonly #owner: StatementOwner;
   readonly #named: ClientStatements;
-  /** Names that were given or taken behind how many Syncs, as long as those are not answered. */
+  /** In which turn names were given or taken last, as long as that is not answered. */
   readonly #touched = new Map<string, number>();
-  #unnamed: UnnamedStatement | undefined;
+  readonly #unnamed = new UnnamedRelay();
   /** What the statement does to settings that is bound to the unnamed portal. */
-  #portalChange: SettingChange | undefined;
+  #portalChange: object | undefined;
+  #mayDiscard = false;
 
   constructor(owner: StatementOwner) {
     this.#owner = owner;
@@ -76,13 +69,23 @@ export class StatementRelay {
     return this.#named.size;
   }
 
+  /** Something is bound that may throw prepared statements away when it is executed. */
+  get mayDiscard(): boolean {
+    return this.#mayDiscard;
+  }
+
   parse(backend: Backend, message: MessageScanner): Passing {
     const { source, start, end, isWhole } = message;
     const { pool, effects } = this.#owner;
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const change = isWhole ? effects.textComes(view) : undefined;
     if (view.isUnnamed) {
-      this.#parseUnnamed(backend, isWhole ? Buffer.from(source.subarray(start, end)) : undefined, change);
+      const given = isWhole && effects.mayDiscard ? this.#named.get(deallocatedName(view) ?? '') : undefined;
+      if (given !== undefined) return this.#parseDeallocate(backend, given);
+      pool.tally.clientParses++;
+      pool.tally.serverParses++;
+      const own = isWhole ? copyOf(source, start, end) : undefined;
+      this.#unnamed.parse(backend, new UnnamedStatement(own, change, isWhole && effects.mayDiscard));
       return Passing.asItIs;
     }
     if (!pool.plan.followsStatements) {
@@ -90,25 +93,22 @@ export class StatementRelay {
       return Passing.asItIs;
     }
     if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
-    if (isWhole) this.#parseNamed(backend, view, change);
-    else this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
+    if (isWhole) return this.#parseNamed(backend, view, change);
+    return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
+  }
+
+  /** DEALLOCATE, to be executed: this server gives its statement up, and will prepare it again when someone needs it. */
+  #parseDeallocate(backend: Backend, given: NamedByClient): Passing {
+    if (this.#isUnsure(backend, given.name)) return Passing.later;
+    this.#find(backend, given.name);
+    writeParse(parseWriter, { text: `DEALLOCATE ${given.statement.name.toString('latin1')}` });
+    const parse = parseWriter.take();
+    this.#unnamed.parse(backend, new UnnamedStatement(parse, given, true));
+    backend.toServer.mix().append(parse);
     return Passing.none;
   }
 
-  #parseUnnamed(backend: Backend, parse: Buffer | undefined, change: SettingChange | undefined): void {
-    const unnamed = new UnnamedStatement(parse, change);
-    if (this.#unnamed !== undefined) {
-      this.#unnamed.previous = undefined;
-      unnamed.previous = this.#unnamed;
-    }
-    this.#unnamed = unnamed;
-    this.#owner.pool.tally.clientParses++;
-    this.#owner.pool.tally.serverParses++;
-    backend.unnamedStatement = unnamed;
-    backend.expect(Asked.parse, unnamed);
-  }
-
-  #parseNamed(backend: Backend, view: ParseView, change: SettingChange | undefined): void {
+  #parseNamed(backend: Backend, view: ParseView, change: SettingChange | undefined): Passing {
     const name = view.nameKey();
     const taken = this.#find(backend, name);
     if (taken !== undefined) {
@@ -119,48 +119,54 @@ export class StatementRelay {
         SqlState.duplicatePreparedStatement,
       );
       writeRenamed(backend.toServer.mix(), view, taken.statement.name);
-      return;
+      return Passing.none;
     }
     const statement = this.#chooseStatement(backend, view);
-    const named = new NamedByClient(name, statement, change);
+    if (statement === undefined) return Passing.later;
+    const named = new NamedByClient(name, statement, change, this.#owner.effects.mayDiscard);
     this.#owner.pool.tally.clientParses++;
     this.#named.add(named);
-    this.#touched.set(name, backend.replies.syncsSent);
+    this.#touched.set(name, backend.replies.turnsSent);
     if (backend.statements.has(statement)) backend.expect(Asked.knownParse, named);
     else this.#prepare(backend, statement, Asked.parse, named);
+    return Passing.none;
   }
 
   /**
-   * Usually the one that all clients share. One that was asked for before a Sync may yet fail, and then what is behind that
-   * Sync would be told that it exists; and in a failed transaction a server prepares nothing but what ends it. In both cases
-   * this client's is prepared apart from it, and the server decides.
+   * Usually the one that all clients share, and that the server may have. In a failed transaction a server prepares nothing but
+   * what ends it: there this client's is prepared apart from it, and the server decides. Undefined as long as it is not known
+   * whether the transaction has failed.
    */
-  #chooseStatement(backend: Backend, view: ParseView): PreparedStatement {
+  #chooseStatement(backend: Backend, view: ParseView): PreparedStatement | undefined {
     const { pool, settings } = this.#owner;
     const { statements } = pool;
+    const { replies } = backend;
     const statement = statements.use(view, settings.settings.planKey);
-    if (!backend.statements.has(statement)) return statement;
-    const isSure = !backend.replies.owesSync || backend.statements.isConfirmed(statement);
-    if (isSure && backend.status !== TransactionStatus.failed) return statement;
+    const isThere = backend.statements.has(statement);
+    const isUnsure = isThere ? replies.owesTurn : backend.statements.isUnsure(statement, replies);
+    if (!isUnsure && !(isThere && backend.status === TransactionStatus.failed)) return statement;
     statements.release(statement);
-    return statements.useAlone(view);
+    return isUnsure ? undefined : statements.useAlone(view);
   }
 
   /**
-   * A name was given or taken in a pipeline that is over for the client, but not answered: should something in it fail, then
-   * that has not happened.
+   * The name was given or taken, or its statement prepared or closed on the server, in a turn that is over for the client but not
+   * answered: should something in it fail, then that has not happened.
    */
-  #isUnsure({ replies }: Backend, name: string): boolean {
-    if (replies.size === 0) this.#touched.clear();
-    if (!replies.owesSync) return false;
-    const behind = this.#touched.get(name);
-    return behind !== undefined && behind >= replies.syncsOver && behind < replies.syncsSent;
+  #isUnsure({ replies, statements }: Backend, name: string): boolean {
+    if (replies.size === 0 && this.#touched.size > 0) this.#touched.clear();
+    if (!replies.owesTurn) return false;
+    const named = this.#named.get(name);
+    const isServerUnsure = named !== undefined && statements.isUnsure(named.statement, replies);
+    return isServerUnsure || replies.isUnsure(this.#touched.get(name));
   }
 
-  /** Has the server prepare a statement, and forget another if it has too many. */
+  /** Has the server prepare a statement, and forget others if it has too many. */
   #prepare(backend: Backend, statement: PreparedStatement, asked: Asked, subject: object): void {
-    const evicted = backend.statements.add(statement);
-    if (evicted !== undefined) backend.closeStatement(evicted);
+    const { statements, replies } = backend;
+    statements.add(statement, replies);
+    for (let old = statements.evict(replies); old !== undefined; old = statements.evict(replies))
+      backend.closeStatement(old);
     this.#owner.pool.tally.serverParses++;
     backend.expect(asked, subject);
     backend.toServer.mix().append(statement.parse);
@@ -174,24 +180,14 @@ export class StatementRelay {
     return named;
   }
 
-  /** Brings the client's unnamed statement to this server, if it is not there; false where the client has none. */
-  #bringUnnamed(backend: Backend): boolean {
-    const unnamed = this.#unnamed;
-    if (unnamed === undefined) return false;
-    if (backend.unnamedStatement === unnamed) return true;
-    if (unnamed.parse === undefined) return false;
-    backend.unnamedStatement = unnamed;
-    backend.expect(Asked.ownParse);
-    backend.toServer.mix().append(unnamed.parse);
-    return true;
-  }
-
   bind(backend: Backend, message: MessageScanner): Passing {
     const { pool } = this.#owner;
     const view = bindView.read(message.source, message.start, message.end);
     if (view.isUnnamed) {
-      if (!this.#bringUnnamed(backend)) return this.#refuseUnnamed(backend);
-      this.#portalChange = this.#unnamed?.change;
+      if (this.#unnamed.isUnsure(backend)) return Passing.later;
+      const unnamed = this.#unnamed.bring(backend);
+      if (unnamed === undefined) return this.#refuseUnnamed(backend);
+      this.#noteBound(unnamed);
       pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
@@ -200,14 +196,20 @@ export class StatementRelay {
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
-    if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
-    const named = this.#find(backend, view.nameKey());
+    const name = view.nameKey();
+    if (this.#isUnsure(backend, name)) return Passing.later;
+    const named = this.#find(backend, name);
     if (named === undefined) return this.#refuseUnknown(backend, view.name());
-    this.#portalChange = named.change;
+    this.#noteBound(named);
     pool.tally.binds++;
-    backend.expect(Asked.bind);
+    backend.expect(Asked.bind, named);
     writeRenamed(backend.toServer.mix(), view, named.statement.name);
     return Passing.rewritten;
+  }
+
+  #noteBound({ change, mayDiscard }: UnnamedStatement | NamedByClient): void {
+    this.#portalChange = change;
+    this.#mayDiscard ||= mayDiscard;
   }
 
   execute(backend: Backend, { source, start }: MessageScanner): Passing {
@@ -222,15 +224,19 @@ export class StatementRelay {
       backend.expect(Asked.describePortal);
       return Passing.asItIs;
     }
-    if (view.isUnnamed && !this.#bringUnnamed(backend)) return this.#refuseUnnamed(backend);
+    if (view.isUnnamed) {
+      if (this.#unnamed.isUnsure(backend)) return Passing.later;
+      if (this.#unnamed.bring(backend) === undefined) return this.#refuseUnnamed(backend);
+    }
     if (view.isUnnamed || !this.#owner.pool.plan.followsStatements) {
       backend.expect(Asked.describeStatement);
       return Passing.asItIs;
     }
-    if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
-    const named = this.#find(backend, view.nameKey());
+    const name = view.nameKey();
+    if (this.#isUnsure(backend, name)) return Passing.later;
+    const named = this.#find(backend, name);
     if (named === undefined) return this.#refuseUnknown(backend, view.name());
-    backend.expect(Asked.describeStatement);
+    backend.expect(Asked.describeStatement, named);
     writeRenamed(backend.toServer.mix(), view, named.statement.name);
     return Passing.none;
   }
@@ -243,29 +249,25 @@ export class StatementRelay {
       // Other clients may have the statement, too: only the name is given up.
       const named = this.#named.get(name);
       if (named !== undefined) this.#named.delete(named);
-      this.#touched.set(name, backend.replies.syncsSent);
+      this.#touched.set(name, backend.replies.turnsSent);
       backend.expect(Asked.localClose, named);
       return Passing.none;
     }
-    if (view.isStatement && view.isUnnamed) this.#unnamed = undefined;
-    backend.expect(Asked.close);
+    if (view.isStatement && view.isUnnamed) this.#unnamed.close(backend);
+    else backend.expect(Asked.close);
     return Passing.asItIs;
   }
 
   /** The server will not answer this, after an error. */
-  answerDropped({ asked, subject }: Dropped, hasFailed: boolean): void {
-    if (subject instanceof UnnamedStatement) {
-      if (this.#unnamed === subject) this.#unnamed = hasFailed ? undefined : subject.previous;
-    } else if (subject instanceof NamedByClient) {
-      if (asked === Asked.localClose) this.#named.putBack(subject);
-      else this.#named.delete(subject);
-    }
+  answerDropped({ asked, subject }: Dropped): void {
+    if (!(subject instanceof NamedByClient)) return;
+    if (asked === Asked.bind || asked === Asked.describeStatement) this.#named.renew(subject);
+    else if (asked === Asked.localClose) this.#named.putBack(subject);
+    else if (asked !== Asked.execute) this.#named.delete(subject);
   }
 
-  /** A simple query ends the unnamed statement. */
-  forgetUnnamed(backend: Backend): void {
-    this.#unnamed = undefined;
-    backend.unnamedStatement = undefined;
+  unnamedChanged(unnamed: UnnamedStatement | undefined): void {
+    this.#unnamed.changed(unnamed);
   }
 
   /** Gives up one by its name, as DEALLOCATE does; false when there is none. */
@@ -275,6 +277,11 @@ export class StatementRelay {
     return named !== undefined;
   }
 
+  /** The server has executed a DEALLOCATE of it. */
+  deallocated(named: NamedByClient): void {
+    this.#named.delete(named);
+  }
+
   has(name: string): boolean {
     return this.#named.get(name) !== undefined;
   }
@@ -282,7 +289,7 @@ export class StatementRelay {
   clear(): void {
     this.#named.clear();
     this.#touched.clear();
-    this.#unnamed = undefined;
+    this.#mayDiscard = false;
   }
 
   #refuseUnnamed(backend: Backend): Passing {

@@ -82,7 +82,7 @@ export class Listeners {
         new ListeningSocket(endpoint, {
           backlog,
           reusePort,
-          accepted: (socket, from) => this.#accepted(socket, from),
+          accepted: (socket, from) => this.adopt(socket, from.endpoint),
           backedOff: (error, pauseMs, from) =>
             this.#options.troubled({
               reason: 'accept_failed',
@@ -115,7 +115,8 @@ export class Listeners {
     this.#sockets = [];
   }
 
-  #accepted(socket: Socket, { endpoint }: ListeningSocket): void {
+  /** A connection was accepted here, or elsewhere for us: nobody has read from it yet. */
+  adopt(socket: Socket, endpoint: Endpoint): void {
     const { keepAlive, readBuffer = 'shared', connected } = this.#options;
     const hasRoom = !this.#files.isShort(fileNumberOf(socket));
     setKeepAlive(socket, keepAlive);

@@ -3,8 +3,9 @@
  *
  * closed -> open <-> backing off (accepting failed: closed for a while, then opened again) -> closed
  */
-import { chmodSync } from 'node:fs';
+import { chmodSync, existsSync } from 'node:fs';
 import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { dirname } from 'node:path';
 import { type Endpoint, isAbstract, showEndpoint, systemPath } from './endpoint.js';
 import { ListenError } from './errors.js';
 import { removeStaleSocket } from './stale-socket.js';
@@ -101,7 +102,7 @@ export class ListeningSocket {
   #listen(server: Server): Promise<void> {
     return new Promise((resolve, reject) => {
       const failed = (error: NodeJS.ErrnoException): void => {
-        reject(new ListenError(showEndpoint(this.#endpoint), whyNot(error), error));
+        reject(new ListenError(showEndpoint(this.#endpoint), whyNot(error, this.#endpoint), error));
       };
       server.once('error', failed);
       server.listen(this.#listenOptions(), () => {
@@ -143,9 +144,12 @@ function portOf(server: Server): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-function whyNot(error: NodeJS.ErrnoException): string {
+function whyNot(error: NodeJS.ErrnoException, endpoint: Endpoint): string {
   if (error.code === 'EADDRINUSE') return 'another process listens there.';
   if (error.code === 'EADDRNOTAVAIL') return 'this machine has no such address.';
+  // Where the folder is missing, libuv says the same as where it may not be written to.
+  if (endpoint.kind === 'unix' && !isAbstract(endpoint) && !existsSync(dirname(endpoint.path)))
+    return `there is no folder ${dirname(endpoint.path)}.`;
   if (error.code === 'EACCES') return 'this user is not allowed to.';
   return `${error.message}.`;
 }

@@ -5,7 +5,12 @@
  * Two rules keep the memory right. What libuv reads into is kept alive by the handle's owner. What a pending write refers
  * to is never written to again: it was copied, or it is a read buffer that is given away for another one.
  */
+import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
+import process from 'node:process';
+import { beginTurn, endTurn } from '../../runtime/turn.js';
+import { copyBytes } from '../../wire/bytes.js';
+import { ByteSpace } from './byte-space.js';
 import {
   endOfFile,
   type NativeHandle,
@@ -32,19 +37,19 @@ const ownBytesInstead = 8_192;
 /** After a failed write, what the other side said last may still be there to be read: so long it is waited for. */
 const lastWordsMs = 1_000;
 
-let sharedBuffer: Buffer | undefined;
-/** The read buffer that is being delivered, if a write may keep it. */
-let lent: Buffer | undefined;
+let sharedSpace: ByteSpace | undefined;
+/** What is being delivered, if a write may keep it. */
+let lent: ByteSpace | undefined;
 let isLentKept = false;
 /** What is sent is copied to here first, unless it is lent. */
-let sendSpace = Buffer.allocUnsafeSlow(sharedBytes);
+let sendSpace = newSpace(sharedBytes);
 /** A request is used up only if the write is pending. */
 let request: WriteRequest = new WriteWrap();
 
 export class RawTransport extends SocketTransport {
   readonly #handle: NativeHandle;
   readonly #isShared: boolean;
-  #buffer: Buffer;
+  #space: ByteSpace;
   #isStarted = false;
   #isReading = false;
   #isPaused = false;
@@ -61,10 +66,10 @@ export class RawTransport extends SocketTransport {
     super(socket, ends);
     this.#handle = handle;
     this.#isShared = readBuffer === 'shared' && canShare;
-    if (this.#isShared) this.#buffer = sharedBuffer ??= Buffer.allocUnsafeSlow(sharedBytes);
-    else this.#buffer = Buffer.allocUnsafeSlow(readBuffer === 'shared' ? ownBytesInstead : readBuffer);
+    if (this.#isShared) this.#space = sharedSpace ??= newSpace(sharedBytes);
+    else this.#space = newSpace(readBuffer === 'shared' ? ownBytesInstead : readBuffer);
     handle.headgateOwner = this;
-    handle.useUserBuffer(this.#buffer);
+    handle.useUserBuffer(this.#space.buffer);
     handle.onread = onRead;
   }
 
@@ -105,28 +110,28 @@ export class RawTransport extends SocketTransport {
     if (this.isEnding) return undefined;
     if (this.#isPaused) {
       this.#unread = Buffer.allocUnsafeSlow(bytes);
-      this.#buffer.copy(this.#unread, 0, 0, bytes);
+      this.#space.buffer.copy(this.#unread, 0, 0, bytes);
       this.#stopReading();
       return undefined;
     }
-    return this.#deliver(this.#buffer, bytes, !this.#isShared) ? this.#replaceBuffer() : undefined;
+    return this.#deliver(this.#space, bytes, !this.#isShared) ? this.#replaceSpace() : undefined;
   }
 
-  /** Whether a pending write has kept the buffer. */
-  #deliver(buffer: Buffer, bytes: number, isLent: boolean): boolean {
+  /** Whether a pending write has kept the memory. */
+  #deliver(space: ByteSpace, bytes: number, isLent: boolean): boolean {
     isLentKept = false;
-    lent = isLent ? buffer : undefined;
+    lent = isLent ? space : undefined;
     try {
-      this.listener.bytesCame(buffer, 0, bytes);
+      this.listener.bytesCame(space.buffer, 0, bytes);
     } finally {
       lent = undefined;
     }
     return isLentKept;
   }
 
-  #replaceBuffer(): Buffer {
-    this.#buffer = Buffer.allocUnsafeSlow(this.#buffer.length);
-    return this.#buffer;
+  #replaceSpace(): Buffer {
+    this.#space = newSpace(this.#space.buffer.length);
+    return this.#space.buffer;
   }
 
   #readOn(): void {
@@ -143,7 +148,7 @@ export class RawTransport extends SocketTransport {
     const unread = this.#unread;
     if (unread === undefined || this.#isPaused || this.isOver || this.isEnding) return;
     this.#unread = undefined;
-    this.#deliver(unread, unread.length, true);
+    this.#deliver(new ByteSpace(unread), unread.length, true);
     this.#readOn();
   }
 
@@ -169,8 +174,8 @@ export class RawTransport extends SocketTransport {
       return false;
     }
     if (start === end) return true;
-    const isLent = source === lent;
-    const chunk = isLent ? source.subarray(start, end) : copyToSend(source, start, end);
+    const isLent = source === lent?.buffer;
+    const chunk = isLent ? (lent as ByteSpace).view(start, end) : copyToSend(source, start, end);
     const status = this.#handle.writeBuffer(request, chunk);
     if (status === 0 && state[lastWriteIsPending] === 0) return true;
     if (status !== 0) {
@@ -178,7 +183,7 @@ export class RawTransport extends SocketTransport {
       return false;
     }
     if (isLent) isLentKept = true;
-    else if (chunk.buffer === sendSpace.buffer) sendSpace = Buffer.allocUnsafeSlow(sharedBytes);
+    else if (chunk.buffer === sendSpace.buffer.buffer) sendSpace = newSpace(sharedBytes);
     this.#await([chunk]);
     return false;
   }
@@ -246,7 +251,13 @@ export class RawTransport extends SocketTransport {
 }
 
 function onRead(this: NativeHandle): Buffer | undefined {
-  return (this.headgateOwner as RawTransport).readCame(state[bytesReadOrError] as number);
+  const transport = this.headgateOwner as RawTransport;
+  beginTurn();
+  try {
+    return transport.readCame(state[bytesReadOrError] as number);
+  } finally {
+    endTurn();
+  }
 }
 
 function onWritten(this: WriteRequest, status: number): void {
@@ -257,9 +268,13 @@ function deliverUnread(transport: RawTransport): void {
   transport.deliverUnread();
 }
 
+function newSpace(bytes: number): ByteSpace {
+  return new ByteSpace(Buffer.allocUnsafeSlow(bytes));
+}
+
 function copyToSend(source: Buffer, start: number, end: number): Buffer {
   const length = end - start;
-  const space = length <= sendSpace.length ? sendSpace : Buffer.allocUnsafeSlow(length);
-  source.copy(space, 0, start, end);
-  return space.subarray(0, length);
+  if (length > sendSpace.buffer.length) return Buffer.from(source.subarray(start, end));
+  copyBytes(source, start, end, sendSpace.buffer, 0);
+  return sendSpace.view(0, length);
 }

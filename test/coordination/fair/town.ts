@@ -1,9 +1,16 @@
 // Users with pools of their own on one budget, in virtual time: real engines, a real budget, and a server that counts.
+import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
 import { FairLeases, type FairListener } from '../../../src/coordination/fair/fair-leases.js';
 import type { FairMember } from '../../../src/coordination/fair/fair-members.js';
-import { type FairPolicy, usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
+import {
+  type FairPolicy,
+  type UserTerms,
+  usualPolicy,
+  usualTerms,
+} from '../../../src/coordination/fair/fair-policy.js';
 import { ConnectionPool } from '../../../src/core/connection-pool.js';
 import type { Dialer } from '../../../src/core/dialer.js';
+import type { Leases } from '../../../src/core/leases.js';
 import { readPolicy } from '../../../src/core/pool-policy.js';
 import type { PooledConnection } from '../../../src/core/pooled-connection.js';
 import { Waiter } from '../../../src/core/waiters.js';
@@ -17,8 +24,12 @@ export interface TownOptions {
   readonly policy?: Partial<FairPolicy>;
   readonly dialMs?: number;
   readonly closeMs?: number;
+  /** The part of dials that fail, from 0 to 1. */
+  readonly dialFailures?: number;
   readonly seed?: number;
   readonly listener?: FairListener;
+  /** Where several towns share a server: its time. */
+  readonly line?: Timeline;
 }
 
 interface Socket {
@@ -31,28 +42,58 @@ export interface Load {
   readonly queryMs: number;
   /** Between two queries of a client. */
   readonly pauseMs?: number;
+  /** Clients that keep their first connection until the house is vacated. */
+  readonly pinned?: number;
 }
 
 export class Town {
-  readonly line = new Timeline();
+  readonly line: Timeline;
   readonly budget: FairLeases;
+  /** Those that are there, and those that have left. */
   readonly houses: House[] = [];
   readonly random: SeededRandom;
   readonly dialMs: number;
   readonly closeMs: number;
+  dialFailures: number;
   /** Connections as the server sees them, from the first packet until the socket is gone. */
   connections = 0;
   mostConnections = 0;
+  /** How many were opened, and how many questions for a lease had to wait. */
+  opened = 0;
+  asked = 0;
+  /** Told after everything that happens. */
+  onEvent: () => void = () => {};
+  #policy: FairPolicy;
+  readonly #terms = new Map<string, UserTerms>();
 
-  constructor({ capacity, policy = {}, dialMs = 5, closeMs = 1, seed = 1, listener }: TownOptions) {
+  constructor(options: TownOptions) {
+    const { capacity, policy = {}, dialMs = 5, closeMs = 1, dialFailures = 0, seed = 1, listener } = options;
+    this.line = options.line ?? new Timeline();
     this.dialMs = dialMs;
     this.closeMs = closeMs;
+    this.dialFailures = dialFailures;
     this.random = new SeededRandom(seed);
+    const termsOf = (user: string): UserTerms => this.#terms.get(user) ?? usualTerms;
+    this.#policy = { ...usualPolicy, capacity, termsOf, ...policy };
     this.budget = new FairLeases({
-      policy: { ...usualPolicy, capacity, ...policy },
+      policy: this.#policy,
       clock: this.clock,
       alarm: this.alarm,
       listener,
+    });
+  }
+
+  /** As an operator would, while everything goes on. */
+  setTerms(user: string, terms: Partial<UserTerms>): void {
+    this.#terms.set(user, { ...usualTerms, ...this.#terms.get(user), ...terms });
+    this.#policy = { ...this.#policy, capacity: this.budget.capacity };
+    this.budget.change(this.#policy);
+  }
+
+  plan(ms: number, act: () => void): void {
+    this.line.plan(this.line.now + ms, () => {
+      act();
+      this.onEvent();
     });
   }
 
@@ -63,7 +104,10 @@ export class Town {
   };
 
   readonly alarm: AlarmFactory = (ring) => {
-    const planned = new Planned(0, ring);
+    const planned = new Planned(0, () => {
+      ring();
+      this.onEvent();
+    });
     return {
       granularityMs: 0,
       set: (at) => this.line.replan(planned, at),
@@ -112,20 +156,27 @@ export class House {
   readonly #town: Town;
   readonly #load: Load;
   readonly #waiting = new Set<Client>();
+  readonly #pinned: (() => void)[] = [];
+  #pinsLeft: number;
   #isOpen = true;
+  isVacated = false;
 
   constructor(town: Town, user: string, load: Load, database: string) {
     this.#town = town;
     this.user = user;
     this.#load = load;
+    this.#pinsLeft = load.pinned ?? 0;
     this.arrivedAt = town.line.now;
     this.member = town.budget.join({ user, database });
-    const read = new OptionReader({
-      max: 1_000,
-      leases: this.member,
-      onDialFailure: 'retry',
-      idleTimeout: '10m',
-    });
+    const leases: Leases = {
+      acquire: (count, holder) => {
+        const answer = this.member.acquire(count, holder as FairHolder);
+        if (answer === 'asking') town.asked++;
+        return answer;
+      },
+      release: (count, holder) => this.member.release(count, holder as FairHolder),
+    };
+    const read = new OptionReader({ max: 1_000, leases, onDialFailure: 'retry', idleTimeout: '10m' });
     this.pool = new ConnectionPool<Socket>({
       policy: readPolicy(read, false),
       dialer: this.#dialer(),
@@ -146,14 +197,33 @@ export class House {
     this.#isOpen = false;
   }
 
+  /** As `leave`, and its pool is given up, as soon as all have had their answer; what was kept is given back. */
+  vacate(): void {
+    this.leave();
+    if (this.isVacated) return;
+    this.isVacated = true;
+    this.#pinsLeft = 0;
+    for (const giveBack of this.#pinned.splice(0)) giveBack();
+    this.member.leave();
+    this.pool.drain(this.now + 10_000, () => {});
+  }
+
   get connections(): number {
     const { pending, live, closing } = this.pool.counts();
     return pending + live + closing;
   }
 
+  /** Of those, how many clients keep for themselves. */
+  get pinned(): number {
+    return this.#pinned.length;
+  }
+
   get longestWait(): number {
     const now = this.#town.line.now;
-    return Math.max(0, ...this.waits, ...Array.from(this.#waiting, ({ askedAt }) => now - askedAt));
+    let longest = 0;
+    for (const wait of this.waits) longest = Math.max(longest, wait);
+    for (const { askedAt } of this.#waiting) longest = Math.max(longest, now - askedAt);
+    return longest;
   }
 
   get now(): number {
@@ -167,13 +237,24 @@ export class House {
 
   /** A query is under way on this connection. */
   serve(client: Client, pooled: PooledConnection<Socket>, generation: number): void {
-    const { queryMs, pauseMs = 0 } = this.#load;
     this.waits.push(this.now - client.askedAt);
-    this.#town.line.plan(this.now + queryMs, () => {
+    if (this.#pinsLeft > 0) {
+      this.#pinsLeft--;
+      this.#pinned.push(() => this.pool.release(pooled, generation));
+      return;
+    }
+    this.#town.plan(this.#load.queryMs, () => {
       this.answers++;
       if (Number.isNaN(this.firstAnswerAt)) this.firstAnswerAt = this.now;
       this.pool.release(pooled, generation);
-      if (this.#isOpen) this.#town.line.plan(this.now + pauseMs, () => new Client(this).ask());
+      this.comeAgain();
+    });
+  }
+
+  comeAgain(): void {
+    if (!this.#isOpen) return;
+    this.#town.plan(this.#load.pauseMs ?? 0, () => {
+      if (this.#isOpen) new Client(this).ask();
     });
   }
 
@@ -185,12 +266,21 @@ export class House {
     return {
       dial: (dial) => {
         town.connections++;
+        town.opened++;
         town.mostConnections = Math.max(town.mostConnections, town.connections);
-        town.line.plan(town.line.now + town.dialMs, () => this.pool.dialed(dial, { user: this.user }));
+        const fails = town.random.next() < town.dialFailures;
+        town.plan(town.dialMs, () => {
+          if (!fails) {
+            this.pool.dialed(dial, { user: this.user });
+            return;
+          }
+          gone();
+          this.pool.dialFailed(dial, new Error('the server is out of order'));
+        });
       },
       abandon: () => {},
       close: (pooled) => {
-        town.line.plan(town.line.now + town.closeMs, () => {
+        town.plan(town.closeMs, () => {
           gone();
           this.pool.closed(pooled);
         });
@@ -203,7 +293,7 @@ export class House {
 
 class Client extends Waiter<Socket> {
   readonly #house: House;
-  askedAt: number;
+  readonly askedAt: number;
 
   constructor(house: House) {
     super();
@@ -226,7 +316,9 @@ class Client extends Waiter<Socket> {
     this.#house.serve(this, pooled, pooled.generation);
   }
 
-  override failed(error: Error): void {
-    throw error;
+  /** The server was out of order, or the pool is no more. */
+  override failed(): void {
+    this.#house.noteWait(this, false);
+    this.#house.comeAgain();
   }
 }

@@ -21,6 +21,8 @@ export class FakeBudget implements Leases {
   isAsking = false;
   /** Places that are occupied without a lease, because it was taken away. */
   debt = 0;
+  /** Leases that others have a better claim to, and that did not come back yet. */
+  recalled = 0;
   #holder: LeaseHolder | undefined;
 
   constructor(size: number) {
@@ -49,6 +51,7 @@ export class FakeBudget implements Leases {
       this.onAsking();
     } else if (answer === 'granted') {
       this.granted++;
+      if (this.recalled > 0) this.recalled--;
       this.refusalsInARow = 0;
     } else this.#noteRefusal();
     if (answer === 'throw') throw budgetExhausted;
@@ -85,9 +88,17 @@ export class FakeBudget implements Leases {
     this.#holder?.leasesLost(count);
   }
 
+  /** Others have a better claim to so many of what the pool holds. */
+  recall(count: number): void {
+    if (this.#holder === undefined) return;
+    this.recalled = count;
+    this.#holder.leasesRecalled?.(count);
+  }
+
   /** A place is free: it pays for one that was taken away, or its lease comes back. */
   slotFreed(): void {
     if (this.debt > 0) this.debt--;
+    if (this.recalled > 0) this.recalled--;
   }
 
   #noteRefusal(): void {

@@ -210,6 +210,14 @@ export class MomentaryLaws implements Witness {
         says(debt > server.closing, `but ${debt} leases are lost and ${server.closing} are being closed`);
         return;
       }
+      case 'lease_recalled': {
+        const recalled = this.#evidence.budget?.recalled ?? 0;
+        says(
+          recalled > server.closing,
+          `but ${recalled} leases are asked back and ${server.closing} are being closed`,
+        );
+        return;
+      }
       case 'over_limit':
         says(server.opening + server.live > limit, 'but the limit leaves room for it');
         return;

@@ -234,6 +234,7 @@ class Run {
     failDial: (a) => pick(this.world.server.dials, a)?.fail(),
     answerClose: (a) => pick(this.world.server.sockets, a)?.finishClosing(),
     loseLeases: (a) => this.#evidence.budget?.lose(1 + Math.floor(a * 3)),
+    recallLeases: (a) => this.#evidence.budget?.recall(Math.floor(a * 4)),
     leasesAvailable: () => this.#evidence.budget?.tellAvailable(),
     leasesRefused: () => this.#evidence.budget?.tellRefused(),
     answerCheck: (a, b) =>

@@ -111,6 +111,7 @@ const weights = {
   askAsUsual: 0,
   waitForScans: 0,
   loseLeases: 0,
+  recallLeases: 0,
   leasesAvailable: 0,
   leasesRefused: 0,
 } as const;
@@ -119,6 +120,7 @@ const weightsWithASource: Readonly<Partial<Record<keyof typeof weights, number>>
   askAsUsual: 5,
   waitForScans: 3,
   loseLeases: 1.5,
+  recallLeases: 1.5,
   leasesAvailable: 3,
   leasesRefused: 1.5,
 };

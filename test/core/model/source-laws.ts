@@ -111,7 +111,7 @@ function leasesAgree(evidence: Evidence): void {
     evidence.demand(leased === 0, () => `${leased} leases of no budget`);
     return;
   }
-  const { held, debt, inHand } = budget;
+  const { held, debt, recalled, inHand } = budget;
   evidence.demand(leased === held, () => `the pool says that it holds ${leased} leases, but it is ${held}`);
   evidence.demand(
     inHand === 0 || inHand === 1,
@@ -126,6 +126,11 @@ function leasesAgree(evidence: Evidence): void {
     debt <= server.closing || idle === 0,
     () =>
       `${idle} are kept idle while ${debt} leases are lost and ${server.closing} connections being closed`,
+  );
+  evidence.demand(
+    recalled <= server.closing || idle === 0,
+    () =>
+      `${idle} are kept idle while ${recalled} leases are asked back and ${server.closing} connections being closed`,
   );
 }
 

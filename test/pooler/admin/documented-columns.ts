@@ -132,6 +132,30 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['text', 'database user'],
     ['int4', 'limit pending live closing peak'],
   ],
+  shares: [
+    ['text', 'budget'],
+    ['int4', 'capacity'],
+    ['text', 'user'],
+    ['numeric', 'weight'],
+    ['int4', 'min max demand share held recalled wait_ms'],
+  ],
+  rebalances: [
+    ['text', 'time budget cause user'],
+    ['int4', 'from to demand'],
+    ['text', 'reason'],
+  ],
+  classes: [
+    ['text', 'database user class'],
+    ['int4', 'part lent waiting'],
+    ['text', 'reason'],
+  ],
+  workers: [
+    ['int4', 'worker pid'],
+    ['text', 'state'],
+    ['int4', 'clients servers restarts'],
+    ['text', 'started'],
+    ['int8', 'cpu_ms memory'],
+  ],
 };
 
 /** `name type`, one for each column. */

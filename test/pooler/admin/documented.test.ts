@@ -33,7 +33,7 @@ describe('The page about the console', () => {
     }
   });
 
-  test.each(['pins', 'waiting', 'discards', 'ledger'] as const)(
+  test.each(['pins', 'waiting', 'discards', 'ledger', 'shares', 'rebalances', 'classes', 'workers'] as const)(
     'has the columns of SHOW %s, in order',
     (name) => {
       const [, columns] = new RegExp(`^\\| \`SHOW ${name}\` \\| ([^|]+) \\|`, 'im').exec(page) ?? [];

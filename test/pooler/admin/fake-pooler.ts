@@ -2,6 +2,7 @@
 import type { Counters } from '../../../src/pooler/admin/counters.js';
 import { noCounters } from '../../../src/pooler/admin/counters.js';
 import type {
+  ClassRecord,
   ClientRecord,
   ConnectionEnds,
   DatabaseRecord,
@@ -10,10 +11,13 @@ import type {
   PoolerState,
   PoolerView,
   PoolRecord,
+  RebalanceRecord,
   ServerRecord,
+  ShareRecord,
   ShutdownMode,
   StatsRecord,
   UserRecord,
+  WorkerRecord,
 } from '../../../src/pooler/admin/pooler-view.js';
 import { databaseFor, type PoolerConfig } from '../../../src/pooler/config/pooler-config.js';
 import { configWith } from '../config/config-files.js';
@@ -43,6 +47,10 @@ export class FakePooler implements PoolerView, PoolerControls {
   poolRecords: PoolRecord[] = [];
   clientRecords: ClientRecord[] = [];
   serverRecords: ServerRecord[] = [];
+  workerRecords: WorkerRecord[] = [];
+  shareRecords: ShareRecord[] = [];
+  rebalanceRecords: RebalanceRecord[] = [];
+  classRecords: ClassRecord[] = [];
   statsRecord: StatsRecord = { windowMs: 0, databases: [] };
   memoryUsage: NodeJS.MemoryUsage = { rss: 0, heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 };
   /** What `kill`, `reload` and the like fail with. */
@@ -56,6 +64,18 @@ export class FakePooler implements PoolerView, PoolerControls {
 
   // ---- what it shows ----------------------------------------------------------------------------------------------
 
+  shares(): readonly ShareRecord[] {
+    return this.shareRecords;
+  }
+
+  rebalances(): readonly RebalanceRecord[] {
+    return this.rebalanceRecords;
+  }
+
+  classes(): readonly ClassRecord[] {
+    return this.classRecords;
+  }
+
   listening(): readonly ListeningRecord[] {
     return this.listeningRecords;
   }
@@ -68,6 +88,10 @@ export class FakePooler implements PoolerView, PoolerControls {
       servers: this.serverRecords.filter(({ database }) => database === name).length,
       clients: this.clientRecords.filter(({ database }) => database === name).length,
     }));
+  }
+
+  workers(): readonly WorkerRecord[] {
+    return this.workerRecords;
   }
 
   users(): readonly UserRecord[] {

@@ -25,6 +25,15 @@ describe('failed logins', () => {
     expect(several(10, '10.0.0.1')).toEqual([0, 0, 0, 250, 500, 1_000, 2_000, 4_000, 8_000, 10_000]);
   });
 
+  test('wait as long as other options say from then on, and are not forgotten for that', () => {
+    const { failures, several } = world();
+    several(4, '10.0.0.1');
+    failures.change({ free: 2, firstDelayMs: 10, longestDelayMs: 50 });
+    expect(several(3, '10.0.0.1')).toEqual([40, 50, 50]);
+    failures.change({ firstDelayMs: 0 });
+    expect(several(2, '10.0.0.1')).toEqual([0, 0]);
+  });
+
   test('of one address do not hold up another', () => {
     const { several } = world();
     several(10, '10.0.0.1');

@@ -1,6 +1,4 @@
 // We log in at a real PostgreSQL, by every method that it has for passwords, and take its own secrets for what they are.
-import { chmodSync, chownSync, copyFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { md5Hash } from '../../../src/pooler/auth/md5.js';
@@ -20,11 +18,10 @@ import {
 } from '../../../src/pooler/auth/secret.js';
 import type { ServerCredentials } from '../../../src/pooler/auth/server-authentication.js';
 import { rejectionOf } from '../../support/outcomes.js';
-import { startPostgres } from '../../support/postgres.js';
+import { startTlsPostgres, type TlsPostgres } from '../../support/tls-postgres.js';
 import { logIn, tools } from './conversation.js';
 import { logInFor, type RealLogin } from './real-login.js';
 
-const certificates = join(import.meta.dirname, '../../support/dsql-certificates');
 const hba = `
 host  all  clear_user    127.0.0.1/32  password
 host  all  md5_user      127.0.0.1/32  md5
@@ -34,49 +31,23 @@ host  all  all           127.0.0.1/32  scram-sha-256
 `;
 
 const password: ServerCredentials = { kind: 'password', password: 'pencil' };
-let server: Awaited<ReturnType<typeof startPostgres>>;
+let server: TlsPostgres;
 let admin: pg.Client;
 
 beforeAll(async () => {
-  server = await startPostgres();
+  const users = ['clear_user', 'trusted_user', 'refused_user', 'scram_user'];
+  server = await startTlsPostgres(hba, [
+    ...users.map((user) => `create role ${user} login password 'pencil'`),
+    "set scram_iterations = 4096; create role slow_user login password 'pencil'",
+    "set password_encryption = 'md5'; create role md5_user login password 'pencil'",
+  ]);
   admin = new pg.Client(server.url);
   await admin.connect();
-  for (const user of ['clear_user', 'trusted_user', 'refused_user', 'scram_user'])
-    await admin.query(`create role ${user} login password 'pencil'`);
-  await admin.query("set scram_iterations = 4096; create role slow_user login password 'pencil'");
-  await admin.query("set password_encryption = 'md5'; create role md5_user login password 'pencil'");
-  await admin.query('reset all');
-  await useTlsAndRules();
 });
 afterAll(async () => {
   await admin.end();
   await server.stop();
 });
-
-async function useTlsAndRules(): Promise<void> {
-  const data = join(server.folder, 'data');
-  const { uid, gid } = statSync(data);
-  for (const [from, to] of [
-    ['server.key', 'server.key'],
-    ['server.pem', 'server.crt'],
-  ] as const) {
-    copyFileSync(join(certificates, from), join(data, to));
-    chownSync(join(data, to), uid, gid);
-    chmodSync(join(data, to), 0o600);
-  }
-  writeFileSync(join(data, 'pg_hba.conf'), hba);
-  await admin.query('alter system set ssl = on');
-  const { rows } = await admin.query<{ now: Date }>('select clock_timestamp() as now, pg_reload_conf()');
-  const [{ now }] = rows as [{ now: Date }];
-  // A session has what the server had loaded when the session began.
-  for (let loadedAt = new Date(0); loadedAt < now; ) {
-    const session = new pg.Client(server.url);
-    await session.connect();
-    const answer = await session.query<{ at: Date }>('select pg_conf_load_time() as at');
-    loadedAt = answer.rows[0]?.at as Date;
-    await session.end();
-  }
-}
 
 function logInAs(user: string, credentials: ServerCredentials, some: Partial<RealLogin> = {}) {
   const { host, port, database } = server;

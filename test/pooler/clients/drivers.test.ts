@@ -3,9 +3,9 @@ import Cursor from 'pg-cursor';
 import QueryStream from 'pg-query-stream';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { SessionCounter } from '../../support/counting.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { mostSessionsWhile } from './programs.js';
 
 let db: TestDatabase;
 let pooler: TestPooler;
@@ -23,23 +23,6 @@ function sqlOf(options: postgres.Options<Record<string, postgres.PostgresType>> 
   const sql = postgres({ host, port, user, password, database, onnotice: () => {}, ...options });
   onTestFinished(() => sql.end({ timeout: 1 }));
   return sql;
-}
-
-/** Counts the server's sessions for as long as something runs; the most that there were. */
-async function mostSessionsWhile(act: () => Promise<unknown>): Promise<number> {
-  await using counter = await SessionCounter.open(db.url.replace(/[^/]+$/, 'postgres'));
-  let isOver = false;
-  let most = 0;
-  const counting = (async () => {
-    while (!isOver) most = Math.max(most, await counter.count({ database: db.database }));
-  })();
-  try {
-    await act();
-  } finally {
-    isOver = true;
-    await counting;
-  }
-  return most;
 }
 
 describe('node-postgres', () => {
@@ -60,7 +43,7 @@ describe('node-postgres', () => {
   });
 
   test('of many clients with prepared statements, each gets its own answers, on fewer servers', async () => {
-    const most = await mostSessionsWhile(async () => {
+    const most = await mostSessionsWhile(db, async () => {
       const clients = await Promise.all(Array.from({ length: 20 }, () => pooler.connect()));
       await Promise.all(
         clients.map(async (client, mine) => {
@@ -133,7 +116,7 @@ describe('postgres.js', () => {
 
   test('pipelines hundreds of queries over few connections, and each gets its own answer', async () => {
     const sql = sqlOf({ max: 12 });
-    const most = await mostSessionsWhile(async () => {
+    const most = await mostSessionsWhile(db, async () => {
       const answers = await Promise.all(
         Array.from({ length: 800 }, (_, n) =>
           n % 10 === 3

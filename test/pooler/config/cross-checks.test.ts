@@ -49,13 +49,18 @@ describe('A configuration is refused', () => {
     ],
     [
       'with tokens that others could read',
-      'auth: { type: trust }\ndatabases: { app: { iam: dsql } }',
+      'auth: { type: trust }\ndatabases: { app: { iam: dsql, region: us-east-1 } }',
       'databases.app.iam: needs TLS with the server: tlsMode require or more, not prefer',
     ],
     [
       'with tokens and a password',
-      'auth: { type: trust }\ndatabases: { app: { iam: rds, tlsMode: verify-full, password: x } }',
+      'auth: { type: trust }\ndatabases: { app: { iam: rds, region: us-east-1, tlsMode: verify-full, password: x } }',
       'databases.app.password: can not be given together with iam, which stands in for it',
+    ],
+    [
+      'with tokens for a region that nobody names',
+      'auth: { type: trust }\ndatabases: { app: { iam: rds, host: db.example, tlsMode: require } }',
+      'databases.app.region: is missing: the host db.example does not name a region, and AWS_REGION is not set',
     ],
     [
       'with direct TLS that is not required',
@@ -138,8 +143,12 @@ describe('A configuration is good', () => {
   test.each([
     [`${enough}listen: { addresses: '*' }`, 'auth.type is trust: who reaches * needs no password'],
     [
-      `${database}auth: { type: plain, user: u }`,
+      `${database}auth: { type: plain, user: u, allowUnencryptedPasswords: true }`,
       'auth.type is plain without TLS: passwords can be read on the way',
+    ],
+    [
+      `${database}auth: { type: plain, user: u }`,
+      'auth.type is plain: without TLS clients are refused, unless auth.allowUnencryptedPasswords is true',
     ],
     [
       'auth: { type: trust }\ndatabases: { app: { loadBalanceHosts: disable } }',

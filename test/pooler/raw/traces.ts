@@ -326,6 +326,16 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
+    name: 'COPY in, and something behind it in the same query that throws statements away',
+    steps: [
+      step((s) => s.query('create table copied (a int4)')),
+      step((s) => s.query('copy copied from stdin; deallocate all').copyData('1\n').copyDone()),
+      step((s) => s.query('copy copied from stdin; deallocate all'), untilType(copyInResponse)),
+      step((s) => s.copyData('2\n').copyDone()),
+      step((s) => s.query('select count(*) from copied; drop table copied')),
+    ],
+  },
+  {
     name: 'COPY in that fails while the client sends on',
     steps: [
       step((s) => s.query('create table copied (a int4)')),

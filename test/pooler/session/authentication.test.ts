@@ -267,6 +267,27 @@ describe('TLS with clients', () => {
     });
   });
 
+  test.each([
+    ['a token of 2,000 characters', 'plain', 2_000],
+    ['a password of 60,000 characters, which takes several reads', 'plain', 60_000],
+    ['a long password that is only proved to be known', 'scram-sha-256', 2_000],
+  ])('carries %s', async (_name, type, length) => {
+    const password = 'x'.repeat(length);
+    const tree = {
+      clientTls: { mode: 'prefer', ...files },
+      auth: { type, file: 'users.txt' },
+      databases: bare({ user: 'scrammy', password: 'open sesame' }),
+    };
+    const pooler = await startTestPooler(db, tree, {
+      files: { ...certificates, 'users.txt': `"long" "${password}"` },
+    });
+    const ssl = { ca, servername: 'localhost' };
+    expect(await whoIs(pooler, { user: 'long', password, ssl })).toBe('scrammy');
+    await expect(pooler.connect({ user: 'long', password: `${password}y`, ssl })).rejects.toMatchObject({
+      code: '28P01',
+    });
+  });
+
   test('proves by a certificate who the client is', async () => {
     const tree = {
       clientTls: { mode: 'verify-full', ...files, caFile: 'ca.pem' },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { SessionCounter } from '../../support/counting.js';
-import { startTestPooler } from '../../support/pooler.js';
+import { poolerConfig, startTestPooler, treeFor } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
 
@@ -63,6 +63,21 @@ describe('time', () => {
     expect(await fatalOf(session)).toBe('FATAL 57P05');
   });
 
+  test('a client that has a server and does not read is ended, and its server is free', async () => {
+    const pooler = await startTestPooler(db, {
+      pooling: { poolSize: 1 },
+      timeouts: { clientWriteTimeout: '300ms' },
+    });
+    const stuck = await RawSession.start(pooler, StartupCode.version30);
+    stuck.socket.pause();
+    writeQuery(stuck.writer, "select repeat('x', 1000) from generate_series(1, 100000)");
+    stuck.send();
+    await expect.poll(() => pooler.pooler.stats().pools[0]?.lent).toBe(1);
+    const other = await pooler.connect();
+    expect((await other.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    stuck.socket.destroy();
+  });
+
   test('a transaction that takes too long is ended with 25P04, however busy it is', async () => {
     const pooler = await startTestPooler(db, { timeouts: { transactionTimeout: '200ms' } });
     const session = await RawSession.start(pooler, StartupCode.version30);
@@ -86,14 +101,17 @@ describe('time', () => {
   });
 
   test('a client that waits for too long gets an error with the numbers, and stays', async () => {
-    const pooler = await startTestPooler(db, {
-      timeouts: { queryWaitTimeout: '150ms' },
-      pooling: { poolSize: 1 },
-    });
+    const pooling = { poolSize: 1 };
+    const pooler = await startTestPooler(db, { pooling });
     const holder = await pooler.connect();
     await holder.query('begin');
     await holder.query('select 1');
     const session = await RawSession.start(pooler, StartupCode.version30);
+    // From here on: until then a connection is opened, which may take its time.
+    const timeouts = { queryWaitTimeout: '150ms' };
+    await pooler.pooler.reload(
+      poolerConfig(treeFor(db, { pooling, timeouts, listen: { port: pooler.port } })),
+    );
     const answer = await session.ask((writer) => writeQuery(writer, 'select 2'));
     expect(typesOf(answer)).toBe('EZ');
     expect(errorOf(answer)).toMatchObject({ severity: 'ERROR', code: '53300' });
@@ -215,7 +233,7 @@ describe('numbers', () => {
     await holder.query('select 1');
     const other = await pooler.connect();
     expect((await other.query('select 2 as two')).rows).toEqual([{ two: 2 }]);
-    expect(pooler.pooler.stats().pools[0]?.live).toBe(2);
+    expect(pooler.pooler.stats().pools[0]?.peak).toBe(2);
     await holder.query('commit');
     await expect.poll(() => pooler.pooler.stats().pools[0]?.live, { timeout: 5_000 }).toBe(1);
   });
@@ -233,6 +251,33 @@ describe('numbers', () => {
     session.send();
     expect(await fatalOf(session)).toBe('FATAL 08P01');
   });
+
+  test.each([
+    ['that comes alone', "select 'next'", true],
+    ['that comes before the server has asked for data', "select 'next'", false],
+    ['that would wait for an answer', 'deallocate something', false],
+  ])(
+    'a query in the middle of COPY data, %s, ends the connection, as the server does',
+    async (_name, text, waits) => {
+      const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+      const create = new pg.Client({ connectionString: db.url });
+      await create.connect();
+      await create.query('create table if not exists unfinished (n int)');
+      await create.end();
+      for (const place of [db, pooler]) {
+        const session = await RawSession.start(place, StartupCode.version30);
+        writeQuery(session.writer, 'copy unfinished from stdin');
+        session.send();
+        if (waits) await session.until(Backend.copyInResponse);
+        writeQuery(session.writer, text);
+        session.send();
+        await expect.poll(() => session.isClosed).toBe(true);
+        expect(errorOf(session.received.slice(-1))).toMatchObject({ severity: 'FATAL', code: '08P01' });
+      }
+      const next = await pooler.connect();
+      expect((await next.query('select count(*)::int as n from unfinished')).rows).toEqual([{ n: 0 }]);
+    },
+  );
 
   test('a type of message that there is not ends the connection with 08P01', async () => {
     const pooler = await startTestPooler(db);

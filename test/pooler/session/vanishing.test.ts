@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { flush } from '../../../src/wire/fixed-messages.js';
+import { flush, terminate } from '../../../src/wire/fixed-messages.js';
 import {
   writeBind,
   writeCopyData,
@@ -227,6 +227,40 @@ test('what was sent before a goodbye is done all the same, as the server would d
     .toEqual([{ n: 7 }]);
   const next = await pooler.connect();
   expect((await next.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+});
+
+describe.each([
+  ['the usual reset query', {}],
+  ['another reset query', { serverResetQuery: 'select 1' }],
+  ['no reset query', { serverResetQuery: '' }],
+])('with %s', (_name, pooling) => {
+  beforeEach(async () => {
+    pooler = await startTestPooler(db, { pooling: { poolSize: 1, ...pooling } });
+  });
+
+  test('a setting that is changed when its client has said goodbye is not the next one’s', async () => {
+    const zone = async (): Promise<unknown> =>
+      (await (await pooler.connect()).query("select current_setting('timezone') as zone")).rows[0].zone;
+    const usual = await zone();
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    writeQuery(session.writer, 'select pg_sleep(0.1)');
+    writeQuery(session.writer, "set timezone = 'Asia/Tokyo'");
+    session.writer.append(terminate);
+    session.send();
+    await session.next().catch(() => {});
+    expect(await zone()).toBe(usual);
+  });
+
+  test('a setting that is rolled back because its client is gone is set for the next one who wants it', async () => {
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    await session.ask((writer) => writeQuery(writer, 'begin'));
+    await session.ask((writer) => writeQuery(writer, "set timezone = 'Asia/Tokyo'"));
+    session.socket.destroy();
+    const next = await RawSession.start(pooler, StartupCode.version30, [['timezone', 'Asia/Tokyo']]);
+    const answer = await next.ask((writer) => writeQuery(writer, 'show timezone'));
+    expect(answer.some(({ bytes }) => bytes.includes('Asia/Tokyo'))).toBe(true);
+    next.socket.destroy();
+  });
 });
 
 test('a client that goes while it waits leaves its place in the queue to others', async () => {

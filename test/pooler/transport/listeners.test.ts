@@ -205,6 +205,14 @@ describe('Listening on a Unix socket', () => {
     expect(() => unixEndpoint(`/tmp/${'x'.repeat(200)}`, 5_432)).toThrow(/219 bytes/);
   });
 
+  it('says when there is no folder for it', async () => {
+    const folder = join(temporaryFolder(), 'none');
+    expect(await rejectionOf(openDoor([unixEndpoint(folder, 5_432)]))).toMatchObject({
+      code: 'HG_LISTEN',
+      message: expect.stringContaining(`there is no folder ${folder}.`),
+    });
+  });
+
   it.runIf(process.platform === 'linux')('can have an abstract name, which is no file', async () => {
     const endpoint = unixEndpoint(`@headgate-test-${process.pid}`, 5_432);
     await openDoor([endpoint]);

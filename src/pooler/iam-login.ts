@@ -1,0 +1,55 @@
+/** Server connections that are logged in to with tokens of AWS IAM. Who makes the tokens is said from outside. */
+import type { Backend } from './backend/backend.js';
+import { type DialedHost, openBackend, type ServerPlan } from './backend/open-backend.js';
+import type { DatabaseConfig } from './config/pooler-config.js';
+import { BackendRefusedError, ServingError } from './errors.js';
+
+/** Whom a token is to let in, and where. */
+export interface IamTokenRequest {
+  readonly iam: Exclude<DatabaseConfig['iam'], 'none'>;
+  readonly host: string;
+  readonly port: number;
+  /** As the configuration says; undefined where it does not. */
+  readonly region: string | undefined;
+  readonly user: string;
+  /** The server has just refused this one: another one is needed. */
+  readonly refused: string | undefined;
+}
+
+/** Makes a token, or answers with one that is still good. */
+export type MakeIamToken = (request: IamTokenRequest) => Promise<string>;
+
+export const noTokens: MakeIamToken = async () => {
+  throw new ServingError('Tokens of AWS IAM can not be made here.');
+};
+
+export interface IamLogin extends Pick<IamTokenRequest, 'iam' | 'region' | 'user'> {
+  readonly makeToken: MakeIamToken;
+}
+
+/** Opens a connection. Where the server refuses the token, which may be too old, it is tried once more with a fresh one. */
+export async function openWithToken(
+  plan: ServerPlan,
+  { makeToken, ...who }: IamLogin,
+  signal: AbortSignal,
+): Promise<Backend> {
+  let used: string | undefined;
+  let refused: string | undefined;
+  const token = async ({ host = '', port = 0 }: DialedHost): Promise<string> => {
+    used = await makeToken({ ...who, host, port, refused });
+    return used;
+  };
+  const withToken: ServerPlan = { ...plan, credentials: (at) => ({ kind: 'token', token: () => token(at) }) };
+  try {
+    return await openBackend(withToken, signal);
+  } catch (error) {
+    if (used === undefined || signal.aborted || !isOfLogin(error)) throw error;
+    refused = used;
+    return openBackend(withToken, signal);
+  }
+}
+
+/** RDS has its tokens checked by PAM, and says 28000 for that; others say 28P01. */
+function isOfLogin(error: unknown): boolean {
+  return error instanceof BackendRefusedError && error.sqlState.startsWith('28');
+}

@@ -1,0 +1,97 @@
+/** Answers Prometheus and health checks by HTTP, apart from the ports of clients. Nothing can be changed here, and nothing is secret. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { familyText, metricTextType } from '../../observe/metric-text.js';
+import type { Endpoint } from '../config/special-kinds.js';
+import type { FamilyReading } from './family-readings.js';
+import type { ProcessReading } from './process-reading.js';
+
+/** Whoever knows the numbers: one process, or several together. */
+export interface MetricsSource {
+  /** The state of the pooler, in a word. */
+  state(): ProcessReading['state'];
+  families(): readonly FamilyReading[] | Promise<readonly FamilyReading[]>;
+}
+
+/** Whoever scrapes is quick, and there are few. */
+const limits = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 30_000 };
+const mostConnections = 100;
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
+export class MetricsServer {
+  readonly #source: MetricsSource;
+  readonly #server: Server;
+
+  constructor(source: MetricsSource) {
+    this.#source = source;
+    this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
+      void this.#answer(request, response);
+    });
+    this.#server.maxConnections = mostConnections;
+  }
+
+  /** The port that it has got; undefined until it listens. */
+  get port(): number | undefined {
+    return (this.#server.address() as AddressInfo | null)?.port;
+  }
+
+  /** Listens when it resolves. Rejects with what the system says. */
+  open({ host, port }: Endpoint): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host: host === '*' ? undefined : host, port }, () => {
+        this.#server.off('error', reject);
+        // What goes wrong with accepting one connection concerns that one alone.
+        this.#server.on('error', () => {});
+        resolve();
+      });
+    });
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #answer({ method, url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { status, type, text } = await this.#answerTo(method, url.split('?', 1)[0] as string);
+    response.writeHead(status, {
+      'content-type': type,
+      'content-length': Buffer.byteLength(text),
+      'cache-control': 'no-store',
+      ...(status === 405 && { allow: 'GET, HEAD' }),
+    });
+    response.end(text);
+  }
+
+  async #answerTo(method: string | undefined, path: string): Promise<Answer> {
+    if (path !== '/metrics' && path !== '/healthz')
+      return plain(404, 'not found: there are /metrics and /healthz');
+    if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are possible here');
+    return path === '/metrics' ? this.#metrics() : this.#health();
+  }
+
+  async #metrics(): Promise<Answer> {
+    try {
+      const families = await this.#source.families();
+      const texts = families.map((family) => familyText(family, family.samples));
+      return { status: 200, type: metricTextType, text: texts.join('') };
+    } catch {
+      return plain(500, 'the metrics could not be read');
+    }
+  }
+
+  #health(): Answer {
+    const state = this.#source.state();
+    return state === 'active' ? plain(200, 'ok') : plain(503, state.replace('_', ' '));
+  }
+}
+
+function plain(status: number, text: string): Answer {
+  return { status, type: 'text/plain; charset=utf-8', text: `${text}\n` };
+}

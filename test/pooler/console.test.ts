@@ -1,0 +1,111 @@
+// The console of a real pooler in front of a real PostgreSQL: what it counts, and what it can do to clients.
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { startTestPooler, type TestPooler } from '../support/pooler.js';
+import { type TestDatabase, withDatabase } from '../support/postgres.js';
+
+/** The machine may be busy. */
+const soon = { timeout: 10_000, interval: 20 };
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await withDatabase();
+});
+afterAll(() => db.drop());
+
+type Rows = Record<string, unknown>[];
+
+/** A pooler, someone at its console, and what the console answers. */
+async function start(
+  tree = {},
+): Promise<TestPooler & { admin: pg.Client; show(what: string): Promise<Rows> }> {
+  const pooler = await startTestPooler(db, { admin: { adminUsers: [db.user] }, ...tree });
+  const admin = await pooler.connect({ database: 'headgate', application_name: 'the operator' });
+  const show = async (what: string): Promise<Rows> => (await admin.query(`SHOW ${what}`)).rows;
+  return { ...pooler, admin, show };
+}
+
+const statsOf = async (show: (what: string) => Promise<Rows>) =>
+  (await show('STATS')).find(({ database }) => database === db.database);
+const totalOf = async (show: (what: string) => Promise<Rows>, name: string): Promise<number> =>
+  Number((await show('TOTALS')).find((row) => row.name === name)?.value);
+
+describe('SHOW STATS and SHOW TOTALS', () => {
+  test('keep what a pool has counted when it is forgotten, and go on from there', async () => {
+    const { connect, show } = await start({
+      timeouts: { poolIdleTimeout: '1ms', queryTimeout: '80ms' },
+      pooling: { serverIdleTimeout: '1ms' },
+    });
+    const client = await connect();
+    for (let i = 0; i < 5; i++) await client.query('select 1');
+    await client.end();
+    await vi.waitFor(async () => expect(await show('POOLS')).toEqual([]), soon);
+    const { total_query_count: queries, total_server_assignment_count: assignments } =
+      (await statsOf(show)) ?? {};
+    expect([Number(queries), Number(assignments)]).toEqual([5, 6]);
+    expect(await totalOf(show, 'total_query_count')).toBe(5);
+    await (await connect()).query('select 1');
+    expect(Number((await statsOf(show))?.total_query_count)).toBe(6);
+    expect(await totalOf(show, 'total_query_count')).toBe(6);
+  });
+
+  test('keep it when all server connections are replaced', async () => {
+    const { connect, show, admin } = await start();
+    const client = await connect();
+    for (let i = 0; i < 5; i++) await client.query('select 1');
+    const before = Number((await statsOf(show))?.total_server_assignment_count);
+    await admin.query('RECONNECT');
+    await admin.query('PAUSE');
+    await admin.query('RESUME');
+    await client.query('select 1');
+    expect(Number((await statsOf(show))?.total_server_assignment_count)).toBe(before + 1);
+  });
+});
+
+describe('KILL_CLIENT', () => {
+  test('ends the session of a client, who is told', async () => {
+    const { connect, show, admin } = await start();
+    const client = await connect();
+    const ended = new Promise<Error>((resolve) => client.once('error', resolve));
+    const [row] = (await show('CLIENTS')).filter(({ database }) => database === db.database);
+    await admin.query(`KILL_CLIENT ${row?.id}`);
+    expect(await ended).toMatchObject({ code: '57P01' });
+    await vi.waitFor(async () => expect(await show('CLIENTS')).toHaveLength(1), soon);
+    await expect(admin.query(`KILL_CLIENT ${row?.id}`)).rejects.toThrow(`no client with the id ${row?.id}`);
+  });
+
+  test('ends the session of a client at the console in good order', async () => {
+    const { connect, show, admin } = await start();
+    const other = await connect({ database: 'pgbouncer', application_name: 'another' });
+    const ended = new Promise<Error>((resolve) => other.once('error', resolve));
+    const row = (await show('CLIENTS')).find(({ application_name: name }) => name === 'another');
+    await admin.query(`KILL_CLIENT ${row?.id}`);
+    expect(await ended).toMatchObject({ severity: 'FATAL', code: '57P01' });
+    await vi.waitFor(async () => expect(await show('CLIENTS')).toHaveLength(1), soon);
+  });
+});
+
+describe('SHOW CLIENTS and SHOW SERVERS', () => {
+  test('have the name of the application of whoever is there, and of the client that a server is with', async () => {
+    const { connect, show } = await start();
+    const client = await connect({ application_name: 'shop' });
+    await client.query('begin; select 1');
+    const names = async (what: string): Promise<unknown[]> =>
+      (await show(what)).map(({ application_name: name, state }) => `${name} ${state}`).sort();
+    expect(await names('CLIENTS')).toEqual(['shop active', 'the operator active']);
+    expect(await names('SERVERS')).toEqual(['shop active']);
+    await client.query('commit');
+    expect(await names('CLIENTS')).toEqual(['shop idle', 'the operator active']);
+    expect(await names('SERVERS')).toEqual([' idle']);
+  });
+
+  test('tell servers that will be checked before anybody gets them from those that need not be', async () => {
+    const { connect, show } = await start({ pooling: { serverCheckDelay: '1ms' } });
+    await (await connect()).query('select 1');
+    await vi.waitFor(
+      async () => expect(await show('POOLS')).toMatchObject([{ sv_idle: 0, sv_used: 1 }]),
+      soon,
+    );
+    expect(await show('SERVERS')).toMatchObject([{ state: 'used' }]);
+  });
+});

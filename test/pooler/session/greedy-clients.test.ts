@@ -1,0 +1,137 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { sync } from '../../../src/wire/fixed-messages.js';
+import {
+  writeBind,
+  writeCopyData,
+  writeExecute,
+  writeParse,
+  writeQuery,
+} from '../../../src/wire/frontend-writers.js';
+import { Backend, StartupCode } from '../../../src/wire/message-types.js';
+import { MessageWriter } from '../../../src/wire/message-writer.js';
+import { startTestPooler } from '../../support/pooler.js';
+import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { RawSession } from '../../wire/server/raw-session.js';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await withDatabase();
+});
+afterAll(() => db.drop());
+
+/** Sends the same again and again, as fast as it is taken, until the test is over; how often it was sent. */
+function flood(socket: Socket, bytes: Buffer): { readonly sent: number } {
+  const count = { sent: 0 };
+  let isOver = false;
+  const more = (): void => {
+    while (!isOver) {
+      count.sent++;
+      if (!socket.write(bytes)) break;
+    }
+  };
+  socket.on('drain', more);
+  socket.on('error', () => {});
+  onTestFinished(() => {
+    isOver = true;
+    socket.destroy();
+  });
+  more();
+  return count;
+}
+
+function repeated(times: number, write: (writer: MessageWriter) => void): Buffer {
+  const writer = new MessageWriter();
+  for (let n = 0; n < times; n++) write(writer);
+  return writer.take();
+}
+
+const floods: readonly (readonly [string, (writer: MessageWriter) => void])[] = [
+  ['Syncs, which need no server', (writer) => writer.append(sync)],
+  [
+    'transactions with nothing in them',
+    (writer) => {
+      writeQuery(writer, 'begin');
+      writeQuery(writer, 'commit');
+    },
+  ],
+  ['queries', (writer) => writeQuery(writer, 'select 1')],
+  [
+    'pipelines',
+    (writer) => {
+      writeParse(writer, { text: 'select 1' });
+      writeBind(writer, {});
+      writeExecute(writer);
+      writer.append(sync);
+    },
+  ],
+];
+
+test.each(floods)(
+  'a client that sends %s without end does not keep others from being served',
+  async (_name, write) => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+    const others = [await pooler.connect(), await pooler.connect()];
+    const greedy = await RawSession.start(pooler, StartupCode.version30);
+    // What is for it is read, and not looked at.
+    greedy.socket.removeAllListeners('data').resume();
+    const { sent } = flood(greedy.socket, repeated(2_000, write));
+    expect(sent).toBeGreaterThan(0);
+    for (let n = 0; n < 5; n++)
+      for (const other of others)
+        expect((await other.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
+  },
+);
+
+test.each(floods.slice(0, 2))(
+  'a client that sends %s and never reads is not kept in memory without end',
+  async (_name, write) => {
+    const pooler = await startTestPooler(db);
+    const greedy = await RawSession.start(pooler, StartupCode.version30);
+    greedy.socket.removeAllListeners('data').pause();
+    const received = (): number =>
+      pooler.pooler.stats().pools.reduce((sum, { tally }) => sum + tally.received, 0);
+    flood(greedy.socket, repeated(2_000, write));
+    // It is read from until its answers fill what there is room for, and then no more.
+    const most = 64 * 1_024 * 1_024;
+    for (let before = -1; before !== received(); ) {
+      before = received();
+      expect(before).toBeLessThan(most);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(greedy.isClosed).toBe(false);
+  },
+);
+
+test('a client that copies without end does not keep others from being served', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+  const other = await pooler.connect();
+  await other.query('create table copied (t text)');
+  const greedy = await RawSession.start(pooler, StartupCode.version30);
+  writeQuery(greedy.writer, 'copy copied from stdin');
+  greedy.send();
+  await greedy.until(Backend.copyInResponse);
+  flood(
+    greedy.socket,
+    repeated(10, (writer) => writeCopyData(writer, Buffer.from(`${'x'.repeat(60_000)}\n`))),
+  );
+  for (let n = 0; n < 5; n++) expect((await other.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
+});
+
+test('who only connects, many times over, does not keep others from being served', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+  const other = await pooler.connect();
+  let isOver = false;
+  const again = (): void => {
+    if (isOver) return;
+    const socket = connect(pooler.port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.on('connect', () => socket.destroy());
+    socket.on('close', again);
+  };
+  onTestFinished(() => {
+    isOver = true;
+  });
+  for (let n = 0; n < 5; n++) again();
+  for (let n = 0; n < 20; n++) expect((await other.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
+});
