@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from '../scripts/lib/embedded-postgres.mjs';
 import { burstExpiry } from './burst-expiry/show.mjs';
 import { hold } from './contest.mjs';
 import { groups } from './groups.mjs';
+import { poolerSpeed } from './pooler/show.mjs';
 import { formatTable, missedTargets, report } from './report.mjs';
 import { simulatorSpeed } from './simulator.mjs';
 
@@ -42,6 +43,11 @@ const chapters = [
     name: simulatorSpeed.name,
     needsDatabase: false,
     run: () => simulatorSpeed.run({ quick: options.quick }),
+  },
+  {
+    name: poolerSpeed.name,
+    needsDatabase: false,
+    run: () => poolerSpeed.run({ quick: options.quick, rounds }),
   },
 ];
 

@@ -1,0 +1,68 @@
+// @ts-check
+// One budget of connections and many users: what `headgate serve` gives each of them, and what PgBouncer does with the same load
+// and as many connections.
+import { findPgBouncer } from '../pooler/poolers.mjs';
+import { verdicts } from './figures.mjs';
+import { users as crowdUsers, manyUsers } from './many-users.mjs';
+import { noisyNeighbour, users as neighbours } from './noisy-neighbour.mjs';
+import { Server } from './server.mjs';
+
+/**
+ * What a case gets.
+ * @typedef {object} Stage
+ * @property {Server} server
+ * @property {import('../pooler/poolers.mjs').PgBouncer | undefined} pgbouncer
+ * @property {boolean} quick
+ * @property {string} plotFolder
+ */
+
+/**
+ * @typedef {object} Finished
+ * @property {string} name
+ * @property {string} about
+ * @property {object[]} rows the figures
+ * @property {import('./figures.mjs').Target[]} targets
+ * @property {string} output
+ */
+
+export const fairShares = { name: 'fair-shares', run };
+
+/** @type {{ name: string, run: (stage: Stage) => Promise<Finished> }[]} */
+const cases = [{ name: 'noisy-neighbour', run: noisyNeighbour }, ...manyUsers()];
+
+/**
+ * @param {{ quick: boolean, plotFolder: string, only?: string | undefined }} options
+ * @returns {Promise<{ report: object, output: string, missed: number }>}
+ */
+async function run({ quick, plotFolder, only }) {
+  const pgbouncer = findPgBouncer();
+  const server = await Server.start([...neighbours, ...crowdUsers]);
+  /** @type {Finished[]} */
+  const finished = [];
+  try {
+    for (const { name, run } of cases)
+      if (only === undefined || only.split(',').includes(name))
+        finished.push(await run({ server, pgbouncer, quick, plotFolder }));
+  } finally {
+    await server.stop();
+  }
+  const targets = finished.flatMap((show) => show.targets);
+  const missing = pgbouncer === undefined ? 1 : 0;
+  return {
+    report: { name: fairShares.name, pgbouncer: pgbouncer?.version, cases: finished.map(withoutText) },
+    output: [...(missing > 0 ? [notRun] : []), ...finished.map(format)].join('\n\n'),
+    missed: targets.filter(({ ok }) => !ok).length + missing,
+  };
+}
+
+const notRun = `${fairShares.name}: PgBouncer is not installed, so what compares with it was NOT RUN: on Debian and Ubuntu, apt-get install pgbouncer.`;
+
+/** @param {Finished} show */
+function format({ name, about, output, targets }) {
+  return [`${fairShares.name}, ${name}: ${about}`, output, verdicts(targets)].join('\n');
+}
+
+/** @param {Finished} show */
+function withoutText({ output: _, ...report }) {
+  return report;
+}

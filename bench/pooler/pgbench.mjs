@@ -1,0 +1,123 @@
+// @ts-check
+// One run of pgbench against one pooler: what it got done, how long each answer took, and what the pooler spent on it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/**
+ * @typedef {import('../../scripts/lib/embedded-postgres.mjs').EmbeddedPostgres} EmbeddedPostgres
+ * @typedef {import('./poolers.mjs').RunningPooler} RunningPooler
+ * @typedef {'simple' | 'extended' | 'prepared'} Protocol
+ */
+
+/**
+ * @typedef {object} Round
+ * @property {number} perSecond
+ * @property {number} cpuMicros processor time of the pooler, per query
+ * @property {number} p99Ms
+ */
+
+const scale = '10';
+/** Of the answers, so many are written down one by one. More would cost the clients' own time. */
+const sampled = 0.1;
+
+/** @param {EmbeddedPostgres} database */
+export async function fillDatabase(database) {
+  await pgbench(database, database.port, ['-i', '-q', '-s', scale]);
+}
+
+/**
+ * Rate and processor time are those from pgbench's first report on, a second after all clients are in, to its last: logging
+ * in is not in them.
+ * @param {EmbeddedPostgres} database
+ * @param {RunningPooler} pooler
+ * @param {{ clients: number, protocol: Protocol, seconds: number }} load
+ * @returns {Promise<Round>}
+ */
+export async function measure(database, pooler, { clients, protocol, seconds }) {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-pgbench-'));
+  try {
+    /** @type {{ at: number, queries: number, cpuSeconds: number }[]} */
+    const seen = [];
+    await pgbench(
+      database,
+      pooler.port,
+      [
+        ...['-n', '-S', '-M', protocol, '-T', String(seconds), '-P', '1'],
+        ...['-c', String(clients), '-j', String(Math.min(clients, 2))],
+        ...['-l', `--log-prefix=${join(folder, 'log')}`, `--sampling-rate=${sampled}`],
+      ],
+      (at, perSecond) => {
+        const { at: before, queries } = seen.at(-1) ?? { at: 0, queries: 0 };
+        seen.push({ at, queries: queries + perSecond * (at - before), cpuSeconds: pooler.cpuSeconds() });
+      },
+    );
+    const [first] = seen;
+    const last = seen.at(-1);
+    if (first === undefined || last === undefined || first === last)
+      throw new Error('pgbench did not say how it went.');
+    const queries = last.queries - first.queries;
+    return {
+      perSecond: queries / (last.at - first.at),
+      cpuMicros: (1e6 * (last.cpuSeconds - first.cpuSeconds)) / queries,
+      p99Ms: percentile(latencies(folder), 0.99) / 1_000,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * In microseconds: the third word of each line.
+ * @param {string} folder
+ */
+function latencies(folder) {
+  return readdirSync(folder).flatMap((file) =>
+    readFileSync(join(folder, file), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => Number(line.split(' ')[2])),
+  );
+}
+
+/**
+ * @param {number[]} values
+ * @param {number} share
+ */
+function percentile(values, share) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
+}
+
+/**
+ * @param {EmbeddedPostgres} database
+ * @param {number} port
+ * @param {string[]} args
+ * @param {(seconds: number, perSecond: number) => void} [progressed]
+ */
+async function pgbench({ host, user, password, database }, port, args, progressed = () => {}) {
+  const child = spawn('pgbench', args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      ...process.env,
+      PGHOST: host,
+      PGPORT: String(port),
+      PGUSER: user,
+      PGPASSWORD: password,
+      PGDATABASE: database,
+      PGSSLMODE: 'disable',
+      PGGSSENCMODE: 'disable',
+    },
+  });
+  let said = '';
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    const [, seconds, perSecond] = /^progress: ([\d.]+) s, ([\d.]+) tps/.exec(line) ?? [];
+    if (seconds === undefined) said += `${line}\n`;
+    else progressed(Number(seconds), Number(perSecond));
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`pgbench ${args.join(' ')} ended with ${code}: ${said}`);
+}

@@ -1,0 +1,130 @@
+// @ts-check
+// `headgate serve` and the PgBouncer of this machine before the same PostgreSQL: pgbench's SELECTs through both, in turns, and
+// many clients that do nothing.
+import { startEmbeddedPostgres } from '../../scripts/lib/embedded-postgres.mjs';
+import { clientsAllowed, measureIdle } from './idle-memory.mjs';
+import { fillDatabase, measure } from './pgbench.mjs';
+import { findPgBouncer, mostClients, startHeadgate, startPgBouncer, versionOf } from './poolers.mjs';
+import { formatCases, formatIdle, judgeIdle, summarize } from './summary.mjs';
+
+/**
+ * @typedef {import('../../scripts/lib/embedded-postgres.mjs').EmbeddedPostgres} EmbeddedPostgres
+ * @typedef {import('./pgbench.mjs').Protocol} Protocol
+ * @typedef {import('./pgbench.mjs').Round} Round
+ * @typedef {import('./poolers.mjs').PgBouncer} PgBouncer
+ * @typedef {import('./poolers.mjs').RunningPooler} RunningPooler
+ * @typedef {import('./summary.mjs').Case} Case
+ */
+
+export const poolerSpeed = { name: 'pooler', run };
+
+const about =
+  'pgbench -S, scale 10, through headgate serve and through PgBouncer, pool of 20, transaction pooling, real PostgreSQL';
+const clientCounts = [1, 16, 64, 256];
+/** @type {Protocol[]} */
+const protocols = ['simple', 'extended', 'prepared'];
+const idleClients = 5_000;
+
+/**
+ * @param {{ quick?: boolean, rounds?: number | undefined }} [options]
+ * @returns {Promise<{ report: object, output: string, missed: number }>}
+ */
+async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
+  const pgbouncer = findPgBouncer();
+  if (pgbouncer === undefined || versionOf('pgbench') === undefined) return notRun(pgbouncer === undefined);
+  const database = await startEmbeddedPostgres({
+    maxConnections: 150,
+    settings: { shared_buffers: '256MB' },
+  });
+  try {
+    await fillDatabase(database);
+    const cases = await race(database, pgbouncer, rounds, quick ? 3 : 6);
+    const idle = await rest(database, pgbouncer);
+    const missed = [...cases.flatMap(({ targets }) => targets), ...idle.targets].filter(({ ok }) => !ok);
+    return {
+      report: { name: poolerSpeed.name, about, pgbouncer: pgbouncer.version, rounds, cases, idle },
+      output: [`${poolerSpeed.name}: ${about}`, formatCases(cases, pgbouncer), formatIdle(idle)].join('\n'),
+      missed: missed.length,
+    };
+  } finally {
+    await database.stop();
+  }
+}
+
+/**
+ * @param {EmbeddedPostgres} database
+ * @param {PgBouncer} pgbouncer
+ * @param {number} rounds
+ * @param {number} seconds of each
+ * @returns {Promise<Case[]>}
+ */
+async function race(database, pgbouncer, rounds, seconds) {
+  /** @type {RunningPooler[]} */
+  const poolers = [];
+  try {
+    const ours = await startHeadgate(database);
+    poolers.push(ours);
+    const theirs = await startPgBouncer(database, pgbouncer);
+    poolers.push(theirs);
+    for (const protocol of protocols)
+      for (const pooler of poolers) await oneRound(database, pooler, 16, protocol, 3);
+    /** @type {Case[]} */
+    const cases = [];
+    for (const clients of clientCounts) {
+      for (const protocol of protocols) {
+        /** @type {{ ours: Round, theirs: Round }[]} */
+        const pairs = [];
+        for (let round = 0; round < rounds; round++) {
+          pairs.push({
+            ours: await oneRound(database, ours, clients, protocol, seconds),
+            theirs: await oneRound(database, theirs, clients, protocol, seconds),
+          });
+        }
+        cases.push(summarize(clients, protocol, pairs));
+      }
+    }
+    return cases;
+  } finally {
+    for (const pooler of poolers) await pooler.stop();
+  }
+}
+
+/**
+ * A pooler that can't have prepared statements with transaction pooling runs the extended protocol in their place.
+ * @param {EmbeddedPostgres} database
+ * @param {RunningPooler} pooler
+ * @param {number} clients
+ * @param {Protocol} protocol
+ * @param {number} seconds
+ */
+function oneRound(database, pooler, clients, protocol, seconds) {
+  const isPossible = protocol !== 'prepared' || pooler.preparesInTransactions;
+  return measure(database, pooler, { clients, protocol: isPossible ? protocol : 'extended', seconds });
+}
+
+/**
+ * @param {EmbeddedPostgres} database
+ * @param {PgBouncer} pgbouncer
+ */
+async function rest(database, pgbouncer) {
+  const clients = clientsAllowed(Math.min(idleClients, mostClients));
+  const memory = async (/** @type {RunningPooler} */ pooler) => {
+    try {
+      return await measureIdle(database, pooler, clients);
+    } finally {
+      await pooler.stop();
+    }
+  };
+  const ours = await memory(await startHeadgate(database));
+  const theirs = await memory(await startPgBouncer(database, pgbouncer));
+  return judgeIdle({ wanted: idleClients, clients, ours, theirs });
+}
+
+/** @param {boolean} isPgBouncerMissing */
+function notRun(isPgBouncerMissing) {
+  const missing = isPgBouncerMissing
+    ? 'PgBouncer is not installed: on Debian and Ubuntu, apt-get install pgbouncer'
+    : 'pgbench is not installed, or not in PATH: on Debian and Ubuntu, apt-get install postgresql-contrib';
+  const output = `${poolerSpeed.name}: NOT RUN. ${missing}.`;
+  return { report: { name: poolerSpeed.name, about, notRun: missing }, output, missed: 1 };
+}

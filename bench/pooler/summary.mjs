@@ -1,0 +1,161 @@
+// @ts-check
+// From rounds to ratios: what is ours in PgBouncer's, and whether that is what is wanted.
+import { layOut } from '../table.mjs';
+
+/**
+ * @typedef {import('./pgbench.mjs').Protocol} Protocol
+ * @typedef {import('./pgbench.mjs').Round} Round
+ * @typedef {{ ours: number, theirs: number, ratio: number }} Comparison medians, and the median of each round's ratio
+ * @typedef {{ wanted: string, reached: number, ok: boolean }} Target
+ */
+
+/**
+ * @typedef {object} Case
+ * @property {number} clients
+ * @property {Protocol} protocol
+ * @property {Comparison} perSecond
+ * @property {Comparison} cpuMicros
+ * @property {Comparison} p99Ms
+ * @property {Target[]} targets
+ */
+
+/**
+ * @typedef {object} Idle
+ * @property {number} wanted clients
+ * @property {number} clients
+ * @property {{ emptyMegabytes: number, megabytes: number }} ours
+ * @property {{ emptyMegabytes: number, megabytes: number }} theirs
+ * @property {Target[]} targets
+ */
+
+const leastThroughput = { simple: 0.8, extended: 0.8, prepared: 0.9 };
+const mostCpu = 1.5;
+const mostP99 = 1.5;
+const mostIdleMegabytes = 250;
+
+/**
+ * @param {number} clients
+ * @param {Protocol} protocol
+ * @param {{ ours: Round, theirs: Round }[]} pairs measured next to each other
+ * @returns {Case}
+ */
+export function summarize(clients, protocol, pairs) {
+  const compare = (/** @type {keyof Round} */ figure) => ({
+    ours: median(pairs.map(({ ours }) => ours[figure])),
+    theirs: median(pairs.map(({ theirs }) => theirs[figure])),
+    ratio: median(pairs.map(({ ours, theirs }) => ours[figure] / theirs[figure])),
+  });
+  const perSecond = compare('perSecond');
+  const cpuMicros = compare('cpuMicros');
+  const p99Ms = compare('p99Ms');
+  const targets = [
+    atLeast('throughput', perSecond.ratio, leastThroughput[protocol]),
+    atMost('processor time', cpuMicros.ratio, mostCpu),
+    atMost('p99', p99Ms.ratio, mostP99),
+  ];
+  return { clients, protocol, perSecond, cpuMicros, p99Ms, targets };
+}
+
+/**
+ * @param {Omit<Idle, 'targets'>} idle
+ * @returns {Idle}
+ */
+export function judgeIdle(idle) {
+  const { wanted, clients, ours } = idle;
+  const memory = {
+    wanted: `< ${mostIdleMegabytes} MB with ${wanted.toLocaleString('en')} idle clients`,
+    reached: ours.megabytes,
+    ok: clients === wanted && ours.megabytes < mostIdleMegabytes,
+  };
+  return { ...idle, targets: [memory] };
+}
+
+/**
+ * @param {Case[]} cases
+ * @param {{ version: string, preparesInTransactions: boolean }} pgbouncer
+ */
+export function formatCases(cases, { version, preparesInTransactions }) {
+  const mark = preparesInTransactions ? '' : ' *';
+  const rows = cases.map(({ clients, protocol, perSecond, cpuMicros, p99Ms, targets }) => [
+    String(clients),
+    protocol === 'prepared' ? `prepared${mark}` : protocol,
+    thousands(perSecond.ours),
+    thousands(perSecond.theirs),
+    times(perSecond.ratio),
+    cpuMicros.ours.toFixed(1),
+    cpuMicros.theirs.toFixed(1),
+    times(cpuMicros.ratio),
+    p99Ms.ours.toFixed(2),
+    p99Ms.theirs.toFixed(2),
+    times(p99Ms.ratio),
+    verdict(targets),
+  ]);
+  const header = [
+    ...['clients', 'protocol', 'queries/s', `PgBouncer ${version}`, 'ratio'],
+    ...['cpu us/query', 'its', 'ratio', 'p99 ms', 'its', 'ratio'],
+    `throughput >= ${leastThroughput.simple}x (prepared ${leastThroughput.prepared}x), cpu <= ${mostCpu}x, p99 <= ${mostP99}x`,
+  ];
+  const lines = [layOut(header, rows, [0, 2, 3, 4, 5, 6, 7, 8, 9, 10])];
+  if (!preparesInTransactions)
+    lines.push(
+      `* PgBouncer ${version} has no prepared statements with transaction pooling (1.21 and newer do): its figures are those`,
+      '  of the extended protocol, and the ratio is no comparison of like with like.',
+    );
+  return lines.join('\n');
+}
+
+/** @param {Idle} idle */
+export function formatIdle({ wanted, clients, ours, theirs, targets }) {
+  const short = `files are short: of ${wanted} clients only ${clients} could be tried; raise the hard limit of open files`;
+  const rows = [
+    ['headgate', ours.emptyMegabytes.toFixed(0), ours.megabytes.toFixed(0), verdict(targets)],
+    ['PgBouncer', theirs.emptyMegabytes.toFixed(0), theirs.megabytes.toFixed(0), ''],
+  ];
+  const header = ['', 'MB without clients', `MB with ${clients} idle`, targets[0]?.wanted ?? ''];
+  return [layOut(header, rows, [1, 2]), ...(clients < wanted ? [short] : [])].join('\n');
+}
+
+/** @param {Target[]} targets */
+function verdict(targets) {
+  const missed = targets.filter(({ ok }) => !ok).map(({ wanted }) => wanted);
+  return missed.length === 0 ? 'ok' : `SHORT: ${missed.join(', ')}`;
+}
+
+/**
+ * What the table prints is what is judged.
+ * @param {string} what
+ * @param {number} ratio
+ * @param {number} least
+ * @returns {Target}
+ */
+function atLeast(what, ratio, least) {
+  return { wanted: `${what} >= ${least}x`, reached: ratio, ok: Number(ratio.toFixed(2)) >= least };
+}
+
+/**
+ * @param {string} what
+ * @param {number} ratio
+ * @param {number} most
+ * @returns {Target}
+ */
+function atMost(what, ratio, most) {
+  return { wanted: `${what} <= ${most}x`, reached: ratio, ok: Number(ratio.toFixed(2)) <= most };
+}
+
+/** @param {number[]} values */
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const upper = sorted[sorted.length >> 1] ?? Number.NaN;
+  const lower = sorted[(sorted.length - 1) >> 1] ?? Number.NaN;
+  return (upper + lower) / 2;
+}
+
+/** @param {number} figure */
+function thousands(figure) {
+  return `${(figure / 1_000).toFixed(1)} k`;
+}
+
+/** @param {number} ratio */
+function times(ratio) {
+  return `${ratio.toFixed(2)}x`;
+}
