@@ -2,7 +2,6 @@
 // The PostgreSQL of these shows: users by the hundred, a database that they may enter without a pooler and a password, and a
 // look from outside at how many connections there are.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../scripts/lib/embedded-postgres.mjs';
@@ -42,11 +41,14 @@ export class Server {
     const database = await startEmbeddedPostgres({ maxConnections, settings: { shared_buffers: '256MB' } });
     try {
       const admin = new pg.Client({ connectionString: database.url });
+      // It is lost where the server is stopped after a failure, and that is told.
+      admin.on('error', () => {});
       await admin.connect();
       for (const user of users)
         await admin.query(`create role ${user} login password '${database.password}'`);
       await admin.query(`create database ${directDatabase}`);
-      const hbaFile = join(database.folder, 'pg_hba.conf');
+      const { rows } = await admin.query('show hba_file');
+      const hbaFile = rows[0].hba_file;
       const rules = readFileSync(hbaFile, 'utf8');
       writeFileSync(hbaFile, `host ${directDatabase} all 127.0.0.1/32 trust\n${rules}`);
       await admin.query('select pg_reload_conf()');

@@ -17,6 +17,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.js')).serveCommand,
   import: async () => (await import('./import.js')).importCommand,
   simulate: async () => (await import('./simulate.js')).simulateCommand,
+  dynamodb: async () => (await import('./dynamodb.js')).dynamodbCommand,
 };
 
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {

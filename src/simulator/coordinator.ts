@@ -8,18 +8,21 @@ import { LocalLeases } from '../coordination/local-leases.js';
 import type { LeaseHolder, Leases } from '../core/leases.js';
 import type { Random } from '../kernel/random.js';
 import { draw } from './chance.js';
+import { CutOff } from './cut-off.js';
 import type { Laws } from './laws.js';
-import type { LeaseClient } from './lease-client.js';
+import { LeaseClient } from './lease-client.js';
+import type { LeaseKeeper } from './process-leases.js';
 import type { CoordinatorRecord } from './result.js';
 import type { CoordinatorPlan } from './scenario.js';
+import type { ServiceProcess } from './service-process.js';
 import type { Timeline } from './timeline.js';
 
-export class Coordinator {
+export class Coordinator implements LeaseKeeper {
   readonly plan: CoordinatorPlan;
   readonly timeline: Timeline;
   readonly #laws: Laws;
   readonly #leases: Leases;
-  readonly #cutOff = new Map<string, number>();
+  readonly #cutOff = new CutOff();
   /** Granted and not given back, as counted here: by what was said, not by what the leases believe. */
   #outstanding = 0;
   #peak = 0;
@@ -34,6 +37,10 @@ export class Coordinator {
     this.timeline = timeline;
     this.#laws = laws;
     this.#leases = leases;
+  }
+
+  clientFor(process: ServiceProcess, random: Random): LeaseClient {
+    return new LeaseClient(process, this, random);
   }
 
   record(): CoordinatorRecord {
@@ -64,13 +71,11 @@ export class Coordinator {
   }
 
   cutOff(service: string): void {
-    this.#cutOff.set(service, (this.#cutOff.get(service) ?? 0) + 1);
+    this.#cutOff.add(service);
   }
 
   reconnect(service: string): void {
-    const causes = (this.#cutOff.get(service) ?? 0) - 1;
-    if (causes > 0) this.#cutOff.set(service, causes);
-    else this.#cutOff.delete(service);
+    this.#cutOff.remove(service);
   }
 }
 

@@ -1,9 +1,9 @@
 /** What goes wrong, when, and for whom. */
 import type { Random } from '../kernel/random.js';
 import type { Chance } from './chance.js';
-import type { Coordinator } from './coordinator.js';
 import type { DialTrouble } from './dial-trouble.js';
 import type { FillWatch, Recovery } from './fill-watch.js';
+import type { LeaseKeeper } from './process-leases.js';
 import type { FaultRecord } from './result.js';
 import type { Delay, FaultPlan } from './scenario.js';
 import type { Server } from './server.js';
@@ -16,7 +16,7 @@ import type { Workload } from './workload.js';
 export interface FaultTargets {
   readonly timeline: Timeline;
   readonly server: Server;
-  readonly coordinator: Coordinator | undefined;
+  readonly coordinator: LeaseKeeper | undefined;
   readonly trouble: DialTrouble;
   readonly services: readonly Service[];
   readonly workload: Workload;

@@ -28,10 +28,13 @@ export type Law = keyof typeof lawNames;
 export class Laws {
   readonly breaches: LawBreach[] = [];
   readonly #timeline: Timeline;
+  readonly #leaseLimit: number;
   readonly #reported = new Set<string>();
 
-  constructor(timeline: Timeline) {
+  /** `leaseLimit`: so many sessions there may be, all of whose owners have leases. */
+  constructor(timeline: Timeline, leaseLimit = Number.POSITIVE_INFINITY) {
     this.#timeline = timeline;
+    this.#leaseLimit = leaseLimit;
   }
 
   /** Each law is reported once for each service: what follows from the first breach says nothing new. */
@@ -102,6 +105,9 @@ export class Laws {
     const { connectionLimit, perSecond, burst } = server.plan;
     if (server.size > connectionLimit)
       this.report('server', undefined, `${server.size} sessions of ${connectionLimit}`);
+    const owned = server.size - server.disowned;
+    if (owned > this.#leaseLimit)
+      this.report('leases', undefined, `${owned} sessions with ${this.#leaseLimit} leases`);
     // Within one second a bucket lets in what it holds, and what is added in that second.
     const perSecondAtMost = Math.floor(perSecond + burst + 1e-6);
     if (server.acceptedPerSecond > perSecondAtMost)

@@ -8,7 +8,8 @@ import type { LeaseAnswer, LeaseHolder } from '../core/leases.js';
 import { formatDuration } from '../kernel/duration.js';
 import type { Random } from '../kernel/random.js';
 import { type Coordinator, RemoteHolder } from './coordinator.js';
-import type { ProcessLeases, ServiceProcess } from './service-process.js';
+import type { ProcessLeases } from './process-leases.js';
+import type { ServiceProcess } from './service-process.js';
 import type { Planned } from './timeline.js';
 
 export class LeaseClient implements ProcessLeases {
@@ -187,11 +188,10 @@ export class LeaseClient implements ProcessLeases {
     return true;
   }
 
-  /** What is on its way arrives nevertheless. */
-  processEnded(): void {}
-
-  /** Nobody tells the coordinator. */
-  sessionsGone(): void {}
+  /** What is on its way back arrives without the process. */
+  finish(onFinished: () => void): void {
+    onFinished();
+  }
 
   /** What it held, it holds for ever, as far as the coordinator knows. */
   processCrashed(): void {

@@ -1,7 +1,9 @@
 /** The rate limiters that services are given: the product's own, with a count of how often they said no. */
 import type { RateLimiter } from '../core/rate-limiter.js';
 import { TokenBucket } from '../core/token-bucket.js';
+import type { DynamoCoordinator } from './dynamodb/dynamo-coordinator.js';
 import type { LimiterPlan } from './scenario.js';
+import type { MakeLimiter } from './service-process.js';
 import type { Timeline } from './timeline.js';
 
 /** One process's way to a limiter. */
@@ -37,13 +39,16 @@ export class CountingLimiter implements RateLimiter {
 
 /**
  * Makes the limiter for each process that starts. A limiter of its own is as new as the process, and so is full. The one
- * for all is in one place, and goes by the clock of that place.
+ * for all is in one place, and goes by the clock of that place; or it is in the table that has the leases.
  */
 export function limiterFactory(
   plan: LimiterPlan | undefined,
   timeline: Timeline,
-): () => CountingLimiter | undefined {
+  dynamo: DynamoCoordinator | undefined,
+): MakeLimiter {
   if (plan === undefined) return () => undefined;
+  if (plan.scope === 'dynamodb' && dynamo !== undefined)
+    return (process, random) => new CountingLimiter(dynamo.limiterFor(process, plan, random));
   const bucket = (): TokenBucket => new TokenBucket({ rate: plan.perSecond, burst: plan.burst });
   if (plan.scope === 'perService') return () => new CountingLimiter(bucket());
   const shared = bucket();

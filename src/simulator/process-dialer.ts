@@ -175,6 +175,7 @@ export class ProcessDialer implements Dialer<Session> {
     session.stage = 'gone';
     if (!session.isOnServer) return;
     this.#process.disownedSessions++;
+    this.#server.disowned++;
     const noticedMs = draw(this.#server.plan.close, this.#random);
     this.#timeline.plan(this.#timeline.now + noticedMs, () => this.#server.remove(session));
   }

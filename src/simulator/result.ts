@@ -21,7 +21,6 @@ export interface SimulationResult {
   readonly server: ServerRecord;
   /** Where there is one. */
   readonly coordinator?: CoordinatorRecord | undefined;
-  readonly budget?: BudgetRecord | undefined;
   /** No law broken and every assertion held. */
   readonly passed: boolean;
 }
@@ -111,8 +110,6 @@ export interface TenantSamples {
   readonly lent: readonly number[];
   /** Goes up from the start. */
   readonly workCompleted: readonly number[];
-  /** What fairness gives it. Where there is a budget. */
-  readonly share?: readonly number[] | undefined;
 }
 
 /** As the server's own oracle saw it. */
@@ -132,15 +129,4 @@ export interface CoordinatorRecord {
   readonly peakLeases: number;
   /** Held at the end. */
   readonly leases: number;
-}
-
-/** What all services have shared fairly. */
-export interface BudgetRecord {
-  readonly capacity: number;
-  /** The most that were held at once. */
-  readonly peak: number;
-  /** Connections that were asked back for someone else. */
-  readonly recalls: number;
-  /** How often the shares were looked at. */
-  readonly rebalances: number;
 }

@@ -1,8 +1,7 @@
 /** Reads a scenario from plain data, as a file or a program has it: everything checked, everything wrong told at once. */
-import { usualPolicy } from '../coordination/fair/fair-policy.js';
 import { formatDuration } from '../kernel/duration.js';
 import { count } from './report/format.js';
-import type { BudgetPlan, CoordinatorPlan, LimiterPlan, Scenario, ServerPlan } from './scenario.js';
+import type { CoordinatorPlan, LimiterPlan, Scenario, ServerPlan, TablePlan } from './scenario.js';
 import { readAssertions } from './scenario-reader-assertions.js';
 import { readDelay } from './scenario-reader-delay.js';
 import { readFaults } from './scenario-reader-faults.js';
@@ -57,7 +56,6 @@ export function examineScenario(
   const durationMs = given ?? scenarioBounds.durationMs;
   const services = readServices(fields, durationMs, given !== undefined);
   const faults = readFaults(fields, services, durationMs);
-  const budget = readBudget(fields);
   const scenario: Scenario = {
     name: fields.text('name', 100) ?? source.name ?? 'scenario',
     description: fields.text('description', 4_000) ?? source.description ?? '',
@@ -67,7 +65,6 @@ export function examineScenario(
     server: readServer(fields),
     limiter: readLimiter(fields),
     coordinator: readCoordinator(fields),
-    ...(budget && { budget }),
     services,
     faults,
     assertions: readAssertions(fields, services, faults, durationMs),
@@ -116,7 +113,7 @@ function readLimiter(scenario: Fields<'scenario'>): LimiterPlan | undefined {
         'such as 1000, or 1 for none',
         1,
       ),
-      scope: fields.oneOf('scope', ['shared', 'perService']) ?? 'shared',
+      scope: fields.oneOf('scope', ['shared', 'perService', 'dynamodb']) ?? 'shared',
     }
   );
 }
@@ -133,28 +130,26 @@ function readCoordinator(scenario: Fields<'scenario'>): CoordinatorPlan | undefi
       ),
       latency: readDelay(fields, 'latency') ?? { kind: 'lognormal', medianMs: 8, p99Ms: 40 },
       timeoutMs: fields.duration('timeout', { min: 1, max: scenarioBounds.delayMs }) ?? 1_000,
+      table: readTable(fields),
     }
   );
 }
 
-/** What is not said is as in the pooler. */
-function readBudget(scenario: Fields<'scenario'>): BudgetPlan | undefined {
-  const fields = scenario.group('budget', 'budget');
-  if (fields !== undefined && scenario.has('coordinator'))
-    scenario.problem('budget', 'is for the users of one pooler, and coordinator for many: have one of them');
-  const span = { min: 1, max: scenarioBounds.durationMs };
-  return (
-    fields && {
-      capacity: fields.required(
-        'capacity',
-        () => fields.integer('capacity', { min: 1, max: most }),
-        'the connections of all services together, such as 20',
-        1,
-      ),
-      turnMs: fields.duration('turn', span) ?? usualPolicy.turn,
-      rebalanceIntervalMs: fields.duration('rebalanceInterval', span) ?? usualPolicy.rebalanceInterval,
-      demandWindowMs: fields.duration('demandWindow', span) ?? usualPolicy.demandWindow,
-      foresees: fields.flag('forecast') ?? false,
-    }
-  );
+/** What is not said is as with `headgate/dynamodb`. */
+function readTable(coordinator: Fields<'coordinator'>): TablePlan | undefined {
+  const fields = coordinator.group('dynamodb', 'dynamodb');
+  if (fields === undefined) return undefined;
+  const span = { min: 1_000, max: scenarioBounds.delayMs };
+  const part = { min: 0, max: 1 };
+  const leaseMs = fields.duration('leaseFor', span) ?? 180_000;
+  return {
+    leaseMs,
+    renewMs: fields.duration('renewEvery', { min: 100, max: leaseMs / 2 }) ?? leaseMs / 3,
+    graceMs: fields.duration('grace', span) ?? 30_000,
+    onCoordinatorLoss: fields.oneOf('onCoordinatorLoss', ['hold', 'shed']) ?? 'hold',
+    lostRequests: fields.number('lostRequests', part) ?? 0,
+    lostReplies: fields.number('lostReplies', part) ?? 0,
+    conflicts: fields.number('conflicts', part) ?? 0,
+    throttles: fields.number('throttles', part) ?? 0,
+  };
 }

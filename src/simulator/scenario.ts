@@ -11,8 +11,6 @@ export interface Scenario {
   readonly server: ServerPlan;
   readonly limiter: LimiterPlan | undefined;
   readonly coordinator: CoordinatorPlan | undefined;
-  /** What the pools of all services share fairly; none: each has its own size, and nothing else. */
-  readonly budget?: BudgetPlan | undefined;
   /** One entry for each service that runs, after `count` has been multiplied out. */
   readonly services: readonly ServicePlan[];
   /** In the order of their times. */
@@ -47,8 +45,8 @@ export interface ServerPlan {
 export interface LimiterPlan {
   readonly perSecond: number;
   readonly burst: number;
-  /** One bucket for all services, or one for each. */
-  readonly scope: 'shared' | 'perService';
+  /** One bucket for all services, one for each, or one for all in the coordinator's table. */
+  readonly scope: 'shared' | 'perService' | 'dynamodb';
 }
 
 /** Who hands out leases to all services, over a network. */
@@ -57,15 +55,20 @@ export interface CoordinatorPlan {
   readonly latency: Delay;
   /** A call without an answer for so long has failed. */
   readonly timeoutMs: number;
+  /** The leases are kept in a table, as `headgate/dynamodb` does; undefined: by someone who never forgets. */
+  readonly table?: TablePlan | undefined;
 }
 
-/** One budget for the pools of all services, as for those of the users of one pooler: the product's fair shares. */
-export interface BudgetPlan {
-  readonly capacity: number;
-  readonly turnMs: number;
-  readonly rebalanceIntervalMs: number;
-  readonly demandWindowMs: number;
-  readonly foresees: boolean;
+/** How leases are kept in a table, and what goes wrong with calls of it, each a part from 0 to 1. */
+export interface TablePlan {
+  readonly leaseMs: number;
+  readonly renewMs: number;
+  readonly graceMs: number;
+  readonly onCoordinatorLoss: 'hold' | 'shed';
+  readonly lostRequests: number;
+  readonly lostReplies: number;
+  readonly conflicts: number;
+  readonly throttles: number;
 }
 
 export interface ServicePlan {
@@ -79,8 +82,6 @@ export interface ServicePlan {
   /** Added to this service's clock; its clock runs faster by `drift` (0.01: one percent). */
   readonly clockSkewMs: number;
   readonly clockDrift: number;
-  /** Twice the weight is twice the share of the budget. Default 1. */
-  readonly weight?: number | undefined;
 }
 
 /** Open loop: who comes does so whether or not the ones before have been served. */

@@ -4,6 +4,7 @@
  */
 import { LinkedList } from '../kernel/linked-list.js';
 import { Admission } from './admission.js';
+import { CutOff } from './cut-off.js';
 import type { Laws } from './laws.js';
 import type { ServerRecord } from './result.js';
 import type { ServerPlan } from './scenario.js';
@@ -31,8 +32,9 @@ export class Server {
   readonly #sessions = new LinkedList<Session>();
   readonly #accepts = new SlidingWindow();
   readonly #endOfOldest: Planned;
-  /** Services that can't reach it, and how many faults are to blame. */
-  readonly #cutOff = new Map<string, number>();
+  readonly #cutOff = new CutOff();
+  /** Sessions whose sockets are gone, and which it has not noticed yet. */
+  disowned = 0;
   #accepted = 0;
   #refusedRate = 0;
   #refusedFull = 0;
@@ -113,7 +115,10 @@ export class Server {
     const { process } = session;
     process.sessions--;
     if (session.stage === 'live') process.lostSessions++;
-    if (session.stage === 'gone') process.disownedSessions--;
+    if (session.stage === 'gone') {
+      process.disownedSessions--;
+      this.disowned--;
+    }
   }
 
   /** The server ends a session by itself. */
@@ -130,13 +135,11 @@ export class Server {
   }
 
   cutOff(service: string): void {
-    this.#cutOff.set(service, (this.#cutOff.get(service) ?? 0) + 1);
+    this.#cutOff.add(service);
   }
 
   reconnect(service: string): void {
-    const causes = (this.#cutOff.get(service) ?? 0) - 1;
-    if (causes > 0) this.#cutOff.set(service, causes);
-    else this.#cutOff.delete(service);
+    this.#cutOff.remove(service);
   }
 
   #endOld(): void {

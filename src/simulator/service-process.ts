@@ -6,18 +6,16 @@
  *     running, draining --crash--> gone
  */
 import { ConnectionPool, type PoolParts } from '../core/connection-pool.js';
-import type { Leases } from '../core/leases.js';
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
+import type { AlarmFactory } from '../kernel/clock.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import type { Random } from '../kernel/random.js';
-import type { Budget } from './budget.js';
 import { draw } from './chance.js';
-import type { Coordinator } from './coordinator.js';
 import type { DialTrouble } from './dial-trouble.js';
 import type { Laws } from './laws.js';
-import { LeaseClient } from './lease-client.js';
 import type { CountingLimiter } from './limiters.js';
 import { ProcessDialer } from './process-dialer.js';
+import type { LeaseKeeper, ProcessLeases } from './process-leases.js';
 import { ProcessTally } from './process-tally.js';
 import type { ServicePlan } from './scenario.js';
 import type { Server } from './server.js';
@@ -29,12 +27,14 @@ import type { Timeline } from './timeline.js';
 /** Makes the engine; another one is only for finding out whether a wrong one would be noticed. */
 export type MakePool = (parts: PoolParts<Session>) => ConnectionPool<Session>;
 
+/** Makes the rate limiter of a process that starts; undefined: it has none. */
+export type MakeLimiter = (process: ServiceProcess, random: Random) => CountingLimiter | undefined;
+
 /** What all processes have in common. */
 export interface Surroundings {
   readonly timeline: Timeline;
   readonly server: Server;
-  readonly coordinator: Coordinator | undefined;
-  readonly budget: Budget | undefined;
+  readonly coordinator: LeaseKeeper | undefined;
   readonly trouble: DialTrouble;
   readonly laws: Laws;
   readonly makePool: MakePool | undefined;
@@ -42,23 +42,10 @@ export interface Surroundings {
   readonly happened: (process: ServiceProcess) => void;
 }
 
-/** What the engine of a process asks for leases, and what is seen of it. */
-export interface ProcessLeases extends Leases {
-  /** Those that the engine has taken and not given back. */
-  readonly held: number;
-  /** Those that count as this process's where they come from. */
-  readonly outstanding: number;
-  readonly isAsking: boolean;
-  processEnded(): void;
-  processCrashed(): void;
-  /** After a crash: the server has noticed. */
-  sessionsGone(): void;
-}
-
 /** What one process has for itself. */
 export interface ProcessParts {
   readonly plan: ServicePlan;
-  readonly limiter: CountingLimiter | undefined;
+  readonly makeLimiter: MakeLimiter;
   readonly network: Random;
   readonly engine: Random;
   readonly accepts: SlidingWindow;
@@ -81,29 +68,32 @@ export class ServiceProcess {
   disownedSessions = 0;
   readonly #surroundings: Surroundings;
   readonly #network: Random;
-  readonly #clock: ServiceClock;
+  readonly clock: ServiceClock;
+  readonly alarmFactory: AlarmFactory;
   #alarm: ServiceAlarm | undefined;
   #state: 'running' | 'draining' | 'gone' = 'running';
   #isPaused = false;
   #backlog: (() => void)[] = [];
 
   constructor(surroundings: Surroundings, parts: ProcessParts) {
-    const { timeline, server, trouble, laws, coordinator, budget, makePool } = surroundings;
-    const { plan, network, limiter } = parts;
+    const { timeline, server, trouble, laws, coordinator, makePool } = surroundings;
+    const { plan, network } = parts;
     this.name = plan.name;
     this.accepts = parts.accepts;
-    this.limiter = limiter;
     this.#surroundings = surroundings;
     this.#network = network;
-    this.#clock = new ServiceClock(timeline, plan.clockSkewMs, plan.clockDrift);
+    this.clock = new ServiceClock(timeline, plan.clockSkewMs, plan.clockDrift);
+    this.alarmFactory = (ring) =>
+      new ServiceAlarm(timeline, this.clock, ring, (action) => this.deliver(action));
     this.dialer = new ProcessDialer(this, timeline, server, network, trouble, laws);
-    this.leases = coordinator ? new LeaseClient(this, coordinator, network) : budget?.join(this);
+    this.leases = coordinator?.clientFor(this, network);
+    this.limiter = parts.makeLimiter(this, network);
     const poolParts: PoolParts<Session> = {
-      policy: policyOf(plan, limiter, this.leases),
+      policy: policyOf(plan, this.limiter, this.leases),
       dialer: this.dialer,
-      clock: this.#clock,
+      clock: this.clock,
       alarm: (ring) => {
-        this.#alarm = new ServiceAlarm(timeline, this.#clock, ring, (action) => this.deliver(action));
+        this.#alarm = new ServiceAlarm(timeline, this.clock, ring, (action) => this.deliver(action));
         return this.#alarm;
       },
       random: parts.engine,
@@ -128,7 +118,7 @@ export class ServiceProcess {
 
   /** The time on its own clock. */
   get clockNow(): number {
-    return this.#clock.now();
+    return this.clock.now();
   }
 
   start(): void {
@@ -179,7 +169,6 @@ export class ServiceProcess {
     const noticedMs = draw(server.plan.close, this.#network);
     timeline.plan(timeline.now + noticedMs, () => {
       for (const session of server.sessionsOf(this)) server.remove(session);
-      this.leases?.sessionsGone();
     });
   }
 
@@ -187,13 +176,16 @@ export class ServiceProcess {
   drain(deadlineMs: number, onDrained: () => void): void {
     this.#state = 'draining';
     this.deliver(() => {
-      this.pool.drain(this.#clock.now() + deadlineMs, () => {
-        this.#surroundings.timeline.plan(this.#surroundings.timeline.now, () => {
-          if (this.#state === 'gone') return;
-          this.#end();
-          this.leases?.processEnded();
-          onDrained();
-        });
+      this.pool.drain(this.clock.now() + deadlineMs, () => {
+        const end = (): void => {
+          this.#surroundings.timeline.plan(this.#surroundings.timeline.now, () => {
+            if (this.#state === 'gone') return;
+            this.#end();
+            onDrained();
+          });
+        };
+        if (this.leases === undefined) end();
+        else this.leases.finish(end);
       });
     });
   }
@@ -216,7 +208,11 @@ export class ServiceProcess {
   }
 }
 
-export function policyOf(plan: ServicePlan, rateLimiter?: CountingLimiter, leases?: Leases): PoolPolicy {
+export function policyOf(
+  plan: ServicePlan,
+  rateLimiter?: CountingLimiter,
+  leases?: ProcessLeases,
+): PoolPolicy {
   const read = new OptionReader({ ...plan.pool, rateLimiter, leases });
   const policy = readPolicy(read, false);
   read.refuseUnknown();

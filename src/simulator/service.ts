@@ -3,10 +3,9 @@ import type { PoolPolicy } from '../core/pool-policy.js';
 import { type DiscardReason, discardReasons, type RefillCause, refillCauses } from '../core/reasons.js';
 import type { Random } from '../kernel/random.js';
 import type { Chance } from './chance.js';
-import type { CountingLimiter } from './limiters.js';
 import { zeros } from './process-tally.js';
 import type { ServicePlan } from './scenario.js';
-import { policyOf, ServiceProcess, type Surroundings } from './service-process.js';
+import { type MakeLimiter, policyOf, ServiceProcess, type Surroundings } from './service-process.js';
 import { SlidingWindow } from './sliding-window.js';
 import { WorkTally } from './workload.js';
 
@@ -29,7 +28,7 @@ export class Service {
   /** The times at which the server accepted its connections. */
   readonly accepts = new SlidingWindow();
   readonly #surroundings: Surroundings;
-  readonly #makeLimiter: () => CountingLimiter | undefined;
+  readonly #makeLimiter: MakeLimiter;
   readonly #chance: Chance;
   readonly #network: Random;
   /** Those that ended in good order, with leases to account for. */
@@ -43,12 +42,7 @@ export class Service {
   #earlyEmptyEvents: number | undefined;
   #isOver = false;
 
-  constructor(
-    surroundings: Surroundings,
-    plan: ServicePlan,
-    makeLimiter: () => CountingLimiter | undefined,
-    chance: Chance,
-  ) {
+  constructor(surroundings: Surroundings, plan: ServicePlan, makeLimiter: MakeLimiter, chance: Chance) {
     this.plan = plan;
     this.policy = policyOf(plan);
     this.#surroundings = surroundings;
@@ -83,8 +77,7 @@ export class Service {
     if (this.#process !== undefined || this.#isOver) return;
     const { plan, accepts } = this;
     const engine = this.#chance.stream(`${plan.name}/engine/${this.#starts++}`);
-    const limiter = this.#makeLimiter();
-    const parts = { plan, limiter, network: this.#network, engine, accepts };
+    const parts = { plan, makeLimiter: this.#makeLimiter, network: this.#network, engine, accepts };
     this.#process = new ServiceProcess(this.#surroundings, parts);
     this.#earlyEmptyEvents = undefined;
     this.#process.start();

@@ -1,14 +1,15 @@
 /** Puts a scenario's world together, lets it run, ends it in good order, and tells what came of it. */
 import type { Leases } from '../core/leases.js';
 import { judge } from './assertions.js';
-import { Budget } from './budget.js';
 import { Chance } from './chance.js';
 import { Coordinator } from './coordinator.js';
 import { DialTrouble } from './dial-trouble.js';
+import { DynamoCoordinator } from './dynamodb/dynamo-coordinator.js';
 import { Faults, stopDeadlineMs } from './faults.js';
 import { FillWatch } from './fill-watch.js';
 import { Laws } from './laws.js';
 import { limiterFactory } from './limiters.js';
+import type { LeaseKeeper } from './process-leases.js';
 import type { ServiceResult, SimulationResult } from './result.js';
 import { Sampler } from './sampler.js';
 import type { Scenario } from './scenario.js';
@@ -33,10 +34,9 @@ const endsWithinMs = 4 * 3_600_000;
 export class World {
   readonly #scenario: Scenario;
   readonly #timeline = new Timeline();
-  readonly #laws = new Laws(this.#timeline);
+  readonly #laws: Laws;
   readonly #server: Server;
-  readonly #coordinator: Coordinator | undefined;
-  readonly #budget: Budget | undefined;
+  readonly #coordinator: LeaseKeeper | undefined;
   readonly #workload: Workload;
   readonly #services: readonly Service[];
   readonly #byName: ReadonlyMap<string, Service>;
@@ -46,27 +46,30 @@ export class World {
 
   constructor(scenario: Scenario, sabotage: Sabotage = {}) {
     const timeline = this.#timeline;
-    const laws = this.#laws;
+    const laws = new Laws(timeline, scenario.coordinator?.leaseLimit);
+    this.#laws = laws;
     const chance = new Chance(scenario.seed);
     const { coordinator: coordinatorPlan, durationMs, sampleMs } = scenario;
     this.#scenario = scenario;
     this.#server = new Server(scenario.server, timeline, laws, sabotage.door, sabotage.connectionLimit);
     const server = this.#server;
     const trouble = new DialTrouble();
-    const coordinator = coordinatorPlan && new Coordinator(coordinatorPlan, timeline, laws, sabotage.leases);
+    const { table } = coordinatorPlan ?? {};
+    const dynamo =
+      coordinatorPlan && table && new DynamoCoordinator({ ...coordinatorPlan, table }, timeline, laws);
+    const coordinator =
+      dynamo ?? (coordinatorPlan && new Coordinator(coordinatorPlan, timeline, laws, sabotage.leases));
     this.#coordinator = coordinator;
-    this.#budget = budgetOf(scenario, timeline, server, laws);
     const surroundings: Surroundings = {
       timeline,
       server,
       coordinator,
-      budget: this.#budget,
       trouble,
       laws,
       makePool: sabotage.makePool,
       happened: (process) => this.#happened(process),
     };
-    const makeLimiter = limiterFactory(scenario.limiter, timeline);
+    const makeLimiter = limiterFactory(scenario.limiter, timeline, dynamo);
     this.#services = scenario.services.map((plan) => new Service(surroundings, plan, makeLimiter, chance));
     this.#byName = new Map(this.#services.map((service) => [service.plan.name, service]));
     const services = this.#services;
@@ -82,9 +85,7 @@ export class World {
       fills: this.#fills,
       chance,
     });
-    const budget = this.#budget;
-    const shares = budget && (() => budget.shares());
-    this.#sampler = new Sampler(timeline, server, this.#workload, services, durationMs, sampleMs, shares);
+    this.#sampler = new Sampler(timeline, server, this.#workload, services, durationMs, sampleMs);
     this.#begin(chance);
   }
 
@@ -124,7 +125,6 @@ export class World {
     const waits = this.#workload.waits.summary();
     const server = this.#server.record();
     const coordinator = this.#coordinator?.record();
-    const budget = this.#budget?.record();
     const assertions = judge(this.#scenario.assertions, {
       durationMs,
       peakPerSecond: server.peakPerSecond,
@@ -152,7 +152,6 @@ export class World {
       tenantSamples,
       server,
       coordinator,
-      budget,
       passed: laws.length === 0 && assertions.every(({ passed }) => passed),
     };
   }
@@ -177,19 +176,7 @@ export class World {
     for (const service of this.#services) service.stopForGood(stopDeadlineMs);
     // What has ended plans nothing any more, so this is over at once, unless something does not end.
     this.#timeline.runUntil(this.#scenario.durationMs + endsWithinMs);
-    this.#budget?.stop();
     this.#laws.checkEnd(this.#services, this.#server);
     this.#laws.checkCallers(this.#workload.callers);
   }
-}
-
-function budgetOf(
-  { budget, services }: Scenario,
-  timeline: Timeline,
-  server: Server,
-  laws: Laws,
-): Budget | undefined {
-  if (budget === undefined) return undefined;
-  const weights = new Map(services.map(({ name, weight }) => [name, weight ?? 1]));
-  return new Budget(budget, weights, timeline, server, laws);
 }

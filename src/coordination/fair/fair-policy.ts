@@ -28,7 +28,10 @@ export interface FairPolicy {
   /** Turns are shorter if someone would wait longer than this, but not so short that a new connection is not worth it. */
   readonly longestRotation: number;
   readonly shortestTurn: number;
-  /** Within a share, a connection may be idle for so long while others wait; the short one while others have none. */
+  /**
+   * A connection may be idle for so long while others wait; the short one if they have none, or if its user has no share. Less
+   * would close connections that are needed again at once, and more would leave idle what others need.
+   */
   readonly idleGrace: number;
   readonly shortIdleGrace: number;
   /** A connection that was asked back and has not come by then is not counted on: another is asked back. */
@@ -48,7 +51,7 @@ export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
   turn: 500,
   longestRotation: 1_000,
   shortestTurn: 50,
-  idleGrace: 1_000,
+  idleGrace: 250,
   shortIdleGrace: 20,
   patience: 100,
   lookInterval: 10,

@@ -42,14 +42,16 @@ class Room {
   }
 
   make(): number {
-    const { excess, line } = this.#shortage;
+    const { excess, line, policy } = this.#shortage;
     const claims = excess + this.#claims();
     this.#recallForPools();
     if (claims === 0) this.#forgetOldRecalls();
     this.#recallAboveShare(claims);
     if (line.of(Rank.nothing).size > 0) this.#recallByTurns(claims, this.#turnMs());
     if (excess > 0) this.#recallByTurns(excess, 0);
-    this.#recallIdle();
+    const { idleGrace, shortIdleGrace } = policy;
+    this.#recallIdle(line.of(Rank.nothing).size, shortIdleGrace);
+    this.#recallIdle(line.size, idleGrace);
     return this.#recalls;
   }
 
@@ -167,19 +169,17 @@ class Room {
     }
   }
 
-  /** What nobody has used for long enough, the longest first: for everyone who waits. */
-  #recallIdle(): void {
-    const { holding, line, policy, now } = this.#shortage;
-    const missing = line.size - this.#coming;
+  /** What nobody has used for long enough, the longest first, until so many are coming. */
+  #recallIdle(wanted: number, graceMs: number): void {
+    const missing = wanted - this.#coming;
     if (missing <= 0) return;
-    const { idleGrace, shortIdleGrace } = policy;
-    const graceMs = line.of(Rank.nothing).size > 0 ? shortIdleGrace : idleGrace;
+    const { holding, now } = this.#shortage;
     const idle: { readonly member: FairMember; readonly since: number }[] = [];
     for (const member of holding) {
       // One that waits, too, if it has one idle: it has helped itself since.
       if (member.recalled > 0) continue;
       const since = member.longestIdleSince;
-      if (since !== undefined && now - since >= (isAboveShare(member.user) ? 0 : graceMs))
+      if (since !== undefined && now - since >= this.#graceOf(member.user, graceMs))
         idle.push({ member, since });
     }
     smallest(
@@ -188,6 +188,12 @@ class Room {
       (a, b) => a.since < b.since || (a.since === b.since && a.member.key < b.member.key),
     );
     for (const { member } of idle.slice(0, missing)) if (member.kept > 0) this.#recall(member);
+  }
+
+  /** How long a connection may be idle while others wait: less, the less claim its user has to it. */
+  #graceOf(user: FairUser, graceMs: number): number {
+    if (isAboveShare(user)) return 0;
+    return user.kept > user.share ? Math.min(graceMs, this.#shortage.policy.shortIdleGrace) : graceMs;
   }
 }
 

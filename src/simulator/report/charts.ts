@@ -104,7 +104,6 @@ function connectionMarks({ scenario, result }: SimulationRun): Mark[] {
   ];
   if (scenario.coordinator !== undefined)
     marks.push({ name: 'leases', value: scenario.coordinator.leaseLimit });
-  if (scenario.budget !== undefined) marks.push({ name: 'budget', value: scenario.budget.capacity });
   return marks;
 }
 
@@ -130,7 +129,7 @@ export function divide(samples: number, mostPoints: number): Points {
   }));
 }
 
-export function gaugeLine(name: string, values: readonly number[], points: Points): Line {
+function gaugeLine(name: string, values: readonly number[], points: Points): Line {
   const low: number[] = [];
   const high: number[] = [];
   for (const { start, end } of points) {

@@ -1,0 +1,137 @@
+/**
+ * Listens for all workers, and hands each connection to the one with the fewest. It goes on listening when a worker dies:
+ * who was on the way to that one goes to another, and while there is none, clients wait at the door.
+ */
+import type { Socket } from 'node:net';
+import type { PoolerConfig } from '../config/pooler-config.js';
+import type { PoolerLog } from '../pooler-log.js';
+import { endpointsOf } from '../socket-settings.js';
+import { type Endpoint, showEndpoint, withAddresses } from '../transport/endpoint.js';
+import { ListeningSocket } from '../transport/listening-socket.js';
+
+/** Someone who can be sent clients. */
+export interface Receiver {
+  /** Connections that it has, and one that is on its way to it. */
+  readonly load: number;
+  /** One after the other: whatever else is said to it waits behind a connection that is on its way. */
+  readonly canTake: boolean;
+  send(socket: Socket, ticket: number, endpoint: number): void;
+}
+
+interface Arrival {
+  readonly socket: Socket;
+  readonly endpoint: number;
+}
+
+interface Handover extends Arrival {
+  readonly receiver: Receiver;
+}
+
+/** More than this wait nowhere: what is beyond is told nothing, and closed. */
+const mostWaiting = 10_000;
+
+export class FrontDoor {
+  readonly #log: PoolerLog;
+  readonly #receivers = new Set<Receiver>();
+  #sockets: ListeningSocket[] = [];
+  readonly #waiting: Arrival[] = [];
+  /** Sent, and not taken yet. */
+  readonly #underWay = new Map<number, Handover>();
+  #lastTicket = 0;
+  /** Among equals, the one after the last. */
+  #lastReceiver: Receiver | undefined;
+
+  constructor(log: PoolerLog) {
+    this.#log = log;
+    this.#lastReceiver = undefined;
+  }
+
+  get endpoints(): readonly Endpoint[] {
+    return this.#sockets.map(({ endpoint }) => endpoint);
+  }
+
+  get addresses(): readonly string[] {
+    return this.endpoints.map(showEndpoint);
+  }
+
+  /** Listens everywhere or nowhere: rejects with the first `ListenError`. */
+  async open(config: PoolerConfig): Promise<void> {
+    const { backlog, reusePort } = config.listen;
+    const addresses = (await Promise.all(endpointsOf(config).map(withAddresses))).flat();
+    this.#sockets = addresses.map(
+      (endpoint, index) =>
+        new ListeningSocket(endpoint, {
+          backlog,
+          reusePort,
+          accepted: (socket) => this.#arrived(socket, index),
+          backedOff: (error, pauseMs) =>
+            this.#log('error', `accepting connections: ${error.message}; it goes on in ${pauseMs} ms`),
+        }),
+    );
+    const outcomes = await Promise.allSettled(this.#sockets.map((socket) => socket.open()));
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed === undefined) return;
+    this.close();
+    throw failed.reason;
+  }
+
+  /** No more clients; those at the door are sent away. */
+  close(): void {
+    for (const socket of this.#sockets) socket.close();
+    for (const { socket } of this.#waiting.splice(0)) socket.destroy();
+  }
+
+  joined(receiver: Receiver): void {
+    this.#receivers.add(receiver);
+    this.#handOut();
+  }
+
+  /** It takes nobody any more; who was on the way to it goes to another. */
+  left(receiver: Receiver): void {
+    this.#receivers.delete(receiver);
+    for (const [ticket, handover] of [...this.#underWay]) {
+      if (handover.receiver !== receiver) continue;
+      this.#underWay.delete(ticket);
+      this.#waiting.unshift(handover);
+    }
+    this.#handOut();
+  }
+
+  /** The receiver has it: ours is a second handle of the same connection, and no longer needed. */
+  taken(ticket: number): void {
+    this.#underWay.get(ticket)?.socket.destroy();
+    this.#underWay.delete(ticket);
+    this.#handOut();
+  }
+
+  #arrived(socket: Socket, endpoint: number): void {
+    // Whatever happens to it is for the worker to see.
+    socket.on('error', () => {});
+    if (this.#waiting.length >= mostWaiting) socket.destroy();
+    else {
+      this.#waiting.push({ socket, endpoint });
+      this.#handOut();
+    }
+  }
+
+  #handOut(): void {
+    while (this.#waiting.length > 0) {
+      const receiver = this.#choose();
+      if (receiver === undefined) return;
+      const arrival = this.#waiting.shift() as Arrival;
+      const ticket = ++this.#lastTicket;
+      this.#underWay.set(ticket, { ...arrival, receiver });
+      receiver.send(arrival.socket, ticket, arrival.endpoint);
+    }
+  }
+
+  #choose(): Receiver | undefined {
+    const all = [...this.#receivers];
+    const from = this.#lastReceiver === undefined ? 0 : all.indexOf(this.#lastReceiver) + 1;
+    let best: Receiver | undefined;
+    for (const receiver of [...all.slice(from), ...all.slice(0, from)])
+      if (receiver.canTake && (best === undefined || receiver.load < best.load)) best = receiver;
+    if (best !== undefined) this.#lastReceiver = best;
+    return best;
+  }
+}

@@ -1,0 +1,132 @@
+/** The budgets of a worker: every slot is asked of the supervisor, which has the same question from all workers. */
+import { systemClock } from '../../runtime/system.js';
+import type { Backend } from '../backend/backend.js';
+import type { BudgetedPool, BudgetLeases, BudgetStats, Budgets, ServerQuotas } from '../server-budgets.js';
+import type { FromWorker } from './messages.js';
+import { RemoteLeases } from './remote-leases.js';
+
+/** Demand is told this often, where it has changed; and with each question anyway. */
+const reportMs = 25;
+
+export class RemoteBudgets implements Budgets {
+  asksServers = false;
+  readonly #send: (message: FromWorker) => void;
+  readonly #leases = new Map<number, RemoteLeases>();
+  /** By the pool's number: its server connections that the supervisor knows. */
+  readonly #servers = new Map<number, Set<Backend>>();
+  #lastNumber = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(send: (message: FromWorker) => void) {
+    this.#send = send;
+    this.#timer = undefined;
+  }
+
+  leasesFor(pool: BudgetedPool): RemoteLeases {
+    const number = ++this.#lastNumber;
+    const leases = new RemoteLeases(pool, number, {
+      clock: systemClock,
+      asked: (report) => {
+        this.#send({ kind: 'ask', report });
+        this.#reportSoon();
+      },
+      released: (of, count) => {
+        this.#send({ kind: 'release', pool: of, count, servers: this.#takeGone(of) });
+        this.#forgetIfOver(of);
+      },
+      left: (of) => this.#left(of),
+    });
+    this.#leases.set(number, leases);
+    const { user, database, server } = pool;
+    this.#send({ kind: 'pool', pool: number, user, database, server, limit: 0 });
+    return leases;
+  }
+
+  /** A server connection is there: whoever comes after this worker must be able to end it. */
+  opened(backend: Backend, leases: BudgetLeases): void {
+    const { key, dial, id } = backend;
+    if (key === undefined) return;
+    const { host, port, path } = dial;
+    const pool = (leases as RemoteLeases).number;
+    const servers = this.#servers.get(pool) ?? new Set();
+    this.#servers.set(pool, servers);
+    servers.add(backend);
+    const { processId, secretKey } = key;
+    this.#send({ kind: 'server', server: { pool, server: id, host, port, path, processId, secretKey } });
+  }
+
+  /** What the supervisor says about a pool. */
+  granted(pool: number): void {
+    const leases = this.#leases.get(pool);
+    if (leases === undefined) this.#send({ kind: 'release', pool, count: 1, servers: [] });
+    else leases.granted();
+  }
+
+  lost(pool: number, count: number): void {
+    this.#leases.get(pool)?.lost(count);
+  }
+
+  recalled(pool: number, count: number): void {
+    this.#leases.get(pool)?.recalled(count);
+  }
+
+  shareChanged(pool: number, share: number | undefined): void {
+    const leases = this.#leases.get(pool);
+    if (leases !== undefined) leases.share = share ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The supervisor has the same configuration. */
+  change({ asksServers }: Pick<ServerQuotas, 'asksServers'>): void {
+    this.asksServers = asksServers;
+  }
+
+  /** They are the supervisor's to show. */
+  stats(): BudgetStats[] {
+    return [];
+  }
+
+  learned(server: string, capacity: number): void {
+    this.#send({ kind: 'learned', server, capacity });
+  }
+
+  /** Those of the pool that are gone since it was last asked. */
+  #takeGone(pool: number): number[] {
+    const servers = this.#servers.get(pool);
+    const gone: number[] = [];
+    for (const backend of servers ?? []) {
+      if (!backend.isGone) continue;
+      servers?.delete(backend);
+      gone.push(backend.id);
+    }
+    return gone;
+  }
+
+  /** What it still holds comes back by `release`. */
+  #left(pool: number): void {
+    this.#send({ kind: 'poolGone', pool });
+    this.#forgetIfOver(pool);
+  }
+
+  #forgetIfOver(pool: number): void {
+    const leases = this.#leases.get(pool);
+    if (leases === undefined || !leases.hasLeft || leases.isActive) return;
+    this.#leases.delete(pool);
+    this.#servers.delete(pool);
+  }
+
+  #reportSoon(): void {
+    this.#timer ??= setTimeout(() => this.#report(), reportMs).unref();
+  }
+
+  #report(): void {
+    this.#timer = undefined;
+    const active = [...this.#leases.values()].filter(({ isActive }) => isActive);
+    const reports = active.map((leases) => leases.news()).filter((news) => news !== undefined);
+    if (reports.length > 0) this.#send({ kind: 'reports', reports });
+    if (active.length > 0) this.#reportSoon();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

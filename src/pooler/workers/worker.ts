@@ -1,0 +1,212 @@
+/**
+ * A worker process: a pooler like any other, but that clients are handed to it, and that slots, places of clients, cancel
+ * requests and the console go through the supervisor. Without a supervisor it ends at once: nobody would keep the budget.
+ */
+import type { Socket } from 'node:net';
+import type { BackendKey } from '../../wire/session-messages.js';
+import type { PoolerControls, PoolerView } from '../admin/pooler-view.js';
+import type { BackendPool } from '../backend/backend-pool.js';
+import type { MakeIamToken } from '../iam-login.js';
+import { Pooler } from '../pooler.js';
+import type { PoolerLog } from '../pooler-log.js';
+import { Calls } from './calls.js';
+import { decodeConfig, type EncodedConfig } from './config-codec.js';
+import { type ControlMessage, obey } from './control-message.js';
+import { encodeError } from './error-codec.js';
+import { socketOf } from './handed-socket.js';
+import { type LookRequest, takeLook } from './look.js';
+import { type Beginning, type FromWorker, questions, readFromSupervisor } from './messages.js';
+import type { ServerPlace } from './orphan-care.js';
+import { RemoteBudgets } from './remote-budgets.js';
+import { RemoteConsole } from './remote-console.js';
+import { RemotePlaces } from './remote-places.js';
+import { whichAreThere } from './server-processes.js';
+import { WorkerIds } from './worker-ids.js';
+
+/** What a worker needs of the program that it is. */
+export interface WorkerHost {
+  readonly makeIamToken?: MakeIamToken;
+}
+
+/** As `process` is in a process that was forked. */
+export interface WorkerProcess {
+  send?(message: unknown, handle: undefined, options: undefined, sent: () => void): boolean;
+  on(event: 'message', listener: (message: unknown, handle: unknown) => void): unknown;
+  on(event: 'disconnect', listener: () => void): unknown;
+  on(event: (typeof signals)[number], listener: () => void): unknown;
+  exit(code: number): never;
+}
+
+/** Those that the supervisor answers. Some of them do not exist on Windows. */
+const signals = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+
+/** How often it is told how many connections there are, where that has changed. */
+const openMs = 20;
+const cancelTimeoutMs = 60_000;
+
+/** Runs until the supervisor ends it. */
+export function runWorker(ownProcess: WorkerProcess, host: WorkerHost = {}): void {
+  // A terminal signals all processes at once; what is to happen, and when, the supervisor says.
+  for (const signal of process.platform === 'win32' ? [] : signals) ownProcess.on(signal, () => {});
+  const worker = new Worker(ownProcess, host);
+  ownProcess.on('disconnect', () => ownProcess.exit(1));
+  ownProcess.on('message', (message, handle) => worker.came(message, socketOf(handle)));
+}
+
+class Worker {
+  readonly #process: WorkerProcess;
+  readonly #host: WorkerHost;
+  readonly #calls: Calls;
+  readonly #budgets: RemoteBudgets;
+  #beginning: Beginning | undefined;
+  #pooler: Pooler | undefined;
+  #view: PoolerView | undefined;
+  #controls: PoolerControls | undefined;
+  #open = 0;
+
+  constructor(ownProcess: WorkerProcess, host: WorkerHost) {
+    this.#process = ownProcess;
+    this.#host = host;
+    this.#beginning = undefined;
+    this.#pooler = undefined;
+    this.#view = undefined;
+    this.#controls = undefined;
+    this.#budgets = new RemoteBudgets((message) => this.#send(message));
+    this.#calls = new Calls((message) => this.#send(message), {
+      look: {
+        check: questions.look,
+        answer: (wanted: LookRequest) => takeLook(this.#view as PoolerView, this.#ids, wanted),
+      },
+      control: {
+        check: questions.control,
+        answer: (control: ControlMessage, signal: AbortSignal) =>
+          obey(this.#controls as PoolerControls, control, signal),
+      },
+      reload: {
+        check: questions.reload,
+        answer: ({ config }: { config: EncodedConfig }) => this.#pooler?.reload(decodeConfig(config)),
+      },
+      metrics: { check: questions.metrics, answer: () => this.#pooler?.readMetrics() },
+      cancel: {
+        check: questions.cancel,
+        answer: (key: { processId: number; secretKey: Uint8Array }) => this.#pooler?.cancel(keyOf(key)),
+      },
+      there: {
+        check: questions.there,
+        answer: (question: ServerPlace & { processIds: number[] }) =>
+          whichAreThere(this.#pools(), question, question.processIds),
+      },
+    });
+  }
+
+  #pools(): Iterable<BackendPool> {
+    return this.#pooler?.pools ?? [];
+  }
+
+  get #ids(): WorkerIds {
+    const { worker, workers } = this.#beginning as Beginning;
+    return new WorkerIds(worker, workers);
+  }
+
+  #send(message: FromWorker): void {
+    // Whether it was heard: without a channel this process ends.
+    this.#process.send?.(message, undefined, undefined, () => {});
+  }
+
+  came(raw: unknown, socket: Socket | undefined): void {
+    const message = readFromSupervisor(raw);
+    if (message === undefined) {
+      socket?.destroy();
+      return;
+    }
+    switch (message.kind) {
+      case 'begin':
+        void this.#begin(message.beginning);
+        break;
+      case 'client':
+        this.#clientCame(message.ticket, message.endpoint, socket);
+        break;
+      case 'granted':
+        this.#budgets.granted(message.pool);
+        break;
+      case 'lost':
+        this.#budgets.lost(message.pool, message.count);
+        break;
+      case 'recalled':
+        this.#budgets.recalled(message.pool, message.count);
+        break;
+      case 'share':
+        this.#budgets.shareChanged(message.pool, message.share);
+        break;
+      case 'shutdown':
+        void this.#pooler?.shutdown({ deadlineMs: message.deadlineMs, mode: message.mode });
+        break;
+      default:
+        this.#calls.came(message);
+    }
+  }
+
+  async #begin(beginning: Beginning): Promise<void> {
+    this.#beginning = beginning;
+    try {
+      await this.#start(beginning);
+      this.#send({ kind: 'ready' });
+    } catch (error) {
+      this.#send({ kind: 'failed', error: encodeError(error) });
+    }
+  }
+
+  async #start(beginning: Beginning): Promise<void> {
+    const ids = this.#ids;
+    const remote = new RemoteConsole(this.#calls, beginning.endpoints);
+    const pooler = new Pooler(decodeConfig(beginning.config), {
+      ...this.#host,
+      log: this.#log,
+      shared: {
+        ids,
+        budgets: this.#budgets,
+        places: new RemotePlaces(this.#calls, (message) => this.#send(message)),
+        cancelElsewhere: async ({ processId, secretKey }) => {
+          await this.#calls.ask('cancel', { processId, secretKey }, { timeoutMs: cancelTimeoutMs });
+        },
+        consoleOf: ({ view, controls }) => {
+          this.#view = view;
+          this.#controls = controls;
+          return { view, controls: remote, gather: (wanted) => remote.gather(view, wanted) };
+        },
+      },
+    });
+    pooler.assume(beginning);
+    this.#pooler = pooler;
+    await pooler.open();
+    setInterval(() => this.#tellOpen(), openMs).unref();
+    void pooler.stopped.then(() => this.#process.exit(0));
+  }
+
+  readonly #log: PoolerLog = (level, message, details = {}) => {
+    this.#send({ kind: 'log', level, message, details });
+  };
+
+  #clientCame(ticket: number, endpoint: number, socket: Socket | undefined): void {
+    const from = this.#beginning?.endpoints[endpoint];
+    // Before anything else: from now on it is ours, whatever happens to this process.
+    this.#open = (this.#pooler?.connections ?? 0) + 1;
+    this.#send({ kind: 'took', ticket, open: this.#open });
+    if (socket === undefined || from === undefined || this.#pooler === undefined) {
+      socket?.destroy();
+      return;
+    }
+    this.#pooler.adopt(socket, from);
+  }
+
+  #tellOpen(): void {
+    const open = this.#pooler?.connections ?? 0;
+    if (open === this.#open) return;
+    this.#open = open;
+    this.#send({ kind: 'open', open });
+  }
+}
+
+function keyOf({ processId, secretKey }: { processId: number; secretKey: Uint8Array }): BackendKey {
+  return { processId, secretKey: Buffer.from(secretKey) };
+}

@@ -1,0 +1,171 @@
+// Slots between workers and the supervisor: the real books of both sides, with messages that take a moment.
+import { describe, expect, it } from 'vitest';
+import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
+import type { Leases } from '../../../src/core/leases.js';
+import { ServerBudgets } from '../../../src/pooler/server-budgets.js';
+import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
+import { readFromSupervisor, readFromWorker } from '../../../src/pooler/workers/messages.js';
+import { RemoteBudgets } from '../../../src/pooler/workers/remote-budgets.js';
+import { SlotOffice } from '../../../src/pooler/workers/slot-office.js';
+import { configWith } from '../config/config-files.js';
+
+/** A pool of a worker that opens as many connections as it is told to, and closes what it is asked back. */
+class Engine implements FairHolder {
+  readonly name = 'engine';
+  readonly limit: number;
+  readonly #leases: Leases;
+  demand = 0;
+  held = 0;
+  /** Does not close what it is asked back for as long as this holds. */
+  isBusy = false;
+  recalled = 0;
+
+  constructor(leases: Leases, limit: number) {
+    this.#leases = leases;
+    this.limit = limit;
+  }
+
+  want(count: number): void {
+    this.demand = count;
+    this.#open();
+  }
+
+  #open(): void {
+    while (this.held < this.demand && this.#leases.acquire(1, this) === 'granted') this.held++;
+  }
+
+  close(count = 1): void {
+    this.held -= count;
+    this.recalled = Math.max(0, this.recalled - count);
+    this.#leases.release(count, this);
+    if (!this.isBusy) this.#open();
+  }
+
+  /** Whatever it has too much of has been idle for long. */
+  get longestIdleSince(): number | undefined {
+    return this.held > this.demand ? 0 : undefined;
+  }
+
+  takeDemandPeak(): number {
+    return this.demand;
+  }
+
+  leasesAvailable(): void {
+    this.#open();
+  }
+
+  leasesRefused(): void {}
+  leasesLost(): void {}
+
+  leasesRecalled(count: number): void {
+    this.recalled = count;
+    if (!this.isBusy && count > 0) queueMicrotask(() => this.close(Math.min(this.recalled, this.held)));
+  }
+}
+
+/** A worker and its desk; what they say arrives later, in order, and is checked. */
+function worker(office: SlotOffice, number: number) {
+  const budgets: RemoteBudgets = new RemoteBudgets((raw) => {
+    const message = readFromWorker(structuredClone(raw));
+    setImmediate(() => desk.came(message as NonNullable<typeof message>));
+  });
+  const desk = office.desk(number, (raw) => {
+    const message = readFromSupervisor(structuredClone(raw));
+    setImmediate(() => {
+      if (message?.kind === 'granted') budgets.granted(message.pool);
+      if (message?.kind === 'recalled') budgets.recalled(message.pool, message.count);
+    });
+  });
+  return {
+    desk,
+    engine: (user: string, limit: number) =>
+      new Engine(budgets.leasesFor({ user, database: 'app', server: 'db:5432' }), limit),
+  };
+}
+
+function office(yaml = ''): SlotOffice {
+  return new SlotOffice(new ServerBudgets(quotasOf(configWith(yaml))));
+}
+
+describe('Slots of several workers', () => {
+  it('are no more than the size of the pool, and both get their part of it', async () => {
+    const slots = office();
+    const one = worker(slots, 1).engine('app', 5);
+    const other = worker(slots, 2).engine('app', 5);
+    one.want(5);
+    await expect.poll(() => one.held).toBe(5);
+    other.want(5);
+    await expect.poll(() => [one.held, other.held].sort()).toEqual([2, 3]);
+    expect(slots.peaks()).toEqual([{ database: 'app', user: 'app', peak: 5 }]);
+  });
+
+  it('go to the one that needs them', async () => {
+    const slots = office();
+    const one = worker(slots, 1).engine('app', 4);
+    const other = worker(slots, 2).engine('app', 4);
+    one.want(4);
+    await expect.poll(() => one.held).toBe(4);
+    one.demand = 1;
+    other.want(3);
+    await expect.poll(() => [one.held, other.held], { timeout: 5_000 }).toEqual([1, 3]);
+  });
+
+  it('move when the connection is gone, and not before', async () => {
+    const slots = office();
+    const one = worker(slots, 1).engine('app', 2);
+    const other = worker(slots, 2).engine('app', 2);
+    one.isBusy = true;
+    one.want(2);
+    await expect.poll(() => one.held).toBe(2);
+    other.want(1);
+    await expect.poll(() => one.recalled).toBeGreaterThan(0);
+    expect(other.held).toBe(0);
+    one.close();
+    await expect.poll(() => other.held).toBe(1);
+  });
+
+  it('are within every budget above the pools', async () => {
+    const slots = office('limits: { maxServerConnections: 3 }\n');
+    const workers = [worker(slots, 1), worker(slots, 2)];
+    const engines = workers.flatMap((of) => ['a', 'b'].map((user) => of.engine(user, 10)));
+    let most = 0;
+    for (const engine of engines) engine.want(5);
+    await expect
+      .poll(() => {
+        const held = engines.reduce((sum, engine) => sum + engine.held, 0);
+        most = Math.max(most, held);
+        return held;
+      })
+      .toBe(3);
+    const [stats] = slots.budgets.stats();
+    expect(stats).toMatchObject({ budget: 'total', capacity: 3, held: 3 });
+    expect(most).toBe(3);
+  });
+
+  it('that are not taken when they come go back at once', async () => {
+    const slots = office('limits: { maxServerConnections: 1 }\n');
+    const one = worker(slots, 1).engine('app', 1);
+    const other = worker(slots, 2).engine('app', 1);
+    one.want(1);
+    one.demand = 0;
+    await expect.poll(() => slots.budgets.stats()[0]?.held).toBe(0);
+    other.want(1);
+    await expect.poll(() => other.held).toBe(1);
+  });
+
+  it('of a worker that is no more are free when they are given back for it', async () => {
+    const slots = office();
+    const dead = worker(slots, 1);
+    const one = dead.engine('app', 2);
+    const other = worker(slots, 2).engine('app', 2);
+    one.want(2);
+    await expect.poll(() => one.held).toBe(2);
+    const [left] = dead.desk.close();
+    other.want(2);
+    expect(left?.held).toBe(2);
+    left?.released(1);
+    await expect.poll(() => other.held).toBe(1);
+    left?.released(1);
+    await expect.poll(() => other.held).toBe(2);
+  });
+});
