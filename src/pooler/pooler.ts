@@ -16,7 +16,7 @@ import { ServingError } from './errors.js';
 import { House, hangUpOn } from './house.js';
 import { Housekeeping } from './housekeeping.js';
 import type { MakeIamToken } from './iam-login.js';
-import { type FamilyReading, readFamilies } from './metrics/family-readings.js';
+import { type FamilyReading, readFamilies, readShares } from './metrics/family-readings.js';
 import { MetricsServer } from './metrics/metrics-server.js';
 import { LoopDelay, stateOf } from './metrics/process-reading.js';
 import { noLog, type PoolerLog } from './pooler-log.js';
@@ -136,7 +136,11 @@ export class Pooler {
 
   /** All metrics as they are now, for whoever shows them. */
   readMetrics(): FamilyReading[] {
-    return readFamilies(this.#house, this.#view.version, this.#loop);
+    const { budgets, shareLog, shared } = this.#house;
+    const own = readFamilies(this.#house, this.#view.version, this.#loop);
+    // Where several processes share, the budgets are with the one above them.
+    if (shared !== undefined) return own;
+    return [...own, ...readShares({ budgets: budgets.stats(), changes: shareLog.counts })];
   }
 
   async open(): Promise<void> {

@@ -16,6 +16,7 @@ import {
   poolFamilies,
   processFamilies,
 } from '../../src/pooler/metrics/pooler-families.js';
+import { shareFamilies } from '../../src/pooler/metrics/share-families.js';
 import { exposePool } from '../../src/prometheus.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -41,6 +42,7 @@ beforeAll(async () => {
   exposure.stop();
   addPooler(processFamilies, ['job', 'instance']);
   addPooler(poolFamilies, ['job', 'instance', 'database', 'user']);
+  addPooler(shareFamilies, ['job', 'instance']);
 });
 afterAll(() => pool.drain());
 
@@ -79,6 +81,7 @@ describe('docs/observability.md', () => {
   it.each([
     ['pooler metric', processFamilies as readonly PoolerFamily<never>[]],
     ['pool metric', poolFamilies as readonly PoolerFamily<never>[]],
+    ['share metric', shareFamilies as readonly PoolerFamily<never>[]],
   ])('has every %s, with its kind, its labels and their values', (title, families) => {
     const documented = tableOf(title).flatMap(([names, kind, by]) =>
       codes(names).map((name) => [name, kind, codes(by)]),
@@ -125,7 +128,7 @@ describe('docs/observability.md', () => {
 
 describe('metrics of the pooler', () => {
   it('are named by the rules, once each, with a sentence about them', () => {
-    const all: readonly PoolerFamily<never>[] = [...processFamilies, ...poolFamilies];
+    const all: readonly PoolerFamily<never>[] = [...processFamilies, ...poolFamilies, ...shareFamilies];
     expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
     for (const { name, type, help } of all) {
       expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);

@@ -5,6 +5,7 @@ import type { House } from '../house.js';
 import { readPools } from './pool-reading.js';
 import { poolFamilies, processFamilies } from './pooler-families.js';
 import { type LoopDelay, readProcess } from './process-reading.js';
+import { type ShareReading, shareFamilies } from './share-families.js';
 
 export interface FamilyReading extends FamilyHead {
   readonly samples: readonly Sample[];
@@ -25,6 +26,11 @@ export function readFamilies(house: House, version: string, loop: LoopDelay): Fa
       }),
     })),
   ];
+}
+
+/** Of whoever keeps the budgets. */
+export function readShares(reading: ShareReading): FamilyReading[] {
+  return shareFamilies.map(({ name, help, type, read }) => ({ name, help, type, samples: read(reading) }));
 }
 
 /** Of several processes: each has its own series, told apart by the label `worker`. */

@@ -222,11 +222,11 @@ export const processFamilies: readonly PoolerFamily<ProcessReading>[] = [
 
 type Type = FamilyHead['type'];
 
-function head(type: Type, name: string, help: string): FamilyHead {
+export function head(type: Type, name: string, help: string): FamilyHead {
   return { name: prefix + name, help, type };
 }
 
-function sample(labels: Readonly<Record<string, string>>, value: number): Sample {
+export function sample(labels: Readonly<Record<string, string>>, value: number): Sample {
   return { suffix: '', labels, value };
 }
 
@@ -235,7 +235,7 @@ function one<R>(type: Type, name: string, help: string, read: (of: R) => number)
 }
 
 /** All words are there from the start, so that rates can be had from the start. */
-function several<R>(
+export function several<R>(
   type: Type,
   name: string,
   help: string,

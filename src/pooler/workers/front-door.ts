@@ -3,6 +3,7 @@
  * who was on the way to that one goes to another, and while there is none, clients wait at the door.
  */
 import type { Socket } from 'node:net';
+import { systemClock } from '../../runtime/system.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { PoolerLog } from '../pooler-log.js';
 import { endpointsOf } from '../socket-settings.js';
@@ -25,7 +26,13 @@ interface Arrival {
 
 interface Handover extends Arrival {
   readonly receiver: Receiver;
+  readonly sentAt: number;
 }
+
+/** Clients stay for long, so they are spread evenly: none has more than so many above the fewest. */
+const evenWithin = 1;
+/** A worker that takes nobody for so long is not waited for. */
+const patienceMs = 500;
 
 /** More than this wait nowhere: what is beyond is told nothing, and closed. */
 const mostWaiting = 10_000;
@@ -40,10 +47,12 @@ export class FrontDoor {
   #lastTicket = 0;
   /** Among equals, the one after the last. */
   #lastReceiver: Receiver | undefined;
+  #retry: NodeJS.Timeout | undefined;
 
   constructor(log: PoolerLog) {
     this.#log = log;
     this.#lastReceiver = undefined;
+    this.#retry = undefined;
   }
 
   get endpoints(): readonly Endpoint[] {
@@ -77,6 +86,7 @@ export class FrontDoor {
 
   /** No more clients; those at the door are sent away. */
   close(): void {
+    clearTimeout(this.#retry);
     for (const socket of this.#sockets) socket.close();
     for (const { socket } of this.#waiting.splice(0)) socket.destroy();
   }
@@ -117,21 +127,41 @@ export class FrontDoor {
   #handOut(): void {
     while (this.#waiting.length > 0) {
       const receiver = this.#choose();
-      if (receiver === undefined) return;
+      if (receiver === undefined) {
+        this.#retry ??= setTimeout(() => {
+          this.#retry = undefined;
+          this.#handOut();
+        }, patienceMs).unref();
+        return;
+      }
       const arrival = this.#waiting.shift() as Arrival;
       const ticket = ++this.#lastTicket;
-      this.#underWay.set(ticket, { ...arrival, receiver });
+      this.#underWay.set(ticket, { ...arrival, receiver, sentAt: systemClock.now() });
       receiver.send(arrival.socket, ticket, arrival.endpoint);
     }
   }
 
+  /** The one with the fewest that can take one; none, while it is better to wait for another. */
   #choose(): Receiver | undefined {
     const all = [...this.#receivers];
+    const stuck = this.#stuckReceivers();
     const from = this.#lastReceiver === undefined ? 0 : all.indexOf(this.#lastReceiver) + 1;
     let best: Receiver | undefined;
-    for (const receiver of [...all.slice(from), ...all.slice(0, from)])
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const receiver of [...all.slice(from), ...all.slice(0, from)]) {
+      if (!stuck.has(receiver)) fewest = Math.min(fewest, receiver.load);
       if (receiver.canTake && (best === undefined || receiver.load < best.load)) best = receiver;
-    if (best !== undefined) this.#lastReceiver = best;
+    }
+    if (best === undefined || best.load > fewest + evenWithin) return undefined;
+    this.#lastReceiver = best;
     return best;
+  }
+
+  #stuckReceivers(): ReadonlySet<Receiver> {
+    const stuck = new Set<Receiver>();
+    const now = systemClock.now();
+    for (const { receiver, sentAt } of this.#underWay.values())
+      if (now - sentAt >= patienceMs) stuck.add(receiver);
+    return stuck;
   }
 }

@@ -9,7 +9,7 @@ import { serverTlsFor } from '../config/pool-settings.js';
 import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import { ServingError } from '../errors.js';
-import { type FamilyReading, joinReadings } from '../metrics/family-readings.js';
+import { type FamilyReading, joinReadings, readShares } from '../metrics/family-readings.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import type { PoolerHost, ShutdownOptions } from '../pooler.js';
 import { noLog, type PoolerLog } from '../pooler-log.js';
@@ -65,6 +65,7 @@ export class Supervisor {
   readonly #log: PoolerLog;
   readonly #door: FrontDoor;
   readonly #metrics: MetricsServer;
+  readonly #shareLog: ShareLog;
   readonly #slots: SlotOffice;
   readonly #clients: ClientOffice;
   readonly #controls: ControlRoom;
@@ -91,6 +92,7 @@ export class Supervisor {
       families: () => this.#readMetrics(),
     });
     const shareLog = new ShareLog(this.#log);
+    this.#shareLog = shareLog;
     this.#slots = new SlotOffice(
       new ServerBudgets(quotasOf(config), (budget, rebalance) => shareLog.rebalanced(budget, rebalance)),
     );
@@ -163,9 +165,12 @@ export class Supervisor {
         families: (await calls.ask('metrics', {}, { timeoutMs: metricsTimeoutMs })) as FamilyReading[],
       })),
     );
-    return joinReadings(
-      readings.flatMap((reading) => (reading.status === 'fulfilled' ? [reading.value] : [])),
-    );
+    const ofWorkers = readings.flatMap((reading) => (reading.status === 'fulfilled' ? [reading.value] : []));
+    const shares = readShares({
+      budgets: this.#slots.budgets.stats(),
+      changes: this.#shareLog.counts,
+    });
+    return [...joinReadings(ofWorkers), ...shares];
   }
 
   /** For someone who can't wait for it. */
