@@ -2,6 +2,7 @@
 // Who takes part: headgate with a budget, PgBouncer with the same number of connections for the database, PgBouncer tuned by
 // hand, and PostgreSQL without anyone between.
 import { startHeadgate, startPgBouncer } from '../pooler/poolers.mjs';
+import { runCrowds } from './crowd.mjs';
 import { directDatabase } from './server.mjs';
 
 /**
@@ -73,6 +74,18 @@ export async function direct({ database }) {
   return { title, isOurs: false, port: database.port, database: directDatabase, stop: async () => {} };
 }
 
+/** Has nothing to do with what is measured. */
+export const warmUpUser = 'warm_up';
+
+/**
+ * A pooler that has been running for a while: its code is compiled, and it has connections of somebody who is gone.
+ * @param {Contestant} contestant
+ */
+function warmUp({ port, database }) {
+  const group = { user: warmUpUser, clients: capacity, text: 'select 1' };
+  return runCrowds([{ orders: { port, database, seconds: 1.5, comesLoggedIn: false, groups: [group] } }]);
+}
+
 /**
  * Starts it, and stops it when all is done and everyone has left.
  * @template T
@@ -85,6 +98,8 @@ export async function withContestant(server, start, use) {
   await server.empty();
   const contestant = await start(server);
   try {
+    await warmUp(contestant);
+    server.takeMost();
     return await use(contestant);
   } finally {
     await contestant.stop();

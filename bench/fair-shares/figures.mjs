@@ -83,5 +83,7 @@ export function hundredths(index) {
 
 /** @param {Target[]} targets */
 export function verdicts(targets) {
-  return targets.map(({ wanted, reached, ok }) => `${wanted}: ${ok ? 'ok' : 'MISSED'} (${reached})`).join(', ');
+  return targets
+    .map(({ wanted, reached, ok }) => `${wanted}: ${ok ? 'ok' : 'MISSED'} (${reached})`)
+    .join(', ');
 }

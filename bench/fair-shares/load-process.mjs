@@ -12,7 +12,7 @@ import { Tally } from './tally.mjs';
  * @property {number} clients
  * @property {string} text of the query
  * @property {number} [pauseMs] between an answer and the next query
- * @property {number} [fromMs] when they begin to ask
+ * @property {number} [fromMs] when they come, or begin to ask
  * @property {number} [untilMs] when they ask no more
  */
 
@@ -21,8 +21,8 @@ import { Tally } from './tally.mjs';
  * @property {number} port
  * @property {string} database
  * @property {number} seconds
- * @property {boolean} comesLoggedIn before the time begins. Otherwise all connect when it does, and the first wait of each
- *   client is from there to its first answer.
+ * @property {boolean} comesLoggedIn before the time begins. Otherwise each connects when it comes, and its first wait is
+ *   from there to its first answer.
  * @property {LoadGroup[]} groups
  */
 
@@ -37,7 +37,6 @@ class Group {
   clients = [];
   #orders;
   #tally;
-  #startedAt = 0;
   #isOver = false;
 
   /** @param {LoadGroup} orders */
@@ -58,26 +57,30 @@ class Group {
     });
   }
 
-  /** @param {number} now */
-  start(now) {
-    this.#startedAt = now;
+  /**
+   * The time begins.
+   * @param {LoadOrders} orders
+   * @param {number} now
+   */
+  start(orders, now) {
     this.#tally = new Tally(this.#orders.user, now);
     const { fromMs = 0, untilMs } = this.#orders;
-    const begin = () => {
-      for (const client of this.clients) client.ask();
-    };
+    const begin = () => (orders.comesLoggedIn ? this.#askAll() : this.#arrive(orders));
     if (fromMs > 0) setTimeout(begin, fromMs);
     else begin();
     if (untilMs !== undefined) setTimeout(() => this.stop(), untilMs);
   }
 
+  #askAll() {
+    for (const client of this.clients) client.ask();
+  }
+
   /** They come now, and ask as soon as they are in. */
-  arrive(/** @type {LoadOrders} */ orders, /** @type {number} */ now) {
-    this.#startedAt = now;
-    this.#tally = new Tally(this.#orders.user, now);
+  #arrive(/** @type {LoadOrders} */ orders) {
+    const now = performance.now();
     this.#connect(
       orders,
-      (client) => client.ask(this.#startedAt),
+      (client) => client.ask(now),
       () => {},
     );
     for (const client of this.clients) {
@@ -108,8 +111,8 @@ class Group {
       answered: (/** @type {LoadClient} */ client, /** @type {boolean} */ failed) => {
         if (failed) this.#tally.failed('A query was answered with an error.');
         else this.#tally.answered(client.askedAt, performance.now());
-        if (this.#isOver) return;
-        if (pauseMs === 0) client.ask();
+        if (this.#isOver) client.leave();
+        else if (pauseMs === 0) client.ask();
         else setTimeout(() => this.#isOver || client.ask(), pauseMs);
       },
       lost: (/** @type {LoadClient} */ _, /** @type {string} */ why) => {
@@ -125,7 +128,8 @@ class Group {
 /** @param {LoadOrders} orders */
 async function main(orders) {
   const clients = orders.groups.reduce((sum, group) => sum + group.clients, 0);
-  if (clients > mostClients || orders.seconds > mostSeconds) throw new Error('That is more than is sensible.');
+  if (clients > mostClients || orders.seconds > mostSeconds)
+    throw new Error('That is more than is sensible.');
   const groups = orders.groups.map((group) => new Group(group));
   if (orders.comesLoggedIn) {
     const late = sleep(loginMs).then(() => {
@@ -139,7 +143,7 @@ async function main(orders) {
   const delays = monitorEventLoopDelay({ resolution: 5 });
   delays.enable();
   const startedAt = performance.now();
-  for (const group of groups) orders.comesLoggedIn ? group.start(startedAt) : group.arrive(orders, startedAt);
+  for (const group of groups) group.start(orders, startedAt);
   await sleep(orders.seconds * 1_000);
   const now = performance.now();
   /** @type {LoadOutcome} */

@@ -123,12 +123,7 @@ function judge({ isTimed }, ours, theirs) {
     atLeast('Jain index', Math.min(...ours.map(({ jain }) => jain)), leastJain, hundredths),
     atMost('users without an answer', Math.max(...ours.map(({ starved }) => starved)), 0, count),
     atMost('errors', Math.max(...ours.map(({ errors }) => errors)), 0, count),
-    atMost(
-      'connections',
-      Math.max(...ours.map(({ mostConnections }) => mostConnections)),
-      capacity,
-      count,
-    ),
+    atMost('connections', Math.max(...ours.map(({ mostConnections }) => mostConnections)), capacity, count),
   ];
   if (!isTimed) return targets;
   const longest = Math.max(...ours.map((round) => round.longestWaitMs));

@@ -33,13 +33,14 @@ export async function noisyNeighbour({ server, pgbouncer, quick }) {
   const starts = [headgate()];
   if (pgbouncer !== undefined) {
     const tuned = { max_user_connections: tunedForUser };
-    starts.push(pgBouncer(pgbouncer), pgBouncer(pgbouncer, tuned, `, max_user_connections = ${tunedForUser}`));
+    starts.push(
+      pgBouncer(pgbouncer),
+      pgBouncer(pgbouncer, tuned, `, max_user_connections = ${tunedForUser}`),
+    );
   }
   const rows = [];
   for (const start of starts)
-    rows.push(
-      await withContestant(server, start, (contestant) => play(server, contestant, rounds, seconds)),
-    );
+    rows.push(await withContestant(server, start, (contestant) => play(server, contestant, rounds, seconds)));
   const ours = /** @type {Awaited<ReturnType<typeof play>>} */ (rows[0]);
   const targets = [
     atMost('p99 beside a noisy neighbour', ours.ratio, mostTimes, times),

@@ -87,9 +87,10 @@ export class Server {
     this.#isLooking = true;
     try {
       this.#most = Math.max(this.#most, await this.#count());
-    } finally {
-      this.#isLooking = false;
+    } catch {
+      // It was stopped meanwhile.
     }
+    this.#isLooking = false;
   }
 
   async #count() {

@@ -2,10 +2,15 @@
 // One budget of connections and many users: what `headgate serve` gives each of them, and what PgBouncer does with the same load
 // and as many connections.
 import { findPgBouncer } from '../pooler/poolers.mjs';
+import { changingDemand, users as changingUsers } from './changing-demand.mjs';
+import { warmUpUser } from './contestants.mjs';
 import { verdicts } from './figures.mjs';
+import { lookup } from './lookup.mjs';
 import { users as crowdUsers, manyUsers } from './many-users.mjs';
-import { noisyNeighbour, users as neighbours } from './noisy-neighbour.mjs';
+import { newcomers } from './newcomers.mjs';
+import { users as neighbours, noisyNeighbour } from './noisy-neighbour.mjs';
 import { Server } from './server.mjs';
+import { twoWorkers } from './two-workers.mjs';
 
 /**
  * What a case gets.
@@ -28,7 +33,14 @@ import { Server } from './server.mjs';
 export const fairShares = { name: 'fair-shares', run };
 
 /** @type {{ name: string, run: (stage: Stage) => Promise<Finished> }[]} */
-const cases = [{ name: 'noisy-neighbour', run: noisyNeighbour }, ...manyUsers()];
+const cases = [
+  { name: 'noisy-neighbour', run: noisyNeighbour },
+  ...manyUsers(),
+  { name: 'newcomers', run: newcomers },
+  { name: 'changing-demand', run: changingDemand },
+  { name: 'lookup', run: lookup },
+  { name: 'two-workers', run: twoWorkers },
+];
 
 /**
  * @param {{ quick: boolean, plotFolder: string, only?: string | undefined }} options
@@ -36,7 +48,7 @@ const cases = [{ name: 'noisy-neighbour', run: noisyNeighbour }, ...manyUsers()]
  */
 async function run({ quick, plotFolder, only }) {
   const pgbouncer = findPgBouncer();
-  const server = await Server.start([...neighbours, ...crowdUsers]);
+  const server = await Server.start([warmUpUser, ...neighbours, ...crowdUsers, ...changingUsers]);
   /** @type {Finished[]} */
   const finished = [];
   try {

@@ -129,7 +129,13 @@ export async function startPgBouncer(database, pgbouncer, { title = '', users = 
   );
   const lines = collect(child.stderr);
   if (!(await answers(port, child))) throw new Error(`PgBouncer did not start: ${lines()}`);
-  return describe(`PgBouncer ${pgbouncer.version}${title}`, child, port, folder, pgbouncer.preparesInTransactions);
+  return describe(
+    `PgBouncer ${pgbouncer.version}${title}`,
+    child,
+    port,
+    folder,
+    pgbouncer.preparesInTransactions,
+  );
 }
 
 /**

@@ -714,9 +714,9 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     return this.#leases.debt > this.#ledger.closing;
   }
 
-  /** Others have a better claim to more of its leases than are being given back. */
+  /** Others have a better claim to more of its leases than are being given back. What was lost comes first. */
   #isRecalled(): boolean {
-    return this.#leases.recalled > this.#ledger.closing;
+    return this.#leases.debt + this.#leases.recalled > this.#ledger.closing;
   }
 
   /** Whether there are more connections than must be kept. */

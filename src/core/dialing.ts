@@ -81,7 +81,12 @@ export class Dialing<C> {
    * order: room, one of the dials at the same time, leave of the breaker, a lease of the budget above, a permit of the
    * rate limiter (last, because it can't be given back), the slot.
    */
-  tryBegin(purpose: DialPurpose, waiters: CallerQueue<C>, now: number, isUrgent: boolean): Dial<C> | undefined {
+  tryBegin(
+    purpose: DialPurpose,
+    waiters: CallerQueue<C>,
+    now: number,
+    isUrgent: boolean,
+  ): Dial<C> | undefined {
     if (this.dials.underWay >= this.#policy.dialLimit || this.#ledger.room === 0) return undefined;
     // Where a failure is the caller's own answer, only dials that nobody asked for are held back after one.
     const isOwnAnswer = purpose === 'caller' && this.#policy.onDialFailure === 'reject';

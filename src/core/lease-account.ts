@@ -70,7 +70,6 @@ export class LeaseAccount {
   /** A slot is free: its lease is not needed any more. Whether one was given back. */
   slotFreed(): boolean {
     if (this.#leases === undefined) return false;
-    if (this.recalled > 0) this.recalled--;
     if (this.#debt > 0) {
       this.#debt--;
       return false;
@@ -96,6 +95,7 @@ export class LeaseAccount {
 
   #giveBack(): void {
     this.#held--;
+    if (this.recalled > 0) this.recalled--;
     try {
       this.#leases?.release(1, this.#holder);
     } catch {

@@ -5,6 +5,7 @@ import { type Environment, EnvironmentReader, type EnvironmentWarning } from '..
 import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
+import type { DistributedPlan } from './distributed-settings.js';
 import type { DsqlClientSettings } from './dsql-client.js';
 import { type Endpoint, readEndpoint } from './endpoint.js';
 import { completePoolOptions } from './pool-settings.js';
@@ -47,6 +48,9 @@ export interface ResolvedDsqlOptions extends DsqlClientSettings {
   readonly poolOptions: PoolOptions;
   /** For the limiter that the pools of a cluster share; undefined where the pool is given one. */
   readonly rate: TokenBucketOptions | undefined;
+  /** What all processes share. */
+  readonly distributed: DistributedPlan;
+  readonly credentials: AwsCredentialsSource | undefined;
   /** Which value each setting has, and why. */
   readonly explanation: readonly ExplainedSetting[];
   /** What the environment says and is not used as it is. */
@@ -94,7 +98,7 @@ export function resolveDsqlOptions(
     idleInTransaction: read.duration('idleInTransactionTimeoutMillis', off, off),
   });
   const ssl = readTls(read, given.ssl);
-  const { poolOptions: completed, rate } = completePoolOptions(given, environment, settings);
+  const { poolOptions: completed, rate, distributed } = completePoolOptions(given, environment, settings);
   const poolOptions = { ...completed, user, database, ssl, ...(endpoint && { host: endpoint.host }) };
   checkLife(read, poolOptions);
   collectPoolProblems(read, poolOptions);
@@ -112,6 +116,8 @@ export function resolveDsqlOptions(
       }),
     poolOptions,
     rate,
+    distributed,
+    credentials,
     explanation: settings.explanation(),
     warnings: environment.warnings,
   };

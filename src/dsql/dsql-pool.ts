@@ -1,11 +1,13 @@
 /** `DsqlPool`: the drop-in for clusters of Aurora DSQL. */
 import pg from 'pg';
+import type { Duration } from '../kernel/duration.js';
 import type { EnvironmentWarning } from '../kernel/environment.js';
 import type { PgClientClass } from '../pg/client.js';
 import { Pool } from '../pg/pool.js';
 import { defineDsqlClient } from './dsql-client.js';
 import { type DsqlPoolOptions, resolveDsqlOptions } from './dsql-options.js';
 import type { Endpoint } from './endpoint.js';
+import { joinFleet } from './fleet-limits.js';
 import type { ExplainedSetting } from './settings.js';
 import { sharedBucket } from './shared-rate.js';
 
@@ -27,22 +29,34 @@ export class DsqlPool extends Pool {
   /** Where the cluster is. */
   readonly endpoint: Endpoint;
   readonly #explanation: readonly ExplainedSetting[];
+  readonly #leaveFleet: () => Promise<void>;
 
   constructor(options: DsqlPoolOptions, Client?: unknown) {
     const note = (...said: [message: string, error?: unknown]): void => options.log?.(...said);
-    const { endpoint, poolOptions, rate, explanation, warnings, ...settings } = resolveDsqlOptions(
-      { ...options },
-      note,
-    );
+    const { endpoint, poolOptions, rate, distributed, credentials, explanation, warnings, ...settings } =
+      resolveDsqlOptions({ ...options }, note);
     const Base = (poolOptions.Client ?? Client ?? pg.Client) as PgClientClass;
     const limiter = rate === undefined ? {} : { rateLimiter: sharedBucket(endpoint, rate) };
     // The class is an option too, and there it would win.
-    super({ ...poolOptions, ...limiter, Client: undefined }, defineDsqlClient(Base, settings));
+    const { limits, leave } = joinFleet(endpoint, distributed, credentials, note);
+    super({ ...poolOptions, ...limiter, ...limits, Client: undefined }, defineDsqlClient(Base, settings));
+    this.#leaveFleet = leave;
     this.endpoint = endpoint;
     this.#explanation = explanation;
     // The server closes connections when it likes, and after an hour in any case: that must not end the program.
     this.on('error', (error) => note('an idle connection was lost', error));
     tellOf(warnings, note);
+  }
+
+  override end(options?: { readonly deadline?: Duration | undefined }): Promise<void>;
+  override end(callback: (error?: Error) => void): void;
+  override end(first?: ((error?: Error) => void) | { readonly deadline?: Duration | undefined }): unknown {
+    if (typeof first !== 'function') return super.end(first).then(() => this.#leaveFleet());
+    super.end((error?: Error) => {
+      if (error === undefined) void this.#leaveFleet().then(() => first());
+      else first(error);
+    });
+    return undefined;
   }
 
   /** Which value each setting has had since the pool was made, and where it is from. Nothing in it is secret. */

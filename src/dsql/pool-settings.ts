@@ -6,7 +6,7 @@ import type { TokenBucketOptions } from '../core/token-bucket.js';
 import type { EnvironmentReader } from '../kernel/environment.js';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
-import { readDistributed } from './distributed-settings.js';
+import { type DistributedPlan, readDistributed } from './distributed-settings.js';
 import { readReservoir } from './reservoir-settings.js';
 import { choose, type Settings, showDuration } from './settings.js';
 import { variables } from './variables.js';
@@ -15,6 +15,8 @@ export interface PoolSettings {
   readonly poolOptions: PoolOptions;
   /** For the limiter that the pools of a cluster share; undefined where the pool is given one. */
   readonly rate: TokenBucketOptions | undefined;
+  /** What is kept for all processes. */
+  readonly distributed: DistributedPlan;
 }
 
 /** The reservoir has its own words for these. */
@@ -50,9 +52,9 @@ export function completePoolOptions(
     dialLimit: choices.dialLimit(reservoir !== undefined),
     startJitter: choices.startJitter(),
   };
-  const rate = choices.rate();
-  readDistributed(given, environment, settings);
-  return { poolOptions, rate };
+  const distributed = readDistributed(given, environment, settings);
+  const rate = distributed.rate === undefined ? choices.rate() : undefined;
+  return { poolOptions, rate, distributed };
 }
 
 class PoolChoices {

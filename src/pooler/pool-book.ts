@@ -160,6 +160,7 @@ export class PoolBook {
       followsStatements: pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
       reservedRatio: config.fairShares.reservedRatio,
+      shortage: () => leases.shortage,
     };
   }
 

@@ -39,6 +39,8 @@ export interface BudgetStats extends FairStats {
 export interface BudgetLeases extends Leases {
   /** The smallest part that fairness gives it, of all its budgets. */
   readonly share: number;
+  /** Which budget it waits for, with its numbers; undefined where it does not, or where that is not known here. */
+  readonly shortage: string | undefined;
   /** The pool is no more. */
   leave(): void;
 }
@@ -96,6 +98,7 @@ export class ServerBudgets implements Budgets {
       policy: { ...fairness, capacity },
       clock: systemClock,
       alarm: systemAlarm,
+      name,
       listener: { rebalanced: (rebalance) => this.#listener(name, rebalance) },
     });
   }
@@ -185,6 +188,13 @@ export class PoolLeases implements BudgetLeases {
     let share = Number.POSITIVE_INFINITY;
     for (const member of this.#members) if (member.isLimited) share = Math.min(share, member.share);
     return share;
+  }
+
+  get shortage(): string | undefined {
+    const missing = this.#members.find((member) => member.isWaiting);
+    if (missing === undefined) return undefined;
+    const { held, budget } = missing;
+    return `${budget.held} of ${budget.capacity} connections (${budget.name}) are held, ${held} of them here`;
   }
 
   /** The pool is no more. */

@@ -9,11 +9,12 @@ import { usualPolicy, usualTerms } from '../coordination/fair/fair-policy.js';
 import type { LeaseAnswer, LeaseHolder } from '../core/leases.js';
 import type { AlarmFactory } from '../kernel/clock.js';
 import type { Laws } from './laws.js';
+import type { ProcessLeases } from './process-leases.js';
 import type { BudgetRecord } from './result.js';
 import type { BudgetPlan } from './scenario.js';
 import type { Server } from './server.js';
 import { ServiceClock } from './service-clock.js';
-import type { ProcessLeases, ServiceProcess } from './service-process.js';
+import type { ServiceProcess } from './service-process.js';
 import { Planned, type Timeline } from './timeline.js';
 
 export class Budget {
@@ -162,8 +163,9 @@ export class BudgetClient implements ProcessLeases, FairHolder {
 
   // ---- how it ends ------------------------------------------------------------------------------------------------
 
-  processEnded(): void {
+  finish(onFinished: () => void): void {
     this.#member.leave();
+    onFinished();
   }
 
   /** Its connections are there until the server has noticed. */

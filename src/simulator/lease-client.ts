@@ -193,6 +193,9 @@ export class LeaseClient implements ProcessLeases {
     onFinished();
   }
 
+  /** Nobody tells the coordinator. */
+  sessionsGone(): void {}
+
   /** What it held, it holds for ever, as far as the coordinator knows. */
   processCrashed(): void {
     this.#hasCrashed = true;

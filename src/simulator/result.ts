@@ -21,6 +21,7 @@ export interface SimulationResult {
   readonly server: ServerRecord;
   /** Where there is one. */
   readonly coordinator?: CoordinatorRecord | undefined;
+  readonly budget?: BudgetRecord | undefined;
   /** No law broken and every assertion held. */
   readonly passed: boolean;
 }
@@ -110,6 +111,8 @@ export interface TenantSamples {
   readonly lent: readonly number[];
   /** Goes up from the start. */
   readonly workCompleted: readonly number[];
+  /** What fairness gives it. Where there is a budget. */
+  readonly share?: readonly number[] | undefined;
 }
 
 /** As the server's own oracle saw it. */
@@ -129,4 +132,15 @@ export interface CoordinatorRecord {
   readonly peakLeases: number;
   /** Held at the end. */
   readonly leases: number;
+}
+
+/** What all services have shared fairly. */
+export interface BudgetRecord {
+  readonly capacity: number;
+  /** The most that were held at once. */
+  readonly peak: number;
+  /** Connections that were asked back for someone else. */
+  readonly recalls: number;
+  /** How often the shares were looked at. */
+  readonly rebalances: number;
 }

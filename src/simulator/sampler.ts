@@ -66,6 +66,7 @@ export class Sampler {
   readonly #all: SampleTable;
   readonly #tables: Map<Service, SampleTable>;
   readonly #tenants: TenantSeries;
+  readonly #shares: (() => ReadonlyMap<string, number>) | undefined;
   readonly #sampleMs: number;
   readonly #rows: number;
 
@@ -76,6 +77,7 @@ export class Sampler {
     services: readonly Service[],
     durationMs: number,
     sampleMs: number,
+    shares?: () => ReadonlyMap<string, number>,
   ) {
     this.#timeline = timeline;
     this.#server = server;
@@ -84,7 +86,8 @@ export class Sampler {
     this.#rows = Math.floor(durationMs / sampleMs) + 1;
     this.#all = new SampleTable(this.#rows);
     this.#tables = new Map(services.map((service) => [service, new SampleTable(this.#rows)]));
-    this.#tenants = new TenantSeries(workload.tenants, this.#rows);
+    this.#tenants = new TenantSeries(workload.tenants, this.#rows, shares !== undefined);
+    this.#shares = shares;
   }
 
   /** The first sample is of the beginning, before anything has happened. */
@@ -110,7 +113,7 @@ export class Sampler {
     all.connectsPerSec = this.#server.acceptedPerSecond;
     all.waitP99Ms = this.#workload.recentWaits.takeP99();
     this.#all.add(all);
-    this.#tenants.sample(this.#timeline.now);
+    this.#tenants.sample(this.#timeline.now, this.#shares?.());
   }
 
   get all(): Samples {

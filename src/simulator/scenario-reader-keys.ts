@@ -11,6 +11,7 @@ export const scenarioKeys = {
     'server',
     'limiter',
     'coordinator',
+    'budget',
     'defaults',
     'services',
     'faults',
@@ -29,6 +30,7 @@ export const scenarioKeys = {
     'conflicts',
     'throttles',
   ],
+  budget: ['capacity', 'turn', 'rebalanceInterval', 'demandWindow', 'forecast'],
   defaults: ['pool', 'workload'],
   service: [
     'name',
@@ -40,6 +42,7 @@ export const scenarioKeys = {
     'clockSkew',
     'clockSkewStep',
     'clockDrift',
+    'weight',
   ],
   workload: ['tenant', 'perSecond', 'every', 'burst', 'hold', 'maxInUse', 'maxWait', 'from', 'until'],
   fault: ['kind', 'at', 'for', 'every', 'services', 'fraction', 'delay'],

@@ -26,7 +26,7 @@ export function readServices(
     // Those of the defaults are read anew for each kind: the tenant is the service's own where nothing else is said.
     const parts = fields.has('workload') ? own : (defaults?.groups('workload', 'workload', most) ?? []);
     const workload = readWorkload(parts, name, durationMs);
-    const made = multiply(fields, name, pool, workload, durationMs);
+    const made = multiply(fields, name, pool, workload, durationMs, scenario.has('budget'));
     totals.connections += made.length * (pool.policy?.max ?? 0);
     totals.callers += made.length * expectedCallers(workload);
     // What is beyond the bound is reported, not made.
@@ -51,6 +51,7 @@ function multiply(
   pool: ReadPool,
   workload: WorkloadPlan | undefined,
   durationMs: number,
+  areUsers: boolean,
 ): ServicePlan[] {
   const aDay = { min: 0, max: durationMs };
   const skew = { min: -scenarioBounds.clockSkewMs, max: scenarioBounds.clockSkewMs };
@@ -61,21 +62,32 @@ function multiply(
   const clockSkewStep = fields.duration('clockSkewStep', skew) ?? 0;
   const drift = { min: -scenarioBounds.clockDrift, max: scenarioBounds.clockDrift };
   const clockDrift = fields.number('clockDrift', drift) ?? 0;
+  const weight = fields.number('weight', { min: 0.001, max: 1_000 });
   const last = startDelay + startDelayStep * ((count ?? 1) - 1);
   if (last > durationMs)
     fields.problem(
       'startDelayStep',
       `lets the last one start at ${last} ms, after the end of the simulation`,
     );
-  return Array.from({ length: count ?? 1 }, (_, index) => ({
-    name: count === undefined ? name : `${name}-${index + 1}`,
+  return Array.from({ length: count ?? 1 }, (_, index) =>
+    count === undefined ? name : `${name}-${index + 1}`,
+  ).map((own, index) => ({
+    name: own,
     group: name,
     startDelayMs: startDelay + startDelayStep * index,
     pool: pool.options,
-    workload,
+    workload: areUsers ? asTenant(workload, name, own) : workload,
     clockSkewMs: clockSkew + clockSkewStep * index,
     clockDrift,
+    ...(weight !== undefined && { weight }),
   }));
+}
+
+/** Each user of a budget is a tenant, also where several are written as one. */
+function asTenant(workload: WorkloadPlan | undefined, kind: string, own: string): WorkloadPlan | undefined {
+  if (workload === undefined) return undefined;
+  const arrivals = workload.arrivals.map((plan) => (plan.tenant === kind ? { ...plan, tenant: own } : plan));
+  return { arrivals };
 }
 
 function tooMany(scenario: Fields<'scenario'>, made: number): void {

@@ -1,7 +1,15 @@
 /** Reads a scenario from plain data, as a file or a program has it: everything checked, everything wrong told at once. */
+import { usualPolicy } from '../coordination/fair/fair-policy.js';
 import { formatDuration } from '../kernel/duration.js';
 import { count } from './report/format.js';
-import type { CoordinatorPlan, LimiterPlan, Scenario, ServerPlan, TablePlan } from './scenario.js';
+import type {
+  BudgetPlan,
+  CoordinatorPlan,
+  LimiterPlan,
+  Scenario,
+  ServerPlan,
+  TablePlan,
+} from './scenario.js';
 import { readAssertions } from './scenario-reader-assertions.js';
 import { readDelay } from './scenario-reader-delay.js';
 import { readFaults } from './scenario-reader-faults.js';
@@ -56,6 +64,7 @@ export function examineScenario(
   const durationMs = given ?? scenarioBounds.durationMs;
   const services = readServices(fields, durationMs, given !== undefined);
   const faults = readFaults(fields, services, durationMs);
+  const budget = readBudget(fields);
   const scenario: Scenario = {
     name: fields.text('name', 100) ?? source.name ?? 'scenario',
     description: fields.text('description', 4_000) ?? source.description ?? '',
@@ -65,6 +74,7 @@ export function examineScenario(
     server: readServer(fields),
     limiter: readLimiter(fields),
     coordinator: readCoordinator(fields),
+    ...(budget && { budget }),
     services,
     faults,
     assertions: readAssertions(fields, services, faults, durationMs),
@@ -152,4 +162,26 @@ function readTable(coordinator: Fields<'coordinator'>): TablePlan | undefined {
     conflicts: fields.number('conflicts', part) ?? 0,
     throttles: fields.number('throttles', part) ?? 0,
   };
+}
+
+/** What is not said is as in the pooler. */
+function readBudget(scenario: Fields<'scenario'>): BudgetPlan | undefined {
+  const fields = scenario.group('budget', 'budget');
+  if (fields !== undefined && scenario.has('coordinator'))
+    scenario.problem('budget', 'is for the users of one pooler, and coordinator for many: have one of them');
+  const span = { min: 1, max: scenarioBounds.durationMs };
+  return (
+    fields && {
+      capacity: fields.required(
+        'capacity',
+        () => fields.integer('capacity', { min: 1, max: most }),
+        'the connections of all services together, such as 20',
+        1,
+      ),
+      turnMs: fields.duration('turn', span) ?? usualPolicy.turn,
+      rebalanceIntervalMs: fields.duration('rebalanceInterval', span) ?? usualPolicy.rebalanceInterval,
+      demandWindowMs: fields.duration('demandWindow', span) ?? usualPolicy.demandWindow,
+      foresees: fields.flag('forecast') ?? false,
+    }
+  );
 }

@@ -11,6 +11,8 @@ export interface Scenario {
   readonly server: ServerPlan;
   readonly limiter: LimiterPlan | undefined;
   readonly coordinator: CoordinatorPlan | undefined;
+  /** What the pools of all services share fairly; none: each has its own size, and nothing else. */
+  readonly budget?: BudgetPlan | undefined;
   /** One entry for each service that runs, after `count` has been multiplied out. */
   readonly services: readonly ServicePlan[];
   /** In the order of their times. */
@@ -71,6 +73,15 @@ export interface TablePlan {
   readonly throttles: number;
 }
 
+/** One budget for the pools of all services, as for those of the users of one pooler: the product's fair shares. */
+export interface BudgetPlan {
+  readonly capacity: number;
+  readonly turnMs: number;
+  readonly rebalanceIntervalMs: number;
+  readonly demandWindowMs: number;
+  readonly foresees: boolean;
+}
+
 export interface ServicePlan {
   readonly name: string;
   /** What several of a kind have in common, for faults and reports: `history` of `history-3`. */
@@ -82,6 +93,8 @@ export interface ServicePlan {
   /** Added to this service's clock; its clock runs faster by `drift` (0.01: one percent). */
   readonly clockSkewMs: number;
   readonly clockDrift: number;
+  /** Twice the weight is twice the share of the budget. Default 1. */
+  readonly weight?: number | undefined;
 }
 
 /** Open loop: who comes does so whether or not the ones before have been served. */

@@ -10,6 +10,7 @@ import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
 import type { AlarmFactory } from '../kernel/clock.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import type { Random } from '../kernel/random.js';
+import type { Budget } from './budget.js';
 import { draw } from './chance.js';
 import type { DialTrouble } from './dial-trouble.js';
 import type { Laws } from './laws.js';
@@ -35,6 +36,7 @@ export interface Surroundings {
   readonly timeline: Timeline;
   readonly server: Server;
   readonly coordinator: LeaseKeeper | undefined;
+  readonly budget: Budget | undefined;
   readonly trouble: DialTrouble;
   readonly laws: Laws;
   readonly makePool: MakePool | undefined;
@@ -76,7 +78,7 @@ export class ServiceProcess {
   #backlog: (() => void)[] = [];
 
   constructor(surroundings: Surroundings, parts: ProcessParts) {
-    const { timeline, server, trouble, laws, coordinator, makePool } = surroundings;
+    const { timeline, server, trouble, laws, coordinator, budget, makePool } = surroundings;
     const { plan, network } = parts;
     this.name = plan.name;
     this.accepts = parts.accepts;
@@ -86,7 +88,7 @@ export class ServiceProcess {
     this.alarmFactory = (ring) =>
       new ServiceAlarm(timeline, this.clock, ring, (action) => this.deliver(action));
     this.dialer = new ProcessDialer(this, timeline, server, network, trouble, laws);
-    this.leases = coordinator?.clientFor(this, network);
+    this.leases = coordinator ? coordinator.clientFor(this, network) : budget?.join(this);
     this.limiter = parts.makeLimiter(this, network);
     const poolParts: PoolParts<Session> = {
       policy: policyOf(plan, this.limiter, this.leases),
@@ -169,6 +171,7 @@ export class ServiceProcess {
     const noticedMs = draw(server.plan.close, this.#network);
     timeline.plan(timeline.now + noticedMs, () => {
       for (const session of server.sessionsOf(this)) server.remove(session);
+      this.leases?.sessionsGone();
     });
   }
 

@@ -17,10 +17,11 @@ const folder = fileURLToPath(new URL('../../scenarios/', import.meta.url));
 export function shippedScenarios(): ShippedScenario[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.yaml'))
+    .map((file) => file.slice(0, -'.yaml'.length))
     .sort()
-    .map((file) => {
-      const path = `${folder}${file}`;
+    .map((name) => {
+      const path = `${folder}${name}.yaml`;
       const { comment } = parseWithPositions(readFileSync(path, 'utf8'));
-      return { name: file.slice(0, -'.yaml'.length), path, summary: comment.split('\n', 1)[0] ?? '' };
+      return { name, path, summary: comment.split('\n', 1)[0] ?? '' };
     });
 }

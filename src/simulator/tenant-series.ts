@@ -33,27 +33,39 @@ export interface MeteredTenant {
   readonly completed: number;
 }
 
+/** By the names of tenants. */
+type Shares = ReadonlyMap<string, number>;
+
 class Series {
   readonly #tenant: string | undefined;
   readonly #members: readonly MeteredTenant[];
   readonly #lent: Float64Array;
   readonly #completed: Float64Array;
+  readonly #share: Float64Array | undefined;
 
-  constructor(tenant: string | undefined, members: readonly MeteredTenant[], rows: number) {
+  constructor(
+    tenant: string | undefined,
+    members: readonly MeteredTenant[],
+    rows: number,
+    hasShares: boolean,
+  ) {
     this.#tenant = tenant;
     this.#members = members;
     this.#lent = new Float64Array(rows);
     this.#completed = new Float64Array(rows);
+    this.#share = hasShares ? new Float64Array(rows) : undefined;
   }
 
-  add(row: number, now: number, spanMs: number): void {
-    let [connectionMs, completed] = [0, 0];
+  add(row: number, now: number, spanMs: number, shares: Shares | undefined): void {
+    let [connectionMs, completed, share] = [0, 0, 0];
     for (const member of this.#members) {
       connectionMs += member.lent.take(now);
       completed += member.completed;
+      share += shares?.get(member.name) ?? 0;
     }
     this.#lent[row] = spanMs > 0 ? toMillionths(connectionMs / spanMs) : 0;
     this.#completed[row] = completed;
+    if (this.#share !== undefined) this.#share[row] = share;
   }
 
   result(rows: number): TenantSamples {
@@ -61,6 +73,7 @@ class Series {
       tenant: this.#tenant,
       lent: Array.from(this.#lent.subarray(0, rows)),
       workCompleted: Array.from(this.#completed.subarray(0, rows)),
+      ...(this.#share && { share: Array.from(this.#share.subarray(0, rows)) }),
     };
   }
 }
@@ -71,17 +84,17 @@ export class TenantSeries {
   #sampledAt = 0;
 
   /** `tenants` in the order of the scenario. One alone has everything, and gets no series. */
-  constructor(tenants: readonly MeteredTenant[], rows: number) {
+  constructor(tenants: readonly MeteredTenant[], rows: number, hasShares = false) {
     const room = Math.max(1, Math.min(mostSeries, Math.floor(mostPoints / rows)));
     const others = tenants.slice(room);
-    const all = tenants.slice(0, room).map((tenant) => new Series(tenant.name, [tenant], rows));
-    if (others.length > 0) all.push(new Series(undefined, others, rows));
+    const all = tenants.slice(0, room).map((tenant) => new Series(tenant.name, [tenant], rows, hasShares));
+    if (others.length > 0) all.push(new Series(undefined, others, rows, hasShares));
     this.#series = tenants.length > 1 ? all : [];
   }
 
-  sample(now: number): void {
+  sample(now: number, shares?: Shares): void {
     const row = this.#rows++;
-    for (const series of this.#series) series.add(row, now, now - this.#sampledAt);
+    for (const series of this.#series) series.add(row, now, now - this.#sampledAt, shares);
     this.#sampledAt = now;
   }
 

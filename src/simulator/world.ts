@@ -1,6 +1,7 @@
 /** Puts a scenario's world together, lets it run, ends it in good order, and tells what came of it. */
 import type { Leases } from '../core/leases.js';
 import { judge } from './assertions.js';
+import { Budget } from './budget.js';
 import { Chance } from './chance.js';
 import { Coordinator } from './coordinator.js';
 import { DialTrouble } from './dial-trouble.js';
@@ -37,6 +38,7 @@ export class World {
   readonly #laws: Laws;
   readonly #server: Server;
   readonly #coordinator: LeaseKeeper | undefined;
+  readonly #budget: Budget | undefined;
   readonly #workload: Workload;
   readonly #services: readonly Service[];
   readonly #byName: ReadonlyMap<string, Service>;
@@ -60,10 +62,12 @@ export class World {
     const coordinator =
       dynamo ?? (coordinatorPlan && new Coordinator(coordinatorPlan, timeline, laws, sabotage.leases));
     this.#coordinator = coordinator;
+    this.#budget = budgetOf(scenario, timeline, server, laws);
     const surroundings: Surroundings = {
       timeline,
       server,
       coordinator,
+      budget: this.#budget,
       trouble,
       laws,
       makePool: sabotage.makePool,
@@ -85,7 +89,9 @@ export class World {
       fills: this.#fills,
       chance,
     });
-    this.#sampler = new Sampler(timeline, server, this.#workload, services, durationMs, sampleMs);
+    const budget = this.#budget;
+    const shares = budget && (() => budget.shares());
+    this.#sampler = new Sampler(timeline, server, this.#workload, services, durationMs, sampleMs, shares);
     this.#begin(chance);
   }
 
@@ -125,6 +131,7 @@ export class World {
     const waits = this.#workload.waits.summary();
     const server = this.#server.record();
     const coordinator = this.#coordinator?.record();
+    const budget = this.#budget?.record();
     const assertions = judge(this.#scenario.assertions, {
       durationMs,
       peakPerSecond: server.peakPerSecond,
@@ -152,6 +159,7 @@ export class World {
       tenantSamples,
       server,
       coordinator,
+      budget,
       passed: laws.length === 0 && assertions.every(({ passed }) => passed),
     };
   }
@@ -176,7 +184,19 @@ export class World {
     for (const service of this.#services) service.stopForGood(stopDeadlineMs);
     // What has ended plans nothing any more, so this is over at once, unless something does not end.
     this.#timeline.runUntil(this.#scenario.durationMs + endsWithinMs);
+    this.#budget?.stop();
     this.#laws.checkEnd(this.#services, this.#server);
     this.#laws.checkCallers(this.#workload.callers);
   }
+}
+
+function budgetOf(
+  { budget, services }: Scenario,
+  timeline: Timeline,
+  server: Server,
+  laws: Laws,
+): Budget | undefined {
+  if (budget === undefined) return undefined;
+  const weights = new Map(services.map(({ name, weight }) => [name, weight ?? 1]));
+  return new Budget(budget, weights, timeline, server, laws);
 }

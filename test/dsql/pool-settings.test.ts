@@ -135,25 +135,51 @@ describe('a limit for all processes', () => {
   const env = {
     DSQL_DISTRIBUTED_CONN_LEASE_ENABLED: 'true',
     DSQL_DISTRIBUTED_CONN_LEASE_TABLE: 'leases',
+    DSQL_DISTRIBUTED_CONN_LIMIT: '500',
     DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED: 'true',
+    DSQL_DISTRIBUTED_RATE_LIMITER_TABLE: 'rates',
   };
 
-  test('that is asked for and that nobody keeps is warned of', () => {
-    const { messages } = resolve({}, env);
+  test('that is asked for is kept in its table', () => {
+    const { messages, distributed, rate, explanation } = resolve({}, env);
+    expect(messages).toEqual([]);
+    expect(distributed).toEqual({
+      leases: { table: 'leases', limit: 500 },
+      rate: { table: 'rates', rate: 100, maxWaitMs: 30_000 },
+    });
+    expect(rate).toBeUndefined();
+    const values = new Map(explanation.map(({ variable, value }) => [variable, value]));
+    expect(values.get('DSQL_DISTRIBUTED_CONN_LEASE_TABLE')).toBe('in the table leases');
+    expect(values.get('DSQL_DISTRIBUTED_CONN_LIMIT')).toBe('500');
+    expect(values.get('DSQL_DISTRIBUTED_RATE_LIMITER_TABLE')).toBe('in the table rates');
+    expect(values.get('DSQL_DISTRIBUTED_RATE_LIMITER_LIMIT')).toBe('100');
+    expect(values.get('DSQL_DISTRIBUTED_RATE_LIMITER_MAX_WAIT')).toBe('30s');
+  });
+
+  test('that is asked for without a table is warned of', () => {
+    const {
+      DSQL_DISTRIBUTED_CONN_LEASE_TABLE: _leases,
+      DSQL_DISTRIBUTED_RATE_LIMITER_TABLE: _rates,
+      ...asked
+    } = env;
+    const { messages, distributed, rate } = resolve({}, asked);
     expect(messages).toEqual([
       expect.stringMatching(
-        /^DSQL_DISTRIBUTED_CONN_LEASE_ENABLED is true, but no leases were given .* option leases$/,
+        /^DSQL_DISTRIBUTED_CONN_LEASE_ENABLED is true, but DSQL_DISTRIBUTED_CONN_LEASE_TABLE is not set/,
       ),
       expect.stringMatching(
-        /^DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED is true, but no rateLimiter .* option rateLimiter$/,
+        /^DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED is true, but DSQL_DISTRIBUTED_RATE_LIMITER_TABLE is not/,
       ),
     ]);
+    expect(distributed).toEqual({ leases: undefined, rate: undefined });
+    expect(rate).toEqual({ rate: 10, burst: 100 });
   });
 
   test('that is kept by what the program gives is not', () => {
     const leases = { acquire: () => 'granted' as const, release: () => {} };
-    const { messages, policy } = resolve({ leases, rateLimiter: { take: () => 0 } }, env);
+    const { messages, policy, distributed } = resolve({ leases, rateLimiter: { take: () => 0 } }, env);
     expect(messages).toEqual([]);
+    expect(distributed).toEqual({ leases: undefined, rate: undefined });
     expect(policy.leases).toBe(leases);
   });
 

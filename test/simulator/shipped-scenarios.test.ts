@@ -77,19 +77,27 @@ function brokenAssertions({ assertions }: SimulationResult): string[] {
 describe('The scenarios that come with the package', () => {
   test('are these', () => {
     expect(shipped.map(({ name }) => name)).toEqual([
+      'changing-demand',
+      'changing-demand-static',
       'coordinator-outage',
       'crashed-lease-owner',
+      'daily-load',
+      'daily-load-forecast',
       'dynamodb-fleet',
       'ecs-150wps',
       'ecs-400wps',
       'expiry-plain',
       'expiry-reservoir',
+      'five-hundred-users',
       'local',
       'mass-drop',
+      'noisy-neighbour',
       'reclaimed-leases',
       'skewed-clocks',
       'slow-dials',
+      'tenant-flood',
       'thundering-restart',
+      'users-over-capacity',
       'workload-test',
     ]);
   });
@@ -141,6 +149,7 @@ describe('A short form of', () => {
   const failing: Readonly<Record<string, readonly string[]>> = {
     'expiry-plain': ['assertZeroEmptyEvents', 'assertWait max'],
     'crashed-lease-owner': ['assertRecoverWithin'],
+    'changing-demand-static': ['assertWait p99'],
   };
 
   test.each(shipped.filter(({ name }) => !(name in failing)))(

@@ -18,9 +18,12 @@ import { FairMember, FairUser, type MemberEvents } from './fair-members.js';
 import type { FairPolicy, UserTerms } from './fair-policy.js';
 import { makeRoom } from './giving-way.js';
 import { type RebalanceReason, type ShareChange, Shares } from './shares.js';
+import { TurnPace } from './turn-pace.js';
 import { WaitingLine } from './waiting-line.js';
 
 export interface FairLeasesParts {
+  /** For messages. */
+  readonly name?: string | undefined;
   readonly policy: FairPolicy;
   readonly clock: Clock;
   readonly alarm: AlarmFactory;
@@ -67,6 +70,7 @@ export interface FairStats {
 const restAfterWork = 10;
 
 export class FairLeases implements MemberEvents {
+  readonly name: string;
   readonly #clock: Clock;
   readonly #alarm: Alarm;
   readonly #listener: FairListener | undefined;
@@ -74,6 +78,7 @@ export class FairLeases implements MemberEvents {
   #policy: FairPolicy;
   readonly #users = new Map<string, FairUser>();
   readonly #line = new WaitingLine();
+  readonly #pace = new TurnPace();
   /** Those that hold at least one. */
   readonly #holding = new Set<FairMember>();
   #held = 0;
@@ -97,7 +102,8 @@ export class FairLeases implements MemberEvents {
   /** Since the shares were looked at. */
   #givenBack = 0;
 
-  constructor({ policy, clock, alarm, listener }: FairLeasesParts) {
+  constructor({ name = 'budget', policy, clock, alarm, listener }: FairLeasesParts) {
+    this.name = name;
     this.#policy = policy;
     this.#clock = clock;
     this.#listener = listener;
@@ -280,6 +286,7 @@ export class FairLeases implements MemberEvents {
       held: this.#held,
       excess: Math.max(0, -this.#free),
       policy: this.#policy,
+      pace: this.#pace,
       now,
     });
     this.#mayHaveRecalled = size > 0 || this.#free < 0;

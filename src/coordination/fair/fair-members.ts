@@ -56,8 +56,10 @@ let lastMember = 0;
 
 /** What happens to the counts of a member. */
 export interface MemberEvents {
+  readonly name: string;
   /** Infinity: there is no limit. */
   readonly capacity: number;
+  readonly held: number;
   mayAcquire(member: FairMember, count: number): boolean;
   acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer;
   released(member: FairMember, count: number): void;
@@ -151,6 +153,11 @@ export class FairMember implements Leases, Linked<FairMember> {
   /** Whether so many would be granted at once. */
   mayAcquire(count: number): boolean {
     return this.#events.mayAcquire(this, count);
+  }
+
+  /** What it is a part of. */
+  get budget(): Pick<MemberEvents, 'name' | 'capacity' | 'held'> {
+    return this.#events;
   }
 
   get isLimited(): boolean {

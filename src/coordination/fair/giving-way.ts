@@ -8,6 +8,7 @@ import { smallest } from '../../kernel/smallest.js';
 import { tell } from '../tell.js';
 import { type FairMember, type FairUser, Rank } from './fair-members.js';
 import type { FairPolicy } from './fair-policy.js';
+import type { TurnPace } from './turn-pace.js';
 import type { WaitingLine } from './waiting-line.js';
 
 /** How things are when room is to be made. */
@@ -19,8 +20,12 @@ export interface Shortage {
   /** Leases that are held above the capacity. */
   readonly excess: number;
   readonly policy: FairPolicy;
+  readonly pace: TurnPace;
   readonly now: number;
 }
+
+/** Turns end no faster than so many times what would be needed if they were spread evenly. */
+const fastestPace = 2;
 
 let looks = 0;
 
@@ -131,7 +136,7 @@ class Room {
     }
     while (this.#coming < claims) {
       const first = users.peek();
-      if (first === undefined) return;
+      if (first === undefined || !this.#mayEndTurn(turnMs)) return;
       users.remove(first);
       const { user } = first;
       const member = mostKept(user);
@@ -139,6 +144,14 @@ class Room {
       this.#recall(member);
       if (user.kept > 0) users.push(new UserInTurn(user, now));
     }
+  }
+
+  /** What is above the capacity has no turn. */
+  #mayEndTurn(turnMs: number): boolean {
+    if (turnMs === 0) return true;
+    const { pace, policy, now } = this.#shortage;
+    const apartMs = turnMs / (fastestPace * Math.max(1, this.#usersHolding));
+    return pace.mayEnd(now, apartMs, 2 * policy.lookInterval);
   }
 
   /** As long as is usual, unless those who have nothing would wait for too long. */

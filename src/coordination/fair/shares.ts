@@ -28,7 +28,7 @@ export interface ShareChange {
 export class Shares {
   #policy: FairPolicy;
   readonly #allocator = new FairShareAllocator();
-  /** Remembers what users needed, whether or not it is asked. */
+  /** Remembers what users needed, while it is asked. */
   readonly #forecaster = new Forecaster();
 
   constructor(policy: FairPolicy) {
@@ -84,11 +84,12 @@ export class Shares {
     for (const member of user.members) peak += member.takeDemandPeak();
     tracker.note(peak);
     user.demand = tracker.peak;
+    const { foresees } = this.#policy;
     if (isRound) {
-      this.#forecaster.record(user.name, tracker.present, now);
+      if (foresees) this.#forecaster.record(user.name, tracker.present, now);
       tracker.endInterval(0);
     }
-    if (this.#policy.foresees) {
+    if (foresees) {
       const { demand } = this.#forecaster.estimate(user.name, user.demand, now, user.terms.maximum);
       user.demand = demand;
     }

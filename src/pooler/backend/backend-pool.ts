@@ -35,6 +35,8 @@ export interface BackendPoolPlan {
   readonly defersBegin: boolean;
   /** The part of the connections that transactions have a claim to. */
   readonly reservedRatio: number;
+  /** Which budget above it has nothing left for it. */
+  readonly shortage: () => string | undefined;
 }
 
 export class BackendPool {
@@ -153,6 +155,11 @@ export class BackendPool {
   /** The size, or with the reserve more than that. */
   setLimit(limit: number): void {
     this.#engines.setLimit(limit);
+  }
+
+  /** What it waits for beyond its own limit, in words. */
+  get shortage(): string | undefined {
+    return this.#plan.shortage();
   }
 
   get limit(): number {

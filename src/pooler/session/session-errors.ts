@@ -36,7 +36,11 @@ export function noServer(pool: BackendPool, error: Error): ErrorFields {
       severity: 'ERROR',
       code: SqlState.tooManyConnections,
       message: `no server connection was free for ${pool.name}: ${error.message}`,
-      hint: 'query_wait_timeout ended the wait. Transactions may be long, or default_pool_size too small.',
+      ...(pool.shortage === undefined ? {} : { detail: `${pool.shortage}.` }),
+      hint:
+        pool.shortage === undefined
+          ? 'query_wait_timeout ended the wait. Transactions may be long, or default_pool_size too small.'
+          : 'query_wait_timeout ended the wait. SHOW SHARES on the console says who has what.',
     };
   return { ...refusalOf(pool, error), severity: 'ERROR' };
 }

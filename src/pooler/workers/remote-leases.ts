@@ -24,6 +24,8 @@ export class RemoteLeases implements BudgetLeases {
   readonly number: number;
   /** As the supervisor has said last. */
   share = Number.POSITIVE_INFINITY;
+  /** Only the supervisor knows. */
+  readonly shortage = undefined;
   readonly #line: LeaseLine;
   readonly #heldBy = new Map<Engine, number>();
   /** Engines for which something has been asked and not been granted, in order. */

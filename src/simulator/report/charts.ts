@@ -104,6 +104,7 @@ function connectionMarks({ scenario, result }: SimulationRun): Mark[] {
   ];
   if (scenario.coordinator !== undefined)
     marks.push({ name: 'leases', value: scenario.coordinator.leaseLimit });
+  if (scenario.budget !== undefined) marks.push({ name: 'budget', value: scenario.budget.capacity });
   return marks;
 }
 
@@ -129,7 +130,7 @@ export function divide(samples: number, mostPoints: number): Points {
   }));
 }
 
-function gaugeLine(name: string, values: readonly number[], points: Points): Line {
+export function gaugeLine(name: string, values: readonly number[], points: Points): Line {
   const low: number[] = [];
   const high: number[] = [];
   for (const { start, end } of points) {

@@ -14,6 +14,7 @@ export function summaryOf(result: SimulationResult): Row[] {
     ['opened in any one second', `${count(server.peakPerSecond)} at most`],
     ['refused by the server', refusals(result)],
     ...leaseRows(result),
+    ...budgetRows(result),
     ['all services full after', converged(result)],
     ...waitRows(result.waits),
     ['nothing ready', `${count(samples.emptyEvents.at(-1) ?? 0)} times`],
@@ -31,6 +32,15 @@ function leaseRows({ coordinator }: SimulationResult): Row[] {
   if (coordinator === undefined) return [];
   const { leases, peakLeases, leaseLimit } = coordinator;
   return [['leases', `${count(peakLeases)} of ${count(leaseLimit)} at most, ${count(leases)} in the end`]];
+}
+
+function budgetRows({ budget }: SimulationResult): Row[] {
+  if (budget === undefined) return [];
+  const { peak, capacity, recalls, rebalances } = budget;
+  return [
+    ['budget', `${count(peak)} of ${count(capacity)} at most, ${count(recalls)} asked back`],
+    ['shares looked at', `${count(rebalances)} times`],
+  ];
 }
 
 function converged({ services }: SimulationResult): string {

@@ -3,7 +3,7 @@
  * short one somebody has everything, and somebody else nothing.
  */
 import type { SimulationResult, TenantSamples } from '../result.js';
-import { type Chart, divide, type Line, type Points, round } from './charts.js';
+import { type Chart, divide, gaugeLine, type Line, type Points, round } from './charts.js';
 import type { SimulationRun } from './run.js';
 
 /** What each tenant has got in each point of time: of whatever is shared. */
@@ -25,8 +25,19 @@ export function shareCharts(
     return [
       chart('Shares of tenants', lentTime(result, points)),
       chart('Shares of tenants, of the work', work(result, points)),
+      ...fairChart(result, points, drawn),
     ];
   });
+}
+
+/** What fairness gives to each, in connections; where there is a budget. */
+function fairChart({ tenantSamples }: SimulationResult, points: Points, drawn: ReadonlySet<string>): Chart[] {
+  const lines = tenantSamples.flatMap(({ tenant, share }) =>
+    share === undefined || tenant === undefined || !drawn.has(tenant)
+      ? []
+      : [gaugeLine(tenant, share, points)],
+  );
+  return lines.length === 0 ? [] : [{ title: 'Fair shares', unit: '', lines, marks: [] }];
 }
 
 /** A tenant's share of the connections in each run, none where it is not in it. */

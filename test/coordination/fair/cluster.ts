@@ -73,6 +73,7 @@ export class FarLeases implements Leases {
   /** Whose question is being answered. */
   #answering: LeaseHolder | undefined;
   strays = 0;
+  questions = 0;
 
   constructor(limit: number, line: Timeline, random: SeededRandom) {
     this.limit = limit;
@@ -85,6 +86,7 @@ export class FarLeases implements Leases {
   }
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
+    this.questions++;
     if (!this.#held.has(holder)) this.#held.set(holder, 0);
     if (holder !== this.#answering) {
       if (this.#random.next() < this.refusals) return new Error('not now');

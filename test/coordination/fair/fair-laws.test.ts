@@ -200,6 +200,21 @@ describe('what moves', () => {
     expect(town.opened).toBe(opened);
   });
 
+  test('nothing that was asked back and is not needed any more, when it comes', () => {
+    const town = new Town({ capacity: 3 });
+    const keeper = town.arrive('keeper', { clients: 2, queryMs: 1, pinned: 2 });
+    town.run(100);
+    const others = ['a', 'b'].map((user) => town.arrive(user, { clients: 1, queryMs: 10 }));
+    town.run(2_000);
+    expect(keeper.member.recalled).toBeGreaterThan(0);
+    for (const other of others) other.leave();
+    town.run(1_000);
+    expect(keeper.member.recalled).toBe(0);
+    keeper.unpin();
+    town.run(1_000);
+    expect([keeper.connections, keeper.pool.idle]).toEqual([2, 2]);
+  });
+
   test('no more than someone waits for', () => {
     fc.assert(
       fc.property(
@@ -210,8 +225,9 @@ describe('what moves', () => {
           const town = new Town({ capacity, closeMs });
           for (const [n, each] of loads.entries()) town.arrive(`user ${n}`, { ...each, pinned: 0 });
           town.run(10_000);
-          // Every connection that is asked back is for a question that had to wait.
-          expect(town.budget.stats().recalls).toBeLessThanOrEqual(town.asked);
+          // Every connection that is closed for others is for a question that had to wait.
+          const closed = town.houses.map(({ pool }) => pool.stats().totals.discarded.lease_recalled);
+          expect(closed.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(town.asked);
         },
       ),
       { numRuns: 30 },
@@ -220,6 +236,16 @@ describe('what moves', () => {
 });
 
 describe('shares', () => {
+  test('what becomes free at once is for all who wait, one for each', () => {
+    const town = new Town({ capacity: 0 });
+    const houses = ['a', 'b', 'c'].map((user) => town.arrive(user, { clients: 5, queryMs: 10 }));
+    town.run(100);
+    town.budget.resize(3);
+    town.run(2_000);
+    expect(houses.map(({ connections }) => connections)).toEqual([1, 1, 1]);
+    expect(town.opened).toBe(3);
+  });
+
   test('two users have connections as their weights are', () => {
     const town = new Town({ capacity: 30 });
     town.setTerms('heavy', { weight: 2 });

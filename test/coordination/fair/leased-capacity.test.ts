@@ -81,6 +81,22 @@ describe('several machines on one source', () => {
     expect([only.town.connections, source?.held, source?.strays]).toEqual([3, 3, 0]);
   });
 
+  test('one that owes something asks for nothing more', () => {
+    let source: FarLeases | undefined;
+    const all = new Cluster(1, (line) => {
+      source = new FarLeases(4, line, new SeededRandom(1));
+      return source;
+    });
+    const [only] = all.machines as [Machine];
+    only.town.arrive('a', { clients: 10, queryMs: 1_000 });
+    all.run(900);
+    only.leased.leasesRecalled(1);
+    const before = source?.questions;
+    all.run(100);
+    expect(source?.questions).toBe(before);
+    expect(only.town.budget.capacity).toBe(3);
+  });
+
   test('one that is stopped asks for nothing more, and gives back everything as it comes', () => {
     const { all, source } = cluster(1, 5);
     const [only] = all.machines as [Machine];

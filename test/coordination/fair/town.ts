@@ -202,10 +202,15 @@ export class House {
     this.leave();
     if (this.isVacated) return;
     this.isVacated = true;
-    this.#pinsLeft = 0;
-    for (const giveBack of this.#pinned.splice(0)) giveBack();
+    this.unpin();
     this.member.leave();
     this.pool.drain(this.now + 10_000, () => {});
+  }
+
+  /** What clients kept for themselves is given back. */
+  unpin(): void {
+    this.#pinsLeft = 0;
+    for (const giveBack of this.#pinned.splice(0)) giveBack();
   }
 
   get connections(): number {

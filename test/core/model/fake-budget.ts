@@ -62,6 +62,7 @@ export class FakeBudget implements Leases {
     this.#demand(holder === this.#holder, 'a lease was given back by someone else');
     this.#demand(count === 1, `${count} leases were given back at once`);
     this.released += count;
+    if (this.recalled > 0) this.recalled--;
     this.#demand(this.held >= 0, `more was given back than is held: ${this.held}`);
   }
 
@@ -98,7 +99,6 @@ export class FakeBudget implements Leases {
   /** A place is free: it pays for one that was taken away, or its lease comes back. */
   slotFreed(): void {
     if (this.debt > 0) this.debt--;
-    if (this.recalled > 0) this.recalled--;
   }
 
   #noteRefusal(): void {

@@ -211,10 +211,10 @@ export class MomentaryLaws implements Witness {
         return;
       }
       case 'lease_recalled': {
-        const recalled = this.#evidence.budget?.recalled ?? 0;
+        const { recalled = 0, debt = 0 } = this.#evidence.budget ?? {};
         says(
-          recalled > server.closing,
-          `but ${recalled} leases are asked back and ${server.closing} are being closed`,
+          debt + recalled > server.closing,
+          `but ${recalled} leases are asked back, ${debt} are lost and ${server.closing} are being closed`,
         );
         return;
       }

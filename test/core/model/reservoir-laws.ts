@@ -70,7 +70,7 @@ function wordOnReturn(evidence: Evidence, socket: FakeSocket, ready: number): Di
   if (queue.size === 0 && ready >= (policy.reservoir?.targetReady ?? 0)) return 'reservoir_full';
   if (intentions.state === 'draining' && queue.size === 0) return 'drained';
   if ((budget?.debt ?? 0) > server.closing) return 'lease_lost';
-  if ((budget?.recalled ?? 0) > server.closing) return 'lease_recalled';
+  if ((budget?.debt ?? 0) + (budget?.recalled ?? 0) > server.closing) return 'lease_recalled';
   return server.opening + server.live > intentions.limit ? 'over_limit' : undefined;
 }
 

@@ -128,7 +128,7 @@ function leasesAgree(evidence: Evidence): void {
       `${idle} are kept idle while ${debt} leases are lost and ${server.closing} connections being closed`,
   );
   evidence.demand(
-    recalled <= server.closing || idle === 0,
+    debt + recalled <= server.closing || idle === 0,
     () =>
       `${idle} are kept idle while ${recalled} leases are asked back and ${server.closing} connections being closed`,
   );

@@ -1,0 +1,208 @@
+/**
+ * The items in which leases are kept, and every change that is made to them. Their keys are the seed's:
+ *
+ *     dsqllease_counter#<endpoint>     active: slots that are given out, the sum of `slots` of all leases
+ *     dsqllease#<endpoint>#<leaseId>   one for each instance: slots, and until when they are its own
+ *
+ * `active` changes only together with the `slots` of one lease, in one transaction, which raises `version` by one. So
+ * whoever finds `version` unchanged knows that no slot has moved meanwhile.
+ *
+ * A lease's owner is the only one that changes it. Each of its changes names the `epoch` and the `seq` that it goes by and
+ * raises `seq`, so that of two that go by the same, one is made. Others can only delete a lease, and only as they saw it.
+ */
+import { type Change, type Item, numberOf, textOf } from './table.js';
+
+export interface LeaseKeys {
+  readonly counter: string;
+  /** What the keys of all leases begin with. */
+  readonly leases: string;
+}
+
+export function leaseKeys(endpoint: string): LeaseKeys {
+  return { counter: `dsqllease_counter#${endpoint}`, leases: `dsqllease#${endpoint}#` };
+}
+
+/** A lease as it was found. */
+export interface Lease {
+  readonly key: string;
+  readonly instance: string;
+  readonly service: string;
+  readonly slots: number;
+  /** Of its slots, those that have connections. */
+  readonly used: number;
+  /** How many it has use for. */
+  readonly wanted: number;
+  readonly epoch: number;
+  readonly seq: number;
+  /** By the server's clock. */
+  readonly expiresMs: number;
+}
+
+export function leaseOf(item: Item): Lease {
+  // The seed's own leases have no slots: each is one connection.
+  const slots = numberOf(item, 'slots', 1);
+  return {
+    key: textOf(item, 'pk'),
+    instance: textOf(item, 'instance'),
+    service: textOf(item, 'service_name'),
+    slots,
+    used: numberOf(item, 'used', slots),
+    wanted: numberOf(item, 'wanted', slots),
+    epoch: numberOf(item, 'epoch'),
+    seq: numberOf(item, 'seq'),
+    expiresMs: numberOf(item, 'expires_ms', numberOf(item, 'ttl_epoch') * 1_000),
+  };
+}
+
+/** The counter as it was found. */
+export interface Counter {
+  readonly active: number;
+  readonly version: number;
+  /** When the leases were last looked through. */
+  readonly sweptMs: number;
+  /** No instance is to have more while others wait; beyond all measure when none does. */
+  readonly level: number;
+  readonly levelMs: number;
+  /** Instances that want more than they have, and instances in all, as of the last look. */
+  readonly waiting: number;
+  readonly owners: number;
+}
+
+export function counterOf(item: Item | undefined): Counter {
+  return {
+    active: numberOf(item, 'active'),
+    version: numberOf(item, 'version'),
+    sweptMs: numberOf(item, 'swept_ms'),
+    level: numberOf(item, 'level', Number.POSITIVE_INFINITY),
+    levelMs: numberOf(item, 'level_ms'),
+    waiting: numberOf(item, 'waiting'),
+    owners: numberOf(item, 'owners'),
+  };
+}
+
+/** What an owner writes into its lease. */
+export interface LeaseEntry {
+  readonly key: string;
+  readonly instance: string;
+  readonly service: string;
+  readonly slots: number;
+  readonly used: number;
+  readonly wanted: number;
+  readonly epoch: number;
+  /** The one that it goes by; 0: there is no such lease yet. */
+  readonly seq: number;
+  readonly expiresMs: number;
+  readonly createdMs: number;
+  readonly nowMs: number;
+}
+
+/** DynamoDB may delete a lease so long after its end; nothing relies on that it does, or on that it does not. */
+const keptForMs = 86_400_000;
+
+/** A lease is made, renewed, or given other slots. */
+export function leaseChange(entry: LeaseEntry): Change {
+  const { key, epoch, seq, expiresMs } = entry;
+  return {
+    key,
+    when:
+      seq === 0
+        ? [[{ attribute: 'pk', is: 'missing' }]]
+        : [
+            [
+              { attribute: 'epoch', is: '=', than: epoch },
+              { attribute: 'seq', is: '=', than: seq },
+            ],
+          ],
+    set: {
+      slots: entry.slots,
+      used: entry.used,
+      wanted: entry.wanted,
+      epoch,
+      seq: seq + 1,
+      expires_ms: Math.ceil(expiresMs),
+      ttl_epoch: Math.ceil((expiresMs + keptForMs) / 1_000),
+      instance: entry.instance,
+      service_name: entry.service,
+      created_ms: Math.floor(entry.createdMs),
+      updated_ms: Math.floor(entry.nowMs),
+    },
+  };
+}
+
+/** So many more slots are given out (or, below 0, fewer). More than `limit` never are. */
+export function counterChange(keys: LeaseKeys, by: number, limit: number, nowMs: number): Change {
+  return {
+    key: keys.counter,
+    when:
+      by > 0
+        ? [[{ attribute: 'active', is: 'missing' }], [{ attribute: 'active', is: '<=', than: limit - by }]]
+        : [[{ attribute: 'active', is: '>=', than: -by }]],
+    set: { updated_ms: Math.floor(nowMs), connection_limit: limit },
+    add: { active: by, version: 1 },
+  };
+}
+
+/** A lease ends, as its owner knows it. */
+export function endOfLease(key: string, epoch: number, seq: number): Change {
+  return {
+    key,
+    isRemoval: true,
+    when: [
+      [
+        { attribute: 'epoch', is: '=', than: epoch },
+        { attribute: 'seq', is: '=', than: seq },
+      ],
+    ],
+  };
+}
+
+/** A lease that nobody has renewed since it was seen, and whose time was over before `endedBeforeMs`, is taken away. */
+export function reclaim({ key, epoch, seq }: Lease, endedBeforeMs: number): Change {
+  return {
+    key,
+    isRemoval: true,
+    when: [
+      [
+        { attribute: 'epoch', is: '=', than: epoch },
+        { attribute: 'seq', is: '=', than: seq },
+        { attribute: 'expires_ms', is: '<', than: Math.floor(endedBeforeMs) },
+      ],
+    ],
+  };
+}
+
+/** One instance at a time looks through the leases: whoever makes this change, until `everyMs` have passed. */
+export function claimSweep(keys: LeaseKeys, nowMs: number, everyMs: number): Change {
+  return {
+    key: keys.counter,
+    when: [
+      [{ attribute: 'swept_ms', is: 'missing' }],
+      [{ attribute: 'swept_ms', is: '<=', than: Math.floor(nowMs - everyMs) }],
+    ],
+    set: { swept_ms: Math.floor(nowMs) },
+  };
+}
+
+/** What a look through the leases found, for all to see. */
+export function publishSweep(
+  keys: LeaseKeys,
+  found: { readonly level: number; readonly waiting: number; readonly owners: number },
+  nowMs: number,
+): Change {
+  const { level, waiting, owners } = found;
+  const finite = Math.min(level, Number.MAX_SAFE_INTEGER);
+  return { key: keys.counter, set: { level: finite, waiting, owners, level_ms: Math.floor(nowMs) } };
+}
+
+/** The counter is put right, if no slot has moved since it was read. */
+export function repair(keys: LeaseKeys, seenVersion: number, active: number, nowMs: number): Change {
+  return {
+    key: keys.counter,
+    when: [
+      [{ attribute: 'version', is: '=', than: seenVersion }],
+      ...(seenVersion === 0 ? [[{ attribute: 'version', is: 'missing' } as const]] : []),
+    ],
+    set: { active, updated_ms: Math.floor(nowMs) },
+    add: { version: 1 },
+  };
+}

@@ -1,0 +1,435 @@
+/**
+ * An instance's own lease: takes and gives back slots, renews, and knows at every moment how many slots are surely its own
+ * and until when.
+ *
+ *     none --create--> held --renew, change--> held --end--> none
+ *                      held --found deleted--> none, in the next epoch
+ *
+ * One change is under way at a time. When nobody knows whether one took effect, it is *in doubt*: until that is known,
+ * only as many slots count as there are in either case. The next change goes by the same `seq`. If it is made, the one in
+ * doubt was not and never will be; if it is refused, the lease is shown, and says what was.
+ */
+import { Backoff } from '../../core/backoff.js';
+import type { Alarm } from '../../kernel/clock.js';
+import {
+  type Counter,
+  counterChange,
+  counterOf,
+  endOfLease,
+  type LeaseKeys,
+  leaseChange,
+  leaseOf,
+} from './lease-items.js';
+import type { Change, FailureReason, Finding, Item, ReadReply, WriteReply } from './table.js';
+import type { CallWorld, TableCalls } from './table-calls.js';
+
+/** Why slots that were wanted were not had, in one word. */
+export type LeaseDenial = 'limit' | 'gone' | FailureReason;
+
+/** What the instance has use for. */
+export interface LeaseGoal {
+  /** How many slots it is to have. */
+  readonly slots: number;
+  /** How many have connections. */
+  readonly used: number;
+  /** How many it would use if it had them. */
+  readonly wanted: number;
+}
+
+export interface LeaseOwnerListener {
+  /** Asked before each change. `isRenewing`: the lease is written anyway, so that to give slots back costs little. */
+  goal(isRenewing: boolean): LeaseGoal;
+  /** The slots, their validity, or what is known of the counter may be others now. */
+  changed(): void;
+  /** More slots were wanted, or a call was made, and nothing came of it. */
+  denied(reason: LeaseDenial, error: Error | undefined): void;
+  /** Others have taken the lease away. */
+  lost(slots: number): void;
+  /** The counter is below what is held: it is wrong. */
+  miscounted(): void;
+}
+
+export interface LeaseTerms {
+  readonly keys: LeaseKeys;
+  /** Its own, and never used before. */
+  readonly leaseId: string;
+  readonly instance: string;
+  readonly service: string;
+  readonly limit: number;
+  readonly leaseMs: number;
+  readonly renewMs: number;
+  /** How often the counter is looked at. */
+  readonly lookMs: number;
+}
+
+interface Doubt {
+  readonly slots: number;
+  readonly sentAt: number;
+}
+
+const never = Number.POSITIVE_INFINITY;
+const backoffPolicy = { base: 100, cap: 5_000 };
+/** Who waits for slots looks for them so often; more seldom, the more wait. */
+const pollMs = 1_000;
+const pollMsEach = 10;
+/** What it wants is not written more often than this. */
+const tellEveryMs = 2_000;
+
+export class LeaseOwner {
+  readonly #calls: TableCalls;
+  readonly #world: CallWorld;
+  readonly #terms: LeaseTerms;
+  readonly #listener: LeaseOwnerListener;
+  readonly #key: string;
+  readonly #alarm: Alarm;
+  readonly #backoff: Backoff;
+  #epoch = 1;
+  /** 0: there is no lease. */
+  #seq = 0;
+  /** As last confirmed. */
+  #slots = 0;
+  #doubts: Doubt[] = [];
+  /** What the change under way makes of the slots. */
+  #inFlight: number | undefined;
+  #isBusy = false;
+  #validUntil = Number.NEGATIVE_INFINITY;
+  #wasValid = false;
+  #renewAt = never;
+  #lookAt = Number.NEGATIVE_INFINITY;
+  #isDenied = false;
+  /** The next change may not make it more than this: so many are free. */
+  #cap = never;
+  #told = { wanted: 0, at: Number.NEGATIVE_INFINITY };
+  #createdMs = 0;
+  #counter: Counter | undefined;
+  #counterAt = Number.NEGATIVE_INFINITY;
+  #isEnding = false;
+  #isOver = false;
+  #onEnded: (() => void)[] = [];
+
+  constructor(calls: TableCalls, world: CallWorld, terms: LeaseTerms, listener: LeaseOwnerListener) {
+    this.#calls = calls;
+    this.#world = world;
+    this.#terms = terms;
+    this.#listener = listener;
+    this.#key = terms.keys.leases + terms.leaseId;
+    this.#alarm = world.alarm(() => this.#rang());
+    this.#backoff = new Backoff(backoffPolicy, world.random);
+  }
+
+  get key(): string {
+    return this.#key;
+  }
+
+  /** Slots that are surely its own, as long as the lease is valid. */
+  get slots(): number {
+    return this.#doubts.reduce(
+      (least, { slots }) => Math.min(least, slots),
+      Math.min(this.#slots, this.#inFlight ?? never),
+    );
+  }
+
+  /** Nobody may have taken them away yet. */
+  isValid(now: number): boolean {
+    return now < this.#validUntil;
+  }
+
+  get validUntil(): number {
+    return this.#validUntil;
+  }
+
+  /** The limit is reached, or was when it was last looked. */
+  get isDenied(): boolean {
+    return this.#isDenied;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Calls that failed since the last that did not. */
+  get failures(): number {
+    return this.#backoff.failures;
+  }
+
+  /** Slots as last confirmed, those being given back included. */
+  get confirmedSlots(): number {
+    return this.#slots;
+  }
+
+  /** The counter, if it was seen within the last `withinMs`. */
+  counter(now: number, withinMs: number): Counter | undefined {
+    return now - this.#counterAt <= withinMs ? this.#counter : undefined;
+  }
+
+  /** There may be something to do. Does one thing after the other, and nothing while a call is under way. */
+  pump(): void {
+    if (this.#isBusy || this.#isOver) return;
+    const now = this.#world.clock.now();
+    if (now >= this.#backoff.retryAt) this.#step(now);
+    this.#arm(now);
+  }
+
+  /** Slots may have got free: looks now, if it waits for some. */
+  hurry(): void {
+    if (!this.#isDenied) return;
+    this.#lookAt = Number.NEGATIVE_INFINITY;
+    this.pump();
+  }
+
+  /** Gives everything back, and ends. */
+  end(onEnded: () => void): void {
+    if (this.#isOver) {
+      onEnded();
+      return;
+    }
+    this.#onEnded.push(onEnded);
+    this.#isEnding = true;
+    this.#backoff.hurry();
+    this.pump();
+  }
+
+  /** Does nothing more. What it holds ends with its time. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#alarm.clear();
+    for (const onEnded of this.#onEnded.splice(0)) onEnded();
+  }
+
+  // ---- what to do next --------------------------------------------------------------------------------------------
+
+  #step(now: number): void {
+    if (this.#isEnding) {
+      this.#stepToEnd();
+      return;
+    }
+    const goal = this.#listener.goal(now >= this.#renewAt);
+    if (this.#seq === 0 && goal.slots === 0 && goal.wanted === 0) return;
+    if (!this.#calls.time.isSet) {
+      this.#look();
+      return;
+    }
+    if (goal.slots <= this.#slots) this.#isDenied = false;
+    const slots = this.#nextSlots(goal.slots);
+    if (slots !== this.#slots || this.#seq === 0 || this.#mustWrite(goal, now)) this.#write(slots, goal);
+    else if (now >= this.#lookAt) this.#look();
+  }
+
+  #stepToEnd(): void {
+    if (this.#seq === 0 && this.#doubts.length === 0) this.abandon();
+    else if (this.#doubts.length > 0) this.#write(this.#slots, { slots: 0, used: 0, wanted: 0 });
+    else this.#endLease();
+  }
+
+  #nextSlots(goal: number): number {
+    // What is in doubt is cleared up first.
+    if (this.#doubts.length > 0) return this.#slots;
+    const most = this.#isDenied ? this.#slots : Math.min(this.#cap, this.#terms.limit);
+    return goal > this.#slots ? Math.max(this.#slots, Math.min(goal, most)) : goal;
+  }
+
+  #mustWrite(goal: LeaseGoal, now: number): boolean {
+    if (this.#doubts.length > 0 || now >= this.#renewAt) return true;
+    // Others can only make room for what they know to be wanted.
+    return this.#isDenied && goal.wanted !== this.#told.wanted && now - this.#told.at >= tellEveryMs;
+  }
+
+  // ---- calls ------------------------------------------------------------------------------------------------------
+
+  #look(): void {
+    this.#isBusy = true;
+    this.#calls.read(this.#terms.keys.counter, (reply, sentAt) => this.#looked(reply, sentAt));
+  }
+
+  #looked(reply: ReadReply<Item | undefined>, sentAt: number): void {
+    this.#isBusy = false;
+    if (reply.kind === 'failed') this.#failed(reply.reason, reply.error);
+    else {
+      this.#backoff.succeeded();
+      this.#noteCounter(reply.value, sentAt);
+      const free = this.#terms.limit - (this.#counter as Counter).active;
+      if (this.#isDenied && free > 0) {
+        this.#isDenied = false;
+        this.#cap = this.#slots + free;
+      }
+      this.#planLook();
+      this.#listener.changed();
+    }
+    this.pump();
+  }
+
+  #noteCounter(item: Item | undefined, at: number): void {
+    this.#counter = counterOf(item);
+    this.#counterAt = at;
+  }
+
+  #planLook(): void {
+    const waiting = this.#counter?.waiting ?? 0;
+    const every = this.#isDenied ? Math.max(pollMs, pollMsEach * waiting) : this.#terms.lookMs;
+    this.#lookAt = this.#world.clock.now() + every * (0.5 + this.#world.random.next());
+  }
+
+  #write(slots: number, goal: LeaseGoal): void {
+    const { time } = this.#calls;
+    const { keys, limit, leaseMs, instance, service } = this.#terms;
+    const now = this.#world.clock.now();
+    const nowMs = time.latest(now);
+    if (this.#createdMs === 0) this.#createdMs = nowMs;
+    const lease = leaseChange({
+      key: this.#key,
+      ...{ instance, service, slots, nowMs },
+      ...{ used: goal.used, wanted: goal.wanted },
+      ...{ epoch: this.#epoch, seq: this.#seq, createdMs: this.#createdMs },
+      // Not earlier than we stop by our own clock, whatever the server's is.
+      expiresMs: nowMs + leaseMs,
+    });
+    const by = slots - this.#slots;
+    this.#told = { wanted: goal.wanted, at: now };
+    const changes = by === 0 ? [lease] : [counterChange(keys, by, limit, nowMs), lease];
+    this.#send(changes, slots, (reply, sentAt) => {
+      if (reply.kind === 'done') this.#confirm(slots, sentAt);
+      else if (reply.kind === 'refused') this.#refused(reply.findings, by, sentAt);
+    });
+  }
+
+  #endLease(): void {
+    const { keys, limit } = this.#terms;
+    const nowMs = this.#calls.time.latest(this.#world.clock.now());
+    const end = endOfLease(this.#key, this.#epoch, this.#seq);
+    const changes = this.#slots === 0 ? [end] : [counterChange(keys, -this.#slots, limit, nowMs), end];
+    this.#send(changes, 0, (reply, sentAt) => {
+      if (reply.kind === 'done') this.#forget();
+      else if (reply.kind === 'refused') this.#refused(reply.findings, -this.#slots, sentAt);
+    });
+  }
+
+  #send(
+    changes: readonly Change[],
+    slots: number,
+    answered: (reply: WriteReply, sentAt: number) => void,
+  ): void {
+    this.#isBusy = true;
+    this.#inFlight = slots;
+    const answer = (reply: WriteReply, sentAt: number): void => {
+      this.#isBusy = false;
+      this.#inFlight = undefined;
+      this.#cap = never;
+      if (reply.kind === 'failed') {
+        if (reply.reason === 'unavailable') this.#doubts.push({ slots, sentAt });
+        this.#failed(reply.reason, reply.error);
+      } else {
+        this.#backoff.succeeded();
+        answered(reply, sentAt);
+      }
+      this.pump();
+    };
+    if (changes.length === 1) this.#calls.write(changes[0] as Change, answer);
+    else this.#calls.writeAll(changes, answer);
+  }
+
+  // ---- what came of it --------------------------------------------------------------------------------------------
+
+  #confirm(slots: number, sentAt: number): void {
+    const { leaseMs, renewMs } = this.#terms;
+    this.#slots = slots;
+    this.#seq++;
+    this.#doubts = [];
+    this.#validUntil = sentAt + leaseMs;
+    this.#wasValid = true;
+    // Instances that were started together need not renew together.
+    this.#renewAt = sentAt + renewMs * (0.8 + 0.2 * this.#world.random.next());
+    this.#listener.changed();
+  }
+
+  #refused(findings: readonly Finding[], by: number, sentAt: number): void {
+    const lease = findings.at(-1) as Finding;
+    if (lease.isRefused) {
+      this.#adopt(lease.item);
+      return;
+    }
+    this.#noteCounter(findings[0]?.item, sentAt);
+    if (by > 0) this.#deny();
+    else {
+      this.#backoff.failed(new Error('the counter is below what is held'), this.#world.clock.now());
+      if (this.#isEnding) this.abandon();
+      this.#listener.miscounted();
+    }
+  }
+
+  /** As many as are free may be had, if any are. */
+  #deny(): void {
+    const free = this.#terms.limit - (this.#counter as Counter).active;
+    if (free > 0) {
+      this.#cap = this.#slots + free;
+      return;
+    }
+    this.#isDenied = true;
+    this.#planLook();
+    this.#listener.denied('limit', undefined);
+  }
+
+  /** The lease is not as it was thought to be: as it is found, it is ours. */
+  #adopt(item: Item | undefined): void {
+    if (item === undefined) {
+      const { slots } = this;
+      this.#forget();
+      this.#listener.denied('gone', undefined);
+      this.#listener.lost(slots);
+      return;
+    }
+    const { epoch, seq, slots } = leaseOf(item);
+    // Only one in doubt can have made it so, and the earliest of them is the safe guess.
+    const madeAt = this.#doubts.reduce((earliest, { sentAt }) => Math.min(earliest, sentAt), never);
+    if (madeAt !== never) this.#validUntil = Math.max(this.#validUntil, madeAt + this.#terms.leaseMs);
+    this.#epoch = epoch;
+    this.#seq = seq;
+    this.#slots = slots;
+    this.#doubts = [];
+    this.#renewAt = Number.NEGATIVE_INFINITY;
+    this.#wasValid = this.isValid(this.#world.clock.now());
+    this.#listener.changed();
+  }
+
+  /** There is no lease any more. What was sent before belongs to an epoch that is over. */
+  #forget(): void {
+    this.#epoch++;
+    this.#seq = 0;
+    this.#slots = 0;
+    this.#doubts = [];
+    this.#validUntil = Number.NEGATIVE_INFINITY;
+    this.#wasValid = false;
+    this.#renewAt = never;
+    this.#listener.changed();
+  }
+
+  #failed(reason: FailureReason, error: Error): void {
+    this.#backoff.failed(error, this.#world.clock.now());
+    this.#listener.denied(reason, error);
+  }
+
+  // ---- time -------------------------------------------------------------------------------------------------------
+
+  #rang(): void {
+    const now = this.#world.clock.now();
+    if (this.#wasValid && !this.isValid(now)) {
+      this.#wasValid = false;
+      this.#listener.changed();
+    }
+    this.pump();
+    this.#arm(now);
+  }
+
+  #arm(now: number): void {
+    if (this.#isOver) return;
+    const expiry = this.#wasValid ? this.#validUntil : never;
+    const isIdle = this.#seq === 0 && !this.#isDenied;
+    const next = this.#isBusy
+      ? never
+      : Math.max(Math.min(this.#renewAt, isIdle ? never : this.#lookAt), this.#backoff.retryAt);
+    const retry = this.#isBusy || this.#backoff.retryAt <= now ? never : this.#backoff.retryAt;
+    const tell = !this.#isBusy && this.#isDenied ? this.#told.at + tellEveryMs : never;
+    const at = Math.min(expiry, next, retry, tell > now ? tell : never);
+    if (at === never) this.#alarm.clear();
+    else this.#alarm.set(Math.max(at, now), false);
+  }
+}

@@ -1,0 +1,46 @@
+/** What the leases of an instance go by: checked, complete, in milliseconds. */
+import type { LeaseKeys } from './lease-items.js';
+
+/**
+ * What becomes of connections whose lease could not be renewed in time, because the table can't be reached.
+ *
+ * - `hold`: those that are open stay open, and none is opened.
+ * - `localShare`: so many as the instance was promised for that case stay, and may be opened and replaced.
+ * - `shed`: all are closed, before others may use their slots.
+ */
+export type OnCoordinatorLoss = 'hold' | 'localShare' | 'shed';
+
+export const lossPolicies: readonly OnCoordinatorLoss[] = ['hold', 'localShare', 'shed'];
+
+export interface LeaseSettings {
+  readonly keys: LeaseKeys;
+  readonly leaseId: string;
+  readonly instance: string;
+  readonly service: string;
+  readonly limit: number;
+  readonly leaseMs: number;
+  readonly renewMs: number;
+  readonly graceMs: number;
+  readonly lookMs: number;
+  /** The most slots held ahead of need. */
+  readonly block: number;
+  readonly onCoordinatorLoss: OnCoordinatorLoss;
+  readonly localShare: number;
+}
+
+/** Who waits for slots has the leases looked through so often, at most. */
+const urgentSweepMs = 2_000;
+
+/** Longer than an owner needs to renew once the table can be reached again: a call that fails, and a pause. */
+const watchMs = 10_000;
+
+/** The times that follow from the others. */
+export function sweepTimes({ graceMs }: LeaseSettings): {
+  sweepMs: number;
+  urgentMs: number;
+  watchMs: number;
+} {
+  // Often enough that a lease whose time is over is seen before its grace is, and can be taken back at its end.
+  const sweepMs = graceMs / 2;
+  return { sweepMs, urgentMs: Math.min(urgentSweepMs, sweepMs), watchMs: Math.min(watchMs, graceMs) };
+}

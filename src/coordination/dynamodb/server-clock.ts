@@ -1,0 +1,55 @@
+/**
+ * What time it is at the table's server, as two bounds between which it surely is. Replies say it in whole seconds, and
+ * were made at some moment between question and answer; each narrows the bounds, down to about a round trip.
+ *
+ * Nobody's own time of day is used, so that it does not matter how wrong it is. Whoever must not be early goes by
+ * `earliest`, whoever must not be late by `latest`.
+ */
+
+/** A header of HTTP has no fractions. */
+const resolutionMs = 1_000;
+/** So much faster or slower a clock may run: far more than quartz does. */
+const drift = 1 / 2_000;
+
+export class ServerClock {
+  /** Bounds of the difference between the server's clock and ours, as of `#notedAt`. */
+  #low = Number.NEGATIVE_INFINITY;
+  #high = Number.POSITIVE_INFINITY;
+  #notedAt = 0;
+
+  get isSet(): boolean {
+    return this.#high !== Number.POSITIVE_INFINITY;
+  }
+
+  /** A reply has come. The two moments are by our own clock, which need only be steady. */
+  note(servedAtMs: number, sentAt: number, receivedAt: number): void {
+    const low = servedAtMs - receivedAt;
+    const high = servedAtMs + resolutionMs - sentAt;
+    const slack = this.#slack(receivedAt);
+    const narrowLow = Math.max(this.#low - slack, low);
+    const narrowHigh = Math.min(this.#high + slack, high);
+    const agrees = narrowLow <= narrowHigh;
+    this.#low = agrees ? narrowLow : low;
+    this.#high = agrees ? narrowHigh : high;
+    this.#notedAt = receivedAt;
+  }
+
+  /** It is not earlier than this there. */
+  earliest(now: number): number {
+    return now + this.#low - this.#slack(now);
+  }
+
+  /** It is not later than this there. */
+  latest(now: number): number {
+    return now + this.#high + this.#slack(now);
+  }
+
+  /** How far the two are apart. */
+  widthMs(now: number): number {
+    return this.#high - this.#low + 2 * this.#slack(now);
+  }
+
+  #slack(now: number): number {
+    return Math.max(0, now - this.#notedAt) * drift;
+  }
+}

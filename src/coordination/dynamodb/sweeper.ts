@@ -1,0 +1,248 @@
+/**
+ * Looks through the leases of all instances, one instance at a time: takes back those whose owners are gone, sees how much
+ * is wanted and how much each may have, and puts the counter right should it be wrong.
+ *
+ * A lease whose time is over is taken back after the grace, and not before its owner had time to renew it with us
+ * looking: after an outage everybody's time is over, and everybody is about to renew.
+ */
+import type { Alarm } from '../../kernel/clock.js';
+import { fairLevel } from './fair-level.js';
+import {
+  type Counter,
+  claimSweep,
+  counterChange,
+  counterOf,
+  type Lease,
+  type LeaseKeys,
+  leaseOf,
+  publishSweep,
+  reclaim,
+  repair,
+} from './lease-items.js';
+import type { Item } from './table.js';
+import type { CallWorld, TableCalls } from './table-calls.js';
+
+export interface SweepTerms {
+  readonly keys: LeaseKeys;
+  readonly limit: number;
+  readonly graceMs: number;
+  /** Between two looks, whoever makes them. */
+  readonly sweepMs: number;
+  /** The same while instances wait for slots. */
+  readonly urgentMs: number;
+  /** So long a lease must be seen not to be renewed. */
+  readonly watchMs: number;
+}
+
+export interface SweepListener {
+  /** Leases of others were taken back. */
+  reclaimed(slots: number, from: Lease): void;
+  /** The counter was wrong by so much, and was put right. */
+  repaired(by: number): void;
+  /** Slots may be free, or the shares may be others. */
+  swept(): void;
+}
+
+/** How long after a reclaim that failed the next is tried, or up to twice that. */
+const retryMs = 500;
+
+interface Watched {
+  readonly lease: Lease;
+  /** By our own clock. */
+  readonly dueAt: number;
+}
+
+export class Sweeper {
+  readonly #calls: TableCalls;
+  readonly #world: CallWorld;
+  readonly #terms: SweepTerms;
+  readonly #listener: SweepListener;
+  readonly #ownKey: string;
+  readonly #alarm: Alarm;
+  /** Leases whose time is over, by their key. */
+  readonly #watched = new Map<string, Watched>();
+  #sweepAt = Number.POSITIVE_INFINITY;
+  #isBusy = false;
+  #isOver = false;
+
+  constructor(
+    calls: TableCalls,
+    world: CallWorld,
+    terms: SweepTerms,
+    ownKey: string,
+    listener: SweepListener,
+  ) {
+    this.#calls = calls;
+    this.#world = world;
+    this.#terms = terms;
+    this.#ownKey = ownKey;
+    this.#listener = listener;
+    this.#alarm = world.alarm(() => this.#rang());
+  }
+
+  /** Begins to take its turns. Does nothing when it has. */
+  start(): void {
+    if (this.#sweepAt !== Number.POSITIVE_INFINITY || this.#isOver) return;
+    this.#planSweep(1);
+    this.#arm();
+  }
+
+  /** Somebody here waits for slots. */
+  hurry(): void {
+    const { urgentMs } = this.#terms;
+    const soon = this.#world.clock.now() + urgentMs * this.#world.random.next();
+    if (this.#isOver || this.#isBusy || soon >= this.#sweepAt) return;
+    this.#sweepAt = soon;
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#isOver = true;
+    this.#alarm.clear();
+  }
+
+  /** The more there are, the more seldom it is the turn of each. */
+  #planSweep(owners: number): void {
+    const { clock, random } = this.#world;
+    this.#sweepAt = clock.now() + this.#terms.sweepMs * Math.max(1, owners) * 2 * random.next();
+  }
+
+  #rang(): void {
+    const now = this.#world.clock.now();
+    if (this.#isBusy || this.#isOver) return;
+    const due = [...this.#watched.values()].find(({ dueAt }) => dueAt <= now);
+    if (due !== undefined) this.#reclaim(due.lease);
+    else if (now >= this.#sweepAt) this.#claim();
+    else this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#isOver || this.#isBusy) return;
+    let at = this.#sweepAt;
+    for (const { dueAt } of this.#watched.values()) at = Math.min(at, dueAt);
+    if (at !== Number.POSITIVE_INFINITY) this.#alarm.set(at, false);
+  }
+
+  #done(): void {
+    this.#isBusy = false;
+    this.#arm();
+  }
+
+  // ---- looking ----------------------------------------------------------------------------------------------------
+
+  /** First the counter, which also tells the time: it may not be our turn yet. */
+  #claim(): void {
+    const { keys } = this.#terms;
+    this.#isBusy = true;
+    this.#calls.read(keys.counter, (reply) => {
+      if (reply.kind === 'failed') {
+        this.#planSweep(1);
+        this.#done();
+        return;
+      }
+      const counter = counterOf(reply.value);
+      this.#planSweep(counter.owners);
+      const { sweepMs, urgentMs } = this.#terms;
+      const everyMs = counter.active >= this.#terms.limit ? urgentMs : sweepMs;
+      const nowMs = this.#calls.time.latest(this.#world.clock.now());
+      if (counter.sweptMs > nowMs - everyMs) this.#done();
+      else this.#claimAt(nowMs, everyMs);
+    });
+  }
+
+  #claimAt(nowMs: number, everyMs: number): void {
+    const { keys } = this.#terms;
+    this.#calls.write(claimSweep(keys, nowMs, everyMs), (reply) => {
+      if (reply.kind === 'done') this.#look(counterOf(reply.value));
+      else this.#done();
+    });
+  }
+
+  #look(counter: Counter): void {
+    this.#calls.list(this.#terms.keys.leases, (reply) => {
+      if (reply.kind === 'done') this.#found(counter, reply.value);
+      else this.#done();
+    });
+  }
+
+  #found(counter: Counter, items: readonly Item[]): void {
+    const leases = items.map(leaseOf);
+    const now = this.#world.clock.now();
+    this.#planSweep(leases.length);
+    this.#watch(leases, now);
+    const sum = leases.reduce((total, { slots }) => total + slots, 0);
+    if (sum === counter.active) this.#publish(leases);
+    else this.#repair(counter, sum, leases);
+  }
+
+  #watch(leases: readonly Lease[], now: number): void {
+    const { graceMs, watchMs } = this.#terms;
+    const nowMs = this.#calls.time.earliest(now);
+    const over = leases.filter(({ key, expiresMs }) => key !== this.#ownKey && expiresMs < nowMs);
+    const keys = new Set(over.map(({ key }) => key));
+    for (const key of [...this.#watched.keys()]) if (!keys.has(key)) this.#watched.delete(key);
+    for (const lease of over) {
+      const known = this.#watched.get(lease.key)?.lease;
+      if (known?.epoch === lease.epoch && known.seq === lease.seq) continue;
+      const dueAt = now + Math.max(watchMs, lease.expiresMs + graceMs - nowMs + 1);
+      this.#watched.set(lease.key, { lease, dueAt });
+    }
+  }
+
+  /** For all to see: how many there are, how many wait, and how much each may have meanwhile. */
+  #publish(leases: readonly Lease[]): void {
+    const { keys, limit } = this.#terms;
+    const waiting = leases.filter(({ wanted, slots }) => wanted > slots).length;
+    const found = {
+      level: waiting === 0 ? Number.POSITIVE_INFINITY : levelFor(leases, limit),
+      waiting,
+      owners: leases.length,
+    };
+    const nowMs = this.#calls.time.earliest(this.#world.clock.now());
+    this.#calls.write(publishSweep(keys, found, nowMs), () => {
+      this.#listener.swept();
+      this.#done();
+    });
+  }
+
+  /** Slots that moved while we looked make a difference too; then the counter has another version, and is left alone. */
+  #repair(counter: Counter, sum: number, leases: readonly Lease[]): void {
+    const nowMs = this.#calls.time.earliest(this.#world.clock.now());
+    this.#calls.write(repair(this.#terms.keys, counter.version, sum, nowMs), (reply) => {
+      if (reply.kind === 'done') this.#listener.repaired(sum - counter.active);
+      this.#publish(leases);
+    });
+  }
+
+  // ---- taking back ------------------------------------------------------------------------------------------------
+
+  #reclaim(lease: Lease): void {
+    const { keys, limit, graceMs } = this.#terms;
+    const nowMs = this.#calls.time.earliest(this.#world.clock.now());
+    this.#watched.delete(lease.key);
+    const end = reclaim(lease, nowMs - graceMs);
+    this.#isBusy = true;
+    const changes = lease.slots === 0 ? [end] : [counterChange(keys, -lease.slots, limit, nowMs), end];
+    this.#calls.writeAll(changes, (reply) => {
+      if (reply.kind === 'done') this.#listener.reclaimed(lease.slots, lease);
+      if (reply.kind === 'failed') this.#tryAgain(lease);
+      this.#done();
+    });
+  }
+
+  /** Should it have been done after all, the next attempt finds nothing, and that is all. */
+  #tryAgain(lease: Lease): void {
+    const { clock, random } = this.#world;
+    this.#watched.set(lease.key, { lease, dueAt: clock.now() + retryMs * (1 + random.next()) });
+  }
+}
+
+/** When everybody has what the level gives, what is left over by rounding goes to whoever comes first. */
+function levelFor(leases: readonly Lease[], limit: number): number {
+  const level = fairLevel(
+    leases.map(({ wanted }) => wanted),
+    limit,
+  );
+  const isServed = leases.every(({ wanted, slots }) => slots >= Math.min(wanted, level));
+  return isServed ? level + 1 : level;
+}

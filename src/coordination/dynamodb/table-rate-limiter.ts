@@ -1,0 +1,299 @@
+/**
+ * "May I open one now?" for all instances together, answered from permits in hand that were taken from a table.
+ *
+ * - Permits are taken a few at a time, and only while someone wants them. While many want some, few at a time, so that
+ *   everybody's turn comes round; a single instance takes more at once and has the full rate.
+ * - A permit that was not used shortly after its moment is void. What may be used late is what the bucket is less deep
+ *   by, so that in no window of time there are more than `burst + rate * time`, whoever's clock says what.
+ */
+import { Backoff } from '../../core/backoff.js';
+import type { RateLimiter } from '../../core/rate-limiter.js';
+import { TokenBucket } from '../../core/token-bucket.js';
+import { LeaseCoordinatorError } from '../errors.js';
+import { Permits } from './permits.js';
+import {
+  emptyBucket,
+  type PermitRequest,
+  spokenUntilUs,
+  takeAfterOthers,
+  takeFirst,
+  usPerMs,
+} from './rate-items.js';
+import type { Failed, Item, Table, WriteReply } from './table.js';
+import { type CallTally, type CallWorld, TableCalls } from './table-calls.js';
+
+export interface RateSettings {
+  readonly key: string;
+  /** Permits a second, of all instances together. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Taken at once, at most. */
+  readonly batch: number;
+  /** Nobody stands in line for longer than this. */
+  readonly maxWaitMs: number;
+  /** What this instance may open while the table can't be reached; undefined: nothing. */
+  readonly localShare: { readonly rate: number; readonly burst: number } | undefined;
+}
+
+export interface TableRateLimiterStats {
+  /** Permits in hand. */
+  readonly inHand: number;
+  readonly taken: number;
+  /** Taken from the table, and void before they were used. */
+  readonly expired: number;
+  /** How many are taken at once at present. */
+  readonly batch: number;
+  readonly state: 'unused' | 'ok' | 'failing';
+  readonly calls: Readonly<CallTally>;
+}
+
+/** A permit can be used this long after its moment, or for a part of what the bucket is deep, whichever is shorter. */
+const longestUseMs = 1_000;
+/** A bucket is at least so deep: less, and no permit could be used that comes over a network. */
+const shortestDepthMs = 250;
+/** How often the time is asked for, while it must be known better. */
+const askTimeMs = 30;
+
+/** The smallest burst for a rate. */
+export function leastBurst(rate: number): number {
+  return Math.ceil(1 + (rate * shortestDepthMs) / 1_000);
+}
+
+/** Who has to wait longer than this for its turn is one of many. */
+const crowdedMs = 200;
+const backoffPolicy = { base: 100, cap: 5_000 };
+/** So long after its moment one that was kept for an urgent pool goes to any. */
+const keptMs = 100;
+const slowest = 1 / 64;
+const recovery = 1 / 50;
+const oneWaveMs = 1_000;
+/** What a call is taken to last, until one has. */
+const usualCallMs = 10;
+
+export class TableRateLimiter implements RateLimiter {
+  readonly #settings: RateSettings;
+  readonly #world: CallWorld;
+  readonly #calls: TableCalls;
+  readonly #permits: Permits;
+  /** What may be late, and what the server's time may be wrong by, are no more than this together. */
+  readonly #roomMs: number;
+  readonly #useMs: number;
+  readonly #backoff: Backoff;
+  readonly #local: TokenBucket | undefined;
+  #batch = 1;
+  #isOrdering = false;
+  #knownUntilUs = Number.NEGATIVE_INFINITY;
+  /** What a permit costs more while the server finds it too fast. */
+  #speed = 1;
+  #slowedAt = Number.NEGATIVE_INFINITY;
+  #keptUntil = Number.NEGATIVE_INFINITY;
+  #taken = 0;
+  #expiredBefore = 0;
+  #turnMs = 0;
+  #notBefore = Number.NEGATIVE_INFINITY;
+  #isUsed = false;
+
+  constructor(table: Table, settings: RateSettings, world: CallWorld) {
+    const { rate, burst, localShare } = settings;
+    this.#settings = settings;
+    this.#world = world;
+    this.#calls = new TableCalls(table, world);
+    this.#roomMs = ((burst - 1) / rate) * 1_000;
+    this.#useMs = Math.min(longestUseMs, this.#roomMs / 4);
+    this.#permits = new Permits(this.#useMs);
+    this.#backoff = new Backoff(backoffPolicy, world.random);
+    this.#local = localShare && new TokenBucket(localShare);
+  }
+
+  /** What this instance can count on: all of it, or its part while many wait. */
+  get rate(): number {
+    const full = this.#settings.rate * this.#speed;
+    return this.#turnMs > crowdedMs ? Math.min(full, (this.#batch * 1_000) / this.#turnMs) : full;
+  }
+
+  take(_now: number, isUrgent = false): number {
+    // By our own clock, which is the one that the permits go by.
+    const now = this.#world.clock.now();
+    this.#isUsed = true;
+    if (this.#local !== undefined && this.#backoff.failures > 0) {
+      this.#order(now);
+      return this.#local.take(now, isUrgent);
+    }
+    const keep = isUrgent || now >= this.#keptUntil ? 0 : 1;
+    const waitMs = this.#permits.take(now, keep);
+    this.#noteExpired();
+    if (waitMs === 0) {
+      this.#taken++;
+      if (isUrgent) this.#keptUntil = Number.NEGATIVE_INFINITY;
+      if (this.#runsLow(now)) this.#order(now);
+      return 0;
+    }
+    if (this.#permits.left < this.#batch || this.#runsLow(now)) this.#order(now);
+    const toldMs = this.#toldMs(now, waitMs);
+    if (isUrgent) this.#keptUntil = now + toldMs + keptMs;
+    return toldMs;
+  }
+
+  refused(_now: number): void {
+    const now = this.#world.clock.now();
+    if (now - this.#slowedAt < oneWaveMs) return;
+    this.#slowedAt = now;
+    this.#speed = Math.max(slowest, this.#speed / 2);
+    this.#permits.clear();
+    this.#batch = 1;
+    if (!this.#calls.time.isSet) return;
+    const { key, rate, burst } = this.#settings;
+    const costUs = Math.ceil((burst / rate) * 1_000 * usPerMs);
+    this.#calls.write(emptyBucket({ key, rate, burst, costUs, nowUs: this.#nowUs(now) }), () => {});
+  }
+
+  opened(): void {
+    this.#speed = Math.min(1, this.#speed + recovery);
+  }
+
+  /** Makes no further call, as if the program had ended. */
+  abandon(): void {
+    this.#calls.giveUp();
+    this.#isOrdering = true;
+  }
+
+  stats(): TableRateLimiterStats {
+    const state = this.#backoff.failures > 0 ? 'failing' : this.#isUsed ? 'ok' : 'unused';
+    const { tally } = this.#calls;
+    return {
+      inHand: this.#permits.left,
+      taken: this.#taken,
+      expired: this.#permits.expired,
+      batch: this.#batch,
+      state,
+      calls: { ...tally, failures: { ...tally.failures } },
+    };
+  }
+
+  // ---- ordering ---------------------------------------------------------------------------------------------------
+
+  /** So that the next are there when the last is used: but only one order more than is being used. */
+  #runsLow(now: number): boolean {
+    const { left } = this.#permits;
+    if (left > this.#batch) return false;
+    return left <= this.#batch / 2 || this.#permits.lastAt - now < 2 * this.#callMs();
+  }
+
+  #order(now: number): void {
+    if (this.#isOrdering || now < this.#backoff.retryAt || now < this.#notBefore) return;
+    this.#isOrdering = true;
+    if (this.#calls.time.widthMs(now) <= this.#roomMs - this.#useMs) this.#ask(this.#batch, 2);
+    else this.#askTime();
+  }
+
+  /** Each answer narrows it down, and one just after the turn of a second most. */
+  #askTime(): void {
+    this.#calls.read(this.#settings.key, (reply) => {
+      this.#isOrdering = false;
+      if (reply.kind === 'failed') {
+        this.#failed(reply);
+        return;
+      }
+      const now = this.#world.clock.now();
+      this.#knownUntilUs = spokenUntilUs(reply.value);
+      if (this.#calls.time.widthMs(now) > this.#roomMs - this.#useMs) this.#notBefore = now + askTimeMs;
+      else this.#order(now);
+    });
+  }
+
+  /** One of two changes can be made. Should it be the other, or should others be faster, it is asked again. */
+  #ask(count: number, attempts: number): void {
+    const now = this.#world.clock.now();
+    const request = this.#requestFor(count, now);
+    const isLate = this.#knownUntilUs >= request.nowUs;
+    const change = isLate ? takeAfterOthers(request) : takeFirst(request);
+    this.#calls.write(change, (reply, sentAt) => {
+      if (reply.kind === 'refused' && attempts > 0) {
+        this.#knownUntilUs = spokenUntilUs(reply.findings[0]?.item);
+        if (this.#knownUntilUs <= this.#requestFor(count, this.#world.clock.now()).latestUs) {
+          this.#ask(count, attempts - 1);
+          return;
+        }
+      }
+      this.#isOrdering = false;
+      this.#answered(reply, sentAt, count, request.costUs);
+    });
+  }
+
+  #requestFor(count: number, now: number): PermitRequest {
+    const { key, rate, burst, maxWaitMs } = this.#settings;
+    const costUs = count * Math.ceil(1_000_000 / rate / this.#speed);
+    const nowUs = this.#nowUs(now);
+    const latestUs = nowUs + Math.ceil(this.#depthMs() * usPerMs) + maxWaitMs * usPerMs - costUs;
+    return { key, costUs, nowUs, latestUs: Math.max(nowUs, latestUs), rate, burst };
+  }
+
+  /** Not earlier than it is at the server. What takes long to arrive must not be void by then. */
+  #nowUs(now: number): number {
+    const callMs = this.#callMs();
+    const lead = callMs > this.#useMs / 2 ? 2 * callMs : 0;
+    return Math.ceil((this.#calls.time.latest(now) + lead) * usPerMs);
+  }
+
+  /** How far ahead of its moment a permit may be used: the depth of the bucket, less what may be used late. */
+  #depthMs(): number {
+    const { rate, burst } = this.#settings;
+    return (burst / rate) * 1_000 - this.#useMs;
+  }
+
+  #answered(reply: WriteReply, sentAt: number, count: number, costUs: number): void {
+    if (reply.kind === 'failed') {
+      this.#failed(reply);
+      return;
+    }
+    this.#backoff.succeeded();
+    const now = this.#world.clock.now();
+    if (reply.kind === 'refused') {
+      // The line is too long, or the others were always faster.
+      this.#batch = 1;
+      this.#notBefore = now + crowdedMs * (0.5 + this.#world.random.next());
+      return;
+    }
+    this.#received(reply.value, now, sentAt, count, costUs);
+  }
+
+  #received(item: Item | undefined, now: number, sentAt: number, count: number, costUs: number): void {
+    this.#knownUntilUs = spokenUntilUs(item);
+    const stepUs = costUs / count;
+    const firstUs = this.#knownUntilUs - costUs + stepUs;
+    const inMs = firstUs / usPerMs - this.#depthMs() - this.#calls.time.earliest(now);
+    this.#permits.add(count, now + Math.max(-costUs / usPerMs, inMs), stepUs / usPerMs, sentAt);
+    this.#turnMs = Math.max(0, inMs);
+    const { batch } = this.#settings;
+    this.#batch =
+      inMs > crowdedMs ? Math.max(1, Math.floor(this.#batch / 2)) : Math.min(batch, this.#batch * 2);
+  }
+
+  #failed({ error, reason }: Failed): void {
+    this.#backoff.failed(
+      new LeaseCoordinatorError(`The table of the rate limit failed (${reason}).`, error),
+      this.#world.clock.now(),
+    );
+  }
+
+  // ---- telling ----------------------------------------------------------------------------------------------------
+
+  #toldMs(now: number, waitMs: number | undefined): number {
+    if (waitMs !== undefined) return Math.max(1, waitMs);
+    if (this.#backoff.failures >= 2) throw this.#backoff.lastError as Error;
+    return Math.max(1, this.#callMs(), this.#backoff.retryAt - now, this.#notBefore - now);
+  }
+
+  #callMs(): number {
+    const { answered, answeredMs, lastMs } = this.#calls.tally;
+    return answered === 0 ? usualCallMs : Math.max(lastMs, answeredMs / answered);
+  }
+
+  /** What nobody used was too much at once. */
+  #noteExpired(): void {
+    const { expired } = this.#permits;
+    if (expired === this.#expiredBefore) return;
+    this.#expiredBefore = expired;
+    this.#batch = Math.max(1, Math.floor(this.#batch / 2));
+  }
+}

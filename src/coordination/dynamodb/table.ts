@@ -1,0 +1,93 @@
+/**
+ * The few things that are asked of a table: to read an item, to list items, and to change items if they are as they are
+ * thought to be. A change is data, so that the same one is made by DynamoDB and by the simulator's table.
+ *
+ * Calls answer once, later, through a function; no answer at all is for the caller's timeout. That is how the same
+ * protocol runs in real and in virtual time.
+ */
+
+export type Value = number | string;
+
+/** The attributes of an item, its key `pk` among them. */
+export type Item = Readonly<Record<string, Value>>;
+
+/** What an attribute must be. One that is missing fails every test but `missing`; an item that is absent lacks all. */
+export type Test =
+  | { readonly attribute: string; readonly is: '=' | '<' | '<=' | '>' | '>='; readonly than: Value }
+  | { readonly attribute: string; readonly is: 'missing' };
+
+export interface Change {
+  readonly key: string;
+  /** It is made if all tests of one of these hold; undefined: in any case. */
+  readonly when?: readonly (readonly Test[])[] | undefined;
+  readonly set?: Readonly<Record<string, Value>> | undefined;
+  /** What is missing counts as 0. */
+  readonly add?: Readonly<Record<string, number>> | undefined;
+  /** The item is deleted. */
+  readonly isRemoval?: boolean | undefined;
+}
+
+/** Why a call did not do what it was to do, in the words of the metrics. */
+export type FailureReason =
+  /** Another transaction was at the same items: nothing was changed. */
+  | 'conflict'
+  /** Too many requests: nothing was changed. */
+  | 'throttled'
+  /** There is no such table, no permission, no credentials, or no SDK: nothing was changed. */
+  | 'misconfigured'
+  /** Nobody knows whether it took effect. */
+  | 'unavailable';
+
+export interface Done<T> {
+  readonly kind: 'done';
+  readonly value: T;
+  /** The server's clock, in whole seconds, at some moment of the call. */
+  readonly servedAtMs: number;
+}
+
+/** A test did not hold, and nothing was changed. */
+export interface Refused {
+  readonly kind: 'refused';
+  /** For each change: whether its tests held, and if not what its item is. */
+  readonly findings: readonly Finding[];
+  readonly servedAtMs: number;
+}
+
+export interface Finding {
+  readonly isRefused: boolean;
+  readonly item: Item | undefined;
+}
+
+export interface Failed {
+  readonly kind: 'failed';
+  readonly reason: FailureReason;
+  readonly error: Error;
+}
+
+export type ReadReply<T> = Done<T> | Failed;
+export type WriteReply = Done<Item | undefined> | Refused | Failed;
+
+/** Gives up on a call: its answer will not be looked at. */
+export type GiveUp = () => void;
+
+export interface Table {
+  /** The item as it is now, not as it was a moment ago. */
+  read(key: string, answer: (reply: ReadReply<Item | undefined>) => void): GiveUp;
+  /** All items whose key begins so, each as it is when it is come to. */
+  list(prefix: string, answer: (reply: ReadReply<readonly Item[]>) => void): GiveUp;
+  /** Answers with the item as it is then. */
+  write(change: Change, answer: (reply: WriteReply) => void): GiveUp;
+  /** All of them or none. `token`: the same one is carried out once within ten minutes. */
+  writeAll(changes: readonly Change[], token: string, answer: (reply: WriteReply) => void): GiveUp;
+}
+
+/** A number attribute; `otherwise` where it is missing or is none. */
+export function numberOf(item: Item | undefined, attribute: string, otherwise = 0): number {
+  const value = item?.[attribute];
+  return typeof value === 'number' && Number.isFinite(value) ? value : otherwise;
+}
+
+export function textOf(item: Item | undefined, attribute: string): string {
+  const value = item?.[attribute];
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,82 @@
+/** The leases of one process, in a table: the product's own, and what the world wants to know of them. */
+
+import { numberOf } from '../../coordination/dynamodb/table.js';
+import { TableLeases } from '../../coordination/dynamodb/table-leases.js';
+import type { LeaseAnswer, LeaseHolder } from '../../core/leases.js';
+import type { Random } from '../../kernel/random.js';
+import type { ProcessLeases } from '../process-leases.js';
+import type { ServiceProcess } from '../service-process.js';
+import type { DynamoCoordinator } from './dynamo-coordinator.js';
+
+/** A program does not wait for longer with its end. */
+const finishMs = 5_000;
+
+export class TableLeaseClient implements ProcessLeases {
+  readonly #leases: TableLeases;
+  readonly #process: ServiceProcess;
+  readonly #coordinator: DynamoCoordinator;
+  readonly #key: string;
+  #isAbandoned = false;
+
+  constructor(process: ServiceProcess, coordinator: DynamoCoordinator, leaseId: string, random: Random) {
+    const { plan, keys } = coordinator;
+    const { leaseMs, renewMs, graceMs, onCoordinatorLoss } = plan.table;
+    this.#process = process;
+    this.#coordinator = coordinator;
+    this.#key = keys.leases + leaseId;
+    this.#leases = new TableLeases(
+      coordinator.tableFor(process, random),
+      {
+        ...{ keys, leaseId, instance: leaseId, service: process.name, limit: plan.leaseLimit },
+        ...{ leaseMs, renewMs, graceMs, onCoordinatorLoss, localShare: 0 },
+        lookMs: Math.min(5_000, graceMs / 3),
+        block: 20,
+      },
+      coordinator.worldOf(process, random),
+    );
+  }
+
+  get held(): number {
+    return this.#leases.held;
+  }
+
+  get isAsking(): boolean {
+    return this.#leases.isAsking;
+  }
+
+  /** One that could not give back in time has left it to others. */
+  get outstanding(): number {
+    return this.#isAbandoned ? 0 : numberOf(this.#coordinator.find(this.#key), 'slots');
+  }
+
+  acquire(count: number, holder: LeaseHolder): LeaseAnswer {
+    return this.#leases.acquire(count, holder);
+  }
+
+  release(count: number, holder: LeaseHolder): void {
+    this.#leases.release(count, holder);
+  }
+
+  finish(onFinished: () => void): void {
+    let isFinished = false;
+    const finish = (): void => {
+      if (isFinished) return;
+      isFinished = true;
+      onFinished();
+    };
+    this.#leases.end(finish);
+    this.#process.later(finishMs, () => {
+      if (isFinished) return;
+      this.#isAbandoned = true;
+      this.#leases.abandon();
+      finish();
+    });
+  }
+
+  processCrashed(): void {
+    this.#leases.abandon();
+  }
+
+  /** Nobody tells the table. */
+  sessionsGone(): void {}
+}

@@ -1,0 +1,153 @@
+// A pool as leases see it: it wants a number of connections, takes a lease before it opens one, and gives it back when the
+// socket is gone. Connections are lent now and then, and a lent one can't be closed before it comes back.
+import type { LeaseHolder, Leases } from '../../../src/core/leases.js';
+
+export interface PoolWorld {
+  readonly later: (delayMs: number, run: () => void) => void;
+  readonly random: () => number;
+  /** How long a connection stays lent, at most. */
+  readonly longestLoanMs: number;
+  readonly opened: () => void;
+  readonly closed: () => void;
+}
+
+const closeMs = 20;
+const dialMs = 30;
+const retryMs = 500;
+
+export class ModelPool implements LeaseHolder {
+  readonly name: string;
+  readonly #leases: Leases;
+  readonly #world: PoolWorld;
+  wants = 0;
+  /** Leases that it has: for connections that are being opened, are open, or are being closed. */
+  held = 0;
+  idle = 0;
+  lent = 0;
+  dialing = 0;
+  closing = 0;
+  recalled = 0;
+  isAsking = false;
+  isRetrying = false;
+  granted = 0;
+  /** When it began to want what it does not have. */
+  readonly complaints: string[] = [];
+  #isCalling = false;
+
+  constructor(name: string, leases: Leases, world: PoolWorld) {
+    this.name = name;
+    this.#leases = leases;
+    this.#world = world;
+  }
+
+  get demand(): number {
+    return this.wants;
+  }
+
+  get size(): number {
+    return this.idle + this.lent + this.dialing;
+  }
+
+  want(count: number): void {
+    this.wants = count;
+    this.pump();
+  }
+
+  pump(): void {
+    while (this.idle > 0 && (this.size > this.wants || this.recalled > this.closing)) this.#close();
+    while (this.size < this.wants && !this.isAsking && !this.isRetrying && this.recalled === 0) {
+      const answer = this.#call(() => this.#leases.acquire(1, this));
+      if (answer === 'granted') this.#dial();
+      else if (answer === 'asking') this.isAsking = true;
+      else this.#retry();
+    }
+  }
+
+  /** Someone borrows one, for a while. */
+  lend(): void {
+    if (this.idle === 0) return;
+    this.idle--;
+    this.lent++;
+    this.#world.later(this.#world.random() * this.#world.longestLoanMs, () => {
+      this.lent--;
+      this.idle++;
+      this.pump();
+    });
+  }
+
+  /** One reaches the end of its life. */
+  expireOne(): void {
+    if (this.idle > 0) this.#close();
+    this.pump();
+  }
+
+  leasesAvailable(): void {
+    this.#told();
+    this.isAsking = false;
+    this.isRetrying = false;
+    this.pump();
+  }
+
+  leasesRefused(): void {
+    this.#told();
+    if (!this.isAsking) this.complaints.push('was refused without having asked');
+    this.isAsking = false;
+    this.#retry();
+  }
+
+  leasesLost(): void {
+    this.complaints.push('lost leases, which can only be recalled');
+  }
+
+  leasesRecalled(count: number): void {
+    this.#told();
+    this.recalled = count;
+    this.pump();
+  }
+
+  #dial(): void {
+    this.held++;
+    this.granted++;
+    this.dialing++;
+    this.#world.opened();
+    this.#world.later(dialMs, () => {
+      this.dialing--;
+      this.idle++;
+      this.pump();
+    });
+  }
+
+  #close(): void {
+    this.idle--;
+    this.closing++;
+    this.#world.later(closeMs, () => {
+      this.closing--;
+      this.held--;
+      if (this.recalled > 0) this.recalled--;
+      this.#world.closed();
+      this.#call(() => this.#leases.release(1, this));
+      this.pump();
+    });
+  }
+
+  #retry(): void {
+    this.isRetrying = true;
+    this.#world.later(retryMs, () => {
+      this.isRetrying = false;
+      this.pump();
+    });
+  }
+
+  #call<T>(call: () => T): T {
+    this.#isCalling = true;
+    try {
+      return call();
+    } finally {
+      this.#isCalling = false;
+    }
+  }
+
+  #told(): void {
+    if (this.#isCalling) this.complaints.push('was called from inside its own call');
+  }
+}
