@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../scripts/lib/embedded-postgres.mjs';
 import { burstExpiry } from './burst-expiry/show.mjs';
 import { hold } from './contest.mjs';
+import { fairShares } from './fair-shares/show.mjs';
 import { groups } from './groups.mjs';
 import { poolerSpeed } from './pooler/show.mjs';
 import { formatTable, missedTargets, report } from './report.mjs';
@@ -49,6 +50,12 @@ const chapters = [
     needsDatabase: false,
     run: () => poolerSpeed.run({ quick: options.quick, rounds }),
   },
+  {
+    name: fairShares.name,
+    needsDatabase: false,
+    run: () =>
+      fairShares.run({ quick: options.quick, rounds, plotFolder: options.plots, only: options.only }),
+  },
 ];
 
 const usage = `npm run bench -- [filter...] [options]
@@ -57,6 +64,7 @@ const usage = `npm run bench -- [filter...] [options]
   --quick         few and short rounds: good enough to see a factor of two
   --json FILE     also write the figures to FILE
   --plots DIR     where plots are written (bench/results)
+  --only A,B      of fair-shares, only these: ${fairShares.cases.join(', ')}
   --profile DIR   leave a CPU profile of each contestant in DIR
   --assert        end with 1 when a target is missed`;
 
@@ -67,6 +75,7 @@ const { values: options, positionals: filters } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'string' },
     plots: { type: 'string', default: fileURLToPath(new URL('results', import.meta.url)) },
+    only: { type: 'string' },
     profile: { type: 'string' },
     assert: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },

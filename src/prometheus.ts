@@ -1,5 +1,6 @@
 /** `headgate/prometheus`: pools as Prometheus metrics. */
 export { PeerMissingError } from './observe/errors.js';
+export type { ObservedLeases } from './observe/lease-metrics.js';
 export type {
   MetricReading,
   MetricRegistry,
@@ -7,4 +8,4 @@ export type {
   RegisteredMetric,
 } from './observe/metric-registry.js';
 export type { ObservedPool } from './observe/observed-pool.js';
-export { type ExposeOptions, exposePool, type PoolExposure } from './observe/prometheus.js';
+export { type ExposeOptions, exposeLeases, exposePool, type PoolExposure } from './observe/prometheus.js';

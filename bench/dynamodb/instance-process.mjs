@@ -14,6 +14,7 @@ const {
   lease,
   rate,
   holdMs = 200,
+  idleMs = 5_000,
 } = JSON.parse(process.argv[2] ?? '{}');
 const { Pool } = await import(entries.main);
 const { DynamoLeases, DynamoRateLimiter } = await import(entries.dynamodb);
@@ -26,7 +27,7 @@ const rateLimiter = rate === undefined ? undefined : new DynamoRateLimiter({ ...
 const pool = new Pool({
   ...{ host: '127.0.0.1', port, user: 'test', database: 'test', max, leases, rateLimiter },
   // A frozen process can't close its sockets, so that the server has to: after less than lease and grace together.
-  options: '-c idle_session_timeout=5000',
+  options: `-c idle_session_timeout=${idleMs}`,
   ...{
     keepaliveMillis: 1_000,
     checkTimeoutMillis: 1_000,

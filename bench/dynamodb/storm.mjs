@@ -2,7 +2,7 @@
 // A fleet of processes that share a limit in DynamoDB Local, in a storm: some are killed and started again, some stand still
 // until after their leases have ended, answers are lost, transactions conflict. A server that knows nothing of leases counts.
 //
-//     node bench/dynamodb/storm.mjs [processes] [connections each] [limit] [seconds]
+//     node bench/dynamodb/storm.mjs [processes] [connections each] [limit] [seconds] [seconds of a lease]
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -22,6 +22,7 @@ const endpoint = 'cluster.example';
  * @property {number} connections of each, at most
  * @property {number} limit
  * @property {number} seconds
+ * @property {number} [leaseSeconds] how long a lease lasts; all else that takes time goes by it
  * @property {object} [lease] further options of the leases
  * @property {object} [rate] options of a rate limiter; without it there is none
  * @property {(line: string) => void} [log]
@@ -43,7 +44,17 @@ const endpoint = 'cluster.example';
  * @param {StormOptions} options
  * @returns {Promise<StormResult>}
  */
-export async function storm({ processes, connections, limit, seconds, lease, rate, log = () => {} }) {
+export async function storm({
+  processes,
+  connections,
+  limit,
+  seconds,
+  leaseSeconds = 5,
+  lease,
+  rate,
+  log = () => {},
+}) {
+  const leaseMs = leaseSeconds * 1_000;
   const dynamo = await startDynamo();
   await dynamo.createTable(table);
   const proxy = await startFaultyProxy(dynamo.url);
@@ -55,7 +66,9 @@ export async function storm({ processes, connections, limit, seconds, lease, rat
       dynamodb: pathToFileURL(join(root, 'dist/dynamodb.js')).href,
     },
     ...{ url: proxy.url, table, endpoint, limit, port: server.port, max: connections, rate },
-    lease: { leaseFor: '5s', renewEvery: '1500ms', grace: '3s', ...lease },
+    lease: { leaseFor: leaseMs, renewEvery: 0.3 * leaseMs, grace: 0.6 * leaseMs, ...lease },
+    // Less than lease and grace together.
+    idleMs: leaseMs,
   };
   const fleet = new Set(Array.from({ length: processes }, (_, n) => startInstance(settings, `first-${n}`)));
   let kills = 0;
@@ -67,7 +80,7 @@ export async function storm({ processes, connections, limit, seconds, lease, rat
     const end = performance.now() + seconds * 1_000;
     let nextLine = 0;
     while (performance.now() < end) {
-      await wait(((0.5 + Math.random()) * 10_000) / processes);
+      await wait(((0.5 + Math.random()) * 2 * leaseMs) / processes);
       const victim = [...fleet][Math.floor(Math.random() * fleet.size)];
       if (victim === undefined) continue;
       if (Math.random() < 0.4) {
@@ -78,7 +91,7 @@ export async function storm({ processes, connections, limit, seconds, lease, rat
       } else {
         pauses++;
         victim.kill('SIGSTOP');
-        setTimeout(() => victim.kill('SIGCONT'), 1_000 + Math.random() * 10_000);
+        setTimeout(() => victim.kill('SIGCONT'), (0.2 + Math.random() * 2) * leaseMs);
       }
       if (performance.now() > nextLine) {
         nextLine = performance.now() + 1_000;
@@ -165,8 +178,11 @@ async function settled(dynamo, alive) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && hasJava) {
-  const [processes = 40, connections = 100, limit = 2_000, seconds = 120] = process.argv.slice(2).map(Number);
-  const result = await storm({ processes, connections, limit, seconds, log: (line) => console.log(line) });
+  const [processes = 40, connections = 100, limit = 2_000, seconds = 120, leaseSeconds = 30] = process.argv
+    .slice(2)
+    .map(Number);
+  const log = console.log;
+  const result = await storm({ processes, connections, limit, seconds, leaseSeconds, log });
   console.log(result);
   if (result.peak > limit) process.exitCode = 1;
 }

@@ -32,7 +32,10 @@ export class LoadClient {
   #socket;
   #listener;
   #query;
-  /** A message of which the end is yet to come. */
+  /**
+   * A message of which the end is yet to come.
+   * @type {Buffer}
+   */
   #rest = Buffer.alloc(0);
   #isIn = false;
   #hasFailed = false;

@@ -29,6 +29,7 @@ const mostAtOnce = 1_000;
 
 /** @typedef {{ takeNs: number, giveBackNs: number }} LookupFigures */
 
+/** @extends {Waiter<Backend>} */
 class FirstCaller extends Waiter {
   /** @param {(pooled: Pooled) => void} served */
   constructor(served) {

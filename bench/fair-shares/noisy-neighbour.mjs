@@ -26,8 +26,7 @@ const mostTimes = 3;
  * @param {import('./show.mjs').Stage} stage
  * @returns {Promise<import('./show.mjs').Finished>}
  */
-export async function noisyNeighbour({ server, pgbouncer, quick }) {
-  const rounds = quick ? 1 : 3;
+export async function noisyNeighbour({ server, pgbouncer, quick, rounds }) {
   const seconds = quick ? 4 : 8;
   /** @type {StartContestant[]} */
   const starts = [headgate()];

@@ -18,6 +18,7 @@ import { twoWorkers } from './two-workers.mjs';
  * @property {Server} server
  * @property {import('../pooler/poolers.mjs').PgBouncer | undefined} pgbouncer
  * @property {boolean} quick
+ * @property {number} rounds
  * @property {string} plotFolder
  */
 
@@ -30,8 +31,6 @@ import { twoWorkers } from './two-workers.mjs';
  * @property {string} output
  */
 
-export const fairShares = { name: 'fair-shares', run };
-
 /** @type {{ name: string, run: (stage: Stage) => Promise<Finished> }[]} */
 const cases = [
   { name: 'noisy-neighbour', run: noisyNeighbour },
@@ -42,19 +41,24 @@ const cases = [
   { name: 'two-workers', run: twoWorkers },
 ];
 
+export const fairShares = { name: 'fair-shares', cases: cases.map(({ name }) => name), run };
+
 /**
- * @param {{ quick: boolean, plotFolder: string, only?: string | undefined }} options
+ * @param {{ quick: boolean, rounds?: number | undefined, plotFolder: string, only?: string | undefined }} options
  * @returns {Promise<{ report: object, output: string, missed: number }>}
  */
-async function run({ quick, plotFolder, only }) {
+async function run({ quick, rounds = quick ? 1 : 3, plotFolder, only }) {
+  const chosen = only?.split(',') ?? fairShares.cases;
+  const unknown = chosen.find((name) => !fairShares.cases.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`${fairShares.name} has no ${unknown}; it has ${fairShares.cases.join(', ')}.`);
   const pgbouncer = findPgBouncer();
   const server = await Server.start([warmUpUser, ...neighbours, ...crowdUsers, ...changingUsers]);
   /** @type {Finished[]} */
   const finished = [];
   try {
     for (const { name, run } of cases)
-      if (only === undefined || only.split(',').includes(name))
-        finished.push(await run({ server, pgbouncer, quick, plotFolder }));
+      if (chosen.includes(name)) finished.push(await run({ server, pgbouncer, quick, rounds, plotFolder }));
   } finally {
     await server.stop();
   }

@@ -16,7 +16,7 @@ import { percentile } from './figures.mjs';
  * @property {number[]} perSlot answers in each `slotMs`
  */
 
-export const slotMs = 250;
+const slotMs = 250;
 
 export class Tally {
   answers = 0;

@@ -23,7 +23,7 @@ const workers = 2;
  * @param {import('./show.mjs').Stage} stage
  * @returns {Promise<import('./show.mjs').Finished>}
  */
-export async function twoWorkers({ server, pgbouncer, quick }) {
+export async function twoWorkers({ server, pgbouncer, quick, rounds }) {
   const name = 'two-workers';
   const about = `pgbench -S through ${workers} workers, ${capacity} connections for both together`;
   if (pgbouncer === undefined || versionOf('pgbench') === undefined) {
@@ -32,7 +32,7 @@ export async function twoWorkers({ server, pgbouncer, quick }) {
     return { name, about, rows: [], targets: [notRun], output: `NOT RUN without ${missing}.` };
   }
   await fillDatabase(server.database);
-  const rows = await race(server, pgbouncer, quick ? 2 : 3, quick ? 3 : 5);
+  const rows = await race(server, pgbouncer, rounds, quick ? 3 : 5);
   return { name, about, rows, targets: rows.map(({ target }) => target), output: format(rows, pgbouncer) };
 }
 

@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
+/** Of the distribution, with its clients. */
+const program = 'pgbench';
+
 /**
  * @typedef {import('../../scripts/lib/embedded-postgres.mjs').EmbeddedPostgres} EmbeddedPostgres
  * @typedef {import('./poolers.mjs').RunningPooler} RunningPooler
@@ -33,7 +36,7 @@ export async function fillDatabase(database) {
  * Rate and processor time are those from pgbench's first report on, a second after all clients are in, to its last: logging
  * in is not in them.
  * @param {EmbeddedPostgres} database
- * @param {RunningPooler} pooler
+ * @param {Pick<RunningPooler, 'port' | 'cpuSeconds'>} pooler
  * @param {{ clients: number, protocol: Protocol, seconds: number }} load
  * @returns {Promise<Round>}
  */
@@ -99,7 +102,7 @@ function percentile(values, share) {
  * @param {(seconds: number, perSecond: number) => void} [progressed]
  */
 async function pgbench({ host, user, password, database }, port, args, progressed = () => {}) {
-  const child = spawn('pgbench', args, {
+  const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       ...process.env,

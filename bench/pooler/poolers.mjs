@@ -25,7 +25,7 @@ import { fileURLToPath } from 'node:url';
  * @property {() => Promise<void>} stop
  */
 
-export const poolSize = 20;
+const poolSize = 20;
 export const mostClients = 6_000;
 
 const host = '127.0.0.1';

@@ -1,7 +1,9 @@
 /** Exposes pools to Prometheus: under names of Headgate's own, and under those that dashboards for Aurora DSQL ask for. */
+import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { ExposedPools } from './exposed-pools.js';
 import type { Labels } from './label-group.js';
+import { ExposedLeases, type ObservedLeases } from './lease-metrics.js';
 import type { PoolTimes } from './metric-family.js';
 import type { MetricRegistry } from './metric-registry.js';
 import type { ObservedPool } from './observed-pool.js';
@@ -69,24 +71,54 @@ export function exposePool(pool: ObservedPool, options: ExposeOptions = {}): Poo
   };
 }
 
+const leasesByRegistry = new WeakMap<MetricRegistry, ExposedLeases>();
+
+/**
+ * Has a Prometheus registry read leases in DynamoDB at every scrape.
+ *
+ * @example
+ * ```ts
+ * import { DynamoLeases } from 'headgate/dynamodb';
+ * import { exposeLeases } from 'headgate/prometheus';
+ *
+ * const leases = new DynamoLeases({ table: 'connections', endpoint: 'db.example.com', limit: 500 });
+ * const exposure = exposeLeases(leases, { service: 'shop' });
+ * // ... and answer GET /metrics with `await register.metrics()` of prom-client
+ * exposure.stop();
+ * ```
+ */
+export function exposeLeases(leases: ObservedLeases, options: ExposeOptions = {}): { stop(): void } {
+  const { registry, service, labels } = readExposure(options, 'headgate');
+  const exposed = leasesByRegistry.get(registry) ?? new ExposedLeases(registry);
+  leasesByRegistry.set(registry, exposed);
+  if (exposed.has(leases))
+    throw new PoolOptionsError([{ path: 'registry', message: 'has these leases already' }]);
+  const stop = exposed.add(leases, { service, ...labels });
+  return { stop };
+}
+
 function readOptions(pool: ObservedPool, options: ExposeOptions) {
+  const { read, registry, service, labels } = readExposure(options, pool.name);
+  if (exposedByRegistry.get(registry)?.has(pool)) {
+    read.problem('registry', `has the pool ${pool.name} already: stop that exposure first`);
+    read.throwIfAnyProblem();
+  }
+  return { registry, service, labels };
+}
+
+function readExposure(options: ExposeOptions, usualService: string) {
   const read = new OptionReader(options);
   const given = read.object<MetricRegistry>('registry', [
     'registerMetric',
     'getSingleMetric',
     'removeSingleMetric',
   ]);
-  const service = read.string('service', pool.name);
+  const service = read.string('service', usualService);
   const labels = read.object<Labels>('labels', []) ?? {};
   for (const [name, value] of Object.entries(labels)) checkLabel(read, name, value);
   read.refuseUnknown();
   read.throwIfAnyProblem();
-  const registry = given ?? defaultRegistry();
-  if (exposedByRegistry.get(registry)?.has(pool)) {
-    read.problem('registry', `has the pool ${pool.name} already: stop that exposure first`);
-    read.throwIfAnyProblem();
-  }
-  return { registry, service, labels: { ...labels } };
+  return { read, registry: given ?? defaultRegistry(), service, labels: { ...labels } };
 }
 
 function checkLabel(read: OptionReader, name: string, value: unknown): void {

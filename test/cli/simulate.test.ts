@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../../src/cli/commands.js';
 import type { Terminal } from '../../src/cli/terminal.js';
+import { shippedScenarios } from '../../src/simulator/shipped-scenarios.js';
 
 const small = `# A small one.
 duration: 60s
@@ -107,7 +108,7 @@ describe('headgate simulate', () => {
     expect([code, out]).toEqual([0, '']);
     const list = await headgate('simulate', '--list');
     expect(list.out).toMatch(/^local +Four services on one machine .*\.$/m);
-    expect(list.out.trimEnd().split('\n')).toHaveLength(12);
+    expect(list.out.trimEnd().split('\n')).toHaveLength(shippedScenarios().length);
   });
 
   test('--quiet says only what failed', async () => {

@@ -10,6 +10,7 @@ import { discardReasons, refillCauses } from '../../src/core/reasons.js';
 import { PromisePool } from '../../src/engine.js';
 import { logPool, type PoolLogger } from '../../src/logging.js';
 import { metricFamilies } from '../../src/observe/exposed-pools.js';
+import { leaseFamilies } from '../../src/observe/lease-metrics.js';
 import { ownErrorReasons } from '../../src/pooler/metrics/failure-words.js';
 import {
   type PoolerFamily,
@@ -43,12 +44,14 @@ beforeAll(async () => {
   addPooler(processFamilies, ['job', 'instance']);
   addPooler(poolFamilies, ['job', 'instance', 'database', 'user']);
   addPooler(shareFamilies, ['job', 'instance']);
+  addPooler(leaseFamilies, ['job', 'instance', 'service']);
 });
 afterAll(() => pool.drain());
 
 /** The pooler's, beside the labels that those of one kind have all. */
 const poolerMetrics = new Set<string>();
-function addPooler(families: readonly PoolerFamily<never>[], common: readonly string[]): void {
+type NamedFamily = Pick<PoolerFamily<never>, 'name' | 'type' | 'labels' | 'words'>;
+function addPooler(families: readonly NamedFamily[], common: readonly string[]): void {
   for (const { name, type, labels, words: known } of families) {
     const own = labels.map(
       (label) => [label, new Set(known ?? (label === 'reason' ? ownErrorReasons : []))] as const,

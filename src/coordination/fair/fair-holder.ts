@@ -9,6 +9,8 @@ export interface FairHolder extends LeaseHolder {
   takeDemandPeak(): number;
   /** Since when the connection is idle that nobody has used for longest; undefined where none is idle. By the clock of the budget. */
   readonly longestIdleSince: number | undefined;
+  /** Connections that are being opened; undefined where that is not known. */
+  readonly pending?: number | undefined;
   /**
    * Others have a better claim to so many of the leases held, in all: connections are to be closed, idle ones now and lent
    * ones when they come back. 0: to none any more.

@@ -20,8 +20,9 @@ export class FairUser {
   recalled = 0;
   /** Pools of it that wait. */
   waiting = 0;
-  /** Since when it has held any. */
+  /** Since when it has held any; and since when one of them could be used, as far as is known. */
   turnBeganAt = 0;
+  openSince = 0;
   /** What it needed of late; and, where it has several pools, what gives each its part. */
   tracker: DemandTracker | undefined;
   splitter: FairShareAllocator | undefined;
@@ -148,6 +149,13 @@ export class FairMember implements Leases, Linked<FairMember> {
     return longest === Number.POSITIVE_INFINITY ? undefined : longest;
   }
 
+  /** All that it holds is yet to be opened. */
+  get isOpening(): boolean {
+    let pending = 0;
+    for (const holder of this.#holdings.keys()) pending += holder.pending ?? 0;
+    return pending >= this.#held;
+  }
+
   // ---- what a pool asks -------------------------------------------------------------------------------------------
 
   /** Whether so many would be granted at once. */
@@ -197,7 +205,10 @@ export class FairMember implements Leases, Linked<FairMember> {
     const holding = this.#holdings.get(holder) ?? new Holding(holder);
     this.#holdings.set(holder, holding);
     if (this.#held === 0) this.turnBeganAt = now;
-    if (this.user.held === 0) this.user.turnBeganAt = now;
+    if (this.user.held === 0) {
+      this.user.turnBeganAt = now;
+      this.user.openSince = now;
+    }
     holding.held += count;
     // The holder knows that each lease granted is one less to be given back.
     const fewer = Math.min(count, holding.recalled);

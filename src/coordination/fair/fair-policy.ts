@@ -25,7 +25,10 @@ export interface FairPolicy {
   readonly foresees: boolean;
   /** So long someone keeps its last connection although others have none. */
   readonly turn: number;
-  /** Turns are shorter if someone would wait longer than this, but not so short that a new connection is not worth it. */
+  /**
+   * Turns are shorter if someone would wait longer than this, but not so short that a new connection is not worth it: so long
+   * it is used at least, once it is open.
+   */
   readonly longestRotation: number;
   readonly shortestTurn: number;
   /**
@@ -50,7 +53,7 @@ export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
   foresees: false,
   turn: 500,
   longestRotation: 1_000,
-  shortestTurn: 50,
+  shortestTurn: 200,
   idleGrace: 250,
   shortIdleGrace: 20,
   patience: 100,

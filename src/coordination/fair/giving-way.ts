@@ -65,6 +65,7 @@ class Room {
     const look = ++looks;
     for (const member of holding) {
       if (now - member.recalledAt < policy.patience) this.#coming += member.recalled;
+      if (now - member.user.turnBeganAt < 2 * policy.turn && member.isOpening) member.user.openSince = now;
       if (member.user.seenIn === look) continue;
       member.user.seenIn = look;
       this.#usersHolding++;
@@ -126,13 +127,14 @@ class Room {
   /** From those who have had their turn: the most connections first, and among equals the turn that began first. */
   #recallByTurns(claims: number, turnMs: number): void {
     if (this.#coming >= claims) return;
-    const { holding, now } = this.#shortage;
+    const { holding, policy, now } = this.#shortage;
+    const shortestMs = Math.min(turnMs, policy.shortestTurn);
     const users = new Heap<UserInTurn>();
     const look = ++looks;
     for (const { user } of holding) {
       if (user.seenIn === look) continue;
       user.seenIn = look;
-      if (user.kept > 0 && user.turnBeganAt + turnMs <= now) users.push(new UserInTurn(user, now));
+      if (user.kept > 0 && hasHadTurn(user, turnMs, shortestMs, now)) users.push(new UserInTurn(user, now));
     }
     while (this.#coming < claims) {
       const first = users.peek();
@@ -219,6 +221,11 @@ class Candidate implements HeapItem {
     this.member = member;
     this.heapKey = key;
   }
+}
+
+/** The time that opening takes is part of a turn, but not of what it is at least. */
+function hasHadTurn(user: FairUser, turnMs: number, shortestMs: number, now: number): boolean {
+  return user.turnBeganAt + turnMs <= now && user.openSince + shortestMs <= now;
 }
 
 class UserInTurn implements HeapItem {

@@ -7,7 +7,7 @@ import { Laws } from './laws.js';
 import { Town } from './town.js';
 
 export const spareMs = 500;
-export const retryMs = 100;
+const retryMs = 100;
 
 export class Machine {
   readonly town: Town;

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { timeBounds } from '../../../src/observe/time-histogram.js';
 import { poolFamilies, processFamilies } from '../../../src/pooler/metrics/pooler-families.js';
+import { shareFamilies } from '../../../src/pooler/metrics/share-families.js';
 import { startPooler } from '../../../src/pooler/pooler.js';
 import { poolerConfig, startTestPooler, type TestPooler, treeFor } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
@@ -35,7 +36,7 @@ describe('GET /metrics', () => {
     await client.query('select 1');
     await client.query('select 1/0').catch(() => {});
     const { types, helps, lines } = await scrape(metricsPort);
-    const all = [...processFamilies, ...poolFamilies];
+    const all = [...processFamilies, ...poolFamilies, ...shareFamilies];
     // No error of the pooler's own has happened.
     const seen = all.filter(({ name }) => name !== 'headgate_pooler_own_errors_total');
     expect([...types]).toEqual(seen.map(({ name, type }) => [name, type]));
