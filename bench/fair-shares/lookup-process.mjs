@@ -50,7 +50,7 @@ function makeHouse() {
       pooling: { poolSize: 2, serverIdleTimeout: 0, serverLifetime: 0 },
     };
     writeFileSync(configFile, JSON.stringify(config));
-    return new House(loadConfig({ configFile }).config, () => {}, undefined);
+    return new House(loadConfig({ configFile }).config, {});
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,4 +1,5 @@
 /** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
+import type { Leases } from '../core/leases.js';
 import type { ScanRules } from '../wire/scan-rules.js';
 import { frontendRules } from '../wire/scan-rules.js';
 import type { AdminSession } from './admin/admin-session.js';
@@ -17,14 +18,14 @@ import { FileWatch, type WatchedFiles } from './file-watch.js';
 import type { MakeIamToken } from './iam-login.js';
 import { LoginTally } from './metrics/login-tally.js';
 import { PoolBook } from './pool-book.js';
-import type { PoolerLog } from './pooler-log.js';
-import { type Budgets, ServerBudgets } from './server-budgets.js';
+import { noLog, type PoolerLog } from './pooler-log.js';
 import { logServers } from './server-log.js';
 import { CancelKeys } from './session/cancel-keys.js';
 import type { ClientTls } from './session/client-door.js';
 import type { ClientSession } from './session/client-session.js';
 import type { SharedParts } from './shared-parts.js';
 import { quotasOf } from './tenants/quotas.js';
+import { type Budgets, ServerBudgets } from './tenants/server-budgets.js';
 import { ServerCapacity } from './tenants/server-capacity.js';
 import { ShareLog } from './tenants/share-log.js';
 import { clientTlsOf, filesOf, ServerTlsBook } from './tls-book.js';
@@ -53,6 +54,15 @@ export function hangUpOn({ transport }: Visitor): void {
 const largestId = 0x7fff_ffff;
 /** How long a query for a secret may wait for a server. */
 const secretTimeoutMs = 10_000;
+
+/** What it is given beside its configuration. */
+export interface HouseParts {
+  readonly log?: PoolerLog;
+  readonly makeIamToken?: MakeIamToken;
+  /** A budget above this pooler's own. */
+  readonly leases?: Leases;
+  readonly shared?: SharedParts;
+}
 
 export class House {
   readonly log: PoolerLog;
@@ -87,12 +97,7 @@ export class House {
   #whenEmpty: (() => void) | undefined;
 
   /** Throws a `ServingError` for what can't be used. */
-  constructor(
-    config: PoolerConfig,
-    log: PoolerLog,
-    makeIamToken: MakeIamToken | undefined,
-    shared?: SharedParts,
-  ) {
+  constructor(config: PoolerConfig, { log = noLog, makeIamToken, leases, shared }: HouseParts) {
     this.#config = config;
     this.log = log;
     this.shared = shared;
@@ -105,7 +110,11 @@ export class House {
     this.shareLog = new ShareLog(log);
     this.budgets =
       shared?.budgets ??
-      new ServerBudgets(quotasOf(config), (budget, rebalance) => this.shareLog.rebalanced(budget, rebalance));
+      new ServerBudgets(
+        quotasOf(config),
+        (budget, rebalance) => this.shareLog.rebalanced(budget, rebalance),
+        leases,
+      );
     shared?.budgets.change(quotasOf(config));
     const capacity = new ServerCapacity(this.budgets, () => this.#config.fairShares.headroom, log);
     this.pools = new PoolBook({
@@ -157,6 +166,7 @@ export class House {
 
   /** Nothing more happens here. */
   close(): void {
+    this.budgets.stop();
     for (const stop of this.#logs.values()) stop();
     this.#logs.clear();
   }

@@ -14,10 +14,10 @@ import type { ConfigDiff } from './config/config-diff.js';
 import { checkQueryOf, policyFor, poolSettingsFor, serverTlsFor } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor, type PoolerConfig } from './config/pooler-config.js';
 import { type MakeIamToken, noTokens, openWithToken } from './iam-login.js';
-import type { BudgetLeases, Budgets } from './server-budgets.js';
 import { KnownValues } from './session/startup-settings.js';
 import { SettingsRegistry } from './settings.js';
 import { keepAliveOf } from './socket-settings.js';
+import type { BudgetLeases, Budgets } from './tenants/server-budgets.js';
 import type { ServerTlsBook } from './tls-book.js';
 
 export interface PoolBookParts {

@@ -1,6 +1,7 @@
 /** The pooler: listens, lets clients in, and stops in good order. */
 import type { Socket } from 'node:net';
 import type { ClassCounts } from '../core/class-waiters.js';
+import type { Leases } from '../core/leases.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import { systemClock } from '../runtime/system.js';
 import type { BackendKey } from '../wire/session-messages.js';
@@ -19,7 +20,7 @@ import type { MakeIamToken } from './iam-login.js';
 import { type FamilyReading, readFamilies, readShares } from './metrics/family-readings.js';
 import { MetricsServer } from './metrics/metrics-server.js';
 import { LoopDelay, stateOf } from './metrics/process-reading.js';
-import { noLog, type PoolerLog } from './pooler-log.js';
+import type { PoolerLog } from './pooler-log.js';
 import { shuttingDown } from './session/session-errors.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
@@ -34,6 +35,8 @@ export interface PoolerHost {
   readConfig?(): PoolerConfig;
   readonly log?: PoolerLog;
   readonly makeIamToken?: MakeIamToken;
+  /** A budget above this pooler's own, which it shares with others: each server connection needs a lease of it. */
+  readonly leases?: Leases;
   /** It is one of several processes, which is given its clients by another. */
   readonly shared?: SharedParts;
 }
@@ -89,7 +92,7 @@ export class Pooler {
   /** Made by `startPooler()`. */
   constructor(config: PoolerConfig, host: PoolerHost) {
     this.#host = host;
-    this.#house = new House(config, host.log ?? noLog, host.makeIamToken, host.shared);
+    this.#house = new House(config, host);
     this.stopped = new Promise((resolve) => {
       this.#tellStopped = resolve;
     });

@@ -3,8 +3,8 @@ import type { BackendKey } from '../wire/session-messages.js';
 import type { PoolerState } from './admin/pooler-view.js';
 import type { ConsoleTools } from './admin/run-command.js';
 import type { Backend } from './backend/backend.js';
-import type { BudgetLeases, Budgets } from './server-budgets.js';
 import type { ProcessIds } from './session/cancel-keys.js';
+import type { BudgetLeases, Budgets } from './tenants/server-budgets.js';
 
 type Tools = Omit<ConsoleTools, 'role'>;
 

@@ -1,21 +1,6 @@
 /** The text of a scenario file as plain data, with the line and column of everything in it. */
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Pair,
-  type ParsedNode,
-  parseDocument,
-} from 'yaml';
+import { type Position, readPositionedYaml, type YamlPath } from '../runtime/positioned-yaml.js';
 import type { ScenarioProblem } from './scenario-reader-problems.js';
-
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
 
 export interface PositionedData {
   readonly value: unknown;
@@ -27,94 +12,33 @@ export interface PositionedData {
   positionOf(path: string): Position;
 }
 
-/** An alias can stand for a large part, and that part hold aliases again. */
-const mostNodes = 50_000;
-const deepest = 20;
-
 /** JSON is YAML, too. */
 export function parseWithPositions(text: string): PositionedData {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
-  const at = (offset: number): Position => {
-    const { line, col } = lines.linePos(offset);
-    return { line: Math.max(1, line), column: Math.max(1, col) };
-  };
-  const problems: ScenarioProblem[] = [...document.errors, ...document.warnings].map(({ message, pos }) => ({
-    path: '',
-    message: firstLine(message),
-    ...at(pos[0]),
-  }));
-  const walk = new Walk(document);
-  const value = problems.length > 0 ? undefined : walk.toPlain(document.contents, '', 0);
-  if (walk.isTooLarge) problems.push({ path: '', message: 'is nested too deeply, or too large', ...at(0) });
+  const positions = new Map<string, Position>();
+  const { value, problems, comment, start } = readPositionedYaml(text, (path, position) => {
+    const written = textOf(path);
+    if (!positions.has(written)) positions.set(written, position);
+  });
   return {
     value,
-    problems,
-    comment: commentOf(document),
-    positionOf: (path) => at(walk.offsetOf(path)),
+    problems: problems.map((problem) => ({ path: '', ...problem })),
+    comment,
+    positionOf(path) {
+      let known = path;
+      while (known !== '' && !positions.has(known)) known = parentOf(known);
+      return positions.get(known) ?? start;
+    },
   };
 }
 
-class Walk {
-  isTooLarge = false;
-  readonly #document: Document;
-  readonly #offsets = new Map<string, number>();
-  #nodes = 0;
-
-  constructor(document: Document) {
-    this.#document = document;
-  }
-
-  /** Mappings have no prototype, so that `__proto__` is a key as any other. */
-  toPlain(node: unknown, path: string, depth: number): unknown {
-    this.#nodes++;
-    if (this.#nodes > mostNodes || depth > deepest) {
-      this.isTooLarge = true;
-      return undefined;
-    }
-    if (isAlias(node)) return this.toPlain(node.resolve(this.#document), path, depth + 1);
-    if (isScalar(node)) return node.value;
-    if (isSeq(node))
-      return node.items.map((item, index) => {
-        const itemPath = `${path}[${index}]`;
-        this.#note(itemPath, item);
-        return this.toPlain(item, itemPath, depth + 1);
-      });
-    if (!isMap(node)) return node === null ? undefined : node;
-    const plain = Object.create(null) as Record<string, unknown>;
-    for (const { key, value } of node.items as Pair<unknown, unknown>[]) {
-      const name = String(isScalar(key) ? key.value : key);
-      const entryPath = path === '' ? name : `${path}.${name}`;
-      this.#note(entryPath, key);
-      plain[name] = this.toPlain(value, entryPath, depth + 1);
-    }
-    return plain;
-  }
-
-  offsetOf(path: string): number {
-    let known = path;
-    while (known !== '' && !this.#offsets.has(known)) known = parentOf(known);
-    return this.#offsets.get(known) ?? (this.#document.contents as ParsedNode | null)?.range[0] ?? 0;
-  }
-
-  #note(path: string, node: unknown): void {
-    const range = (node as ParsedNode | null)?.range;
-    if (range !== undefined && range !== null && !this.#offsets.has(path)) this.#offsets.set(path, range[0]);
-  }
+/** As problems have it: `services[0].pool`. */
+function textOf(path: YamlPath): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? part : `${text}.${part}`;
+  }, '');
 }
 
 function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('.'), path.lastIndexOf('[')));
-}
-
-/** Where no empty line follows it, the parser gives the comment to the first key. */
-function commentOf({ commentBefore, contents }: Document): string {
-  const [first] = isMap(contents) ? contents.items : [];
-  const ofFirst = isScalar(first?.key) ? first.key.commentBefore : undefined;
-  const comment = commentBefore ?? contents?.commentBefore ?? ofFirst ?? '';
-  return comment.replace(/^ /gm, '').trim();
-}
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] as string;
 }

@@ -2,7 +2,7 @@
 import { type UserTerms, usualPolicy } from '../../coordination/fair/fair-policy.js';
 import { poolSettingsFor } from '../config/pool-settings.js';
 import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
-import type { ServerQuotas } from '../server-budgets.js';
+import type { ServerQuotas } from './server-budgets.js';
 
 export function quotasOf(config: PoolerConfig): ServerQuotas {
   const { limits, fairShares } = config;

@@ -1,6 +1,7 @@
 /**
  * A connection on its way from one process to another. Both have it until the sender closes its own. Where the layer below
- * Node's streams is to be had, the bare handle is sent: that is twice as fast, and nobody has read from it at the other end.
+ * Node's streams is to be had, the bare handle is sent: it needs no answer of Node's own, and nobody has read from it at
+ * the other end.
  */
 import type { ChildProcess, SendHandle } from 'node:child_process';
 import { Socket, type SocketConstructorOpts } from 'node:net';

@@ -1,7 +1,13 @@
 /** The budgets of a worker: every slot is asked of the supervisor, which has the same question from all workers. */
 import { systemClock } from '../../runtime/system.js';
 import type { Backend } from '../backend/backend.js';
-import type { BudgetedPool, BudgetLeases, BudgetStats, Budgets, ServerQuotas } from '../server-budgets.js';
+import type {
+  BudgetedPool,
+  BudgetLeases,
+  BudgetStats,
+  Budgets,
+  ServerQuotas,
+} from '../tenants/server-budgets.js';
 import type { FromWorker } from './messages.js';
 import { RemoteLeases } from './remote-leases.js';
 

@@ -5,7 +5,7 @@
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
 import { tell } from '../../coordination/tell.js';
 import type { LeaseAnswer, LeaseHolder } from '../../core/leases.js';
-import type { BudgetedPool, BudgetLeases } from '../server-budgets.js';
+import type { BudgetedPool, BudgetLeases } from '../tenants/server-budgets.js';
 import type { PoolReport } from './messages.js';
 
 /** The engine of a pool: the present one, or one before it whose connections are yet to go. */

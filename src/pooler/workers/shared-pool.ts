@@ -7,7 +7,7 @@ import { FairLeases } from '../../coordination/fair/fair-leases.js';
 import type { FairMember } from '../../coordination/fair/fair-members.js';
 import { usualPolicy } from '../../coordination/fair/fair-policy.js';
 import { systemAlarm, systemClock } from '../../runtime/system.js';
-import type { BudgetLeases } from '../server-budgets.js';
+import type { BudgetLeases } from '../tenants/server-budgets.js';
 
 /** The part of a worker. */
 export interface PoolPart extends FairHolder {

@@ -3,7 +3,7 @@
  * and one of every budget above that; between workers, as between users, they are shared fairly.
  */
 import { systemClock } from '../../runtime/system.js';
-import type { Budgets } from '../server-budgets.js';
+import type { Budgets } from '../tenants/server-budgets.js';
 import type { FromSupervisor, FromWorker } from './messages.js';
 import { RemotePool } from './remote-pool.js';
 import { SharedPool } from './shared-pool.js';

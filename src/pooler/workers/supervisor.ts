@@ -13,9 +13,9 @@ import { type FamilyReading, joinReadings, readShares } from '../metrics/family-
 import { MetricsServer } from '../metrics/metrics-server.js';
 import type { PoolerHost, ShutdownOptions } from '../pooler.js';
 import { noLog, type PoolerLog } from '../pooler-log.js';
-import { ServerBudgets } from '../server-budgets.js';
 import { giveToGroup } from '../socket-group.js';
 import { quotasOf } from '../tenants/quotas.js';
+import { ServerBudgets } from '../tenants/server-budgets.js';
 import { ShareLog } from '../tenants/share-log.js';
 import { clientTlsOf, ServerTlsBook } from '../tls-book.js';
 import type { DialOptions } from '../transport/connect-transport.js';
@@ -94,7 +94,11 @@ export class Supervisor {
     const shareLog = new ShareLog(this.#log);
     this.#shareLog = shareLog;
     this.#slots = new SlotOffice(
-      new ServerBudgets(quotasOf(config), (budget, rebalance) => shareLog.rebalanced(budget, rebalance)),
+      new ServerBudgets(
+        quotasOf(config),
+        (budget, rebalance) => shareLog.rebalanced(budget, rebalance),
+        host.leases,
+      ),
     );
     this.#clients = new ClientOffice(() => this.#config);
     this.#controls = new ControlRoom({

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
 import type { Leases } from '../../../src/core/leases.js';
-import { ServerBudgets } from '../../../src/pooler/server-budgets.js';
 import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
+import { ServerBudgets } from '../../../src/pooler/tenants/server-budgets.js';
 import { readFromSupervisor, readFromWorker } from '../../../src/pooler/workers/messages.js';
 import { RemoteBudgets } from '../../../src/pooler/workers/remote-budgets.js';
 import { SlotOffice } from '../../../src/pooler/workers/slot-office.js';

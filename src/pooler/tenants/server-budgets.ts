@@ -2,12 +2,13 @@
  * How many server connections all pools may have together: in all, of each server, of each database and of each user. What
  * there is of one of these is shared fairly: between users, or between the databases of one user.
  */
-import type { FairHolder } from '../coordination/fair/fair-holder.js';
-import { FairLeases, type FairStats, type Rebalance } from '../coordination/fair/fair-leases.js';
-import type { FairMember } from '../coordination/fair/fair-members.js';
-import { type FairPolicy, usualTerms } from '../coordination/fair/fair-policy.js';
-import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
-import { systemAlarm, systemClock } from '../runtime/system.js';
+import type { FairHolder } from '../../coordination/fair/fair-holder.js';
+import { FairLeases, type FairStats, type Rebalance } from '../../coordination/fair/fair-leases.js';
+import type { FairMember } from '../../coordination/fair/fair-members.js';
+import { type FairPolicy, usualTerms } from '../../coordination/fair/fair-policy.js';
+import { LeasedCapacity } from '../../coordination/fair/leased-capacity.js';
+import type { LeaseAnswer, LeaseHolder, Leases } from '../../core/leases.js';
+import { systemAlarm, systemClock } from '../../runtime/system.js';
 
 /** A pool, as budgets see it. */
 export interface BudgetedPool {
@@ -60,16 +61,20 @@ export class ServerBudgets implements Budgets {
   #quotas: ServerQuotas;
   readonly #listener: RebalanceListener;
   readonly #total: FairLeases;
+  /** Where the total is a part of a budget above, which other poolers have parts of too. */
+  readonly #leased: LeasedCapacity | undefined;
   readonly #byServer = new Map<string, FairLeases>();
   readonly #byDatabase = new Map<string, FairLeases>();
   readonly #byUser = new Map<string, FairLeases>();
   /** What servers have said. */
   readonly #capacities = new Map<string, number>();
 
-  constructor(quotas: ServerQuotas, listener: RebalanceListener = () => {}) {
+  /** `source`: every connection needs a lease of it, too. */
+  constructor(quotas: ServerQuotas, listener: RebalanceListener = () => {}, source?: Leases) {
     this.#quotas = quotas;
     this.#listener = listener;
-    this.#total = this.#makeBudget('total', quotas.total, quotas.fairness);
+    this.#total = this.#makeBudget('total', source ? 0 : quotas.total, quotas.fairness);
+    this.#leased = source && leasedFrom(source, quotas.total, this.#total);
   }
 
   /** What a pool has to ask. */
@@ -99,7 +104,12 @@ export class ServerBudgets implements Budgets {
       clock: systemClock,
       alarm: systemAlarm,
       name,
-      listener: { rebalanced: (rebalance) => this.#listener(name, rebalance) },
+      listener: {
+        rebalanced: (rebalance) => this.#listener(name, rebalance),
+        balanceChanged: () => {
+          if (name === 'total') this.#leased?.look();
+        },
+      },
     });
   }
 
@@ -130,7 +140,9 @@ export class ServerBudgets implements Budgets {
   /** Other limits from now on. */
   change(quotas: ServerQuotas): void {
     this.#quotas = quotas;
-    this.#total.change({ ...quotas.fairness, capacity: quotas.total });
+    const capacity = this.#leased === undefined ? quotas.total : this.#total.capacity;
+    this.#total.change({ ...quotas.fairness, capacity });
+    this.#leased?.change(quotas.total);
     const kinds = [
       ['server', this.#byServer],
       ['database', this.#byDatabase],
@@ -155,9 +167,19 @@ export class ServerBudgets implements Budgets {
   }
 
   stop(): void {
+    this.#leased?.stop();
     for (const budget of [this.#total, ...this.#byServer.values()]) budget.stop();
     for (const budget of [...this.#byDatabase.values(), ...this.#byUser.values()]) budget.stop();
   }
+}
+
+/** What was free for so long goes back to the budget above; and so long a refusal holds. */
+const spareMs = 10_000;
+const retryMs = 250;
+
+function leasedFrom(source: Leases, most: number, budget: FairLeases): LeasedCapacity {
+  const parts = { name: 'pooler', source, most, spareMs, retryMs, clock: systemClock, alarm: systemAlarm };
+  return new LeasedCapacity(parts, budget);
 }
 
 type BudgetKind = 'server' | 'database' | 'user';
