@@ -81,6 +81,8 @@ export class FairLeases implements MemberEvents {
   readonly #pace = new TurnPace();
   /** Those that hold at least one. */
   readonly #holding = new Set<FairMember>();
+  /** Those that asked although they had left: for callers that they had yet, who may have given up since. */
+  readonly #leaving = new Set<FairMember>();
   #held = 0;
   /** The most that were held since it was last asked for. */
   #heldPeak = 0;
@@ -158,6 +160,16 @@ export class FairLeases implements MemberEvents {
     this.#forgetIfOver(member);
   }
 
+  /** A pool that is no more never says that it needs nothing any more. */
+  #forgetLeaving(): void {
+    for (const member of this.#leaving) {
+      if (member.isWaiting && member.demand > 0) continue;
+      this.#leaving.delete(member);
+      this.#line.remove(member);
+      this.#forgetIfOver(member);
+    }
+  }
+
   #forgetIfOver(member: FairMember): void {
     if (!member.hasLeft || member.held > 0 || member.isWaiting) return;
     const { user } = member;
@@ -225,6 +237,7 @@ export class FairLeases implements MemberEvents {
     const { user } = member;
     if (!member.isWaiting && (user.held >= user.share || member.held >= member.share))
       this.#press(user.held === 0 ? 'newcomer' : 'wait');
+    if (member.hasLeft) this.#leaving.add(member);
     this.#line.add(member, count, this.#clock.now());
     // Not from inside the call of the one who asks.
     this.#lookSoon();
@@ -340,6 +353,7 @@ export class FairLeases implements MemberEvents {
       this.#rebalance('interval', now);
     } else if (this.#pressing !== undefined && now >= this.#mayRebalanceAt)
       this.#rebalance(this.#pressing, now);
+    this.#forgetLeaving();
     this.#settle();
     if (this.#line.size > 0) this.#listener?.balanceChanged?.();
     if (this.#isShort()) this.#makeRoom(this.#clock.now());

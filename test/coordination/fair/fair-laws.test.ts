@@ -136,6 +136,17 @@ describe('more users than connections', () => {
 });
 
 describe('a capacity that is lowered', () => {
+  test('to nothing, keeps nobody waiting who has left', () => {
+    const town = new Town({ capacity: 1 });
+    const laws = new Laws(town);
+    town.arrive('first', { clients: 1, queryMs: 1 });
+    laws.judge();
+    town.budget.resize(0);
+    town.arrive('second', { clients: 1, queryMs: 1 });
+    expect(town.budget.waiting).toBeGreaterThan(0);
+    laws.end();
+  });
+
   test('is reached as soon as those above it have answered, also where it is less than there are users', () => {
     fc.assert(
       fc.property(fc.nat({ max: 8 }), fc.integer({ min: 1, max: 12 }), load, (capacity, users, each) => {
