@@ -8,4 +8,11 @@ export type {
   RegisteredMetric,
 } from './observe/metric-registry.js';
 export type { ObservedPool } from './observe/observed-pool.js';
-export { type ExposeOptions, exposeLeases, exposePool, type PoolExposure } from './observe/prometheus.js';
+export {
+  type ExposeOptions,
+  exposeLeases,
+  exposePool,
+  exposeRateLimiter,
+  type PoolExposure,
+} from './observe/prometheus.js';
+export type { ObservedRateLimiter } from './observe/rate-metrics.js';

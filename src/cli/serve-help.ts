@@ -30,6 +30,8 @@ wins: --pool-mode, HEADGATE_POOL_MODE, pooling.poolMode. What holds without any 
 
 ${optionsHelp()}
 
+Poolers on several machines share one limit with --fleet-table and --fleet-limit; headgate dynamodb looks after the table.
+
 SIGHUP reads the configuration again. SIGTERM and SIGINT stop when transactions have ended, after --shutdown-timeout in any
 case; a second one stops at once, as SIGQUIT does. SIGUSR1 pauses and SIGUSR2 resumes. Certificates and lists of users are
 read again whenever they change. Ends with 0 when it was stopped or the configuration is good, with 1 when it could not run, with 2 when it was

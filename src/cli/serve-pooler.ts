@@ -2,18 +2,25 @@
 import { workersOf } from '../pooler/config/worker-count.js';
 import { startPooler as start } from '../pooler/pooler.js';
 import { iamTokens } from './iam-tokens.js';
+import { prepareFleet } from './serve-fleet.js';
 import type { StartPooler } from './serve-running.js';
 
 export const startPooler: StartPooler = async (config, host) => {
+  const fleet = await prepareFleet(config, host.log);
   const workers = workersOf(config.listen.workers);
   if (workers > 1) {
     const { startSupervisor } = await import('../pooler/workers/supervisor.js');
-    return startSupervisor(config, host, { workers, entry: new URL('serve-worker.js', import.meta.url) });
+    return startSupervisor(
+      config,
+      { ...host, fleet },
+      { workers, entry: new URL('serve-worker.js', import.meta.url) },
+    );
   }
   const onRefreshFailed = (error: unknown): void =>
     host.log('warn', 'a token of AWS IAM could not be renewed ahead of time', { error: String(error) });
   return start(config, {
     ...host,
+    fleet,
     makeIamToken: iamTokens({ environment: process.env, onRefreshFailed }),
   });
 };

@@ -7,6 +7,8 @@ import { explainConfig, formatExplanation, summarize } from '../pooler/config/ex
 import { readFlags, type ServeFlags } from '../pooler/config/flags.js';
 import { importReport } from '../pooler/config/import-report.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
+import type { PoolerConfig } from '../pooler/config/pooler-config.js';
+import { fleetVariables } from './fleet-variables.js';
 import { serveHelp } from './serve-help.js';
 import { Serving, type SignalSource, type StartPooler } from './serve-running.js';
 import type { Terminal } from './terminal.js';
@@ -36,12 +38,18 @@ export const serveCommand = {
 export async function serve(args: readonly string[], terminal: Terminal, world: ServeWorld): Promise<number> {
   const flags = readFlags(args);
   if (flags.mistakes.length > 0) throw new UsageError(flags.mistakes.join('\nheadgate: '));
-  const request = { ...requestOf(flags), environment: world.environment, folder: world.folder };
+  const { environment, folder } = world;
+  const { otherVariables, warnings } = fleetVariables(environment);
+  for (const warning of warnings) terminal.err(`headgate: ${warning}\n`);
+  const request = { ...requestOf(flags), environment, otherVariables, folder };
   const loaded = load(request, terminal);
   if (loaded === undefined) return exitCodes.failed;
   if (flags.explain) terminal.out(formatExplanation(explainConfig(loaded)));
   if (flags.check) {
-    const problems = (await import('../pooler/check-serving.js')).servingProblems(loaded.config);
+    const problems = [
+      ...(await import('../pooler/check-serving.js')).servingProblems(loaded.config),
+      ...(await fleetProblems(loaded.config)),
+    ];
     if (problems.length > 0) return refuse(problems, terminal);
     const lines = summarize(loaded.config).map((line) => `  ${line}\n`);
     terminal.out(`the configuration is good\n${lines.join('')}`);
@@ -51,6 +59,16 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
 
 function requestOf({ configFile, pgbouncerIni, options }: ServeFlags): ConfigRequest {
   return { configFile, pgbouncerIni, flags: options };
+}
+
+async function fleetProblems(config: PoolerConfig): Promise<string[]> {
+  try {
+    const { prepareFleet } = await import('./serve-fleet.js');
+    await prepareFleet(config, () => {});
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
+  }
 }
 
 function refuse(problems: readonly string[], terminal: Terminal): number {

@@ -1,21 +1,10 @@
 /** Leases in DynamoDB as Prometheus metrics: what the fleet has, what this instance has, and how the table is doing. */
 import type { TableLeasesStats } from '../coordination/dynamodb/table-leases.js';
-import type { MetricReading, MetricRegistry, RegisteredMetric } from './metric-registry.js';
+import { one, type StatsFamily, several } from './stats-family.js';
 
 /** What leases tell of themselves: `DynamoLeases` is one. */
 export interface ObservedLeases {
   stats(): TableLeasesStats;
-}
-
-/** A metric of leases, with the label that it has of its own and the words of that. */
-export interface LeaseFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'gauge' | 'counter';
-  readonly labels: readonly string[];
-  readonly words: readonly string[] | undefined;
-  /** By the word of its label; without one, by the empty word. */
-  read(stats: TableLeasesStats): Readonly<Record<string, number>>;
 }
 
 const denials = ['limit', 'gone', 'conflict', 'throttled', 'misconfigured', 'unavailable'] as const;
@@ -23,7 +12,7 @@ const failures = ['conflict', 'throttled', 'misconfigured', 'unavailable'] as co
 const states = ['unused', 'ok', 'failing', 'lost', 'ended'] as const;
 
 /** The first two have the names that alerts for Aurora DSQL ask for. */
-export const leaseFamilies: readonly LeaseFamily[] = [
+export const leaseFamilies: readonly StatsFamily<TableLeasesStats>[] = [
   one('gauge', 'dsql_distributed_conn_lease_active', 'Slots that all instances hold.', (of) => of.active),
   one('gauge', 'dsql_distributed_conn_lease_limit', 'Slots that there are for all.', (of) => of.limit),
   one('gauge', 'headgate_lease_owned', 'Slots of this instance.', (of) => of.owned),
@@ -92,78 +81,3 @@ export const leaseFamilies: readonly LeaseFamily[] = [
     },
   ),
 ];
-
-function one(
-  type: LeaseFamily['type'],
-  name: string,
-  help: string,
-  read: (stats: TableLeasesStats) => number,
-): LeaseFamily {
-  return { type, name, help, labels: [], words: undefined, read: (stats) => ({ '': read(stats) }) };
-}
-
-function several(
-  type: LeaseFamily['type'],
-  name: string,
-  help: string,
-  label: string,
-  words: readonly string[],
-  read: LeaseFamily['read'],
-): LeaseFamily {
-  return { type, name, help, labels: [label], words, read };
-}
-
-/** Leases that are read through one registry. */
-export class ExposedLeases {
-  readonly #registry: MetricRegistry;
-  readonly #sources = new Map<ObservedLeases, Readonly<Record<string, string>>>();
-  readonly #metrics: readonly LeaseMetric[];
-
-  constructor(registry: MetricRegistry) {
-    this.#registry = registry;
-    this.#metrics = leaseFamilies.map((family) => new LeaseMetric(family, this.#sources));
-  }
-
-  has(leases: ObservedLeases): boolean {
-    return this.#sources.has(leases);
-  }
-
-  /** Answers the function that ends it. */
-  add(leases: ObservedLeases, labels: Readonly<Record<string, string>>): () => void {
-    if (this.#sources.size === 0) for (const metric of this.#metrics) this.#registry.registerMetric(metric);
-    this.#sources.set(leases, labels);
-    return () => {
-      if (!this.#sources.delete(leases) || this.#sources.size > 0) return;
-      for (const { name } of this.#metrics) this.#registry.removeSingleMetric(name);
-    };
-  }
-}
-
-class LeaseMetric implements RegisteredMetric {
-  readonly name: string;
-  readonly type: string;
-  readonly #family: LeaseFamily;
-  readonly #sources: ReadonlyMap<ObservedLeases, Readonly<Record<string, string>>>;
-
-  constructor(family: LeaseFamily, sources: ReadonlyMap<ObservedLeases, Readonly<Record<string, string>>>) {
-    this.name = family.name;
-    this.type = family.type;
-    this.#family = family;
-    this.#sources = sources;
-  }
-
-  async get(): Promise<MetricReading> {
-    const { name, help, type, labels, read } = this.#family;
-    const [label] = labels;
-    const values = [...this.#sources].flatMap(([leases, common]) =>
-      Object.entries(read(leases.stats())).map(([word, value]) => ({
-        labels: { ...common, ...(label !== undefined && { [label]: word }) },
-        value,
-      })),
-    );
-    // What is about all instances is the same in each process.
-    return { name, help, type, aggregator: name.startsWith('dsql_') ? 'max' : 'sum', values };
-  }
-
-  reset(): void {}
-}

@@ -3,12 +3,14 @@ import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { ExposedPools } from './exposed-pools.js';
 import type { Labels } from './label-group.js';
-import { ExposedLeases, type ObservedLeases } from './lease-metrics.js';
+import { leaseFamilies, type ObservedLeases } from './lease-metrics.js';
 import type { PoolTimes } from './metric-family.js';
 import type { MetricRegistry } from './metric-registry.js';
 import type { ObservedPool } from './observed-pool.js';
 import { loadPeer } from './optional-peer.js';
 import { onMessages } from './pool-messages.js';
+import { type ObservedRateLimiter, rateFamilies } from './rate-metrics.js';
+import { ExposedStats, type StatsFamily } from './stats-family.js';
 import { TimeHistogram } from './time-histogram.js';
 
 /** Where the figures go, and what they are called there. */
@@ -71,7 +73,10 @@ export function exposePool(pool: ObservedPool, options: ExposeOptions = {}): Poo
   };
 }
 
-const leasesByRegistry = new WeakMap<MetricRegistry, ExposedLeases>();
+type ExposedByRegistry<Stats> = WeakMap<MetricRegistry, ExposedStats<Stats>>;
+
+const leasesByRegistry: ExposedByRegistry<ReturnType<ObservedLeases['stats']>> = new WeakMap();
+const limitersByRegistry: ExposedByRegistry<ReturnType<ObservedRateLimiter['stats']>> = new WeakMap();
 
 /**
  * Has a Prometheus registry read leases in DynamoDB at every scrape.
@@ -88,13 +93,51 @@ const leasesByRegistry = new WeakMap<MetricRegistry, ExposedLeases>();
  * ```
  */
 export function exposeLeases(leases: ObservedLeases, options: ExposeOptions = {}): { stop(): void } {
+  return expose(leases, options, {
+    exposed: leasesByRegistry,
+    families: leaseFamilies,
+    what: 'these leases',
+  });
+}
+
+/**
+ * Has a Prometheus registry read a rate limiter in DynamoDB at every scrape.
+ *
+ * @example
+ * ```ts
+ * import { DynamoRateLimiter } from 'headgate/dynamodb';
+ * import { exposeRateLimiter } from 'headgate/prometheus';
+ *
+ * const rateLimiter = new DynamoRateLimiter({ table: 'connections', endpoint: 'db.example.com', rate: 90 });
+ * const exposure = exposeRateLimiter(rateLimiter, { service: 'shop' });
+ * // ... and answer GET /metrics with `await register.metrics()` of prom-client
+ * exposure.stop();
+ * ```
+ */
+export function exposeRateLimiter(
+  rateLimiter: ObservedRateLimiter,
+  options: ExposeOptions = {},
+): { stop(): void } {
+  const kind = { exposed: limitersByRegistry, families: rateFamilies, what: 'this rate limiter' };
+  return expose(rateLimiter, options, kind);
+}
+
+interface ExposedKind<Stats> {
+  readonly exposed: ExposedByRegistry<Stats>;
+  readonly families: readonly StatsFamily<Stats>[];
+  readonly what: string;
+}
+
+function expose<Stats>(
+  observed: { stats(): Stats },
+  options: ExposeOptions,
+  { exposed, families, what }: ExposedKind<Stats>,
+): { stop(): void } {
   const { registry, service, labels } = readExposure(options, 'headgate');
-  const exposed = leasesByRegistry.get(registry) ?? new ExposedLeases(registry);
-  leasesByRegistry.set(registry, exposed);
-  if (exposed.has(leases))
-    throw new PoolOptionsError([{ path: 'registry', message: 'has these leases already' }]);
-  const stop = exposed.add(leases, { service, ...labels });
-  return { stop };
+  const known = exposed.get(registry) ?? new ExposedStats(registry, families);
+  exposed.set(registry, known);
+  if (known.has(observed)) throw new PoolOptionsError([{ path: 'registry', message: `has ${what} already` }]);
+  return { stop: known.add(observed, { service, ...labels }) };
 }
 
 function readOptions(pool: ObservedPool, options: ExposeOptions) {

@@ -30,6 +30,9 @@ export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
 
 const applicationName = 'application_name';
 
+/** Whoever takes one of the last files has so long to say who it is: they are for the console, and for servers. */
+const shortLoginMs = 1_000;
+
 const noFiles = fatal(
   SqlState.tooManyConnections,
   'the pooler has no files left for another connection',
@@ -58,14 +61,17 @@ export class Admissions {
   #hallFor(visitor: Visitor, hasRoom: boolean): Hall {
     const house = this.#house;
     const { config, auth } = house;
+    const { clientLoginTimeout } = config.timeouts;
     return {
       tls: house.clientTls,
       needsTls: needsTls(config.clientTls),
-      loginTimeoutMs: config.timeouts.clientLoginTimeout,
+      loginTimeoutMs: hasRoom
+        ? clientLoginTimeout
+        : Math.min(clientLoginTimeout || shortLoginMs, shortLoginMs),
       ignoredParameters: config.pooling.ignoreStartupParameters,
       checkRoom: (isConsole) => {
-        if (!hasRoom) throw new Refusal(noFiles);
         if (isConsole) return;
+        if (!hasRoom) throw new Refusal(noFiles);
         if (house.isShuttingDown) throw new Refusal(shuttingDown);
         house.limits.checkTotal(config.limits.maxClientConn);
       },
@@ -247,7 +253,8 @@ export class Admissions {
 
   #logClient(message: string, user: string, database: string, transport: Transport): void {
     const { remoteAddress: from, remotePort: port, tls } = transport;
-    this.#house.log('info', message, { user, database, from, port, tls: tls?.version });
+    const { version, serverName: sni } = tls ?? {};
+    this.#house.log('info', message, { user, database, from, port, tls: version, sni });
   }
 }
 

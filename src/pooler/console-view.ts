@@ -34,6 +34,7 @@ import { countersOf } from './departed-pools.js';
 import type { House } from './house.js';
 import type { PoolEntry } from './pool-book.js';
 import type { ClientSession } from './session/client-session.js';
+import type { FleetStats } from './tenants/fleet.js';
 import type { Endpoint } from './transport/endpoint.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string };
@@ -194,6 +195,10 @@ export class ConsoleView implements PoolerView {
 
   rebalances(): readonly RebalanceRecord[] {
     return this.#house.shareLog.changes;
+  }
+
+  fleet(): readonly FleetStats[] {
+    return this.#house.fleet?.stats() ?? [];
   }
 
   classes(): readonly ClassRecord[] {

@@ -1,5 +1,4 @@
 /** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
-import type { Leases } from '../core/leases.js';
 import type { ScanRules } from '../wire/scan-rules.js';
 import { frontendRules } from '../wire/scan-rules.js';
 import type { AdminSession } from './admin/admin-session.js';
@@ -24,6 +23,7 @@ import { CancelKeys } from './session/cancel-keys.js';
 import type { ClientTls } from './session/client-door.js';
 import type { ClientSession } from './session/client-session.js';
 import type { SharedParts } from './shared-parts.js';
+import type { Fleet } from './tenants/fleet.js';
 import { quotasOf } from './tenants/quotas.js';
 import { type Budgets, ServerBudgets } from './tenants/server-budgets.js';
 import { ServerCapacity } from './tenants/server-capacity.js';
@@ -59,8 +59,8 @@ const secretTimeoutMs = 10_000;
 export interface HouseParts {
   readonly log?: PoolerLog;
   readonly makeIamToken?: MakeIamToken;
-  /** A budget above this pooler's own. */
-  readonly leases?: Leases;
+  /** What it shares with other poolers. */
+  readonly fleet?: Fleet | undefined;
   readonly shared?: SharedParts;
 }
 
@@ -74,6 +74,7 @@ export class House {
   readonly keys: CancelKeys;
   /** What it has together with other processes; undefined where it is alone. */
   readonly shared: SharedParts | undefined;
+  readonly fleet: Fleet | undefined;
   readonly logins = new LoginTally();
   readonly departed = new DepartedPools();
   /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
@@ -97,10 +98,11 @@ export class House {
   #whenEmpty: (() => void) | undefined;
 
   /** Throws a `ServingError` for what can't be used. */
-  constructor(config: PoolerConfig, { log = noLog, makeIamToken, leases, shared }: HouseParts) {
+  constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: HouseParts) {
     this.#config = config;
     this.log = log;
     this.shared = shared;
+    this.fleet = fleet;
     this.keys = new CancelKeys(shared?.ids);
     this.files = new FileWatch(this.#watchedFiles(), log);
     this.#serverTls.use(this.#serverTls.prepare(serverTlsConfigs(config)));
@@ -113,7 +115,7 @@ export class House {
       new ServerBudgets(
         quotasOf(config),
         (budget, rebalance) => this.shareLog.rebalanced(budget, rebalance),
-        leases,
+        fleet,
       );
     shared?.budgets.change(quotasOf(config));
     const capacity = new ServerCapacity(this.budgets, () => this.#config.fairShares.headroom, log);
@@ -121,6 +123,7 @@ export class House {
       config: () => this.#config,
       auth: () => this.#auth,
       budgets: () => this.budgets,
+      rateLimiterOf: (server) => fleet?.rateLimiterOf(server),
       serverTls: this.#serverTls,
       makeIamToken,
       isPaused: (database) => this.isPaused(database),

@@ -1,5 +1,6 @@
 /** The pools, by database and user: made when a client needs one, changed when the configuration is, forgotten when unused. */
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
+import type { RateLimiter } from '../core/rate-limiter.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { systemClock } from '../runtime/system.js';
 import { credentialsOfSecret } from './auth/pass-through.js';
@@ -11,6 +12,7 @@ import { BackendPool, type BackendPoolPlan } from './backend/backend-pool.js';
 import { openBackend, type ServerPlan } from './backend/open-backend.js';
 import { ServerHosts } from './backend/server-hosts.js';
 import type { ConfigDiff } from './config/config-diff.js';
+import { serverOf } from './config/fleet-settings.js';
 import { checkQueryOf, policyFor, poolSettingsFor, serverTlsFor } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor, type PoolerConfig } from './config/pooler-config.js';
 import { type MakeIamToken, noTokens, openWithToken } from './iam-login.js';
@@ -24,6 +26,8 @@ export interface PoolBookParts {
   readonly config: () => PoolerConfig;
   readonly auth: () => AuthBook;
   readonly budgets: () => Budgets;
+  /** Says when a connection to this server may be opened; undefined: at any time. */
+  readonly rateLimiterOf: (server: string) => RateLimiter | undefined;
   /** A server connection is there, and has one of these leases. */
   readonly opened?: ((backend: Backend, leases: BudgetLeases) => void) | undefined;
   readonly serverTls: ServerTlsBook;
@@ -165,7 +169,8 @@ export class PoolBook {
   }
 
   #policyOf(config: PoolerConfig, database: DatabaseConfig, user: string, leases: BudgetLeases): PoolPolicy {
-    const read = new OptionReader({ ...policyFor(config, database, user), leases });
+    const rateLimiter = this.#parts.rateLimiterOf(serverOf(database));
+    const read = new OptionReader({ ...policyFor(config, database, user), leases, rateLimiter });
     const policy = readPolicy(read, false);
     read.throwIfAnyProblem();
     return policy;
@@ -225,11 +230,6 @@ export class PoolBook {
     if (database.user === undefined) return listed;
     return credentialsOfSecret(await auth().secretsOf(database).lookup(user));
   }
-}
-
-/** Databases with the same text are on the same server. */
-function serverOf({ host, port }: DatabaseConfig): string {
-  return host.map((name) => `${name}:${port}`).join(',');
 }
 
 /** What the engine has to be made anew for. */

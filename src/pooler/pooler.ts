@@ -1,7 +1,6 @@
 /** The pooler: listens, lets clients in, and stops in good order. */
 import type { Socket } from 'node:net';
 import type { ClassCounts } from '../core/class-waiters.js';
-import type { Leases } from '../core/leases.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import { systemClock } from '../runtime/system.js';
 import type { BackendKey } from '../wire/session-messages.js';
@@ -18,6 +17,7 @@ import { House, hangUpOn } from './house.js';
 import { Housekeeping } from './housekeeping.js';
 import type { MakeIamToken } from './iam-login.js';
 import { type FamilyReading, readFamilies, readShares } from './metrics/family-readings.js';
+import { fleetReadings } from './metrics/fleet-families.js';
 import { MetricsServer } from './metrics/metrics-server.js';
 import { LoopDelay, stateOf } from './metrics/process-reading.js';
 import type { PoolerLog } from './pooler-log.js';
@@ -26,6 +26,7 @@ import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
 import { endpointsOf, keepAliveOf } from './socket-settings.js';
 import { statsDetails } from './stats-line.js';
+import type { Fleet } from './tenants/fleet.js';
 import { type Endpoint, showEndpoint } from './transport/endpoint.js';
 import { Listeners } from './transport/listeners.js';
 
@@ -35,8 +36,8 @@ export interface PoolerHost {
   readConfig?(): PoolerConfig;
   readonly log?: PoolerLog;
   readonly makeIamToken?: MakeIamToken;
-  /** A budget above this pooler's own, which it shares with others: each server connection needs a lease of it. */
-  readonly leases?: Leases;
+  /** What it shares with other poolers: each server connection needs their leave. It is ended with the pooler. */
+  readonly fleet?: Fleet | undefined;
   /** It is one of several processes, which is given its clients by another. */
   readonly shared?: SharedParts;
 }
@@ -140,7 +141,10 @@ export class Pooler {
   /** All metrics as they are now, for whoever shows them. */
   readMetrics(): FamilyReading[] {
     const { budgets, shareLog, shared } = this.#house;
-    const own = readFamilies(this.#house, this.#view.version, this.#loop);
+    const own = [
+      ...readFamilies(this.#house, this.#view.version, this.#loop),
+      ...fleetReadings(this.#house.fleet?.stats() ?? []),
+    ];
     // Where several processes share, the budgets are with the one above them.
     if (shared !== undefined) return own;
     return [...own, ...readShares({ budgets: budgets.stats(), changes: shareLog.counts })];
@@ -322,6 +326,12 @@ export class Pooler {
     this.#house.close();
     for (const console of this.#house.consoles.keys()) console.end(shuttingDown);
     for (const visitor of this.#house.visitors) hangUpOn(visitor);
+    void this.#endFleet();
+  }
+
+  /** Others are to have what this one had. */
+  async #endFleet(): Promise<void> {
+    await this.#host.fleet?.end();
     this.#tellStopped();
   }
 }

@@ -52,3 +52,12 @@ export function copyOf(source: Buffer, start: number, end: number): Buffer {
   copyBytes(source, start, end, copy, 0);
   return copy;
 }
+
+/** Whether `from` to `end` of a buffer is what another one is. */
+export function areSameBytes(whole: Buffer, source: Buffer, from: number, end: number): boolean {
+  const length = end - from;
+  if (whole.length !== length) return false;
+  // Statements of the same length differ near their end more often than at the beginning.
+  for (let at = length - 1; at >= 0; at--) if (whole[at] !== source[from + at]) return false;
+  return true;
+}

@@ -11,6 +11,7 @@ import { PromisePool } from '../../src/engine.js';
 import { logPool, type PoolLogger } from '../../src/logging.js';
 import { metricFamilies } from '../../src/observe/exposed-pools.js';
 import { leaseFamilies } from '../../src/observe/lease-metrics.js';
+import { rateFamilies } from '../../src/observe/rate-metrics.js';
 import { ownErrorReasons } from '../../src/pooler/metrics/failure-words.js';
 import {
   type PoolerFamily,
@@ -45,6 +46,7 @@ beforeAll(async () => {
   addPooler(poolFamilies, ['job', 'instance', 'database', 'user']);
   addPooler(shareFamilies, ['job', 'instance']);
   addPooler(leaseFamilies, ['job', 'instance', 'service']);
+  addPooler(rateFamilies, ['job', 'instance', 'service']);
 });
 afterAll(() => pool.drain());
 

@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { DynamoLeases } from '../../src/dynamodb.js';
 import { leaseFamilies } from '../../src/observe/lease-metrics.js';
+import { rateFamilies } from '../../src/observe/rate-metrics.js';
 import { exposeLeases } from '../../src/prometheus.js';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/dynamodb.md'), 'utf8');
@@ -35,5 +36,6 @@ test('docs/dynamodb.md has every metric, with its kind and its label', () => {
       Array.from(by.matchAll(/`(\w+)`/g), ([, label]) => label),
     ]),
   );
-  expect(documented).toEqual(leaseFamilies.map(({ name, type, labels }) => [name, type, labels]));
+  const families = [...leaseFamilies, ...rateFamilies];
+  expect(documented).toEqual(families.map(({ name, type, labels }) => [name, type, labels]));
 });

@@ -10,6 +10,7 @@ export const showNames = [
   'dns_hosts',
   'dns_zones',
   'fds',
+  'fleet',
   'help',
   'ledger',
   'lists',

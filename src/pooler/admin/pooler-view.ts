@@ -1,6 +1,7 @@
 /** What the console needs of the pooler: records to make rows of, made when someone asks for them, and what can be done. */
 import type { DatabaseConfig, PoolerConfig } from '../config/pooler-config.js';
 import type { PoolMode } from '../config/pooling-options.js';
+import type { FleetStats } from '../tenants/fleet.js';
 import type { Transport } from '../transport/transport.js';
 import type { Counters } from './counters.js';
 
@@ -26,6 +27,8 @@ export interface PoolerView {
   shares(): readonly ShareRecord[];
   /** The last changes of shares, the latest first. */
   rebalances(): readonly RebalanceRecord[];
+  /** What is shared with other poolers, by server. */
+  fleet(): readonly FleetStats[];
   classes(): readonly ClassRecord[];
   memory(): NodeJS.MemoryUsage;
   /** The processes that serve clients. */

@@ -2,6 +2,7 @@
 import type { ShowName } from './command.js';
 import type { Show } from './show.js';
 import { activeSockets, clients, fds, servers, sockets } from './show-connections.js';
+import { fleet } from './show-fleet.js';
 import { databases, discards, ledger, lists, pins, pools, users, waiting } from './show-pools.js';
 import {
   config,
@@ -28,6 +29,7 @@ export const shows: Readonly<Record<Exclude<ShowName, 'help'>, Show>> = {
   dns_hosts: dnsHosts,
   dns_zones: dnsZones,
   fds,
+  fleet,
   ledger,
   lists,
   mem,

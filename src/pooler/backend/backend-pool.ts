@@ -13,6 +13,7 @@ import type { Backend } from './backend.js';
 import { BackendCleaner, resetsOf } from './backend-cleaner.js';
 import { BackendDialer, type OpenBackend } from './backend-dialer.js';
 import { Canceller, type CancellerOptions } from './canceller.js';
+import { isDefiniteRefusal } from './definite-refusal.js';
 import { type Engine, type EngineCounts, EngineLine } from './engine-line.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
@@ -230,6 +231,7 @@ export class BackendPool {
       listener: new EngineNotes(this, this.name, {
         opened: (pooled, dialMs) => this.#opened(pooled, dialMs, engine),
         closed: () => this.#closed(engine),
+        dialFailed: (error) => this.#dialFailed(error, engine),
       }),
       name: this.name,
       queue: this.classes.makeQueue(),
@@ -258,6 +260,16 @@ export class BackendPool {
     if (isNew) this.#parameters = parameters;
   }
 
+  /** What a server will say again is no reason to wait for another attempt, unless there are connections to wait for. */
+  #dialFailed(error: Error, engine: Engine): void {
+    if (!isDefiniteRefusal(error)) return;
+    // Not from the middle of its decision.
+    process.nextTick(() => {
+      const isPresent = engine === this.#engines.present && !this.#engines.isPaused;
+      if (isPresent && engine.counts().live === 0) this.#engines.refuse(error);
+    });
+  }
+
   #closed(engine: Engine): void {
     // Not from the middle of its decision.
     if (engine !== this.#engines.present) process.nextTick(() => this.#engines.share());
@@ -271,6 +283,7 @@ function cancellerOptions({ cancelTimeoutMs, limits }: BackendPoolPlan): Cancell
 interface EngineEvents {
   opened(pooled: PooledConnection<Backend>, dialMs: number): void;
   closed(): void;
+  dialFailed(error: Error): void;
 }
 
 /** Tells each backend which of the engine's connections it is. */
@@ -290,5 +303,10 @@ class EngineNotes extends ChannelPublisher<Backend> {
   override closed(pooled: PooledConnection<Backend>): void {
     super.closed(pooled);
     this.#events.closed();
+  }
+
+  override dialFailed(error: Error, failuresInARow: number, dialMs: number): void {
+    super.dialFailed(error, failuresInARow, dialMs);
+    this.#events.dialFailed(error);
   }
 }

@@ -138,6 +138,11 @@ export class EngineLine {
       this.#queue = this.#queue.filter(({ queued }) => queued);
   }
 
+  /** All who wait are told that there will be no connection for them. */
+  refuse(error: Error): void {
+    for (const waiter of this.#queue.splice(0)) if (this.withdraw(waiter)) waiter.failed(error);
+  }
+
   /** Takes someone out of the queue; false when it has had its answer. */
   withdraw(waiter: Waiter<Backend>): boolean {
     return this.#present.withdraw(waiter);

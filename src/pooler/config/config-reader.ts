@@ -22,10 +22,15 @@ import { type DatabaseConfig, frozenMap, type PoolerConfig, type UserConfig } fr
 import { presets } from './presets.js';
 import { parseYaml } from './yaml-tree.js';
 
+/** What a variable that is not named after an option says about it. */
+export type OtherVariables = ReadonlyMap<string, { readonly variable: string; readonly text: string }>;
+
 export interface ConfigSources {
   /** What the command line says, by the options' names; `databases` and `users` have one text for each entry. */
   readonly flags: ReadonlyMap<string, readonly string[]>;
   readonly environment: Environment;
+  /** What other variables say about options, by the options' names; one of our own wins over them. */
+  readonly otherVariables?: OtherVariables | undefined;
   readonly tree: ConfigTree | undefined;
   /** What paths in flags and variables begin at. */
   readonly folder: string;
@@ -43,6 +48,9 @@ export interface ConfigReading {
 export function readConfig(sources: ConfigSources, problems: Problems): ConfigReading {
   return new ConfigReader(sources, problems).read();
 }
+
+/** What `pooling.poolSize` can be at most. */
+const largestPool = 1_000_000;
 
 class ConfigReader {
   readonly #sources: ConfigSources;
@@ -74,14 +82,16 @@ class ConfigReader {
   }
 
   #value(option: AnyOption, section: SectionName, key: string, path: string): unknown {
-    const { flags, environment, tree, folder } = this.#sources;
+    const { flags, environment, otherVariables, tree, folder } = this.#sources;
     const flag = flags.get(option.name)?.at(-1);
     if (flag !== undefined)
       return this.#take(option, path, { source: flagOf(option) }, () =>
         option.kind.fromText(flag, this.#context(folder)),
       );
-    const variable = variableOf(option);
-    const inEnvironment = environment[variable]?.trim();
+    const other = otherVariables?.get(option.name);
+    const own = variableOf(option);
+    const inEnvironment = environment[own]?.trim() || other?.text;
+    const variable = environment[own]?.trim() ? own : (other?.variable ?? own);
     if (inEnvironment)
       return this.#take(option, path, { source: variable }, () =>
         option.kind.fromText(inEnvironment, this.#context(folder)),
@@ -104,10 +114,16 @@ class ConfigReader {
 
   /** Who says how many connections there are in all, and nothing about one pool, leaves the rest to fairness. */
   #fillPoolSize(sections: Record<string, Record<string, unknown>>): void {
-    const capacity = sections['fairShares']?.['capacity'];
-    if (typeof capacity !== 'number' || this.#places.has('pooling.poolSize')) return;
-    (sections['pooling'] as Record<string, unknown>)['poolSize'] = capacity;
-    this.#places.set('pooling.poolSize', { source: 'fairShares.capacity' });
+    if (this.#places.has('pooling.poolSize')) return;
+    const fleetLimit = sections['fleet']?.['limit'] || undefined;
+    const budgets = [
+      ['fairShares.capacity', sections['fairShares']?.['capacity']],
+      ['fleet.limit', fleetLimit],
+    ] as const;
+    const [source, size] = budgets.find(([, value]) => typeof value === 'number') ?? [];
+    if (source === undefined) return;
+    (sections['pooling'] as Record<string, unknown>)['poolSize'] = Math.min(size as number, largestPool);
+    this.#places.set('pooling.poolSize', { source });
   }
 
   /** What is not of its kind is a problem, and is read as the default. */

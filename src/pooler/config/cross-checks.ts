@@ -4,6 +4,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Environment } from '../../kernel/environment.js';
 import type { Place, Problems } from './config-problems.js';
 import type { ConfigReading } from './config-reader.js';
+import { checkFleet } from './fleet-checks.js';
 import { iamRegionOf } from './iam-region.js';
 import { serverTlsFor } from './pool-settings.js';
 import {
@@ -49,6 +50,10 @@ class Checks {
     this.#clientTls();
     this.#authentication();
     this.#databases();
+    checkFleet(this.#config, {
+      problem: (path, message) => this.#problem(path, message),
+      warn: (text) => this.#warnings.push(text),
+    });
     if (readsFiles) this.#files();
     return this.#warnings;
   }

@@ -80,7 +80,7 @@ function inOneLine(text: string): string {
 
 /** For someone who wants to see at a glance whether it is what they meant. */
 export function summarize(config: PoolerConfig): string[] {
-  const { databases, users, pooling, limits, timeouts, auth, observability } = config;
+  const { databases, users, pooling, limits, timeouts, auth, fleet, observability } = config;
   const wait = timeouts.queryWaitTimeout;
   const lines = [
     `listens on ${[...addressesOf(config)].join(' and ')}`,
@@ -89,6 +89,14 @@ export function summarize(config: PoolerConfig): string[] {
     `${pooling.poolMode} pooling, up to ${count(pooling.poolSize, 'server connection')} for each user in each database`,
     `up to ${count(limits.maxClientConn, 'client')}, who wait ${wait === 0 ? 'for ever' : `up to ${formatDuration(wait)}`} for a server connection`,
   ];
+  if (fleet.limit > 0)
+    lines.push(
+      `up to ${count(fleet.limit, 'connection')} of the whole fleet to each server, in the table ${fleet.table}`,
+    );
+  if (fleet.rate > 0)
+    lines.push(
+      `up to ${count(fleet.rate, 'connection')} a second of the whole fleet to each server, in the table ${fleet.rateTable ?? fleet.table}`,
+    );
   if (users.size > 0)
     lines.push(`${count(users.size, 'user')} with settings of their own: ${names(users.keys())}`);
   if (observability.metricsListen !== undefined)

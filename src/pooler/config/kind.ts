@@ -44,7 +44,7 @@ export function textOf(value: unknown): string {
 }
 
 export function choiceOf<C extends string>(text: string, choices: readonly C[]): C {
-  const found = choices.find((choice) => choice === text.toLowerCase());
+  const found = choices.find((choice) => choice.toLowerCase() === text.toLowerCase());
   if (found !== undefined) return found;
   const guess = nearest(text, choices);
   const meant = guess === undefined ? '' : `; did you mean ${guess}?`;

@@ -1,7 +1,7 @@
 /** From what `headgate serve` was called with to a configuration that can be run, or to everything that is wrong with it. */
 import type { Environment } from '../../kernel/environment.js';
 import { ConfigError, type Place, Problems } from './config-problems.js';
-import { readConfig } from './config-reader.js';
+import { type OtherVariables, readConfig } from './config-reader.js';
 import type { ConfigTree } from './config-tree.js';
 import { checkTogether } from './cross-checks.js';
 import { type ImportedSetting, importIni } from './pgbouncer-import.js';
@@ -16,6 +16,8 @@ export interface ConfigRequest {
   /** By the options' names, as `readFlags()` has them. */
   readonly flags?: ReadonlyMap<string, readonly string[]>;
   readonly environment?: Environment;
+  /** What variables say that are not named after our options, by the options' names. */
+  readonly otherVariables?: OtherVariables | undefined;
   /** What relative paths begin at, other than those in a configuration file. Default: the working directory. */
   readonly folder?: string;
   /** False: files that the configuration names need not be on this machine. Default: true. */
@@ -38,7 +40,8 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   const { environment = {}, flags = new Map(), folder = process.cwd(), readsFiles = true } = request;
   const chosen = chooseFile(request, environment, problems);
   const { tree, imported } = readFile(chosen, folder, problems);
-  const reading = readConfig({ flags, environment, tree, folder, readsFiles }, problems);
+  const { otherVariables } = request;
+  const reading = readConfig({ flags, environment, otherVariables, tree, folder, readsFiles }, problems);
   const warnings = checkTogether(reading, problems, readsFiles, environment);
   if (problems.list.length > 0) throw new ConfigError(problems.list);
   return { ...reading, imported, warnings: [...unknownVariables(environment), ...warnings] };

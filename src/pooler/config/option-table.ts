@@ -2,6 +2,7 @@
 import { adminOptions, authOptions, loggingOptions, observabilityOptions } from './auth-options.js';
 import { databaseOptions, userOptions } from './entry-options.js';
 import { fairShareOptions } from './fair-share-options.js';
+import { fleetOptions } from './fleet-options.js';
 import { limitOptions, timeoutOptions } from './limit-options.js';
 import {
   clientTlsOptions,
@@ -24,6 +25,7 @@ export const optionTable = {
   pooling: poolingOptions,
   limits: limitOptions,
   fairShares: fairShareOptions,
+  fleet: fleetOptions,
   timeouts: timeoutOptions,
   admin: adminOptions,
   logging: loggingOptions,
@@ -51,6 +53,7 @@ export const sectionTitles: Readonly<Record<SectionName, string>> = {
   pooling: 'Pooling',
   limits: 'Limits',
   fairShares: 'Fair shares',
+  fleet: 'Several machines',
   timeouts: 'Timeouts',
   admin: 'Administration',
   logging: 'Logging',

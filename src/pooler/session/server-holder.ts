@@ -152,14 +152,17 @@ export abstract class ServerHolder implements WaitingClient {
 
   #begin(backend: Backend): void {
     this.askedAt = systemClock.coarse();
-    if (backend.status !== TransactionStatus.idle) return;
-    this.beganAt = this.askedAt;
+    const { status } = backend;
+    if (status === TransactionStatus.failed) return;
     const { settings } = this.settings;
+    // In a transaction they differ after a RESET, which for the client goes back to what it began with.
     if (backend.settings !== settings) {
       backend.ask(transition(backend.settings, settings));
       backend.settings = settings;
       this.awaitsAnswers = !settings.areSure;
     }
+    if (status !== TransactionStatus.idle) return;
+    this.beganAt = this.askedAt;
     if (this.local.handOver()) backend.ask('BEGIN');
   }
 

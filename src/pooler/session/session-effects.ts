@@ -12,7 +12,7 @@ import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { isCommandTag } from '../../wire/rows.js';
 import type { Settings, SettingsRegistry } from '../settings.js';
 import { type PinReason, pinReasonOf } from './pin-reason.js';
-import { passingChange, readSettingChange, type SettingChange } from './setting-change.js';
+import { passingChange, readSettingChange, type SettingChange, takesBack } from './setting-change.js';
 
 /** The session whose statements these are. */
 export interface SettingsHolder {
@@ -49,8 +49,10 @@ export class SessionEffects {
   pin: PinReason | undefined;
   /** Since when, in milliseconds since 1970. */
   pinnedAt = 0;
-  /** The last text may throw prepared statements away. */
+  /** The last text may throw prepared statements away, or settings: what comes behind it has to wait for that. */
   mayDiscard = false;
+  /** The last text was one that does nothing to the session, whatever the session is. */
+  isPlain = false;
   /** What the settings were before the transaction changed them; a rollback brings them back. */
   #before: { readonly settings: Settings; readonly serverSettings: Settings } | undefined;
   #hasFailed = false;
@@ -70,15 +72,24 @@ export class SessionEffects {
   /** A text comes, alone or to be prepared. What its tag may confirm is to be handed in with it. */
   textComes({ source, textStart, textEnd }: TextView): SettingChange | undefined {
     this.mayDiscard = false;
-    if (textEnd - textStart > longestRead || isPlainStatement(source, textStart, textEnd)) return undefined;
+    const isRead = textEnd - textStart <= longestRead;
+    this.isPlain = isRead && isPlainStatement(source, textStart, textEnd);
+    if (this.isPlain || !isRead) return undefined;
     const text = source.toString('latin1', textStart, textEnd);
     const kind = statementKind(text);
     // Whatever it sets is over with the transaction.
     if (kind === 'transaction') return passingChange;
     if (kind !== 'session') return undefined;
-    this.mayDiscard = /\b(?:DISCARD|DEALLOCATE)\b/i.test(text);
     this.#pinFor(pinReasonOf(text));
-    return readSettingChange(text);
+    const change = readSettingChange(text);
+    this.mayDiscard = takesBack(change) || /\b(?:DISCARD|DEALLOCATE)\b/i.test(text);
+    return change;
+  }
+
+  /** A text comes that was plain before. */
+  plainTextComes(): void {
+    this.mayDiscard = false;
+    this.isPlain = true;
   }
 
   /** The server confirms a statement. Called for each of them: most are none that matter. */
@@ -163,7 +174,7 @@ export class SessionEffects {
       this.#isResetting = true;
       session.settings = registry.withOneOf(session.settings, name, startSettings);
       session.serverSettings = registry.without(session.serverSettings, name);
-    } else if (!session.isReported(name)) {
+    } else if (this.#isResetting || !session.isReported(name)) {
       session.settings = registry.with(session.settings, name, statement);
       session.serverSettings = registry.with(session.serverSettings, name, statement);
     }

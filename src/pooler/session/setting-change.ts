@@ -2,6 +2,7 @@
  * What a SET or RESET does, read from its text. Only what is understood to its last character counts, since the text is run
  * again on other servers: one statement, values in a form that has one meaning, nothing but ASCII.
  */
+import { statementsOf } from './several-statements.js';
 
 export interface SettingChange {
   /** By lower-case name: the statement that sets it; undefined where it goes back to what it was at the start. */
@@ -12,6 +13,11 @@ export interface SettingChange {
 
 /** What is over with the transaction: SET LOCAL, SET TRANSACTION. */
 export const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
+
+/** Whether something goes back to what it was when the client came. */
+export function takesBack(change: SettingChange | undefined): boolean {
+  return change !== undefined && (change.resetsAll || [...change.changes.values()].includes(undefined));
+}
 
 /** Longer texts that set something are not worth following. */
 const longestFollowed = 8_192;
@@ -35,9 +41,10 @@ const localPattern = new RegExp(
   `^SET\\s+LOCAL\\s+(?:${name}\\s*(?:=|\\sTO\\s)\\s*${values}|(?:TIME\\s+ZONE|NAMES|SCHEMA|ROLE|SESSION\\s+AUTHORIZATION)\\s+${value})$`,
   'i',
 );
-/** Nothing in it can be a string or a comment, so that a semicolon ends it. */
-const withoutSettings =
-  /^(?:(?:SELECT|SHOW|CLOSE|UNLISTEN|DEALLOCATE|DISCARD\s+(?:PLANS|SEQUENCES|TEMP|TEMPORARY))\b[\w\s.,()*]*)?$/i;
+const constraintsPattern = /^SET\s+CONSTRAINTS\b/i;
+/** Sets something, maybe; or ends the transaction in which all statements of a text are done or not. */
+const unsurePattern =
+  /^(?:SET|RESET|DO|CALL|BEGIN|START|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|PREPARE|EXECUTE)\b/i;
 const transactionPattern = /^SET\s+TRANSACTION\s+[a-z\s,]+(?:'[-\w]+')?$/i;
 
 /** What SQL has words of its own for, by the name of the setting. */
@@ -51,18 +58,22 @@ const namesOfWords: Readonly<Record<string, string>> = {
 
 /** What the server may be about to confirm with the tag SET or RESET; undefined for what is not understood. */
 export function readSettingChange(text: string): SettingChange | undefined {
+  const change = isFollowed(text)
+    ? // A dash may belong to a string, and then only the first of these makes sense.
+      (readStatement(withoutEnds(text)) ?? readStatement(withoutEnds(text.replace(/--[^\n]*$/, ''))))
+    : undefined;
+  return change ?? readResets(text);
+}
+
+function isFollowed(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII is meant.
-  if (text.length > longestFollowed || /[^\x00-\x7f]/.test(text)) return undefined;
-  // A dash may belong to a string, and then only the first of these makes sense.
-  return readStatement(withoutEnds(text)) ?? readStatement(withoutEnds(text.replace(/--[^\n]*$/, '')));
+  return text.length <= longestFollowed && !/[^\x00-\x7f]/.test(text);
 }
 
 function readStatement(statement: string): SettingChange | undefined {
   if (localPattern.test(statement) || transactionPattern.test(statement)) return passingChange;
   return (
-    readSet(statement) ??
-    readReset(statement) ??
-    (setsOnlyLocally(statement) ? passingChange : readResets(statement))
+    readSet(statement) ?? readReset(statement) ?? (setsOnlyLocally(statement) ? passingChange : undefined)
   );
 }
 
@@ -106,21 +117,33 @@ function readReset(statement: string): SettingChange | undefined {
   return oneChange(settingOf(given), statement, 'default');
 }
 
-/** What drivers clean a session with: several statements, each of which takes settings back or has none. */
+/**
+ * Several statements, some of which take settings back, as drivers clean a session: what the client began with, no server
+ * brings back by itself. All of them are done or none.
+ */
 function readResets(text: string): SettingChange | undefined {
-  const changes = new Map<string, undefined>();
+  const changes = new Map<string, string | undefined>();
   let resetsAll = false;
-  for (const statement of text.split(';').map((part) => part.trim())) {
-    if (withoutSettings.test(statement)) continue;
-    const change = readReset(statement) ?? readSet(statement);
-    if (change === undefined) return undefined;
-    resetsAll ||= change.resetsAll;
-    for (const [setting, set] of change.changes) {
-      if (set !== undefined) return undefined;
-      changes.set(setting, undefined);
+  let hasReset = false;
+  for (const statement of statementsOf(text) ?? []) {
+    const change = isFollowed(statement) ? readOneOf(statement) : undefined;
+    if (change === undefined) {
+      if (unsurePattern.test(statement)) return undefined;
+      continue;
     }
+    if (change.resetsAll) changes.clear();
+    resetsAll ||= change.resetsAll;
+    hasReset ||= takesBack(change);
+    for (const [setting, set] of change.changes) changes.set(setting, set);
   }
-  return { changes, resetsAll };
+  return hasReset ? { changes, resetsAll } : undefined;
+}
+
+function readOneOf(statement: string): SettingChange | undefined {
+  const isPassing = [localPattern, transactionPattern, constraintsPattern].some((each) =>
+    each.test(statement),
+  );
+  return isPassing ? passingChange : (readReset(statement) ?? readSet(statement));
 }
 
 function oneChange(setting: string, statement: string, given: string | undefined): SettingChange {

@@ -77,16 +77,19 @@ export class StatementRelay {
   parse(backend: Backend, message: MessageScanner): Passing {
     const { source, start, end, isWhole } = message;
     const { pool, effects } = this.#owner;
+    const known = isWhole ? this.#unnamed.knownParse(source, start, end) : undefined;
+    if (known !== undefined) {
+      effects.plainTextComes();
+      return this.#parseUnnamed(backend, new UnnamedStatement(known));
+    }
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const change = isWhole ? effects.textComes(view) : undefined;
     if (view.isUnnamed) {
       const given = isWhole && effects.mayDiscard ? this.#named.get(deallocatedName(view) ?? '') : undefined;
       if (given !== undefined) return this.#parseDeallocate(backend, given);
-      pool.tally.clientParses++;
-      pool.tally.serverParses++;
       const own = isWhole ? copyOf(source, start, end) : undefined;
-      this.#unnamed.parse(backend, new UnnamedStatement(own, change, isWhole && effects.mayDiscard));
-      return Passing.asItIs;
+      if (isWhole && effects.isPlain) this.#unnamed.knownPlain = own;
+      return this.#parseUnnamed(backend, new UnnamedStatement(own, change, isWhole && effects.mayDiscard));
     }
     if (!pool.plan.followsStatements) {
       backend.expect(Asked.parse);
@@ -95,6 +98,14 @@ export class StatementRelay {
     if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
     if (isWhole) return this.#parseNamed(backend, view, change);
     return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
+  }
+
+  #parseUnnamed(backend: Backend, unnamed: UnnamedStatement): Passing {
+    const { tally } = this.#owner.pool;
+    tally.clientParses++;
+    tally.serverParses++;
+    this.#unnamed.parse(backend, unnamed);
+    return Passing.asItIs;
   }
 
   /** DEALLOCATE, to be executed: this server gives its statement up, and will prepare it again when someone needs it. */

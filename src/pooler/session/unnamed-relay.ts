@@ -5,6 +5,7 @@
  * What the client has is what the servers have confirmed. Only within one turn it counts what was sent: should that fail,
  * then all that follows in the turn is ignored, too.
  */
+import { areSameBytes } from '../../wire/bytes.js';
 import type { Backend } from '../backend/backend.js';
 import { Asked } from '../backend/reply-queue.js';
 import { type UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
@@ -15,11 +16,20 @@ export class UnnamedRelay {
   #sent: UnnamedStatement | undefined;
   #sentTo: Backend | undefined;
   #sentIn = 0;
+  /** The last Parse of a plain statement: most clients send the same again and again, and it need be read only once. */
+  knownPlain: Buffer | undefined;
 
   constructor() {
+    this.knownPlain = undefined;
     this.#confirmed = undefined;
     this.#sent = undefined;
     this.#sentTo = undefined;
+  }
+
+  /** What is known of a Parse with exactly these bytes. */
+  knownParse(source: Buffer, start: number, end: number): Buffer | undefined {
+    const known = this.knownPlain;
+    return known !== undefined && areSameBytes(known, source, start, end) ? known : undefined;
   }
 
   parse(backend: Backend, unnamed: UnnamedStatement): void {

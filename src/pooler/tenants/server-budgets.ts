@@ -9,6 +9,7 @@ import { type FairPolicy, usualTerms } from '../../coordination/fair/fair-policy
 import { LeasedCapacity } from '../../coordination/fair/leased-capacity.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../core/leases.js';
 import { systemAlarm, systemClock } from '../../runtime/system.js';
+import { DemandingSource, type Fleet } from './fleet.js';
 
 /** A pool, as budgets see it. */
 export interface BudgetedPool {
@@ -60,33 +61,68 @@ export interface Budgets {
 export class ServerBudgets implements Budgets {
   #quotas: ServerQuotas;
   readonly #listener: RebalanceListener;
+  readonly #fleet: Pick<Fleet, 'leasesOf'> | undefined;
   readonly #total: FairLeases;
-  /** Where the total is a part of a budget above, which other poolers have parts of too. */
-  readonly #leased: LeasedCapacity | undefined;
   readonly #byServer = new Map<string, FairLeases>();
+  /** Of those servers whose connections are shared with other poolers. */
+  readonly #sharedServers = new Map<string, SharedServer>();
   readonly #byDatabase = new Map<string, FairLeases>();
   readonly #byUser = new Map<string, FairLeases>();
   /** What servers have said. */
   readonly #capacities = new Map<string, number>();
 
-  /** `source`: every connection needs a lease of it, too. */
-  constructor(quotas: ServerQuotas, listener: RebalanceListener = () => {}, source?: Leases) {
+  /** `fleet`: what a server's budget has is leased from there. */
+  constructor(
+    quotas: ServerQuotas,
+    listener: RebalanceListener = () => {},
+    fleet?: Pick<Fleet, 'leasesOf'> | undefined,
+  ) {
     this.#quotas = quotas;
     this.#listener = listener;
-    this.#total = this.#makeBudget('total', source ? 0 : quotas.total, quotas.fairness);
-    this.#leased = source && leasedFrom(source, quotas.total, this.#total);
+    this.#fleet = fleet;
+    this.#total = this.#makeBudget('total', quotas.total, quotas.fairness);
   }
 
   /** What a pool has to ask. */
   leasesFor({ database, user, server }: BudgetedPool): PoolLeases {
     const tenant = { user, database };
     const ofUser = { user: database, database };
-    return new PoolLeases([
+    const ofServer = this.#budgetOf(server).join(tenant);
+    const shared = this.#sharedServers.get(server);
+    shared?.members.add(ofServer);
+    const members = [
       this.#find(this.#byUser, 'user', user).join(ofUser),
       this.#find(this.#byDatabase, 'database', database).join(tenant),
-      this.#find(this.#byServer, 'server', server).join(tenant),
+      ofServer,
       this.#total.join(tenant),
-    ]);
+    ];
+    return new PoolLeases(members, shared && { shared, member: ofServer });
+  }
+
+  #budgetOf(server: string): FairLeases {
+    const known = this.#byServer.get(server);
+    const source = this.#fleet?.leasesOf(server);
+    if (known !== undefined || source === undefined)
+      return known ?? this.#find(this.#byServer, 'server', server);
+    const looked = (): void => this.#sharedServers.get(server)?.leased.look();
+    const budget = this.#makeBudget(`server ${server}`, 0, this.#fairnessOf('server'), looked);
+    this.#byServer.set(server, budget);
+    const members = new Set<FairMember>();
+    const demanding = new DemandingSource(source, () => this.#useFor(server, members));
+    const leased = leasedFrom(demanding, server, this.#limitOf('server', server), budget);
+    this.#sharedServers.set(server, { source: demanding, leased, members });
+    return budget;
+  }
+
+  /** What these pools would use if they had it. Who claims more than it may have would keep others from using it. */
+  #useFor(server: string, members: Iterable<FairMember>): number {
+    const { ofUser, ofDatabase, total } = this.#quotas;
+    let use = 0;
+    for (const { demand, latestHolder, tenant } of members) {
+      const { limit = Number.POSITIVE_INFINITY } = (latestHolder ?? {}) as { readonly limit?: number };
+      use += Math.min(demand, limit, ofUser(tenant.user), ofDatabase(tenant.database));
+    }
+    return Math.min(use, total, this.#limitOf('server', server));
   }
 
   #find(budgets: Map<string, FairLeases>, kind: BudgetKind, name: string): FairLeases {
@@ -98,7 +134,12 @@ export class ServerBudgets implements Budgets {
     return budget;
   }
 
-  #makeBudget(name: string, capacity: number, fairness: ServerQuotas['fairness']): FairLeases {
+  #makeBudget(
+    name: string,
+    capacity: number,
+    fairness: ServerQuotas['fairness'],
+    balanceChanged: () => void = () => {},
+  ): FairLeases {
     return new FairLeases({
       policy: { ...fairness, capacity },
       clock: systemClock,
@@ -106,9 +147,7 @@ export class ServerBudgets implements Budgets {
       name,
       listener: {
         rebalanced: (rebalance) => this.#listener(name, rebalance),
-        balanceChanged: () => {
-          if (name === 'total') this.#leased?.look();
-        },
+        balanceChanged,
       },
     });
   }
@@ -134,23 +173,29 @@ export class ServerBudgets implements Budgets {
   /** A server allows so many connections. */
   learned(server: string, capacity: number): void {
     this.#capacities.set(server, capacity);
-    if (this.#quotas.asksServers) this.#byServer.get(server)?.resize(capacity);
+    if (!this.#quotas.asksServers) return;
+    const shared = this.#sharedServers.get(server);
+    if (shared === undefined) this.#byServer.get(server)?.resize(capacity);
+    else shared.leased.change(capacity);
   }
 
   /** Other limits from now on. */
   change(quotas: ServerQuotas): void {
     this.#quotas = quotas;
-    const capacity = this.#leased === undefined ? quotas.total : this.#total.capacity;
-    this.#total.change({ ...quotas.fairness, capacity });
-    this.#leased?.change(quotas.total);
+    this.#total.change({ ...quotas.fairness, capacity: quotas.total });
     const kinds = [
       ['server', this.#byServer],
       ['database', this.#byDatabase],
       ['user', this.#byUser],
     ] as const;
     for (const [kind, budgets] of kinds)
-      for (const [name, budget] of budgets)
-        budget.change({ ...this.#fairnessOf(kind), capacity: this.#limitOf(kind, name) });
+      for (const [name, budget] of budgets) {
+        const leased = kind === 'server' ? this.#sharedServers.get(name)?.leased : undefined;
+        const limit = this.#limitOf(kind, name);
+        const capacity = leased === undefined ? limit : budget.capacity;
+        budget.change({ ...this.#fairnessOf(kind), capacity });
+        leased?.change(limit);
+      }
   }
 
   /** Those that have a limit. */
@@ -167,7 +212,7 @@ export class ServerBudgets implements Budgets {
   }
 
   stop(): void {
-    this.#leased?.stop();
+    for (const { leased } of this.#sharedServers.values()) leased.stop();
     for (const budget of [this.#total, ...this.#byServer.values()]) budget.stop();
     for (const budget of [...this.#byDatabase.values(), ...this.#byUser.values()]) budget.stop();
   }
@@ -177,9 +222,24 @@ export class ServerBudgets implements Budgets {
 const spareMs = 10_000;
 const retryMs = 250;
 
-function leasedFrom(source: Leases, most: number, budget: FairLeases): LeasedCapacity {
-  const parts = { name: 'pooler', source, most, spareMs, retryMs, clock: systemClock, alarm: systemAlarm };
-  return new LeasedCapacity(parts, budget);
+/** A pool's part in such a server's budget. */
+interface MemberOfFleet {
+  readonly shared: SharedServer;
+  readonly member: FairMember;
+}
+
+/** A server whose connections are shared with other poolers. */
+interface SharedServer {
+  readonly source: DemandingSource;
+  /** What its budget has. */
+  readonly leased: LeasedCapacity;
+  /** Its pools, each of which knows what it has use for. */
+  readonly members: Set<FairMember>;
+}
+
+function leasedFrom(source: Leases, server: string, most: number, budget: FairLeases): LeasedCapacity {
+  const times = { spareMs, retryMs, clock: systemClock, alarm: systemAlarm };
+  return new LeasedCapacity({ name: `server ${server}`, source, most, ...times }, budget);
 }
 
 type BudgetKind = 'server' | 'database' | 'user';
@@ -187,9 +247,11 @@ type BudgetKind = 'server' | 'database' | 'user';
 /** All of several budgets, or none of them. */
 export class PoolLeases implements BudgetLeases {
   readonly #members: readonly FairMember[];
+  readonly #ofFleet: MemberOfFleet | undefined;
 
-  constructor(members: readonly FairMember[]) {
+  constructor(members: readonly FairMember[], ofFleet: MemberOfFleet | undefined) {
     this.#members = members;
+    this.#ofFleet = ofFleet;
   }
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
@@ -216,11 +278,14 @@ export class PoolLeases implements BudgetLeases {
     const missing = this.#members.find((member) => member.isWaiting);
     if (missing === undefined) return undefined;
     const { held, budget } = missing;
-    return `${budget.held} of ${budget.capacity} connections (${budget.name}) are held, ${held} of them here`;
+    const why = missing === this.#ofFleet?.member ? this.#ofFleet.shared.source.refusal : undefined;
+    const numbers = `${budget.held} of ${budget.capacity} connections (${budget.name}) are held, ${held} of them here`;
+    return why === undefined ? numbers : `${numbers}; ${why}`;
   }
 
   /** The pool is no more. */
   leave(): void {
     for (const member of this.#members) member.leave();
+    this.#ofFleet?.shared.members.delete(this.#ofFleet.member);
   }
 }

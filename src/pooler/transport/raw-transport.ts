@@ -275,6 +275,8 @@ function newSpace(bytes: number): ByteSpace {
 function copyToSend(source: Buffer, start: number, end: number): Buffer {
   const length = end - start;
   if (length > sendSpace.buffer.length) return Buffer.from(source.subarray(start, end));
-  copyBytes(source, start, end, sendSpace.buffer, 0);
+  // A view that is there already is copied quicker than by any other way.
+  if (source === sharedSpace?.buffer) sendSpace.buffer.set(sharedSpace.view(start, end));
+  else copyBytes(source, start, end, sendSpace.buffer, 0);
   return sendSpace.view(0, length);
 }

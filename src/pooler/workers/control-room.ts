@@ -2,6 +2,7 @@
 import type { PoolerState } from '../admin/pooler-view.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import { ServingError } from '../errors.js';
+import type { FleetStats } from '../tenants/fleet.js';
 import type { ShareLog } from '../tenants/share-log.js';
 import { WorkerCallError } from './calls.js';
 import { decodeConfig } from './config-codec.js';
@@ -18,6 +19,7 @@ export interface ControlRoomParts {
   readonly everyWorker: () => readonly WorkerProcess[];
   readonly slots: SlotOffice;
   readonly shareLog: ShareLog;
+  readonly fleet: () => readonly FleetStats[];
   readonly reload: () => Promise<void>;
   readonly applyConfig: (config: PoolerConfig) => Promise<void>;
   /** No more clients, no more workers in place of those that end. */
@@ -56,6 +58,7 @@ export class ControlRoom {
         .stats()
         .flatMap(({ budget, capacity, users }) => users.map((user) => ({ budget, capacity, ...user }))),
       rebalances: this.#parts.shareLog.changes,
+      fleet: [...this.#parts.fleet(), ...looks.flatMap(({ fleet }) => fleet)],
       state: this.state,
       paused: [...this.paused],
     };

@@ -12,6 +12,7 @@ import type {
   StatsRecord,
   UserRecord,
 } from '../admin/pooler-view.js';
+import type { FleetStats } from '../tenants/fleet.js';
 import type { WorkerIds } from './worker-ids.js';
 
 /** Which of the long lists are wanted. */
@@ -36,6 +37,7 @@ export interface Look {
   readonly clientCount: number;
   readonly serverCount: number;
   readonly stats: StatsRecord;
+  readonly fleet: readonly FleetStats[];
   readonly memory: NodeJS.MemoryUsage;
   /** Time that the processor has worked for it, in milliseconds. */
   readonly cpuMs: number;
@@ -59,6 +61,8 @@ export interface Looks {
   /** The supervisor keeps the budgets. */
   readonly shares: readonly ShareRecord[];
   readonly rebalances: readonly RebalanceRecord[];
+  /** Of the supervisor, and of each worker. */
+  readonly fleet: readonly FleetStats[];
   readonly state: PoolerView['state'];
   readonly paused: readonly string[];
 }
@@ -79,6 +83,7 @@ export function takeLook(view: PoolerView, ids: WorkerIds, wanted: LookRequest):
     clientCount: clients.length,
     serverCount: servers.length,
     stats: view.stats(),
+    fleet: view.fleet(),
     memory: view.memory(),
     cpuMs: (user + system) / microsInMs,
   };

@@ -16,6 +16,8 @@ import type {
   WorkerRecord,
 } from '../admin/pooler-view.js';
 import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
+import type { FleetStats } from '../tenants/fleet.js';
+import { mergeFleet } from '../tenants/fleet-merge.js';
 import type { Endpoint } from '../transport/endpoint.js';
 import type { DatabaseLook, Looks } from './look.js';
 
@@ -138,6 +140,10 @@ export class MergedView implements PoolerView {
 
   rebalances(): readonly RebalanceRecord[] {
     return this.#looks.rebalances;
+  }
+
+  fleet(): readonly FleetStats[] {
+    return mergeFleet(this.#looks.fleet);
   }
 
   classes(): readonly ClassRecord[] {

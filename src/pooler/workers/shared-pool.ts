@@ -40,6 +40,11 @@ export class SharedPool implements FairHolder {
     this.#budgets = budgets;
   }
 
+  /** Its size. */
+  get limit(): number {
+    return this.#limit;
+  }
+
   get peak(): number {
     return this.#peak;
   }

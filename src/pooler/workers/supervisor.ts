@@ -10,6 +10,7 @@ import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import { ServingError } from '../errors.js';
 import { type FamilyReading, joinReadings, readShares } from '../metrics/family-readings.js';
+import { fleetReadings } from '../metrics/fleet-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import type { PoolerHost, ShutdownOptions } from '../pooler.js';
 import { noLog, type PoolerLog } from '../pooler-log.js';
@@ -97,7 +98,7 @@ export class Supervisor {
       new ServerBudgets(
         quotasOf(config),
         (budget, rebalance) => shareLog.rebalanced(budget, rebalance),
-        host.leases,
+        host.fleet,
       ),
     );
     this.#clients = new ClientOffice(() => this.#config);
@@ -107,6 +108,7 @@ export class Supervisor {
       everyWorker: () => this.#crew.all,
       slots: this.#slots,
       shareLog,
+      fleet: () => host.fleet?.stats() ?? [],
       reload: () => this.#reloadFromHost(),
       applyConfig: (next) => this.reload(next),
       ending: () => this.#stopTaking(),
@@ -174,7 +176,7 @@ export class Supervisor {
       budgets: this.#slots.budgets.stats(),
       changes: this.#shareLog.counts,
     });
-    return [...joinReadings(ofWorkers), ...shares];
+    return [...joinReadings(ofWorkers), ...shares, ...fleetReadings(this.#host.fleet?.stats() ?? [])];
   }
 
   /** For someone who can't wait for it. */
@@ -348,6 +350,12 @@ export class Supervisor {
     this.#metrics.close();
     clearTimeout(this.#deadline);
     this.#slots.stop();
+    void this.#endFleet();
+  }
+
+  /** Others are to have what this one had. */
+  async #endFleet(): Promise<void> {
+    await this.#host.fleet?.end();
     this.#tellStopped();
   }
 }

@@ -6,9 +6,11 @@ import type { Socket } from 'node:net';
 import type { BackendKey } from '../../wire/session-messages.js';
 import type { PoolerControls, PoolerView } from '../admin/pooler-view.js';
 import type { BackendPool } from '../backend/backend-pool.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
 import type { MakeIamToken } from '../iam-login.js';
 import { Pooler } from '../pooler.js';
 import type { PoolerLog } from '../pooler-log.js';
+import type { Fleet } from '../tenants/fleet.js';
 import { Calls } from './calls.js';
 import { decodeConfig, type EncodedConfig } from './config-codec.js';
 import { type ControlMessage, obey } from './control-message.js';
@@ -26,6 +28,8 @@ import { WorkerIds } from './worker-ids.js';
 /** What a worker needs of the program that it is. */
 export interface WorkerHost {
   readonly makeIamToken?: MakeIamToken;
+  /** What it shares with other machines, as far as it dials itself. The leases are with the supervisor. */
+  readonly makeFleet?: (config: PoolerConfig, log: PoolerLog) => Fleet | undefined;
 }
 
 /** As `process` is in a process that was forked. */
@@ -159,8 +163,11 @@ class Worker {
   async #start(beginning: Beginning): Promise<void> {
     const ids = this.#ids;
     const remote = new RemoteConsole(this.#calls, beginning.endpoints);
-    const pooler = new Pooler(decodeConfig(beginning.config), {
-      ...this.#host,
+    const config = decodeConfig(beginning.config);
+    const { makeFleet, ...host } = this.#host;
+    const pooler = new Pooler(config, {
+      ...host,
+      fleet: makeFleet?.(config, this.#log),
       log: this.#log,
       shared: {
         ids,

@@ -139,6 +139,15 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['numeric', 'weight'],
     ['int4', 'min max demand share held recalled wait_ms'],
   ],
+  fleet: [
+    ['text', 'server endpoint instance state'],
+    ['int4', 'limit active owned held waiting instances waiting_instances'],
+    ['int8', 'reclaimed'],
+    ['text', 'rate_state'],
+    ['numeric', 'rate'],
+    ['int8', 'permits postponed denied'],
+    ['int4', 'permit_wait_ms call_ms'],
+  ],
   rebalances: [
     ['text', 'time budget cause user'],
     ['int4', 'from to demand'],

@@ -33,13 +33,20 @@ describe('The page about the console', () => {
     }
   });
 
-  test.each(['pins', 'waiting', 'discards', 'ledger', 'shares', 'rebalances', 'classes', 'workers'] as const)(
-    'has the columns of SHOW %s, in order',
-    (name) => {
-      const [, columns] = new RegExp(`^\\| \`SHOW ${name}\` \\| ([^|]+) \\|`, 'im').exec(page) ?? [];
-      expect(columns?.split(', ')).toEqual(shows[name].columns.map((column) => `\`${column.name}\``));
-    },
-  );
+  test.each([
+    'pins',
+    'waiting',
+    'discards',
+    'ledger',
+    'shares',
+    'rebalances',
+    'classes',
+    'fleet',
+    'workers',
+  ] as const)('has the columns of SHOW %s, in order', (name) => {
+    const [, columns] = new RegExp(`^\\| \`SHOW ${name}\` \\| ([^|]+) \\|`, 'im').exec(page) ?? [];
+    expect(columns?.split(', ')).toEqual(shows[name].columns.map((column) => `\`${column.name}\``));
+  });
 
   it('has the answer of SHOW VERSION', () => {
     expect(inCode).toContain(shows.version.rows(new FakePooler())[0]?.[0]);

@@ -20,6 +20,7 @@ import type {
   WorkerRecord,
 } from '../../../src/pooler/admin/pooler-view.js';
 import { databaseFor, type PoolerConfig } from '../../../src/pooler/config/pooler-config.js';
+import type { FleetStats } from '../../../src/pooler/tenants/fleet.js';
 import { configWith } from '../config/config-files.js';
 
 /** A command that waits until the test says that it is done. */
@@ -51,6 +52,7 @@ export class FakePooler implements PoolerView, PoolerControls {
   shareRecords: ShareRecord[] = [];
   rebalanceRecords: RebalanceRecord[] = [];
   classRecords: ClassRecord[] = [];
+  fleetRecords: FleetStats[] = [];
   statsRecord: StatsRecord = { windowMs: 0, databases: [] };
   memoryUsage: NodeJS.MemoryUsage = { rss: 0, heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 };
   /** What `kill`, `reload` and the like fail with. */
@@ -70,6 +72,10 @@ export class FakePooler implements PoolerView, PoolerControls {
 
   rebalances(): readonly RebalanceRecord[] {
     return this.rebalanceRecords;
+  }
+
+  fleet(): readonly FleetStats[] {
+    return this.fleetRecords;
   }
 
   classes(): readonly ClassRecord[] {

@@ -17,7 +17,12 @@ export interface PoolerProcess extends TestDatabase {
   stop(): Promise<void>;
 }
 
-export async function startPoolerProcess(db: TestDatabase, tree: ConfigTree): Promise<PoolerProcess> {
+/** `openFiles`: how many files it may have open. */
+export async function startPoolerProcess(
+  db: TestDatabase,
+  tree: ConfigTree,
+  { openFiles }: { readonly openFiles?: number } = {},
+): Promise<PoolerProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-process-'));
   const configFile = join(folder, 'headgate.json');
   writeFileSync(configFile, JSON.stringify(treeFor(db, tree)), { mode: 0o600 });
@@ -26,7 +31,10 @@ export async function startPoolerProcess(db: TestDatabase, tree: ConfigTree): Pr
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('HEADGATE_')),
   );
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const limited = `ulimit -n ${openFiles} && exec "$0" "$@"`;
+  const [command, before] =
+    openFiles === undefined ? [process.execPath, []] : ['sh', ['-c', limited, process.execPath]];
+  const child = spawn(command, [...before, ...args], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   const gone = once(child, 'exit');
   const port = await new Promise<number>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {

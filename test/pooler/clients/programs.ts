@@ -22,14 +22,11 @@ export function sayNotRun(what: string, whatToDo: string): void {
   process.stderr.write(`\n!!! NOT RUN: ${what}. ${whatToDo} !!!\n\n`);
 }
 
-/** Whether a program is on this machine; says so when it is not. */
-export function has(program: string): boolean {
-  const found = spawnSync(program, ['--version']).status === 0;
+/** Whether a program is on this machine, which says its version when it is `asked`; says so when it is not. */
+export function has(program: string, asked = '--version', debian = 'postgresql'): boolean {
+  const found = spawnSync(program, [asked]).status === 0;
   if (!found)
-    sayNotRun(
-      `the tests with ${program}, which is not on this machine`,
-      'Debian: apt-get install postgresql',
-    );
+    sayNotRun(`the tests with ${program}, which is not on this machine`, `Debian: apt-get install ${debian}`);
   return found;
 }
 

@@ -56,6 +56,17 @@ const atPassword: Life = async ({ port, database }, random, tag) => {
   expect(client.types).not.toContain('Z');
 };
 
+/** With nothing worse than a wrong password. */
+const withWrongPassword: Life = async ({ port, database }, random, tag) => {
+  const client = await BadClient.open(port, random);
+  await client.send(random, hostile.startup(random, 'md5', database));
+  await client.until(Backend.authentication, Backend.error);
+  await client.send(random, hostile.wrongPassword());
+  await client.untilClosed();
+  check(client, tag);
+  expect(client.types).not.toContain('Z');
+};
+
 /** Once it is let in. */
 const inSession: Life = async ({ port, database }, random, tag) => {
   const client = await BadClient.open(port, random);
@@ -105,6 +116,7 @@ const inTls: Life = async ({ port, database }, random, tag) => {
 export const lives: readonly Life[] = [
   atStart,
   atPassword,
+  withWrongPassword,
   inSession,
   inSession,
   inSession,

@@ -165,6 +165,12 @@ export function otherStart(random: SeededRandom): Buffer {
   }
 }
 
+export function wrongPassword(): Buffer {
+  const writer = new MessageWriter();
+  write.writePassword(writer, 'wrong');
+  return writer.take();
+}
+
 /** Answers to the question who one is, none of them right. */
 export function password(random: SeededRandom): Buffer {
   const writer = new MessageWriter();

@@ -46,7 +46,7 @@ function start(): Promise<TestPooler> {
   return startTestPooler(
     db,
     {
-      auth: { type: 'hba', hbaFile: 'hba.conf', file: 'users.txt' },
+      auth: { type: 'hba', hbaFile: 'hba.conf', file: 'users.txt', failedLoginDelay: 0 },
       admin: { statsUsers: ['watcher'] },
       clientTls: { mode: 'allow', keyFile: 'server.key', certFile: 'server.pem' },
       databases: { [database]: { host, port, user, password } },

@@ -107,6 +107,7 @@ describe('the first packet', () => {
     socket.end();
     await closed;
     (await open(pooler)).destroy();
+    (await open(pooler)).resetAndDestroy();
     await greet(pooler, packet());
     const added = log.slice(before).filter((line) => !line.startsWith('info a client is'));
     expect(added).toEqual([]);

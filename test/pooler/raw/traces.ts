@@ -90,6 +90,16 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
+    name: 'a named statement, described and closed in turns of their own',
+    steps: [
+      step((s) => s.parse('select $1::int4 as n, $2::text', 'later').sync()),
+      step((s) => s.describeStatement('later').sync()),
+      step((s) => s.bind(['1', 'x'], 'later', 'p').describePortal('p').execute('p').sync()),
+      step((s) => s.closeStatement('later').sync()),
+      step((s) => s.describeStatement('later').sync()),
+    ],
+  },
+  {
     name: 'a name that is taken',
     steps: [
       step((s) => s.parse('select 1', 'taken').sync()),
@@ -156,6 +166,21 @@ export const traces: readonly Trace[] = [
       step((s) => s.bind(['2']).execute().sync()),
       step((s) => s.query('select 3')),
       step((s) => s.bind(['4']).execute().sync()),
+    ],
+  },
+  {
+    name: 'the same unnamed statement again and again, with others in between',
+    steps: [
+      step((s) => s.parse('select $1::int4').bind(['1']).execute().sync()),
+      step((s) => s.parse('select $1::int4').bind(['2']).execute().sync()),
+      step((s) => s.parse('select $1::int8').bind(['3']).execute().sync()),
+      step((s) => s.parse('select $1::int4').sync()),
+      step((s) => s.bind(['4']).execute().sync()),
+      step((s) => s.parse('discard all').bind().execute().sync()),
+      step((s) => s.bind(['5']).execute().sync()),
+      step((s) => s.parse('select $1::int4').bind(['6']).execute().parse('select $1::int4').sync()),
+      step((s) => s.bind(['no number']).execute().sync()),
+      step((s) => s.parse('select $1::int4').bind(['7']).execute().sync()),
     ],
   },
   {
@@ -411,6 +436,13 @@ export const traces: readonly Trace[] = [
     steps: [
       step((s) => s.query('copy (select generate_series(1, 3)) to stdout')),
       step((s) => s.parse('copy (select 1) to stdout').bind().execute().sync()),
+    ],
+  },
+  {
+    name: 'replication, which takes another kind of session',
+    steps: [
+      step((s) => s.query('START_REPLICATION PHYSICAL 0/0')),
+      step((s) => s.query('IDENTIFY_SYSTEM').query('select 1'), 2),
     ],
   },
   {

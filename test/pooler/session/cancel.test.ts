@@ -8,9 +8,12 @@ import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
 import { type BackendKey, readBackendKeyData } from '../../../src/wire/session-messages.js';
 import { writeCancelRequest } from '../../../src/wire/startup-packet.js';
+import { startFaultyServer } from '../../support/faulty-server.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
+import { scrape } from '../metrics/scrape.js';
+import { ScriptedServer } from './scripted-server.js';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -18,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** Resolves when the pooler has closed the connection, which it does when the request is done. */
+/** Resolves when the pooler has closed the connection, which it does when the request is done. Nothing is said to it. */
 async function sendCancel({ host, port }: TestPooler, key: BackendKey): Promise<void> {
   const writer = new MessageWriter();
   writeCancelRequest(writer, key.processId, key.secretKey);
@@ -28,6 +31,7 @@ async function sendCancel({ host, port }: TestPooler, key: BackendKey): Promise<
   socket.write(writer.take());
   socket.resume();
   await closed;
+  expect(socket.bytesRead).toBe(0);
 }
 
 function keyOf(session: RawSession): BackendKey {
@@ -186,8 +190,14 @@ describe('a request to cancel', () => {
     victim.socket.destroy();
   });
 
-  test('is one of few at the same time, however many there are', async () => {
-    const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+  test('is one of few at the same time, however many there are, and is counted', async () => {
+    const front = await startFaultyServer(db);
+    const { host, port } = front;
+    const pooler = await startTestPooler(db, {
+      databases: { [db.database]: { host, port, password: db.password } },
+      pooling: { poolSize: 2 },
+      observability: { metricsListen: '127.0.0.1:0' },
+    });
     const watcher = await direct();
     const sessions = await Promise.all([0, 1].map(() => RawSession.start(pooler, StartupCode.version30)));
     const answers = sessions.map((session) =>
@@ -198,8 +208,41 @@ describe('a request to cancel', () => {
       Array.from({ length: 40 }, (_, n) => sendCancel(pooler, keyOf(sessions[n % 2] as RawSession))),
     );
     for (const answer of answers) expect(errorOf(await answer)?.code).toBe('57014');
+    // Two connections, and never more requests than those at a time; most are for what is being cancelled already.
+    expect(front.peak).toBeLessThanOrEqual(4);
+    expect(front.accepted).toBeLessThan(40);
+    const metrics = await scrape(pooler.pooler.metricsPort as number);
+    expect(metrics.value('headgate_pooler_cancels_total')).toBe(front.accepted - 2);
+    expect(metrics.value('headgate_pooler_cancel_failures_total')).toBe(0);
     for (const session of sessions) session.socket.destroy();
     await watcher.end();
+    await pooler.stop();
+    await front.stop();
+  });
+
+  test('is passed on with the key of the server, however long that is', async () => {
+    const key = { processId: 77, secretKey: Buffer.alloc(256, 'k') };
+    const server = await ScriptedServer.start({ key, answer: (text) => text !== 'wait' });
+    const pooler = await startTestPooler(server.db);
+    const session = await RawSession.start(pooler, StartupCode.version32);
+    const answer = session.ask((writer) => writeQuery(writer, 'wait'));
+    await expect.poll(() => server.connection.queries).toContain('wait');
+    await sendCancel(pooler, keyOf(session));
+    expect(server.cancelKeys).toEqual([key]);
+    server.connection.done('SELECT 0');
+    await answer;
+    session.socket.destroy();
+  });
+
+  test('is good for the client alone that has the key', async () => {
+    const pooler = await startTestPooler(db);
+    const sessions = await Promise.all(
+      Array.from({ length: 20 }, () => RawSession.start(pooler, StartupCode.version32)),
+    );
+    const keys = sessions.map(keyOf);
+    expect(new Set(keys.map(({ processId }) => processId)).size).toBe(20);
+    expect(new Set(keys.map(({ secretKey }) => secretKey.toString('hex'))).size).toBe(20);
+    for (const session of sessions) session.socket.destroy();
   });
 });
 

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeQuery } from '../../../src/wire/frontend-writers.js';
+import { copyDone } from '../../../src/wire/fixed-messages.js';
+import { writeCopyData, writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
 import { startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
-import { RawSession } from '../../wire/server/raw-session.js';
+import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
+import { ScriptedServer } from './scripted-server.js';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -79,6 +81,52 @@ describe('a result of 100 MB', () => {
     expect(slow.received.length).toBeGreaterThan(10_486);
     slow.socket.destroy();
   });
+});
+
+test('COPY to a client that does not read waits at the server, and is whole when the client reads', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+  const slow = await RawSession.start(pooler, StartupCode.version30);
+  const before = heldBytes();
+  slow.socket.pause();
+  const lines = 4_000;
+  writeQuery(slow.writer, `copy (select repeat('x', 9999) from generate_series(1, ${lines})) to stdout`);
+  slow.send();
+  const fast = await pooler.connect();
+  for (let n = 0; n < 300; n++) expect((await fast.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
+  expect(pooler.pooler.stats().pools[0]?.lent).toBe(1);
+  expect(heldBytes() - before).toBeLessThan(20 * megabyte);
+  slow.socket.resume();
+  const copied = (await slow.until(Backend.readyForQuery)).filter(({ type }) => type === Backend.copyData);
+  expect(copied.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBe(lines * (9_999 + 1 + 5));
+  slow.socket.destroy();
+});
+
+test('a server that does not read is not sent more than a little, and all of it in the end', async () => {
+  const server = await ScriptedServer.start();
+  const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1 } });
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  await session.ask((writer) => writeQuery(writer, 'select 1'));
+  const { socket } = server.connection;
+  socket.pause();
+  const much = 40 * megabyte;
+  const received = (): number => pooler.pooler.stats().pools[0]?.tally.received ?? 0;
+  writeQuery(session.writer, `select '${'q'.repeat(much)}'`);
+  session.send();
+  // It is read from until there is no room on the way to the server, and then no more.
+  for (let before = -1; before !== received(); ) {
+    before = received();
+    for (let n = 0; n < 200; n++) await new Promise((resolve) => setImmediate(resolve));
+    expect(received()).toBeLessThan(much / 2);
+  }
+  let arrived = 0;
+  socket.removeAllListeners('data').on('data', (chunk: Buffer) => {
+    arrived += chunk.length;
+  });
+  socket.resume();
+  await expect.poll(() => arrived, { timeout: 10_000 }).toBeGreaterThan(much);
+  server.connection.done('SELECT 1');
+  expect(typesOf(await session.until(Backend.readyForQuery))).toBe('CZ');
+  session.socket.destroy();
 });
 
 test('a query of 50 MB is passed on in pieces', async () => {
@@ -162,4 +210,23 @@ test('COPY of 50 MB goes in and out', async () => {
   expect((await client.query('select count(*)::int as n from copied_much')).rows).toEqual([{ n: 5_000 }]);
   session.socket.destroy();
   await client.query('drop table copied_much');
+});
+
+test('COPY that fails at its first line, while the client sends on for long, leaves nothing for the next one', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+  const other = await pooler.connect();
+  await other.query('create table copied_badly (a int)');
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  writeQuery(session.writer, 'copy copied_badly from stdin');
+  const line = Buffer.from(`${'no number '.repeat(1_000)}\n`);
+  for (let n = 0; n < 1_000; n++) writeCopyData(session.writer, line);
+  session.writer.append(copyDone);
+  session.send();
+  const answer = await session.until(Backend.readyForQuery);
+  expect(errorOf(answer)).toMatchObject({ severity: 'ERROR', code: '22P02' });
+  // Whoever is served next, and the client itself, do not see anything of the rest.
+  expect((await other.query('select count(*)::int as n from copied_badly')).rows).toEqual([{ n: 0 }]);
+  expect(typesOf(await session.ask((writer) => writeQuery(writer, 'select 1')))).toBe('TDCZ');
+  await other.query('drop table copied_badly');
+  session.socket.destroy();
 });

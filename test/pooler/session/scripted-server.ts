@@ -21,6 +21,8 @@ import type { TestDatabase } from '../../support/postgres.js';
 export interface ScriptedServerOptions {
   /** Default: none. */
   readonly key?: BackendKey;
+  /** What it says to whoever wants to come in, before it hangs up. */
+  readonly refusal?: ErrorFields | undefined;
   /** What it reports to begin with. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** What it says to a query besides that it is done; undefined for nothing at all, not even that. */
@@ -61,6 +63,11 @@ export class ServerConnection {
     this.#send();
   }
 
+  /** Anything at all. */
+  say(...bytes: readonly number[]): void {
+    this.socket.write(Buffer.from(bytes));
+  }
+
   error(fields: ErrorFields): void {
     writeError(this.#writer, fields);
     this.#send();
@@ -86,8 +93,10 @@ export class ServerConnection {
 export class ScriptedServer {
   /** Those that were let in, the oldest first. */
   readonly connections: ServerConnection[] = [];
-  /** Requests to cancel that came. */
-  cancels = 0;
+  /** Requests to cancel that came, by their keys. */
+  readonly cancelKeys: BackendKey[] = [];
+  /** How often nobody was let in. */
+  refused = 0;
   options: ScriptedServerOptions;
   readonly #server: Server;
 
@@ -105,6 +114,10 @@ export class ScriptedServer {
       scripted.#server.close();
     });
     return scripted;
+  }
+
+  get cancels(): number {
+    return this.cancelKeys.length;
   }
 
   /** As a database that a pooler can stand in front of. */
@@ -134,16 +147,27 @@ export class ScriptedServer {
     });
   }
 
+  #letIn(connection: ServerConnection): void {
+    const { refusal } = this.options;
+    if (refusal === undefined) {
+      this.connections.push(connection);
+      connection.greet(this.options);
+    } else {
+      this.refused++;
+      connection.error(refusal);
+      connection.socket.end();
+    }
+  }
+
   #read(scanner: MessageScanner, connection: ServerConnection): void {
     const { type, source, start, end } = scanner;
     if (scanner.rules === startupRules) {
       const packet = readStartupPacket(source, start, end);
       if (packet.kind === 'startup') {
         scanner.use(rules);
-        this.connections.push(connection);
-        connection.greet(this.options);
+        this.#letIn(connection);
       } else if (packet.kind === 'cancel') {
-        this.cancels++;
+        this.cancelKeys.push({ processId: packet.processId, secretKey: Buffer.from(packet.secretKey) });
         connection.socket.end();
       } else connection.socket.write(encryptionRefused);
     } else if (type === Frontend.query) {

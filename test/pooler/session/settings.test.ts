@@ -190,6 +190,57 @@ describe('a setting goes back to what it was', () => {
     }
   });
 
+  test('with RESET in a transaction, and a rollback brings it back', async () => {
+    const client = await pooler.connect({ options: '-c statement_timeout=11s -c timezone=Europe/Berlin' });
+    await client.query("set statement_timeout = '2min'");
+    await client.query("set timezone = 'Asia/Tokyo'");
+    for (const [reset, zone] of [
+      ['reset all', 'Europe/Berlin'],
+      ['reset statement_timeout', 'Asia/Tokyo'],
+      ["reset all; select 'x'", 'Europe/Berlin'],
+    ] as const) {
+      await client.query('begin');
+      await client.query(reset);
+      expect([await show(client, 'statement_timeout'), await show(client, 'timezone')]).toEqual([
+        '11s',
+        zone,
+      ]);
+      await client.query('rollback');
+      expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['2min']));
+      expect(await shownOften(client, 'timezone')).toEqual(new Set(['Asia/Tokyo']));
+    }
+    await client.query('begin');
+    await client.query('reset all');
+    await client.query('commit');
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set(['11s']));
+    expect(pins()).toBe(0);
+  });
+
+  const among: readonly (readonly [string, timeout: string, zone: string, memory: string])[] = [
+    ["reset all; select 'ü; x'", '11s', 'Europe/Berlin', 'usual'],
+    ['select 1 as "a;b"; RESET ALL; -- it is; done\nselect $x$;$x$', '11s', 'Europe/Berlin', 'usual'],
+    ["reset statement_timeout; select 'x'", '11s', 'Asia/Tokyo', '5MB'],
+    ["set timezone to default; insert into noted values ('it''s')", '2min', 'Europe/Berlin', '5MB'],
+    ["reset all; set work_mem = '7MB'; select 'x'", '11s', 'Europe/Berlin', '7MB'],
+    ["reset all; set timezone = 'Asia/Seoul'; select 'x'", '11s', 'Asia/Seoul', 'usual'],
+    ["set timezone = 'Asia/Seoul'; reset all; select 'x'", '11s', 'Europe/Berlin', 'usual'],
+    ["reset all; select 'x'; select 1 / 0", '2min', 'Asia/Tokyo', '5MB'],
+  ];
+  test.each(among)('with a RESET among other statements: %s', async (text, timeout, zone, memory) => {
+    const client = await pooler.connect({ options: '-c statement_timeout=11s -c timezone=Europe/Berlin' });
+    const usual = await show(client, 'work_mem');
+    await client.query('create table if not exists noted (t text)');
+    await client.query("set statement_timeout = '2min'");
+    await client.query("set timezone = 'Asia/Tokyo'");
+    await client.query("set work_mem = '5MB'");
+    await client.query(text).catch(() => {});
+    expect(await shownOften(client, 'statement_timeout')).toEqual(new Set([timeout]));
+    expect(await shownOften(client, 'timezone')).toEqual(new Set([zone]));
+    expect(await shownOften(client, 'work_mem')).toEqual(new Set([memory === 'usual' ? usual : memory]));
+    expect(pins()).toBe(0);
+    expect((await pids(client)).size).toBe(3);
+  });
+
   test('and the client is told of it', async () => {
     const client = await pooler.connect({ options: '-c timezone=Europe/Berlin' });
     const told: string[] = [];

@@ -25,11 +25,16 @@ describe('a table that is changed under a prepared statement', () => {
     await changer.query('create table changing (a int)');
     expect((await everything(first, 'all')).fields).toHaveLength(1);
     await changer.query('alter table changing add b int');
-    await expect(everything(first, 'all')).rejects.toMatchObject({ code: '0A000' });
+    await expect(everything(first, 'all')).rejects.toMatchObject({
+      code: '0A000',
+      message: 'cached plan must not change result type',
+    });
     // Another client that prepares the same text has nothing to do with it.
     expect((await everything(second, 'all')).fields).toHaveLength(2);
     // Nor has the same one, under another name.
     expect((await everything(first, 'all again')).fields).toHaveLength(2);
+    // And the next use of the old one has a new plan.
+    expect((await everything(first, 'all')).fields).toHaveLength(2);
     await changer.query('drop table changing');
   });
 
@@ -59,4 +64,16 @@ test('statements that no client has any more are not kept without end', async ()
   expect(rows[0].kept).toBeLessThanOrEqual(10);
   // The first is long gone there, and is prepared again.
   expect((await client.query({ name: 's0', text: 'select 0 as n' })).rows).toEqual([{ n: 0 }]);
+});
+
+test('a statement of more than 1 MB is not kept under a name, and the client is told and goes on', async () => {
+  const pooler = await startTestPooler(db);
+  const client = await pooler.connect();
+  const text = `select length('${'x'.repeat(1_100_000)}') as n`;
+  await expect(client.query({ name: 'long', text })).rejects.toMatchObject({
+    severity: 'ERROR',
+    code: '54000',
+  });
+  expect((await client.query({ text, values: [] })).rows).toEqual([{ n: 1_100_000 }]);
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
 });

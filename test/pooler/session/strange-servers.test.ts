@@ -146,6 +146,22 @@ test.each([
   session.socket.destroy();
 });
 
+test('a server that turns out to be dead when it is looked at is never given a query', async () => {
+  const server: ScriptedServer = await ScriptedServer.start({
+    answer: (text, connection) => {
+      const isDead = text === '' && connection === server.connections[0];
+      if (isDead) connection.socket.destroy();
+      return !isDead;
+    },
+  });
+  const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1, serverCheckDelay: '1ms' } });
+  const session = await RawSession.start(pooler, version30);
+  await expect.poll(() => pooler.pooler.view.servers().map(({ state }) => state)).toEqual(['used']);
+  expect(await query(session, 'select 1')).toBe('CZ');
+  expect(server.connections.map(({ queries }) => queries.includes('select 1'))).toEqual([false, true]);
+  session.socket.destroy();
+});
+
 test('a server that answers what was not asked is not used again, and its client is told', async () => {
   const server = await ScriptedServer.start({
     answer: (text, connection) => {

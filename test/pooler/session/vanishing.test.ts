@@ -218,16 +218,47 @@ describe.each(moments)('of a client that goes in the middle of $name', ({ write,
 
 test('what was sent before a goodbye is done all the same, as the server would do it', async () => {
   const session = await RawSession.start(pooler, StartupCode.version30);
-  writeQuery(session.writer, 'select pg_sleep(0.2)');
+  writeQuery(session.writer, 'select pg_sleep(0.2); insert into seen values (6)');
   writeQuery(session.writer, 'insert into seen values (7)');
   session.writer.append(Buffer.from([0x58, 0, 0, 0, 4]));
   session.send();
   await expect
-    .poll(async () => (await watcher.query('select n from seen')).rows, { timeout: 5_000 })
-    .toEqual([{ n: 7 }]);
+    .poll(async () => (await watcher.query('select n from seen order by n')).rows, { timeout: 5_000 })
+    .toEqual([{ n: 6 }, { n: 7 }]);
   const next = await pooler.connect();
   expect((await next.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
 });
+
+test.each<readonly [string, (writer: MessageWriter) => void]>([
+  [
+    'before its Sync',
+    (writer) => {
+      writeParse(writer, { text: 'insert into seen values (8)' });
+      writeBind(writer, {});
+      writeExecute(writer);
+    },
+  ],
+  ['in a transaction', (writer) => writeQuery(writer, 'begin; insert into seen values (8)')],
+  [
+    'in the data of a COPY',
+    (writer) => {
+      writeQuery(writer, 'copy seen from stdin');
+      writeCopyData(writer, Buffer.from('8\n'));
+    },
+  ],
+])(
+  'a goodbye %s undoes what is not finished, and what is behind it is not looked at',
+  async (_name, write) => {
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    write(session.writer);
+    session.writer.append(terminate);
+    writeQuery(session.writer, 'insert into seen values (9)');
+    session.send();
+    await expect.poll(() => session.isClosed).toBe(true);
+    const next = await pooler.connect();
+    expect((await next.query('select count(*)::int as n from seen')).rows).toEqual([{ n: 0 }]);
+  },
+);
 
 describe.each([
   ['the usual reset query', {}],

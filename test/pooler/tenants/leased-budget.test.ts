@@ -14,7 +14,13 @@ afterAll(() => db.drop());
 test('two poolers that lease from one budget never have more together, and both serve', async () => {
   const leases = localLeases({ limit: 4 });
   const tree = { fairShares: { capacity: 4 } };
-  const poolers = await Promise.all([1, 2].map(() => startTestPooler(db, tree, { host: { leases } })));
+  const fleet = {
+    leasesOf: () => leases,
+    rateLimiterOf: () => undefined,
+    stats: () => [],
+    end: async () => {},
+  };
+  const poolers = await Promise.all([1, 2].map(() => startTestPooler(db, tree, { host: { fleet } })));
   const observer = new pg.Client(db.url);
   await observer.connect();
   let isOver = false;

@@ -1,0 +1,23 @@
+/** Failures to open a server connection that will repeat themselves until somebody changes something. */
+import { SqlState } from '../../wire/sql-states.js';
+import { ServerAuthenticationError, type ServerAuthenticationFailure } from '../auth/errors.js';
+import { BackendRefusedError } from '../errors.js';
+
+/** Of logins: who we are, or what we have shown, is not good enough. */
+const authorizationClass = '28';
+const otherStates: readonly string[] = [SqlState.invalidCatalogName, SqlState.insufficientPrivilege];
+const ownReasons: readonly ServerAuthenticationFailure[] = [
+  'no_credentials',
+  'wrong_kind',
+  'other_secret',
+  'unencrypted',
+  'refused',
+];
+
+/** Whoever waits for such a connection need not wait for the next attempt. */
+export function isDefiniteRefusal(error: Error): boolean {
+  if (error instanceof ServerAuthenticationError) return ownReasons.includes(error.reason);
+  if (!(error instanceof BackendRefusedError)) return false;
+  const { sqlState } = error;
+  return sqlState.startsWith(authorizationClass) || otherStates.includes(sqlState);
+}

@@ -1,0 +1,29 @@
+/** The metrics of the fleet: those of leases and rate limiters, as any program has them, for each server. */
+import { leaseFamilies } from '../../observe/lease-metrics.js';
+import { rateFamilies } from '../../observe/rate-metrics.js';
+import { type StatsFamily, seriesOf } from '../../observe/stats-family.js';
+import type { FleetStats } from '../tenants/fleet.js';
+import type { FamilyReading } from './family-readings.js';
+
+/** Only of what there is: which of several processes has the leases, and which the rate limiters, is seen by that. */
+export function fleetReadings(all: readonly FleetStats[]): FamilyReading[] {
+  return [
+    ...leaseFamilies.map((family) => readingOf(family, all, ({ leases }) => leases)),
+    ...rateFamilies.map((family) => readingOf(family, all, ({ rate }) => rate)),
+  ].filter(({ samples }) => samples.length > 0);
+}
+
+function readingOf<Stats>(
+  family: StatsFamily<Stats>,
+  all: readonly FleetStats[],
+  part: (of: FleetStats) => Stats | undefined,
+): FamilyReading {
+  const { name, help, type } = family;
+  const samples = all.flatMap((of) => {
+    const stats = part(of);
+    if (stats === undefined) return [];
+    const { service, server } = of;
+    return seriesOf(family, stats, { service, server }).map((series) => ({ suffix: '' as const, ...series }));
+  });
+  return { name, help, type, samples };
+}
