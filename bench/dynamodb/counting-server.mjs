@@ -39,15 +39,27 @@ function message(type, body) {
 export async function startCountingServer() {
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set();
+  /**
+   * With those that have said goodbye.
+   *
+   * @type {Set<import('node:net').Socket>}
+   */
+  const all = new Set();
   let peak = 0;
   let opened = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
+    all.add(socket);
     opened++;
     peak = Math.max(peak, sockets.size);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => {});
-    serve(socket);
+    const over = () => sockets.delete(socket);
+    socket.on('close', () => {
+      over();
+      all.delete(socket);
+    });
+    socket.on('end', over);
+    socket.on('error', over);
+    serve(socket, over);
   });
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 });
   await once(server, 'listening');
@@ -57,15 +69,18 @@ export async function startCountingServer() {
     peak: () => peak,
     opened: () => opened,
     stop: async () => {
-      for (const socket of sockets) socket.destroy();
+      for (const socket of all) socket.destroy();
       server.close();
       await once(server, 'close');
     },
   };
 }
 
-/** @param {import('node:net').Socket} socket */
-function serve(socket) {
+/**
+ * @param {import('node:net').Socket} socket
+ * @param {() => void} over it has said goodbye: a session of PostgreSQL would be gone
+ */
+function serve(socket, over) {
   let received = Buffer.alloc(0);
   let hasStarted = false;
   socket.on('timeout', () => socket.destroy());
@@ -83,8 +98,10 @@ function serve(socket) {
         hasStarted = true;
         socket.setTimeout(idleTimeoutOf(body));
         socket.write(greeting);
-      } else if (type === 'X') socket.end();
-      else if (type === 'Q' || type === 'S') socket.write(answer);
+      } else if (type === 'X') {
+        over();
+        socket.end();
+      } else if (type === 'Q' || type === 'S') socket.write(answer);
     }
   });
 }

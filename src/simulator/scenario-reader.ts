@@ -154,7 +154,7 @@ function readTable(coordinator: Fields<'coordinator'>): TablePlan | undefined {
   const leaseMs = fields.duration('leaseFor', span) ?? 180_000;
   return {
     leaseMs,
-    renewMs: fields.duration('renewEvery', { min: 100, max: leaseMs / 2 }) ?? leaseMs / 3,
+    renewMs: fields.duration('renewEvery', { min: 100, max: leaseMs / 2 }) ?? leaseMs / 2,
     graceMs: fields.duration('grace', span) ?? 30_000,
     onCoordinatorLoss: fields.oneOf('onCoordinatorLoss', ['hold', 'shed']) ?? 'hold',
     lostRequests: fields.number('lostRequests', part) ?? 0,

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Scenario } from '../../src/simulator/scenario.js';
 import { readScenarioFile } from '../../src/simulator/scenario-file.js';
+import { readScenario } from '../../src/simulator/scenario-reader.js';
 import { shippedScenarios } from '../../src/simulator/shipped-scenarios.js';
 import { simulate } from '../../src/simulator/simulate.js';
 
@@ -43,5 +44,29 @@ describe('A fleet with its limit in DynamoDB', () => {
     expect(result.laws).toEqual([]);
     const lent = result.samples.lent;
     expect(Math.min(...lent.slice(-12))).toBeGreaterThan(60);
+  });
+
+  test('with more services than leases gives each its turns, and serves all of their callers', () => {
+    const result = simulate(
+      readScenario({
+        ...{ seed: first, duration: '5m', sample: '1s' },
+        coordinator: { leaseLimit: 10, dynamodb: { conflicts: 0.05, lostReplies: 0.02 } },
+        defaults: { pool: { max: 3, acquireTimeout: '2m' } },
+        services: [
+          {
+            name: 'api',
+            count: 30,
+            clockSkew: '1s',
+            clockSkewStep: '100s',
+            workload: { tenant: 'api', perSecond: 0.2, hold: '500ms' },
+          },
+        ],
+      }),
+    );
+    expect(result.laws).toEqual([]);
+    expect(result.coordinator?.peakLeases).toBe(10);
+    expect(result.waits.failed).toBe(0);
+    const opened = result.services.map(({ samples }) => samples.refills.at(-1) ?? 0);
+    expect(Math.min(...opened)).toBeGreaterThan(2);
   });
 });

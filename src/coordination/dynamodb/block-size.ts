@@ -1,15 +1,16 @@
 /**
- * How many slots to hold ahead of need. When they run out before more have come, twice as many; after a time in which
- * not half of them were used, half as many. Ahead of need means without waiting: a dial finds its slot in hand.
+ * How many slots to hold ahead of need. When they run out before more have come, or when more are fetched again and again,
+ * twice as many; after a time in which none were fetched, half as many. Ahead of need means without waiting: a dial finds its
+ * slot in hand. And the more are fetched at once, the fewer transactions it takes to grow.
  */
 
-/** So long it must have been quiet before fewer will do. */
-const quietMs = 30_000;
+/** More than one fetch within this time is many; none at all is few. */
+const windowMs = 120_000;
 
 export class BlockSize {
   readonly #most: number;
   #size: number;
-  #leastSpare = Number.POSITIVE_INFINITY;
+  #fetches = 0;
   #since = Number.NaN;
 
   constructor(most: number) {
@@ -21,22 +22,27 @@ export class BlockSize {
     return this.#size;
   }
 
-  /** So many were left after one was taken. */
-  taken(spare: number): void {
-    this.#leastSpare = Math.min(this.#leastSpare, spare);
+  /** More have come. */
+  fetched(): void {
+    this.#fetches++;
+    if (this.#fetches > 1) this.#double();
   }
 
   ranOut(): void {
-    this.#size = Math.min(this.#most, Math.max(1, this.#size * 2));
-    this.#leastSpare = 0;
+    this.#double();
+    this.#fetches = Math.max(1, this.#fetches);
   }
 
   /** Call now and then. */
   tick(now: number): void {
     if (Number.isNaN(this.#since)) this.#since = now;
-    if (now - this.#since < quietMs) return;
-    if (this.#leastSpare >= this.#size / 2) this.#size = Math.max(1, Math.floor(this.#size / 2));
-    this.#leastSpare = Number.POSITIVE_INFINITY;
+    if (now - this.#since < windowMs) return;
+    if (this.#fetches === 0) this.#size = Math.max(1, Math.floor(this.#size / 2));
+    this.#fetches = 0;
     this.#since = now;
+  }
+
+  #double(): void {
+    this.#size = Math.min(this.#most, this.#size * 2);
   }
 }

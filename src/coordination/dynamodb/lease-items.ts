@@ -11,6 +11,7 @@
  * raises `seq`, so that of two that go by the same, one is made. Others can only delete a lease, and only as they saw it.
  */
 import { type Change, type Item, numberOf, textOf } from './table.js';
+import type { Turns } from './turns.js';
 
 export interface LeaseKeys {
   readonly counter: string;
@@ -36,6 +37,8 @@ export interface Lease {
   readonly seq: number;
   /** By the server's clock. */
   readonly expiresMs: number;
+  /** Since when it has had a slot, or if it has none, since when it has wanted one. */
+  readonly sinceMs: number;
 }
 
 export function leaseOf(item: Item): Lease {
@@ -51,6 +54,7 @@ export function leaseOf(item: Item): Lease {
     epoch: numberOf(item, 'epoch'),
     seq: numberOf(item, 'seq'),
     expiresMs: numberOf(item, 'expires_ms', numberOf(item, 'ttl_epoch') * 1_000),
+    sinceMs: numberOf(item, 'since_ms', numberOf(item, 'created_ms')),
   };
 }
 
@@ -66,9 +70,12 @@ export interface Counter {
   /** Instances that want more than they have, and instances in all, as of the last look. */
   readonly waiting: number;
   readonly owners: number;
+  /** Undefined while there are slots for all. */
+  readonly turns: Turns | undefined;
 }
 
 export function counterOf(item: Item | undefined): Counter {
+  const takeBeforeMs = numberOf(item, 'take_before_ms');
   return {
     active: numberOf(item, 'active'),
     version: numberOf(item, 'version'),
@@ -77,6 +84,7 @@ export function counterOf(item: Item | undefined): Counter {
     levelMs: numberOf(item, 'level_ms'),
     waiting: numberOf(item, 'waiting'),
     owners: numberOf(item, 'owners'),
+    turns: takeBeforeMs === 0 ? undefined : { giveBeforeMs: numberOf(item, 'give_before_ms'), takeBeforeMs },
   };
 }
 
@@ -92,6 +100,8 @@ export interface LeaseEntry {
   /** The one that it goes by; 0: there is no such lease yet. */
   readonly seq: number;
   readonly expiresMs: number;
+  /** Default: since it was made. */
+  readonly sinceMs?: number | undefined;
   readonly createdMs: number;
   readonly nowMs: number;
 }
@@ -121,6 +131,7 @@ export function leaseChange(entry: LeaseEntry): Change {
       seq: seq + 1,
       expires_ms: Math.ceil(expiresMs),
       ttl_epoch: Math.ceil((expiresMs + keptForMs) / 1_000),
+      since_ms: Math.floor(entry.sinceMs ?? entry.createdMs),
       instance: entry.instance,
       service_name: entry.service,
       created_ms: Math.floor(entry.createdMs),
@@ -186,12 +197,13 @@ export function claimSweep(keys: LeaseKeys, nowMs: number, everyMs: number): Cha
 /** What a look through the leases found, for all to see. */
 export function publishSweep(
   keys: LeaseKeys,
-  found: { readonly level: number; readonly waiting: number; readonly owners: number },
+  found: Pick<Counter, 'level' | 'waiting' | 'owners' | 'turns'>,
   nowMs: number,
 ): Change {
-  const { level, waiting, owners } = found;
-  const finite = Math.min(level, Number.MAX_SAFE_INTEGER);
-  return { key: keys.counter, set: { level: finite, waiting, owners, level_ms: Math.floor(nowMs) } };
+  const { waiting, owners, turns } = found;
+  const level = Math.min(found.level, Number.MAX_SAFE_INTEGER);
+  const turnsSet = { give_before_ms: turns?.giveBeforeMs ?? 0, take_before_ms: turns?.takeBeforeMs ?? 0 };
+  return { key: keys.counter, set: { level, waiting, owners, ...turnsSet, level_ms: Math.floor(nowMs) } };
 }
 
 /** The counter is put right, if no slot has moved since it was read. */

@@ -11,6 +11,7 @@
  */
 import { Backoff } from '../../core/backoff.js';
 import type { Alarm } from '../../kernel/clock.js';
+import type { LeaseGoal } from './lease-goal.js';
 import {
   type Counter,
   counterChange,
@@ -25,16 +26,6 @@ import type { CallWorld, TableCalls } from './table-calls.js';
 
 /** Why slots that were wanted were not had, in one word. */
 export type LeaseDenial = 'limit' | 'gone' | FailureReason;
-
-/** What the instance has use for. */
-export interface LeaseGoal {
-  /** How many slots it is to have. */
-  readonly slots: number;
-  /** How many have connections. */
-  readonly used: number;
-  /** How many it would use if it had them. */
-  readonly wanted: number;
-}
 
 export interface LeaseOwnerListener {
   /** Asked before each change. `isRenewing`: the lease is written anyway, so that to give slots back costs little. */
@@ -101,6 +92,7 @@ export class LeaseOwner {
   #cap = never;
   #told = { wanted: 0, at: Number.NEGATIVE_INFINITY };
   #createdMs = 0;
+  #sinceMs = never;
   #counter: Counter | undefined;
   #counterAt = Number.NEGATIVE_INFINITY;
   #isEnding = false;
@@ -155,6 +147,11 @@ export class LeaseOwner {
   /** Slots as last confirmed, those being given back included. */
   get confirmedSlots(): number {
     return this.#slots;
+  }
+
+  /** By the server's clock: since when it has had slots, or has wanted some; never without a lease. */
+  get sinceMs(): number {
+    return this.#sinceMs;
   }
 
   /** The counter, if it was seen within the last `withinMs`. */
@@ -230,8 +227,10 @@ export class LeaseOwner {
 
   #mustWrite(goal: LeaseGoal, now: number): boolean {
     if (this.#doubts.length > 0 || now >= this.#renewAt) return true;
-    // Others can only make room for what they know to be wanted.
-    return this.#isDenied && goal.wanted !== this.#told.wanted && now - this.#told.at >= tellEveryMs;
+    // Others can only make room for what they know to be wanted; and while they wait, what each may have depends on that.
+    const { matters = 0 } = goal;
+    const isNews = Math.min(goal.wanted, matters) !== Math.min(this.#told.wanted, matters);
+    return isNews && now - this.#told.at >= tellEveryMs;
   }
 
   // ---- calls ------------------------------------------------------------------------------------------------------
@@ -264,8 +263,11 @@ export class LeaseOwner {
   }
 
   #planLook(): void {
-    const waiting = this.#counter?.waiting ?? 0;
-    const every = this.#isDenied ? Math.max(pollMs, pollMsEach * waiting) : this.#terms.lookMs;
+    const { waiting = 0, owners = 0 } = this.#counter ?? {};
+    const { lookMs } = this.#terms;
+    // While some wait, shares and turns change often.
+    const calm = waiting === 0 ? lookMs : Math.min(lookMs, Math.max(pollMs, pollMsEach * owners));
+    const every = this.#isDenied ? Math.max(pollMs, pollMsEach * waiting) : calm;
     this.#lookAt = this.#world.clock.now() + every * (0.5 + this.#world.random.next());
   }
 
@@ -275,21 +277,31 @@ export class LeaseOwner {
     const now = this.#world.clock.now();
     const nowMs = time.latest(now);
     if (this.#createdMs === 0) this.#createdMs = nowMs;
+    const sinceMs = this.#sinceWith(slots, goal, nowMs);
     const lease = leaseChange({
       key: this.#key,
       ...{ instance, service, slots, nowMs },
       ...{ used: goal.used, wanted: goal.wanted },
-      ...{ epoch: this.#epoch, seq: this.#seq, createdMs: this.#createdMs },
+      ...{ epoch: this.#epoch, seq: this.#seq, createdMs: this.#createdMs, sinceMs },
       // Not earlier than we stop by our own clock, whatever the server's is.
       expiresMs: nowMs + leaseMs,
     });
     const by = slots - this.#slots;
-    this.#told = { wanted: goal.wanted, at: now };
     const changes = by === 0 ? [lease] : [counterChange(keys, by, limit, nowMs), lease];
     this.#send(changes, slots, (reply, sentAt) => {
-      if (reply.kind === 'done') this.#confirm(slots, sentAt);
-      else if (reply.kind === 'refused') this.#refused(reply.findings, by, sentAt);
+      if (reply.kind === 'done') {
+        // What was refused nobody has heard.
+        this.#told = { wanted: goal.wanted, at: now };
+        this.#confirm(slots, sinceMs, sentAt);
+      } else if (reply.kind === 'refused') this.#refused(reply.findings, by, sentAt);
     });
+  }
+
+  /** A turn begins with the first slot, and a wait with the loss of the last one or with the first wish. */
+  #sinceWith(slots: number, goal: LeaseGoal, nowMs: number): number {
+    const isNew = this.#seq === 0 || slots > 0 !== this.#slots > 0;
+    const beginsToWant = slots === 0 && goal.wanted > 0 && this.#told.wanted === 0;
+    return isNew || beginsToWant ? Math.floor(nowMs) : this.#sinceMs;
   }
 
   #endLease(): void {
@@ -329,15 +341,16 @@ export class LeaseOwner {
 
   // ---- what came of it --------------------------------------------------------------------------------------------
 
-  #confirm(slots: number, sentAt: number): void {
+  #confirm(slots: number, sinceMs: number, sentAt: number): void {
     const { leaseMs, renewMs } = this.#terms;
     this.#slots = slots;
+    this.#sinceMs = sinceMs;
     this.#seq++;
     this.#doubts = [];
     this.#validUntil = sentAt + leaseMs;
     this.#wasValid = true;
     // Instances that were started together need not renew together.
-    this.#renewAt = sentAt + renewMs * (0.8 + 0.2 * this.#world.random.next());
+    this.#renewAt = sentAt + renewMs * (0.9 + 0.1 * this.#world.random.next());
     this.#listener.changed();
   }
 
@@ -377,13 +390,14 @@ export class LeaseOwner {
       this.#listener.lost(slots);
       return;
     }
-    const { epoch, seq, slots } = leaseOf(item);
+    const { epoch, seq, slots, sinceMs } = leaseOf(item);
     // Only one in doubt can have made it so, and the earliest of them is the safe guess.
     const madeAt = this.#doubts.reduce((earliest, { sentAt }) => Math.min(earliest, sentAt), never);
     if (madeAt !== never) this.#validUntil = Math.max(this.#validUntil, madeAt + this.#terms.leaseMs);
     this.#epoch = epoch;
     this.#seq = seq;
     this.#slots = slots;
+    this.#sinceMs = sinceMs;
     this.#doubts = [];
     this.#renewAt = Number.NEGATIVE_INFINITY;
     this.#wasValid = this.isValid(this.#world.clock.now());
@@ -395,6 +409,7 @@ export class LeaseOwner {
     this.#epoch++;
     this.#seq = 0;
     this.#slots = 0;
+    this.#sinceMs = never;
     this.#doubts = [];
     this.#validUntil = Number.NEGATIVE_INFINITY;
     this.#wasValid = false;

@@ -35,12 +35,19 @@ const urgentSweepMs = 2_000;
 const watchMs = 10_000;
 
 /** The times that follow from the others. */
-export function sweepTimes({ graceMs }: LeaseSettings): {
+export function sweepTimes({ graceMs, lookMs }: LeaseSettings): {
   sweepMs: number;
   urgentMs: number;
   watchMs: number;
+  turnMs: number;
 } {
   // Often enough that a lease whose time is over is seen before its grace is, and can be taken back at its end.
   const sweepMs = graceMs / 2;
-  return { sweepMs, urgentMs: Math.min(urgentSweepMs, sweepMs), watchMs: Math.min(watchMs, graceMs) };
+  return {
+    sweepMs,
+    urgentMs: Math.min(urgentSweepMs, sweepMs),
+    watchMs: Math.min(watchMs, graceMs),
+    // Shorter, and more of it would go by until the slot has changed hands than with a connection.
+    turnMs: lookMs,
+  };
 }

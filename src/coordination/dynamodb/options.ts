@@ -40,7 +40,7 @@ export interface DynamoLeasesOptions extends DynamoOptions {
   readonly service?: string | undefined;
   /** How long a lease lasts that is not renewed. Default `3m`. */
   readonly leaseFor?: Duration | undefined;
-  /** Default: a third of `leaseFor`. */
+  /** Default: half of `leaseFor`. Should one fail, it is tried again every few seconds. */
   readonly renewEvery?: Duration | undefined;
   /** So long after its end a lease is left alone, for its owner to close what it has. Default `30s`. */
   readonly grace?: Duration | undefined;
@@ -83,7 +83,7 @@ export function readLeaseOptions(
   if (options.limit === undefined)
     read.problem('limit', 'is missing: it must be a whole number of at least 1');
   const leaseMs = read.duration('leaseFor', 180_000, 0);
-  const renewMs = read.duration('renewEvery', leaseMs / 3, 0);
+  const renewMs = read.duration('renewEvery', leaseMs / 2, 0);
   const graceMs = read.duration('grace', 30_000, 0);
   if (leaseMs < 2_000) read.problem('leaseFor', 'must be at least 2s');
   if (renewMs * 2 > leaseMs || renewMs <= 0)

@@ -21,6 +21,7 @@ import {
 } from './lease-items.js';
 import type { Item } from './table.js';
 import type { CallWorld, TableCalls } from './table-calls.js';
+import { turnsOf } from './turns.js';
 
 export interface SweepTerms {
   readonly keys: LeaseKeys;
@@ -32,6 +33,8 @@ export interface SweepTerms {
   readonly urgentMs: number;
   /** So long a lease must be seen not to be renewed. */
   readonly watchMs: number;
+  /** So long an instance has its slot, when there are fewer than instances. */
+  readonly turnMs: number;
 }
 
 export interface SweepListener {
@@ -62,6 +65,8 @@ export class Sweeper {
   /** Leases whose time is over, by their key. */
   readonly #watched = new Map<string, Watched>();
   #sweepAt = Number.POSITIVE_INFINITY;
+  /** The same, were there no hurry. */
+  #calmAt = Number.POSITIVE_INFINITY;
   #isBusy = false;
   #isOver = false;
 
@@ -87,12 +92,19 @@ export class Sweeper {
     this.#arm();
   }
 
-  /** Somebody here waits for slots. */
-  hurry(): void {
-    const { urgentMs } = this.#terms;
-    const soon = this.#world.clock.now() + urgentMs * this.#world.random.next();
+  /** Somebody here waits for slots, as do so many instances in all. Each may be the one that looks. */
+  hurry(waiting = 1): void {
+    const { clock, random } = this.#world;
+    const soon = clock.now() + this.#terms.urgentMs * Math.max(1, waiting / 4) * random.next();
     if (this.#isOver || this.#isBusy || soon >= this.#sweepAt) return;
     this.#sweepAt = soon;
+    this.#arm();
+  }
+
+  /** Another one has looked, or nobody here waits any more. */
+  relax(): void {
+    if (this.#sweepAt >= this.#calmAt) return;
+    this.#sweepAt = this.#calmAt;
     this.#arm();
   }
 
@@ -104,7 +116,8 @@ export class Sweeper {
   /** The more there are, the more seldom it is the turn of each. */
   #planSweep(owners: number): void {
     const { clock, random } = this.#world;
-    this.#sweepAt = clock.now() + this.#terms.sweepMs * Math.max(1, owners) * 2 * random.next();
+    this.#calmAt = clock.now() + this.#terms.sweepMs * Math.max(1, owners) * 2 * random.next();
+    this.#sweepAt = this.#calmAt;
   }
 
   #rang(): void {
@@ -143,7 +156,8 @@ export class Sweeper {
       const counter = counterOf(reply.value);
       this.#planSweep(counter.owners);
       const { sweepMs, urgentMs } = this.#terms;
-      const everyMs = counter.active >= this.#terms.limit ? urgentMs : sweepMs;
+      const isScarce = counter.waiting > 0 || counter.active >= this.#terms.limit;
+      const everyMs = isScarce ? urgentMs : sweepMs;
       const nowMs = this.#calls.time.latest(this.#world.clock.now());
       if (counter.sweptMs > nowMs - everyMs) this.#done();
       else this.#claimAt(nowMs, everyMs);
@@ -171,7 +185,7 @@ export class Sweeper {
     this.#planSweep(leases.length);
     this.#watch(leases, now);
     const sum = leases.reduce((total, { slots }) => total + slots, 0);
-    if (sum === counter.active) this.#publish(leases);
+    if (sum === counter.active) this.#publish(counter, leases);
     else this.#repair(counter, sum, leases);
   }
 
@@ -190,15 +204,22 @@ export class Sweeper {
   }
 
   /** For all to see: how many there are, how many wait, and how much each may have meanwhile. */
-  #publish(leases: readonly Lease[]): void {
-    const { keys, limit } = this.#terms;
+  #publish(counter: Counter, leases: readonly Lease[]): void {
+    const { keys, limit, turnMs } = this.#terms;
     const waiting = leases.filter(({ wanted, slots }) => wanted > slots).length;
+    const nowMs = this.#calls.time.earliest(this.#world.clock.now());
+    const takeBeforeMs = counter.turns?.takeBeforeMs ?? 0;
     const found = {
       level: waiting === 0 ? Number.POSITIVE_INFINITY : levelFor(leases, limit),
-      waiting,
-      owners: leases.length,
+      ...{ waiting, owners: leases.length },
+      turns: waiting === 0 ? undefined : turnsOf(leases, { limit, turnMs, nowMs, takeBeforeMs }),
     };
-    const nowMs = this.#calls.time.earliest(this.#world.clock.now());
+    // That there is still enough for as many as before is no news.
+    if (waiting === 0 && counter.waiting === 0 && counter.owners === found.owners) {
+      this.#listener.swept();
+      this.#done();
+      return;
+    }
     this.#calls.write(publishSweep(keys, found, nowMs), () => {
       this.#listener.swept();
       this.#done();
@@ -210,7 +231,7 @@ export class Sweeper {
     const nowMs = this.#calls.time.earliest(this.#world.clock.now());
     this.#calls.write(repair(this.#terms.keys, counter.version, sum, nowMs), (reply) => {
       if (reply.kind === 'done') this.#listener.repaired(sum - counter.active);
-      this.#publish(leases);
+      this.#publish(counter, leases);
     });
   }
 

@@ -12,12 +12,15 @@ import { tell } from '../tell.js';
 import { WaitingHolders } from '../waiting-holders.js';
 import { BlockSize } from './block-size.js';
 import { DemandWindow } from './demand-window.js';
-import { type LeaseDenial, type LeaseGoal, LeaseOwner } from './lease-owner.js';
+import { type LeaseGoal, leaseGoal } from './lease-goal.js';
+import { type LeaseDenial, LeaseOwner } from './lease-owner.js';
 import { type LeaseSettings, sweepTimes } from './lease-settings.js';
 import { Recalls } from './recalls.js';
+import { RecentPeak } from './recent-peak.js';
 import { Sweeper } from './sweeper.js';
 import type { Table } from './table.js';
 import { type CallTally, type CallWorld, TableCalls } from './table-calls.js';
+import { hasTurn } from './turns.js';
 
 /**
  * - `unused`: nothing was asked for yet.
@@ -58,8 +61,11 @@ export interface TableLeasesStats {
 /** Told of what an operator may want to know. */
 export type LeaseNote = (message: string, error?: unknown) => void;
 
-/** With more of the limit in use than this, nothing is held ahead of need but one. */
+/** With more of the limit in use than this, nothing is held ahead of need but one, and nothing is kept that was. */
 const crowded = 0.9;
+/** So long slots that have been in use are kept. */
+const keptMs = 10 * 60_000;
+const keptParts = 10;
 /** So often in a row may a call fail for want of luck before those who ask are told. */
 const patience = 3;
 
@@ -75,6 +81,8 @@ export class TableLeases implements Leases {
   readonly #book = new LeaseBook();
   readonly #waiting = new WaitingHolders();
   readonly #demand = new DemandWindow();
+  readonly #used = new RecentPeak(keptMs, keptParts);
+  #slotsBefore = 0;
   /** Of those who wait, the ones that are owed an answer. */
   readonly #asking = new Set<LeaseHolder>();
   readonly #denied: Record<LeaseDenial, number> = {
@@ -134,7 +142,6 @@ export class TableLeases implements Leases {
       this.#book.grant(count, holder);
       this.#waiting.took(holder, count);
       this.#asking.delete(holder);
-      this.#block.taken(free - count);
       this.#owner.pump();
       return 'granted';
     }
@@ -200,7 +207,8 @@ export class TableLeases implements Leases {
     const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
     return {
       limit: this.#settings.limit,
-      active: counter?.active ?? 0,
+      // What was seen may be older than what this instance has got since.
+      active: Math.max(counter?.active ?? 0, this.#owner.confirmedSlots),
       owned: this.#owner.confirmedSlots,
       held: this.#book.held,
       waiting: this.#waiting.size,
@@ -252,7 +260,9 @@ export class TableLeases implements Leases {
     if (counter === undefined || counter.waiting === 0) return Number.POSITIVE_INFINITY;
     const { sweepMs } = sweepTimes(this.#settings);
     const ageMs = this.#calls.time.earliest(now) - counter.levelMs;
-    return ageMs > 4 * sweepMs ? Number.POSITIVE_INFINITY : counter.level;
+    if (ageMs > 4 * sweepMs) return Number.POSITIVE_INFINITY;
+    if (counter.turns === undefined) return counter.level;
+    return hasTurn(counter.turns, this.#owner.confirmedSlots > 0, this.#owner.sinceMs) ? 1 : 0;
   }
 
   #goal(isRenewing: boolean): LeaseGoal {
@@ -260,24 +270,21 @@ export class TableLeases implements Leases {
     const { held } = this.#book;
     if (this.#isEnding) return { slots: held, used: held, wanted: held };
     this.#block.tick(now);
-    const wanted = this.#wanted(now);
-    const level = this.#level(now);
-    const isScarce = this.#owner.isDenied || level !== Number.POSITIVE_INFINITY;
-    const ahead = isScarce ? 0 : this.#ahead(now);
-    const slots = this.#owner.confirmedSlots;
-    const most = Math.max(held, Math.min(Math.max(held, wanted) + ahead, level, this.#settings.limit));
-    if (slots < most) {
-      // With half of what is to be ahead in hand, there is no hurry.
-      const isEnough = slots >= Math.max(held, wanted) + Math.ceil(ahead / 2);
-      return { slots: isEnough ? slots : most, used: held, wanted };
-    }
-    return { slots: isScarce || isRenewing ? most : slots, used: held, wanted };
-  }
-
-  #ahead(now: number): number {
-    const { limit, lookMs } = this.#settings;
+    const { limit, lookMs, block: largestBlock } = this.#settings;
     const active = this.#owner.counter(now, 3 * lookMs)?.active ?? 0;
-    return active > limit * crowded ? 1 : this.#block.size;
+    return leaseGoal({
+      held,
+      limit,
+      largestBlock,
+      isRenewing,
+      block: this.#block.size,
+      slots: this.#owner.confirmedSlots,
+      wanted: this.#wanted(now),
+      usedLately: this.#used.of(held, now),
+      level: this.#level(now),
+      isDenied: this.#owner.isDenied,
+      isCrowded: active > limit * crowded,
+    });
   }
 
   /** What the pools have use for. Who waits asks for one at a time, however many it needs; who tells nothing needs what it has. */
@@ -318,11 +325,24 @@ export class TableLeases implements Leases {
   #settle(): void {
     const now = this.#world.clock.now();
     this.#noteState(now);
+    this.#noteSlots(this.#owner.confirmedSlots);
     this.#recalls.set(this.#surplus(now));
     this.#goRound(undefined);
+    this.#seeToShares(now);
     if (this.#asking.size === 0 || this.#isEnding) return;
     if (!this.#owner.isDenied && this.#goal(false).slots > this.#owner.confirmedSlots) return;
     if (this.#owner.failures === 0) this.#refuseAsking(undefined);
+  }
+
+  /** Who waits sees to it that shares and turns are found anew, unless another has just done so. */
+  #seeToShares(now: number): void {
+    const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
+    if (counter === undefined || this.#isEnding) return;
+    const isWaiting = this.#wanted(now) > this.#owner.confirmedSlots;
+    const { urgentMs } = sweepTimes(this.#settings);
+    const isOld = this.#calls.time.earliest(now) - counter.sweptMs >= urgentMs;
+    if (isWaiting && isOld) this.#sweeper.hurry(counter.waiting);
+    else this.#sweeper.relax();
   }
 
   #goRound(caller: LeaseHolder | undefined): void {
@@ -356,6 +376,11 @@ export class TableLeases implements Leases {
     const isLucky = (reason === 'conflict' || reason === 'throttled') && this.#owner.failures < patience;
     if (!isLucky) this.#refuseAsking(this.#coordinatorError());
     this.#noteState(this.#world.clock.now(), error);
+  }
+
+  #noteSlots(slots: number): void {
+    if (slots > this.#slotsBefore && this.#slotsBefore > 0) this.#block.fetched();
+    this.#slotsBefore = slots;
   }
 
   #noteLost(slots: number): void {

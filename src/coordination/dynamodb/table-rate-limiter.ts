@@ -10,6 +10,7 @@ import { Backoff } from '../../core/backoff.js';
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import { TokenBucket } from '../../core/token-bucket.js';
 import { LeaseCoordinatorError } from '../errors.js';
+import { BatchSize } from './batch-size.js';
 import { Permits } from './permits.js';
 import {
   emptyBucket,
@@ -38,11 +39,22 @@ export interface RateSettings {
 export interface TableRateLimiterStats {
   /** Permits in hand. */
   readonly inHand: number;
+  /** Permits that were used. */
   readonly taken: number;
+  /** How often a dial was told to wait. */
+  readonly postponed: number;
+  /** How often a dial was told no, because the table does not answer. */
+  readonly denied: number;
+  /** How often the server found that connections are opened too fast; several at about the same time are one. */
+  readonly refused: number;
   /** Taken from the table, and void before they were used. */
   readonly expired: number;
   /** How many are taken at once at present. */
   readonly batch: number;
+  /** Permits a second that this instance can count on at present. */
+  readonly rate: number;
+  /** How long the permits that came last had to be waited for: the length of the line. */
+  readonly waitMs: number;
   readonly state: 'unused' | 'ok' | 'failing';
   readonly calls: Readonly<CallTally>;
 }
@@ -80,7 +92,7 @@ export class TableRateLimiter implements RateLimiter {
   readonly #useMs: number;
   readonly #backoff: Backoff;
   readonly #local: TokenBucket | undefined;
-  #batch = 1;
+  readonly #batch: BatchSize;
   #isOrdering = false;
   #knownUntilUs = Number.NEGATIVE_INFINITY;
   /** What a permit costs more while the server finds it too fast. */
@@ -88,7 +100,11 @@ export class TableRateLimiter implements RateLimiter {
   #slowedAt = Number.NEGATIVE_INFINITY;
   #keptUntil = Number.NEGATIVE_INFINITY;
   #taken = 0;
+  #postponed = 0;
+  #denied = 0;
+  #refused = 0;
   #expiredBefore = 0;
+  #tookAt = Number.NEGATIVE_INFINITY;
   #turnMs = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
   #isUsed = false;
@@ -100,6 +116,7 @@ export class TableRateLimiter implements RateLimiter {
     this.#calls = new TableCalls(table, world);
     this.#roomMs = ((burst - 1) / rate) * 1_000;
     this.#useMs = Math.min(longestUseMs, this.#roomMs / 4);
+    this.#batch = new BatchSize(settings.batch);
     this.#permits = new Permits(this.#useMs);
     this.#backoff = new Backoff(backoffPolicy, world.random);
     this.#local = localShare && new TokenBucket(localShare);
@@ -108,7 +125,7 @@ export class TableRateLimiter implements RateLimiter {
   /** What this instance can count on: all of it, or its part while many wait. */
   get rate(): number {
     const full = this.#settings.rate * this.#speed;
-    return this.#turnMs > crowdedMs ? Math.min(full, (this.#batch * 1_000) / this.#turnMs) : full;
+    return this.#turnMs > crowdedMs ? Math.min(full, (this.#batch.size * 1_000) / this.#turnMs) : full;
   }
 
   take(_now: number, isUrgent = false): number {
@@ -117,7 +134,10 @@ export class TableRateLimiter implements RateLimiter {
     this.#isUsed = true;
     if (this.#local !== undefined && this.#backoff.failures > 0) {
       this.#order(now);
-      return this.#local.take(now, isUrgent);
+      const localMs = this.#local.take(now, isUrgent);
+      if (localMs === 0) this.#taken++;
+      else this.#postponed++;
+      return localMs;
     }
     const keep = isUrgent || now >= this.#keptUntil ? 0 : 1;
     const waitMs = this.#permits.take(now, keep);
@@ -125,11 +145,14 @@ export class TableRateLimiter implements RateLimiter {
     if (waitMs === 0) {
       this.#taken++;
       if (isUrgent) this.#keptUntil = Number.NEGATIVE_INFINITY;
-      if (this.#runsLow(now)) this.#order(now);
+      // Who takes one now and then would only let another expire.
+      if (now - this.#tookAt <= this.#useMs && this.#runsLow(now)) this.#order(now);
+      this.#tookAt = now;
       return 0;
     }
-    if (this.#permits.left < this.#batch || this.#runsLow(now)) this.#order(now);
+    if (this.#permits.left < this.#batch.size || this.#runsLow(now)) this.#order(now);
     const toldMs = this.#toldMs(now, waitMs);
+    this.#postponed++;
     if (isUrgent) this.#keptUntil = now + toldMs + keptMs;
     return toldMs;
   }
@@ -138,9 +161,10 @@ export class TableRateLimiter implements RateLimiter {
     const now = this.#world.clock.now();
     if (now - this.#slowedAt < oneWaveMs) return;
     this.#slowedAt = now;
+    this.#refused++;
     this.#speed = Math.max(slowest, this.#speed / 2);
     this.#permits.clear();
-    this.#batch = 1;
+    this.#batch.startAnew();
     if (!this.#calls.time.isSet) return;
     const { key, rate, burst } = this.#settings;
     const costUs = Math.ceil((burst / rate) * 1_000 * usPerMs);
@@ -163,8 +187,13 @@ export class TableRateLimiter implements RateLimiter {
     return {
       inHand: this.#permits.left,
       taken: this.#taken,
+      postponed: this.#postponed,
+      denied: this.#denied,
+      refused: this.#refused,
       expired: this.#permits.expired,
-      batch: this.#batch,
+      batch: this.#batch.size,
+      rate: this.rate,
+      waitMs: this.#turnMs,
       state,
       calls: { ...tally, failures: { ...tally.failures } },
     };
@@ -175,14 +204,14 @@ export class TableRateLimiter implements RateLimiter {
   /** So that the next are there when the last is used: but only one order more than is being used. */
   #runsLow(now: number): boolean {
     const { left } = this.#permits;
-    if (left > this.#batch) return false;
-    return left <= this.#batch / 2 || this.#permits.lastAt - now < 2 * this.#callMs();
+    if (left > this.#batch.size) return false;
+    return left <= this.#batch.size / 2 || this.#permits.lastAt - now < 2 * this.#callMs();
   }
 
   #order(now: number): void {
     if (this.#isOrdering || now < this.#backoff.retryAt || now < this.#notBefore) return;
     this.#isOrdering = true;
-    if (this.#calls.time.widthMs(now) <= this.#roomMs - this.#useMs) this.#ask(this.#batch, 2);
+    if (this.#calls.time.widthMs(now) <= this.#roomMs - this.#useMs) this.#ask(this.#batch.size, 2);
     else this.#askTime();
   }
 
@@ -250,7 +279,7 @@ export class TableRateLimiter implements RateLimiter {
     const now = this.#world.clock.now();
     if (reply.kind === 'refused') {
       // The line is too long, or the others were always faster.
-      this.#batch = 1;
+      this.#batch.startAnew();
       this.#notBefore = now + crowdedMs * (0.5 + this.#world.random.next());
       return;
     }
@@ -264,9 +293,10 @@ export class TableRateLimiter implements RateLimiter {
     const inMs = firstUs / usPerMs - this.#depthMs() - this.#calls.time.earliest(now);
     this.#permits.add(count, now + Math.max(-costUs / usPerMs, inMs), stepUs / usPerMs, sentAt);
     this.#turnMs = Math.max(0, inMs);
-    const { batch } = this.#settings;
-    this.#batch =
-      inMs > crowdedMs ? Math.max(1, Math.floor(this.#batch / 2)) : Math.min(batch, this.#batch * 2);
+    const untilUs = this.#knownUntilUs;
+    // Whoever knows the time better must not think the line shorter: the middle of the bounds is the same for all.
+    const lineMs = inMs - this.#calls.time.widthMs(now) / 2;
+    this.#batch.taken({ inMs: lineMs, afterUs: untilUs - costUs, untilUs, stepUs, now });
   }
 
   #failed({ error, reason }: Failed): void {
@@ -280,7 +310,10 @@ export class TableRateLimiter implements RateLimiter {
 
   #toldMs(now: number, waitMs: number | undefined): number {
     if (waitMs !== undefined) return Math.max(1, waitMs);
-    if (this.#backoff.failures >= 2) throw this.#backoff.lastError as Error;
+    if (this.#backoff.failures >= 2) {
+      this.#denied++;
+      throw this.#backoff.lastError as Error;
+    }
     return Math.max(1, this.#callMs(), this.#backoff.retryAt - now, this.#notBefore - now);
   }
 
@@ -294,6 +327,6 @@ export class TableRateLimiter implements RateLimiter {
     const { expired } = this.#permits;
     if (expired === this.#expiredBefore) return;
     this.#expiredBefore = expired;
-    this.#batch = Math.max(1, Math.floor(this.#batch / 2));
+    this.#batch.halve();
   }
 }

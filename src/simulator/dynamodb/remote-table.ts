@@ -41,7 +41,7 @@ export interface TableNetwork {
 }
 
 /** So that the server's time is not mistaken for anybody's own. */
-const epochMs = 1_700_000_000_000;
+export const epochMs = 1_700_000_000_000;
 
 export class RemoteTable implements Table {
   readonly #table: MemoryTable;

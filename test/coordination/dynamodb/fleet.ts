@@ -12,6 +12,7 @@ import {
   noTableFaults,
   RemoteTable,
   type TableFaults,
+  epochMs as tableEpochMs,
 } from '../../../src/simulator/dynamodb/remote-table.js';
 import { ServiceAlarm, ServiceClock } from '../../../src/simulator/service-clock.js';
 import { Timeline } from '../../../src/simulator/timeline.js';
@@ -40,8 +41,11 @@ export class Fleet {
   faults: TableFaults = noTableFaults;
   isTableDown = false;
   /** Sockets that exist, whoever knows of them. */
-  sockets = 0;
+  #sockets = 0;
   peakSockets = 0;
+  /** Sockets times milliseconds, since the last look at the mean. */
+  #socketMs = 0;
+  #since = { meanAt: 0, countedAt: 0 };
   reclaims: string[] = [];
   #lastId = 0;
   #checkedWrites = 0;
@@ -66,8 +70,32 @@ export class Fleet {
     return instance;
   }
 
+  /** Sockets on average, since this was last asked. */
+  get meanSockets(): number {
+    this.#count();
+    const mean = this.#socketMs / Math.max(1, this.timeline.now - this.#since.meanAt);
+    this.#since.meanAt = this.timeline.now;
+    this.#socketMs = 0;
+    return mean;
+  }
+
   run(ms: number): void {
     this.timeline.runUntil(this.timeline.now + ms);
+  }
+
+  /** Call before there are more or fewer. */
+  #count(): void {
+    this.#socketMs += this.#sockets * (this.timeline.now - this.#since.countedAt);
+    this.#since.countedAt = this.timeline.now;
+  }
+
+  get sockets(): number {
+    return this.#sockets;
+  }
+
+  set sockets(count: number) {
+    this.#count();
+    this.#sockets = count;
   }
 
   check(): void {
@@ -170,6 +198,13 @@ export class Instance {
         fleet.sockets--;
       },
     });
+  }
+
+  /** How long nobody may take its slots away, but for the grace; below 0 when that is over. */
+  get leaseLeftMs(): number {
+    const item = this.fleet.table.list(keys.leases).find(({ instance }) => instance === this.name);
+    const nowMs = tableEpochMs + this.fleet.timeline.now;
+    return item === undefined ? 0 : Math.max(-7_000, leaseOf(item).expiresMs - nowMs);
   }
 
   want(count: number): void {

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { leaseOf } from '../../../src/coordination/dynamodb/lease-items.js';
-import { Fleet, keys } from './fleet.js';
+import { numberOf } from '../../../src/coordination/dynamodb/table.js';
+import { Fleet, type Instance, keys } from './fleet.js';
 
 describe('leases in a table', () => {
   it('are granted at once from slots in hand, and replaced without asking the table', () => {
@@ -22,6 +23,56 @@ describe('leases in a table', () => {
     expect(fleet.problems).toEqual([]);
   });
 
+  it('are kept for a while by an instance that needs fewer, and had again without asking the table', () => {
+    const fleet = new Fleet({ seed: 13, limit: 200 });
+    const one = fleet.start();
+    one.want(50);
+    fleet.run(60_000);
+    const version = numberOf(fleet.table.get(keys.counter), 'version');
+    for (let n = 0; n < 5; n++) {
+      one.want(5);
+      fleet.run(60_000);
+      one.want(50);
+      fleet.run(5_000);
+      expect(one.pool.size).toBe(50);
+    }
+    // Not one slot has moved.
+    expect(numberOf(fleet.table.get(keys.counter), 'version')).toBe(version);
+    one.want(5);
+    fleet.run(15 * 60_000);
+    expect(fleet.active).toBeLessThan(5 + 20);
+    expect(fleet.problems).toEqual([]);
+  });
+
+  it('are not kept when more than nine tenths are in use, so that newcomers find some', () => {
+    const fleet = new Fleet({ seed: 14, limit: 100 });
+    const [a, b] = [fleet.start(), fleet.start()] as const;
+    a.want(60);
+    fleet.run(10_000);
+    a.want(5);
+    fleet.run(60_000);
+    expect(fleet.active).toBeGreaterThanOrEqual(60);
+    b.want(35);
+    fleet.run(10_000);
+    expect(b.pool.size).toBe(35);
+    expect(a.leases.stats().owned).toBeLessThan(10);
+    expect(fleet.problems).toEqual([]);
+  });
+
+  it('are fetched in few calls by an instance that grows slowly, and never waited for', () => {
+    const fleet = new Fleet({ seed: 15, limit: 1_000 });
+    const one = fleet.start();
+    one.want(1);
+    fleet.run(10_000);
+    const before = numberOf(fleet.table.get(keys.counter), 'version');
+    for (let n = 2; n <= 200; n++) {
+      one.want(n);
+      fleet.run(2_000);
+      expect(one.pool.size).toBe(n);
+    }
+    expect(numberOf(fleet.table.get(keys.counter), 'version') - before).toBeLessThan(200 / 5);
+  });
+
   it('go to those who want them up to the limit exactly, and then in equal shares', () => {
     const fleet = new Fleet({ seed: 2, limit: 100 });
     const [a, b, c] = [fleet.start(), fleet.start(), fleet.start()] as const;
@@ -36,6 +87,72 @@ describe('leases in a table', () => {
     fleet.run(60_000);
     expect([a.pool.size, b.pool.size, c.pool.size]).toEqual([85, 5, 10]);
     expect(fleet.problems).toEqual([]);
+  });
+
+  it('go round when there are more instances than slots: each has its turn, in the order of waiting', () => {
+    const fleet = new Fleet({ seed: 10, limit: 10 });
+    const instances = Array.from({ length: 30 }, () => fleet.start());
+    for (const instance of instances) instance.want(3);
+    fleet.run(30_000);
+    const turns = turnsDuring(fleet, instances, 120_000);
+    // 30 instances share what 10 have at a time: a third of the time each, and no one twice before all others once.
+    expect(Math.min(...turns)).toBeGreaterThan(0);
+    expect(Math.max(...turns) - Math.min(...turns)).toBeLessThanOrEqual(2);
+    // Slots go from hand to hand, and are not left lying about.
+    expect(fleet.meanSockets).toBeGreaterThan(0.6 * 10);
+    expect(fleet.problems).toEqual([]);
+  });
+
+  it('stay where they are when nobody is without any, or nobody who is wants one', () => {
+    const fleet = new Fleet({ seed: 11, limit: 10 });
+    const instances = Array.from({ length: 10 }, () => fleet.start());
+    for (const instance of instances) instance.want(3);
+    fleet.run(30_000);
+    fleet.start();
+    expect(instances.map(({ pool }) => pool.size)).toEqual(Array(10).fill(1));
+    expect(turnsDuring(fleet, instances, 60_000)).toEqual(Array(10).fill(0));
+    expect(fleet.problems).toEqual([]);
+  });
+
+  it('come to one who waits although the one that has had its slot for longest does not give it back', () => {
+    const fleet = new Fleet({ seed: 12, limit: 4, longestLoanMs: 1e9 });
+    const [stuck, ...others] = Array.from({ length: 4 }, () => fleet.start()) as [Instance, ...Instance[]];
+    stuck.want(1);
+    fleet.run(2_000);
+    stuck.deliver(() => stuck.pool.lend());
+    for (const instance of others) instance.want(1);
+    fleet.run(10_000);
+    const late = fleet.start();
+    late.want(1);
+    const [turns] = turnsDuring(fleet, [late], 60_000);
+    expect(turns).toBeGreaterThan(0);
+    expect(stuck.pool.lent).toBe(1);
+    expect(fleet.problems).toEqual([]);
+  });
+
+  it('go round among any number of instances, whatever goes wrong with their calls', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          seed: fc.integer({ min: 1, max: 1e9 }),
+          limit: fc.integer({ min: 1, max: 8 }),
+          more: fc.integer({ min: 1, max: 16 }),
+        }),
+        ({ seed, limit, more }) => {
+          const fleet = new Fleet({ seed, limit, skewMs: 3_600_000 });
+          fleet.faults = { lostRequests: 0.01, lostReplies: 0.02, conflicts: 0.05, throttles: 0.02 };
+          const instances = Array.from({ length: limit + more }, () => fleet.start());
+          for (const instance of instances) instance.want(1 + Math.floor(fleet.random.next() * 3));
+          fleet.run(20_000);
+          // A turn and the way to the next take some ten seconds, should a call be lost.
+          const rounds = Math.ceil(instances.length / limit);
+          const turns = turnsDuring(fleet, instances, 4 * rounds * 10_000);
+          expect(Math.min(...turns)).toBeGreaterThan(0);
+          expect(fleet.problems).toEqual([]);
+        },
+      ),
+      { numRuns: Number(process.env['HEADGATE_RUNS'] ?? 12) },
+    );
   });
 
   it('of a crashed instance are taken back once, after its time and the grace', () => {
@@ -173,6 +290,20 @@ describe('leases in a table', () => {
   });
 });
 
+/** How often each has been given its first slot. Connections are lent now and then meanwhile. */
+function turnsDuring(fleet: Fleet, instances: readonly Instance[], ms: number): number[] {
+  const turns = instances.map(() => 0);
+  let had = instances.map(({ pool }) => pool.held > 0);
+  for (const end = fleet.timeline.now + ms; fleet.timeline.now < end; ) {
+    for (const one of instances) if (fleet.random.next() < 0.01) one.deliver(() => one.pool.lend());
+    fleet.run(20);
+    const has = instances.map(({ pool }) => pool.held > 0);
+    for (const [n, isNow] of has.entries()) if (isNow && !had[n]) turns[n] = (turns[n] as number) + 1;
+    had = has;
+  }
+  return turns;
+}
+
 /** Eight instances, five minutes, and everything that can happen. */
 function storm(seed: number): Fleet {
   const fleet = new Fleet({ seed, limit: 50, skewMs: 3_600_000 });
@@ -210,7 +341,7 @@ function act(fleet: Fleet): void {
   } else if (drawn < 0.88 && !one.isPaused) {
     // Past its lease, but not past the grace: nobody can close the sockets of a process that stands still.
     one.pause();
-    timeline.plan(timeline.now + random.next() * 28_000, () => one.resume());
+    timeline.plan(timeline.now + random.next() * (one.leaseLeftMs + 7_000), () => one.resume());
   } else if (drawn < 0.92 && !one.isCutOff) {
     one.isCutOff = true;
     timeline.plan(timeline.now + random.next() * 90_000, () => {

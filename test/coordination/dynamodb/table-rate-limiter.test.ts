@@ -30,6 +30,7 @@ class Scene {
   readonly uses: number[] = [];
   faults: TableFaults = noTableFaults;
   isTableDown = false;
+  /** Of those that are started from now on. */
   latencyMs = 10;
 
   constructor(seed: number, settings: Partial<RateSettings> = {}) {
@@ -81,14 +82,14 @@ class Dialer {
   #isWaiting = false;
 
   constructor(scene: Scene, skewMs: number, drift: number) {
-    const { timeline, random, table } = scene;
+    const { timeline, random, table, latencyMs } = scene;
     this.#scene = scene;
     this.#clock = new ServiceClock(timeline, skewMs, drift);
     const alarm: AlarmFactory = (ring) => new ServiceAlarm(timeline, this.#clock, ring, (action) => action());
     const remote = new RemoteTable(table, {
       now: () => timeline.now,
       later: (delayMs, run) => void timeline.plan(timeline.now + delayMs, run),
-      halfWayMs: () => (scene.latencyMs / 2) * (0.5 + random.next()),
+      halfWayMs: () => (latencyMs / 2) * (0.5 + random.next()),
       isCutOff: () => scene.isTableDown,
       faults: () => scene.faults,
       random,
@@ -161,6 +162,70 @@ describe('a rate limit in a table', () => {
     );
     expect(Math.max(...gaps)).toBeLessThanOrEqual(400);
     expect(scene.excess).toBe(0);
+  });
+
+  it('is shared equally by any number, however fast they are connected to the table', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          seed: fc.integer({ min: 1, max: 1e9 }),
+          instances: fc.integer({ min: 2, max: 40 }),
+          rate: fc.constantFrom(20, 100, 400),
+        }),
+        ({ seed, instances, rate }) => {
+          const scene = new Scene(seed, { rate, burst: 10 * rate });
+          for (let n = 0; n < instances; n++) {
+            // The farthest takes ten times as long as the nearest.
+            scene.latencyMs = 5 + (45 * n) / instances;
+            scene.start().want(Number.POSITIVE_INFINITY);
+          }
+          // Until what was saved up is gone.
+          scene.run(30_000);
+          const from = scene.timeline.now;
+          scene.run(30_000);
+          const shareMs = (instances / rate) * 1_000;
+          for (const { used } of scene.dialers) {
+            const later = used.filter((at) => at >= from);
+            const gaps = later.map((at, i) => at - (later[i - 1] ?? from));
+            // Besides, its own call takes up to 75 ms, and may have to be made again.
+            expect(Math.max(...gaps)).toBeLessThanOrEqual(2 * shareMs + 3 * 75);
+            expect(later.length).toBeGreaterThan((0.5 * 30_000) / shareMs);
+          }
+          expect(scene.uses.filter((at) => at >= from).length).toBeGreaterThan(0.97 * 30 * rate);
+          expect(scene.excess).toBe(0);
+        },
+      ),
+      { numRuns: Number(process.env['HEADGATE_RUNS'] ?? 12) },
+    );
+  });
+
+  it('gives all of the rate to the one that is left when the others stop', () => {
+    const scene = new Scene(6);
+    const [last, ...others] = Array.from({ length: 20 }, () => scene.start()) as [Dialer, ...Dialer[]];
+    for (const dialer of [last, ...others]) dialer.want(Number.POSITIVE_INFINITY);
+    scene.run(20_000);
+    for (const other of others) other.want(0);
+    scene.run(2_000);
+    const before = last.used.length;
+    scene.run(20_000);
+    expect(last.used.length - before).toBeGreaterThan(2_000 * 0.98);
+    expect(scene.excess).toBe(0);
+  });
+
+  it('costs one call for each connection that is opened now and then, and one for many that are opened together', () => {
+    const scene = new Scene(7);
+    const one = scene.start();
+    for (let n = 0; n < 100; n++) {
+      one.want(1);
+      scene.run(5_000);
+    }
+    expect(one.used.length).toBe(100);
+    expect(one.limiter.stats().calls.writes).toBeLessThan(110);
+    const { writes } = one.limiter.stats().calls;
+    one.want(1_000);
+    scene.run(20_000);
+    expect(one.used.length).toBe(1_100);
+    expect(one.limiter.stats().calls.writes - writes).toBeLessThan(0.2 * 1_000);
   });
 
   it('lets a newcomer in among many who never stop, within twice its share', () => {
