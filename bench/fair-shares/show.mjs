@@ -10,6 +10,7 @@ import { users as crowdUsers, manyUsers } from './many-users.mjs';
 import { newcomers } from './newcomers.mjs';
 import { users as neighbours, noisyNeighbour } from './noisy-neighbour.mjs';
 import { Server } from './server.mjs';
+import { sharingOut } from './sharing-out.mjs';
 import { twoWorkers } from './two-workers.mjs';
 
 /**
@@ -38,6 +39,7 @@ const cases = [
   { name: 'newcomers', run: newcomers },
   { name: 'changing-demand', run: changingDemand },
   { name: 'lookup', run: lookup },
+  { name: 'sharing-out', run: sharingOut },
   { name: 'two-workers', run: twoWorkers },
 ];
 
