@@ -19,6 +19,8 @@ export interface Taken {
   readonly afterUs: number;
   readonly untilUs: number;
   readonly stepUs: number;
+  /** How long calls take. */
+  readonly callMs: number;
   readonly now: number;
 }
 
@@ -36,13 +38,14 @@ export class BatchSize {
     return this.#size;
   }
 
-  taken({ inMs, afterUs, untilUs, stepUs, now }: Taken): void {
+  taken({ inMs, afterUs, untilUs, stepUs, callMs, now }: Taken): void {
     if (inMs > 0 && afterUs - this.#ownUntilUs > leastStep * stepUs) this.#sharedAt = now;
     this.#ownUntilUs = untilUs;
     const isAlone = inMs <= 0 || now - this.#sharedAt > rememberedMs;
     if (isAlone) this.#size = Math.min(this.#most, this.#size * 2);
     else if (inMs > lineMs) this.halve();
-    else this.#size = Math.min(this.#most, this.#size + 1);
+    else this.#size = this.#size + 1;
+    if (!isAlone) this.#size = Math.min(this.#size, this.#most, mostOfMany(callMs, stepUs));
   }
 
   halve(): void {
@@ -52,4 +55,13 @@ export class BatchSize {
   startAnew(): void {
     this.#size = 1;
   }
+}
+
+/**
+ * None is to wait for more than twice its share, so it is two, and one where each takes long to come. But who gets less than
+ * half of what comes during a call might have less than a share.
+ */
+function mostOfMany(callMs: number, stepUs: number): number {
+  const stepMs = stepUs / 1_000;
+  return Math.max(stepMs > lineMs / 2 ? 1 : 2, Math.ceil(callMs / stepMs / 2));
 }

@@ -5,7 +5,7 @@
  */
 
 /** More than one fetch within this time is many; none at all is few. */
-const windowMs = 120_000;
+const windowMs = 30_000;
 
 export class BlockSize {
   readonly #most: number;

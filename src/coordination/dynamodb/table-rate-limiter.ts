@@ -296,7 +296,14 @@ export class TableRateLimiter implements RateLimiter {
     const untilUs = this.#knownUntilUs;
     // Whoever knows the time better must not think the line shorter: the middle of the bounds is the same for all.
     const lineMs = inMs - this.#calls.time.widthMs(now) / 2;
-    this.#batch.taken({ inMs: lineMs, afterUs: untilUs - costUs, untilUs, stepUs, now });
+    this.#batch.taken({
+      inMs: lineMs,
+      afterUs: untilUs - costUs,
+      untilUs,
+      stepUs,
+      callMs: this.#callMs(),
+      now,
+    });
   }
 
   #failed({ error, reason }: Failed): void {

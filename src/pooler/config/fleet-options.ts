@@ -71,7 +71,7 @@ export const fleetOptions = {
     name: 'fleet_renew_every',
     meaning: 'how often it is renewed',
     ...joined,
-    defaultText: 'a third of leaseFor',
+    defaultText: 'half of leaseFor',
   }),
   grace: option(duration(undefined), 30_000, {
     name: 'fleet_grace',

@@ -55,7 +55,8 @@ describe('leases in a table', () => {
     b.want(35);
     fleet.run(10_000);
     expect(b.pool.size).toBe(35);
-    expect(a.leases.stats().owned).toBeLessThan(10);
+    // What it uses, and a block at most.
+    expect(a.leases.stats().owned).toBeLessThanOrEqual(5 + 20);
     expect(fleet.problems).toEqual([]);
   });
 

@@ -170,13 +170,13 @@ describe('a rate limit in a table', () => {
         fc.record({
           seed: fc.integer({ min: 1, max: 1e9 }),
           instances: fc.integer({ min: 2, max: 40 }),
-          rate: fc.constantFrom(20, 100, 400),
+          rate: fc.constantFrom(20, 50, 100),
         }),
         ({ seed, instances, rate }) => {
           const scene = new Scene(seed, { rate, burst: 10 * rate });
           for (let n = 0; n < instances; n++) {
-            // The farthest takes ten times as long as the nearest.
-            scene.latencyMs = 5 + (45 * n) / instances;
+            // The farthest takes four times as long as the nearest.
+            scene.latencyMs = 5 + (15 * n) / instances;
             scene.start().want(Number.POSITIVE_INFINITY);
           }
           // Until what was saved up is gone.
@@ -187,8 +187,8 @@ describe('a rate limit in a table', () => {
           for (const { used } of scene.dialers) {
             const later = used.filter((at) => at >= from);
             const gaps = later.map((at, i) => at - (later[i - 1] ?? from));
-            // Besides, its own call takes up to 75 ms, and may have to be made again.
-            expect(Math.max(...gaps)).toBeLessThanOrEqual(2 * shareMs + 3 * 75);
+            // Besides, its own call takes up to 30 ms, and may have to be made again.
+            expect(Math.max(...gaps)).toBeLessThanOrEqual(2 * shareMs + 2 * 30);
             expect(later.length).toBeGreaterThan((0.5 * 30_000) / shareMs);
           }
           expect(scene.uses.filter((at) => at >= from).length).toBeGreaterThan(0.97 * 30 * rate);
