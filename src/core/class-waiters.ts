@@ -35,7 +35,7 @@ export class ClassWaiters<C> implements CallerQueue<C> {
   }
 
   get first(): Waiter<C> | undefined {
-    return this.#next.first;
+    return this.#next().first;
   }
 
   get nextDeadline(): number {
@@ -52,7 +52,7 @@ export class ClassWaiters<C> implements CallerQueue<C> {
   }
 
   shift(): Waiter<C> | undefined {
-    return this.#next.shift();
+    return this.#next().shift();
   }
 
   shiftExpired(now: number): Waiter<C> | undefined {
@@ -67,7 +67,8 @@ export class ClassWaiters<C> implements CallerQueue<C> {
     return waiter.isReserved ? this.#reserved : this.#regular;
   }
 
-  get #next(): Waiters<C> {
+  // Not a getter: V8 looks up private ones anew at each use.
+  #next(): Waiters<C> {
     if (this.#reserved.size === 0) return this.#regular;
     if (this.#regular.size === 0) return this.#reserved;
     const { regularLent, reservedLent, regularPart, reservedPart } = this.#counts;

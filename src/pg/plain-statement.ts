@@ -43,11 +43,14 @@ kinds[0x3b] = Kind.semicolon;
 for (const code of [0, dollar, backslash]) kinds[code] = Kind.other;
 
 /** The words that a plain statement begins with, five bits for each letter. */
-const openings: ReadonlySet<number> = new Set(
-  ['select', 'insert', 'update', 'delete', 'values', 'with'].map((word) =>
-    packed(Buffer.from(word), 0, word.length),
-  ),
-);
+const [select, insert, update, delete_, values, with_] = [
+  'select',
+  'insert',
+  'update',
+  'delete',
+  'values',
+  'with',
+].map((word) => packed(Buffer.from(word), 0, word.length));
 const longestOpening = 6;
 
 /** Behind INTO they make a temporary table. */
@@ -60,7 +63,7 @@ export function isPlainStatement(bytes: Buffer, start: number, end: number): boo
   while (at < end && kinds[bytes[at] as number] === Kind.space) at++;
   const opening = at;
   at = endOfName(bytes, at, end);
-  if (at - opening > longestOpening || !openings.has(packed(bytes, opening, at))) return false;
+  if (at - opening > longestOpening || !isOpening(packed(bytes, opening, at))) return false;
   while (at >= 0 && at < end) at = endOfToken(bytes, at, end);
   return at >= 0;
 }
@@ -139,6 +142,17 @@ function isBlank(bytes: Buffer, start: number, end: number): boolean {
     if (kind !== Kind.space && kind !== Kind.semicolon) return false;
   }
   return true;
+}
+
+function isOpening(word: number): boolean {
+  return (
+    word === select ||
+    word === insert ||
+    word === update ||
+    word === delete_ ||
+    word === values ||
+    word === with_
+  );
 }
 
 function packed(bytes: Buffer, start: number, end: number): number {

@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer';
 
 /** Up to about so many bytes a loop is quicker than a call into Node. */
-const searchByLoop = 16;
+const searchByLoop = 64;
 const copyByLoop = 96;
 
 /** A signed 32-bit number. */

@@ -183,8 +183,9 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.#mayBeCancelled = true;
   }
 
-  override get isInDoubt(): boolean {
-    return this.#mayBeCancelled || super.isInDoubt;
+  /** It must not be used again, since nobody knows its state, or what a cancel request may yet hit. */
+  get isInDoubt(): boolean {
+    return this.#mayBeCancelled || this.isOutOfStep;
   }
 
   get isBeingCancelled(): boolean {

@@ -87,7 +87,7 @@ export abstract class ServerDialogue {
    * It must not be used again, since nobody knows its state: how many answers it owes after a COPY, or what became of the
    * transaction of a pipeline that ended with a Query in place of a Sync, which PostgreSQL does not close properly.
    */
-  get isInDoubt(): boolean {
+  protected get isOutOfStep(): boolean {
     return this.copyIn.isInDoubt || this.#isMixedUp;
   }
 

@@ -232,9 +232,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   #query(backend: Backend, message: MessageScanner): Passing {
+    const { effects } = this.settings;
     let change: SettingChange | undefined;
-    if (message.isWhole) {
-      const { effects } = this.settings;
+    if (effects.isPlainQuery(message)) this.awaitsAnswers = false;
+    else if (message.isWhole) {
       const view = queryView.read(message.source, message.start, message.end);
       const name = deallocatedName(view);
       if (name !== undefined && !backend.isUnsynced) {

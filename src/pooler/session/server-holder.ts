@@ -122,7 +122,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.#backend = backend;
     this.settings.backend = backend;
     this.#generation = pooled.generation;
-    this.#isReserved = this.#willReserve;
+    this.#isReserved = this.#willReserve();
     this.pool.classes.took(this.#isReserved);
     backend.user = this.backendUser;
     if (this.settings.hasNews) this.settings.tellNews((name, value) => this.tellParameter(name, value));
@@ -130,7 +130,7 @@ export abstract class ServerHolder implements WaitingClient {
   }
 
   /** What it asks for next will keep the server, as far as can be known. */
-  get #willReserve(): boolean {
+  #willReserve(): boolean {
     return this.mode === 'session' || this.local.isInTransaction;
   }
 
@@ -185,7 +185,7 @@ export abstract class ServerHolder implements WaitingClient {
   #enqueue(): void {
     const { queryWaitTimeout } = this.pool.limits;
     const waiter = new BackendWaiter(this);
-    waiter.isReserved = this.#willReserve;
+    waiter.isReserved = this.#willReserve();
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
   }

@@ -35,6 +35,13 @@ interface TextView {
   readonly textEnd: number;
 }
 
+interface QueryMessage {
+  readonly source: Buffer;
+  readonly start: number;
+  readonly end: number;
+  readonly isWhole: boolean;
+}
+
 /** Longer texts are not looked at. What they do to the session shows in their tags, or not at all. */
 const longestRead = 65_536;
 const letterD = 0x44;
@@ -84,6 +91,16 @@ export class SessionEffects {
     const change = readSettingChange(text);
     this.mayDiscard = takesBack(change) || /\b(?:DISCARD|DEALLOCATE)\b/i.test(text);
     return change;
+  }
+
+  /** Most are, and need not be looked at any further. Should there be a zero inside, the server will refuse it. */
+  isPlainQuery({ source, start, end, isWhole }: QueryMessage): boolean {
+    const textStart = start + headerBytes;
+    const textEnd = end - 1;
+    if (!isWhole || textEnd - textStart > longestRead || source[textEnd] !== 0) return false;
+    if (!isPlainStatement(source, textStart, textEnd)) return false;
+    this.plainTextComes();
+    return true;
   }
 
   /** A text comes that was plain before. */
