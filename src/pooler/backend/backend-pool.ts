@@ -5,7 +5,7 @@ import type { PoolStats, PoolTotals } from '../../core/pool-stats.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import type { Waiter } from '../../core/waiters.js';
 import { ChannelPublisher } from '../../runtime/channels.js';
-import { systemAlarm, systemClock, systemRandom } from '../../runtime/system.js';
+import { shortTurnClock, systemAlarm, systemRandom } from '../../runtime/system.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { SettingsRegistry } from '../settings.js';
 import { ClassBook } from '../tenants/class-book.js';
@@ -225,7 +225,7 @@ export class BackendPool {
     const engine: Engine = new ConnectionPool<Backend>({
       policy: this.#plan.policy,
       dialer,
-      clock: systemClock,
+      clock: shortTurnClock,
       alarm: systemAlarm,
       random: systemRandom,
       listener: new EngineNotes(this, this.name, {
