@@ -235,9 +235,7 @@ const [instances = 40, connections, lifeMinutes = 11] = process.argv.slice(2).ma
 console.log(
   'Counted are requests that write, items in them, and units as DynamoDB bills them: 1 for an item of up to 1 KB, 2 within a transaction,',
 );
-console.log(
-  'also for those that were refused. A lease for each connection, as the seed has it, is 4 items and 8 units.',
-);
+console.log('also for those that were refused. A lease for each connection would be 4 items and 8 units.');
 console.log();
 const steady = (connections === undefined ? [50, 100] : [connections]).map((each) =>
   measure(`${instances} instances with ${each} connections that live ${lifeMinutes} minutes`, instances, {

@@ -1,5 +1,5 @@
 /**
- * The items in which leases are kept, and every change that is made to them. Their keys are the seed's:
+ * The items in which leases are kept, and every change that is made to them. Their keys are those of programs with a lease for each connection:
  *
  *     dsqllease_counter#<endpoint>     active: slots that are given out, the sum of `slots` of all leases
  *     dsqllease#<endpoint>#<leaseId>   one for each instance: slots, and until when they are its own
@@ -42,7 +42,7 @@ export interface Lease {
 }
 
 export function leaseOf(item: Item): Lease {
-  // The seed's own leases have no slots: each is one connection.
+  // Leases for single connections, of other programs, have no slots.
   const slots = numberOf(item, 'slots', 1);
   return {
     key: textOf(item, 'pk'),

@@ -1,5 +1,5 @@
 /**
- * The item in which a rate is kept, and the changes that are made to it. Its key is the seed's, less the second:
+ * The item in which a rate is kept, and the changes that are made to it. Its key has no second in it, as there is one for all times:
  *
  *     dsqlconnect#<endpoint>#bucket   spoken_until_us: up to then, by the server's clock, permits are spoken for
  *

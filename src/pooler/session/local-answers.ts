@@ -10,9 +10,8 @@
  */
 import { type ErrorFields, writeError } from '../../wire/error-fields.js';
 import { readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-messages.js';
-import { QueryView } from '../../wire/frontend-views.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
-import { Frontend } from '../../wire/message-types.js';
+import { Frontend, headerBytes } from '../../wire/message-types.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
 import { writeCommandComplete } from '../../wire/rows.js';
 import { inFailedTransaction } from './session-errors.js';
@@ -20,8 +19,6 @@ import { beginTagOf, tagOf, transactionWordOf } from './transaction-words.js';
 
 /** Longer queries are certainly no BEGIN; header and final zero included. */
 const longestBegin = 40;
-
-const queryView = new QueryView();
 
 export class LocalAnswers {
   #transaction: 'none' | 'begun' | 'failed' = 'none';
@@ -70,7 +67,10 @@ export class LocalAnswers {
   }
 
   #answerWord({ source, start, end }: MessageScanner, writer: MessageWriter, defersBegin: boolean): boolean {
-    const { textStart, textEnd } = queryView.read(source, start, end);
+    const textStart = start + headerBytes;
+    // Where there is no zero at the end, it is none of these either.
+    const textEnd = end - 1;
+    if (source[textEnd] !== 0) return false;
     const word = transactionWordOf(source, textStart, textEnd);
     if (word === undefined) return false;
     if (word === 'begin') {

@@ -1,5 +1,5 @@
 // Sequences of messages that clients send, or could send, in order of what they are about.
-import { Backend } from '../../../src/wire/message-types.js';
+import { Backend, Frontend } from '../../../src/wire/message-types.js';
 import { type Step, step, untilType } from './trace.js';
 
 export interface Trace {
@@ -166,6 +166,14 @@ export const traces: readonly Trace[] = [
       step((s) => s.bind(['2']).execute().sync()),
       step((s) => s.query('select 3')),
       step((s) => s.bind(['4']).execute().sync()),
+    ],
+  },
+  {
+    name: 'a query with a zero in a string',
+    steps: [
+      // A text ends with its first zero, so that there is something behind it.
+      step((s) => s.bytes(Frontend.query, 0, 0, 0, 17, ...Buffer.from("select 'a\0b'\0"))),
+      step((s) => s.query('select 1')),
     ],
   },
   {
