@@ -81,6 +81,11 @@ export class RemotePool implements PoolPart {
     return this.#idleSince;
   }
 
+  /** What it holds a slot for, and has not told of yet. */
+  get pending(): number {
+    return Math.max(0, this.#held - this.servers.size);
+  }
+
   // ---- what the worker says ---------------------------------------------------------------------------------------
 
   reported({ demand, peak, idleForMs, limit, wanted, seen }: PoolReport): void {

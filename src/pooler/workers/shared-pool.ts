@@ -131,6 +131,12 @@ export class SharedPool implements FairHolder {
     return longest;
   }
 
+  get pending(): number {
+    let pending = 0;
+    for (const part of this.#limits.keys()) pending += part.pending ?? 0;
+    return pending;
+  }
+
   leasesAvailable(): void {
     this.#askForMore();
   }

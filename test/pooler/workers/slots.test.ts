@@ -153,6 +153,19 @@ describe('Slots of several workers', () => {
     await expect.poll(() => other.held).toBe(1);
   });
 
+  it('are for connections that are being opened, until the worker tells that they are there', async () => {
+    const dead = worker(office(), 1);
+    const one = dead.engine('app', 3);
+    one.want(3);
+    await expect.poll(() => one.held).toBe(3);
+    dead.desk.came({
+      kind: 'server',
+      server: { pool: 1, server: 7, processId: 1, secretKey: Buffer.alloc(4) },
+    });
+    const [left] = dead.desk.close();
+    expect(left).toMatchObject({ held: 3, pending: 2 });
+  });
+
   it('of a worker that is no more are free when they are given back for it', async () => {
     const slots = office();
     const dead = worker(slots, 1);
