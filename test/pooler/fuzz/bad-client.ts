@@ -26,6 +26,7 @@ export class BadClient {
   wasSentAway = false;
   isClosed = false;
   readonly #scanner = new MessageScanner(rules);
+  readonly #sent: Buffer[] = [];
   #hasLeft = false;
   /** Answers that are no messages: those to a wish for encryption. */
   #bytesBefore: number;
@@ -56,6 +57,7 @@ export class BadClient {
 
   /** In pieces, cut anywhere. */
   async send(random: SeededRandom, bytes: Buffer): Promise<void> {
+    this.#sent.push(bytes);
     const most = random.pick([1, 7, 100, 100_000, 100_000]);
     for (let at = 0; at < bytes.length && !this.isClosed; ) {
       const size = 1 + random.below(most);
@@ -63,6 +65,13 @@ export class BadClient {
       at += size;
       if (most > 7 || random.chance(0.1)) await new Promise((resolve) => setImmediate(resolve));
     }
+  }
+
+  /** Whether this text was in anything that it has sent, as it is or within quotes. */
+  hasSent(text: string): boolean {
+    const sent = Buffer.concat(this.#sent).toString('latin1');
+    const wanted = Buffer.from(text).toString('latin1');
+    return sent.includes(wanted) || sent.replaceAll("''", "'").includes(wanted);
   }
 
   /** Resolves with the first of these types that has come, or when the connection is closed. */
