@@ -1,5 +1,6 @@
 /** Leases in DynamoDB as Prometheus metrics: what the fleet has, what this instance has, and how the table is doing. */
 import type { TableLeasesStats } from '../coordination/dynamodb/table-leases.js';
+import { callFamilies, failureReasons, stateFamily } from './call-families.js';
 import { one, type StatsFamily, several } from './stats-family.js';
 
 /** What leases tell of themselves: `DynamoLeases` is one. */
@@ -7,8 +8,7 @@ export interface ObservedLeases {
   stats(): TableLeasesStats;
 }
 
-const denials = ['limit', 'gone', 'conflict', 'throttled', 'misconfigured', 'unavailable'] as const;
-const failures = ['conflict', 'throttled', 'misconfigured', 'unavailable'] as const;
+const denials = ['limit', 'gone', ...failureReasons] as const;
 const states = ['unused', 'ok', 'failing', 'lost', 'ended'] as const;
 
 /** The first two have the names that alerts for Aurora DSQL ask for. */
@@ -39,45 +39,6 @@ export const leaseFamilies: readonly StatsFamily<TableLeasesStats>[] = [
     denials,
     (of) => of.denied,
   ),
-  several(
-    'gauge',
-    'headgate_coordinator_state',
-    'How the leases are doing: 1 for the present state.',
-    'state',
-    states,
-    (of) => {
-      return Object.fromEntries(states.map((state) => [state, of.state === state ? 1 : 0]));
-    },
-  ),
-  one('counter', 'headgate_coordinator_calls_total', 'Calls of the table.', (of) => of.calls.calls),
-  one(
-    'counter',
-    'headgate_coordinator_writes_total',
-    'Items that calls were to write.',
-    (of) => of.calls.writes,
-  ),
-  several(
-    'counter',
-    'headgate_coordinator_failures_total',
-    'Calls that failed.',
-    'reason',
-    failures,
-    (of) => {
-      return of.calls.failures;
-    },
-  ),
-  one(
-    'counter',
-    'headgate_coordinator_answers_total',
-    'Calls that were answered.',
-    (of) => of.calls.answered,
-  ),
-  one(
-    'counter',
-    'headgate_coordinator_answer_seconds_total',
-    'How long answers took, all together.',
-    (of) => {
-      return of.calls.answeredMs / 1_000;
-    },
-  ),
+  stateFamily('headgate_coordinator_state', 'How the leases are doing: 1 for the present state.', states),
+  ...callFamilies<TableLeasesStats>('headgate_coordinator'),
 ];

@@ -1,13 +1,13 @@
 /** A rate limit in DynamoDB as Prometheus metrics: the permits of this instance, and how the table is doing. */
 import type { TableRateLimiterStats } from '../coordination/dynamodb/table-rate-limiter.js';
-import { one, type StatsFamily, several } from './stats-family.js';
+import { callFamilies, stateFamily } from './call-families.js';
+import { one, type StatsFamily } from './stats-family.js';
 
 /** What a rate limiter tells of itself: `DynamoRateLimiter` is one. */
 export interface ObservedRateLimiter {
   stats(): TableRateLimiterStats;
 }
 
-const failures = ['conflict', 'throttled', 'misconfigured', 'unavailable'] as const;
 const states = ['unused', 'ok', 'failing'] as const;
 
 export const rateFamilies: readonly StatsFamily<TableRateLimiterStats>[] = [
@@ -35,21 +35,6 @@ export const rateFamilies: readonly StatsFamily<TableRateLimiterStats>[] = [
   one('gauge', 'headgate_rate_wait_seconds', 'How long the last permits had to be waited for.', (of) => {
     return of.waitMs / 1_000;
   }),
-  several(
-    'gauge',
-    'headgate_rate_state',
-    'How the rate limit is doing: 1 for the present state.',
-    'state',
-    states,
-    (of) => Object.fromEntries(states.map((state) => [state, of.state === state ? 1 : 0])),
-  ),
-  one('counter', 'headgate_rate_calls_total', 'Calls of its table.', (of) => of.calls.calls),
-  one('counter', 'headgate_rate_writes_total', 'Items that calls were to write.', (of) => of.calls.writes),
-  several('counter', 'headgate_rate_failures_total', 'Calls that failed.', 'reason', failures, (of) => {
-    return of.calls.failures;
-  }),
-  one('counter', 'headgate_rate_answers_total', 'Calls that were answered.', (of) => of.calls.answered),
-  one('counter', 'headgate_rate_answer_seconds_total', 'How long answers took, all together.', (of) => {
-    return of.calls.answeredMs / 1_000;
-  }),
+  stateFamily('headgate_rate_state', 'How the rate limit is doing: 1 for the present state.', states),
+  ...callFamilies<TableRateLimiterStats>('headgate_rate'),
 ];

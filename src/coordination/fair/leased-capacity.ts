@@ -19,6 +19,8 @@ export interface LeasedBudget {
 export interface LeasedCapacityParts {
   readonly name: string;
   readonly source: Leases;
+  /** What there is use for here. A source that shares by need asks whoever holds its leases. */
+  readonly demand?: (() => number) | undefined;
   /** Never more than this. */
   readonly most: number;
   /** What was free for so long is given back. */
@@ -42,6 +44,7 @@ export class LeasedCapacity implements LeaseHolder {
   #recalled = 0;
   #isAsking = false;
   #retryAt = 0;
+  #refusal: Error | undefined;
   /** When it is looked what was free all the time since something became free. */
   #spareAt = never;
   #isLooking = false;
@@ -51,6 +54,7 @@ export class LeasedCapacity implements LeaseHolder {
     this.#parts = parts;
     this.name = parts.name;
     this.#most = parts.most;
+    this.#refusal = undefined;
     this.#budget = budget;
     this.#alarm = parts.alarm(() => this.look());
   }
@@ -58,6 +62,16 @@ export class LeasedCapacity implements LeaseHolder {
   /** Leases of the source. */
   get leased(): number {
     return this.#leased;
+  }
+
+  /** Undefined where nobody has said what there is use for. */
+  get demand(): number | undefined {
+    return this.#parts.demand?.();
+  }
+
+  /** Why the last lease that was asked for was not had; undefined when it was. */
+  get refusal(): Error | undefined {
+    return this.#refusal;
   }
 
   change(most: number): void {
@@ -103,9 +117,14 @@ export class LeasedCapacity implements LeaseHolder {
       // While others have a better claim to what there is, it would be asked back at once.
       if (this.#isAsking || this.#recalled > 0 || this.#leased >= this.#most || now < this.#retryAt) break;
       const answer = source.acquire(1, this);
-      if (answer === 'granted') this.#leased++;
-      else if (answer === 'asking') this.#isAsking = true;
-      else this.#retryAt = now + retryMs;
+      if (answer === 'granted') {
+        this.#leased++;
+        this.#refusal = undefined;
+      } else if (answer === 'asking') this.#isAsking = true;
+      else {
+        this.#refusal = answer;
+        this.#retryAt = now + retryMs;
+      }
     }
     this.#budget.resize(this.#usable);
   }
@@ -150,8 +169,9 @@ export class LeasedCapacity implements LeaseHolder {
     this.look();
   }
 
-  leasesRefused(): void {
+  leasesRefused(error: Error): void {
     this.#isAsking = false;
+    this.#refusal = error;
     this.#retryAt = this.#parts.clock.now() + this.#parts.retryMs;
     this.look();
   }

@@ -9,7 +9,7 @@ import { type FairPolicy, usualTerms } from '../../coordination/fair/fair-policy
 import { LeasedCapacity } from '../../coordination/fair/leased-capacity.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../core/leases.js';
 import { systemAlarm, systemClock } from '../../runtime/system.js';
-import { DemandingSource, type Fleet } from './fleet.js';
+import { type Fleet, refusalInWords } from './fleet.js';
 
 /** A pool, as budgets see it. */
 export interface BudgetedPool {
@@ -108,9 +108,17 @@ export class ServerBudgets implements Budgets {
     const budget = this.#makeBudget(`server ${server}`, 0, this.#fairnessOf('server'), looked);
     this.#byServer.set(server, budget);
     const members = new Set<FairMember>();
-    const demanding = new DemandingSource(source, () => this.#useFor(server, members));
-    const leased = leasedFrom(demanding, server, this.#limitOf('server', server), budget);
-    this.#sharedServers.set(server, { source: demanding, leased, members });
+    const leased = new LeasedCapacity(
+      {
+        name: `server ${server}`,
+        source,
+        demand: () => this.#useFor(server, members),
+        most: this.#limitOf('server', server),
+        ...{ spareMs, retryMs, clock: systemClock, alarm: systemAlarm },
+      },
+      budget,
+    );
+    this.#sharedServers.set(server, { leased, members });
     return budget;
   }
 
@@ -230,16 +238,10 @@ interface MemberOfFleet {
 
 /** A server whose connections are shared with other poolers. */
 interface SharedServer {
-  readonly source: DemandingSource;
   /** What its budget has. */
   readonly leased: LeasedCapacity;
   /** Its pools, each of which knows what it has use for. */
   readonly members: Set<FairMember>;
-}
-
-function leasedFrom(source: Leases, server: string, most: number, budget: FairLeases): LeasedCapacity {
-  const times = { spareMs, retryMs, clock: systemClock, alarm: systemAlarm };
-  return new LeasedCapacity({ name: `server ${server}`, source, most, ...times }, budget);
 }
 
 type BudgetKind = 'server' | 'database' | 'user';
@@ -278,9 +280,9 @@ export class PoolLeases implements BudgetLeases {
     const missing = this.#members.find((member) => member.isWaiting);
     if (missing === undefined) return undefined;
     const { held, budget } = missing;
-    const why = missing === this.#ofFleet?.member ? this.#ofFleet.shared.source.refusal : undefined;
+    const refusal = missing === this.#ofFleet?.member ? this.#ofFleet.shared.leased.refusal : undefined;
     const numbers = `${budget.held} of ${budget.capacity} connections (${budget.name}) are held, ${held} of them here`;
-    return why === undefined ? numbers : `${numbers}; ${why}`;
+    return refusal === undefined ? numbers : `${numbers}; ${refusalInWords(refusal)}`;
   }
 
   /** The pool is no more. */
