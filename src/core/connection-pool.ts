@@ -239,6 +239,15 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     return true;
   }
 
+  /** Takes all callers out of the queue, in the order in which they would have been served. None of them is answered. */
+  withdrawAll(): Waiter<C>[] {
+    const callers: Waiter<C>[] = [];
+    for (let waiter = this.#waiters.shift(); waiter !== undefined; waiter = this.#waiters.shift())
+      callers.push(waiter);
+    this.#pump();
+    return callers;
+  }
+
   /** Ends the checkout that `generation` names. With an error the connection is not used again. */
   release(connection: PooledConnection<C>, generation: number, error?: unknown): void {
     if (connection.state !== 'lent' || connection.generation !== generation) {

@@ -10,7 +10,7 @@ import { type Linked, LinkedList } from '../kernel/linked-list.js';
 import type { Dial } from './dialer.js';
 import type { PooledConnection } from './pooled-connection.js';
 
-/** One caller in the queue. Ends in exactly one of `granted` and `failed`. */
+/** One caller in the queue. Ends in exactly one of `granted` and `failed`, and may come again after that. */
 export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   // All fields belong to the queue.
   previous: Waiter<C> | undefined;
@@ -87,9 +87,9 @@ export class Waiters<C> implements CallerQueue<C> {
     waiter.enqueuedAt = now;
     waiter.queued = true;
     waiter.orderly = false;
+    waiter.heapKey = deadline;
     this.#queue.pushTail(waiter);
     if (deadline === Number.POSITIVE_INFINITY) return;
-    waiter.heapKey = deadline;
     if (this.#firstOrderly === undefined) this.#firstOrderly = waiter;
     else if (deadline < this.#latestOrderlyDeadline) {
       this.#disorderly.push(waiter);

@@ -3,7 +3,7 @@
  * that need not be collected, and makes no object for a message: what it found is in its fields until the next step.
  */
 import { InvariantError } from '../kernel/errors.js';
-import { copyOf, int32At } from './bytes.js';
+import { copyBytes, copyOf, int32At } from './bytes.js';
 import { ProtocolViolationError } from './errors.js';
 import type { ScanRules } from './scan-rules.js';
 
@@ -132,23 +132,21 @@ export class MessageScanner {
     return true;
   }
 
+  /** Bytes of the present piece and of the chunk behind it. */
+  get ahead(): number {
+    return this.end - this.start + this.unread;
+  }
+
   /**
-   * Ends the work on this chunk before its end: a copy of the present piece and of all behind it, to be pushed again later.
-   * The scanner stands where it stood before that piece.
+   * Ends the work on this chunk before its end: copies the present piece and all behind it, `ahead` bytes, to the beginning of
+   * `target`, to be pushed again later. The scanner stands where it stood before that piece.
    */
-  takeBack(): Buffer {
+  takeBack(target: Buffer): void {
     const piece = this.end - this.start;
-    if (piece === 0) return this.takeRest();
-    let rest: Buffer;
-    if (this.source === this.#chunk) rest = copyOf(this.#chunk, this.start, this.#limit);
-    else {
-      rest = Buffer.allocUnsafe(piece + this.unread);
-      this.source.copy(rest, 0, this.start, this.end);
-      this.#chunk.copy(rest, piece, this.#at, this.#limit);
-    }
-    this.#remaining = this.isFirst ? 0 : this.#remaining + piece;
+    copyBytes(this.source, this.start, this.end, target, 0);
+    copyBytes(this.#chunk, this.#at, this.#limit, target, piece);
+    if (piece > 0) this.#remaining = this.isFirst ? 0 : this.#remaining + piece;
     this.#forget();
-    return rest;
   }
 
   /** Ends the work on this chunk before its end: a copy of all behind the present piece, to be pushed later. */

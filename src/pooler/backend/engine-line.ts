@@ -15,8 +15,6 @@ export type Engine = ConnectionPool<Backend>;
 export type EngineCounts = Pick<PoolCounts, 'pending' | 'idle' | 'lent' | 'checking' | 'closing'>;
 
 const noDeadline = Number.POSITIVE_INFINITY;
-/** So many who have had their answer are kept in the list of those who wait, before it is looked through. */
-const mostAnswered = 32;
 
 export class EngineLine {
   readonly #make: () => Engine;
@@ -27,8 +25,6 @@ export class EngineLine {
   #past: PoolTotals | undefined;
   #limit: number;
   #isPaused = false;
-  /** All who wait, for the present engine without exception, and some who have had their answer. */
-  #queue: Waiter<Backend>[] = [];
 
   /** `make`: one that has opened nothing yet, and is not started. */
   constructor(limit: number, make: () => Engine) {
@@ -95,8 +91,7 @@ export class EngineLine {
     former.resize(0);
     this.#present = this.#begin();
     const now = systemClock.now();
-    for (const waiter of this.#queue.splice(0))
-      if (former.withdraw(waiter)) this.enqueue(waiter, waiter.heapKey - now);
+    for (const waiter of former.withdrawAll()) this.enqueue(waiter, waiter.heapKey - now);
     former.drain(noDeadline, () => {
       this.#former.delete(former);
       this.#past = sumOf(this.#past, former.stats().totals);
@@ -132,15 +127,12 @@ export class EngineLine {
   }
 
   enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
-    this.#queue.push(waiter);
     this.#present.enqueue(waiter, timeoutMs);
-    if (this.#queue.length > 2 * this.#present.waiting + mostAnswered)
-      this.#queue = this.#queue.filter(({ queued }) => queued);
   }
 
   /** All who wait are told that there will be no connection for them. */
   refuse(error: Error): void {
-    for (const waiter of this.#queue.splice(0)) if (this.withdraw(waiter)) waiter.failed(error);
+    for (const waiter of this.#present.withdrawAll()) waiter.failed(error);
   }
 
   /** Takes someone out of the queue; false when it has had its answer. */

@@ -1,4 +1,4 @@
-/** A client in the queue for a server connection. */
+/** A client in the queue for a server connection. It can wait again when it has had its answer. */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { Waiter } from '../../core/waiters.js';
 import { afterTurn, type Task } from '../../runtime/turn.js';
@@ -19,6 +19,11 @@ export class BackendWaiter extends Waiter<Backend> implements Task {
     this.#answer = undefined;
   }
 
+  /** Whether it can stand in the queue once more: nothing of its last wait, such as a dial, is under way. */
+  get isFree(): boolean {
+    return !this.queued && this.#answer === undefined && this.dial === undefined;
+  }
+
   /** From the middle of a decision of the engine: what the client does with it comes after that. */
   override granted(pooled: PooledConnection<Backend>): void {
     this.#answer = pooled;
@@ -32,6 +37,7 @@ export class BackendWaiter extends Waiter<Backend> implements Task {
 
   run(): void {
     const answer = this.#answer;
+    this.#answer = undefined;
     if (answer instanceof Error) this.#client.refused(answer, this);
     else if (answer !== undefined) this.#client.granted(answer, this);
   }

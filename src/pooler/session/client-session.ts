@@ -105,8 +105,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     writeParameterStatus(own, { name, value });
   }
 
-  protected override feed(held: Buffer): void {
-    this.#relay(held, 0, held.length);
+  protected override feed(held: Buffer, bytes: number): void {
+    this.#relay(held, 0, bytes);
   }
 
   #relay(source: Buffer, start: number, end: number): void {
@@ -173,7 +173,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       return false;
     }
     if (isReady && this.#ask(this.backend as Backend, message)) return true;
-    this.hold(this.#scanner.takeBack());
+    this.hold(this.#scanner);
     return false;
   }
 

@@ -9,6 +9,7 @@ import type { PooledConnection } from '../../core/pooled-connection.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { flush as flushMessage } from '../../wire/fixed-messages.js';
+import type { MessageScanner } from '../../wire/message-scanner.js';
 import { TransactionStatus } from '../../wire/message-types.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
@@ -21,6 +22,9 @@ import { LocalAnswers } from './local-answers.js';
 import type { PinReason } from './pin-reason.js';
 import { noServer } from './session-errors.js';
 import type { SessionSettings } from './session-settings.js';
+
+/** A query of up to so many bytes waits in memory that is used again. */
+const memoryKept = 256;
 
 export type SessionState = 'idle' | 'waiting' | 'active' | 'idle in transaction';
 
@@ -44,8 +48,13 @@ export abstract class ServerHolder implements WaitingClient {
   /** Its server counts as reserved: it is kept for longer than one statement. */
   #isReserved = false;
   #waiter: BackendWaiter | undefined;
-  /** What came while it could not be passed on. */
+  /** The last waiter, if it is not the present one. */
+  #spareWaiter: BackendWaiter | undefined;
+  /** What came while it could not be passed on: so many bytes of this memory. */
   #held: Buffer | undefined;
+  #heldBytes = 0;
+  /** Memory to hold the next query in: where there are more clients than servers, each of them waits. */
+  #spareMemory: Buffer | undefined;
 
   constructor(pool: BackendPool, mode: PoolMode, settings: SessionSettings, flow: ClientFlow) {
     this.pool = pool;
@@ -54,7 +63,9 @@ export abstract class ServerHolder implements WaitingClient {
     this.flow = flow;
     this.#backend = undefined;
     this.#waiter = undefined;
+    this.#spareWaiter = undefined;
     this.#held = undefined;
+    this.#spareMemory = undefined;
   }
 
   /** Who the server answers to. */
@@ -62,7 +73,7 @@ export abstract class ServerHolder implements WaitingClient {
   /** Tells the client, before anything else that is for it. */
   protected abstract tellParameter(name: string, value: string): void;
   /** Takes up again what was held. */
-  protected abstract feed(held: Buffer): void;
+  protected abstract feed(held: Buffer, bytes: number): void;
   /** Sends what was collected. */
   protected abstract flush(): void;
   /** The message that waits fails with this; the client goes on, unless it is fatal. */
@@ -89,7 +100,7 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** Bytes that wait to be passed on. */
   get heldBytes(): number {
-    return this.#held?.length ?? 0;
+    return this.#heldBytes;
   }
 
   get isWaiting(): boolean {
@@ -168,9 +179,16 @@ export abstract class ServerHolder implements WaitingClient {
 
   // ---- waiting ----------------------------------------------------------------------------------------------------
 
-  /** Keeps what can't be passed on yet, and reads no more until a server is there, or has answered. */
-  protected hold(bytes: Buffer): void {
-    this.#held = bytes;
+  /**
+   * Keeps what can't be passed on yet, from the scanner's present message on, and reads no more until a server is there,
+   * or has answered.
+   */
+  protected hold(scanner: MessageScanner): void {
+    const bytes = scanner.ahead;
+    const held = this.#memoryFor(bytes);
+    scanner.takeBack(held);
+    this.#held = held;
+    this.#heldBytes = bytes;
     this.flow.pause(Pause.held);
     if (this.#backend !== undefined) {
       // Without a Sync the server would keep its answers to itself.
@@ -182,9 +200,17 @@ export abstract class ServerHolder implements WaitingClient {
     this.#enqueue();
   }
 
+  #memoryFor(bytes: number): Buffer {
+    const spare = this.#spareMemory;
+    this.#spareMemory = undefined;
+    if (spare !== undefined && bytes <= spare.length) return spare;
+    return bytes <= memoryKept ? Buffer.allocUnsafeSlow(memoryKept) : Buffer.allocUnsafe(bytes);
+  }
+
   #enqueue(): void {
     const { queryWaitTimeout } = this.pool.limits;
-    const waiter = new BackendWaiter(this);
+    const spare = this.#spareWaiter;
+    const waiter = spare?.isFree === true ? spare : new BackendWaiter(this);
     waiter.isReserved = this.#willReserve();
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
@@ -194,9 +220,13 @@ export abstract class ServerHolder implements WaitingClient {
   protected goOn(): boolean {
     const held = this.#held;
     if (held === undefined) return false;
+    const bytes = this.#heldBytes;
     this.#held = undefined;
+    this.#heldBytes = 0;
     this.flow.resume(Pause.held);
-    this.feed(held);
+    this.feed(held, bytes);
+    // All of it was sent or copied.
+    if (held.length === memoryKept) this.#spareMemory = held;
     return true;
   }
 
@@ -210,8 +240,7 @@ export abstract class ServerHolder implements WaitingClient {
       this.pool.lost(backend, generation, new Error('The server closed the connection.'));
       this.#enqueue();
     } else {
-      this.#waiter = undefined;
-      this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
+      this.#isAnswered(waiter);
       if (this.#attach(pooled)) this.goOn();
       else this.flush();
     }
@@ -219,9 +248,14 @@ export abstract class ServerHolder implements WaitingClient {
 
   refused(error: Error, waiter: BackendWaiter): void {
     if (this.#waiter !== waiter) return;
-    this.#waiter = undefined;
-    this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
+    this.#isAnswered(waiter);
     this.refuseHeld(noServer(this.pool, error));
+  }
+
+  #isAnswered(waiter: BackendWaiter): void {
+    this.#waiter = undefined;
+    this.#spareWaiter = waiter;
+    this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
   }
 
   /** Leaves the queue; false where it was in none. */
@@ -254,6 +288,7 @@ export abstract class ServerHolder implements WaitingClient {
    */
   protected leaveServer(spoilt: string | undefined, cancels: boolean): void {
     this.#held = undefined;
+    this.#heldBytes = 0;
     this.stopWaiting();
     const backend = this.#backend;
     if (backend === undefined) return;
