@@ -103,6 +103,7 @@ export class Backend extends ServerDialogue implements TransportListener {
       !this.isDiscarding &&
       !this.copyIn.isUnderWay &&
       this.#cancelsUnderWay === 0 &&
+      this.toServer.isEmpty &&
       this.transport.unsent === 0 &&
       this.#scanner.isBetweenMessages
     );

@@ -292,6 +292,8 @@ export abstract class ServerHolder implements WaitingClient {
     this.stopWaiting();
     const backend = this.#backend;
     if (backend === undefined) return;
+    // It may be the end of a message that the server has a part of.
+    backend.flush();
     // What is under way may change settings, and nobody will follow that; what is rolled back changes them, too.
     const isUnderWay = backend.replies.size > 0 || backend.isUnsynced || backend.isDiscarding;
     const areSettingsUnsure = isUnderWay || this.settings.effects.hasChanged;

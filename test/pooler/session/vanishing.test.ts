@@ -294,6 +294,24 @@ describe.each([
   });
 });
 
+test('what is followed by nonsense has left before the server goes to the next one', async () => {
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  // The server ignores such data outside of a COPY, but has to get all of it.
+  const data = Buffer.from('d\x00\x00\x00\x081\n2\n', 'latin1');
+  writeQuery(session.writer, 'select 1');
+  session.writer.append(data.subarray(0, 7));
+  session.send();
+  await session.until(Backend.readyForQuery);
+  session.writer.append(data.subarray(7));
+  session.writer.append(data);
+  session.writer.append(Buffer.from([0]));
+  session.send();
+  await expect.poll(() => session.isClosed).toBe(true);
+  const next = await pooler.connect();
+  for (const mine of ['one', 'two'])
+    expect((await next.query('select $1::text as mine', [mine])).rows).toEqual([{ mine }]);
+});
+
 test('a client that goes while it waits leaves its place in the queue to others', async () => {
   const holder = await pooler.connect();
   await holder.query('begin');

@@ -28,7 +28,8 @@ test('two poolers that lease from one budget never have more together, and both 
   const watching = (async () => {
     while (!isOver) {
       const { rows } = await observer.query(
-        `select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+        `select count(*)::int as n from pg_stat_activity 
+         where backend_type = 'client backend' and datname = current_database() and pid <> pg_backend_pid()`,
       );
       most = Math.max(most, rows[0].n);
     }
