@@ -99,6 +99,15 @@ export class MessageScanner {
     this.start = this.end = 0;
   }
 
+  /** Whether these bytes, in place of being pushed, can be taken for one message: whole, and nothing else. */
+  isWholeMessage(chunk: Buffer, start: number, end: number): boolean {
+    const { headerBytes, longestLength } = this.#rules;
+    if ((this.#remaining | this.#collected) !== 0 || end - start < headerBytes) return false;
+    const length = end - start - headerBytes + 4;
+    const type = headerBytes === 5 ? (chunk[start] as number) : 0;
+    return length <= (longestLength[type] as number) && int32At(chunk, start + headerBytes - 4) === length;
+  }
+
   /** Goes to the next piece; false when the chunk has no more. Throws a ProtocolViolationError, then and ever after. */
   next(): boolean {
     if ((this.#remaining | this.#collected) !== 0) return this.#resume();

@@ -405,6 +405,35 @@ describe('Work on a chunk can be ended early', () => {
   });
 });
 
+describe('Bytes that are yet to be pushed are one whole message', () => {
+  const query = messageOf(Frontend.query, 20);
+  const isWhole = (bytes: Buffer, scanner = new MessageScanner(plain)): boolean =>
+    scanner.isWholeMessage(Buffer.concat([sync, bytes, sync]), sync.length, sync.length + bytes.length);
+
+  it('when their length says so', () => {
+    expect(isWhole(query)).toBe(true);
+    expect(isWhole(sync)).toBe(true);
+  });
+
+  it('and not when there is less or more of them, or the rules refuse the message', () => {
+    for (let length = 0; length < query.length; length++)
+      expect(isWhole(query.subarray(0, length))).toBe(false);
+    expect(isWhole(Buffer.concat([query, sync]))).toBe(false);
+    expect(isWhole(messageOf(0x7f, 20))).toBe(false);
+    const narrow = frontendRules({ query: { longest: 20 } });
+    expect(isWhole(query, new MessageScanner(narrow))).toBe(false);
+  });
+
+  it('and not when they go on with a message that has begun', () => {
+    for (let length = 1; length < query.length; length++) {
+      const scanner = new MessageScanner(plain);
+      scanner.push(query.subarray(0, length));
+      while (scanner.next());
+      expect(isWhole(query, scanner)).toBe(false);
+    }
+  });
+});
+
 describe('A scanner that is used wrongly', () => {
   it('says so', () => {
     const scanner = new MessageScanner(plain);

@@ -206,6 +206,17 @@ export class Backend extends ServerDialogue implements TransportListener {
   // ---- from the server --------------------------------------------------------------------------------------------
 
   bytesCame(source: Buffer, start: number, end: number): void {
+    const { toClient, replies } = this;
+    if (this.#scanner.isBetweenMessages && this.sortWhole(source, start, end))
+      toClient.add(source, start, end);
+    else if (!this.#scan(source, start, end)) return;
+    if (!toClient.isEmpty) this.#passOn();
+    if (!this.toServer.isEmpty) this.flush();
+    if (replies.size === 0) this.user?.backendSettled(this);
+  }
+
+  /** One message after the other; false when the server has broken the protocol. */
+  #scan(source: Buffer, start: number, end: number): boolean {
     const scanner = this.#scanner;
     const { toClient, replies } = this;
     try {
@@ -215,15 +226,13 @@ export class Backend extends ServerDialogue implements TransportListener {
         if (this.#passes) toClient.add(scanner.source, scanner.start, scanner.end);
         if (scanner.isLast && replies.head >= firstMadeUp) this.makeUp();
       }
+      return true;
     } catch (error) {
       if (!(error instanceof ProtocolViolationError)) throw error;
       toClient.clear();
       this.transport.destroy(error);
-      return;
+      return false;
     }
-    if (!toClient.isEmpty) this.#passOn();
-    if (!this.toServer.isEmpty) this.flush();
-    if (replies.size === 0) this.user?.backendSettled(this);
   }
 
   #passOn(): void {

@@ -9,6 +9,8 @@
  * included.
  */
 
+import { AnswerPart, notPlain } from '../../wire/plain-answer.js';
+
 /** What was asked, and so what ends the answer. */
 export const Asked = {
   /** Query or FunctionCall: everything up to ReadyForQuery. */
@@ -113,6 +115,40 @@ export class ReplyQueue {
     return this.#size === 0 ? undefined : this.#subjects[this.#head];
   }
 
+  /** One query, and nothing is to be noted when it is answered. */
+  get isOneQuery(): boolean {
+    return this.#size === 1 && this.head === Asked.query && this.headSubject === undefined;
+  }
+
+  /**
+   * A Parse or none, a Bind, a Describe of the portal or none, an Execute and a Sync, and nothing is to be noted when that is
+   * executed: the parts that its answer will have if it is plain.
+   */
+  get turnParts(): number {
+    const size = this.#size;
+    if (size < 3 || size > 5) return notPlain;
+    let parts: number = AnswerPart.bindComplete;
+    let at = 0;
+    if (this.#kindAt(at) === Asked.parse) {
+      parts |= AnswerPart.parseComplete;
+      at++;
+    }
+    if (this.#kindAt(at++) !== Asked.bind) return notPlain;
+    if (this.#kindAt(at) === Asked.describePortal) {
+      parts |= AnswerPart.description;
+      at++;
+    }
+    const isLast =
+      size === at + 2 && this.#kindAt(at) === Asked.execute && this.#kindAt(at + 1) === Asked.sync;
+    return isLast && this.#subjects[(this.#head + at) & (this.#kinds.length - 1)] === undefined
+      ? parts
+      : notPlain;
+  }
+
+  #kindAt(place: number): number {
+    return this.#kinds[(this.#head + place) & (this.#kinds.length - 1)] as number;
+  }
+
   push(asked: Asked, subject: Subject = undefined): void {
     if (this.#size === this.#kinds.length) this.#grow();
     const at = (this.#head + this.#size) & (this.#kinds.length - 1);
@@ -134,6 +170,11 @@ export class ReplyQueue {
     this.#subjects[this.#head] = undefined;
     this.#head = (this.#head + 1) & (this.#kinds.length - 1);
     this.#size--;
+  }
+
+  /** The answers to all of it are complete. */
+  clear(): void {
+    while (this.#size > 0) this.shift();
   }
 
   /** After an error: drops all entries up to the next Sync, or all where there is none. The last one comes first. */

@@ -8,6 +8,7 @@ import { closeComplete, parseComplete, sync } from '../../wire/fixed-messages.js
 import type { MessageScanner } from '../../wire/message-scanner.js';
 import { backendName, Backend as From, headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
+import { AnswerPart, notPlain, plainAnswer } from '../../wire/plain-answer.js';
 import { isCommandTag } from '../../wire/rows.js';
 import { readParameterStatus, readReadyForQuery } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
@@ -111,6 +112,28 @@ export abstract class ServerDialogue {
     } else if (asked < Asked.localQuery) this.#isUnsynced = true;
     this.replies.push(asked, subject);
     if (asked >= firstMadeUp && this.replies.size === 1 && !this.isInsideAnswer) this.makeUp();
+  }
+
+  /**
+   * Notes what these bytes mean for what is owed, if they are the whole answer to it, for the client, and nothing out of the
+   * ordinary; false when they have to be looked at one message after the other. Most are whole.
+   */
+  protected sortWhole(source: Buffer, start: number, end: number): boolean {
+    const { replies, user } = this;
+    if (user === undefined) return false;
+    if (replies.isOneQuery) {
+      const parts = plainAnswer(source, start, end);
+      if (parts !== 0 && parts !== AnswerPart.description) return false;
+      this.#changeUnnamed(undefined);
+    } else {
+      const parts = replies.turnParts;
+      if (parts === notPlain || parts !== plainAnswer(source, start, end)) return false;
+      if (replies.head === Asked.parse) this.#noteParsed(replies.headSubject, Asked.parse);
+    }
+    this.status = TransactionStatus.idle;
+    replies.clear();
+    user.readyCame(TransactionStatus.idle);
+    return true;
   }
 
   /** Notes what a message means for what is owed; whether it is for the client. */

@@ -31,6 +31,11 @@ export class LocalAnswers {
     return this.#transaction !== 'none';
   }
 
+  /** Nothing that was said here matters for what comes next. */
+  get isAtRest(): boolean {
+    return this.#transaction === 'none' && !this.#isSkipping && this.#refusal === undefined;
+  }
+
   /** Why the next message fails. */
   refuseNext(error: ErrorFields): void {
     this.#refusal = error;

@@ -7,6 +7,7 @@
  */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { systemClock } from '../../runtime/system.js';
+import { copyBytes } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { flush as flushMessage } from '../../wire/fixed-messages.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
@@ -187,6 +188,17 @@ export abstract class ServerHolder implements WaitingClient {
     const bytes = scanner.ahead;
     const held = this.#memoryFor(bytes);
     scanner.takeBack(held);
+    this.#hold(held, bytes);
+  }
+
+  /** The same for bytes that the scanner has not seen. */
+  protected holdBytes(source: Buffer, start: number, end: number): void {
+    const held = this.#memoryFor(end - start);
+    copyBytes(source, start, end, held, 0);
+    this.#hold(held, end - start);
+  }
+
+  #hold(held: Buffer, bytes: number): void {
     this.#held = held;
     this.#heldBytes = bytes;
     this.flow.pause(Pause.held);

@@ -35,13 +35,6 @@ interface TextView {
   readonly textEnd: number;
 }
 
-interface QueryMessage {
-  readonly source: Buffer;
-  readonly start: number;
-  readonly end: number;
-  readonly isWhole: boolean;
-}
-
 /** Longer texts are not looked at. What they do to the session shows in their tags, or not at all. */
 const longestRead = 65_536;
 const letterD = 0x44;
@@ -93,11 +86,14 @@ export class SessionEffects {
     return change;
   }
 
-  /** Most are, and need not be looked at any further. Should there be a zero inside, the server will refuse it. */
-  isPlainQuery({ source, start, end, isWhole }: QueryMessage): boolean {
+  /**
+   * The message is a whole Query. Most are plain, and need not be looked at any further. Should there be a zero inside, the server
+   * will refuse it.
+   */
+  isPlainQuery(source: Buffer, start: number, end: number): boolean {
     const textStart = start + headerBytes;
     const textEnd = end - 1;
-    if (!isWhole || textEnd - textStart > longestRead || source[textEnd] !== 0) return false;
+    if (textEnd - textStart > longestRead || source[textEnd] !== 0) return false;
     if (!isPlainStatement(source, textStart, textEnd)) return false;
     this.plainTextComes();
     return true;

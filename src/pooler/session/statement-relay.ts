@@ -11,6 +11,7 @@ import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import { SqlState } from '../../wire/sql-states.js';
+import { isUnnamedRun } from '../../wire/unnamed-run.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
@@ -76,11 +77,11 @@ export class StatementRelay {
 
   parse(backend: Backend, message: MessageScanner): Passing {
     const { source, start, end, isWhole } = message;
-    const { pool, effects } = this.#owner;
-    const known = isWhole ? this.#unnamed.knownParse(source, start, end) : undefined;
+    const { pool, effects, settings } = this.#owner;
+    const known = isWhole ? this.#unnamed.plainOne(source, start, end, settings.settings) : undefined;
     if (known !== undefined) {
       effects.plainTextComes();
-      return this.#parseUnnamed(backend, new UnnamedStatement(known));
+      return this.#parseUnnamed(backend, known);
     }
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const change = isWhole ? effects.textComes(view) : undefined;
@@ -88,8 +89,9 @@ export class StatementRelay {
       const given = isWhole && effects.mayDiscard ? this.#named.get(deallocatedName(view) ?? '') : undefined;
       if (given !== undefined) return this.#parseDeallocate(backend, given);
       const own = isWhole ? copyOf(source, start, end) : undefined;
-      if (isWhole && effects.isPlain) this.#unnamed.knownPlain = own;
-      return this.#parseUnnamed(backend, new UnnamedStatement(own, change, isWhole && effects.mayDiscard));
+      const unnamed = new UnnamedStatement(own, change, isWhole && effects.mayDiscard);
+      if (isWhole && effects.isPlain) this.#unnamed.keepPlain(unnamed, settings.settings);
+      return this.#parseUnnamed(backend, unnamed);
     }
     if (!pool.plan.followsStatements) {
       backend.expect(Asked.parse);
@@ -98,6 +100,29 @@ export class StatementRelay {
     if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
     if (isWhole) return this.#parseNamed(backend, view, change);
     return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
+  }
+
+  /** Whether all of this is a turn of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
+  isPlainTurn(source: Buffer, start: number, end: number): boolean {
+    const { settings } = this.#owner.settings;
+    const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
+    return bind !== -1 && isUnnamedRun(source, bind, end);
+  }
+
+  /** Such a turn is sent, as it is. */
+  askPlainTurn(backend: Backend): void {
+    const { effects, pool } = this.#owner;
+    const { tally } = pool;
+    effects.plainTextComes();
+    tally.clientParses++;
+    tally.serverParses++;
+    tally.binds++;
+    this.#portalChange = undefined;
+    this.#unnamed.parseAgain(backend);
+    backend.expect(Asked.bind);
+    backend.expect(Asked.describePortal);
+    backend.expect(Asked.execute);
+    backend.expect(Asked.sync);
   }
 
   #parseUnnamed(backend: Backend, unnamed: UnnamedStatement): Passing {

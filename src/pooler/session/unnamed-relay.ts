@@ -9,6 +9,7 @@ import { areSameBytes } from '../../wire/bytes.js';
 import type { Backend } from '../backend/backend.js';
 import { Asked } from '../backend/reply-queue.js';
 import { type UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
+import type { Settings } from '../settings.js';
 
 export class UnnamedRelay {
   #confirmed: UnnamedStatement | undefined;
@@ -16,20 +17,42 @@ export class UnnamedRelay {
   #sent: UnnamedStatement | undefined;
   #sentTo: Backend | undefined;
   #sentIn = 0;
-  /** The last Parse of a plain statement: most clients send the same again and again, and it need be read only once. */
-  knownPlain: Buffer | undefined;
+  /** The last plain one, and what the session was set to: most clients send the same again and again. */
+  #plain: UnnamedStatement | undefined;
+  #plainUnder: Settings | undefined;
 
   constructor() {
-    this.knownPlain = undefined;
+    this.#plain = undefined;
+    this.#plainUnder = undefined;
     this.#confirmed = undefined;
     this.#sent = undefined;
     this.#sentTo = undefined;
   }
 
-  /** What is known of a Parse with exactly these bytes. */
-  knownParse(source: Buffer, start: number, end: number): Buffer | undefined {
-    const known = this.knownPlain;
-    return known !== undefined && areSameBytes(known, source, start, end) ? known : undefined;
+  /** It is one that does nothing to the session. */
+  keepPlain(plain: UnnamedStatement, settings: Settings): void {
+    this.#plain = plain;
+    this.#plainUnder = settings;
+  }
+
+  /** The last plain one, if a Parse with exactly these bytes means the same as its own. */
+  plainOne(source: Buffer, start: number, end: number, settings: Settings): UnnamedStatement | undefined {
+    const plain = this.#plain;
+    const isSame =
+      plain?.parse !== undefined &&
+      settings === this.#plainUnder &&
+      areSameBytes(plain.parse, source, start, end);
+    return isSame ? plain : undefined;
+  }
+
+  /** What follows the Parse in these bytes, if that is the last plain one's: where it begins, or -1. */
+  endOfPlainParse(source: Buffer, start: number, end: number, settings: Settings): number {
+    const parseEnd = start + (this.#plain?.parse?.length ?? end);
+    return parseEnd < end && this.plainOne(source, start, parseEnd, settings) !== undefined ? parseEnd : -1;
+  }
+
+  parseAgain(backend: Backend): void {
+    this.parse(backend, this.#plain as UnnamedStatement);
   }
 
   parse(backend: Backend, unnamed: UnnamedStatement): void {

@@ -1,0 +1,69 @@
+/**
+ * Recognises, in one look at its headers, the answer that most queries have: rows and the tag of a statement that does nothing to
+ * the session, all of it in one piece and with no transaction open behind it. For those who see every answer and have to follow
+ * what it means.
+ */
+import { int32At } from './bytes.js';
+import { Backend, headerBytes, TransactionStatus } from './message-types.js';
+
+/** What a plain answer has besides rows, a tag and ReadyForQuery. */
+export const AnswerPart = { parseComplete: 1, bindComplete: 2, description: 4 } as const;
+
+/** It is another kind of answer, or not a whole one, or it is not certain. */
+export const notPlain = -1;
+
+const readyBytes = 6;
+const shortestLength = 4;
+/** With the two numbers that one may have. */
+const longestTag = 64;
+const [letterD, letterI, letterL, letterS, letterU] = [0x44, 0x49, 0x4c, 0x53, 0x55];
+
+/** The parts that the answer has which all of these bytes are; or `notPlain`. */
+export function plainAnswer(source: Buffer, start: number, end: number): number {
+  const ready = end - readyBytes;
+  if (ready <= start || !isReadyAndIdle(source, ready)) return notPlain;
+  let at = start;
+  let parts = 0;
+  if (isEmptyMessage(source, at, Backend.parseComplete)) {
+    parts = AnswerPart.parseComplete;
+    at += headerBytes;
+  }
+  if (isEmptyMessage(source, at, Backend.bindComplete)) {
+    parts |= AnswerPart.bindComplete;
+    at += headerBytes;
+  }
+  if (source[at] === Backend.rowDescription || isEmptyMessage(source, at, Backend.noData)) {
+    parts |= AnswerPart.description;
+    at = nextAt(source, at, ready);
+  }
+  while (at < ready && source[at] === Backend.dataRow) at = nextAt(source, at, ready);
+  return at < ready && isPlainTag(source, at, ready) ? parts : notPlain;
+}
+
+function isReadyAndIdle(source: Buffer, at: number): boolean {
+  return (
+    source[at] === Backend.readyForQuery &&
+    int32At(source, at + 1) === readyBytes - 1 &&
+    source[at + headerBytes] === TransactionStatus.idle
+  );
+}
+
+function isEmptyMessage(source: Buffer, at: number, type: number): boolean {
+  return source[at] === type && int32At(source, at + 1) === shortestLength;
+}
+
+/** SELECT, INSERT, UPDATE or DELETE, and no SET, DISCARD or DEALLOCATE; it is the last message before `end`. */
+function isPlainTag(source: Buffer, at: number, end: number): boolean {
+  if (source[at] !== Backend.commandComplete || nextAt(source, at, end) !== end) return false;
+  if (end - at > longestTag) return false;
+  const tag = at + headerBytes;
+  const first = source[tag];
+  if (first === letterS || first === letterD) return source[tag + 2] === letterL;
+  return first === letterI || first === letterU;
+}
+
+/** Where the message ends that begins here; beyond `end` if its length can't be right. */
+function nextAt(source: Buffer, at: number, end: number): number {
+  const length = int32At(source, at + 1);
+  return length < shortestLength ? end + 1 : at + 1 + length;
+}

@@ -1,0 +1,139 @@
+// Random lives of clients that send one turn at a time, alone and whole, as most clients do: both the pooler and PostgreSQL itself
+// must answer the same. The pooler passes most of these on without a closer look. HEADGATE_SEQUENCES=<number> plays more of them.
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { StartupCode } from '../../../src/wire/message-types.js';
+import { startTestPooler, type TestPooler } from '../../support/pooler.js';
+import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { RawSession } from '../../wire/server/raw-session.js';
+import { playIn, type Step, step } from './trace.js';
+
+const runs = Number(process.env['HEADGATE_SEQUENCES'] ?? 40);
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await withDatabase();
+  const session = await RawSession.start(db, StartupCode.version30);
+  await playIn(session, [
+    step((s) =>
+      s.query(`create table kept (n int); create schema other; create table other.kept (n text);
+        create function warned() returns int language plpgsql as $$begin raise notice 'careful'; return 1; end$$;
+        create function moved() returns text language sql as $$select set_config('timezone', 'Asia/Tokyo', false)$$`),
+    ),
+  ]);
+  session.socket.destroy();
+});
+afterAll(() => db.drop());
+
+/** Without parameters, so that each can come in both protocols. */
+const texts = [
+  'select 1 as one',
+  'select 1 as one',
+  "select current_setting('timezone'), current_setting('search_path')",
+  'select pg_typeof(n) from kept limit 0',
+  'select * from kept limit 0',
+  'insert into kept values (1)',
+  'update kept set n = n where false',
+  'delete from kept where false',
+  "select '1/2/2026'::date, null",
+  'select generate_series(1, 3)',
+  "select repeat('x', 100000)",
+  'select 1 / 0',
+  'select nonsense',
+  'select warned()',
+  'select moved()',
+  'set search_path = other',
+  "set timezone = 'Asia/Kolkata'; ",
+  "set datestyle = 'SQL, DMY'",
+  'reset all',
+  'begin',
+  'commit',
+  'rollback',
+  'show search_path',
+  'discard all',
+  '',
+];
+
+interface Turn {
+  readonly how: 'query' | 'unnamed' | 'unnamedRows' | 'bindOnly' | 'named' | 'undescribed';
+  readonly text: string;
+}
+
+function stepOf({ how, text }: Turn): Step {
+  return step((s) => {
+    switch (how) {
+      case 'query':
+        return s.query(text);
+      case 'unnamed':
+        return s.parse(text).bind().describePortal().execute().sync();
+      case 'unnamedRows':
+        return s.parse(text).bind().describePortal().execute('', 2).sync();
+      case 'undescribed':
+        return s.parse(text).bind().execute().sync();
+      case 'named':
+        return s.closeStatement('a').parse(text, 'a').bind([], 'a').describePortal().execute().sync();
+      default:
+        // Whatever the last one was.
+        return s.bind().describePortal().execute().sync();
+    }
+  });
+}
+
+const turn: fc.Arbitrary<Turn> = fc.record({
+  how: fc.constantFrom('query', 'unnamed', 'unnamed', 'unnamedRows', 'bindOnly', 'named', 'undescribed'),
+  text: fc.constantFrom(...texts),
+});
+/** Most clients say the same again and again. */
+const life = fc
+  .array(fc.tuple(turn, fc.integer({ min: 1, max: 3 })), { minLength: 1, maxLength: 10 })
+  .map((turns) => turns.flatMap(([one, times]) => Array.from({ length: times }, () => one)));
+
+const leave = step((s) => s.query('rollback'));
+
+async function playAt(place: TestDatabase | TestPooler, turns: readonly Turn[]): Promise<string[]> {
+  const session = await RawSession.start(place, StartupCode.version30);
+  try {
+    return await playIn(session, [...turns.map(stepOf), leave]);
+  } finally {
+    session.socket.destroy();
+  }
+}
+
+/**
+ * In a failed transaction, a server that does not have the statement says that the transaction has failed; PostgreSQL itself, which
+ * has it, may describe it first.
+ */
+function isComparable(turns: readonly Turn[]): boolean {
+  return !turns.some(({ how }) => how === 'bindOnly') || !turns.some(({ text }) => text === 'begin');
+}
+
+function comparable(lines: readonly string[]): string[] {
+  // The server knows statements by other names.
+  return lines.map((line) => line.replace(/prepared statement "[^"]*"/, 'prepared statement'));
+}
+
+describe.each([
+  ['one server', { poolSize: 1 }, 1],
+  ['another server for each turn', { poolSize: 3, serverRoundRobin: true }, 1],
+  ['fewer servers than clients, so that most turns wait', { poolSize: 2 }, 5],
+] as const)(
+  'a client that sends one turn at a time is answered as by PostgreSQL, with %s',
+  (_with, pooling, clients) => {
+    let pooler: TestPooler;
+    beforeAll(async () => {
+      pooler = await startTestPooler(db, { pooling });
+    });
+    afterAll(() => pooler.stop());
+
+    test('whatever it sends', async () => {
+      await fc.assert(
+        fc.asyncProperty(life.filter(isComparable), async (turns) => {
+          const expected = comparable(await playAt(db, turns));
+          const played = await Promise.all(Array.from({ length: clients }, () => playAt(pooler, turns)));
+          for (const lines of played) expect(comparable(lines)).toEqual(expected);
+        }),
+        { numRuns: runs },
+      );
+    }, 120_000);
+  },
+);
