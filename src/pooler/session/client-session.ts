@@ -133,24 +133,32 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #isPlain(source: Buffer, start: number, end: number): boolean {
     const scanner = this.#scanner;
     if (!this.local.isAtRest || this.#isEnding) return false;
-    if (source[start] === Frontend.parse)
+    const type = source[start];
+    if (type === Frontend.query)
       return (
-        scanner.isBetweenMessages &&
-        end - start <= (scanner.rules.longestLength[Frontend.bind] as number) &&
-        this.statements.isPlainTurn(source, start, end)
+        scanner.isWholeMessage(source, start, end) &&
+        !this.#parts.refusesSimpleQueries &&
+        this.settings.effects.isPlainQuery(source, start, end)
       );
-    return (
-      source[start] === Frontend.query &&
-      scanner.isWholeMessage(source, start, end) &&
-      !this.#parts.refusesSimpleQueries &&
-      this.settings.effects.isPlainQuery(source, start, end)
-    );
+    if (!scanner.isBetweenMessages || end - start > (scanner.rules.longestLength[Frontend.bind] as number))
+      return false;
+    if (type === Frontend.parse) return this.statements.isPlainTurn(source, start, end);
+    return type === Frontend.bind && this.statements.isPlainRun(source, start, end);
   }
 
   #askPlain(backend: Backend, source: Buffer, start: number, end: number): void {
-    if (source[start] === Frontend.query) backend.expect(Asked.query);
-    else this.statements.askPlainTurn(backend);
-    backend.toServer.add(source, start, end);
+    const { statements } = this;
+    if (source[start] === Frontend.bind) {
+      // The long way has the server prepare it first.
+      if (!statements.askPlainRun(backend, source, start, end)) {
+        this.#relay(source, start, end);
+        return;
+      }
+    } else {
+      if (source[start] === Frontend.parse) statements.askPlainTurn(backend);
+      else backend.expect(Asked.query);
+      backend.toServer.add(source, start, end);
+    }
     this.flush();
   }
 

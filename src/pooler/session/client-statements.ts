@@ -5,6 +5,8 @@ import type { SettingChange } from './setting-change.js';
 /** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
 export class NamedByClient {
   readonly name: string;
+  /** The name as it is sent. */
+  readonly nameBytes: Buffer;
   readonly statement: PreparedStatement;
   /** What it does to settings. */
   readonly change: SettingChange | undefined;
@@ -18,6 +20,7 @@ export class NamedByClient {
     mayDiscard: boolean,
   ) {
     this.name = name;
+    this.nameBytes = Buffer.from(name, 'latin1');
     this.statement = statement;
     this.change = change;
     this.mayDiscard = mayDiscard;
@@ -27,9 +30,20 @@ export class NamedByClient {
 export class ClientStatements {
   readonly #registry: StatementRegistry;
   readonly #byName = new Map<string, NamedByClient>();
+  #last: NamedByClient | undefined;
 
   constructor(registry: StatementRegistry) {
     this.#registry = registry;
+    this.#last = undefined;
+  }
+
+  /** The one that was bound last, as long as nothing has changed: most clients bind the same again and again. */
+  get last(): NamedByClient | undefined {
+    return this.#last;
+  }
+
+  boundLast(named: NamedByClient): void {
+    this.#last = named;
   }
 
   get size(): number {
@@ -42,10 +56,12 @@ export class ClientStatements {
 
   /** Its statement has one user for this: this client, under this name. */
   add(named: NamedByClient): void {
+    this.#last = undefined;
     this.#byName.set(named.name, named);
   }
 
   delete(named: NamedByClient): void {
+    this.#last = undefined;
     if (this.#byName.get(named.name) !== named) return;
     this.#byName.delete(named.name);
     this.#registry.release(named.statement);
@@ -56,6 +72,7 @@ export class ClientStatements {
    * prepare it again by themselves would be told so forever.
    */
   renew(named: NamedByClient): void {
+    this.#last = undefined;
     const { name, statement, change, mayDiscard } = named;
     if (!statement.isOutdated || statement.key === '' || this.#byName.get(name) !== named) return;
     this.#byName.set(name, new NamedByClient(name, this.#registry.renew(statement), change, mayDiscard));
@@ -64,12 +81,14 @@ export class ClientStatements {
 
   /** It was deleted, but that has not happened after all; unless the name has been given away meanwhile. */
   putBack(named: NamedByClient): void {
+    this.#last = undefined;
     if (this.#byName.has(named.name)) return;
     this.#byName.set(named.name, named);
     this.#registry.retain(named.statement);
   }
 
   clear(): void {
+    this.#last = undefined;
     for (const { statement } of this.#byName.values()) this.#registry.release(statement);
     this.#byName.clear();
   }

@@ -2,16 +2,16 @@
  * The extended protocol of one client, on servers that it shares with others: its prepared statements have names of the
  * pooler's there, are prepared on each server when they are needed first, and outlive the client's use of them.
  */
-import { copyOf } from '../../wire/bytes.js';
+import { copyOf, int32At } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
+import { isLoneRun } from '../../wire/lone-run.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import { SqlState } from '../../wire/sql-states.js';
-import { isUnnamedRun } from '../../wire/unnamed-run.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
@@ -49,6 +49,7 @@ const parseWriter = new MessageWriter();
 const bindView = new BindView();
 const describeView = new TargetView('Describe');
 const closeView = new TargetView('Close');
+const noName = Buffer.alloc(0);
 
 export class StatementRelay {
   readonly #owner: StatementOwner;
@@ -106,7 +107,31 @@ export class StatementRelay {
   isPlainTurn(source: Buffer, start: number, end: number): boolean {
     const { settings } = this.#owner.settings;
     const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
-    return bind !== -1 && isUnnamedRun(source, bind, end);
+    return bind !== -1 && isLoneRun(noName, source, bind, end);
+  }
+
+  /** Whether all of this runs the statement that was run last, from Bind to Sync, and that does nothing to the session. */
+  isPlainRun(source: Buffer, start: number, end: number): boolean {
+    const { last } = this.#named;
+    if (last === undefined || last.change !== undefined || last.mayDiscard) return false;
+    return this.#owner.pool.plan.followsStatements && isLoneRun(last.nameBytes, source, start, end);
+  }
+
+  /** Such a run is written for the server; false when that one does not have the statement. */
+  askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
+    const last = this.#named.last as NamedByClient;
+    if (!backend.statements.has(last.statement)) return false;
+    this.#owner.pool.tally.binds++;
+    this.#portalChange = undefined;
+    backend.expect(Asked.bind, last);
+    backend.expect(Asked.describePortal);
+    backend.expect(Asked.execute);
+    backend.expect(Asked.sync);
+    const bindEnd = start + 1 + int32At(source, start + 1);
+    const writer = backend.toServer.mix();
+    writeRenamed(writer, bindView.read(source, start, bindEnd), last.statement.name);
+    writer.append(source, bindEnd, end);
+    return true;
   }
 
   /** Such a turn is sent, as it is. */
@@ -237,6 +262,7 @@ export class StatementRelay {
     const named = this.#find(backend, name);
     if (named === undefined) return this.#refuseUnknown(backend, view.name());
     this.#noteBound(named);
+    this.#named.boundLast(named);
     pool.tally.binds++;
     backend.expect(Asked.bind, named);
     writeRenamed(backend.toServer.mix(), view, named.statement.name);

@@ -55,7 +55,7 @@ const texts = [
 ];
 
 interface Turn {
-  readonly how: 'query' | 'unnamed' | 'unnamedRows' | 'bindOnly' | 'named' | 'undescribed';
+  readonly how: 'query' | 'unnamed' | 'unnamedRows' | 'bindOnly' | 'named' | 'namedAgain' | 'undescribed';
   readonly text: string;
 }
 
@@ -72,6 +72,8 @@ function stepOf({ how, text }: Turn): Step {
         return s.parse(text).bind().execute().sync();
       case 'named':
         return s.closeStatement('a').parse(text, 'a').bind([], 'a').describePortal().execute().sync();
+      case 'namedAgain':
+        return s.bind([], 'a').describePortal().execute().sync();
       default:
         // Whatever the last one was.
         return s.bind().describePortal().execute().sync();
@@ -80,7 +82,10 @@ function stepOf({ how, text }: Turn): Step {
 }
 
 const turn: fc.Arbitrary<Turn> = fc.record({
-  how: fc.constantFrom('query', 'unnamed', 'unnamed', 'unnamedRows', 'bindOnly', 'named', 'undescribed'),
+  how: fc.constantFrom(
+    ...(['query', 'unnamed', 'unnamed', 'unnamedRows', 'bindOnly', 'named'] as const),
+    ...(['namedAgain', 'namedAgain', 'undescribed'] as const),
+  ),
   text: fc.constantFrom(...texts),
 });
 /** Most clients say the same again and again. */
@@ -104,7 +109,8 @@ async function playAt(place: TestDatabase | TestPooler, turns: readonly Turn[]):
  * has it, may describe it first.
  */
 function isComparable(turns: readonly Turn[]): boolean {
-  return !turns.some(({ how }) => how === 'bindOnly') || !turns.some(({ text }) => text === 'begin');
+  const isBoundAgain = turns.some(({ how }) => how === 'bindOnly' || how === 'namedAgain');
+  return !isBoundAgain || !turns.some(({ text }) => text === 'begin');
 }
 
 function comparable(lines: readonly string[]): string[] {

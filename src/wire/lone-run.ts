@@ -1,26 +1,26 @@
-/** Recognises what clients send behind the Parse of a statement that they run once: the rest of the shortest turn there is. */
+/** Recognises the shortest way there is to run a prepared statement, which is how most are run. */
 import { int32At } from './bytes.js';
 import { Frontend, headerBytes, Target } from './message-types.js';
 
 const describeBytes = headerBytes + 2;
 const executeBytes = headerBytes + 5;
 const syncBytes = headerBytes;
-/** Without parameters: two names without a letter, and three counts of nothing. */
+/** Besides the name of the statement: two zeros, and three counts of nothing. */
 const shortestBind = headerBytes + 2 + 6;
 
 /**
- * Whether these bytes are a Bind of the unnamed statement to the unnamed portal, a Describe of that, its Execute and a Sync, and
- * nothing else.
+ * Whether these bytes are a Bind of the statement of this name to the unnamed portal, a Describe of that, its Execute and a Sync,
+ * and nothing else.
  */
-export function isUnnamedRun(source: Buffer, start: number, end: number): boolean {
+export function isLoneRun(name: Buffer, source: Buffer, start: number, end: number): boolean {
   const sync = end - syncBytes;
   const execute = sync - executeBytes;
   const describe = execute - describeBytes;
   return (
-    describe - start >= shortestBind &&
+    describe - start >= shortestBind + name.length &&
     isMessage(source, start, Frontend.bind, describe) &&
     source[start + headerBytes] === 0 &&
-    source[start + headerBytes + 1] === 0 &&
+    isName(name, source, start + headerBytes + 1) &&
     isMessage(source, describe, Frontend.describe, execute) &&
     source[describe + headerBytes] === Target.portal &&
     source[describe + headerBytes + 1] === 0 &&
@@ -32,4 +32,9 @@ export function isUnnamedRun(source: Buffer, start: number, end: number): boolea
 
 function isMessage(source: Buffer, start: number, type: number, end: number): boolean {
   return source[start] === type && int32At(source, start + 1) === end - start - 1;
+}
+
+function isName(name: Buffer, source: Buffer, start: number): boolean {
+  for (let at = 0; at < name.length; at++) if (source[start + at] !== name[at]) return false;
+  return source[start + name.length] === 0;
 }

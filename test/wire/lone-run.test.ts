@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { copyDone, flush, sync } from '../../src/wire/fixed-messages.js';
 import { writeBind, writeDescribe, writeExecute } from '../../src/wire/frontend-writers.js';
+import { isLoneRun } from '../../src/wire/lone-run.js';
 import { Target } from '../../src/wire/message-types.js';
 import { MessageWriter } from '../../src/wire/message-writer.js';
-import { isUnnamedRun } from '../../src/wire/unnamed-run.js';
 
 type Write = (writer: MessageWriter) => void;
 
@@ -19,9 +19,9 @@ function bytesOf(...writes: readonly Write[]): Buffer {
 }
 
 /** In the middle of other bytes, which must not matter. */
-function isRun(bytes: Buffer): boolean {
+function isRun(bytes: Buffer, name = ''): boolean {
   const all = Buffer.concat([flush, bytes, copyDone]);
-  return isUnnamedRun(all, flush.length, flush.length + bytes.length);
+  return isLoneRun(Buffer.from(name), all, flush.length, flush.length + bytes.length);
 }
 
 const run = bytesOf(bind, describePortal, execute, end);
@@ -32,6 +32,13 @@ it.each<readonly [string, readonly Write[]]>([
   ['a limit on its rows', [bind, describePortal, (writer) => writeExecute(writer, '', 3), end]],
 ])('the run of the unnamed statement is recognised, with %s', (_with, writes) => {
   expect(isRun(bytesOf(...writes))).toBe(true);
+});
+
+it('and that of one that has a name, if it is this one', () => {
+  const ofA = bytesOf((writer) => writeBind(writer, { statement: 'abc' }), describePortal, execute, end);
+  expect(isRun(ofA, 'abc')).toBe(true);
+  for (const name of ['', 'ab', 'abcd', 'abd', 'ABC']) expect(isRun(ofA, name)).toBe(false);
+  expect(isRun(run, 'abc')).toBe(false);
 });
 
 it.each<readonly [string, readonly Write[]]>([

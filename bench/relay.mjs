@@ -1,0 +1,327 @@
+// @ts-check
+// What the pooler's own code costs for a query, without sockets: node bench/relay.mjs [folder of a build ...]
+//
+// In a loop on its own, all of it is in the processor's cache. Beside a kernel, a server and clients it is not: what counts there
+// is how much code and how many objects a query touches. So it is timed twice, in a loop, and each time after three megabytes of
+// something else were read. Several builds are compared in one process, in turns. The same build twice differs by up to a
+// fifth, as its code and its objects come to lie elsewhere: run it several times.
+import { resolve } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const poolSize = 20;
+const otherBytes = 3 * 1_048_576;
+const coldQueries = 2_000;
+const warmQueries = 200_000;
+
+const builds = process.argv.slice(2);
+if (builds.length === 0) builds.push(fileURLToPath(new URL('../dist', import.meta.url)));
+
+/** What `pgbench -S` sends, and what it is answered. */
+const protocols = /** @type {const} */ (['simple', 'extended', 'prepared']);
+/** @typedef {typeof protocols[number]} Protocol */
+
+const other = new Uint8Array(otherBytes);
+let checksum = 0;
+const readBuffer = Buffer.allocUnsafeSlow(65_536);
+
+/** A socket that takes everything. */
+class Sink {
+  /** @type {any} */
+  listener = undefined;
+  unsent = 0;
+
+  start() {}
+  pauseReading() {}
+  resumeReading() {}
+  end() {}
+  destroy() {}
+
+  send() {
+    return true;
+  }
+}
+
+class Pooler {
+  /** @type {any[]} */
+  clients = [];
+  /** @type {any[]} */
+  servers = [];
+  messages;
+  #turn;
+
+  /**
+   * @param {string} build
+   * @param {any} turn
+   * @param {Awaited<ReturnType<typeof messagesOf>>} messages
+   */
+  constructor(build, turn, messages) {
+    this.build = build;
+    this.messages = messages;
+    this.#turn = turn;
+  }
+
+  /**
+   * @param {string} build
+   * @param {number} clients
+   */
+  static async make(build, clients) {
+    /** @param {string} file */
+    const load = (file) => import(pathToFileURL(resolve(build, file)).href);
+    const { BackendPool } = await load('pooler/backend/backend-pool.js');
+    const { Backend } = await load('pooler/backend/backend.js');
+    const { ServerStatements } = await load('pooler/backend/server-statements.js');
+    const { SettingsRegistry } = await load('pooler/settings.js');
+    const { ClientSession } = await load('pooler/session/client-session.js');
+    const { frontendRules } = await load('wire/scan-rules.js');
+    const { readPolicy } = await load('core/pool-policy.js');
+    const { OptionReader } = await load('kernel/option-reader.js');
+    const pooler = new Pooler(build, await load('runtime/turn.js'), await messagesOf(load));
+    const registry = new SettingsRegistry();
+    const settings = registry.none;
+    const pool = new BackendPool('database', 'user', registry, {
+      limits: { poolMode: 'transaction', poolSize, minPoolSize: 0, queryWaitTimeout: 0 },
+      policy: readPolicy(new OptionReader({ max: poolSize }), false),
+      open: async () => {
+        const parts = { transport: new Sink(), dial: {}, statements: new ServerStatements(200), settings };
+        const server = new Backend({ ...parts, key: undefined, parameters: new Map() });
+        pooler.servers.push(server);
+        return server;
+      },
+      checkQuery: '',
+      resetQuery: '',
+      resetsAlways: false,
+      cleaningTimeoutMs: 1_000,
+      cancelTimeoutMs: 1_000,
+      followsStatements: true,
+      defersBegin: true,
+      reservedRatio: 0.2,
+      shortage: () => undefined,
+    });
+    const rules = frontendRules({
+      query: { wholeUpTo: 65_536, head: 4_096 },
+      parse: { wholeUpTo: 1_048_576, head: 4_096 },
+      bind: { wholeUpTo: 2_048, head: 2_048 },
+      describe: { wholeUpTo: 10_001 },
+      execute: { wholeUpTo: 10_001 },
+    });
+    for (let id = 0; id < clients; id++)
+      pooler.clients.push(
+        new ClientSession({
+          identity: { id, user: 'user', database: 'database', connectedAt: 0 },
+          transport: new Sink(),
+          pool,
+          mode: 'transaction',
+          rules,
+          settings,
+          told: new Map(),
+          refusesSimpleQueries: false,
+          ended: () => {},
+          failed: (/** @type {{ message: string }} */ { message }) => {
+            throw new Error(message);
+          },
+        }),
+      );
+    await pooler.#openAll();
+    return pooler;
+  }
+
+  /** All servers are there, and all clients and servers have prepared what they will run. */
+  async #openAll() {
+    for (const { ask } of [this.messages.simple, this.messages.prepare, this.messages.prepared]) {
+      for (const client of this.clients) this.#deliver(client, ask);
+      while (this.#isBusy()) {
+        await new Promise((done) => setImmediate(done));
+        this.settle();
+      }
+    }
+  }
+
+  #isBusy() {
+    return this.clients.some((client) => client.backend !== undefined || client.isWaiting);
+  }
+
+  /** All that is owed is answered, one message after the other. */
+  settle() {
+    for (const server of this.servers)
+      while (server.replies.size > 0) this.#deliver(server, this.messages.answers[server.replies.head]);
+  }
+
+  /** All ask who do not wait. @param {Protocol} protocol */
+  begin(protocol) {
+    for (const client of this.clients)
+      if (client.backend === undefined && !client.isWaiting)
+        this.#deliver(client, this.messages[protocol].ask);
+  }
+
+  /**
+   * The next server answers, and its client asks again.
+   * @param {Protocol} protocol
+   * @param {number} number of the query
+   * @param {(receiver: any, bytes: Buffer) => void} deliver
+   */
+  query(protocol, number, deliver = (receiver, bytes) => this.#deliver(receiver, bytes)) {
+    const { ask, answer } = this.messages[protocol];
+    const busy = Math.min(this.servers.length, this.clients.length);
+    let server = this.servers[number % busy];
+    while (server.user === undefined) server = this.servers[++number % this.servers.length];
+    const client = server.user;
+    deliver(server, answer);
+    deliver(client, ask);
+  }
+
+  /**
+   * Milliseconds that it takes, with nothing of it in the cache.
+   * @param {any} receiver
+   * @param {Buffer} bytes
+   */
+  timeCold(receiver, bytes) {
+    bytes.copy(readBuffer);
+    readOther();
+    const began = performance.now();
+    this.#receive(receiver, bytes.length);
+    return performance.now() - began;
+  }
+
+  /**
+   * @param {any} receiver
+   * @param {Buffer} bytes
+   */
+  #deliver(receiver, bytes) {
+    bytes.copy(readBuffer);
+    this.#receive(receiver, bytes.length);
+  }
+
+  /**
+   * @param {any} receiver
+   * @param {number} length
+   */
+  #receive(receiver, length) {
+    this.#turn.beginTurn();
+    receiver.bytesCame(readBuffer, 0, length);
+    this.#turn.endTurn();
+  }
+}
+
+/** @param {(file: string) => Promise<any>} load */
+async function messagesOf(load) {
+  const { MessageWriter } = await load('wire/message-writer.js');
+  const write = await load('wire/frontend-writers.js');
+  const rows = await load('wire/rows.js');
+  const fixed = await load('wire/fixed-messages.js');
+  const { Asked } = await load('pooler/backend/reply-queue.js');
+  /** @param {(writer: any) => void} build */
+  const bytes = (build) => {
+    const writer = new MessageWriter();
+    build(writer);
+    return writer.take();
+  };
+  const text = 'SELECT abalance FROM pgbench_accounts WHERE aid = ';
+  const portal = 0x50;
+  const description = bytes((writer) =>
+    rows.writeRowDescription(writer, [{ name: 'abalance', typeId: 23, typeSize: 4 }]),
+  );
+  const result = bytes((writer) => {
+    rows.writeDataRow(writer, ['-4711']);
+    rows.writeCommandComplete(writer, 'SELECT 1');
+  });
+  const queryAnswer = Buffer.concat([description, result, fixed.readyIdle]);
+  /** @param {string} statement */
+  const run = (statement) =>
+    bytes((writer) => {
+      write.writeBind(writer, { statement, values: ['314159'], resultFormats: [0] });
+      write.writeDescribe(writer, portal);
+      write.writeExecute(writer);
+      writer.append(fixed.sync);
+    });
+  /** @param {string} name */
+  const parse = (name) => bytes((writer) => write.writeParse(writer, { name, text: `${text}$1;` }));
+  return {
+    simple: { ask: bytes((writer) => write.writeQuery(writer, `${text}314159;`)), answer: queryAnswer },
+    extended: {
+      ask: Buffer.concat([parse(''), run('')]),
+      answer: Buffer.concat([fixed.parseComplete, fixed.bindComplete, queryAnswer]),
+    },
+    prepare: { ask: Buffer.concat([parse('P_0'), fixed.sync]) },
+    prepared: { ask: run('P_0'), answer: Buffer.concat([fixed.bindComplete, queryAnswer]) },
+    /** By what was asked. */
+    answers: {
+      [Asked.query]: queryAnswer,
+      [Asked.parse]: fixed.parseComplete,
+      [Asked.ownParse]: fixed.parseComplete,
+      [Asked.bind]: fixed.bindComplete,
+      [Asked.describePortal]: description,
+      [Asked.execute]: result,
+      [Asked.sync]: fixed.readyIdle,
+    },
+  };
+}
+
+function readOther() {
+  for (let at = 0; at < other.length; at += 64) checksum += /** @type {number} */ (other[at]);
+}
+
+/** What a look at the clock costs after that. */
+function emptyColdMs() {
+  readOther();
+  const began = performance.now();
+  return performance.now() - began;
+}
+
+/** The middle of them, in nanoseconds. @param {number[]} times */
+function middle(times) {
+  const sorted = times.toSorted((a, b) => a - b);
+  const kept = sorted.slice(sorted.length * 0.1, sorted.length * 0.8);
+  return (1e6 * kept.reduce((sum, time) => sum + time, 0)) / kept.length;
+}
+
+/** @template T @param {readonly T[]} items */
+function shuffled(items) {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+console.log('clients  protocol   ns in a loop   ns cold (from the client, from the server)   build');
+for (const clients of [16, 64]) {
+  const poolers = [];
+  for (const build of builds) poolers.push(await Pooler.make(build, clients));
+  for (const protocol of protocols) {
+    const contestants = poolers.map((pooler) => ({
+      pooler,
+      warm: 0,
+      /** @type {number[]} */ client: [],
+      /** @type {number[]} */ server: [],
+    }));
+    for (const { pooler } of contestants) {
+      pooler.begin(protocol);
+      for (let number = 0; number < warmQueries; number++) pooler.query(protocol, number);
+    }
+    for (const contestant of contestants) {
+      const began = performance.now();
+      for (let number = 0; number < warmQueries; number++) contestant.pooler.query(protocol, number);
+      contestant.warm = (1e6 * (performance.now() - began)) / warmQueries;
+    }
+    const nothing = [];
+    for (let number = 0; number < coldQueries; number++) {
+      nothing.push(emptyColdMs());
+      for (const { pooler, client, server } of shuffled(contestants))
+        pooler.query(protocol, number, (receiver, bytes) => {
+          const times = pooler.servers.includes(receiver) ? server : client;
+          times.push(pooler.timeCold(receiver, bytes));
+        });
+    }
+    for (const { pooler, warm, client, server } of contestants) {
+      pooler.settle();
+      const asked = middle(client) - middle(nothing);
+      const answered = middle(server) - middle(nothing);
+      const cold = `${(asked + answered).toFixed(0)} (${asked.toFixed(0)}, ${answered.toFixed(0)})`;
+      console.log(
+        `${String(clients).padStart(7)}  ${protocol.padEnd(9)}  ${warm.toFixed(0).padStart(12)}   ${cold.padEnd(45)}${pooler.build}`,
+      );
+    }
+  }
+}
+if (Number.isNaN(checksum)) throw new Error('unreachable');
+process.exit();
