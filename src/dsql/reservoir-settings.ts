@@ -137,7 +137,8 @@ function fitLives(base: Draft, jitter: Draft, guard: Draft): void {
 
 /** The jitter first, since it decides how long and how short a life may be; the guard window last. */
 function adaptLives(base: Draft, jitter: Draft, guard: Draft): void {
-  if (jitter.value / 2 >= Math.min(base.value, hardDeadlineMs)) {
+  const longestBase = hardDeadlineMs - jitter.value / 2;
+  if (jitter.value / 2 >= Math.min(base.value, longestBase)) {
     const value = Math.min(jitter.usual, base.value / 5);
     correct(jitter, value, `too wide for a life of ${showDuration(base.value)}`);
   }

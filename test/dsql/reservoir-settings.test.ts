@@ -216,6 +216,16 @@ describe('what an operator got wrong is corrected, and said', () => {
       ["LIFETIME_JITTER is '20m', too wide for a life of 10m: 2m is used"],
     ],
     [
+      'a jitter that leaves nothing of the longest life there is',
+      { BASE_LIFETIME: '1h', LIFETIME_JITTER: '3300s' },
+      {},
+      { baseLifetime: 54 * minute, lifetimeJitter: 2 * minute },
+      [
+        "BASE_LIFETIME is '1h', with its jitter more than 55m: the hour of the server less the longest transaction: 54m is used",
+        "LIFETIME_JITTER is '3300s', too wide for a life of 1h: 2m is used",
+      ],
+    ],
+    [
       'a guard window as long as a life',
       { BASE_LIFETIME: '5m', GUARD_WINDOW: '4m' },
       {},
