@@ -132,6 +132,18 @@ describe('The queue', () => {
     expect(leaver.outcome).toBe('withdrawn');
   });
 
+  it('lets all callers leave without an answer, in the order of the queue', () => {
+    const world = withIdle(1, { max: 1 });
+    const holder = world.mustTake();
+    const callers = [world.ask(), world.ask(50), world.ask()];
+    expect(world.pool.withdrawAll()).toEqual(callers);
+    expect(world.pool.withdrawAll()).toEqual([]);
+    holder.release();
+    world.advance(100);
+    expect([world.pool.waiting, world.pool.idle]).toEqual([0, 1]);
+    expect(callers.map(({ outcome }) => outcome)).toEqual(callers.map(() => 'waiting'));
+  });
+
   it('sets one alarm, however many wait', () => {
     const world = withIdle(1, { max: 1, idleTimeout: 0, maxLifetime: 0 });
     world.mustTake();

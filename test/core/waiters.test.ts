@@ -21,6 +21,17 @@ class Caller extends Waiter<string> {
 }
 
 describe('The queue', () => {
+  it('knows nothing of an earlier wait of someone who comes again', () => {
+    const queue = new Waiters<string>();
+    const caller = new Caller(0, 10);
+    queue.add(caller, 0, 10);
+    expect(queue.shift()).toBe(caller);
+    queue.add(caller, 5, never);
+    expect([caller.heapKey, queue.nextDeadline]).toEqual([never, never]);
+    expect(queue.shiftExpired(1_000)).toBeUndefined();
+    expect(queue.shift()).toBe(caller);
+  });
+
   it('is first in, first out, gives up exactly those whose deadline has passed, and anyone may leave', () => {
     const command = fc.oneof(
       { weight: 4, arbitrary: fc.record({ add: fc.oneof(fc.nat({ max: 40 }), fc.constant(never)) }) },

@@ -6,6 +6,7 @@
  * since the client counts on its answer. One that was sent before that was known is most likely ignored; if the COPY then fails,
  * it may have been answered, too. That leaves the connection in doubt, and it is not used again.
  */
+import { Frontend } from '../../wire/message-types.js';
 import type { ReplyQueue } from './reply-queue.js';
 
 export class CopyIn {
@@ -40,5 +41,19 @@ export class CopyIn {
     if (this.#hasIgnoredSync) this.isInDoubt = true;
     this.succeeded();
     return hasKeptSync;
+  }
+}
+
+/** What may come while the server takes COPY data, besides a goodbye. */
+export function isCopyMessage(type: number): boolean {
+  switch (type) {
+    case Frontend.copyData:
+    case Frontend.copyDone:
+    case Frontend.copyFail:
+    case Frontend.sync:
+    case Frontend.flush:
+      return true;
+    default:
+      return false;
   }
 }

@@ -15,6 +15,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
+import { isCopyMessage } from '../backend/copy-in.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
 import { keepsUnnamed, type UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolMode } from '../config/pooling-options.js';
@@ -111,7 +112,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const { backend } = this;
     const isPlain = this.#holdsPlain && backend !== undefined && this.prepare(backend);
     this.#holdsPlain = false;
-    if (isPlain) this.#askPlain(backend, held, 0, bytes);
+    if (isPlain) this.#askPlain(held, 0, bytes);
     else this.#relay(held, 0, bytes);
   }
 
@@ -121,7 +122,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
    */
   #relayPlain(source: Buffer, start: number, end: number): boolean {
     if (this.backend !== undefined || !this.#isPlain(source, start, end)) return false;
-    if (this.take()) this.#askPlain(this.backend as unknown as Backend, source, start, end);
+    if (this.take()) this.#askPlain(source, start, end);
     else {
       this.#holdsPlain = true;
       this.holdBytes(source, start, end);
@@ -133,31 +134,23 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #isPlain(source: Buffer, start: number, end: number): boolean {
     const scanner = this.#scanner;
     if (!this.local.isAtRest || this.#isEnding) return false;
-    const type = source[start];
-    if (type === Frontend.query)
-      return (
-        scanner.isWholeMessage(source, start, end) &&
-        !this.#parts.refusesSimpleQueries &&
-        this.settings.effects.isPlainQuery(source, start, end)
-      );
-    if (!scanner.isBetweenMessages || end - start > (scanner.rules.longestLength[Frontend.bind] as number))
-      return false;
-    if (type === Frontend.parse) return this.statements.isPlainTurn(source, start, end);
-    return type === Frontend.bind && this.statements.isPlainRun(source, start, end);
+    if (source[start] !== Frontend.query)
+      return scanner.isBetweenMessages && this.statements.isPlain(source, start, end, scanner.rules);
+    return (
+      scanner.isWholeMessage(source, start, end) &&
+      !this.#parts.refusesSimpleQueries &&
+      this.settings.effects.isPlainQuery(source, start, end)
+    );
   }
 
-  #askPlain(backend: Backend, source: Buffer, start: number, end: number): void {
-    const { statements } = this;
-    if (source[start] === Frontend.bind) {
-      // The long way has the server prepare it first.
-      if (!statements.askPlainRun(backend, source, start, end)) {
-        this.#relay(source, start, end);
-        return;
-      }
-    } else {
-      if (source[start] === Frontend.parse) statements.askPlainTurn(backend);
-      else backend.expect(Asked.query);
+  #askPlain(source: Buffer, start: number, end: number): void {
+    const backend = this.backend as Backend;
+    if (source[start] === Frontend.query) {
+      backend.expect(Asked.query);
       backend.toServer.add(source, start, end);
+    } else if (!this.statements.askPlain(backend, source, start, end)) {
+      this.#relay(source, start, end);
+      return;
     }
     this.flush();
   }
@@ -500,19 +493,5 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.statements.clear();
     const cut = this.#passesPieces ? 'The client left in the middle of a message.' : undefined;
     this.leaveServer(this.#isServerSpoilt ? 'Its settings are not known.' : cut, cancels);
-  }
-}
-
-/** What may come while the server takes COPY data, besides a goodbye. */
-function isCopyMessage(type: number): boolean {
-  switch (type) {
-    case Frontend.copyData:
-    case Frontend.copyDone:
-    case Frontend.copyFail:
-    case Frontend.sync:
-    case Frontend.flush:
-      return true;
-    default:
-      return false;
   }
 }

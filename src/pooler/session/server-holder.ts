@@ -252,7 +252,7 @@ export abstract class ServerHolder implements WaitingClient {
       this.pool.lost(backend, generation, new Error('The server closed the connection.'));
       this.#enqueue();
     } else {
-      this.#isAnswered(waiter);
+      this.#waitIsOver(waiter);
       if (this.#attach(pooled)) this.goOn();
       else this.flush();
     }
@@ -260,11 +260,11 @@ export abstract class ServerHolder implements WaitingClient {
 
   refused(error: Error, waiter: BackendWaiter): void {
     if (this.#waiter !== waiter) return;
-    this.#isAnswered(waiter);
+    this.#waitIsOver(waiter);
     this.refuseHeld(noServer(this.pool, error));
   }
 
-  #isAnswered(waiter: BackendWaiter): void {
+  #waitIsOver(waiter: BackendWaiter): void {
     this.#waiter = undefined;
     this.#spareWaiter = waiter;
     this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);

@@ -8,9 +8,10 @@ import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
 import { isLoneRun } from '../../wire/lone-run.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
-import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
+import { Frontend, headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
+import type { ScanRules } from '../../wire/scan-rules.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
@@ -103,30 +104,41 @@ export class StatementRelay {
     return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
   }
 
-  /** Whether all of this is a turn of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
-  isPlainTurn(source: Buffer, start: number, end: number): boolean {
+  /** Whether all of this is one turn that runs a statement which does nothing to the session, and has been seen before. */
+  isPlain(source: Buffer, start: number, end: number, { longestLength }: ScanRules): boolean {
+    // A Bind is in both.
+    if (end - start > (longestLength[Frontend.bind] as number)) return false;
+    if (source[start] === Frontend.parse) return this.#isPlainTurn(source, start, end);
+    return source[start] === Frontend.bind && this.#isPlainRun(source, start, end);
+  }
+
+  /** It is written for the server; false when that has to be done one message after the other. */
+  askPlain(backend: Backend, source: Buffer, start: number, end: number): boolean {
+    if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
+    this.#expectPlainTurn(backend);
+    backend.toServer.add(source, start, end);
+    return true;
+  }
+
+  /** A turn of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
+  #isPlainTurn(source: Buffer, start: number, end: number): boolean {
     const { settings } = this.#owner.settings;
     const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
     return bind !== -1 && isLoneRun(noName, source, bind, end);
   }
 
-  /** Whether all of this runs the statement that was run last, from Bind to Sync, and that does nothing to the session. */
-  isPlainRun(source: Buffer, start: number, end: number): boolean {
+  /** A run of the statement that has a name and was run last, from Bind to Sync. */
+  #isPlainRun(source: Buffer, start: number, end: number): boolean {
     const { last } = this.#named;
     if (last === undefined || last.change !== undefined || last.mayDiscard) return false;
     return this.#owner.pool.plan.followsStatements && isLoneRun(last.nameBytes, source, start, end);
   }
 
-  /** Such a run is written for the server; false when that one does not have the statement. */
-  askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
-    const last = this.#named.last as NamedByClient;
-    if (!backend.statements.has(last.statement)) return false;
-    this.#owner.pool.tally.binds++;
-    this.#portalChange = undefined;
-    backend.expect(Asked.bind, last);
-    backend.expect(Asked.describePortal);
-    backend.expect(Asked.execute);
-    backend.expect(Asked.sync);
+  /** False when the server does not have the statement. */
+  #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
+    const { last } = this.#named;
+    if (last === undefined || !backend.statements.has(last.statement)) return false;
+    this.#expectPlainRun(backend, last);
     const bindEnd = start + 1 + int32At(source, start + 1);
     const writer = backend.toServer.mix();
     writeRenamed(writer, bindView.read(source, start, bindEnd), last.statement.name);
@@ -134,17 +146,21 @@ export class StatementRelay {
     return true;
   }
 
-  /** Such a turn is sent, as it is. */
-  askPlainTurn(backend: Backend): void {
+  #expectPlainTurn(backend: Backend): void {
     const { effects, pool } = this.#owner;
     const { tally } = pool;
     effects.plainTextComes();
     tally.clientParses++;
     tally.serverParses++;
-    tally.binds++;
-    this.#portalChange = undefined;
     this.#unnamed.parseAgain(backend);
-    backend.expect(Asked.bind);
+    this.#expectPlainRun(backend, undefined);
+  }
+
+  /** From Bind to Sync. */
+  #expectPlainRun(backend: Backend, named: NamedByClient | undefined): void {
+    this.#owner.pool.tally.binds++;
+    this.#portalChange = undefined;
+    backend.expect(Asked.bind, named);
     backend.expect(Asked.describePortal);
     backend.expect(Asked.execute);
     backend.expect(Asked.sync);
