@@ -117,8 +117,9 @@ export class Served {
       const name = `headgate test ${this.#clients.length}`;
       const client = await this.connect({ application_name: name });
       const { rows } = await admin.query('SHOW CLIENTS');
-      const id = rows.find((row) => row.application_name === name)?.id as number;
-      clients.set(workerOf(id), client);
+      const worker = workerOf(rows.find((row) => row.application_name === name)?.id as number);
+      if (clients.has(worker)) await client.end();
+      else clients.set(worker, client);
     }
     return clients;
   }
