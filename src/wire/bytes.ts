@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 
 /** Up to about so many bytes a loop is quicker than a call into Node. */
 const searchByLoop = 64;
-const copyByLoop = 96;
+const copyByLoop = 48;
 
 /** A signed 32-bit number. */
 export function int32At(bytes: Buffer, at: number): number {
@@ -40,7 +40,9 @@ export function findZero(bytes: Buffer, from: number, end: number): number {
 /** Copies `from` to `end` of one buffer to `at` in another. */
 export function copyBytes(source: Buffer, from: number, end: number, target: Buffer, at: number): void {
   if (end - from > copyByLoop) {
-    source.copy(target, at, from, end);
+    // Without a view of a part, which Node would make.
+    if (from === 0 && end === source.length) target.set(source, at);
+    else source.copy(target, at, from, end);
     return;
   }
   for (let read = from, write = at; read < end; read++, write++) target[write] = source[read] as number;

@@ -108,12 +108,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     writeParameterStatus(own, { name, value });
   }
 
-  protected override feed(held: Buffer, bytes: number): void {
+  protected override feed(held: Buffer): void {
     const { backend } = this;
     const isPlain = this.#holdsPlain && backend !== undefined && this.prepare(backend);
     this.#holdsPlain = false;
-    if (isPlain) this.#askPlain(held, 0, bytes);
-    else this.#relay(held, 0, bytes);
+    if (isPlain) this.#askPlain(held, 0, held.length);
+    else this.#relay(held, 0, held.length);
   }
 
   /**

@@ -7,7 +7,6 @@
  */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { systemClock } from '../../runtime/system.js';
-import { copyBytes } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { flush as flushMessage } from '../../wire/fixed-messages.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
@@ -17,6 +16,7 @@ import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import { transition } from '../settings.js';
+import { copyRead } from '../transport/byte-space.js';
 import { BackendWaiter, type WaitingClient } from './backend-waiter.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import { LocalAnswers } from './local-answers.js';
@@ -51,10 +51,9 @@ export abstract class ServerHolder implements WaitingClient {
   #waiter: BackendWaiter | undefined;
   /** The last waiter, if it is not the present one. */
   #spareWaiter: BackendWaiter | undefined;
-  /** What came while it could not be passed on: so many bytes of this memory. */
+  /** What came while it could not be passed on. */
   #held: Buffer | undefined;
-  #heldBytes = 0;
-  /** Memory to hold the next query in: where there are more clients than servers, each of them waits. */
+  /** What was held last, to hold the next query in: where there are more clients than servers, each of them waits. */
   #spareMemory: Buffer | undefined;
 
   constructor(pool: BackendPool, mode: PoolMode, settings: SessionSettings, flow: ClientFlow) {
@@ -74,7 +73,7 @@ export abstract class ServerHolder implements WaitingClient {
   /** Tells the client, before anything else that is for it. */
   protected abstract tellParameter(name: string, value: string): void;
   /** Takes up again what was held. */
-  protected abstract feed(held: Buffer, bytes: number): void;
+  protected abstract feed(held: Buffer): void;
   /** Sends what was collected. */
   protected abstract flush(): void;
   /** The message that waits fails with this; the client goes on, unless it is fatal. */
@@ -101,7 +100,7 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** Bytes that wait to be passed on. */
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#held?.length ?? 0;
   }
 
   get isWaiting(): boolean {
@@ -185,22 +184,20 @@ export abstract class ServerHolder implements WaitingClient {
    * or has answered.
    */
   protected hold(scanner: MessageScanner): void {
-    const bytes = scanner.ahead;
-    const held = this.#memoryFor(bytes);
+    const held = this.#memoryFor(scanner.ahead);
     scanner.takeBack(held);
-    this.#hold(held, bytes);
+    this.#hold(held);
   }
 
   /** The same for bytes that the scanner has not seen. */
   protected holdBytes(source: Buffer, start: number, end: number): void {
     const held = this.#memoryFor(end - start);
-    copyBytes(source, start, end, held, 0);
-    this.#hold(held, end - start);
+    copyRead(source, start, end, held);
+    this.#hold(held);
   }
 
-  #hold(held: Buffer, bytes: number): void {
+  #hold(held: Buffer): void {
     this.#held = held;
-    this.#heldBytes = bytes;
     this.flow.pause(Pause.held);
     if (this.#backend !== undefined) {
       // Without a Sync the server would keep its answers to itself.
@@ -212,11 +209,13 @@ export abstract class ServerHolder implements WaitingClient {
     this.#enqueue();
   }
 
+  /** So many bytes, and no more: most queries of a client are as long as the one before, and what was made for that will do. */
   #memoryFor(bytes: number): Buffer {
     const spare = this.#spareMemory;
     this.#spareMemory = undefined;
-    if (spare !== undefined && bytes <= spare.length) return spare;
-    return bytes <= memoryKept ? Buffer.allocUnsafeSlow(memoryKept) : Buffer.allocUnsafe(bytes);
+    if (spare?.length === bytes) return spare;
+    if (bytes > memoryKept) return Buffer.allocUnsafe(bytes);
+    return Buffer.from(spare?.buffer ?? new ArrayBuffer(memoryKept), 0, bytes);
   }
 
   #enqueue(): void {
@@ -232,13 +231,11 @@ export abstract class ServerHolder implements WaitingClient {
   protected goOn(): boolean {
     const held = this.#held;
     if (held === undefined) return false;
-    const bytes = this.#heldBytes;
     this.#held = undefined;
-    this.#heldBytes = 0;
     this.flow.resume(Pause.held);
-    this.feed(held, bytes);
+    this.feed(held);
     // All of it was sent or copied.
-    if (held.length === memoryKept) this.#spareMemory = held;
+    if (held.length <= memoryKept) this.#spareMemory = held;
     return true;
   }
 
@@ -300,7 +297,6 @@ export abstract class ServerHolder implements WaitingClient {
    */
   protected leaveServer(spoilt: string | undefined, cancels: boolean): void {
     this.#held = undefined;
-    this.#heldBytes = 0;
     this.stopWaiting();
     const backend = this.#backend;
     if (backend === undefined) return;

@@ -2,6 +2,7 @@
  * Memory that is read into or sent from, with views of its beginning. To make a view costs more than all else that is done
  * in JavaScript for a short write, and most writes are short: those views are made once and used again.
  */
+import { copyBytes } from '../../wire/bytes.js';
 
 /** Longer ones are made each time: they cost little compared to what they show. */
 const longestKept = 1_024;
@@ -25,4 +26,23 @@ export class ByteSpace {
     this.#views[end] = made;
     return made;
   }
+}
+
+const sharedBytes = 65_536;
+let shared: ByteSpace | undefined;
+
+export function newSpace(bytes = sharedBytes): ByteSpace {
+  return new ByteSpace(Buffer.allocUnsafeSlow(bytes));
+}
+
+/** What is read into by all who have no memory of their own, one after the other. */
+export function sharedSpace(): ByteSpace {
+  shared ??= newSpace();
+  return shared;
+}
+
+/** Copies what was read to the beginning of other memory: by a view that is there already, if there is one, since that is quickest. */
+export function copyRead(source: Buffer, start: number, end: number, target: Buffer): void {
+  if (source === shared?.buffer) target.set(shared.view(start, end));
+  else copyBytes(source, start, end, target, 0);
 }

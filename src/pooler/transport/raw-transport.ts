@@ -9,8 +9,7 @@ import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import process from 'node:process';
 import { beginTurn, endTurn } from '../../runtime/turn.js';
-import { copyBytes } from '../../wire/bytes.js';
-import { ByteSpace } from './byte-space.js';
+import { ByteSpace, copyRead, newSpace, sharedSpace } from './byte-space.js';
 import {
   endOfFile,
   type NativeHandle,
@@ -30,19 +29,17 @@ export type ReadBuffer = 'shared' | number;
 const { WriteWrap, state, bytesReadOrError, lastWriteIsPending } =
   nativeStreams ?? ({ WriteWrap: class {} } as unknown as NativeStreams);
 
-const sharedBytes = 65_536;
 /** On Windows the memory is handed over when the read begins, and not when there is something to read. */
 const canShare = process.platform !== 'win32';
 const ownBytesInstead = 8_192;
 /** After a failed write, what the other side said last may still be there to be read: so long it is waited for. */
 const lastWordsMs = 1_000;
 
-let sharedSpace: ByteSpace | undefined;
 /** What is being delivered, if a write may keep it. */
 let lent: ByteSpace | undefined;
 let isLentKept = false;
 /** What is sent is copied to here first, unless it is lent. */
-let sendSpace = newSpace(sharedBytes);
+let sendSpace = newSpace();
 /** A request is used up only if the write is pending. */
 let request: WriteRequest = new WriteWrap();
 
@@ -66,7 +63,7 @@ export class RawTransport extends SocketTransport {
     super(socket, ends);
     this.#handle = handle;
     this.#isShared = readBuffer === 'shared' && canShare;
-    if (this.#isShared) this.#space = sharedSpace ??= newSpace(sharedBytes);
+    if (this.#isShared) this.#space = sharedSpace();
     else this.#space = newSpace(readBuffer === 'shared' ? ownBytesInstead : readBuffer);
     handle.headgateOwner = this;
     handle.useUserBuffer(this.#space.buffer);
@@ -183,7 +180,7 @@ export class RawTransport extends SocketTransport {
       return false;
     }
     if (isLent) isLentKept = true;
-    else if (chunk.buffer === sendSpace.buffer.buffer) sendSpace = newSpace(sharedBytes);
+    else if (chunk.buffer === sendSpace.buffer.buffer) sendSpace = newSpace();
     this.#await([chunk]);
     return false;
   }
@@ -268,15 +265,9 @@ function deliverUnread(transport: RawTransport): void {
   transport.deliverUnread();
 }
 
-function newSpace(bytes: number): ByteSpace {
-  return new ByteSpace(Buffer.allocUnsafeSlow(bytes));
-}
-
 function copyToSend(source: Buffer, start: number, end: number): Buffer {
   const length = end - start;
   if (length > sendSpace.buffer.length) return Buffer.from(source.subarray(start, end));
-  // A view that is there already is copied quicker than by any other way.
-  if (source === sharedSpace?.buffer) sendSpace.buffer.set(sharedSpace.view(start, end));
-  else copyBytes(source, start, end, sendSpace.buffer, 0);
+  copyRead(source, start, end, sendSpace.buffer);
   return sendSpace.view(0, length);
 }
