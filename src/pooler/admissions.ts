@@ -12,7 +12,7 @@ import { credentialsOfLogin } from './auth/pass-through.js';
 import type { Demand } from './auth-book.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
-import { poolSettingsFor } from './config/pool-settings.js';
+import { clientLimitsFor } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor } from './config/pooler-config.js';
 import type { House, Visitor } from './house.js';
 import { loginFailureOf, ownErrorReasonOf } from './metrics/failure-words.js';
@@ -111,11 +111,11 @@ export class Admissions {
     const leave = await this.#takePlace(applicant, database);
     try {
       const startup = await this.#startupOf(applicant, entry);
-      applicant.signal.throwIfAborted();
+      applicant.stay.throwIfOver();
       return this.#admission(applicant, visitor, entry, startup, leave);
     } catch (error) {
       leave();
-      if (error instanceof Refusal || applicant.signal.aborted) throw error;
+      if (error instanceof Refusal || applicant.stay.isOver) throw error;
       const why = asError(error);
       const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
       this.#withoutServer.add(refusal);
@@ -126,7 +126,7 @@ export class Admissions {
   /** Here, and where all processes are counted. */
   async #takePlace({ user }: Applicant, database: DatabaseConfig): Promise<() => void> {
     const { config, limits, shared } = this.#house;
-    const { maxUserClientConnections, maxDbClientConnections } = poolSettingsFor(config, database, user);
+    const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(config, database, user);
     const leave = limits.take(user, database.name, {
       total: config.limits.maxClientConn,
       ofUser: maxUserClientConnections,
@@ -145,18 +145,17 @@ export class Admissions {
     }
   }
 
-  #startupOf(
-    { settings, signal, transport }: Applicant,
-    { pool, known }: PoolEntry,
-  ): Promise<StartupSettings> {
-    const wanted = new Map(settings);
+  #startupOf({ settings, stay, transport }: Applicant, { pool, known }: PoolEntry): Promise<StartupSettings> {
+    let wanted = settings;
     if (this.#house.config.pooling.applicationNameAddHost) {
       const { remoteAddress, remotePort } = transport;
-      const name = wanted.get(applicationName) ?? 'app';
-      wanted.set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
+      const name = settings.get(applicationName) ?? 'app';
+      wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
-    return resolveStartup(pool, known, wanted, (use) => borrow(pool, { timeoutMs, signal }, use));
+    return resolveStartup(pool, known, wanted, (use) =>
+      borrow(pool, { timeoutMs, signal: stay.signal }, use),
+    );
   }
 
   #admission(

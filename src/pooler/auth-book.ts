@@ -58,6 +58,7 @@ export class AuthBook {
   readonly #tools: Omit<LoginTools, 'secrets'>;
   readonly #ask: AskForSecret;
   readonly #caches = new Map<string, AuthQueryCache>();
+  readonly #toolsByDatabase = new WeakMap<DatabaseConfig, LoginTools>();
 
   /** Throws a `ServingError` for files that can't be read or used. */
   constructor(config: PoolerConfig, memory: AuthMemory, ask: AskForSecret) {
@@ -99,7 +100,11 @@ export class AuthBook {
   }
 
   toolsFor(database: DatabaseConfig | undefined): LoginTools {
-    return { ...this.#tools, secrets: this.secretsOf(database) };
+    const known = database && this.#toolsByDatabase.get(database);
+    if (known !== undefined) return known;
+    const tools = { ...this.#tools, secrets: this.secretsOf(database) };
+    if (database !== undefined) this.#toolsByDatabase.set(database, tools);
+    return tools;
   }
 
   /** The users of the configuration and its file, then what the server knows. */

@@ -36,9 +36,8 @@ export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, 
     serverLifetime: database.serverLifetime ?? lifetimeFor(database, lifetimeOf(config)),
     serverMaxUses: database.serverMaxUses ?? pooling.serverMaxUses,
     maxDbConnections: database.maxDbConnections ?? limits.maxDbConnections,
-    maxDbClientConnections: database.maxDbClientConnections ?? limits.maxDbClientConnections,
     maxUserConnections: own.maxUserConnections ?? limits.maxUserConnections,
-    maxUserClientConnections: own.maxUserClientConnections ?? limits.maxUserClientConnections,
+    ...clientLimitsFor(config, database, user),
     queryWaitTimeout: own.queryWaitTimeout ?? database.queryWaitTimeout ?? timeouts.queryWaitTimeout,
     queryTimeout: own.queryTimeout ?? timeouts.queryTimeout,
     transactionTimeout: own.transactionTimeout ?? timeouts.transactionTimeout,
@@ -47,6 +46,18 @@ export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, 
     clientIdleTimeout: own.clientIdleTimeout ?? timeouts.clientIdleTimeout,
     clientWriteTimeout: timeouts.clientWriteTimeout,
   });
+}
+
+/** How many clients there may be of the user, and of the database. */
+export function clientLimitsFor(
+  { limits, users }: PoolerConfig,
+  database: DatabaseConfig,
+  user: string,
+): Pick<PoolSettings, 'maxDbClientConnections' | 'maxUserClientConnections'> {
+  return {
+    maxDbClientConnections: database.maxDbClientConnections ?? limits.maxDbClientConnections,
+    maxUserClientConnections: users.get(user)?.maxUserClientConnections ?? limits.maxUserClientConnections,
+  };
 }
 
 function lifetimeOf({ pooling, fairShares }: PoolerConfig): number {

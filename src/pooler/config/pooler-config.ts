@@ -29,8 +29,16 @@ export const fallbackDatabase = '*';
 /** The database that a client asks for, its name on the server filled in; undefined where there is none. */
 export function databaseFor(config: PoolerConfig, name: string): DatabaseConfig | undefined {
   const database = config.databases.get(name) ?? config.databases.get(fallbackDatabase);
-  return database && Object.freeze({ ...database, name, dbname: database.dbname ?? name });
+  if (database === undefined) return undefined;
+  const last = lastAsked.get(database);
+  if (last?.name === name) return last;
+  const named = Object.freeze({ ...database, name, dbname: database.dbname ?? name });
+  lastAsked.set(database, named);
+  return named;
 }
+
+/** Every client that comes asks, and most ask for the same. */
+const lastAsked = new WeakMap<DatabaseConfig, DatabaseConfig>();
 
 /** A map that nobody can change. */
 export function frozenMap<V>(entries: Iterable<readonly [string, V]>): ReadonlyMap<string, V> {

@@ -13,6 +13,8 @@ const largestProcessId = 0x7fff_ffff;
 const shortSecretBytes = 4;
 /** Well below the 256 that are possible, so that a pooler in front of this one can add its own. */
 const longSecretBytes = 32;
+/** To ask the system for a few random bytes takes about as long as for many. */
+const randomAtOnce = 4_096;
 
 interface Holder {
   readonly secretKey: Buffer;
@@ -30,6 +32,8 @@ const allIds: ProcessIds = { largest: largestProcessId, of: (own) => own };
 export class CancelKeys {
   readonly #ids: ProcessIds;
   readonly #holders = new Map<number, Holder>();
+  #random: Buffer = Buffer.alloc(0);
+  #randomAt = 0;
 
   constructor(ids: ProcessIds = allIds) {
     this.#ids = ids;
@@ -43,9 +47,22 @@ export class CancelKeys {
   register(client: Cancellable, isLong: boolean): BackendKey {
     let processId = this.#newId();
     while (this.#holders.has(processId)) processId = this.#newId();
-    const secretKey = randomBytes(isLong ? longSecretBytes : shortSecretBytes);
+    const secretKey = this.#newSecret(isLong ? longSecretBytes : shortSecretBytes);
     this.#holders.set(processId, { secretKey, client });
     return { processId, secretKey };
+  }
+
+  /** What was given out is here no more. */
+  #newSecret(bytes: number): Buffer {
+    if (this.#randomAt + bytes > this.#random.length) {
+      this.#random = randomBytes(randomAtOnce);
+      this.#randomAt = 0;
+    }
+    const secret = this.#random.subarray(this.#randomAt, this.#randomAt + bytes);
+    const own = Buffer.from(secret);
+    secret.fill(0);
+    this.#randomAt += bytes;
+    return own;
   }
 
   #newId(): number {

@@ -14,6 +14,7 @@ import { UnencryptedBytesError } from '../transport/errors.js';
 import { type ServeTlsOptions, serveTls } from '../transport/serve-tls.js';
 import type { Transport } from '../transport/transport.js';
 import { ClientGoneError, StartupTalk } from './startup-talk.js';
+import type { Stay } from './stay.js';
 
 /** TLS with clients, as it is at the moment. */
 export interface ClientTls {
@@ -31,22 +32,22 @@ export interface Wish {
 }
 
 /**
- * `onTalk`: whom to tell if it takes too long; another one after TLS has begun. `signal` ends a handshake. Rejects with a ProtocolViolationError,
+ * `onTalk`: whom to tell if it takes too long; another one after TLS has begun. Rejects with a ProtocolViolationError,
  * a ClientGoneError, or an error of TLS, of which a client can't be told.
  */
 export async function hearWish(
   transport: Transport,
   tls: ClientTls | undefined,
-  signal: AbortSignal,
+  stay: Stay,
   onTalk: (talk: StartupTalk) => void,
 ): Promise<Wish> {
-  let talk = new StartupTalk(transport);
+  let talk = new StartupTalk(transport, stay);
   onTalk(talk);
   let hasTls = false;
   const begin = async (firstBytes?: Buffer): Promise<void> => {
     const { options } = tls as ClientTls;
-    const encrypted = await serveTls(talk.transport, { ...options, firstBytes, signal });
-    talk = new StartupTalk(encrypted);
+    const encrypted = await serveTls(talk.transport, { ...options, firstBytes, signal: stay.signal });
+    talk = new StartupTalk(encrypted, stay);
     hasTls = true;
     onTalk(talk);
   };

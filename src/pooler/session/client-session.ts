@@ -201,7 +201,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const { type } = message;
     if (type === Frontend.terminate) {
       this.flush();
-      this.#end(undefined, false);
+      this.#end(undefined, true);
       return false;
     }
     const { backend } = this;
@@ -464,18 +464,22 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   /** Says goodbye; with an error, that first. What is under way is cancelled. */
   end(error?: ErrorFields): void {
-    this.#end(error, true);
+    this.#end(error, false);
   }
 
-  #end(error: ErrorFields | undefined, cancels: boolean): void {
+  /** `hasSaidGoodbye`: the client has, and waits for nothing. */
+  #end(error: ErrorFields | undefined, hasSaidGoodbye: boolean): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     const isInsideAnswer = this.backend?.isInsideAnswer === true;
-    this.#leave(cancels);
+    this.#leave(!hasSaidGoodbye);
     if (error !== undefined) this.#parts.failed(error);
     if (error !== undefined && !isInsideAnswer) writeError(own, error);
     this.#sendOwn();
-    this.transport.end();
+    const { transport } = this;
+    // TLS has a goodbye of its own, which some clients miss.
+    if (hasSaidGoodbye && transport.unsent === 0 && transport.tls === undefined) transport.destroy();
+    else transport.end();
   }
 
   /** Without a goodbye: nobody waits for what is under way. */

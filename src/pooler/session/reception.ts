@@ -28,6 +28,7 @@ import { fatal } from './session-errors.js';
 import { parseStartupOptions } from './startup-options.js';
 import type { StartupTalk } from './startup-talk.js';
 import { ClientGoneError } from './startup-talk.js';
+import { Stay } from './stay.js';
 
 /** A client that has said what it wants. */
 export interface Applicant {
@@ -39,8 +40,8 @@ export interface Applicant {
   readonly isConsole: boolean;
   /** Protocol 3.2 or newer. */
   readonly hasLongKeys: boolean;
-  /** Fires when the client is gone, or its time is up. */
-  readonly signal: AbortSignal;
+  /** Over when the client is gone, or its time is up. */
+  readonly stay: Stay;
 }
 
 /** What a session begins with. */
@@ -64,7 +65,7 @@ export interface Hall {
   demandOf(applicant: Applicant): Demand;
   loginTools(applicant: Applicant): LoginTools;
   /**
-   * Lets it in, unless it is gone by then. Rejects with a `Refusal`, or with the reason of the applicant's signal; once it has
+   * Lets it in, unless it is gone by then. Rejects with a `Refusal`, or with the reason why its stay is over; once it has
    * resolved, the client's session begins in the same turn.
    */
   admit(applicant: Applicant, login: Login): Promise<Admission>;
@@ -89,7 +90,7 @@ const newestMinor = StartupCode.version32 & 0xffff;
 
 class Visit {
   readonly #hall: Hall;
-  readonly #time = new AbortController();
+  readonly #stay = new Stay();
   readonly #timer: NodeJS.Timeout | undefined;
   #transport: Transport;
   #talk: StartupTalk | undefined;
@@ -101,7 +102,7 @@ class Visit {
     this.#transport = transport;
     this.#talk = undefined;
     this.#applicant = undefined;
-    const tooSlow = (): void => this.#time.abort(refusals.tooSlow(formatDuration(loginTimeoutMs)));
+    const tooSlow = (): void => this.#stay.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
     this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, loginTimeoutMs).unref() : undefined;
   }
 
@@ -111,9 +112,9 @@ class Visit {
 
   async run(): Promise<void> {
     const hall = this.#hall;
-    const { signal } = this.#time;
-    const wish = await this.#inTime(
-      hearWish(this.#transport, hall.tls, signal, (talk) => {
+    const stay = this.#stay;
+    const wish = await stay.during(
+      hearWish(this.#transport, hall.tls, stay, (talk) => {
         this.#talk = talk;
         this.#transport = talk.transport;
       }),
@@ -127,20 +128,9 @@ class Visit {
     const applicant = this.#read(wish, wish.packet);
     this.#applicant = applicant;
     hall.checkRoom(applicant.isConsole);
-    const { login, messages } = await this.#inTime(this.#logIn(wish, applicant));
-    const admission = await this.#inTime(hall.admit(applicant, login));
+    const { login, messages } = await stay.during(this.#logIn(wish, applicant));
+    const admission = await stay.during(hall.admit(applicant, login));
     this.#welcome(wish.talk, messages, admission);
-  }
-
-  /** Rejects when the time for the login is up. */
-  #inTime<T>(step: Promise<T>): Promise<T> {
-    const { signal } = this.#time;
-    return new Promise((resolve, reject) => {
-      const abort = (): void => reject(signal.reason);
-      if (signal.aborted) abort();
-      signal.addEventListener('abort', abort);
-      step.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-    });
   }
 
   /** What is not known here is said once, and the client goes on without it. */
@@ -168,29 +158,35 @@ class Visit {
       settings: this.#settingsOf(parameters),
       isConsole: consoleDatabases.includes(database),
       hasLongKeys: minor >= newestMinor,
-      signal: AbortSignal.any([this.#time.signal, talk.gone]),
+      stay: this.#stay,
     };
   }
 
   #settingsOf(parameters: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
     const options = parseStartupOptions(parameters.get('options') ?? '');
     if (options.problem !== undefined) throw new Refusal(fatal(SqlState.syntaxError, options.problem));
-    const ignored = new Set(this.#hall.ignoredParameters.map((name) => name.toLowerCase()));
+    const { ignoredParameters } = this.#hall;
+    const isIgnored = (name: string): boolean =>
+      ignoredParameters.some((ignored) => ignored.toLowerCase() === name.toLowerCase());
+    const settings = new Map<string, string>();
+    const note = (value: string, name: string): void => {
+      if (!noSettings.has(name) && !isIgnored(name)) settings.set(name, value);
+    };
+    options.settings.forEach(note);
     // Those of the packet itself win.
-    const settings = new Map([...options.settings, ...parameters]);
-    for (const name of settings.keys()) {
-      if (noSettings.has(name) || ignored.has(name.toLowerCase())) settings.delete(name);
-    }
+    parameters.forEach(note);
     return settings;
   }
 
   async #logIn({ talk, endPoint }: Wish, applicant: Applicant): Promise<{ login: Login; messages: Buffer }> {
     const { transport, user, database } = applicant;
+    const { method, map } = this.#hall.demandOf(applicant);
     const authentication = new ClientAuthentication(
       {
         user,
         database,
-        ...this.#hall.demandOf(applicant),
+        method,
+        map,
         isUnix: transport.isUnix,
         address: transport.remoteAddress,
         isEncrypted: transport.tls !== undefined,
@@ -211,15 +207,15 @@ class Visit {
 
   #welcome({ transport, unread }: StartupTalk, messages: Buffer, admission: Admission): void {
     const { parameters, key, notice, begin } = admission;
-    const writer = new MessageWriter();
-    writer.append(messages);
-    writer.append(authenticationOk);
-    for (const [name, value] of parameters) writeParameterStatus(writer, { name, value });
-    writeBackendKeyData(writer, key);
-    if (notice !== undefined) writeNotice(writer, notice);
-    writer.append(readyIdle);
-    const welcome = writer.take();
-    transport.send(welcome, 0, welcome.length);
+    // What could not be finished for somebody else is nobody's business.
+    welcome.clear();
+    welcome.append(messages);
+    welcome.append(authenticationOk);
+    welcome.append(reportOf(parameters));
+    writeBackendKeyData(welcome, key);
+    if (notice !== undefined) writeNotice(welcome, notice);
+    welcome.append(readyIdle);
+    transport.send(welcome.buffer, 0, welcome.length);
     // Nothing is delivered before the session listens.
     transport.resumeReading();
     begin(unread);
@@ -239,6 +235,22 @@ class Visit {
     transport.send(writer.buffer, 0, writer.length);
     transport.end();
   }
+}
+
+/** What everyone is told who is let in. */
+const welcome = new MessageWriter();
+/** Most clients of a pool are told the same. */
+const reports = new WeakMap<ReadonlyMap<string, string>, Buffer>();
+
+function reportOf(parameters: ReadonlyMap<string, string>): Buffer {
+  let report = reports.get(parameters);
+  if (report === undefined) {
+    const writer = new MessageWriter();
+    for (const [name, value] of parameters) writeParameterStatus(writer, { name, value });
+    report = writer.take();
+    reports.set(parameters, report);
+  }
+  return report;
 }
 
 /** What is in a startup packet and no setting. */

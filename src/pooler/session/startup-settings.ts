@@ -23,10 +23,19 @@ const applicationName = 'application_name';
 /** The server cuts it there. */
 const longestApplicationName = 63;
 const mostKnown = 1_000;
+/** Applications are few, and what is kept of each is a map of settings. */
+const mostResolved = 16;
 
-/** How servers of a pool write values: one memory for each pool. */
+interface Resolved {
+  /** What servers reported by themselves at that time. */
+  readonly usual: ReadonlyMap<string, string>;
+  readonly startup: StartupSettings;
+}
+
+/** How servers of a pool write values, and what was made of it for the clients that came last: one memory for each pool. */
 export class KnownValues {
   readonly #values = new BoundedMap<string, string>(mostKnown);
+  readonly resolved = new BoundedMap<string, Resolved>(mostResolved);
 
   get(name: string, value: string): string | undefined {
     return this.#values.get(`${name}=${value}`);
@@ -46,6 +55,9 @@ export async function resolveStartup(
 ): Promise<StartupSettings> {
   if (pool.parameters === undefined) await useServer(async () => {});
   const usual = pool.parameters as ReadonlyMap<string, string>;
+  const key = keyOf(wanted);
+  const resolved = known.resolved.get(key);
+  if (resolved?.usual === usual) return resolved.startup;
   const reported = new Map([...usual.keys()].map((name) => [name.toLowerCase(), name]));
   const isUsual = (name: string, value: string): boolean => usual.get(reported.get(name) ?? '') === value;
 
@@ -65,7 +77,16 @@ export async function resolveStartup(
     const shownAs = reported.get(name);
     if (shownAs !== undefined) told.set(shownAs, written);
   }
-  return { settings: pool.settings.of(statements), told: statements.size === 0 ? usual : told };
+  const startup = { settings: pool.settings.of(statements), told: statements.size === 0 ? usual : told };
+  known.resolved.set(key, { usual, startup });
+  return startup;
+}
+
+/** Neither names nor values have a zero in them. */
+function keyOf(wanted: ReadonlyMap<string, string>): string {
+  let key = '';
+  for (const [name, value] of wanted) key += `${name}\0${value}\0`;
+  return key;
 }
 
 async function learn(

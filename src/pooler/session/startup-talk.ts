@@ -1,8 +1,9 @@
-/** The conversation with a client before it is let in: one packet or message after the other, at a time when speed is no concern. */
+/** The conversation with a client before it is let in: one packet or message after the other. */
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { authenticationRules, type ScanRules, startupRules } from '../../wire/scan-rules.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
+import type { Stay } from './stay.js';
 
 /** The client has gone without a word. */
 export class ClientGoneError extends Error {}
@@ -18,18 +19,16 @@ const nothing = Buffer.alloc(0);
 
 export class StartupTalk implements TransportListener {
   readonly transport: Transport;
-  /** Fires when the client is gone. */
-  readonly gone: AbortSignal;
-  readonly #abort = new AbortController();
+  readonly #stay: Stay;
   readonly #scanner = new MessageScanner(startupRules);
   #unread: Buffer = nothing;
   #reader: Reader | undefined;
   #hasEnded = false;
 
-  /** It listens from here on. */
-  constructor(transport: Transport) {
+  /** It listens from here on, and ends the stay when the client is gone. */
+  constructor(transport: Transport, stay: Stay) {
     this.transport = transport;
-    this.gone = this.#abort.signal;
+    this.#stay = stay;
     this.#reader = undefined;
     transport.listener = this;
     transport.start();
@@ -115,8 +114,9 @@ export class StartupTalk implements TransportListener {
 
   #goneNow(): void {
     this.#hasEnded = true;
-    this.#fail(new ClientGoneError());
-    this.#abort.abort(new ClientGoneError());
+    const gone = new ClientGoneError();
+    this.#fail(gone);
+    this.#stay.end(gone);
   }
 
   #fail(error: Error): void {
