@@ -37,10 +37,11 @@ export async function fillDatabase(database) {
  * in is not in them.
  * @param {EmbeddedPostgres} database
  * @param {Pick<RunningPooler, 'port' | 'cpuSeconds'>} pooler
- * @param {{ clients: number, protocol: Protocol, seconds: number }} load
+ * @param {{ clients: number, protocol: Protocol, seconds: number, reconnects?: boolean }} load `reconnects`: for each query; then it is
+ *   in both, of course
  * @returns {Promise<Round>}
  */
-export async function measure(database, pooler, { clients, protocol, seconds }) {
+export async function measure(database, pooler, { clients, protocol, seconds, reconnects = false }) {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-pgbench-'));
   try {
     /** @type {{ at: number, queries: number, cpuSeconds: number }[]} */
@@ -50,7 +51,7 @@ export async function measure(database, pooler, { clients, protocol, seconds }) 
       pooler.port,
       [
         ...['-n', '-S', '-M', protocol, '-T', String(seconds), '-P', '1'],
-        ...['-c', String(clients), '-j', String(Math.min(clients, 2))],
+        ...['-c', String(clients), '-j', String(Math.min(clients, 2)), ...(reconnects ? ['-C'] : [])],
         ...['-l', `--log-prefix=${join(folder, 'log')}`, `--sampling-rate=${sampled}`],
       ],
       (at, perSecond) => {

@@ -1,11 +1,11 @@
 // @ts-check
-// `headgate serve` and the PgBouncer of this machine before the same PostgreSQL: pgbench's SELECTs through both, in turns, and
-// many clients that do nothing.
+// `headgate serve` and the PgBouncer of this machine before the same PostgreSQL: pgbench's SELECTs through both, in turns, clients
+// that come and go, and many that do nothing.
 import { startEmbeddedPostgres } from '../../scripts/lib/embedded-postgres.mjs';
 import { clientsAllowed, measureIdle } from './idle-memory.mjs';
 import { fillDatabase, measure } from './pgbench.mjs';
 import { findPgBouncer, mostClients, startHeadgate, startPgBouncer, versionOf } from './poolers.mjs';
-import { formatCases, formatIdle, judgeIdle, summarize } from './summary.mjs';
+import { formatCases, formatIdle, formatVisits, judgeIdle, summarize, summarizeVisits } from './summary.mjs';
 
 /**
  * @typedef {import('../../scripts/lib/embedded-postgres.mjs').EmbeddedPostgres} EmbeddedPostgres
@@ -14,6 +14,7 @@ import { formatCases, formatIdle, judgeIdle, summarize } from './summary.mjs';
  * @typedef {import('./poolers.mjs').PgBouncer} PgBouncer
  * @typedef {import('./poolers.mjs').RunningPooler} RunningPooler
  * @typedef {import('./summary.mjs').Case} Case
+ * @typedef {import('./summary.mjs').Visits} Visits
  */
 
 export const poolerSpeed = { name: 'pooler', run };
@@ -23,6 +24,10 @@ const about =
 const clientCounts = [1, 16, 64, 256];
 /** @type {Protocol[]} */
 const protocols = ['simple', 'extended', 'prepared'];
+/** Of those that connect for each query. */
+const visitors = 16;
+const visitRounds = 3;
+const visitSeconds = 4;
 const idleClients = 5_000;
 
 /**
@@ -38,12 +43,17 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
   });
   try {
     await fillDatabase(database);
-    const cases = await race(database, pgbouncer, rounds, quick ? 3 : 6);
+    const { cases, visits } = await race(database, pgbouncer, rounds, quick ? 3 : 6);
     const idle = await rest(database, pgbouncer);
     const missed = [...cases.flatMap(({ targets }) => targets), ...idle.targets].filter(({ ok }) => !ok);
     return {
-      report: { name: poolerSpeed.name, about, pgbouncer: pgbouncer.version, rounds, cases, idle },
-      output: [`${poolerSpeed.name}: ${about}`, formatCases(cases, pgbouncer), formatIdle(idle)].join('\n'),
+      report: { name: poolerSpeed.name, about, pgbouncer: pgbouncer.version, rounds, cases, visits, idle },
+      output: [
+        `${poolerSpeed.name}: ${about}`,
+        formatCases(cases, pgbouncer),
+        formatVisits(visits),
+        formatIdle(idle),
+      ].join('\n'),
       missed: missed.length,
     };
   } finally {
@@ -56,7 +66,7 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
  * @param {PgBouncer} pgbouncer
  * @param {number} rounds
  * @param {number} seconds of each
- * @returns {Promise<Case[]>}
+ * @returns {Promise<{ cases: Case[], visits: Visits }>}
  */
 async function race(database, pgbouncer, rounds, seconds) {
   /** @type {RunningPooler[]} */
@@ -83,10 +93,31 @@ async function race(database, pgbouncer, rounds, seconds) {
         cases.push(summarize(clients, protocol, pairs));
       }
     }
-    return cases;
+    return { cases, visits: await visit(database, ours, theirs) };
   } finally {
     for (const pooler of poolers) await pooler.stop();
   }
+}
+
+/**
+ * @param {EmbeddedPostgres} database
+ * @param {RunningPooler} ours
+ * @param {RunningPooler} theirs
+ * @returns {Promise<Visits>}
+ */
+async function visit(database, ours, theirs) {
+  /** @type {(pooler: RunningPooler) => Promise<Round>} */
+  const oneRound = (pooler) =>
+    measure(database, pooler, {
+      clients: visitors,
+      protocol: 'simple',
+      seconds: visitSeconds,
+      reconnects: true,
+    });
+  const pairs = [];
+  for (let round = 0; round < visitRounds; round++)
+    pairs.push({ ours: await oneRound(ours), theirs: await oneRound(theirs) });
+  return summarizeVisits(visitors, pairs);
 }
 
 /**

@@ -28,6 +28,14 @@ import { layOut } from '../table.mjs';
  * @property {Target[]} targets
  */
 
+/**
+ * Clients that come, ask once and go.
+ * @typedef {object} Visits
+ * @property {number} clients at the same time
+ * @property {Comparison} perSecond
+ * @property {Comparison} cpuMicros
+ */
+
 const leastThroughput = { simple: 0.8, extended: 0.8, prepared: 0.9 };
 const mostCpu = 1.5;
 const mostP99 = 1.5;
@@ -40,20 +48,37 @@ const mostIdleMegabytes = 250;
  * @returns {Case}
  */
 export function summarize(clients, protocol, pairs) {
-  const compare = (/** @type {keyof Round} */ figure) => ({
-    ours: median(pairs.map(({ ours }) => ours[figure])),
-    theirs: median(pairs.map(({ theirs }) => theirs[figure])),
-    ratio: median(pairs.map(({ ours, theirs }) => ours[figure] / theirs[figure])),
-  });
-  const perSecond = compare('perSecond');
-  const cpuMicros = compare('cpuMicros');
-  const p99Ms = compare('p99Ms');
+  const perSecond = compare(pairs, 'perSecond');
+  const cpuMicros = compare(pairs, 'cpuMicros');
+  const p99Ms = compare(pairs, 'p99Ms');
   const targets = [
     atLeast('throughput', perSecond.ratio, leastThroughput[protocol]),
     atMost('processor time', cpuMicros.ratio, mostCpu),
     atMost('p99', p99Ms.ratio, mostP99),
   ];
   return { clients, protocol, perSecond, cpuMicros, p99Ms, targets };
+}
+
+/**
+ * @param {number} clients
+ * @param {{ ours: Round, theirs: Round }[]} pairs
+ * @returns {Visits}
+ */
+export function summarizeVisits(clients, pairs) {
+  return { clients, perSecond: compare(pairs, 'perSecond'), cpuMicros: compare(pairs, 'cpuMicros') };
+}
+
+/**
+ * @param {{ ours: Round, theirs: Round }[]} pairs
+ * @param {keyof Round} figure
+ * @returns {Comparison}
+ */
+function compare(pairs, figure) {
+  return {
+    ours: median(pairs.map(({ ours }) => ours[figure])),
+    theirs: median(pairs.map(({ theirs }) => theirs[figure])),
+    ratio: median(pairs.map(({ ours, theirs }) => ours[figure] / theirs[figure])),
+  };
 }
 
 /**
@@ -102,6 +127,29 @@ export function formatCases(cases, { version, preparesInTransactions }) {
       '  of the extended protocol, and the ratio is no comparison of like with like.',
     );
   return lines.join('\n');
+}
+
+/** @param {Visits} visits */
+export function formatVisits({ clients, perSecond, cpuMicros }) {
+  const header = [
+    'a connection for each query',
+    'connections/s',
+    'its',
+    'ratio',
+    'cpu us/connection',
+    'its',
+    'ratio',
+  ];
+  const row = [
+    `${clients} clients`,
+    thousands(perSecond.ours),
+    thousands(perSecond.theirs),
+    times(perSecond.ratio),
+    cpuMicros.ours.toFixed(0),
+    cpuMicros.theirs.toFixed(0),
+    times(cpuMicros.ratio),
+  ];
+  return layOut(header, [row], [1, 2, 3, 4, 5, 6]);
 }
 
 /** @param {Idle} idle */

@@ -20,8 +20,8 @@ export class FairUser {
   recalled = 0;
   /** Pools of it that wait. */
   waiting = 0;
-  /** Since when it has held any; and since when one of them could be used, as far as is known. */
-  turnBeganAt = 0;
+  /** Since when it has held any, or did last; and since when one of them could be used, as far as is known. */
+  turnBeganAt = Number.NEGATIVE_INFINITY;
   openSince = 0;
   /** What it needed of late; and, where it has several pools, what gives each its part. */
   tracker: DemandTracker | undefined;

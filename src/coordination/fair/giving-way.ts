@@ -1,7 +1,8 @@
 /**
  * Who is asked for a connection when there is none for someone who waits: those above their share first, those with idle
- * connections before those without; then, for those who have nothing, those who have had their turn; and for anyone what
- * nobody has used for a while. No more is asked back than there are claims to it.
+ * connections before those without; then, for those who have nothing, those who have had their turn, which is short as long as
+ * there is someone who has had none; and for anyone what nobody has used for a while. No more is asked back than there are
+ * claims to it.
  */
 import { Heap, type HeapItem } from '../../kernel/heap.js';
 import { smallest } from '../../kernel/smallest.js';
@@ -52,7 +53,10 @@ class Room {
     this.#recallForPools();
     if (claims === 0) this.#forgetOldRecalls();
     this.#recallAboveShare(claims);
-    if (line.of(Rank.nothing).size > 0) this.#recallByTurns(claims, this.#turnMs());
+    if (line.of(Rank.nothing).size > 0) {
+      this.#recallByTurns(this.#newcomers(), policy.shortestTurn);
+      this.#recallByTurns(claims, this.#turnMs());
+    }
     if (excess > 0) this.#recallByTurns(excess, 0);
     const { idleGrace, shortIdleGrace } = policy;
     this.#recallIdle(line.of(Rank.nothing).size, shortIdleGrace);
@@ -86,6 +90,22 @@ class Room {
       }
     }
     return claims;
+  }
+
+  /** Of those who have nothing: whoever has had no turn of late. More than are held can't be served. */
+  #newcomers(): number {
+    const { line, held, policy, now } = this.#shortage;
+    const since = now - 2 * (policy.longestRotation + policy.turn);
+    const look = ++looks;
+    let newcomers = 0;
+    let member = line.of(Rank.nothing).head;
+    for (; member !== undefined && newcomers < held; member = member.next) {
+      const { user } = member;
+      if (user.seenIn === look) continue;
+      user.seenIn = look;
+      if (user.turnBeganAt < since) newcomers++;
+    }
+    return newcomers;
   }
 
   #recall(member: FairMember): void {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import { Town } from './town.js';
 
 describe('a budget that is shared fairly', () => {
@@ -63,6 +64,24 @@ describe('a budget that is shared fairly', () => {
     expect(town.mostConnections).toBe(20);
     // A turn is long enough to be worth its connection.
     expect(town.answers * load.queryMs).toBeGreaterThan(0.9 * 20 * 10_000);
+  });
+
+  test('whoever comes when all connections are taken waits for short turns of others, until it has had one itself', () => {
+    const { shortestTurn, turn } = usualPolicy;
+    const town = new Town({ capacity: 20 });
+    for (let n = 0; n < 50; n++) town.arrive(`user ${n}`, { clients: 4, queryMs: 10 });
+    town.run(10_000);
+    // Twenty come at once, twenty after the first turn, ten after the second; and some time to end them one after the other.
+    for (const house of town.houses)
+      expect(house.firstAnswerAt - house.arrivedAt).toBeLessThan(2.5 * shortestTurn);
+    const opened = town.opened;
+    town.run(10_000);
+    // By then all have had a turn, and turns are as long as usual.
+    expect(town.opened - opened).toBeLessThan(1.05 * 20 * (10_000 / turn));
+    const late = town.arrive('late', { clients: 4, queryMs: 10 });
+    town.run(3_000);
+    // Those who have waited for longer come first.
+    expect(late.firstAnswerAt - late.arrivedAt).toBeLessThan(2 * turn);
   });
 
   test('200 users on 20 connections all get on', () => {
