@@ -25,7 +25,7 @@ export interface Shortage {
   readonly now: number;
 }
 
-/** Turns end no faster than so many times what would be needed if they were spread evenly. */
+/** Turns end no faster than so many times what would be needed if usual ones were spread evenly. */
 const fastestPace = 2;
 
 let looks = 0;
@@ -172,7 +172,7 @@ class Room {
   #mayEndTurn(turnMs: number): boolean {
     if (turnMs === 0) return true;
     const { pace, policy, now } = this.#shortage;
-    const apartMs = turnMs / (fastestPace * Math.max(1, this.#usersHolding));
+    const apartMs = this.#turnMs() / (fastestPace * Math.max(1, this.#usersHolding));
     return pace.mayEnd(now, apartMs, 2 * policy.lookInterval);
   }
 

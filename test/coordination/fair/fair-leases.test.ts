@@ -71,9 +71,9 @@ describe('a budget that is shared fairly', () => {
     const town = new Town({ capacity: 20 });
     for (let n = 0; n < 50; n++) town.arrive(`user ${n}`, { clients: 4, queryMs: 10 });
     town.run(10_000);
-    // Twenty come at once, twenty after the first turn, ten after the second; and some time to end them one after the other.
+    // Twenty come at once, twenty after the first turn, ten after the second; and turns end one after the other.
     for (const house of town.houses)
-      expect(house.firstAnswerAt - house.arrivedAt).toBeLessThan(2.5 * shortestTurn);
+      expect(house.firstAnswerAt - house.arrivedAt).toBeLessThan(2 * shortestTurn + turn / 2);
     const opened = town.opened;
     town.run(10_000);
     // By then all have had a turn, and turns are as long as usual.
