@@ -11,6 +11,7 @@ const pureTests = [
   'test/simulator/**/*.test.ts',
   'test/cli/**/*.test.ts',
   'test/wire/*.test.ts',
+  'test/pooler/backend/*.test.ts',
   'test/pooler/config/**/*.test.ts',
   'test/pooler/transport/*.test.ts',
 ];

@@ -236,14 +236,13 @@ async function messagesOf(load) {
     });
   /** @param {string} name */
   const parse = (name) => bytes((writer) => write.writeParse(writer, { name, text: `${text}$1;` }));
+  const runAnswer = Buffer.concat([fixed.bindComplete, queryAnswer]);
+  const turnAnswer = Buffer.concat([fixed.parseComplete, runAnswer]);
   return {
     simple: { ask: bytes((writer) => write.writeQuery(writer, `${text}314159;`)), answer: queryAnswer },
-    extended: {
-      ask: Buffer.concat([parse(''), run('')]),
-      answer: Buffer.concat([fixed.parseComplete, fixed.bindComplete, queryAnswer]),
-    },
+    extended: { ask: Buffer.concat([parse(''), run('')]), answer: turnAnswer },
     prepare: { ask: Buffer.concat([parse('P_0'), fixed.sync]) },
-    prepared: { ask: run('P_0'), answer: Buffer.concat([fixed.bindComplete, queryAnswer]) },
+    prepared: { ask: run('P_0'), answer: runAnswer },
     /** By what was asked. */
     answers: {
       [Asked.query]: queryAnswer,
@@ -253,6 +252,8 @@ async function messagesOf(load) {
       [Asked.describePortal]: description,
       [Asked.execute]: result,
       [Asked.sync]: fixed.readyIdle,
+      [Asked.wholeTurn]: turnAnswer,
+      [Asked.wholeRun]: runAnswer,
     },
   };
 }

@@ -6,10 +6,13 @@ import { ParseView } from '../../wire/frontend-views.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 
-const outdatedParse = new ParseView();
+const storedParse = new ParseView();
 
 export class PreparedStatement {
+  /** Of the statement and its settings; empty for one that a client has for itself. */
   readonly key: string;
+  /** The settings under which it is prepared wherever it is. */
+  readonly settingsKey: string;
   /** On every server. */
   readonly name: Buffer;
   /** A Parse of it, complete. */
@@ -19,10 +22,16 @@ export class PreparedStatement {
   /** A server has refused to use it, since a table has changed. Whoever prepares it from now on means a new one. */
   isOutdated = false;
 
-  constructor(key: string, name: Buffer, parse: Buffer) {
+  constructor(key: string, settingsKey: string, name: Buffer, parse: Buffer) {
     this.key = key;
+    this.settingsKey = settingsKey;
     this.name = name;
     this.parse = parse;
+  }
+
+  /** Others can have it, too, and under these settings it would be another one for them. */
+  isStrangeUnder(settingsKey: string): boolean {
+    return this.key !== '' && this.settingsKey !== settingsKey;
   }
 }
 
@@ -46,17 +55,22 @@ export class StatementRegistry {
   /** The statement that a Parse means under these settings; it has one user more. */
   use(parse: ParseView, settingsKey: string): PreparedStatement {
     const key = settingsKey === '' ? parse.statementKey() : `${settingsKey}\0${parse.statementKey()}`;
-    return this.#share(key, parse);
+    return this.#share(key, settingsKey, parse);
   }
 
   /** The statement that takes the place of an outdated one; it has one user more. */
-  renew({ key, parse }: PreparedStatement): PreparedStatement {
-    return this.#share(key, outdatedParse.read(parse, 0, parse.length));
+  renew({ key, settingsKey, parse }: PreparedStatement): PreparedStatement {
+    return this.#share(key, settingsKey, storedParse.read(parse, 0, parse.length));
   }
 
-  #share(key: string, parse: ParseView): PreparedStatement {
+  /** The same for one client alone; it has one user. */
+  separate({ parse }: PreparedStatement): PreparedStatement {
+    return this.useAlone(storedParse.read(parse, 0, parse.length));
+  }
+
+  #share(key: string, settingsKey: string, parse: ParseView): PreparedStatement {
     const known = this.#byKey.get(key);
-    const statement = known === undefined || known.isOutdated ? this.#make(key, parse) : known;
+    const statement = known === undefined || known.isOutdated ? this.#make(key, settingsKey, parse) : known;
     if (known?.isOutdated === true) this.#unused.delete(known);
     this.retain(statement);
     return statement;
@@ -64,7 +78,7 @@ export class StatementRegistry {
 
   /** One of its own for a Parse, which nobody else will use; it has one user. */
   useAlone(parse: ParseView): PreparedStatement {
-    const statement = this.#build('', parse);
+    const statement = this.#build('', '', parse);
     statement.users = 1;
     return statement;
   }
@@ -83,15 +97,15 @@ export class StatementRegistry {
     this.#byKey.delete((oldest as PreparedStatement).key);
   }
 
-  #make(key: string, parse: ParseView): PreparedStatement {
-    const statement = this.#build(key, parse);
+  #make(key: string, settingsKey: string, parse: ParseView): PreparedStatement {
+    const statement = this.#build(key, settingsKey, parse);
     this.#byKey.set(key, statement);
     return statement;
   }
 
-  #build(key: string, parse: ParseView): PreparedStatement {
+  #build(key: string, settingsKey: string, parse: ParseView): PreparedStatement {
     const name = Buffer.from(`headgate_${++this.#lastNumber}`);
     writeRenamed(this.#writer, parse, name);
-    return new PreparedStatement(key, name, this.#writer.take());
+    return new PreparedStatement(key, settingsKey, name, this.#writer.take());
   }
 }

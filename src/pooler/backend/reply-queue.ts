@@ -39,15 +39,20 @@ export const Asked = {
   ownClose: 12,
   /** The server is asked for something that must fail, so that it fails the pipeline. The client gets another error for it. */
   mustFail: 13,
+  // A whole turn in one, as most are: it is unfolded when its answer is not the one that most have.
+  /** Parse, Bind, Describe of the portal, Execute and Sync. */
+  wholeTurn: 14,
+  /** The same without Parse. */
+  wholeRun: 15,
   // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
   /** The server has the statement already: ParseComplete is made up. */
-  knownParse: 14,
+  knownParse: 16,
   /** The server keeps the statement for others: CloseComplete is made up. */
-  localClose: 15,
+  localClose: 17,
   /** A Query that the pooler answers in the server's place. */
-  localQuery: 16,
+  localQuery: 18,
   /** The client has ended a COPY that the server may not have begun yet. */
-  copyEnd: 17,
+  copyEnd: 19,
 } as const;
 export type Asked = (typeof Asked)[keyof typeof Asked];
 
@@ -111,6 +116,12 @@ export class ReplyQueue {
     return this.#size === 0 ? 0 : (this.#kinds[this.#head] as Asked);
   }
 
+  /** It is a whole turn, and has to be unfolded before its answer can be sorted. */
+  get isHeadWhole(): boolean {
+    const { head } = this;
+    return head === Asked.wholeTurn || head === Asked.wholeRun;
+  }
+
   get headSubject(): Subject {
     return this.#size === 0 ? undefined : this.#subjects[this.#head];
   }
@@ -126,6 +137,8 @@ export class ReplyQueue {
    */
   get turnParts(): number {
     const size = this.#size;
+    if (size === 1)
+      return this.head === Asked.wholeTurn ? turnParts : this.head === Asked.wholeRun ? runParts : notPlain;
     if (size < 3 || size > 5) return notPlain;
     let parts: number = AnswerPart.bindComplete;
     let at = 0;
@@ -155,6 +168,31 @@ export class ReplyQueue {
     this.#kinds[at] = asked;
     this.#subjects[at] = subject;
     this.#size++;
+    this.#count(asked);
+  }
+
+  /** The head is a whole turn: its entries are in its place from now on. Answers how many more there are than before. */
+  unfold(): number {
+    const subject = this.headSubject;
+    const entries = this.head === Asked.wholeTurn ? turnEntries : runEntries;
+    const turnsOver = this.#turnsOver;
+    this.shift();
+    this.#turnsOver = turnsOver;
+    while (this.#size + entries.length > this.#kinds.length) this.#grow();
+    for (const asked of entries) this.#unshift(asked);
+    // That of the Parse, or of the Bind where there is none.
+    this.#subjects[this.#head] = subject;
+    return entries.length - 1;
+  }
+
+  #unshift(asked: Asked): void {
+    this.#head = (this.#head - 1) & (this.#kinds.length - 1);
+    this.#kinds[this.#head] = asked;
+    this.#size++;
+    this.#count(asked);
+  }
+
+  #count(asked: Asked): void {
     if (isSync(asked)) this.#syncs++;
     if (endsTurn(asked)) this.#turns++;
   }
@@ -181,6 +219,7 @@ export class ReplyQueue {
   dropUntilSync(): Dropped[] {
     const dropped: Dropped[] = [];
     while (this.#size > 0) {
+      if (this.isHeadWhole) this.unfold();
       const asked = this.#kinds[this.#head] as Asked;
       if (isSync(asked)) break;
       dropped.push({ asked, subject: this.#subjects[this.#head] });
@@ -199,6 +238,7 @@ export class ReplyQueue {
     let ignoredSyncs = 0;
     const turnsOver = this.#turnsOver;
     for (let count = this.#size; count > 0; count--) {
+      if (this.isHeadWhole) count += this.unfold();
       const asked = this.#kinds[this.#head] as Asked;
       const subject = this.#subjects[this.#head];
       this.shift();
@@ -226,11 +266,21 @@ export class ReplyQueue {
   }
 }
 
+/** What is in a whole turn, the last one first. */
+const runEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.bind];
+const turnEntries: readonly Asked[] = [...runEntries, Asked.parse];
+const runParts = AnswerPart.bindComplete | AnswerPart.description;
+const turnParts = runParts | AnswerPart.parseComplete;
+
+function isWhole(asked: Asked): boolean {
+  return asked === Asked.wholeTurn || asked === Asked.wholeRun;
+}
+
 function isSync(asked: Asked): boolean {
-  return asked === Asked.sync || asked === Asked.ownSync;
+  return asked === Asked.sync || asked === Asked.ownSync || isWhole(asked);
 }
 
 /** Queries of the pooler's own are asked when nothing is owed, and must not fail. */
 function endsTurn(asked: Asked): boolean {
-  return asked <= Asked.ownSync && asked !== Asked.ownQuery;
+  return (asked <= Asked.ownSync && asked !== Asked.ownQuery) || isWhole(asked);
 }

@@ -114,6 +114,11 @@ export abstract class ServerDialogue {
     if (asked >= firstMadeUp && this.replies.size === 1 && !this.isInsideAnswer) this.makeUp();
   }
 
+  /** Notes that a whole turn will be answered, of a client that has just got this server. */
+  expectWhole(asked: typeof Asked.wholeTurn | typeof Asked.wholeRun, subject: Subject): void {
+    this.replies.push(asked, subject);
+  }
+
   /**
    * Notes what these bytes mean for what is owed, if they are the whole answer to it, for the client, and nothing out of the
    * ordinary; false when they have to be looked at one message after the other. Most are whole.
@@ -128,7 +133,7 @@ export abstract class ServerDialogue {
     } else {
       const parts = replies.turnParts;
       if (parts === notPlain || parts !== plainAnswer(source, start, end)) return false;
-      if (replies.head === Asked.parse) this.#noteParsed(replies.headSubject, Asked.parse);
+      if ((parts & AnswerPart.parseComplete) !== 0) this.#noteParsed(replies.headSubject, Asked.parse);
     }
     this.status = TransactionStatus.idle;
     replies.clear();
@@ -139,6 +144,7 @@ export abstract class ServerDialogue {
   /** Notes what a message means for what is owed; whether it is for the client. */
   protected sort(message: MessageScanner): boolean {
     const { replies } = this;
+    if (replies.isHeadWhole) replies.unfold();
     const { head } = replies;
     const { type } = message;
     if (!isAnswerTo(type, head)) return this.#sortOther(message, head);
@@ -303,7 +309,9 @@ export abstract class ServerDialogue {
     const { head, headSubject } = this.replies;
     if (head !== Asked.bind && head !== Asked.describeStatement) return;
     const statement = statementOf(headSubject);
-    if (statement !== undefined) statement.isOutdated = true;
+    // Under other settings than its own it may mean other tables: for those who share it, nothing has changed.
+    if (statement !== undefined && !statement.isStrangeUnder(this.settings.planKey))
+      statement.isOutdated = true;
   }
 
   /** `hasFailed`: this is what failed; otherwise it was ignored. */

@@ -79,6 +79,15 @@ export class ClientStatements {
     this.#registry.release(statement);
   }
 
+  /** The name means a statement of this client's alone from now on. */
+  separate({ name, statement, change, mayDiscard }: NamedByClient): NamedByClient {
+    this.#last = undefined;
+    const own = new NamedByClient(name, this.#registry.separate(statement), change, mayDiscard);
+    this.#byName.set(name, own);
+    this.#registry.release(statement);
+    return own;
+  }
+
   /** It was deleted, but that has not happened after all; unless the name has been given away meanwhile. */
   putBack(named: NamedByClient): void {
     this.#last = undefined;

@@ -138,7 +138,9 @@ export class StatementRelay {
   #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
     const { last } = this.#named;
     if (last === undefined || !backend.statements.has(last.statement)) return false;
-    this.#expectPlainRun(backend, last);
+    this.#owner.pool.tally.binds++;
+    this.#portalChange = undefined;
+    backend.expectWhole(Asked.wholeRun, last);
     const bindEnd = start + 1 + int32At(source, start + 1);
     const writer = backend.toServer.mix();
     writeRenamed(writer, bindView.read(source, start, bindEnd), last.statement.name);
@@ -152,18 +154,9 @@ export class StatementRelay {
     effects.plainTextComes();
     tally.clientParses++;
     tally.serverParses++;
-    this.#unnamed.parseAgain(backend);
-    this.#expectPlainRun(backend, undefined);
-  }
-
-  /** From Bind to Sync. */
-  #expectPlainRun(backend: Backend, named: NamedByClient | undefined): void {
-    this.#owner.pool.tally.binds++;
+    tally.binds++;
     this.#portalChange = undefined;
-    backend.expect(Asked.bind, named);
-    backend.expect(Asked.describePortal);
-    backend.expect(Asked.execute);
-    backend.expect(Asked.sync);
+    backend.expectWhole(Asked.wholeTurn, this.#unnamed.plain);
   }
 
   #parseUnnamed(backend: Backend, unnamed: UnnamedStatement): Passing {
@@ -251,9 +244,12 @@ export class StatementRelay {
 
   /** The client's statement of this name, on this server; undefined for one that does not exist. */
   #find(backend: Backend, name: string): NamedByClient | undefined {
-    const named = this.#named.get(name);
-    if (named !== undefined && !backend.statements.has(named.statement))
-      this.#prepare(backend, named.statement, Asked.ownParse, named.statement);
+    const known = this.#named.get(name);
+    if (known === undefined || backend.statements.has(known.statement)) return known;
+    // The client has changed its settings since: what is prepared under these must not be what others get.
+    const isStrange = known.statement.isStrangeUnder(this.#owner.settings.settings.planKey);
+    const named = isStrange ? this.#named.separate(known) : known;
+    this.#prepare(backend, named.statement, Asked.ownParse, named.statement);
     return named;
   }
 

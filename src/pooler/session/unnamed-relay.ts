@@ -51,8 +51,9 @@ export class UnnamedRelay {
     return parseEnd < end && this.plainOne(source, start, parseEnd, settings) !== undefined ? parseEnd : -1;
   }
 
-  parseAgain(backend: Backend): void {
-    this.parse(backend, this.#plain as UnnamedStatement);
+  /** The last plain one. */
+  get plain(): UnnamedStatement | undefined {
+    return this.#plain;
   }
 
   parse(backend: Backend, unnamed: UnnamedStatement): void {
