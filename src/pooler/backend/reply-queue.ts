@@ -118,8 +118,7 @@ export class ReplyQueue {
 
   /** It is a whole turn, and has to be unfolded before its answer can be sorted. */
   get isHeadWhole(): boolean {
-    const { head } = this;
-    return head === Asked.wholeTurn || head === Asked.wholeRun;
+    return isWhole(this.head);
   }
 
   get headSubject(): Subject {
@@ -137,8 +136,7 @@ export class ReplyQueue {
    */
   get turnParts(): number {
     const size = this.#size;
-    if (size === 1)
-      return this.head === Asked.wholeTurn ? turnParts : this.head === Asked.wholeRun ? runParts : notPlain;
+    if (this.isHeadWhole && size === 1) return this.head === Asked.wholeTurn ? turnParts : runParts;
     if (size < 3 || size > 5) return notPlain;
     let parts: number = AnswerPart.bindComplete;
     let at = 0;
@@ -272,7 +270,7 @@ const turnEntries: readonly Asked[] = [...runEntries, Asked.parse];
 const runParts = AnswerPart.bindComplete | AnswerPart.description;
 const turnParts = runParts | AnswerPart.parseComplete;
 
-function isWhole(asked: Asked): boolean {
+function isWhole(asked: Asked | 0): boolean {
   return asked === Asked.wholeTurn || asked === Asked.wholeRun;
 }
 

@@ -88,8 +88,8 @@ export class StatementRelay {
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const change = isWhole ? effects.textComes(view) : undefined;
     if (view.isUnnamed) {
-      const given = isWhole && effects.mayDiscard ? this.#named.get(deallocatedName(view) ?? '') : undefined;
-      if (given !== undefined) return this.#parseDeallocate(backend, given);
+      const given = isWhole && effects.mayDiscard ? deallocatedName(view) : undefined;
+      if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
       const own = isWhole ? copyOf(source, start, end) : undefined;
       const unnamed = new UnnamedStatement(own, change, isWhole && effects.mayDiscard);
       if (isWhole && effects.isPlain) this.#unnamed.keepPlain(unnamed, settings.settings);
@@ -168,12 +168,12 @@ export class StatementRelay {
   }
 
   /** DEALLOCATE, to be executed: this server gives its statement up, and will prepare it again when someone needs it. */
-  #parseDeallocate(backend: Backend, given: NamedByClient): Passing {
-    if (this.#isUnsure(backend, given.name)) return Passing.later;
-    this.#find(backend, given.name);
-    writeParse(parseWriter, { text: `DEALLOCATE ${given.statement.name.toString('latin1')}` });
+  #parseDeallocate(backend: Backend, name: string): Passing {
+    if (this.#isUnsure(backend, name)) return Passing.later;
+    const named = this.#find(backend, name) as NamedByClient;
+    writeParse(parseWriter, { text: `DEALLOCATE ${named.statement.name.toString('latin1')}` });
     const parse = parseWriter.take();
-    this.#unnamed.parse(backend, new UnnamedStatement(parse, given, true));
+    this.#unnamed.parse(backend, new UnnamedStatement(parse, named, true));
     backend.toServer.mix().append(parse);
     return Passing.none;
   }

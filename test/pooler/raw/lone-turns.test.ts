@@ -130,6 +130,10 @@ describe.each([
     let pooler: TestPooler;
     beforeAll(async () => {
       pooler = await startTestPooler(db, { pooling });
+      // All at once, so that each needs a server of its own.
+      const slow: Turn = { how: 'query', text: 'select pg_sleep(0.3)' };
+      await Promise.all(Array.from({ length: pooling.poolSize }, () => playAt(pooler, [slow])));
+      expect(pooler.pooler.stats().pools[0]?.live).toBe(pooling.poolSize);
     });
     afterAll(() => pooler.stop());
 
@@ -142,6 +146,16 @@ describe.each([
       const expected = comparable(await playAt(db, [first, again]));
       for (let other = 0; other < 5; other++)
         expect(comparable(await playAt(pooler, [first, again]))).toEqual(expected);
+    });
+
+    test('a statement that it has for itself under other settings can be given up', async () => {
+      const turns: Turn[] = [
+        { how: 'named', text: 'select 1 as one' },
+        { how: 'query', text: "set timezone = 'Asia/Kolkata'" },
+        { how: 'unnamed', text: 'deallocate a' },
+        { how: 'namedAgain', text: '' },
+      ];
+      expect(comparable(await playAt(pooler, turns))).toEqual(comparable(await playAt(db, turns)));
     });
 
     test('whatever it sends', async () => {
