@@ -53,11 +53,11 @@ export function pgBouncer(pgbouncer, settings = {}, title = '') {
     const pooler = await startPgBouncer(server.database, pgbouncer, {
       title,
       users: server.users,
-      // The backlog is as long as Node's: many clients come at once.
+      // The backlog is as long as ours: many clients come at once.
       settings: {
         default_pool_size: capacity,
         max_db_connections: capacity,
-        listen_backlog: 511,
+        listen_backlog: 4_096,
         ...settings,
       },
     });

@@ -21,11 +21,15 @@ export const listenOptions = {
     ...boundAtStart,
     pgbouncer: {},
   }),
-  backlog: option(integer({ min: 1, max: 65_535 }), 128, {
+  backlog: option(integer({ min: 1, max: 65_535 }), 4_096, {
     name: 'listen_backlog',
-    meaning: 'connections that the system keeps before they are accepted',
+    meaning:
+      'connections that the system keeps before they are accepted, as far as it allows; whoever comes when it is full tries again a second later',
     ...boundAtStart,
-    pgbouncer: {},
+    pgbouncer: {
+      difference: 'without it 4096 in place of 128, for clients that come all at once',
+      differsFor: () => false,
+    },
   }),
   reusePort: option(boolean, false, {
     name: 'so_reuseport',

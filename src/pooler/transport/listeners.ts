@@ -27,7 +27,7 @@ export type ListenTrouble =
 
 export interface ListenersOptions {
   readonly endpoints: readonly Endpoint[];
-  /** Connections that the kernel keeps until they are accepted. Default: 128. */
+  /** Connections that the kernel keeps until they are accepted. Default: 4,096. */
   readonly backlog?: number | undefined;
   /** Several processes listen on the same port, and the kernel shares out the connections. Node 22.12 and newer. */
   readonly reusePort?: boolean | undefined;
@@ -46,7 +46,8 @@ export interface ListenersOptions {
   readonly troubled: (trouble: ListenTrouble) => void;
 }
 
-const usualBacklog = 128;
+/** Whoever comes when it is full is not heard, and tries again after a second. The system may allow less. */
+const usualBacklog = 4_096;
 const usualFileReserve = 32;
 
 /** Where a client reaches us when nothing else is said: this machine only. */

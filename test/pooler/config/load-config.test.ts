@@ -15,7 +15,7 @@ describe('A configuration file', () => {
     expect(config.listen).toEqual({
       addresses: ['127.0.0.1'],
       port: 6432,
-      backlog: 128,
+      backlog: 4_096,
       reusePort: false,
       workers: 1,
     });

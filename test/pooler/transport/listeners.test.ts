@@ -1,6 +1,6 @@
 // Where clients can connect: several addresses, Unix sockets, and what happens when something is in the way.
 import { once } from 'node:events';
-import { chmodSync, existsSync, linkSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -74,6 +74,15 @@ async function knock(place: { port: number; host?: string } | { path: string }):
   } finally {
     socket.destroy();
   }
+}
+
+/** Connections to this port that the system has not answered. */
+function unheardAt(port: number): number {
+  const isUnheard = (line: string): boolean => {
+    const [, , remote = '', state] = line.trim().split(/ +/);
+    return state === '02' && Number.parseInt(remote.split(':')[1] ?? '', 16) === port;
+  };
+  return readFileSync('/proc/net/tcp', 'utf8').split('\n').filter(isUnheard).length;
 }
 
 async function refusal(place: { port: number } | { path: string }): Promise<string | undefined> {
@@ -253,6 +262,20 @@ describe('Accepting', () => {
     expect(await refusal({ port })).toBe('ECONNREFUSED');
     expect(guest.readyState).toBe('open');
     guest.destroy();
+  });
+
+  it.skipIf(!existsSync('/proc/net/tcp'))('leaves nobody of 400 who come at once outside', async () => {
+    const atOnce = Math.min(400, Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8')));
+    const { listeners } = await openDoor([anyPort]);
+    const port = portOf(listeners.endpoints[0]);
+    const guests = Array.from({ length: atOnce }, () => connect({ port, host: '127.0.0.1' }));
+    onTestFinished(() => {
+      for (const guest of guests) guest.destroy();
+    });
+    // All of them have knocked, and nobody has been let in yet.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    expect(unheardAt(port)).toBe(0);
+    await Promise.all(guests.map((guest) => once(guest, 'data')));
   });
 
   it('ends where it was told to, whatever the order in which it was told', async () => {
