@@ -1,11 +1,21 @@
 // @ts-check
 // `headgate serve` and the PgBouncer of this machine before the same PostgreSQL: pgbench's SELECTs through both, in turns, clients
-// that come and go, and many that do nothing.
+// that come and go, and many that do nothing; and what a higher priority gives on cores that all share.
+import { getPriority } from 'node:os';
 import { startEmbeddedPostgres } from '../../scripts/lib/embedded-postgres.mjs';
 import { clientsAllowed, measureIdle } from './idle-memory.mjs';
 import { fillDatabase, measure } from './pgbench.mjs';
 import { findPgBouncer, mostClients, startHeadgate, startPgBouncer, versionOf } from './poolers.mjs';
-import { formatCases, formatIdle, formatVisits, judgeIdle, summarize, summarizeVisits } from './summary.mjs';
+import {
+  formatCases,
+  formatIdle,
+  formatPriority,
+  formatVisits,
+  judgeIdle,
+  summarize,
+  summarizePriority,
+  summarizeVisits,
+} from './summary.mjs';
 
 /**
  * @typedef {import('../../scripts/lib/embedded-postgres.mjs').EmbeddedPostgres} EmbeddedPostgres
@@ -14,6 +24,7 @@ import { formatCases, formatIdle, formatVisits, judgeIdle, summarize, summarizeV
  * @typedef {import('./poolers.mjs').PgBouncer} PgBouncer
  * @typedef {import('./poolers.mjs').RunningPooler} RunningPooler
  * @typedef {import('./summary.mjs').Case} Case
+ * @typedef {import('./summary.mjs').Preferred} Preferred
  * @typedef {import('./summary.mjs').Visits} Visits
  */
 
@@ -26,9 +37,16 @@ const clientCounts = [1, 16, 64, 256];
 const protocols = ['simple', 'extended', 'prepared'];
 /** Of those that connect for each query. */
 const visitors = 16;
-const visitRounds = 3;
-const visitSeconds = 4;
+/** Of what has no target. */
+const sideRounds = 3;
+const sideSeconds = 4;
 const idleClients = 5_000;
+const priority = -5;
+/** @type {{ clients: number, protocol: Protocol }[]} */
+const preferredLoads = [
+  { clients: 64, protocol: 'simple' },
+  { clients: 256, protocol: 'extended' },
+];
 
 /**
  * @param {{ quick?: boolean, rounds?: number | undefined }} [options]
@@ -43,15 +61,25 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
   });
   try {
     await fillDatabase(database);
-    const { cases, visits } = await race(database, pgbouncer, rounds, quick ? 3 : 6);
+    const { cases, visits, preferred } = await race(database, pgbouncer, rounds, quick ? 3 : 6);
     const idle = await rest(database, pgbouncer);
     const missed = [...cases.flatMap(({ targets }) => targets), ...idle.targets].filter(({ ok }) => !ok);
     return {
-      report: { name: poolerSpeed.name, about, pgbouncer: pgbouncer.version, rounds, cases, visits, idle },
+      report: {
+        name: poolerSpeed.name,
+        about,
+        pgbouncer: pgbouncer.version,
+        rounds,
+        cases,
+        visits,
+        preferred,
+        idle,
+      },
       output: [
         `${poolerSpeed.name}: ${about}`,
         formatCases(cases, pgbouncer),
         formatVisits(visits),
+        formatPriority(priority, preferred),
         formatIdle(idle),
       ].join('\n'),
       missed: missed.length,
@@ -66,7 +94,7 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
  * @param {PgBouncer} pgbouncer
  * @param {number} rounds
  * @param {number} seconds of each
- * @returns {Promise<{ cases: Case[], visits: Visits }>}
+ * @returns {Promise<{ cases: Case[], visits: Visits, preferred: Preferred[] }>}
  */
 async function race(database, pgbouncer, rounds, seconds) {
   /** @type {RunningPooler[]} */
@@ -93,10 +121,35 @@ async function race(database, pgbouncer, rounds, seconds) {
         cases.push(summarize(clients, protocol, pairs));
       }
     }
-    return { cases, visits: await visit(database, ours, theirs) };
+    const visits = await visit(database, ours, theirs);
+    const first = await startHeadgate(database, { settings: { listen: { port: 0, priority } } });
+    poolers.push(first);
+    return { cases, visits, preferred: await prefer(database, first, ours, theirs) };
   } finally {
     for (const pooler of poolers) await pooler.stop();
   }
+}
+
+/**
+ * @param {EmbeddedPostgres} database
+ * @param {RunningPooler} first the one with the priority
+ * @param {RunningPooler} ours
+ * @param {RunningPooler} theirs
+ * @returns {Promise<Preferred[]>} nothing where the system refuses the priority
+ */
+async function prefer(database, first, ours, theirs) {
+  if (getPriority(first.pid) !== priority) return [];
+  await oneRound(database, first, 16, 'simple', 3);
+  const all = [];
+  for (const { clients, protocol } of preferredLoads) {
+    /** @type {(pooler: RunningPooler) => Promise<Round>} */
+    const load = (pooler) => oneRound(database, pooler, clients, protocol, sideSeconds);
+    const rounds = [];
+    for (let round = 0; round < sideRounds; round++)
+      rounds.push({ first: await load(first), ours: await load(ours), theirs: await load(theirs) });
+    all.push(summarizePriority(clients, protocol, rounds));
+  }
+  return all;
 }
 
 /**
@@ -111,11 +164,11 @@ async function visit(database, ours, theirs) {
     measure(database, pooler, {
       clients: visitors,
       protocol: 'simple',
-      seconds: visitSeconds,
+      seconds: sideSeconds,
       reconnects: true,
     });
   const pairs = [];
-  for (let round = 0; round < visitRounds; round++)
+  for (let round = 0; round < sideRounds; round++)
     pairs.push({ ours: await oneRound(ours), theirs: await oneRound(theirs) });
   return summarizeVisits(visitors, pairs);
 }

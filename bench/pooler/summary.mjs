@@ -36,6 +36,16 @@ import { layOut } from '../table.mjs';
  * @property {Comparison} cpuMicros
  */
 
+/**
+ * What a priority gives on cores that PostgreSQL and the clients use as well: with it and without it, each against PgBouncer
+ * without it.
+ * @typedef {object} Preferred
+ * @property {number} clients
+ * @property {Protocol} protocol
+ * @property {Record<keyof Round, Comparison>} first
+ * @property {Record<keyof Round, Comparison>} usual
+ */
+
 const leastThroughput = { simple: 0.8, extended: 0.8, prepared: 0.9 };
 const mostCpu = 1.5;
 const mostP99 = 1.5;
@@ -66,6 +76,23 @@ export function summarize(clients, protocol, pairs) {
  */
 export function summarizeVisits(clients, pairs) {
   return { clients, perSecond: compare(pairs, 'perSecond'), cpuMicros: compare(pairs, 'cpuMicros') };
+}
+
+/**
+ * @param {number} clients
+ * @param {Protocol} protocol
+ * @param {{ first: Round, ours: Round, theirs: Round }[]} rounds
+ * @returns {Preferred}
+ */
+export function summarizePriority(clients, protocol, rounds) {
+  /** @type {(pairs: { ours: Round, theirs: Round }[]) => Record<keyof Round, Comparison>} */
+  const all = (pairs) => ({
+    perSecond: compare(pairs, 'perSecond'),
+    cpuMicros: compare(pairs, 'cpuMicros'),
+    p99Ms: compare(pairs, 'p99Ms'),
+  });
+  const first = all(rounds.map(({ first: ours, theirs }) => ({ ours, theirs })));
+  return { clients, protocol, first, usual: all(rounds) };
 }
 
 /**
@@ -150,6 +177,31 @@ export function formatVisits({ clients, perSecond, cpuMicros }) {
     times(cpuMicros.ratio),
   ];
   return layOut(header, [row], [1, 2, 3, 4, 5, 6]);
+}
+
+/**
+ * @param {number} priority
+ * @param {Preferred[]} preferred
+ */
+export function formatPriority(priority, preferred) {
+  if (preferred.length === 0) return `process_priority ${priority}: NOT RUN, the system refuses it.`;
+  const rows = preferred.flatMap(({ clients, protocol, first, usual }) =>
+    [
+      { ...first, title: `${priority}` },
+      { ...usual, title: 'as it was started' },
+    ].map(({ title, perSecond, cpuMicros, p99Ms }) => [
+      `${clients} ${protocol}`,
+      title,
+      thousands(perSecond.ours),
+      times(perSecond.ratio),
+      cpuMicros.ours.toFixed(1),
+      times(cpuMicros.ratio),
+      p99Ms.ours.toFixed(2),
+      times(p99Ms.ratio),
+    ]),
+  );
+  const figures = ['queries/s', "of PgBouncer's", 'cpu us/query', 'of its', 'p99 ms', 'of its'];
+  return layOut(['clients', 'process_priority', ...figures], rows, [2, 3, 4, 5, 6, 7]);
 }
 
 /** @param {Idle} idle */

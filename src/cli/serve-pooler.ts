@@ -2,10 +2,12 @@
 import { workersOf } from '../pooler/config/worker-count.js';
 import { startPooler as start } from '../pooler/pooler.js';
 import { iamTokens } from './iam-tokens.js';
+import { takePriority } from './process-priority.js';
 import { prepareFleet } from './serve-fleet.js';
 import type { StartPooler } from './serve-running.js';
 
 export const startPooler: StartPooler = async (config, host) => {
+  takePriority(config.listen.priority, host.log);
   const fleet = await prepareFleet(config, host.log);
   const workers = workersOf(config.listen.workers);
   if (workers > 1) {

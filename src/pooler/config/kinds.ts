@@ -90,7 +90,7 @@ export function integer({ min, max = 0x7fff_ffff, zero }: IntegerRange): Kind<nu
     name: 'integer',
     placeholder: 'N',
     fromData: check,
-    fromText: (value) => check(/^\d{1,15}$/.test(value) ? Number(value) : value),
+    fromText: (value) => check(/^-?\d{1,15}$/.test(value) ? Number(value) : value),
     iniToData: iniInteger,
     show: (value) => (value === 0 && zero !== undefined ? `0 (${zero})` : String(value)),
     toIni: String,

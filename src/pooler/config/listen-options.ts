@@ -43,6 +43,12 @@ export const listenOptions = {
     reload: 'restart',
     whyRestart: 'processes are started at the start',
   }),
+  priority: option(integer({ min: -20, max: 19, zero: 'as it was started' }), 0, {
+    name: 'process_priority',
+    meaning: 'how its processes stand beside others that want the same cores: from -20, the first, to 19',
+    reload: 'restart',
+    whyRestart: 'processes are started at the start',
+  }),
 };
 
 export const unixSocketOptions = {

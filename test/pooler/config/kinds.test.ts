@@ -100,6 +100,7 @@ describe('A value of a flag or a variable', () => {
     [time, '0', 0],
     [path, 'x', '/etc/headgate/x'],
     [endpoint, 'none', undefined],
+    [integer({ min: -20, max: 19 }), '-5', -5],
   ])('is read (%#)', (kind, written, value) => {
     expect(kind.fromText(written, context)).toEqual(value);
   });

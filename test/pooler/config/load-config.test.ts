@@ -18,6 +18,7 @@ describe('A configuration file', () => {
       backlog: 4_096,
       reusePort: false,
       workers: 1,
+      priority: 0,
     });
     expect(config.pooling).toMatchObject({
       poolMode: 'transaction',

@@ -1,5 +1,6 @@
 // From the start of a pooler in several processes to its end.
 import { createServer } from 'node:net';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rejectionOf } from '../../support/outcomes.js';
@@ -28,6 +29,15 @@ test('a port that is taken is told in the same words as by one process', async (
   expect(told[1]).toEqual(told[0]);
   expect(told[1]?.err).toContain('another process listens there');
   expect(told[1]?.code).not.toBe(0);
+});
+
+test('all its processes have the priority that was asked for', async () => {
+  // A lower one than this process has is allowed to everybody.
+  const priority = Math.min(19, getPriority() + 3);
+  const served = await serve(db, { listen: { priority } });
+  const workers = await served.workers();
+  const pids = [served.child.pid as number, ...workers.map(({ pid }) => pid)];
+  expect(pids.map((pid) => getPriority(pid))).toEqual([priority, priority, priority]);
 });
 
 test('SIGTERM lets the transactions of all workers end, and takes no more clients', async () => {
