@@ -9,8 +9,6 @@ import type { UnnamedStatement } from './unnamed-statement.js';
 export interface BackendUser {
   /** Bytes for the client. False: hold on until `backend.resume()`. */
   takeAnswer(answer: Outgoing): boolean;
-  /** All that was owed, from a server that is settled. False: the client is to have it first, by `takeAnswer()`. */
-  takeLastAnswer(backend: Backend, source: Buffer, start: number, end: number): boolean;
   /** A statement is complete; the bytes are the message with its tag, and `subject` is what was noted when it was asked. */
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void;
   /** Something that the client asked for has failed. */
@@ -42,10 +40,6 @@ export abstract class Caretaker implements BackendUser {
   takeAnswer(answer: Outgoing): boolean {
     answer.clear();
     return true;
-  }
-
-  takeLastAnswer(_backend: Backend, _source: Buffer, _start: number, _end: number): boolean {
-    return false;
   }
 
   parameterReported(_name: string, _value: string, _isOwn: boolean): boolean {

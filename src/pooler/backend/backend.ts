@@ -206,12 +206,10 @@ export class Backend extends ServerDialogue implements TransportListener {
   // ---- from the server --------------------------------------------------------------------------------------------
 
   bytesCame(source: Buffer, start: number, end: number): void {
-    const { toClient, replies, user } = this;
-    if (this.#scanner.isBetweenMessages && this.sortWhole(source, start, end)) {
-      const isAll = toClient.isEmpty && this.isSettled;
-      if (isAll && user?.takeLastAnswer(this, source, start, end) === true) return;
+    const { toClient, replies } = this;
+    if (this.#scanner.isBetweenMessages && this.sortWhole(source, start, end))
       toClient.add(source, start, end);
-    } else if (!this.#scan(source, start, end)) return;
+    else if (!this.#scan(source, start, end)) return;
     if (!toClient.isEmpty) this.#passOn();
     if (!this.toServer.isEmpty) this.flush();
     if (replies.size === 0) this.user?.backendSettled(this);

@@ -323,17 +323,6 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     return answer.sendTo(this.transport) || this.flow.clientIsSlow();
   }
 
-  /** The next client's query goes to the server before the answer goes to this one: no server waits for a write to somebody else. */
-  takeLastAnswer(backend: Backend, source: Buffer, start: number, end: number): boolean {
-    if (this.heldBytes > 0 || this.#passesPieces || this.keepsServer || this.#goodbye !== undefined)
-      return false;
-    this.idleSince = systemClock.coarse();
-    this.giveBack(backend);
-    this.pool.tally.sent += end - start;
-    if (!this.transport.send(source, start, end)) this.flow.clientIsSlow();
-    return true;
-  }
-
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void {
     if (subject instanceof NamedByClient) this.statements.deallocated(subject);
     const change = subject as SettingChange | undefined;
