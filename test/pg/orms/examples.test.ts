@@ -1,6 +1,7 @@
 /** Runs every example as its reader would, on a real PostgreSQL, and reads what it prints. */
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,12 +38,10 @@ describe('the examples', () => {
   afterAll(() => db.drop());
 
   it('are all tested here', async () => {
-    const entries = await readdir(examples, { withFileTypes: true });
-    // What stands underneath pg has a test of its own, and what is set up in AWS is no program.
-    const folders = entries
-      .filter((entry) => entry.isDirectory() && !['override-pg-pool', 'dynamodb'].includes(entry.name))
-      .map((entry) => entry.name);
-    expect(folders.sort()).toEqual(Object.keys(expected).sort());
+    // What stands underneath pg is a main.cjs and has a test of its own.
+    const files = await readdir(examples, { recursive: true });
+    const programs = files.filter((file) => basename(file) === 'main.mjs');
+    expect(programs.map(dirname).sort()).toEqual(Object.keys(expected).sort());
   });
 
   it.each(Object.keys(expected))(
