@@ -23,13 +23,9 @@ export interface FairPolicy {
   readonly debounce: number;
   /** Demand is foreseen from what was seen at this time of day, and where it is going. */
   readonly foresees: boolean;
-  /** So long someone keeps its last connection although others have none. */
+  /** So long someone keeps its last connection although others have none; less where they are many. */
   readonly turn: number;
-  /**
-   * Turns are shorter if someone would wait longer than this, but not so short that a new connection is not worth it: so long
-   * it is used at least, once it is open.
-   */
-  readonly longestRotation: number;
+  /** But not so little that a new connection is not worth it: so long it is used at least, once it is open. */
   readonly shortestTurn: number;
   /**
    * A connection may be idle for so long while others wait; the short one if they have none, or if its user has no share. Less
@@ -52,7 +48,6 @@ export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
   debounce: 50,
   foresees: false,
   turn: 500,
-  longestRotation: 1_000,
   shortestTurn: 200,
   idleGrace: 250,
   shortIdleGrace: 20,

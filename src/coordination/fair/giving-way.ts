@@ -28,6 +28,9 @@ export interface Shortage {
 /** Turns end no faster than so many times what would be needed if usual ones were spread evenly. */
 const fastestPace = 2;
 
+/** Turns are shorter if someone would wait for more than so many of them. */
+const longestRotation = 2;
+
 let looks = 0;
 
 /** Asks connections back; says of how many holders it has asked. */
@@ -95,7 +98,7 @@ class Room {
   /** Of those who have nothing: whoever has had no turn of late. More than are held can't be served. */
   #newcomers(): number {
     const { line, held, policy, now } = this.#shortage;
-    const since = now - 2 * (policy.longestRotation + policy.turn);
+    const since = now - 2 * (longestRotation + 1) * policy.turn;
     const look = ++looks;
     let newcomers = 0;
     let member = line.of(Rank.nothing).head;
@@ -179,9 +182,9 @@ class Room {
   /** As long as is usual, unless those who have nothing would wait for too long. */
   #turnMs(): number {
     const { line, policy } = this.#shortage;
-    const { turn, shortestTurn, longestRotation } = policy;
+    const { turn, shortestTurn } = policy;
     const others = line.of(Rank.nothing).size / Math.max(1, this.#usersHolding);
-    return Math.min(turn, Math.max(shortestTurn, longestRotation / Math.max(others, 1e-9)));
+    return Math.min(turn, Math.max(shortestTurn, (longestRotation * turn) / Math.max(others, 1e-9)));
   }
 
   /** Between the pools of one user, who has its share: from one that has more than its part to one that has less. */

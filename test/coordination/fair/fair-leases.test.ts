@@ -84,6 +84,18 @@ describe('a budget that is shared fairly', () => {
     expect(late.firstAnswerAt - late.arrivedAt).toBeLessThan(2 * turn);
   });
 
+  test('turns that are to be long are, and fewer connections are opened for them', () => {
+    const turn = 2_000;
+    const town = new Town({ capacity: 20, policy: { turn } });
+    for (let n = 0; n < 50; n++) town.arrive(`user ${n}`, { clients: 4, queryMs: 10 });
+    town.run(20_000);
+    const { opened } = town;
+    town.run(20_000);
+    expect(town.opened - opened).toBeLessThan(1.05 * 20 * (20_000 / turn));
+    expect(town.longestWait).toBeLessThan(2.5 * turn);
+    expect(town.jain).toBeGreaterThan(0.95);
+  });
+
   test('200 users on 20 connections all get on', () => {
     const town = new Town({ capacity: 20 });
     for (let n = 0; n < 200; n++) town.arrive(`user ${n}`, { clients: 2, queryMs: 5 });
