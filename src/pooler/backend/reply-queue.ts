@@ -136,7 +136,7 @@ export class ReplyQueue {
    */
   get turnParts(): number {
     const size = this.#size;
-    if (this.isHeadWhole && size === 1) return this.head === Asked.wholeTurn ? turnParts : runParts;
+    if (this.isHeadWhole && size === 1) return this.head === Asked.wholeTurn ? partsOfTurn : partsOfRun;
     if (size < 3 || size > 5) return notPlain;
     let parts: number = AnswerPart.bindComplete;
     let at = 0;
@@ -267,8 +267,8 @@ export class ReplyQueue {
 /** What is in a whole turn, the last one first. */
 const runEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.bind];
 const turnEntries: readonly Asked[] = [...runEntries, Asked.parse];
-const runParts = AnswerPart.bindComplete | AnswerPart.description;
-const turnParts = runParts | AnswerPart.parseComplete;
+const partsOfRun = AnswerPart.bindComplete | AnswerPart.description;
+const partsOfTurn = partsOfRun | AnswerPart.parseComplete;
 
 function isWhole(asked: Asked | 0): boolean {
   return asked === Asked.wholeTurn || asked === Asked.wholeRun;
