@@ -1,6 +1,6 @@
 // @ts-check
 // `headgate serve` and the PgBouncer of this machine before the same PostgreSQL: pgbench's SELECTs through both, in turns, clients
-// that come and go, and many that do nothing; and what a higher priority gives on cores that all share.
+// that come and go, and many that do nothing; and what settings give that are off unless they are asked for.
 import { getPriority } from 'node:os';
 import { startEmbeddedPostgres } from '../../scripts/lib/embedded-postgres.mjs';
 import { clientsAllowed, measureIdle } from './idle-memory.mjs';
@@ -9,11 +9,11 @@ import { findPgBouncer, mostClients, startHeadgate, startPgBouncer, versionOf } 
 import {
   formatCases,
   formatIdle,
-  formatPriority,
+  formatVariant,
   formatVisits,
   judgeIdle,
   summarize,
-  summarizePriority,
+  summarizeLoad,
   summarizeVisits,
 } from './summary.mjs';
 
@@ -24,7 +24,7 @@ import {
  * @typedef {import('./poolers.mjs').PgBouncer} PgBouncer
  * @typedef {import('./poolers.mjs').RunningPooler} RunningPooler
  * @typedef {import('./summary.mjs').Case} Case
- * @typedef {import('./summary.mjs').Preferred} Preferred
+ * @typedef {import('./summary.mjs').Variant} Variant
  * @typedef {import('./summary.mjs').Visits} Visits
  */
 
@@ -42,10 +42,37 @@ const sideRounds = 3;
 const sideSeconds = 4;
 const idleClients = 5_000;
 const priority = -5;
-/** @type {{ clients: number, protocol: Protocol }[]} */
-const preferredLoads = [
-  { clients: 64, protocol: 'simple' },
-  { clients: 256, protocol: 'extended' },
+
+/**
+ * A pooler that is set otherwise, and where that shows.
+ * @typedef {object} VariantPlan
+ * @property {string} setting
+ * @property {Record<string, Record<string, unknown>>} settings
+ * @property {{ clients: number, protocol: Protocol }[]} loads
+ * @property {(pooler: RunningPooler) => string | undefined} refusal why it has no effect here
+ */
+
+/** @type {VariantPlan[]} */
+const variantPlans = [
+  {
+    setting: `process_priority ${priority}`,
+    settings: { listen: { port: 0, priority } },
+    loads: [
+      { clients: 64, protocol: 'simple' },
+      { clients: 256, protocol: 'extended' },
+    ],
+    refusal: ({ pid }) => (getPriority(pid) === priority ? undefined : 'the system refuses it'),
+  },
+  {
+    setting: 'prepare_unnamed',
+    settings: { pooling: { prepareUnnamed: true } },
+    loads: [
+      { clients: 16, protocol: 'extended' },
+      { clients: 64, protocol: 'extended' },
+      { clients: 256, protocol: 'extended' },
+    ],
+    refusal: () => undefined,
+  },
 ];
 
 /**
@@ -61,7 +88,7 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
   });
   try {
     await fillDatabase(database);
-    const { cases, visits, preferred } = await race(database, pgbouncer, rounds, quick ? 3 : 6);
+    const { cases, visits, variants } = await race(database, pgbouncer, rounds, quick ? 3 : 6);
     const idle = await rest(database, pgbouncer);
     const missed = [...cases.flatMap(({ targets }) => targets), ...idle.targets].filter(({ ok }) => !ok);
     return {
@@ -72,14 +99,14 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
         rounds,
         cases,
         visits,
-        preferred,
+        variants,
         idle,
       },
       output: [
         `${poolerSpeed.name}: ${about}`,
         formatCases(cases, pgbouncer),
         formatVisits(visits),
-        formatPriority(priority, preferred),
+        ...variants.map(formatVariant),
         formatIdle(idle),
       ].join('\n'),
       missed: missed.length,
@@ -94,7 +121,7 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
  * @param {PgBouncer} pgbouncer
  * @param {number} rounds
  * @param {number} seconds of each
- * @returns {Promise<{ cases: Case[], visits: Visits, preferred: Preferred[] }>}
+ * @returns {Promise<{ cases: Case[], visits: Visits, variants: Variant[] }>}
  */
 async function race(database, pgbouncer, rounds, seconds) {
   /** @type {RunningPooler[]} */
@@ -122,9 +149,9 @@ async function race(database, pgbouncer, rounds, seconds) {
       }
     }
     const visits = await visit(database, ours, theirs);
-    const first = await startHeadgate(database, { settings: { listen: { port: 0, priority } } });
-    poolers.push(first);
-    return { cases, visits, preferred: await prefer(database, first, ours, theirs) };
+    const variants = [];
+    for (const plan of variantPlans) variants.push(await tryVariant(database, plan, ours, theirs));
+    return { cases, visits, variants };
   } finally {
     for (const pooler of poolers) await pooler.stop();
   }
@@ -132,24 +159,31 @@ async function race(database, pgbouncer, rounds, seconds) {
 
 /**
  * @param {EmbeddedPostgres} database
- * @param {RunningPooler} first the one with the priority
+ * @param {VariantPlan} plan
  * @param {RunningPooler} ours
  * @param {RunningPooler} theirs
- * @returns {Promise<Preferred[]>} nothing where the system refuses the priority
+ * @returns {Promise<Variant>}
  */
-async function prefer(database, first, ours, theirs) {
-  if (getPriority(first.pid) !== priority) return [];
-  await oneRound(database, first, 16, 'simple', 3);
-  const all = [];
-  for (const { clients, protocol } of preferredLoads) {
-    /** @type {(pooler: RunningPooler) => Promise<Round>} */
-    const load = (pooler) => oneRound(database, pooler, clients, protocol, sideSeconds);
-    const rounds = [];
-    for (let round = 0; round < sideRounds; round++)
-      rounds.push({ first: await load(first), ours: await load(ours), theirs: await load(theirs) });
-    all.push(summarizePriority(clients, protocol, rounds));
+async function tryVariant(database, { setting, settings, loads, refusal }, ours, theirs) {
+  const other = await startHeadgate(database, { settings });
+  try {
+    const notRun = refusal(other);
+    if (notRun !== undefined) return { setting, notRun, loads: [] };
+    for (const protocol of new Set(loads.map((load) => load.protocol)))
+      await oneRound(database, other, 16, protocol, 3);
+    const measured = [];
+    for (const { clients, protocol } of loads) {
+      /** @type {(pooler: RunningPooler) => Promise<Round>} */
+      const load = (pooler) => oneRound(database, pooler, clients, protocol, sideSeconds);
+      const rounds = [];
+      for (let round = 0; round < sideRounds; round++)
+        rounds.push({ other: await load(other), ours: await load(ours), theirs: await load(theirs) });
+      measured.push(summarizeLoad(clients, protocol, rounds));
+    }
+    return { setting, notRun: undefined, loads: measured };
+  } finally {
+    await other.stop();
   }
-  return all;
 }
 
 /**

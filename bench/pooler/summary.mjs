@@ -37,13 +37,19 @@ import { layOut } from '../table.mjs';
  */
 
 /**
- * What a priority gives on cores that PostgreSQL and the clients use as well: with it and without it, each against PgBouncer
- * without it.
- * @typedef {object} Preferred
+ * What a setting gives that is off unless it is asked for: with it and without it, each against PgBouncer.
+ * @typedef {object} Variant
+ * @property {string} setting
+ * @property {string | undefined} notRun
+ * @property {VariantLoad[]} loads
+ */
+
+/**
+ * @typedef {object} VariantLoad
  * @property {number} clients
  * @property {Protocol} protocol
- * @property {Record<keyof Round, Comparison>} first
- * @property {Record<keyof Round, Comparison>} usual
+ * @property {Record<keyof Round, Comparison>} withIt
+ * @property {Record<keyof Round, Comparison>} without
  */
 
 const leastThroughput = { simple: 0.8, extended: 0.8, prepared: 0.9 };
@@ -81,18 +87,18 @@ export function summarizeVisits(clients, pairs) {
 /**
  * @param {number} clients
  * @param {Protocol} protocol
- * @param {{ first: Round, ours: Round, theirs: Round }[]} rounds
- * @returns {Preferred}
+ * @param {{ other: Round, ours: Round, theirs: Round }[]} rounds measured next to each other
+ * @returns {VariantLoad}
  */
-export function summarizePriority(clients, protocol, rounds) {
+export function summarizeLoad(clients, protocol, rounds) {
   /** @type {(pairs: { ours: Round, theirs: Round }[]) => Record<keyof Round, Comparison>} */
   const all = (pairs) => ({
     perSecond: compare(pairs, 'perSecond'),
     cpuMicros: compare(pairs, 'cpuMicros'),
     p99Ms: compare(pairs, 'p99Ms'),
   });
-  const first = all(rounds.map(({ first: ours, theirs }) => ({ ours, theirs })));
-  return { clients, protocol, first, usual: all(rounds) };
+  const withIt = all(rounds.map(({ other: ours, theirs }) => ({ ours, theirs })));
+  return { clients, protocol, withIt, without: all(rounds) };
 }
 
 /**
@@ -179,16 +185,13 @@ export function formatVisits({ clients, perSecond, cpuMicros }) {
   return layOut(header, [row], [1, 2, 3, 4, 5, 6]);
 }
 
-/**
- * @param {number} priority
- * @param {Preferred[]} preferred
- */
-export function formatPriority(priority, preferred) {
-  if (preferred.length === 0) return `process_priority ${priority}: NOT RUN, the system refuses it.`;
-  const rows = preferred.flatMap(({ clients, protocol, first, usual }) =>
+/** @param {Variant} variant */
+export function formatVariant({ setting, notRun, loads }) {
+  if (notRun !== undefined) return `${setting}: NOT RUN, ${notRun}.`;
+  const rows = loads.flatMap(({ clients, protocol, withIt, without }) =>
     [
-      { ...first, title: `${priority}` },
-      { ...usual, title: 'as it was started' },
+      { ...withIt, title: setting },
+      { ...without, title: 'without' },
     ].map(({ title, perSecond, cpuMicros, p99Ms }) => [
       `${clients} ${protocol}`,
       title,
@@ -201,7 +204,7 @@ export function formatPriority(priority, preferred) {
     ]),
   );
   const figures = ['queries/s', "of PgBouncer's", 'cpu us/query', 'of its', 'p99 ms', 'of its'];
-  return layOut(['clients', 'process_priority', ...figures], rows, [2, 3, 4, 5, 6, 7]);
+  return layOut(['clients', 'setting', ...figures], rows, [2, 3, 4, 5, 6, 7]);
 }
 
 /** @param {Idle} idle */

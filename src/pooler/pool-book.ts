@@ -162,6 +162,7 @@ export class PoolBook {
       cleaningTimeoutMs: pooling.serverCleaningTimeout,
       cancelTimeoutMs: timeouts.cancelWaitTimeout,
       followsStatements: pooling.maxPreparedStatements > 0,
+      preparesUnnamed: pooling.prepareUnnamed && pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
       reservedRatio: config.fairShares.reservedRatio,
       shortage: () => leases.shortage,

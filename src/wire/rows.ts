@@ -19,6 +19,7 @@ export interface Column {
 
 const textTypeId = 25;
 const smallestColumn = 19;
+const space = 0x20;
 
 export function readRowDescription(source: Buffer, start: number, end: number): Column[] {
   const read = new BodyReader('RowDescription', source, start, end);
@@ -85,6 +86,17 @@ export function isCommandTag(source: Buffer, start: number, end: number, tag: st
     if (source[from + index] !== tag.charCodeAt(index)) return false;
   }
   return true;
+}
+
+/** Whether the tag of a CommandComplete begins with this word. */
+export function hasTagWord(source: Buffer, start: number, end: number, word: string): boolean {
+  const from = start + headerBytes;
+  if (end - from <= word.length) return false;
+  for (let index = 0; index < word.length; index++) {
+    if (source[from + index] !== word.charCodeAt(index)) return false;
+  }
+  const next = source[from + word.length];
+  return next === 0 || next === space;
 }
 
 export function writeCommandComplete(writer: MessageWriter, tag: string): void {

@@ -17,6 +17,7 @@ import { isDefiniteRefusal } from './definite-refusal.js';
 import { type Engine, type EngineCounts, EngineLine } from './engine-line.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
+import { RepeatedStatements } from './repeated-statement.js';
 
 /** How a pool works at the moment. */
 export interface BackendPoolPlan {
@@ -32,6 +33,8 @@ export interface BackendPoolPlan {
   readonly cancelTimeoutMs: number;
   /** Prepared statements follow the client. */
   readonly followsStatements: boolean;
+  /** Statements without a name that come again and again are prepared, too. */
+  readonly preparesUnnamed: boolean;
   /** BEGIN is answered before there is a server. */
   readonly defersBegin: boolean;
   /** The part of the connections that transactions have a claim to. */
@@ -45,6 +48,7 @@ export class BackendPool {
   readonly user: string;
   readonly settings: SettingsRegistry;
   readonly statements = new StatementRegistry();
+  readonly repeated = new RepeatedStatements(this.statements);
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassBook;

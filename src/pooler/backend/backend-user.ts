@@ -17,6 +17,8 @@ export interface BackendUser {
   answerDropped(dropped: Dropped): void;
   /** The client has another unnamed statement, or none. */
   unnamedChanged(unnamed: UnnamedStatement | undefined): void;
+  /** What stood in for the client's statement can't be used: the statement itself is to be asked, behind all else. */
+  askAgain(): void;
   /** A ReadyForQuery for the client. */
   readyCame(status: TransactionStatus): void;
   /** Nothing is owed any more. */
@@ -50,6 +52,7 @@ export abstract class Caretaker implements BackendUser {
   errorCame(_error: ErrorFields): void {}
   answerDropped(_dropped: Dropped): void {}
   unnamedChanged(_unnamed: UnnamedStatement | undefined): void {}
+  askAgain(): void {}
   readyCame(_status: TransactionStatus): void {}
   backendSettled(_backend: Backend): void {}
   copyInBegan(): void {}

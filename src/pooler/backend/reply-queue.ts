@@ -39,20 +39,24 @@ export const Asked = {
   ownClose: 12,
   /** The server is asked for something that must fail, so that it fails the pipeline. The client gets another error for it. */
   mustFail: 13,
+  /** BindComplete of what stands in for a statement without a name: ParseComplete is made up before it. */
+  standInBind: 14,
   // A whole turn in one, as most are: it is unfolded when its answer is not the one that most have.
   /** Parse, Bind, Describe of the portal, Execute and Sync. */
-  wholeTurn: 14,
+  wholeTurn: 15,
   /** The same without Parse. */
-  wholeRun: 15,
+  wholeRun: 16,
+  /** The first of these for the client, and the second for the server: another statement stands in for the client's. */
+  standInTurn: 17,
   // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
   /** The server has the statement already: ParseComplete is made up. */
-  knownParse: 16,
+  knownParse: 18,
   /** The server keeps the statement for others: CloseComplete is made up. */
-  localClose: 17,
+  localClose: 19,
   /** A Query that the pooler answers in the server's place. */
-  localQuery: 18,
+  localQuery: 20,
   /** The client has ended a COPY that the server may not have begun yet. */
-  copyEnd: 19,
+  copyEnd: 21,
 } as const;
 export type Asked = (typeof Asked)[keyof typeof Asked];
 
@@ -172,7 +176,7 @@ export class ReplyQueue {
   /** The head is a whole turn: its entries are in its place from now on. Answers how many more there are than before. */
   unfold(): number {
     const subject = this.headSubject;
-    const entries = this.head === Asked.wholeTurn ? turnEntries : runEntries;
+    const entries = entriesOf(this.head);
     const turnsOver = this.#turnsOver;
     this.shift();
     this.#turnsOver = turnsOver;
@@ -181,6 +185,11 @@ export class ReplyQueue {
     // That of the Parse, or of the Bind where there is none.
     this.#subjects[this.#head] = subject;
     return entries.length - 1;
+  }
+
+  /** The head is a Sync of the client's: its answer stays here. */
+  keepSync(): void {
+    this.#kinds[this.#head] = Asked.ownSync;
   }
 
   #unshift(asked: Asked): void {
@@ -267,11 +276,17 @@ export class ReplyQueue {
 /** What is in a whole turn, the last one first. */
 const runEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.bind];
 const turnEntries: readonly Asked[] = [...runEntries, Asked.parse];
+const standInEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.standInBind];
 const partsOfRun = AnswerPart.bindComplete | AnswerPart.description;
 const partsOfTurn = partsOfRun | AnswerPart.parseComplete;
 
 function isWhole(asked: Asked | 0): boolean {
-  return asked === Asked.wholeTurn || asked === Asked.wholeRun;
+  return asked >= Asked.wholeTurn && asked <= Asked.standInTurn;
+}
+
+function entriesOf(asked: Asked | 0): readonly Asked[] {
+  if (asked === Asked.wholeTurn) return turnEntries;
+  return asked === Asked.wholeRun ? runEntries : standInEntries;
 }
 
 function isSync(asked: Asked): boolean {

@@ -8,7 +8,7 @@ const takesCopies = [Asked.query, Asked.execute];
 
 const answers: readonly (readonly [type: number, to: readonly Asked[]])[] = [
   [From.parseComplete, [Asked.parse, Asked.ownParse]],
-  [From.bindComplete, [Asked.bind]],
+  [From.bindComplete, [Asked.bind, Asked.standInBind]],
   [From.closeComplete, [Asked.close, Asked.ownClose]],
   [From.parameterDescription, [Asked.describeStatement]],
   [From.rowDescription, [...isQuery, Asked.describeStatement, Asked.describePortal]],

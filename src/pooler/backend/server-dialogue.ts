@@ -18,6 +18,7 @@ import type { BackendUser } from './backend-user.js';
 import { CopyIn } from './copy-in.js';
 import { isFatal, readErrorHead } from './error-head.js';
 import { PreparedStatement } from './prepared-statement.js';
+import type { StandIn } from './repeated-statement.js';
 import { Asked, type Dropped, firstMadeUp, ReplyQueue, type Subject } from './reply-queue.js';
 import { isAnswerTo } from './reply-rules.js';
 import type { ServerStatements } from './server-statements.js';
@@ -26,6 +27,10 @@ import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-stat
 const letterD = 0x44;
 /** Servers report these, and no client can change them. */
 const neverSet = new Set(['in_hot_standby', 'integer_datetimes', 'server_encoding', 'server_version']);
+
+/** Classes of errors that a statement can have because it was prepared before a table changed: its result, values, names. */
+const mayBeOfAge = /^(?:0A|22|42)/;
+const dataException = '22';
 
 /** The answer to a Query that the pooler gives in the server's place, when it is its turn. */
 export interface LocalReply {
@@ -115,7 +120,11 @@ export abstract class ServerDialogue {
   }
 
   /** Notes that a whole turn will be answered, of a client that has just got this server. */
-  expectWhole(asked: typeof Asked.wholeTurn | typeof Asked.wholeRun, subject: Subject): void {
+  expectWhole(
+    asked: typeof Asked.wholeTurn | typeof Asked.wholeRun | typeof Asked.standInTurn,
+    subject: Subject,
+  ): void {
+    this.#isUnsynced = false;
     this.replies.push(asked, subject);
   }
 
@@ -134,6 +143,7 @@ export abstract class ServerDialogue {
       const parts = replies.turnParts;
       if (parts === notPlain || parts !== plainAnswer(source, start, end)) return false;
       if ((parts & AnswerPart.parseComplete) !== 0) this.#noteParsed(replies.headSubject, Asked.parse);
+      else if (replies.head === Asked.standInTurn) this.#makeUpParsed(replies.headSubject as StandIn);
     }
     this.status = TransactionStatus.idle;
     replies.clear();
@@ -170,6 +180,7 @@ export abstract class ServerDialogue {
         replies.shift();
         return head === Asked.parse;
       case From.bindComplete:
+        if (head === Asked.standInBind) this.#makeUpParsed(replies.headSubject as StandIn);
         replies.shift();
         break;
       case From.closeComplete:
@@ -249,6 +260,12 @@ export abstract class ServerDialogue {
     else this.unnamedStatement = subject;
   }
 
+  /** For the client its own statement was parsed. */
+  #makeUpParsed({ unnamed }: StandIn): void {
+    this.toClient.mix().append(parseComplete);
+    this.user?.unnamedChanged(unnamed);
+  }
+
   /** By something of the client's. */
   #changeUnnamed(unnamed: UnnamedStatement | undefined): void {
     this.unnamedStatement = unnamed;
@@ -287,7 +304,10 @@ export abstract class ServerDialogue {
     const { replies, user } = this;
     const replacement = replies.head === Asked.mustFail ? (replies.headSubject as Replacement) : undefined;
     const isReplaced = replacement?.insteadOf === error.code;
-    if (error.code === SqlState.featureNotSupported) this.#noteOutdated();
+    if (replies.head === Asked.standInBind) {
+      if (this.#askAgain(error)) return false;
+      this.#makeUpParsed(replies.headSubject as StandIn);
+    } else if (error.code === SqlState.featureNotSupported) this.#noteOutdated();
     const told = isReplaced ? replacement.error : error;
     if (isReplaced) writeError(this.toClient.mix(), told);
     const dropped = replies.dropUntilSync();
@@ -304,6 +324,22 @@ export abstract class ServerDialogue {
     return !isReplaced;
   }
 
+  /**
+   * What stands in for the client's statement could not be bound. It may be older than a table that it is about, which the client
+   * can't know: its own is asked in its place, as it came, and that answer counts. Nothing of the turn has been answered, and
+   * the transaction that it was ends with it.
+   */
+  #askAgain({ code }: ErrorFields): boolean {
+    const { replies, user } = this;
+    if (user === undefined || !mayBeOfAge.test(code)) return false;
+    // Of values alone it is not certain.
+    if (!code.startsWith(dataException)) (replies.headSubject as StandIn).statement.isOutdated = true;
+    replies.dropUntilSync();
+    replies.keepSync();
+    user.askAgain();
+    return true;
+  }
+
   /** "Cached plan must not change result type": that stays so for as long as the server has the statement. */
   #noteOutdated(): void {
     const { head, headSubject } = this.replies;
@@ -317,6 +353,8 @@ export abstract class ServerDialogue {
   /** `hasFailed`: this is what failed; otherwise it was ignored. */
   #undo({ asked, subject }: Dropped, hasFailed: boolean): void {
     if (asked === Asked.ownClose) this.statements.putBack(subject as PreparedStatement);
+    // It could not be parsed, which for the client is true of its own.
+    if (asked === Asked.standInBind && !hasFailed) this.user?.unnamedChanged(undefined);
     if (asked !== Asked.ownParse && asked !== Asked.parse) return;
     const statement = statementOf(subject);
     if (statement !== undefined) this.statements.delete(statement);

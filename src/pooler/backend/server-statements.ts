@@ -35,6 +35,14 @@ export class ServerStatements {
     return replies.isUnsure(this.#asked.get(statement));
   }
 
+  /** Takes out one that nobody needs, to be closed; false when the server does not have it. */
+  drop(statement: PreparedStatement, replies: ReplyQueue): boolean {
+    if (!this.#statements.has(statement)) return false;
+    this.delete(statement);
+    this.#ask(statement, replies);
+    return true;
+  }
+
   /** It is about to be prepared. */
   add(statement: PreparedStatement, replies: ReplyQueue): void {
     this.#forgetOld(replies);

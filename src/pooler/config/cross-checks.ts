@@ -50,6 +50,7 @@ class Checks {
     this.#clientTls();
     this.#authentication();
     this.#databases();
+    this.#statements();
     checkFleet(this.#config, {
       problem: (path, message) => this.#problem(path, message),
       warn: (text) => this.#warnings.push(text),
@@ -116,6 +117,15 @@ class Checks {
     if ((auth.type === 'trust' || auth.type === 'any') && isOpen)
       this.#warnings.push(
         `auth.type is ${auth.type}: who reaches ${listen.addresses.join(', ')} needs no password`,
+      );
+  }
+
+  #statements(): void {
+    const { prepareUnnamed, maxPreparedStatements } = this.#config.pooling;
+    if (prepareUnnamed && maxPreparedStatements === 0)
+      this.#problem(
+        'pooling.prepareUnnamed',
+        'is true and maxPreparedStatements is 0: no server connection may keep a prepared statement',
       );
   }
 

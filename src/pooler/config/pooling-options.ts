@@ -140,6 +140,12 @@ export const poolingOptions = {
     reload: 'new-clients',
     pgbouncer: {},
   }),
+  prepareUnnamed: option(boolean, false, {
+    name: 'prepare_unnamed',
+    meaning:
+      'statements without a name that come again and again are parsed and planned once on each server connection',
+    reload: 'new-clients',
+  }),
   deferBegin: option(boolean, true, {
     name: 'defer_begin',
     meaning: 'BEGIN is answered at once, and a server is taken with the first statement',

@@ -151,7 +151,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     } else if (!this.statements.askPlain(backend, source, start, end)) {
       this.#relay(source, start, end);
       return;
-    }
+    } else this.awaitsAnswers = this.statements.mayAskAgain;
     this.flush();
   }
 
@@ -340,6 +340,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   unnamedChanged(unnamed: UnnamedStatement | undefined): void {
     this.statements.unnamedChanged(unnamed);
+  }
+
+  askAgain(): void {
+    this.statements.askAgain(this.backend as Backend);
   }
 
   readyCame(status: TransactionStatus): void {

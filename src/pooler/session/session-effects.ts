@@ -9,7 +9,7 @@
 import { isPlainStatement } from '../../pg/plain-statement.js';
 import { statementKind } from '../../pg/statement-kind.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
-import { isCommandTag } from '../../wire/rows.js';
+import { hasTagWord, isCommandTag } from '../../wire/rows.js';
 import type { Settings, SettingsRegistry } from '../settings.js';
 import { type PinReason, pinReasonOf } from './pin-reason.js';
 import { passingChange, readSettingChange, type SettingChange, takesBack } from './setting-change.js';
@@ -27,6 +27,8 @@ export interface SettingsHolder {
   isReported(name: string): boolean;
   /** The session's prepared statements are gone. */
   forgetStatements(): void;
+  /** Names may mean other things from now on, and columns have other types. */
+  schemaChanged(): void;
 }
 
 interface TextView {
@@ -37,7 +39,10 @@ interface TextView {
 
 /** Longer texts are not looked at. What they do to the session shows in their tags, or not at all. */
 const longestRead = 65_536;
+const letterA = 0x41;
+const letterC = 0x43;
 const letterD = 0x44;
+const letterI = 0x49;
 const letterL = 0x4c;
 const letterP = 0x50;
 const letterR = 0x52;
@@ -58,6 +63,7 @@ export class SessionEffects {
   #hasFailed = false;
   #hasRolledBack = false;
   #isResetting = false;
+  #hasChangedSchema = false;
 
   /** What the server reports until it is ready is its own default, and not what the client wants. */
   get isResetting(): boolean {
@@ -127,6 +133,16 @@ export class SessionEffects {
       case letterD:
         if (isCommandTag(source, start, end, 'DISCARD ALL')) this.#discardedAll(session);
         else if (isCommandTag(source, start, end, 'DEALLOCATE ALL')) session.forgetStatements();
+        else this.#noteSchema(source, start, end, 'DROP', 'DO');
+        return;
+      case letterA:
+        this.#noteSchema(source, start, end, 'ALTER');
+        return;
+      case letterC:
+        this.#noteSchema(source, start, end, 'CREATE', 'CALL');
+        return;
+      case letterI:
+        this.#noteSchema(source, start, end, 'IMPORT');
         return;
       case letterL:
         if (isCommandTag(source, start, end, 'LISTEN')) this.#pinFor('listen');
@@ -135,6 +151,11 @@ export class SessionEffects {
       case letterP:
         if (isCommandTag(source, start, end, 'PREPARE')) this.#pinFor('prepare in sql');
     }
+  }
+
+  /** The statement is one of those that change what others mean. They see it when the transaction is over. */
+  #noteSchema(source: Buffer, start: number, end: number, ...words: readonly string[]): void {
+    this.#hasChangedSchema ||= words.some((word) => hasTagWord(source, start, end, word));
   }
 
   errorCame(): void {
@@ -162,6 +183,10 @@ export class SessionEffects {
     this.#hasFailed = false;
     this.#hasRolledBack = false;
     this.#isResetting = false;
+    if (this.#hasChangedSchema && status === TransactionStatus.idle) {
+      this.#hasChangedSchema = false;
+      session.schemaChanged();
+    }
   }
 
   #pinFor(reason: PinReason | undefined): void {

@@ -70,6 +70,10 @@ export class SessionSettings implements SettingsHolder {
     this.#forgetStatements();
   }
 
+  schemaChanged(): void {
+    this.#pool.repeated.renew();
+  }
+
   /** Servers report something otherwise than they did: after a failover, or with a new version. */
   get hasNews(): boolean {
     return this.#pool.parameters !== this.#usual;

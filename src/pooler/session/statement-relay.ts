@@ -2,6 +2,7 @@
  * The extended protocol of one client, on servers that it shares with others: its prepared statements have names of the
  * pooler's there, are prepared on each server when they are needed first, and outlive the client's use of them.
  */
+import { systemClock } from '../../runtime/system.js';
 import { copyOf, int32At } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
@@ -16,11 +17,13 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
+import type { StandIn } from '../backend/repeated-statement.js';
 import { Asked, type Dropped } from '../backend/reply-queue.js';
 import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
 import { ClientStatements, NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
+import { KeptRun } from './kept-run.js';
 import type { SessionEffects } from './session-effects.js';
 import type { SettingChange } from './setting-change.js';
 import { UnnamedRelay } from './unnamed-relay.js';
@@ -58,6 +61,8 @@ export class StatementRelay {
   /** In which turn names were given or taken last, as long as that is not answered. */
   readonly #touched = new Map<string, number>();
   readonly #unnamed = new UnnamedRelay();
+  /** From Bind on, while something stands in for the statement that it is about. */
+  readonly #standInRun = new KeptRun();
   /** What the statement does to settings that is bound to the unnamed portal. */
   #portalChange: object | undefined;
   #mayDiscard = false;
@@ -77,6 +82,11 @@ export class StatementRelay {
     return this.#mayDiscard;
   }
 
+  /** What was sent last may have to be sent again: what comes next has to wait for that. */
+  get mayAskAgain(): boolean {
+    return !this.#standInRun.isEmpty;
+  }
+
   parse(backend: Backend, message: MessageScanner): Passing {
     const { source, start, end, isWhole } = message;
     const { pool, effects, settings } = this.#owner;
@@ -92,7 +102,12 @@ export class StatementRelay {
       if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
       const own = isWhole ? copyOf(source, start, end) : undefined;
       const unnamed = new UnnamedStatement(own, change, isWhole && effects.mayDiscard);
-      if (isWhole && effects.isPlain) this.#unnamed.keepPlain(unnamed, settings.settings);
+      if (own !== undefined && effects.isPlain) {
+        const repeated = pool.plan.preparesUnnamed
+          ? pool.repeated.note(own, settings.settings.planKey)
+          : undefined;
+        this.#unnamed.keepPlain(unnamed, settings.settings, repeated);
+      }
       return this.#parseUnnamed(backend, unnamed);
     }
     if (!pool.plan.followsStatements) {
@@ -115,16 +130,70 @@ export class StatementRelay {
   /** It is written for the server; false when that has to be done one message after the other. */
   askPlain(backend: Backend, source: Buffer, start: number, end: number): boolean {
     if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
-    this.#expectPlainTurn(backend);
-    backend.toServer.add(source, start, end);
+    const standIn = this.#findStandIn();
+    if (standIn !== undefined) this.#askStandIn(backend, standIn, source, start, end);
+    else {
+      this.#expectPlainTurn(backend);
+      backend.toServer.add(source, start, end);
+    }
     return true;
+  }
+
+  /** What is run in place of the last plain statement, if there is something. */
+  #findStandIn(): StandIn | undefined {
+    const { pool } = this.#owner;
+    const { repeated } = this.#unnamed;
+    if (repeated === undefined || !pool.plan.preparesUnnamed) return undefined;
+    return pool.repeated.use(repeated, systemClock.coarse());
+  }
+
+  /** The client's Parse stays here: the server has the statement under a name of the pooler's, or gets it first. */
+  #askStandIn(backend: Backend, standIn: StandIn, source: Buffer, start: number, end: number): void {
+    const { effects, pool } = this.#owner;
+    const { statement, unnamed, previous } = standIn;
+    effects.plainTextComes();
+    pool.tally.clientParses++;
+    pool.tally.binds++;
+    this.#portalChange = undefined;
+    if (!backend.statements.has(statement)) {
+      if (previous?.users === 0 && backend.statements.drop(previous, backend.replies))
+        backend.closeStatement(previous);
+      this.#prepare(backend, statement, Asked.ownParse, statement);
+    }
+    const bind = start + (unnamed.parse as Buffer).length;
+    this.#standInRun.keep(source, bind, end);
+    backend.expectWhole(Asked.standInTurn, standIn);
+    writeRun(backend, source, bind, end, statement);
+  }
+
+  /** The last turn, as the client sent it: nothing stands in for its statement. */
+  askAgain(backend: Backend): void {
+    const { bytes } = this.#standInRun;
+    const { plain } = this.#unnamed;
+    this.#owner.pool.tally.serverParses++;
+    backend.expectWhole(Asked.wholeTurn, plain);
+    const writer = backend.toServer.mix();
+    writer.append(plain?.parse as Buffer);
+    writer.append(bytes);
+    this.#standInRun.forget();
   }
 
   /** A turn of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
   #isPlainTurn(source: Buffer, start: number, end: number): boolean {
     const { settings } = this.#owner.settings;
     const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
-    return bind !== -1 && isLoneRun(noName, source, bind, end);
+    if (bind !== -1) return isLoneRun(noName, source, bind, end);
+    return this.#owner.pool.plan.preparesUnnamed && this.#isRepeatedTurn(source, start, end);
+  }
+
+  /** The same of one that other clients have sent, or this one before others. */
+  #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
+    const { pool, settings } = this.#owner;
+    const bind = end - start > headerBytes ? start + 1 + int32At(source, start + 1) : end;
+    if (bind <= start || bind >= end || !isLoneRun(noName, source, bind, end)) return false;
+    const repeated = pool.repeated.find(source, start, bind, settings.settings.planKey);
+    if (repeated !== undefined) this.#unnamed.keepPlain(repeated.unnamed, settings.settings, repeated);
+    return repeated !== undefined;
   }
 
   /** A run of the statement that has a name and was run last, from Bind to Sync. */
@@ -141,10 +210,7 @@ export class StatementRelay {
     this.#owner.pool.tally.binds++;
     this.#portalChange = undefined;
     backend.expectWhole(Asked.wholeRun, last);
-    const bindEnd = start + 1 + int32At(source, start + 1);
-    const writer = backend.toServer.mix();
-    writeRenamed(writer, bindView.read(source, start, bindEnd), last.statement.name);
-    writer.append(source, bindEnd, end);
+    writeRun(backend, source, start, end, last.statement);
     return true;
   }
 
@@ -341,6 +407,7 @@ export class StatementRelay {
   }
 
   unnamedChanged(unnamed: UnnamedStatement | undefined): void {
+    this.#standInRun.forget();
     this.#unnamed.changed(unnamed);
   }
 
@@ -380,6 +447,20 @@ export class StatementRelay {
     backend.fail(failure(code, message));
     return Passing.none;
   }
+}
+
+/** From Bind to Sync, of this statement. */
+function writeRun(
+  { toServer }: Backend,
+  source: Buffer,
+  start: number,
+  end: number,
+  statement: PreparedStatement,
+): void {
+  const bindEnd = start + 1 + int32At(source, start + 1);
+  const writer = toServer.mix();
+  writeRenamed(writer, bindView.read(source, start, bindEnd), statement.name);
+  writer.append(source, bindEnd, end);
 }
 
 function failure(code: string, message: string): ErrorFields {

@@ -7,6 +7,7 @@
  */
 import { areSameBytes } from '../../wire/bytes.js';
 import type { Backend } from '../backend/backend.js';
+import type { RepeatedStatement } from '../backend/repeated-statement.js';
 import { Asked } from '../backend/reply-queue.js';
 import { type UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
@@ -20,19 +21,22 @@ export class UnnamedRelay {
   /** The last plain one, and what the session was set to: most clients send the same again and again. */
   #plain: UnnamedStatement | undefined;
   #plainUnder: Settings | undefined;
+  #repeated: RepeatedStatement | undefined;
 
   constructor() {
     this.#plain = undefined;
     this.#plainUnder = undefined;
+    this.#repeated = undefined;
     this.#confirmed = undefined;
     this.#sent = undefined;
     this.#sentTo = undefined;
   }
 
-  /** It is one that does nothing to the session. */
-  keepPlain(plain: UnnamedStatement, settings: Settings): void {
+  /** It is one that does nothing to the session; `repeated` where others may have sent it, too, and it need not be parsed each time. */
+  keepPlain(plain: UnnamedStatement, settings: Settings, repeated: RepeatedStatement | undefined): void {
     this.#plain = plain;
     this.#plainUnder = settings;
+    this.#repeated = repeated;
   }
 
   /** The last plain one, if a Parse with exactly these bytes means the same as its own. */
@@ -41,6 +45,7 @@ export class UnnamedRelay {
     const isSame =
       plain?.parse !== undefined &&
       settings === this.#plainUnder &&
+      this.#repeated?.isForgotten !== true &&
       areSameBytes(plain.parse, source, start, end);
     return isSame ? plain : undefined;
   }
@@ -54,6 +59,11 @@ export class UnnamedRelay {
   /** The last plain one. */
   get plain(): UnnamedStatement | undefined {
     return this.#plain;
+  }
+
+  /** The same, as all clients of the pool have it. */
+  get repeated(): RepeatedStatement | undefined {
+    return this.#repeated;
   }
 
   parse(backend: Backend, unnamed: UnnamedStatement): void {

@@ -100,6 +100,7 @@ async function twoClients(mode: PoolMode = 'transaction') {
     cleaningTimeoutMs: 1_000,
     cancelTimeoutMs: 1_000,
     followsStatements: true,
+    preparesUnnamed: false,
     defersBegin: true,
     reservedRatio: 0,
     shortage: () => undefined,

@@ -4,11 +4,17 @@ import { Asked, ReplyQueue } from '../../../src/pooler/backend/reply-queue.js';
 
 const run: Asked[] = [Asked.bind, Asked.describePortal, Asked.execute, Asked.sync];
 const turn: Asked[] = [Asked.parse, ...run];
+const standIn: Asked[] = [Asked.standInBind, ...run.slice(1)];
+const wholes = {
+  turn: { whole: Asked.wholeTurn, entries: turn },
+  run: { whole: Asked.wholeRun, entries: run },
+  standIn: { whole: Asked.standInTurn, entries: standIn },
+};
 const others: Asked[] = [Asked.query, Asked.ownQuery, Asked.parse, Asked.bind, Asked.execute, Asked.sync];
 
-type Step = 'turn' | 'run' | 'answer' | 'fail' | 'copy' | Asked;
+type Step = keyof typeof wholes | 'answer' | 'fail' | 'copy' | Asked;
 const steps = fc.array(
-  fc.oneof(fc.constantFrom<Step>('turn', 'run', 'fail', 'copy', Asked.copyEnd, ...others), {
+  fc.oneof(fc.constantFrom<Step>('turn', 'run', 'standIn', 'fail', 'copy', Asked.copyEnd, ...others), {
     weight: 2,
     arbitrary: fc.constant<Step>('answer'),
   }),
@@ -25,9 +31,10 @@ class Twins {
     if (step === 'answer') this.#answer();
     else if (step === 'fail') this.#fail();
     else if (step === 'copy') this.#beginCopy();
-    else if (step === 'turn' || step === 'run') {
-      this.whole.push(step === 'turn' ? Asked.wholeTurn : Asked.wholeRun, subject);
-      for (const [place, asked] of (step === 'turn' ? turn : run).entries())
+    else if (step === 'turn' || step === 'run' || step === 'standIn') {
+      const { whole, entries } = wholes[step];
+      this.whole.push(whole, subject);
+      for (const [place, asked] of entries.entries())
         this.apart.push(asked, place === 0 ? subject : undefined);
     } else for (const queue of [this.whole, this.apart]) queue.push(step, subject);
   }
@@ -91,6 +98,8 @@ test('a whole turn owes what its messages owe, one by one', () => {
 test.each([
   ['turn', Asked.wholeTurn, turn],
   ['run', Asked.wholeRun, run],
+  // The server is asked for no more than this.
+  ['run in place of a turn', Asked.standInTurn, run],
 ])('the parts of the answer to a whole %s are those of its messages', (_, whole, entries) => {
   const one = new ReplyQueue();
   one.push(whole, {});

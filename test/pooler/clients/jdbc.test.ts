@@ -82,7 +82,9 @@ describe.runIf(canRun)('JDBC in transaction mode', () => {
 
   beforeAll(async () => {
     db = await withDatabase();
-    pooler = await startTestPooler(db, { pooling: { poolSize, maxPreparedStatements: 8 } });
+    pooler = await startTestPooler(db, {
+      pooling: { poolSize, maxPreparedStatements: 8, prepareUnnamed: true },
+    });
     mostSessions = await mostSessionsWhile(db, async () => {
       for (const line of (await runWorkload()).split('\n')) {
         const at = line.indexOf(': ');

@@ -11,7 +11,7 @@ let pooler: TestPooler;
 beforeAll(async () => {
   db = await withDatabase();
   pooler = await startTestPooler(db, {
-    pooling: { poolSize: 2, maxPreparedStatements: 3, serverRoundRobin: true },
+    pooling: { poolSize: 2, maxPreparedStatements: 3, prepareUnnamed: true, serverRoundRobin: true },
   });
 });
 afterAll(async () => {

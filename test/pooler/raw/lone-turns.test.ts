@@ -124,6 +124,12 @@ describe.each([
   ['one server', { poolSize: 1 }, 1],
   ['another server for each turn', { poolSize: 3, serverRoundRobin: true }, 1],
   ['fewer servers than clients, so that most turns wait', { poolSize: 2 }, 5],
+  ['one server, which is asked what came before by a name', { poolSize: 1, prepareUnnamed: true }, 1],
+  [
+    'fewer servers than clients, asked what came before by a name',
+    { poolSize: 2, serverRoundRobin: true, prepareUnnamed: true },
+    5,
+  ],
 ] as const)(
   'a client that sends one turn at a time is answered as by PostgreSQL, with %s',
   (_with, pooling, clients) => {

@@ -1,0 +1,148 @@
+/**
+ * Statements that the clients of a pool send without a name again and again, each time to be parsed and planned anew. Those that
+ * have come often enough can be prepared on a server once, under a name of the pooler's, and run by that.
+ */
+import { isLastingText } from '../../pg/lasting-text.js';
+import { ParseView } from '../../wire/frontend-views.js';
+import type { PreparedStatement, StatementRegistry } from './prepared-statement.js';
+import { UnnamedStatement } from './unnamed-statement.js';
+
+/** From this time on it is prepared: a text that comes once or twice would only push others out. */
+export const preparedFrom = 5;
+
+/**
+ * For so long what is prepared is used. A server sees by itself that a table has changed, but does not look again what types the
+ * parameters are, nor whether a name means something else by now.
+ */
+export const usedForMs = 60_000;
+
+/** Longer texts are not looked for. */
+const longestParse = 8_192;
+
+const view = new ParseView();
+
+/** What is run in place of a statement without a name. */
+export class StandIn {
+  readonly unnamed: UnnamedStatement;
+  readonly statement: PreparedStatement;
+  readonly usedUntil: number;
+  /** What it has replaced: a server that has that may close it. */
+  readonly previous: PreparedStatement | undefined;
+
+  constructor(
+    unnamed: UnnamedStatement,
+    statement: PreparedStatement,
+    usedUntil: number,
+    previous: PreparedStatement | undefined,
+  ) {
+    this.unnamed = unnamed;
+    this.statement = statement;
+    this.usedUntil = usedUntil;
+    this.previous = previous;
+  }
+}
+
+export class RepeatedStatement {
+  /** A Parse of it, complete. */
+  readonly parse: Buffer;
+  readonly unnamed: UnnamedStatement;
+  readonly settingsKey: string;
+  /** Once it has come often enough. */
+  standIn: StandIn | undefined;
+  /** How often it has come, until that is often enough. */
+  times = 1;
+  /** It has come again since somebody looked for one to forget. */
+  isRecent = false;
+  /** It is not known any more: who still has it sends it as it is. */
+  isForgotten = false;
+
+  constructor(parse: Buffer, settingsKey: string) {
+    this.parse = parse;
+    this.unnamed = new UnnamedStatement(parse);
+    this.settingsKey = settingsKey;
+    this.standIn = undefined;
+  }
+}
+
+export class RepeatedStatements {
+  readonly #registry: StatementRegistry;
+  readonly #most: number;
+  /** By settings and Parse; about those used longest ago first. */
+  readonly #byKey = new Map<string, RepeatedStatement>();
+
+  constructor(registry: StatementRegistry, most = 1_000) {
+    this.#registry = registry;
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** The one that a Parse with these bytes means under these settings, if it has come before. */
+  find(source: Buffer, start: number, end: number, settingsKey: string): RepeatedStatement | undefined {
+    if (end - start > longestParse || this.#byKey.size === 0) return undefined;
+    return this.#byKey.get(keyOf(source, start, end, settingsKey));
+  }
+
+  /** A Parse of a plain statement has come, complete; undefined for one that has to be parsed each time. */
+  note(parse: Buffer, settingsKey: string): RepeatedStatement | undefined {
+    const known = this.find(parse, 0, parse.length, settingsKey);
+    if (known !== undefined || parse.length > longestParse) return known;
+    if (!isLastingText(view.read(parse, 0, parse.length).text())) return undefined;
+    const repeated = new RepeatedStatement(parse, settingsKey);
+    this.#byKey.set(keyOf(parse, 0, parse.length, settingsKey), repeated);
+    if (this.#byKey.size > this.#most) this.#forgetOne();
+    return repeated;
+  }
+
+  /** It comes once more: what is to be run in its place, if it has come often enough. */
+  use(repeated: RepeatedStatement, now: number): StandIn | undefined {
+    repeated.isRecent = true;
+    const { standIn } = repeated;
+    if (standIn !== undefined && now < standIn.usedUntil && !standIn.statement.isOutdated) return standIn;
+    if (repeated.isForgotten || ++repeated.times < preparedFrom) return undefined;
+    return this.#prepare(repeated, now);
+  }
+
+  /** What was prepared until now is prepared anew before it is used: something in the database has changed. */
+  renew(): void {
+    for (const { standIn } of this.#byKey.values())
+      if (standIn !== undefined) standIn.statement.isOutdated = true;
+  }
+
+  #prepare(repeated: RepeatedStatement, now: number): StandIn {
+    const { parse, unnamed, settingsKey } = repeated;
+    const previous = repeated.standIn?.statement;
+    if (previous !== undefined) previous.isOutdated = true;
+    this.#giveUp(repeated);
+    const statement = this.#registry.use(view.read(parse, 0, parse.length), settingsKey);
+    repeated.standIn = new StandIn(unnamed, statement, now + usedForMs, previous);
+    return repeated.standIn;
+  }
+
+  /** One that was not used for long. */
+  #forgetOne(): void {
+    for (const [key, repeated] of this.#byKey) {
+      this.#byKey.delete(key);
+      if (repeated.isRecent) {
+        repeated.isRecent = false;
+        this.#byKey.set(key, repeated);
+        continue;
+      }
+      repeated.isForgotten = true;
+      this.#giveUp(repeated);
+      return;
+    }
+  }
+
+  #giveUp(repeated: RepeatedStatement): void {
+    if (repeated.standIn !== undefined) this.#registry.release(repeated.standIn.statement);
+    repeated.standIn = undefined;
+  }
+}
+
+function keyOf(source: Buffer, start: number, end: number, settingsKey: string): string {
+  const parse = source.toString('latin1', start, end);
+  return settingsKey === '' ? parse : `${settingsKey}\0${parse}`;
+}

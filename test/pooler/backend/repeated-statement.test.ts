@@ -1,0 +1,140 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { StatementRegistry } from '../../../src/pooler/backend/prepared-statement.js';
+import {
+  preparedFrom,
+  RepeatedStatements,
+  usedForMs,
+} from '../../../src/pooler/backend/repeated-statement.js';
+import { ParseView } from '../../../src/wire/frontend-views.js';
+import { writeParse } from '../../../src/wire/frontend-writers.js';
+import { MessageWriter } from '../../../src/wire/message-writer.js';
+
+function parseOf(text: string, parameterTypes: readonly number[] = []): Buffer {
+  const writer = new MessageWriter();
+  writeParse(writer, { text, parameterTypes });
+  return writer.take();
+}
+
+function some(most?: number): { registry: StatementRegistry; repeated: RepeatedStatements } {
+  const registry = new StatementRegistry(0);
+  return { registry, repeated: new RepeatedStatements(registry, most) };
+}
+
+let now = 0;
+beforeEach(() => {
+  now = 0;
+});
+
+/** It comes so often, or once more; what stands in for it the last time. */
+function come(
+  repeated: RepeatedStatements,
+  text: string,
+  times = preparedFrom,
+  settings = '',
+): string | undefined {
+  const parse = parseOf(text);
+  let name: string | undefined;
+  for (let time = 0; time < times; time++) {
+    const known = repeated.find(parse, 0, parse.length, settings);
+    if (known === undefined) repeated.note(parse, settings);
+    else name = repeated.use(known, now)?.statement.name.toString();
+  }
+  return name;
+}
+
+describe('statements without a name', () => {
+  test('that come often enough are prepared', () => {
+    const { repeated } = some();
+    expect(come(repeated, 'select 1', preparedFrom - 1)).toBeUndefined();
+    expect(come(repeated, 'select 1', 1)).toBe('headgate_1');
+    expect(come(repeated, 'select 1', 1)).toBe('headgate_1');
+  });
+
+  test('are the same only with the same text, types and settings', () => {
+    const { repeated } = some();
+    const find = (parse: Buffer, settings: string) => repeated.find(parse, 0, parse.length, settings);
+    const one = repeated.note(parseOf('select $1', [23]), '');
+    expect(find(parseOf('select $1', [23]), '')).toBe(one);
+    expect(find(parseOf('select $1', [25]), '')).toBeUndefined();
+    expect(find(parseOf('select $1 ', [23]), '')).toBeUndefined();
+    expect(find(parseOf('select $1', [23]), 'set search_path = other')).toBeUndefined();
+  });
+
+  test('are what a client has that has prepared the same under a name', () => {
+    const { registry, repeated } = some();
+    const named = new MessageWriter();
+    writeParse(named, { name: 'mine', text: 'select 2' });
+    const parse = named.take();
+    const { name } = registry.use(new ParseView().read(parse, 0, parse.length), '');
+    expect(come(repeated, 'select 2')).toBe(name.toString());
+    expect(come(repeated, 'select 2', preparedFrom, 'set search_path = other')).not.toBe(name.toString());
+  });
+
+  test('are prepared anew when a table has changed', () => {
+    const { registry, repeated } = some();
+    const one = repeated.note(parseOf('select 1'), '');
+    if (one === undefined) throw new Error('not noted');
+    expect(come(repeated, 'select 1')).toBe('headgate_1');
+    if (one.standIn !== undefined) one.standIn.statement.isOutdated = true;
+    expect(come(repeated, 'select 1', 1)).toBe('headgate_2');
+    expect(registry.size).toBe(1);
+  });
+
+  test('are prepared anew after a while, and what they were before can go', () => {
+    const { registry, repeated } = some();
+    expect(come(repeated, 'select 1')).toBe('headgate_1');
+    now = usedForMs - 1;
+    expect(come(repeated, 'select 1', 1)).toBe('headgate_1');
+    now = usedForMs;
+    expect(come(repeated, 'select 1', 1)).toBe('headgate_2');
+    const parse = parseOf('select 1');
+    const { previous } = repeated.find(parse, 0, parse.length, '')?.standIn ?? {};
+    expect(previous).toMatchObject({ users: 0, isOutdated: true });
+    expect(registry.size).toBe(1);
+  });
+
+  test('are all prepared anew after a change of the schema', () => {
+    const { repeated } = some();
+    for (const text of ['select 1', 'select 2']) come(repeated, text);
+    repeated.renew();
+    expect(come(repeated, 'select 1', 1)).toBe('headgate_3');
+    expect(come(repeated, 'select 2', 1)).toBe('headgate_4');
+    expect(come(repeated, 'select 1', 1)).toBe('headgate_3');
+  });
+
+  test('that mean something else each time, or are very long, are left alone', () => {
+    const { repeated } = some();
+    expect(come(repeated, "select 'now'::timestamptz")).toBeUndefined();
+    expect(come(repeated, `select '${'x'.repeat(9_000)}'`)).toBeUndefined();
+    expect(repeated.size).toBe(0);
+  });
+
+  test('that come no more are forgotten, and their statements with them', () => {
+    const { registry, repeated } = some(3);
+    for (let n = 0; n < 50; n++) come(repeated, `select ${n}`);
+    expect(repeated.size).toBe(3);
+    expect(registry.size).toBeLessThanOrEqual(3);
+  });
+
+  test('that come often are not forgotten for those that come once', () => {
+    const { registry, repeated } = some(3);
+    come(repeated, 'select 0');
+    for (let n = 1; n < 50; n++) {
+      come(repeated, `select ${n}`, 1);
+      expect(come(repeated, 'select 0', 1)).toBe('headgate_1');
+    }
+    expect(repeated.size).toBe(3);
+    expect(registry.size).toBe(1);
+  });
+
+  test('that are forgotten while a client has them are sent as they are', () => {
+    const { repeated } = some(1);
+    const one = repeated.note(parseOf('select 1'), '');
+    if (one === undefined) throw new Error('not noted');
+    for (let time = 0; time < preparedFrom; time++) repeated.use(one, 0);
+    expect(one.standIn).toBeDefined();
+    for (const text of ['select 2', 'select 3']) repeated.note(parseOf(text), '');
+    expect(one.isForgotten).toBe(true);
+    expect(repeated.use(one, 0)).toBeUndefined();
+  });
+});
