@@ -31,6 +31,11 @@ describe('A configuration is refused', () => {
       database,
       'auth.file: is missing: with scram-sha-256 users need secrets, from auth.file, auth.user or users.NAME.password',
     ],
+    [
+      'with statements to prepare and no room for them',
+      `${enough}pooling: { prepareUnnamed: true, maxPreparedStatements: 0 }`,
+      'pooling.prepareUnnamed: is true and maxPreparedStatements is 0: no server connection may keep a prepared statement',
+    ],
     ['with hba and no rules', `${database}auth: { type: hba }`, 'auth.hbaFile: is missing: auth.type is hba'],
     [
       'with certificates that are not asked for',
