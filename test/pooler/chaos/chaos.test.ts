@@ -31,9 +31,15 @@ const plan: Omit<ChaosPlan, 'seed'> = {
     [sessions]: { poolMode: 'session', clientIdleTimeout: '500ms' },
   },
   trees: [
-    { pooling, timeouts, limits: { maxDbConnections: 7 } },
+    { pooling: { ...pooling, prepareUnnamed: true }, timeouts, limits: { maxDbConnections: 7 } },
     {
-      pooling: { ...pooling, poolSize: 2, serverRoundRobin: true, serverFastClose: true },
+      pooling: {
+        ...pooling,
+        poolSize: 2,
+        serverRoundRobin: true,
+        serverFastClose: true,
+        prepareUnnamed: true,
+      },
       timeouts,
       limits: { maxDbConnections: 5 },
     },
