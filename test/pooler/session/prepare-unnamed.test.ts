@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type pg from 'pg';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { preparedFrom } from '../../../src/pooler/backend/repeated-statement.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
@@ -105,6 +105,44 @@ describe('statements without a name that come again and again', () => {
     await first.query('create table changing (a bigint)');
     expect((await first.query(text, [1])).fields).toHaveLength(1);
     await first.query('drop table changing');
+  });
+
+  test('are asked as they came before what the client has sent meanwhile', async () => {
+    const pooler = await sharing();
+    const [first, boss] = await Promise.all([
+      pooler.connect(),
+      pooler.connect({ database: 'headgate', user: 'boss' }),
+    ]);
+    const text = 'select * from locked where a = $1';
+    await first.query('create table locked (a int)');
+    await ask(first, text, [1]);
+    const direct = new pg.Client(db.url);
+    await direct.connect();
+    await direct.query('begin; alter table locked add b int');
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    // To all three.
+    const answers = playIn(session, [
+      step((script) => script.parse(text).bind(['1']).describePortal().execute().sync(), 3),
+    ]);
+    const isBlocked = "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'";
+    await expect.poll(async () => (await direct.query(isBlocked)).rows[0].n).toBe(1);
+    const received = async (): Promise<number> => {
+      const { rows } = await boss.query('show stats');
+      return Number(rows.find((row) => row.database === db.database).total_received);
+    };
+    const two = step((script) => turn(script.query('select 2 as two'), statements[6])).send.writer;
+    const before = await received();
+    session.socket.write(Buffer.from(two.buffer.subarray(0, two.length)));
+    await expect.poll(received).toBe(before + two.length);
+    await direct.query('commit');
+    expect(await answers).toEqual([
+      ...['1 ', '2 ', 'T a:23 b:23', 'C SELECT 0', 'Z I'],
+      ...['T two:23', 'D 2', 'C SELECT 1', 'Z I'],
+      ...['1 ', '2 ', 'T ?column?:25 text:25', 'D text|x', 'C SELECT 1', 'Z I', '--'],
+    ]);
+    session.socket.destroy();
+    await direct.query('drop table locked');
+    await direct.end();
   });
 
   test('leave no more on a server than is allowed', async () => {
