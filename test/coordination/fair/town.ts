@@ -150,6 +150,8 @@ export class House {
   readonly pool: ConnectionPool<Socket>;
   readonly member: FairMember;
   readonly arrivedAt: number;
+  /** It has asked for a lease, and has not been given one. */
+  isAsking = false;
   answers = 0;
   firstAnswerAt = Number.NaN;
   readonly waits: number[] = [];
@@ -171,7 +173,8 @@ export class House {
     const leases: Leases = {
       acquire: (count, holder) => {
         const answer = this.member.acquire(count, holder as FairHolder);
-        if (answer === 'asking') town.asked++;
+        this.isAsking = answer === 'asking';
+        if (this.isAsking) town.asked++;
         return answer;
       },
       release: (count, holder) => this.member.release(count, holder as FairHolder),
