@@ -3,7 +3,7 @@
  * pooler's there, are prepared on each server when they are needed first, and outlive the client's use of them.
  */
 import { systemClock } from '../../runtime/system.js';
-import { copyOf, int32At } from '../../wire/bytes.js';
+import { copyOf, findZero, int32At } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
@@ -17,7 +17,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
-import type { StandIn } from '../backend/repeated-statement.js';
+import type { RepeatedStatement, StandIn } from '../backend/repeated-statement.js';
 import { Asked, type Dropped } from '../backend/reply-queue.js';
 import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
@@ -54,6 +54,8 @@ const bindView = new BindView();
 const describeView = new TargetView('Describe');
 const closeView = new TargetView('Close');
 const noName = Buffer.alloc(0);
+/** Statements with longer names take the long way. */
+const longestName = 256;
 
 export class StatementRelay {
   readonly #owner: StatementOwner;
@@ -100,14 +102,11 @@ export class StatementRelay {
     if (view.isUnnamed) {
       const given = isWhole && effects.mayDiscard ? deallocatedName(view) : undefined;
       if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
-      const own = isWhole ? copyOf(source, start, end) : undefined;
-      const unnamed = new UnnamedStatement(own, change, isWhole && effects.mayDiscard);
-      if (own !== undefined && effects.isPlain) {
-        const repeated = pool.plan.preparesUnnamed
-          ? pool.repeated.note(own, settings.settings.planKey)
-          : undefined;
-        this.#unnamed.keepPlain(unnamed, settings.settings, repeated);
-      }
+      const isPlain = isWhole && effects.isPlain;
+      const repeated = isPlain ? this.#noteRepeated(source, start, end) : undefined;
+      const own = isWhole && repeated === undefined ? copyOf(source, start, end) : undefined;
+      const unnamed = repeated?.unnamed ?? new UnnamedStatement(own, change, isWhole && effects.mayDiscard);
+      if (isPlain) this.#unnamed.keepPlain(unnamed, settings.settings, repeated);
       return this.#parseUnnamed(backend, unnamed);
     }
     if (!pool.plan.followsStatements) {
@@ -182,8 +181,15 @@ export class StatementRelay {
   #isPlainTurn(source: Buffer, start: number, end: number): boolean {
     const { settings } = this.#owner.settings;
     const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
-    if (bind !== -1) return isLoneRun(noName, source, bind, end);
-    return this.#owner.pool.plan.preparesUnnamed && this.#isRepeatedTurn(source, start, end);
+    return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
+  }
+
+  /** All clients of the pool have the same one, which is in the processor's cache more often than one for each. */
+  #noteRepeated(source: Buffer, start: number, end: number): RepeatedStatement | undefined {
+    const { pool, settings } = this.#owner;
+    const { planKey } = settings.settings;
+    const known = pool.repeated.find(source, start, end, planKey);
+    return known ?? pool.repeated.note(copyOf(source, start, end), planKey);
   }
 
   /** The same of one that other clients have sent, or this one before others. */
@@ -196,11 +202,24 @@ export class StatementRelay {
     return repeated !== undefined;
   }
 
-  /** A run of the statement that has a name and was run last, from Bind to Sync. */
+  /** A run of a statement that has a name, from Bind to Sync: mostly of the one that was run last. */
   #isPlainRun(source: Buffer, start: number, end: number): boolean {
+    if (!this.#owner.pool.plan.followsStatements) return false;
     const { last } = this.#named;
-    if (last === undefined || last.change !== undefined || last.mayDiscard) return false;
-    return this.#owner.pool.plan.followsStatements && isLoneRun(last.nameBytes, source, start, end);
+    if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return isPlainNamed(last);
+    const named = this.#namedInBind(source, start, end);
+    if (named === undefined || !isPlainNamed(named) || !isLoneRun(named.nameBytes, source, start, end))
+      return false;
+    this.#named.boundLast(named);
+    return true;
+  }
+
+  /** The statement that a Bind to the unnamed portal is about, if it has a name. */
+  #namedInBind(source: Buffer, start: number, end: number): NamedByClient | undefined {
+    const nameStart = start + headerBytes + 1;
+    const nameEnd =
+      nameStart < end ? findZero(source, nameStart, Math.min(end, nameStart + longestName)) : -1;
+    return nameEnd <= nameStart ? undefined : this.#named.get(source.toString('latin1', nameStart, nameEnd));
   }
 
   /** False when the server does not have the statement. */
@@ -461,6 +480,11 @@ function writeRun(
   const writer = toServer.mix();
   writeRenamed(writer, bindView.read(source, start, bindEnd), statement.name);
   writer.append(source, bindEnd, end);
+}
+
+/** It does nothing to the session. */
+function isPlainNamed({ change, mayDiscard }: NamedByClient): boolean {
+  return change === undefined && !mayDiscard;
 }
 
 function failure(code: string, message: string): ErrorFields {

@@ -55,7 +55,16 @@ const texts = [
 ];
 
 interface Turn {
-  readonly how: 'query' | 'unnamed' | 'unnamedRows' | 'bindOnly' | 'named' | 'namedAgain' | 'undescribed';
+  readonly how:
+    | 'query'
+    | 'unnamed'
+    | 'unnamedRows'
+    | 'bindOnly'
+    | 'named'
+    | 'namedAgain'
+    | 'other'
+    | 'otherAgain'
+    | 'undescribed';
   readonly text: string;
 }
 
@@ -74,6 +83,10 @@ function stepOf({ how, text }: Turn): Step {
         return s.closeStatement('a').parse(text, 'a').bind([], 'a').describePortal().execute().sync();
       case 'namedAgain':
         return s.bind([], 'a').describePortal().execute().sync();
+      case 'other':
+        return s.closeStatement('b').parse(text, 'b').bind([], 'b').describePortal().execute().sync();
+      case 'otherAgain':
+        return s.bind([], 'b').describePortal().execute().sync();
       default:
         // Whatever the last one was.
         return s.bind().describePortal().execute().sync();
@@ -84,7 +97,7 @@ function stepOf({ how, text }: Turn): Step {
 const turn: fc.Arbitrary<Turn> = fc.record({
   how: fc.constantFrom(
     ...(['query', 'unnamed', 'unnamed', 'unnamedRows', 'bindOnly', 'named'] as const),
-    ...(['namedAgain', 'namedAgain', 'undescribed'] as const),
+    ...(['namedAgain', 'namedAgain', 'other', 'otherAgain', 'otherAgain', 'undescribed'] as const),
   ),
   text: fc.constantFrom(...texts),
 });
@@ -110,7 +123,8 @@ async function playAt(place: TestDatabase | TestPooler, turns: readonly Turn[]):
  * does a server that has it, but not one where it has to be prepared first.
  */
 function isComparable(turns: readonly Turn[]): boolean {
-  const isBoundAgain = turns.some(({ how }) => how === 'bindOnly' || how === 'namedAgain');
+  const again = new Set(['bindOnly', 'namedAgain', 'otherAgain']);
+  const isBoundAgain = turns.some(({ how }) => again.has(how));
   const isMoved = turns.some(({ text }) => text.includes('search_path = other'));
   return !isBoundAgain || !(isMoved || turns.some(({ text }) => text === 'begin'));
 }
