@@ -3,6 +3,7 @@
  * have come often enough can be prepared on a server once, under a name of the pooler's, and run by that.
  */
 import { isLastingText } from '../../pg/lasting-text.js';
+import { copyOf } from '../../wire/bytes.js';
 import { ParseView } from '../../wire/frontend-views.js';
 import type { PreparedStatement, StatementRegistry } from './prepared-statement.js';
 import { UnnamedStatement } from './unnamed-statement.js';
@@ -51,6 +52,8 @@ export class RepeatedStatement {
   standIn: StandIn | undefined;
   /** How often it has come, until that is often enough. */
   times = 1;
+  /** It does each time that it is parsed, as was found when it was to be prepared. */
+  meansSomethingElse = false;
   /** It has come again since somebody looked for one to forget. */
   isRecent = false;
   /** It is not known any more: who still has it sends it as it is. */
@@ -85,13 +88,14 @@ export class RepeatedStatements {
     return this.#byKey.get(keyOf(source, start, end, settingsKey));
   }
 
-  /** A Parse of a plain statement has come, complete; undefined for one that has to be parsed each time. */
-  note(parse: Buffer, settingsKey: string): RepeatedStatement | undefined {
-    const known = this.find(parse, 0, parse.length, settingsKey);
-    if (known !== undefined || parse.length > longestParse) return known;
-    if (!isLastingText(view.read(parse, 0, parse.length).text())) return undefined;
-    const repeated = new RepeatedStatement(parse, settingsKey);
-    this.#byKey.set(keyOf(parse, 0, parse.length, settingsKey), repeated);
+  /** The same, or a new one: a Parse of a plain statement has come, complete. Undefined for one that is too long. */
+  meet(source: Buffer, start: number, end: number, settingsKey: string): RepeatedStatement | undefined {
+    if (end - start > longestParse) return undefined;
+    const key = keyOf(source, start, end, settingsKey);
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    const repeated = new RepeatedStatement(copyOf(source, start, end), settingsKey);
+    this.#byKey.set(key, repeated);
     if (this.#byKey.size > this.#most) this.#forgetOne();
     return repeated;
   }
@@ -101,7 +105,8 @@ export class RepeatedStatements {
     repeated.isRecent = true;
     const { standIn } = repeated;
     if (standIn !== undefined && now < standIn.usedUntil && !standIn.statement.isOutdated) return standIn;
-    if (repeated.isForgotten || ++repeated.times < preparedFrom) return undefined;
+    if (repeated.isForgotten || repeated.meansSomethingElse || ++repeated.times < preparedFrom)
+      return undefined;
     return this.#prepare(repeated, now);
   }
 
@@ -111,8 +116,10 @@ export class RepeatedStatements {
       if (standIn !== undefined) standIn.statement.isOutdated = true;
   }
 
-  #prepare(repeated: RepeatedStatement, now: number): StandIn {
+  #prepare(repeated: RepeatedStatement, now: number): StandIn | undefined {
     const { parse, unnamed, settingsKey } = repeated;
+    repeated.meansSomethingElse = !isLastingText(view.read(parse, 0, parse.length).text());
+    if (repeated.meansSomethingElse) return undefined;
     const previous = repeated.standIn?.statement;
     if (previous !== undefined) previous.isOutdated = true;
     this.#giveUp(repeated);

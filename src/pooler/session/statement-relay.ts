@@ -17,7 +17,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
-import type { RepeatedStatement, StandIn } from '../backend/repeated-statement.js';
+import type { StandIn } from '../backend/repeated-statement.js';
 import { Asked, type Dropped } from '../backend/reply-queue.js';
 import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
@@ -103,7 +103,10 @@ export class StatementRelay {
       const given = isWhole && effects.mayDiscard ? deallocatedName(view) : undefined;
       if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
       const isPlain = isWhole && effects.isPlain;
-      const repeated = isPlain ? this.#noteRepeated(source, start, end) : undefined;
+      // All clients of the pool have the same one.
+      const repeated = isPlain
+        ? pool.repeated.meet(source, start, end, settings.settings.planKey)
+        : undefined;
       const own = isWhole && repeated === undefined ? copyOf(source, start, end) : undefined;
       const unnamed = repeated?.unnamed ?? new UnnamedStatement(own, change, isWhole && effects.mayDiscard);
       if (isPlain) this.#unnamed.keepPlain(unnamed, settings.settings, repeated);
@@ -182,14 +185,6 @@ export class StatementRelay {
     const { settings } = this.#owner.settings;
     const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
     return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
-  }
-
-  /** All clients of the pool have the same one, which is in the processor's cache more often than one for each. */
-  #noteRepeated(source: Buffer, start: number, end: number): RepeatedStatement | undefined {
-    const { pool, settings } = this.#owner;
-    const { planKey } = settings.settings;
-    const known = pool.repeated.find(source, start, end, planKey);
-    return known ?? pool.repeated.note(copyOf(source, start, end), planKey);
   }
 
   /** The same of one that other clients have sent, or this one before others. */

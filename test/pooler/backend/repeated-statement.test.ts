@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { StatementRegistry } from '../../../src/pooler/backend/prepared-statement.js';
 import {
   preparedFrom,
+  type RepeatedStatement,
   RepeatedStatements,
   usedForMs,
 } from '../../../src/pooler/backend/repeated-statement.js';
@@ -13,6 +14,13 @@ function parseOf(text: string, parameterTypes: readonly number[] = []): Buffer {
   const writer = new MessageWriter();
   writeParse(writer, { text, parameterTypes });
   return writer.take();
+}
+
+function meet(repeated: RepeatedStatements, text: string, types: readonly number[] = []): RepeatedStatement {
+  const parse = parseOf(text, types);
+  const met = repeated.meet(parse, 0, parse.length, '');
+  if (met === undefined) throw new Error(`too long: ${text}`);
+  return met;
 }
 
 function some(most?: number): { registry: StatementRegistry; repeated: RepeatedStatements } {
@@ -36,7 +44,7 @@ function come(
   let name: string | undefined;
   for (let time = 0; time < times; time++) {
     const known = repeated.find(parse, 0, parse.length, settings);
-    if (known === undefined) repeated.note(parse, settings);
+    if (known === undefined) repeated.meet(parse, 0, parse.length, settings);
     else name = repeated.use(known, now)?.statement.name.toString();
   }
   return name;
@@ -53,7 +61,7 @@ describe('statements without a name', () => {
   test('are the same only with the same text, types and settings', () => {
     const { repeated } = some();
     const find = (parse: Buffer, settings: string) => repeated.find(parse, 0, parse.length, settings);
-    const one = repeated.note(parseOf('select $1', [23]), '');
+    const one = meet(repeated, 'select $1', [23]);
     expect(find(parseOf('select $1', [23]), '')).toBe(one);
     expect(find(parseOf('select $1', [25]), '')).toBeUndefined();
     expect(find(parseOf('select $1 ', [23]), '')).toBeUndefined();
@@ -72,8 +80,7 @@ describe('statements without a name', () => {
 
   test('are prepared anew when a table has changed', () => {
     const { registry, repeated } = some();
-    const one = repeated.note(parseOf('select 1'), '');
-    if (one === undefined) throw new Error('not noted');
+    const one = meet(repeated, 'select 1');
     expect(come(repeated, 'select 1')).toBe('headgate_1');
     if (one.standIn !== undefined) one.standIn.statement.isOutdated = true;
     expect(come(repeated, 'select 1', 1)).toBe('headgate_2');
@@ -105,8 +112,9 @@ describe('statements without a name', () => {
   test('that mean something else each time, or are very long, are left alone', () => {
     const { repeated } = some();
     expect(come(repeated, "select 'now'::timestamptz")).toBeUndefined();
+    expect(come(repeated, "select 'now'::timestamptz", 20)).toBeUndefined();
     expect(come(repeated, `select '${'x'.repeat(9_000)}'`)).toBeUndefined();
-    expect(repeated.size).toBe(0);
+    expect(repeated.size).toBe(1);
   });
 
   test('that come no more are forgotten, and their statements with them', () => {
@@ -129,11 +137,10 @@ describe('statements without a name', () => {
 
   test('that are forgotten while a client has them are sent as they are', () => {
     const { repeated } = some(1);
-    const one = repeated.note(parseOf('select 1'), '');
-    if (one === undefined) throw new Error('not noted');
+    const one = meet(repeated, 'select 1');
     for (let time = 0; time < preparedFrom; time++) repeated.use(one, 0);
     expect(one.standIn).toBeDefined();
-    for (const text of ['select 2', 'select 3']) repeated.note(parseOf(text), '');
+    for (const text of ['select 2', 'select 3']) meet(repeated, text);
     expect(one.isForgotten).toBe(true);
     expect(repeated.use(one, 0)).toBeUndefined();
   });
