@@ -1,6 +1,7 @@
 /**
- * Statements that the clients of a pool send without a name again and again, each time to be parsed and planned anew. Those that
- * have come often enough can be prepared on a server once, under a name of the pooler's, and run by that.
+ * Plain statements that the clients of a pool have sent without a name: they need not be looked at again, and all clients have the
+ * same one. Each time they come, a server would parse and plan them anew. Those that have come often enough can be prepared
+ * there once, under a name of the pooler's, and run by that.
  */
 import { isLastingText } from '../../pg/lasting-text.js';
 import { copyOf } from '../../wire/bytes.js';
@@ -52,7 +53,7 @@ export class RepeatedStatement {
   standIn: StandIn | undefined;
   /** How often it has come, until that is often enough. */
   times = 1;
-  /** It does each time that it is parsed, as was found when it was to be prepared. */
+  /** It does so each time that it is parsed, as was found when it was to be prepared. */
   meansSomethingElse = false;
   /** It has come again since somebody looked for one to forget. */
   isRecent = false;
