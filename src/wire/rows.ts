@@ -81,22 +81,22 @@ export function readCommandComplete(source: Buffer, start: number, end: number):
 /** Whether the tag of a CommandComplete is this one. Makes no string, so that it can be asked of every one. */
 export function isCommandTag(source: Buffer, start: number, end: number, tag: string): boolean {
   const from = start + headerBytes;
-  if (end - from !== tag.length + 1 || source[end - 1] !== 0) return false;
-  for (let index = 0; index < tag.length; index++) {
-    if (source[from + index] !== tag.charCodeAt(index)) return false;
-  }
-  return true;
+  return end - from === tag.length + 1 && source[end - 1] === 0 && isTextAt(source, from, tag);
 }
 
 /** Whether the tag of a CommandComplete begins with this word. */
 export function hasTagWord(source: Buffer, start: number, end: number, word: string): boolean {
   const from = start + headerBytes;
-  if (end - from <= word.length) return false;
-  for (let index = 0; index < word.length; index++) {
-    if (source[from + index] !== word.charCodeAt(index)) return false;
-  }
+  if (end - from <= word.length || !isTextAt(source, from, word)) return false;
   const next = source[from + word.length];
   return next === 0 || next === space;
+}
+
+function isTextAt(source: Buffer, from: number, text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    if (source[from + index] !== text.charCodeAt(index)) return false;
+  }
+  return true;
 }
 
 export function writeCommandComplete(writer: MessageWriter, tag: string): void {

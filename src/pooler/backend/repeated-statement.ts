@@ -53,8 +53,8 @@ export class RepeatedStatement {
   standIn: StandIn | undefined;
   /** How often it has come, until that is often enough. */
   times = 1;
-  /** It does so each time that it is parsed, as was found when it was to be prepared. */
-  meansSomethingElse = false;
+  /** It means something else each time that it is parsed, as was found when it was to be prepared. */
+  isFleeting = false;
   /** It has come again since somebody looked for one to forget. */
   isRecent = false;
   /** It is not known any more: who still has it sends it as it is. */
@@ -86,14 +86,14 @@ export class RepeatedStatements {
   /** The one that a Parse with these bytes means under these settings, if it has come before. */
   find(source: Buffer, start: number, end: number, settingsKey: string): RepeatedStatement | undefined {
     if (end - start > longestParse || this.#byKey.size === 0) return undefined;
-    return this.#byKey.get(keyOf(source, start, end, settingsKey));
+    return this.#get(keyOf(source, start, end, settingsKey));
   }
 
   /** The same, or a new one: a Parse of a plain statement has come, complete. Undefined for one that is too long. */
   meet(source: Buffer, start: number, end: number, settingsKey: string): RepeatedStatement | undefined {
     if (end - start > longestParse) return undefined;
     const key = keyOf(source, start, end, settingsKey);
-    const known = this.#byKey.get(key);
+    const known = this.#get(key);
     if (known !== undefined) return known;
     const repeated = new RepeatedStatement(copyOf(source, start, end), settingsKey);
     this.#byKey.set(key, repeated);
@@ -101,13 +101,18 @@ export class RepeatedStatements {
     return repeated;
   }
 
+  #get(key: string): RepeatedStatement | undefined {
+    const known = this.#byKey.get(key);
+    if (known !== undefined) known.isRecent = true;
+    return known;
+  }
+
   /** It comes once more: what is to be run in its place, if it has come often enough. */
   use(repeated: RepeatedStatement, now: number): StandIn | undefined {
     repeated.isRecent = true;
     const { standIn } = repeated;
     if (standIn !== undefined && now < standIn.usedUntil && !standIn.statement.isOutdated) return standIn;
-    if (repeated.isForgotten || repeated.meansSomethingElse || ++repeated.times < preparedFrom)
-      return undefined;
+    if (repeated.isForgotten || repeated.isFleeting || ++repeated.times < preparedFrom) return undefined;
     return this.#prepare(repeated, now);
   }
 
@@ -119,8 +124,8 @@ export class RepeatedStatements {
 
   #prepare(repeated: RepeatedStatement, now: number): StandIn | undefined {
     const { parse, unnamed, settingsKey } = repeated;
-    repeated.meansSomethingElse = !isLastingText(view.read(parse, 0, parse.length).text());
-    if (repeated.meansSomethingElse) return undefined;
+    repeated.isFleeting = !isLastingText(view.read(parse, 0, parse.length).text());
+    if (repeated.isFleeting) return undefined;
     const previous = repeated.standIn?.statement;
     if (previous !== undefined) previous.isOutdated = true;
     this.#giveUp(repeated);

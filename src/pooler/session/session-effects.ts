@@ -42,7 +42,6 @@ const longestRead = 65_536;
 const letterA = 0x41;
 const letterC = 0x43;
 const letterD = 0x44;
-const letterI = 0x49;
 const letterL = 0x4c;
 const letterP = 0x50;
 const letterR = 0x52;
@@ -140,9 +139,6 @@ export class SessionEffects {
         return;
       case letterC:
         this.#noteSchema(source, start, end, 'CREATE', 'CALL');
-        return;
-      case letterI:
-        this.#noteSchema(source, start, end, 'IMPORT');
         return;
       case letterL:
         if (isCommandTag(source, start, end, 'LISTEN')) this.#pinFor('listen');

@@ -107,6 +107,22 @@ describe('statements without a name that come again and again', () => {
     await first.query('drop table changing');
   });
 
+  test('take their parameters for what they are after a change that went through the pool', async () => {
+    const pooler = await sharing();
+    const [first, second] = await Promise.all([pooler.connect(), pooler.connect()]);
+    const text = 'select count(*)::int as n from dated where at = $1';
+    await first.query('create table dated (at date)');
+    await ask(first, text, ['2026-01-01']);
+    // In a transaction, so that it is seen when that is over.
+    await second.query('begin');
+    await second.query('alter table dated alter at type timestamp');
+    await second.query("insert into dated values ('2026-01-01 12:00')");
+    await second.query('commit');
+    // As a date it would be the beginning of that day, without an error.
+    expect((await first.query(text, ['2026-01-01 12:00'])).rows).toEqual([{ n: 1 }]);
+    await first.query('drop table dated');
+  });
+
   test('are asked as they came before what the client has sent meanwhile', async () => {
     const pooler = await sharing();
     const [first, boss] = await Promise.all([
