@@ -140,7 +140,8 @@ describe('statements without a name that come again and again', () => {
     const answers = playIn(session, [
       step((script) => script.parse(text).bind(['1']).describePortal().execute().sync(), 3),
     ]);
-    const isBlocked = "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'";
+    const isBlocked =
+      "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
     await expect.poll(async () => (await direct.query(isBlocked)).rows[0].n).toBe(1);
     const received = async (): Promise<number> => {
       const { rows } = await boss.query('show stats');

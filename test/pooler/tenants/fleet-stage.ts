@@ -92,7 +92,8 @@ export class Witness {
   async #watch(): Promise<void> {
     while (!this.#isOver) {
       const { rows } = await this.#client.query(
-        'select count(*)::int as n from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+        `select count(*)::int as n from pg_stat_activity
+          where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
       );
       this.most = Math.max(this.most, rows[0].n as number);
       this.samples++;

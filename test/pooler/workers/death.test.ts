@@ -27,7 +27,8 @@ class Watcher {
     await this.#client.connect();
     while (!this.#isOver) {
       const { rows } = await this.#client.query(
-        'select count(*)::int as count from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+        `select count(*)::int as count from pg_stat_activity
+          where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
       );
       this.most = Math.max(this.most, rows[0].count as number);
       this.looks++;
