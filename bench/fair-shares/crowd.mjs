@@ -71,13 +71,19 @@ export async function runCrowds(loads) {
  * @returns {Promise<unknown>}
  */
 export async function answerOf(child) {
-  const ended = once(child, 'exit').then(() => {
+  const over = new AbortController();
+  const { signal } = over;
+  const ended = once(child, 'exit', { signal }).then(() => {
     throw new Error('A process of the benchmark ended before it had an answer.');
   });
-  // It may also end after its answer, when nobody listens any more.
+  // Nobody listens any more when the answer is there.
   ended.catch(() => {});
-  const [message] = await Promise.race([once(child, 'message'), ended]);
-  const { failed } = /** @type {{ failed?: string }} */ (message);
-  if (failed !== undefined) throw new Error(failed);
-  return message;
+  try {
+    const [message] = await Promise.race([once(child, 'message', { signal }), ended]);
+    const { failed } = /** @type {{ failed?: string }} */ (message);
+    if (failed !== undefined) throw new Error(failed);
+    return message;
+  } finally {
+    over.abort();
+  }
 }

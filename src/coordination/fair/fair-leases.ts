@@ -90,6 +90,8 @@ export class FairLeases implements MemberEvents {
   #rebalances = 0;
   /** There may be leases that were asked back and have not come. */
   #mayHaveRecalled = false;
+  /** A user has its share, and one of its pools has less than its part of it. */
+  #arePoolsInNeed = false;
   /** Whose turn it is to take one that is free, while that goes round. */
   #turn: FairMember | undefined;
   #isGoingRound = false;
@@ -238,9 +240,9 @@ export class FairLeases implements MemberEvents {
     if (!member.isWaiting && (user.held >= user.share || member.held >= member.share))
       this.#press(user.held === 0 ? 'newcomer' : 'wait');
     if (member.hasLeft) this.#leaving.add(member);
+    // Not from inside the call of the one who asks. For one that waits already it is looked anyway.
+    if (!member.isWaiting) this.#lookSoon();
     this.#line.add(member, count, this.#clock.now());
-    // Not from inside the call of the one who asks.
-    this.#lookSoon();
   }
 
   released(member: FairMember, count: number): void {
@@ -279,7 +281,7 @@ export class FairLeases implements MemberEvents {
     this.#isGoingRound = false;
     // Either the caller waits, who will be told when its call is over, or there is more to do than to tell.
     if (this.#line.size > 0 && this.#free > 0) this.#lookSoon();
-    else if (this.#isShort()) this.#lookBy(this.#clock.now() + this.#policy.lookInterval);
+    else if (this.#isShort()) this.#lookBy(this.#clock.now() + this.#lookInterval);
   }
 
   #next(): FairMember | undefined {
@@ -291,9 +293,15 @@ export class FairLeases implements MemberEvents {
     return this.#line.size > 0 || this.#free < 0 || this.#mayHaveRecalled;
   }
 
+  /** Who has its share and wishes for more can have no more than what others leave idle for a while. */
+  get #lookInterval(): number {
+    const areClaims = this.#line.hasClaims || this.#arePoolsInNeed || this.#free < 0;
+    return areClaims ? this.#policy.lookInterval : this.#policy.wishInterval;
+  }
+
   #makeRoom(now: number): void {
     const { size } = this.#line;
-    this.#recalls += makeRoom({
+    const { recalls, poolsInNeed } = makeRoom({
       holding: this.#holding,
       line: this.#line,
       held: this.#held,
@@ -302,6 +310,8 @@ export class FairLeases implements MemberEvents {
       pace: this.#pace,
       now,
     });
+    this.#recalls += recalls;
+    this.#arePoolsInNeed = poolsInNeed > 0;
     this.#mayHaveRecalled = size > 0 || this.#free < 0;
     this.#mayLookAt = this.#restingUntil(now);
   }
@@ -364,8 +374,7 @@ export class FairLeases implements MemberEvents {
   #planNextLook(): void {
     let at = Number.POSITIVE_INFINITY;
     if (this.#pressing !== undefined) at = this.#mayRebalanceAt;
-    if (this.#isShort())
-      at = Math.min(at, Math.max(this.#clock.now() + this.#policy.lookInterval, this.#mayLookAt));
+    if (this.#isShort()) at = Math.min(at, Math.max(this.#clock.now() + this.#lookInterval, this.#mayLookAt));
     if (this.#holding.size > 0) at = Math.min(at, this.#nextRoundAt);
     this.#alarmAt = Number.POSITIVE_INFINITY;
     this.#lookBy(at);

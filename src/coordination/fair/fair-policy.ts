@@ -35,8 +35,9 @@ export interface FairPolicy {
   readonly shortIdleGrace: number;
   /** A connection that was asked back and has not come by then is not counted on: another is asked back. */
   readonly patience: number;
-  /** While someone waits, it is looked this often what can be asked back. */
+  /** While someone waits that has a claim to more, it is looked this often what can be asked back; otherwise this often. */
   readonly lookInterval: number;
+  readonly wishInterval: number;
   /** Of the capacity: when so much was given back, the shares are old. */
   readonly largeRelease: number;
 }
@@ -53,5 +54,6 @@ export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
   shortIdleGrace: 20,
   patience: 100,
   lookInterval: 10,
+  wishInterval: 50,
   largeRelease: 0.25,
 };

@@ -33,8 +33,15 @@ const longestRotation = 2;
 
 let looks = 0;
 
-/** Asks connections back; says of how many holders it has asked. */
-export function makeRoom(shortage: Shortage): number {
+export interface RoomMade {
+  /** Of so many holders it was asked. */
+  readonly recalls: number;
+  /** Pools that are short of their part of what their user has. */
+  readonly poolsInNeed: number;
+}
+
+/** Asks connections back. */
+export function makeRoom(shortage: Shortage): RoomMade {
   return new Room(shortage).make();
 }
 
@@ -44,13 +51,14 @@ class Room {
   #coming = 0;
   #usersHolding = 0;
   #recalls = 0;
+  #poolsInNeed = 0;
 
   constructor(shortage: Shortage) {
     this.#shortage = shortage;
     this.#lookAround();
   }
 
-  make(): number {
+  make(): RoomMade {
     const { excess, line, policy } = this.#shortage;
     const claims = excess + this.#claims();
     this.#recallForPools();
@@ -64,7 +72,7 @@ class Room {
     const { idleGrace, shortIdleGrace } = policy;
     this.#recallIdle(line.of(Rank.nothing).size, shortIdleGrace);
     this.#recallIdle(line.size, idleGrace);
-    return this.#recalls;
+    return { recalls: this.#recalls, poolsInNeed: this.#poolsInNeed };
   }
 
   #lookAround(): void {
@@ -197,6 +205,7 @@ class Room {
       if (user.members.size === 1 || user.seenIn === look) continue;
       user.seenIn = look;
       const needs = [...user.members].filter(isPoolInNeed);
+      this.#poolsInNeed += needs.length;
       const hasNothing = needs.some(({ held }) => held === 0);
       for (let missing = needs.length - user.recalled; missing > 0; missing--) {
         const victim =

@@ -17,6 +17,11 @@ export class WaitingLine {
     return this.#lines[0].size + this.#lines[1].size + this.#lines[2].size;
   }
 
+  /** Someone waits for what is its due. */
+  get hasClaims(): boolean {
+    return this.of(Rank.nothing).size > 0 || this.of(Rank.belowShare).size > 0;
+  }
+
   of(rank: Rank): LinkedList<FairMember> {
     return this.#lines[rank];
   }

@@ -11,6 +11,11 @@ import type { PoolReport } from './messages.js';
 /** The engine of a pool: the present one, or one before it whose connections are yet to go. */
 type Engine = FairHolder & { readonly limit: number };
 
+/** A peak that has changed by such a part is not worth a message of its own. */
+const littleChange = 0.125;
+/** After so many looks it is told anyway. */
+const mostUntold = 10;
+
 export interface LeaseLine {
   readonly clock: { now(): number };
   asked(report: PoolReport): void;
@@ -38,7 +43,10 @@ export class RemoteLeases implements BudgetLeases {
   #inHandOf: Engine | undefined;
   /** The engine that asked last. */
   #present: Engine | undefined;
-  #last: PoolReport | undefined;
+  /** What was told last, and how often there has been nothing worth telling since; of that, the peak. */
+  #told: PoolReport | undefined;
+  #untold = 0;
+  #untoldPeak = 0;
   #hasLeft = false;
 
   constructor(pool: BudgetedPool, number: number, line: LeaseLine) {
@@ -47,7 +55,7 @@ export class RemoteLeases implements BudgetLeases {
     this.#line = line;
     this.#inHandOf = undefined;
     this.#present = undefined;
-    this.#last = undefined;
+    this.#told = undefined;
   }
 
   get hasLeft(): boolean {
@@ -139,6 +147,21 @@ export class RemoteLeases implements BudgetLeases {
   // ---- what is told of it -----------------------------------------------------------------------------------------
 
   report(): PoolReport {
+    return this.#tell(this.#look());
+  }
+
+  /** What it is worth to tell; to be asked again and again. */
+  news(): PoolReport | undefined {
+    this.#withdrawUnneeded();
+    const seen = this.#look();
+    if (this.#told === undefined || isNews(seen, this.#told, this.#untold >= mostUntold))
+      return this.#tell(seen);
+    this.#untold++;
+    this.#untoldPeak = seen.peak;
+    return undefined;
+  }
+
+  #look(): PoolReport {
     const engines = new Set([...this.#heldBy.keys(), ...this.#asking]);
     let [demand, peak] = [0, 0];
     let idleSince: number | undefined;
@@ -149,23 +172,22 @@ export class RemoteLeases implements BudgetLeases {
       if (since !== undefined) idleSince = Math.min(since, idleSince ?? since);
     }
     const idleForMs = idleSince === undefined ? undefined : Math.max(0, this.#line.clock.now() - idleSince);
-    const wanted = this.#asking.size;
-    this.#last = { pool: this.number, demand, peak, idleForMs, limit: this.#limit, wanted, seen: this.#seen };
-    return this.#last;
+    return {
+      pool: this.number,
+      demand,
+      peak: Math.max(peak, this.#untoldPeak),
+      idleForMs,
+      limit: this.#limit,
+      wanted: this.#asking.size,
+      seen: this.#seen,
+    };
   }
 
-  /** Undefined where it would be the same as before. */
-  news(): PoolReport | undefined {
-    const before = this.#last;
-    this.#withdrawUnneeded();
-    const now = this.report();
-    const isSame =
-      before?.demand === now.demand &&
-      before.peak === now.peak &&
-      before.limit === now.limit &&
-      before.wanted === now.wanted &&
-      (before.idleForMs === undefined) === (now.idleForMs === undefined);
-    return isSame ? undefined : now;
+  #tell(report: PoolReport): PoolReport {
+    this.#told = report;
+    this.#untold = 0;
+    this.#untoldPeak = 0;
+    return report;
   }
 
   /** A connection may have come back meanwhile. Who is told that it may ask again does so only if it still has to. */
@@ -193,4 +215,16 @@ export class RemoteLeases implements BudgetLeases {
     if (held > 0) this.#heldBy.set(engine, held);
     else this.#heldBy.delete(engine);
   }
+}
+
+/**
+ * Whoever asks for more tells its demand with that. Otherwise the supervisor goes by the peaks, and by who has something idle:
+ * how busy a pool is at the moment is another thing each time, and no reason to wake it.
+ */
+function isNews(now: PoolReport, told: PoolReport, isDue: boolean): boolean {
+  if (now.limit !== told.limit || now.wanted !== told.wanted) return true;
+  if ((now.idleForMs === undefined) !== (told.idleForMs === undefined)) return true;
+  if ((now.demand === 0) !== (told.demand === 0)) return true;
+  const isOther = now.demand !== told.demand || now.peak !== told.peak;
+  return isOther && (isDue || Math.abs(now.peak - told.peak) > Math.max(now.peak, told.peak) * littleChange);
 }

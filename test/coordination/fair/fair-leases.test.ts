@@ -11,6 +11,17 @@ describe('a budget that is shared fairly', () => {
     expect(town.mostConnections).toBe(20);
   });
 
+  test('is seldom looked at while nobody who waits has a claim to more', () => {
+    const town = new Town({ capacity: 20 });
+    town.arrive('a', { clients: 40, queryMs: 10 });
+    town.arrive('b', { clients: 40, queryMs: 10 });
+    town.run(10_000);
+    expect(town.houses.map(({ connections }) => connections)).toEqual([10, 10]);
+    const before = town.looks;
+    town.run(10_000);
+    expect(town.looks - before).toBeLessThan(250);
+  });
+
   test('a newcomer has its first answer soon, although another has everything and wants more', () => {
     const town = new Town({ capacity: 20 });
     town.arrive('noisy', { clients: 200, queryMs: 10 });

@@ -61,6 +61,8 @@ export class Town {
   /** How many were opened, and how many questions for a lease had to wait. */
   opened = 0;
   asked = 0;
+  /** How often the budget was looked at because of the time. */
+  looks = 0;
   /** Told after everything that happens. */
   onEvent: () => void = () => {};
   #policy: FairPolicy;
@@ -78,7 +80,11 @@ export class Town {
     this.budget = new FairLeases({
       policy: this.#policy,
       clock: this.clock,
-      alarm: this.alarm,
+      alarm: (ring) =>
+        this.alarm(() => {
+          this.looks++;
+          ring();
+        }),
       listener,
     });
   }
