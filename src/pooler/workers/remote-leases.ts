@@ -225,6 +225,8 @@ function isNews(now: PoolReport, told: PoolReport, isDue: boolean): boolean {
   if (now.limit !== told.limit || now.wanted !== told.wanted) return true;
   if ((now.idleForMs === undefined) !== (told.idleForMs === undefined)) return true;
   if ((now.demand === 0) !== (told.demand === 0)) return true;
-  const isOther = now.demand !== told.demand || now.peak !== told.peak;
+  // What was idle then has been used since, if there is only what is idle for less.
+  const isUsed = (now.idleForMs ?? 0) < (told.idleForMs ?? 0);
+  const isOther = isUsed || now.demand !== told.demand || now.peak !== told.peak;
   return isOther && (isDue || Math.abs(now.peak - told.peak) > Math.max(now.peak, told.peak) * littleChange);
 }

@@ -4,7 +4,7 @@ import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
 import type { Leases } from '../../../src/core/leases.js';
 import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
 import { ServerBudgets } from '../../../src/pooler/tenants/server-budgets.js';
-import { type FromWorker, readFromSupervisor, readFromWorker } from '../../../src/pooler/workers/messages.js';
+import { readFromSupervisor, readFromWorker } from '../../../src/pooler/workers/messages.js';
 import { RemoteBudgets } from '../../../src/pooler/workers/remote-budgets.js';
 import { SlotOffice } from '../../../src/pooler/workers/slot-office.js';
 import { configWith } from '../config/config-files.js';
@@ -65,9 +65,7 @@ class Engine implements FairHolder {
 
 /** A worker and its desk; what they say arrives later, in order, and is checked. */
 function worker(office: SlotOffice, number: number) {
-  const told: FromWorker[] = [];
   const budgets: RemoteBudgets = new RemoteBudgets((raw) => {
-    told.push(raw);
     const message = readFromWorker(structuredClone(raw));
     setImmediate(() => desk.came(message as NonNullable<typeof message>));
   });
@@ -80,7 +78,6 @@ function worker(office: SlotOffice, number: number) {
   });
   return {
     desk,
-    told,
     engine: (user: string, limit: number) =>
       new Engine(budgets.leasesFor({ user, database: 'app', server: 'db:5432' }), limit),
   };
@@ -111,38 +108,6 @@ describe('Slots of several workers', () => {
     one.demand = 1;
     other.want(3);
     await expect.poll(() => [one.held, other.held], { timeout: 5_000 }).toEqual([1, 3]);
-  });
-
-  it('are told of when it matters to others, and not each time that the need is a little more or less', async () => {
-    const slots = office();
-    const { engine, told, desk } = worker(slots, 1);
-    const busy = engine('app', 5);
-    busy.want(30);
-    await expect.poll(() => busy.held).toBe(5);
-    const [pool] = desk.pools;
-    const reports = () => told.filter(({ kind }) => kind === 'reports').length;
-    const before = reports();
-    let looks = 0;
-    const takePeak = busy.takeDemandPeak.bind(busy);
-    busy.takeDemandPeak = () => {
-      looks++;
-      // All of its clients wait at some time or other between two looks.
-      busy.demand = 12 + (looks % 19);
-      takePeak();
-      return 30 + (looks % 2);
-    };
-    await expect.poll(() => looks, { timeout: 5_000 }).toBeGreaterThan(44);
-    expect(reports() - before).toBeLessThanOrEqual(5);
-    expect(reports() - before).toBeGreaterThanOrEqual(3);
-
-    busy.takeDemandPeak = () => 90;
-    const surge = reports();
-    await expect.poll(reports).toBeGreaterThan(surge);
-    expect(pool?.takeDemandPeak()).toBe(90);
-
-    busy.takeDemandPeak = takePeak;
-    busy.demand = 0;
-    await expect.poll(() => pool?.demand).toBe(0);
   });
 
   it('move when the connection is gone, and not before', async () => {
