@@ -213,12 +213,6 @@ export class Pooler {
     await this.#house.keys.find(key)?.cancel();
   }
 
-  /** Of clients, those at the console and those that are logging in included. */
-  get connections(): number {
-    const { sessions, consoles, visitors } = this.#house;
-    return sessions.size + consoles.size + visitors.size;
-  }
-
   get pools(): Iterable<BackendPool> {
     return this.#house.pools.pools();
   }

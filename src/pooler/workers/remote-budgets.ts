@@ -11,8 +11,9 @@ import type {
 import type { FromWorker } from './messages.js';
 import { RemoteLeases } from './remote-leases.js';
 
-/** Demand is told this often, where it has changed; and with each question anyway. */
+/** It is looked this often whether there is something to tell; while nothing is in use, this often. */
 const reportMs = 25;
+const idleReportMs = 250;
 
 export class RemoteBudgets implements Budgets {
   asksServers = false;
@@ -22,6 +23,7 @@ export class RemoteBudgets implements Budgets {
   readonly #servers = new Map<number, Set<Backend>>();
   #lastNumber = 0;
   #timer: NodeJS.Timeout | undefined;
+  #isTimerSlow = false;
 
   constructor(send: (message: FromWorker) => void) {
     this.#send = send;
@@ -120,8 +122,15 @@ export class RemoteBudgets implements Budgets {
     this.#servers.delete(pool);
   }
 
+  /** What was asked for may be there soon, and then in use. */
   #reportSoon(): void {
-    this.#timer ??= setTimeout(() => this.#report(), reportMs).unref();
+    if (this.#timer === undefined || this.#isTimerSlow) this.#reportIn(reportMs);
+  }
+
+  #reportIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#isTimerSlow = ms > reportMs;
+    this.#timer = setTimeout(() => this.#report(), ms).unref();
   }
 
   #report(): void {
@@ -129,7 +138,9 @@ export class RemoteBudgets implements Budgets {
     const active = [...this.#leases.values()].filter(({ isActive }) => isActive);
     const reports = active.map((leases) => leases.news()).filter((news) => news !== undefined);
     if (reports.length > 0) this.#send({ kind: 'reports', reports });
-    if (active.length > 0) this.#reportSoon();
+    // A look may make an engine ask again, which has begun the next.
+    if (active.length > 0 && this.#timer === undefined)
+      this.#reportIn(active.some(({ isInUse }) => isInUse) ? reportMs : idleReportMs);
   }
 
   stop(): void {

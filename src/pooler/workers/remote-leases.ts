@@ -67,6 +67,13 @@ export class RemoteLeases implements BudgetLeases {
     return this.#heldBy.size > 0 || this.#asking.size > 0;
   }
 
+  /** Whether what there is to tell may soon be another thing. */
+  get isInUse(): boolean {
+    if (this.#asking.size > 0) return true;
+    for (const { demand } of this.#heldBy.keys()) if (demand > 0) return true;
+    return false;
+  }
+
   // ---- what the pool asks -----------------------------------------------------------------------------------------
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {

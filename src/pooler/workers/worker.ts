@@ -44,7 +44,7 @@ export interface WorkerProcess {
 /** Those that the supervisor answers. Some of them do not exist on Windows. */
 const signals = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
-/** How often it is told how many connections there are, where that has changed. */
+/** So long after a client has left it is told how many are there: others may leave with it. */
 const openMs = 20;
 const cancelTimeoutMs = 60_000;
 
@@ -66,7 +66,9 @@ class Worker {
   #pooler: Pooler | undefined;
   #view: PoolerView | undefined;
   #controls: PoolerControls | undefined;
+  /** Connections of clients that were handed to it, and are there. */
   #open = 0;
+  #openTimer: NodeJS.Timeout | undefined;
 
   constructor(ownProcess: WorkerProcess, host: WorkerHost) {
     this.#process = ownProcess;
@@ -75,6 +77,7 @@ class Worker {
     this.#pooler = undefined;
     this.#view = undefined;
     this.#controls = undefined;
+    this.#openTimer = undefined;
     this.#budgets = new RemoteBudgets((message) => this.#send(message));
     this.#calls = new Calls((message) => this.#send(message), {
       look: {
@@ -186,7 +189,6 @@ class Worker {
     pooler.assume(beginning);
     this.#pooler = pooler;
     await pooler.open();
-    setInterval(() => this.#tellOpen(), openMs).unref();
     void pooler.stopped.then(() => this.#process.exit(0));
   }
 
@@ -196,21 +198,24 @@ class Worker {
 
   #clientCame(ticket: number, endpoint: number, socket: Socket | undefined): void {
     const from = this.#beginning?.endpoints[endpoint];
+    const isWelcome = socket !== undefined && from !== undefined && this.#pooler !== undefined;
+    if (isWelcome) this.#open++;
     // Before anything else: from now on it is ours, whatever happens to this process.
-    this.#open = (this.#pooler?.connections ?? 0) + 1;
     this.#send({ kind: 'took', ticket, open: this.#open });
-    if (socket === undefined || from === undefined || this.#pooler === undefined) {
+    if (!isWelcome) {
       socket?.destroy();
       return;
     }
-    this.#pooler.adopt(socket, from);
+    socket.once('close', () => this.#clientGone());
+    this.#pooler?.adopt(socket, from);
   }
 
-  #tellOpen(): void {
-    const open = this.#pooler?.connections ?? 0;
-    if (open === this.#open) return;
-    this.#open = open;
-    this.#send({ kind: 'open', open });
+  #clientGone(): void {
+    this.#open--;
+    this.#openTimer ??= setTimeout(() => {
+      this.#openTimer = undefined;
+      this.#send({ kind: 'open', open: this.#open });
+    }, openMs).unref();
   }
 }
 

@@ -1,53 +1,21 @@
 // What a worker tells the supervisor of a pool, and what it keeps to itself.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
 import type { PoolReport } from '../../../src/pooler/workers/messages.js';
 import { RemoteLeases } from '../../../src/pooler/workers/remote-leases.js';
-
-/** A pool whose figures are set by hand. */
-class Engine implements FairHolder {
-  readonly name = 'engine';
-  readonly limit = 20;
-  readonly #leases: RemoteLeases;
-  held = 0;
-  demand = 30;
-  /** Since it was last asked. */
-  peak = 30;
-  longestIdleSince: number | undefined;
-
-  constructor(leases: RemoteLeases) {
-    this.#leases = leases;
-  }
-
-  ask(): void {
-    if (this.demand > this.held && this.#leases.acquire(1, this) === 'granted') this.held++;
-  }
-
-  takeDemandPeak(): number {
-    return this.peak;
-  }
-
-  leasesAvailable(): void {
-    this.ask();
-  }
-
-  leasesRefused(): void {}
-  leasesLost(): void {}
-  leasesRecalled(): void {}
-}
+import { FiguredEngine } from './figured-engine.js';
 
 describe('A pool of a worker tells the supervisor', () => {
   const clock = { time: 10_000, now: () => clock.time };
   let asked: PoolReport[];
   let leases: RemoteLeases;
-  let engine: Engine;
+  let engine: FiguredEngine;
 
   beforeEach(() => {
     asked = [];
     const pool = { user: 'app', database: 'app', server: 'db:5432' };
     const line = { clock, asked: (report: PoolReport) => asked.push(report), released() {}, left() {} };
     leases = new RemoteLeases(pool, 1, line);
-    engine = new Engine(leases);
+    engine = new FiguredEngine(leases, 30);
     engine.ask();
     leases.granted();
     // It has one, and wants another.
@@ -90,7 +58,7 @@ describe('A pool of a worker tells the supervisor', () => {
 
   it.each([
     ['that its need is much more', { peak: 35 }],
-    ['that its need is much less', { peak: 26 }],
+    ['that its need is much less', { demand: 26 }],
     ['that it needs nothing', { demand: 0 }],
     ['that something is idle', { longestIdleSince: 9_000 }],
     ['that it may have more', { limit: 21 }],

@@ -1,5 +1,6 @@
 // Clients of a pooler that is several processes: any of them can land on any worker, and none can tell.
 import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -36,6 +37,30 @@ test('clients are spread over the workers, and all are served', async () => {
   // The console is one of 13.
   expect(workers.map(({ clients: count }) => count).sort()).toEqual([6, 7]);
   for (const client of clients) await client.end();
+});
+
+test('who comes goes to the worker whose clients have left', async () => {
+  const served = await serve(db);
+  const admin = await served.console();
+  const workers = async (clients: readonly pg.Client[]): Promise<number[]> => {
+    const { rows } = await admin.query('SHOW CLIENTS');
+    const byPort = new Map(rows.map(({ port, id }) => [port, workerOf(id)]));
+    const portOf = ({ connection }: { connection: { stream: Socket } }) => connection.stream.localPort;
+    return clients.map((client) => byPort.get(portOf(client as never)) as number);
+  };
+  const clients = await Promise.all(Array.from({ length: 12 }, () => served.connect()));
+  const at = await workers(clients);
+  await Promise.all(clients.filter((_, n) => at[n] === 1).map((client) => client.end()));
+  const nextFive = async (): Promise<number[]> => {
+    const seen: number[] = [];
+    for (let n = 0; n < 5; n++) {
+      const client = await served.connect();
+      seen.push(...(await workers([client])));
+      await client.end();
+    }
+    return seen;
+  };
+  await expect.poll(nextFive, { timeout: 5_000 }).toEqual([1, 1, 1, 1, 1]);
 });
 
 test('says once where it listens, and its number is in the pid file', async () => {

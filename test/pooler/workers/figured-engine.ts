@@ -1,0 +1,43 @@
+// A pool of a worker whose figures are set by hand.
+import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
+import type { RemoteLeases } from '../../../src/pooler/workers/remote-leases.js';
+
+export class FiguredEngine implements FairHolder {
+  readonly name = 'engine';
+  readonly limit = 20;
+  readonly #leases: RemoteLeases;
+  held = 0;
+  demand = 0;
+  /** Since it was last asked; the demand where it is less. */
+  peak = 0;
+  longestIdleSince: number | undefined;
+  /** How often it was looked at. */
+  looks = 0;
+
+  constructor(leases: RemoteLeases, demand = 0) {
+    this.#leases = leases;
+    this.demand = demand;
+  }
+
+  ask(): void {
+    if (this.demand > this.held && this.#leases.acquire(1, this) === 'granted') this.held++;
+  }
+
+  giveBack(): void {
+    this.held--;
+    this.#leases.release(1, this);
+  }
+
+  takeDemandPeak(): number {
+    this.looks++;
+    return Math.max(this.peak, this.demand);
+  }
+
+  leasesAvailable(): void {
+    this.ask();
+  }
+
+  leasesRefused(): void {}
+  leasesLost(): void {}
+  leasesRecalled(): void {}
+}
