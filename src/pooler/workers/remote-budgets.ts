@@ -13,7 +13,7 @@ import { RemoteLeases } from './remote-leases.js';
 
 /** It is looked this often whether there is something to tell; while nothing is in use, this often. */
 const reportMs = 25;
-const idleReportMs = 250;
+const idleReportMs = 100;
 
 export class RemoteBudgets implements Budgets {
   asksServers = false;

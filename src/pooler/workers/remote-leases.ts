@@ -11,10 +11,11 @@ import type { PoolReport } from './messages.js';
 /** The engine of a pool: the present one, or one before it whose connections are yet to go. */
 type Engine = FairHolder & { readonly limit: number };
 
-/** A peak that has changed by such a part is not worth a message of its own. */
+/** A peak that has changed by such a part is not worth a message of its own, and is told after so long. */
 const littleChange = 0.125;
-/** After so many looks it is told anyway. */
-const mostUntold = 10;
+const littleAfterMs = 250;
+/** What is used must not be taken for idle: there, a connection may seem to be so for no more than this too long. */
+const mostTooIdleMs = 75;
 
 export interface LeaseLine {
   readonly clock: { now(): number };
@@ -43,9 +44,9 @@ export class RemoteLeases implements BudgetLeases {
   #inHandOf: Engine | undefined;
   /** The engine that asked last. */
   #present: Engine | undefined;
-  /** What was told last, and how often there has been nothing worth telling since; of that, the peak. */
+  /** What was told last, and when; and the peak of what has not been worth telling since. */
   #told: PoolReport | undefined;
-  #untold = 0;
+  #toldAt = 0;
   #untoldPeak = 0;
   #hasLeft = false;
 
@@ -161,9 +162,8 @@ export class RemoteLeases implements BudgetLeases {
   news(): PoolReport | undefined {
     this.#withdrawUnneeded();
     const seen = this.#look();
-    if (this.#told === undefined || isNews(seen, this.#told, this.#untold >= mostUntold))
-      return this.#tell(seen);
-    this.#untold++;
+    const sinceMs = this.#line.clock.now() - this.#toldAt;
+    if (this.#told === undefined || isNews(seen, this.#told, sinceMs)) return this.#tell(seen);
     this.#untoldPeak = seen.peak;
     return undefined;
   }
@@ -192,7 +192,7 @@ export class RemoteLeases implements BudgetLeases {
 
   #tell(report: PoolReport): PoolReport {
     this.#told = report;
-    this.#untold = 0;
+    this.#toldAt = this.#line.clock.now();
     this.#untoldPeak = 0;
     return report;
   }
@@ -228,12 +228,13 @@ export class RemoteLeases implements BudgetLeases {
  * Whoever asks for more tells its demand with that. Otherwise the supervisor goes by the peaks, and by who has something idle:
  * how busy a pool is at the moment is another thing each time, and no reason to wake it.
  */
-function isNews(now: PoolReport, told: PoolReport, isDue: boolean): boolean {
+function isNews(now: PoolReport, told: PoolReport, sinceMs: number): boolean {
   if (now.limit !== told.limit || now.wanted !== told.wanted) return true;
   if ((now.idleForMs === undefined) !== (told.idleForMs === undefined)) return true;
   if ((now.demand === 0) !== (told.demand === 0)) return true;
-  // What was idle then has been used since, if there is only what is idle for less.
-  const isUsed = (now.idleForMs ?? 0) < (told.idleForMs ?? 0);
-  const isOther = isUsed || now.demand !== told.demand || now.peak !== told.peak;
-  return isOther && (isDue || Math.abs(now.peak - told.peak) > Math.max(now.peak, told.peak) * littleChange);
+  if (Math.abs(now.peak - told.peak) > Math.max(now.peak, told.peak) * littleChange) return true;
+  // What was told is taken to have been idle ever since.
+  if (told.idleForMs !== undefined && now.idleForMs !== undefined)
+    if (told.idleForMs + sinceMs - now.idleForMs >= mostTooIdleMs) return true;
+  return (now.demand !== told.demand || now.peak !== told.peak) && sinceMs >= littleAfterMs;
 }

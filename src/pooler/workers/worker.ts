@@ -198,7 +198,8 @@ class Worker {
 
   #clientCame(ticket: number, endpoint: number, socket: Socket | undefined): void {
     const from = this.#beginning?.endpoints[endpoint];
-    const isWelcome = socket !== undefined && from !== undefined && this.#pooler !== undefined;
+    const pooler = this.#pooler;
+    const isWelcome = socket !== undefined && from !== undefined && pooler !== undefined;
     if (isWelcome) this.#open++;
     // Before anything else: from now on it is ours, whatever happens to this process.
     this.#send({ kind: 'took', ticket, open: this.#open });
@@ -207,7 +208,7 @@ class Worker {
       return;
     }
     socket.once('close', () => this.#clientGone());
-    this.#pooler?.adopt(socket, from);
+    pooler.adopt(socket, from);
   }
 
   #clientGone(): void {

@@ -1,10 +1,12 @@
 // What a worker tells the supervisor of a pool, and what it keeps to itself.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import type { PoolReport } from '../../../src/pooler/workers/messages.js';
 import { RemoteLeases } from '../../../src/pooler/workers/remote-leases.js';
 import { FiguredEngine } from './figured-engine.js';
 
 describe('A pool of a worker tells the supervisor', () => {
+  const lookMs = 25;
   const clock = { time: 10_000, now: () => clock.time };
   let asked: PoolReport[];
   let leases: RemoteLeases;
@@ -22,11 +24,12 @@ describe('A pool of a worker tells the supervisor', () => {
     engine.ask();
   });
 
-  /** As often as it takes until something is told, and what that is; undefined if it is nothing. */
-  const nextNews = (looks: number): { after: number; report: PoolReport } | undefined => {
-    for (let after = 1; after <= looks; after++) {
+  /** Looks as often as it is usual until something is told: after how long, and what; undefined if it is nothing. */
+  const nextNews = (ms: number): { afterMs: number; report: PoolReport } | undefined => {
+    for (let afterMs = lookMs; afterMs <= ms; afterMs += lookMs) {
+      clock.time += lookMs;
       const report = leases.news();
-      if (report !== undefined) return { after, report };
+      if (report !== undefined) return { afterMs, report };
     }
     return undefined;
   };
@@ -39,21 +42,21 @@ describe('A pool of a worker tells the supervisor', () => {
   });
 
   it('nothing as long as nothing changes', () => {
-    expect(nextNews(100)).toBeUndefined();
+    expect(nextNews(2_500)).toBeUndefined();
   });
 
   it('that its need is a little more or less only once in a while, and then the highest', () => {
-    expect(nextNews(5)).toBeUndefined();
+    expect(nextNews(100)).toBeUndefined();
     engine.peak = 33;
-    expect(nextNews(1)).toBeUndefined();
+    expect(nextNews(lookMs)).toBeUndefined();
     engine.peak = 29;
     engine.demand = 12;
-    const news = nextNews(20);
-    expect(news?.after).toBe(5);
+    const news = nextNews(1_000);
+    expect(news?.afterMs).toBe(125);
     expect(news?.report).toMatchObject({ demand: 12, peak: 33 });
-    expect(nextNews(10)).toBeUndefined();
-    expect(nextNews(1)?.report.peak).toBe(29);
-    expect(nextNews(100)).toBeUndefined();
+    expect(nextNews(225)).toBeUndefined();
+    expect(nextNews(lookMs)?.report.peak).toBe(29);
+    expect(nextNews(2_500)).toBeUndefined();
   });
 
   it.each([
@@ -63,17 +66,35 @@ describe('A pool of a worker tells the supervisor', () => {
     ['that something is idle', { longestIdleSince: 9_000 }],
     ['that it may have more', { limit: 21 }],
   ])('%s, at the next look', (_, change) => {
-    Object.assign(engine, change);
-    expect(nextNews(1)).toBeDefined();
-    expect(nextNews(1)).toBeUndefined();
+    Object.assign(engine, { peak: 0 }, change);
+    expect(nextNews(lookMs)).toBeDefined();
+    expect(nextNews(lookMs)).toBeUndefined();
   });
 
-  it('once in a while that what was idle has been used', () => {
-    engine.longestIdleSince = 5_000;
-    expect(nextNews(1)?.report.idleForMs).toBe(5_000);
-    clock.time += 25;
-    expect(nextNews(20)).toBeUndefined();
-    engine.longestIdleSince = 9_000;
-    expect(nextNews(1)?.report.idleForMs).toBe(1_025);
+  it('once that something is idle, while nobody uses it', () => {
+    engine.longestIdleSince = clock.time - 5_000;
+    expect(nextNews(lookMs)?.report.idleForMs).toBe(5_000 + lookMs);
+    expect(nextNews(2_500)).toBeUndefined();
   });
+
+  it.each([25, 100])(
+    'what is used again and again, before it is taken for idle: looked at each %i ms',
+    (everyMs) => {
+      let believed: number | undefined;
+      let [most, messages] = [0, 0];
+      for (let ms = 0; ms < 10_000; ms += everyMs) {
+        clock.time += everyMs;
+        // Idle whenever it is looked at, and used a moment before.
+        engine.longestIdleSince = clock.time - 3;
+        const report = leases.news();
+        if (report?.idleForMs !== undefined) {
+          believed = clock.time - report.idleForMs;
+          messages++;
+        }
+        most = Math.max(most, clock.time - (believed ?? clock.time));
+      }
+      expect(most + everyMs).toBeLessThan(usualPolicy.idleGrace);
+      expect(messages).toBeLessThanOrEqual(1 + 10_000 / 75);
+    },
+  );
 });
