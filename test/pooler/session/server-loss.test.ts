@@ -29,7 +29,8 @@ beforeEach(async () => {
 /** Ends the pooler's sessions on the server, and waits until they are gone. */
 async function killServers(): Promise<void> {
   const { rows } = await watcher.query(
-    'select pid, pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    `select pid, pg_terminate_backend(pid) from pg_stat_activity
+      where backend_type = 'client backend' and datname = current_database() and pid <> pg_backend_pid()`,
   );
   const pids = rows.map(({ pid }) => pid);
   for (;;) {

@@ -1,5 +1,5 @@
-// Pooler processes that share a budget in DynamoDB Local, in front of one PostgreSQL, and someone who counts from outside.
-import pg from 'pg';
+// Pooler processes that share a budget in DynamoDB Local, in front of one PostgreSQL.
+import type pg from 'pg';
 import type { startDynamo } from '../../../scripts/lib/dynamodb-local.mjs';
 import { openTable, readTable } from '../../../src/coordination/dynamodb/administration.js';
 import { DynamoFleet } from '../../../src/pooler/tenants/dynamo-fleet.js';
@@ -69,41 +69,6 @@ export class FleetStage {
     await served.says('listening on 127.0.0.1');
     await served.says('metrics at');
     return served;
-  }
-}
-
-/** As PostgreSQL sees it: the connections of all poolers, as many as there are at one moment at most. */
-export class Witness {
-  readonly #client: pg.Client;
-  #isOver = false;
-  #watching: Promise<void> = Promise.resolve();
-  most = 0;
-  samples = 0;
-
-  constructor(db: TestDatabase) {
-    this.#client = new pg.Client(db.url);
-  }
-
-  async begin(): Promise<void> {
-    await this.#client.connect();
-    this.#watching = this.#watch();
-  }
-
-  async #watch(): Promise<void> {
-    while (!this.#isOver) {
-      const { rows } = await this.#client.query(
-        `select count(*)::int as n from pg_stat_activity
-          where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
-      );
-      this.most = Math.max(this.most, rows[0].n as number);
-      this.samples++;
-    }
-  }
-
-  async end(): Promise<void> {
-    this.#isOver = true;
-    await this.#watching;
-    await this.#client.end();
   }
 }
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasJava, startDynamo } from '../../../scripts/lib/dynamodb-local.mjs';
 import { rejectionOf } from '../../support/outcomes.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
-import { FleetStage, holdAtOnce, load, scrape, showFleet, Witness } from './fleet-stage.js';
+import { SessionWatch } from '../../support/session-watch.js';
+import { FleetStage, holdAtOnce, load, scrape, showFleet } from './fleet-stage.js';
 
 const limit = 6;
 
@@ -33,8 +34,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
       fleet.start('one', { listen: { workers: 2 } }),
       fleet.start('other'),
     ]);
-    const witness = new Witness(db);
-    await witness.begin();
+    const watch = await SessionWatch.start(db);
     await Promise.all([load(one, 8, 20), load(other, 8, 20)]);
 
     const rows = [...(await showFleet(one)), ...(await showFleet(other))];
@@ -60,11 +60,11 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
     expect((await showFleet(other))[0]).toMatchObject({ owned: limit, held: limit });
     expect(Number((await showFleet(other))[0]?.reclaimed)).toBeGreaterThan(0);
     await Promise.all(all.map((client) => client.query('commit')));
-    await witness.end();
-    expect(witness.most).toBeLessThanOrEqual(limit);
+    await watch.stop();
+    watch.expectAtMost(limit);
     // It was worth looking.
-    expect(witness.most).toBe(limit);
-    expect(witness.samples).toBeGreaterThan(20);
+    expect(watch.most).toBe(limit);
+    expect(watch.looks).toBeGreaterThan(20);
   });
 
   test('have what one that is stopped had at once, and not when its lease would have ended', async () => {

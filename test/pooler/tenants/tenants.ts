@@ -3,53 +3,15 @@ import pg from 'pg';
 import { expect, onTestFinished, vi } from 'vitest';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import type { TestDatabase } from '../../support/postgres.js';
+import { SessionWatch } from '../../support/session-watch.js';
 
 /** The machine may be busy. */
 export const soon = { timeout: 20_000, interval: 20 };
 
 type Rows = Record<string, string>[];
 
-/** Looks into `pg_stat_activity` again and again, on a connection of its own that the pooler knows nothing of. */
-class Watcher {
-  most = 0;
-  looks = 0;
-  /** As of the last look. */
-  byUser = new Map<string, number>();
-  readonly #client: pg.Client;
-  readonly #database: string;
-  #isOver = false;
-  readonly #ended: Promise<void>;
-
-  constructor(client: pg.Client, database: string) {
-    this.#client = client;
-    this.#database = database;
-    this.#ended = this.#watch();
-  }
-
-  async #watch(): Promise<void> {
-    while (!this.#isOver) {
-      const { rows } = await this.#client.query(
-        'select usename, count(*)::int as count from pg_stat_activity where datname = $1 group by usename',
-        [this.#database],
-      );
-      this.looks++;
-      this.byUser = new Map(rows.map(({ usename, count }) => [usename, count]));
-      this.most = Math.max(
-        this.most,
-        [...this.byUser.values()].reduce((sum, count) => sum + count, 0),
-      );
-    }
-  }
-
-  async stop(): Promise<void> {
-    this.#isOver = true;
-    await this.#ended;
-    await this.#client.end();
-  }
-}
-
 export interface Tenants extends TestPooler {
-  readonly watcher: Watcher;
+  readonly watch: SessionWatch;
   /** The name that a user has on the server. */
   nameOf(user: string): string;
   /** So many clients of a user, each with one question after the other until `stop()`. */
@@ -113,36 +75,30 @@ export async function startTenants(
   capacity: number,
   tree: ConfigTree = {},
 ): Promise<Tenants> {
-  const direct = new pg.Client({ connectionString: new URL('/postgres', db.url).href });
-  await direct.connect();
   const nameOf = (user: string): string => `${db.database}_${user}`;
-  for (const user of users) await direct.query(`create role ${nameOf(user)} login password '${db.password}'`);
+  await onServer(db, users, (user) => `create role ${nameOf(user)} login password '${db.password}'`);
   const pooler = await startTestPooler(db, {
     admin: { adminUsers: [db.user] },
     ...tree,
     pooling: { poolSize: 100, ...tree.pooling },
     fairShares: { capacity, ...tree.fairShares },
   });
-  const watcher = new Watcher(direct, db.database);
+  const watch = await SessionWatch.start(db);
   const works: Work[] = [];
   onTestFinished(async () => {
     for (const work of works) await work.stop();
     await pooler.stop();
-    await watcher.stop();
-    const cleaner = new pg.Client({ connectionString: new URL('/postgres', db.url).href });
-    await cleaner.connect();
-    for (const user of users) await cleaner.query(`drop role ${nameOf(user)}`);
-    await cleaner.end();
-    expect(watcher.looks).toBeGreaterThan(0);
-    expect(watcher.most).toBeLessThanOrEqual(capacity);
+    await watch.stop();
+    await onServer(db, users, (user) => `drop role ${nameOf(user)}`);
+    watch.expectAtMost(capacity);
   });
   const admin = await pooler.connect({ database: 'headgate' });
   const client = (user: string): Promise<pg.Client> => pooler.connect({ user: nameOf(user) });
   const connectionsOf = (...names: string[]): number[] =>
-    names.map((user) => watcher.byUser.get(nameOf(user)) ?? 0);
+    names.map((user) => watch.byUser.get(nameOf(user)) ?? 0);
   return {
     ...pooler,
-    watcher,
+    watch,
     admin,
     nameOf,
     client,
@@ -157,4 +113,15 @@ export async function startTenants(
       return work;
     },
   };
+}
+
+async function onServer(
+  db: TestDatabase,
+  users: readonly string[],
+  textFor: (user: string) => string,
+): Promise<void> {
+  const direct = new pg.Client({ connectionString: new URL('/postgres', db.url).href });
+  await direct.connect();
+  for (const user of users) await direct.query(textFor(user));
+  await direct.end();
 }

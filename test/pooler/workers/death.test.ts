@@ -1,7 +1,7 @@
 // Workers that die: only their own clients notice, and the server never has more connections than the budget.
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { SessionWatch } from '../../support/session-watch.js';
 import { type Served, serve } from './served.js';
 
 let db: TestDatabase;
@@ -10,37 +10,6 @@ beforeAll(async () => {
   db = await withDatabase();
 });
 afterAll(() => db.drop());
-
-/** Looks at the server from outside, again and again, until it is told to stop. */
-class Watcher {
-  readonly #client = new pg.Client(db.url);
-  readonly #looking: Promise<void>;
-  #isOver = false;
-  most = 0;
-  looks = 0;
-
-  constructor() {
-    this.#looking = this.#look();
-  }
-
-  async #look(): Promise<void> {
-    await this.#client.connect();
-    while (!this.#isOver) {
-      const { rows } = await this.#client.query(
-        `select count(*)::int as count from pg_stat_activity
-          where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
-      );
-      this.most = Math.max(this.most, rows[0].count as number);
-      this.looks++;
-    }
-    await this.#client.end();
-  }
-
-  async stop(): Promise<void> {
-    this.#isOver = true;
-    await this.#looking;
-  }
-}
 
 /** A client that comes back whenever it is thrown out, and counts its answers. */
 class Returning {
@@ -118,13 +87,14 @@ test('its clients no longer count, and its slots are free, although a query of i
     .poll(async () => (await admin.query('SHOW POOLS')).rows[0]?.sv_active, { timeout: 10_000 })
     .toBe(1);
   const [first] = await served.workers();
-  const watcher = new Watcher();
+  const watch = await SessionWatch.start(db);
   process.kill(first?.pid as number, 'SIGKILL');
   await busy?.catch(() => {});
   // The only slot there is was the dead worker's; its query would have run for an hour.
   expect((await clients.get(2)?.query('select 2 as two'))?.rows).toEqual([{ two: 2 }]);
-  await watcher.stop();
-  expect(watcher.most).toBe(1);
+  await watch.stop();
+  expect(watch.most).toBe(1);
+  watch.expectAtMost(1);
   expect(await served.connect().then((client) => client.query('select 1'))).toBeDefined();
 });
 
@@ -135,7 +105,7 @@ test('while workers are killed again and again under load, the budget is never e
     limits: { maxServerConnections: budget },
     logging: { connections: false, disconnections: false, poolerErrors: false },
   });
-  const watcher = new Watcher();
+  const watch = await SessionWatch.start(db);
   const clients = [
     ...Array.from({ length: 12 }, () => new Returning(served, 'select pg_sleep(0.002)')),
     ...Array.from({ length: 4 }, () => new Returning(served, 'select pg_sleep(0.5)')),
@@ -159,9 +129,10 @@ test('while workers are killed again and again under load, the budget is never e
     .poll(() => clients.every(({ answers }, n) => answers > (before[n] ?? 0)), { timeout: 20_000 })
     .toBe(true);
   await Promise.all(clients.map((client) => client.stop()));
-  await watcher.stop();
-  expect(watcher.looks).toBeGreaterThan(100);
-  expect(watcher.most).toBe(budget);
+  await watch.stop();
+  expect(watch.looks).toBeGreaterThan(100);
+  watch.expectAtMost(budget);
+  expect(watch.most).toBe(budget);
 }, 60_000);
 
 test('when the supervisor is killed, no worker is left', async () => {

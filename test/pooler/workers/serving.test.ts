@@ -4,8 +4,10 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SessionCounter } from '../../support/counting.js';
 import { rejectionOf } from '../../support/outcomes.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { SessionWatch } from '../../support/session-watch.js';
 import { scrape } from '../metrics/scrape.js';
 import { type Served, serve, workerOf } from './served.js';
 
@@ -160,17 +162,10 @@ test.each([
 });
 
 test('pool_size holds over all workers, and all of them get their part of it', async () => {
-  const watcher = new pg.Client(db.url);
-  await watcher.connect();
-  // Those of the test before.
-  await expect.poll(() => serversOf(watcher)).toBe(0);
+  await noSessionIsLeft();
   const served = await serve(db, { pooling: { poolSize: 3 } });
   const clients = await Promise.all(Array.from({ length: 10 }, () => served.connect()));
-  let most = 0;
-  let isOver = false;
-  const watching = (async () => {
-    while (!isOver) most = Math.max(most, await serversOf(watcher));
-  })();
+  const watch = await SessionWatch.start(db);
   const done = clients.map(() => 0);
   const work = clients.map(async (client, index) => {
     for (let n = 0; n < 30; n++) {
@@ -181,40 +176,33 @@ test('pool_size holds over all workers, and all of them get their part of it', a
   await Promise.race(work);
   const leastByThen = Math.min(...done);
   await Promise.all(work);
-  isOver = true;
-  await watching;
-  await watcher.end();
-  expect(most).toBe(3);
+  await watch.stop();
+  watch.expectAtMost(3);
+  expect(watch.most).toBe(3);
   expect(leastByThen).toBeGreaterThan(0);
 });
 
 test.each(['maxServerConnections', 'maxDbConnections', 'maxUserConnections'])(
   '%s holds over all workers, and clients of all are served',
   async (limit) => {
+    await noSessionIsLeft();
     const served = await serve(db, { pooling: { poolSize: 5 }, limits: { [limit]: 2 } });
     const clients = await Promise.all(Array.from({ length: 6 }, () => served.connect()));
-    const watcher = new pg.Client(db.url);
-    await watcher.connect();
-    let most = 0;
+    const watch = await SessionWatch.start(db);
     const work = clients.map(async (client) => {
-      for (let n = 0; n < 10; n++) {
-        await client.query('select pg_sleep(0.005)');
-        most = Math.max(most, await serversOf(watcher));
-      }
+      for (let n = 0; n < 20; n++) await client.query('select pg_sleep(0.005)');
     });
     await Promise.all(work);
-    await watcher.end();
-    expect(most).toBe(2);
+    await watch.stop();
+    watch.expectAtMost(2);
+    expect(watch.most).toBe(2);
   },
 );
 
-async function serversOf(watcher: pg.Client): Promise<number> {
-  const { rows } = await watcher.query(
-    // Without autovacuum, which comes to every database now and then.
-    `select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
-  );
-  return rows[0].count as number;
+/** Those of the test before may take a moment. */
+async function noSessionIsLeft(): Promise<void> {
+  await using counter = await SessionCounter.open(db.url);
+  await counter.until({ database: db.database }, (sessions) => sessions === 0);
 }
 
 async function untilActive(): Promise<void> {
