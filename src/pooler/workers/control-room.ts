@@ -7,8 +7,9 @@ import type { ShareLog } from '../tenants/share-log.js';
 import { WorkerCallError } from './calls.js';
 import { decodeConfig } from './config-codec.js';
 import type { ControlMessage } from './control-message.js';
-import type { Look, LookRequest, Looks } from './look.js';
+import type { Look, LookRequest, Looks, NumberedLook } from './look.js';
 import type { SlotOffice } from './slot-office.js';
+import { WorkerCounts } from './worker-counts.js';
 import { ownerOf } from './worker-ids.js';
 import type { WorkerProcess } from './worker-process.js';
 
@@ -36,22 +37,31 @@ export class ControlRoom {
   readonly paused = new Set<string>();
   readonly disabled = new Set<string>();
   readonly #parts: ControlRoomParts;
+  readonly #counts = new WorkerCounts<WorkerProcess>();
+  #looksUnderWay = 0;
 
   constructor(parts: ControlRoomParts) {
     this.#parts = parts;
   }
 
-  /** All workers as they are. One that does not answer is left out. */
+  /** All workers as they are. One that does not answer is left out, but for what it is known to have counted. */
   async look(wanted: LookRequest): Promise<Looks> {
-    const answers = await Promise.allSettled(
-      this.#parts.workers().map(async ({ calls, number }) => {
-        const look = (await calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as Look;
-        return { ...look, number };
+    // Who looks already may have the answer of one that is no more.
+    if (this.#looksUnderWay === 0) this.#counts.forgetAllBut(this.#parts.everyWorker());
+    this.#looksUnderWay++;
+    const looked = new Map<WorkerProcess, NumberedLook>();
+    await Promise.allSettled(
+      this.#parts.workers().map(async (worker) => {
+        const look = (await worker.calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as Look;
+        this.#counts.told(worker, look.stats);
+        looked.set(worker, { ...look, number: worker.number });
       }),
     );
-    const looks = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+    this.#looksUnderWay--;
+    const looks = [...looked.values()].sort((one, other) => one.number - other.number);
     return {
       looks,
+      absent: this.#counts.besides(looked),
       workers: this.#parts.everyWorker().map((worker) => worker.stateForPeople()),
       peaks: this.#parts.slots.peaks(),
       shares: this.#parts.slots.budgets

@@ -52,9 +52,15 @@ export interface WorkerState {
   readonly restarts: number;
 }
 
+export interface NumberedLook extends Look {
+  readonly number: number;
+}
+
 /** All workers, for the one that asked. */
 export interface Looks {
-  readonly looks: readonly (Look & { readonly number: number })[];
+  readonly looks: readonly NumberedLook[];
+  /** What workers have counted that are no more, or have not answered. */
+  readonly absent: StatsRecord['databases'];
   readonly workers: readonly WorkerState[];
   /** Over all workers: a sum of what each had at most would be more than there ever were. */
   readonly peaks: readonly { readonly database: string; readonly user: string; readonly peak: number }[];

@@ -119,7 +119,7 @@ export class MergedView implements PoolerView {
   }
 
   stats(): StatsRecord {
-    const all = this.#looks.looks.flatMap(({ stats }) => stats.databases);
+    const all = [...this.#looks.looks.flatMap(({ stats }) => stats.databases), ...this.#looks.absent];
     return {
       windowMs: Math.max(0, ...this.#looks.looks.map(({ stats }) => stats.windowMs)),
       databases: merged(
