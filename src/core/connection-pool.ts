@@ -302,6 +302,15 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     this.#pump();
   }
 
+  /**
+   * Caps the size that it is kept at (`keeper`), and below which nothing is closed for idleness (`idleFloor`): others may keep
+   * the rest, or nobody needs it now. What there is too much of goes by its own timeouts.
+   */
+  keepAtMost(count: number): void {
+    this.#refiller.keepAtMost(count);
+    if (this.#state !== 'closed') this.#fleet.rearm(this.#isReapable());
+  }
+
   /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their deadlines run on. */
   pause(): void {
     if (this.#state !== 'open') return;
@@ -730,8 +739,9 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
 
   /** Whether there are more connections than must be kept. */
   #isReapable(): boolean {
-    const { idleFloor, minIdle } = this.policy;
-    return this.#ledger.pending + this.#ledger.live > idleFloor && this.#fleet.idle.spares > minIdle;
+    const { minIdle } = this.policy;
+    const floor = Math.min(this.policy.idleFloor, this.#refiller.mostKept);
+    return this.#ledger.pending + this.#ledger.live > floor && this.#fleet.idle.spares > minIdle;
   }
 
   // ---- closing down -----------------------------------------------------------------------------------------------

@@ -42,6 +42,8 @@ export class Keeper {
   #nextTickAt: number;
   /** Dials that it wants made, of those it allowed itself at the last look. */
   #wanted = 0;
+  /** It keeps no more than this, whatever its policy says. */
+  most = Number.POSITIVE_INFINITY;
 
   constructor(policy: KeeperPolicy, startedAt: number) {
     this.#policy = policy;
@@ -49,7 +51,7 @@ export class Keeper {
   }
 
   get target(): number {
-    return this.#policy.target;
+    return Math.min(this.#policy.target, this.most);
   }
 
   get nextTickAt(): number {
@@ -65,13 +67,13 @@ export class Keeper {
   tick(now: number, size: number): number {
     if (now < this.#nextTickAt) return 0;
     this.#nextTickAt = now + this.#policy.interval;
-    this.#wanted = Math.max(0, Math.min(this.#policy.target - size, this.#policy.perTick));
+    this.#wanted = Math.max(0, Math.min(this.target - size, this.#policy.perTick));
     return this.#wanted;
   }
 
   /** Whether one more is to be opened. `size` includes what is being opened. */
   wants(size: number): boolean {
-    return this.#wanted > 0 && size < this.#policy.target;
+    return this.#wanted > 0 && size < this.target;
   }
 
   dialBegun(): void {

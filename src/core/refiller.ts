@@ -33,6 +33,7 @@ export class Refiller {
   #beginsAt: number;
   #isHeldBack: boolean;
   #hasStarted = false;
+  #mostKept = Number.POSITIVE_INFINITY;
 
   constructor(policy: PoolPolicy) {
     this.#policy = policy;
@@ -47,7 +48,18 @@ export class Refiller {
     if (this.#isHeldBack) this.#beginsAt = now + random.next() * startJitter;
     if (warmup !== undefined) this.#warmup = new Warmup(warmup, now);
     if (keeper !== undefined) this.#keeper = new Keeper(keeper, now);
+    this.keepAtMost(this.#mostKept);
     return this.#warmup && progressOf(this.#warmup, 'started', 0, now);
+  }
+
+  /** Caps the size to keep, and with it how many idle connections stay. */
+  keepAtMost(count: number): void {
+    this.#mostKept = count;
+    if (this.#keeper !== undefined) this.#keeper.most = count;
+  }
+
+  get mostKept(): number {
+    return this.#mostKept;
   }
 
   reasonToDial(supply: Supply, isDraining: boolean): DialPurpose | undefined {

@@ -1,4 +1,4 @@
-/** What has to be looked at once in a while: timeouts of clients, reserves of pools, pools that nobody uses, files, averages. */
+/** What has to be looked at once in a while: timeouts of clients, sizes of pools, pools that nobody uses, files, averages. */
 import { systemClock } from '../runtime/system.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import type { PoolerConfig } from './config/pooler-config.js';
@@ -23,11 +23,10 @@ export class Housekeeping {
     this.#timer = undefined;
   }
 
+  /** Looks, and from then on again and again. */
   start(): void {
-    this.#timer = setTimeout(() => {
-      this.look();
-      this.start();
-    }, pauseFor(this.#house.config)).unref();
+    this.look();
+    this.#timer = setTimeout(() => this.start(), pauseFor(this.#house.config)).unref();
   }
 
   stop(): void {
@@ -48,7 +47,11 @@ export class Housekeeping {
         waits.set(pool, Math.min(session.waitingSince, waits.get(pool) ?? Number.POSITIVE_INFINITY));
       checkTimeouts(session, now, timeouts.queryWaitNotify);
     }
+    if (!house.isShuttingDown) house.pools.makeKept((database) => house.disabledDatabases.has(database));
     for (const { pool, leases } of house.pools.entries()) {
+      // As PgBouncer has it: whoever has no clients may never have any again, unless the configuration knows the user.
+      const isKept = inUse.has(pool) || databases.get(pool.database)?.user === pool.user;
+      pool.keep(leases.partToKeep(isKept ? pool.limits.minPoolSize : 0));
       const waitedMs = now - (waits.get(pool) ?? now);
       setReserve(pool, waitedMs, pooling.reservePoolTimeout);
       pool.classes.resplit(Math.min(pool.limit, leases.share), fairShares.reservedRatio);

@@ -1,4 +1,4 @@
-/** The pools, by database and user: made when a client needs one, changed when the configuration is, forgotten when unused. */
+/** The pools, by database and user: made when one is needed, changed when the configuration is, forgotten when unused. */
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
 import type { RateLimiter } from '../core/rate-limiter.js';
 import { OptionReader } from '../kernel/option-reader.js';
@@ -14,7 +14,12 @@ import { ServerHosts } from './backend/server-hosts.js';
 import type { ConfigDiff } from './config/config-diff.js';
 import { serverOf } from './config/fleet-settings.js';
 import { checkQueryOf, policyFor, poolSettingsFor, serverTlsFor } from './config/pool-settings.js';
-import { type DatabaseConfig, databaseFor, type PoolerConfig } from './config/pooler-config.js';
+import {
+  type DatabaseConfig,
+  databaseFor,
+  fallbackDatabase,
+  type PoolerConfig,
+} from './config/pooler-config.js';
 import { type MakeIamToken, noTokens, openWithToken } from './iam-login.js';
 import { KnownValues } from './session/startup-settings.js';
 import { SettingsRegistry } from './settings.js';
@@ -85,6 +90,16 @@ export class PoolBook {
     ofDatabase.set(user, entry);
     entry.usedAt = systemClock.coarse();
     return entry;
+  }
+
+  /** Pools that are to have connections before a client comes: the configuration says how many, and whose. */
+  makeKept(isLeftOut: (database: string) => boolean): void {
+    const config = this.#parts.config();
+    for (const [name, { user }] of config.databases) {
+      if (user === undefined || name === fallbackDatabase || isLeftOut(name)) continue;
+      const database = databaseFor(config, name) as DatabaseConfig;
+      if (poolSettingsFor(config, database, user).minPoolSize > 0) this.get(database, user);
+    }
   }
 
   #make(database: DatabaseConfig, user: string): PoolEntry {

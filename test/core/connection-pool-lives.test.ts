@@ -23,6 +23,17 @@ describe('Retirement', () => {
     expect(world.server.dialed).toBe(4);
   });
 
+  it('closes these, too, once fewer are to be kept', () => {
+    const world = withIdle(4, { max: 4, idleFloor: 2, idleTimeout: '30s', maxLifetime: 0 });
+    world.advance(10 * minute);
+    world.pool.keepAtMost(1);
+    world.advance(1);
+    expect(world.pool.live).toBe(1);
+    world.pool.keepAtMost(0);
+    world.advance(1);
+    expect(world.pool.live).toBe(0);
+  });
+
   it('never closes for idleness what is in use', () => {
     const world = withIdle(1, { max: 1, idleTimeout: '30s', maxLifetime: 0 });
     const lease = world.mustTake();

@@ -48,6 +48,19 @@ describe('A warmup', () => {
 });
 
 describe('The keeper', () => {
+  it('keeps no more than it is told to, and all of it when it may again', () => {
+    const world = new VirtualWorld({ max: 5, keeper: { target: 4, perTick: 4 } });
+    world.pool.keepAtMost(0);
+    world.advance(5_000);
+    expect(world.pool.live).toBe(0);
+    world.pool.keepAtMost(3);
+    world.advance(1_000 + dialMs);
+    expect(world.pool.live).toBe(3);
+    world.pool.keepAtMost(Number.POSITIVE_INFINITY);
+    world.advance(1_000 + dialMs);
+    expect(world.pool.live).toBe(4);
+  });
+
   it('opens a few of those that are missing each time that it looks', () => {
     const world = new VirtualWorld({ max: 5, keeper: { target: 5, perTick: 2 } });
     const sizes: number[] = [];

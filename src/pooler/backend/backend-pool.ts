@@ -162,6 +162,11 @@ export class BackendPool {
     this.#engines.setLimit(limit);
   }
 
+  /** Stays at so many connections, of those that its policy says; none until it is said. */
+  keep(count: number): void {
+    this.#engines.keep(count);
+  }
+
   /** What it waits for beyond its own limit, in words. */
   get shortage(): string | undefined {
     return this.#plan.shortage();

@@ -24,6 +24,7 @@ export class EngineLine {
   /** Of those that are no more. */
   #past: PoolTotals | undefined;
   #limit: number;
+  #kept = 0;
   #isPaused = false;
 
   /** `make`: one that has opened nothing yet, and is not started. */
@@ -78,6 +79,7 @@ export class EngineLine {
     const engine = this.#make();
     const limit = this.#left();
     if (engine.limit !== limit) engine.resize(limit);
+    engine.keepAtMost(this.#kept);
     if (this.#isPaused) engine.pause();
     engine.start();
     return engine;
@@ -102,6 +104,13 @@ export class EngineLine {
   setLimit(limit: number): void {
     this.#limit = limit;
     this.share();
+  }
+
+  /** So many connections stay however long they are idle, and are opened again; none until it is said. */
+  keep(count: number): void {
+    if (count === this.#kept) return;
+    this.#kept = count;
+    this.#present.keepAtMost(count);
   }
 
   /** The present engine may have what those before it have given up. */

@@ -43,6 +43,8 @@ export interface BudgetLeases extends Leases {
   readonly share: number;
   /** Which budget it waits for, with its numbers; undefined where it does not, or where that is not known here. */
   readonly shortage: string | undefined;
+  /** How many connections to keep here so that it stays at `size`; 0 for a pool that is not kept at any. To be asked again and again. */
+  partToKeep(size: number): number;
   /** The pool is no more. */
   leave(): void;
 }
@@ -274,6 +276,11 @@ export class PoolLeases implements BudgetLeases {
     let share = Number.POSITIVE_INFINITY;
     for (const member of this.#members) if (member.isLimited) share = Math.min(share, member.share);
     return share;
+  }
+
+  /** Nobody else keeps any. */
+  partToKeep(size: number): number {
+    return size;
   }
 
   get shortage(): string | undefined {

@@ -76,6 +76,8 @@ export type FromWorker =
       readonly limit: number;
     }
   | { readonly kind: 'poolGone'; readonly pool: number }
+  /** The pool is to stay at so many connections, over all workers that say so. */
+  | { readonly kind: 'keep'; readonly pool: number; readonly count: number }
   /** One slot more. */
   | { readonly kind: 'ask'; readonly report: PoolReport }
   /** Slots whose connections are gone, and which connections these were. */
@@ -117,6 +119,8 @@ export type FromSupervisor =
   | { readonly kind: 'granted'; readonly pool: number }
   | { readonly kind: 'lost'; readonly pool: number; readonly count: number }
   | { readonly kind: 'recalled'; readonly pool: number; readonly count: number }
+  /** So many of those that the pool is to stay at are for this worker. */
+  | { readonly kind: 'keep'; readonly pool: number; readonly count: number }
   /** So many are its fair part; undefined where there is enough for all. */
   | { readonly kind: 'share'; readonly pool: number; readonly share?: number | undefined }
   | {
@@ -150,6 +154,7 @@ const fromWorker: Readonly<Record<FromWorker['kind'], Shape>> = {
   open: { open: count },
   pool: { pool: count, user: name, database: name, server: name, limit: count },
   poolGone: { pool: count },
+  keep: { pool: count, count },
   ask: { report: typed(report) },
   release: { pool: count, count, servers: listOf(count, mostInList) },
   reports: { reports: listOf(typed(report), mostInList) },
@@ -186,6 +191,7 @@ const fromSupervisor: Readonly<Record<FromSupervisor['kind'], Shape>> = {
   granted: { pool: count },
   lost: { pool: count, count },
   recalled: { pool: count, count },
+  keep: { pool: count, count },
   share: { pool: count, share: optional(count) },
   shutdown: { deadlineMs: count, mode: isOneOf('immediate', 'wait_for_servers', 'wait_for_clients') },
 };

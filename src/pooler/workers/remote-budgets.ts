@@ -42,6 +42,7 @@ export class RemoteBudgets implements Budgets {
         this.#send({ kind: 'release', pool: of, count, servers: this.#takeGone(of) });
         this.#forgetIfOver(of);
       },
+      keeping: (of, count) => this.#send({ kind: 'keep', pool: of, count }),
       left: (of) => this.#left(of),
     });
     this.#leases.set(number, leases);
@@ -76,6 +77,10 @@ export class RemoteBudgets implements Budgets {
 
   recalled(pool: number, count: number): void {
     this.#leases.get(pool)?.recalled(count);
+  }
+
+  toKeep(pool: number, count: number): void {
+    this.#leases.get(pool)?.toKeep(count);
   }
 
   shareChanged(pool: number, share: number | undefined): void {

@@ -21,6 +21,7 @@ export interface LeaseLine {
   readonly clock: { now(): number };
   asked(report: PoolReport): void;
   released(pool: number, count: number): void;
+  keeping(pool: number, size: number): void;
   left(pool: number): void;
 }
 
@@ -30,6 +31,9 @@ export class RemoteLeases implements BudgetLeases {
   readonly number: number;
   /** As the supervisor has said last. */
   share = Number.POSITIVE_INFINITY;
+  /** Of the connections to keep, those that are for this worker, as the supervisor has said last; and what it was told. */
+  #partToKeep = 0;
+  #sizeToKeep = 0;
   /** Only the supervisor knows. */
   readonly shortage = undefined;
   readonly #line: LeaseLine;
@@ -100,6 +104,15 @@ export class RemoteLeases implements BudgetLeases {
     if (given > 0) this.#line.released(this.number, given);
   }
 
+  /** Who else keeps some is the supervisor's to know. */
+  partToKeep(size: number): number {
+    if (size !== this.#sizeToKeep) {
+      this.#sizeToKeep = size;
+      this.#line.keeping(this.number, size);
+    }
+    return Math.min(size, this.#partToKeep);
+  }
+
   /** The pool is no more. */
   leave(): void {
     this.#hasLeft = true;
@@ -119,6 +132,10 @@ export class RemoteLeases implements BudgetLeases {
     const wasTaken = engine !== undefined && this.#inHandOf === undefined;
     this.#inHandOf = undefined;
     if (!wasTaken) this.#line.released(this.number, 1);
+  }
+
+  toKeep(count: number): void {
+    this.#partToKeep = count;
   }
 
   #withdraw(engine: Engine): void {

@@ -110,6 +110,10 @@ export class RemotePool implements PoolPart {
     send({ kind: 'share', pool: number, share: Number.isFinite(share) ? share : undefined });
   }
 
+  keeps(size: number): void {
+    if (!this.#isGone) this.#parts.shared.keep(this, size);
+  }
+
   released(count: number): void {
     const given = Math.min(count, this.#held);
     if (given === 0) return;
@@ -132,6 +136,10 @@ export class RemotePool implements PoolPart {
 
   leasesAvailable(): void {
     this.#take();
+  }
+
+  toKeep(count: number): void {
+    this.#parts.send({ kind: 'keep', pool: this.#parts.number, count });
   }
 
   /** Those who share fairly never say so. */

@@ -15,6 +15,8 @@ export interface PoolPart extends FairHolder {
   readonly wanted: number;
   /** As `takeDemandPeak()`, which is for the other workers; this one is for other pools. */
   takeOuterPeak(): number;
+  /** So many connections are to be kept by this worker. */
+  toKeep(count: number): void;
 }
 
 export class SharedPool implements FairHolder {
@@ -27,6 +29,8 @@ export class SharedPool implements FairHolder {
   });
   /** What each worker takes for the size of the pool: with the reserve, one may take more than another. */
   readonly #limits = new Map<PoolPart, number>();
+  /** By the worker that has it in use: the size at which it is to stay, and what that keeps of it. */
+  readonly #keepers = new Map<PoolPart, { size: number; part: number }>();
   #limit = 0;
   /** Slots that it has of the budgets, those that its workers hold, and the most that these ever were. */
   #granted = 0;
@@ -90,9 +94,31 @@ export class SharedPool implements FairHolder {
     this.#giveBackUnneeded();
   }
 
+  /** A worker takes part in keeping the pool at this size; 0: no longer. */
+  keep(part: PoolPart, size: number): void {
+    if (size === 0) {
+      if (this.#keepers.delete(part)) part.toKeep(0);
+    } else this.#keepers.set(part, { size, part: this.#keepers.get(part)?.part ?? 0 });
+    this.#shareOutKeeping();
+  }
+
+  /** As even as can be, and together exactly the size. */
+  #shareOutKeeping(): void {
+    const keepers = [...this.#keepers];
+    let left = Math.max(0, ...keepers.map(([, { size }]) => size));
+    for (const [index, [part, keeper]] of keepers.entries()) {
+      const count = Math.ceil(left / (keepers.length - index));
+      left -= count;
+      if (count === keeper.part) continue;
+      keeper.part = count;
+      part.toKeep(count);
+    }
+  }
+
   /** The worker asks for nothing any more. What it holds comes back by `release()`. */
   left(part: PoolPart, member: FairMember): void {
     this.#limits.delete(part);
+    if (this.#keepers.delete(part)) this.#shareOutKeeping();
     member.leave();
     this.#limitChanged();
   }

@@ -40,6 +40,9 @@ export class SlotDesk {
       case 'poolGone':
         this.#poolGone(message.pool);
         return true;
+      case 'keep':
+        this.#pools.get(message.pool)?.keeps(message.count);
+        return true;
       case 'ask':
         this.#pools.get(message.report.pool)?.reported(message.report);
         return true;

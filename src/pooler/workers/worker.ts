@@ -142,6 +142,9 @@ class Worker {
       case 'recalled':
         this.#budgets.recalled(message.pool, message.count);
         break;
+      case 'keep':
+        this.#budgets.toKeep(message.pool, message.count);
+        break;
       case 'share':
         this.#budgets.shareChanged(message.pool, message.share);
         break;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { SessionCounter } from '../../support/counting.js';
-import { poolerConfig, startTestPooler, treeFor } from '../../support/pooler.js';
+import { poolerConfig, startTestPooler, type TestPooler, treeFor } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
 
@@ -238,10 +238,63 @@ describe('numbers', () => {
     await expect.poll(() => pooler.pooler.stats().pools[0]?.live, { timeout: 5_000 }).toBe(1);
   });
 
-  test('a pool is kept at its minimum', async () => {
-    const pooler = await startTestPooler(db, { pooling: { poolSize: 4, minPoolSize: 2 } });
-    await (await pooler.connect()).query('select 1');
-    await expect.poll(() => pooler.pooler.stats().pools[0]?.live, { timeout: 10_000 }).toBe(2);
+  describe('a pool is kept at its minimum', () => {
+    const liveOf = ({ pooler }: TestPooler): Record<string, number> =>
+      Object.fromEntries(pooler.stats().pools.map(({ database, live }) => [database, live]));
+
+    test('while it has a client, and no longer', async () => {
+      const pooler = await startTestPooler(db, {
+        pooling: { poolSize: 4, minPoolSize: 2, serverIdleTimeout: '50ms' },
+      });
+      const client = await pooler.connect();
+      await client.query('select 1');
+      await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ [db.database]: 2 });
+      // The other one is idle far beyond the timeout, and stays.
+      await client.query('select pg_sleep(0.5)');
+      expect(liveOf(pooler)).toEqual({ [db.database]: 2 });
+      await client.end();
+      await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ [db.database]: 0 });
+    });
+
+    test('before a client comes and after the last is gone, where the configuration names its user', async () => {
+      const { host, port, user, password, database } = db;
+      const pooler = await startTestPooler(db, {
+        databases: {
+          [database]: { host, port, user, password, minPoolSize: 2 },
+          // Nobody knows what databases there will be, or who will come.
+          '*': { host, port, user, password, minPoolSize: 1 },
+          other: { host, port, dbname: database, password, minPoolSize: 1 },
+        },
+        pooling: { poolSize: 4, serverIdleTimeout: '50ms' },
+      });
+      await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ [database]: 2 });
+      const clients = await Promise.all([
+        pooler.connect({ user: 'anybody' }),
+        pooler.connect({ database: 'other' }),
+      ]);
+      const [rows] = await Promise.all(clients.map((client) => client.query('select current_user as name')));
+      expect(rows?.rows).toEqual([{ name: user }]);
+      await Promise.all(clients.map((client) => client.end()));
+      await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ [database]: 2, other: 0 });
+    });
+
+    test('and not while its database is disabled', async () => {
+      const { host, port, user, password, database } = db;
+      const pooler = await startTestPooler(db, {
+        admin: { adminUsers: [user] },
+        databases: {
+          [database]: { host, port, user, password },
+          other: { host, port, dbname: database, user, password },
+        },
+        pooling: { poolSize: 4 },
+      });
+      const admin = await pooler.connect({ database: 'headgate' });
+      await admin.query(`DISABLE ${database}`);
+      await admin.query('SET min_pool_size = 1');
+      await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ other: 1 });
+      await admin.query(`ENABLE ${database}`);
+      await expect.poll(() => liveOf(pooler), { timeout: 10_000 }).toEqual({ other: 1, [database]: 1 });
+    });
   });
 
   test('a message that is too long ends the connection with 08P01', async () => {

@@ -15,7 +15,13 @@ describe('A pool of a worker tells the supervisor', () => {
   beforeEach(() => {
     asked = [];
     const pool = { user: 'app', database: 'app', server: 'db:5432' };
-    const line = { clock, asked: (report: PoolReport) => asked.push(report), released() {}, left() {} };
+    const line = {
+      clock,
+      asked: (report: PoolReport) => asked.push(report),
+      released() {},
+      keeping() {},
+      left() {},
+    };
     leases = new RemoteLeases(pool, 1, line);
     engine = new FiguredEngine(leases, 30);
     engine.ask();

@@ -182,6 +182,25 @@ test('pool_size holds over all workers, and all of them get their part of it', a
   expect(leastByThen).toBeGreaterThan(0);
 });
 
+test('min_pool_size is kept by all workers together, each its part, and by one where others have no clients', async () => {
+  await noSessionIsLeft();
+  const served = await serve(db, {
+    pooling: { poolSize: 10, minPoolSize: 3, serverIdleTimeout: '100ms' },
+  });
+  const admin = await served.console();
+  const serversOfWorkers = async (): Promise<number[]> =>
+    (await served.workers()).map(({ servers }) => servers);
+  const clients = await served.clientOfEach(admin);
+  for (const client of clients.values()) await client.query('select 1');
+  await expect.poll(async () => (await serversOfWorkers()).toSorted(), { timeout: 10_000 }).toEqual([1, 2]);
+  const watch = await SessionWatch.start(db);
+  await expect.poll(() => watch.looks, { timeout: 10_000 }).toBeGreaterThan(200);
+  await watch.stop();
+  expect(watch.most).toBe(3);
+  await clients.get(1)?.end();
+  await expect.poll(serversOfWorkers, { timeout: 10_000 }).toEqual([0, 3]);
+});
+
 test.each(['maxServerConnections', 'maxDbConnections', 'maxUserConnections'])(
   '%s holds over all workers, and clients of all are served',
   async (limit) => {

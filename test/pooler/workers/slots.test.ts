@@ -6,6 +6,7 @@ import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
 import { ServerBudgets } from '../../../src/pooler/tenants/server-budgets.js';
 import { readFromSupervisor, readFromWorker } from '../../../src/pooler/workers/messages.js';
 import { RemoteBudgets } from '../../../src/pooler/workers/remote-budgets.js';
+import type { RemoteLeases } from '../../../src/pooler/workers/remote-leases.js';
 import { SlotOffice } from '../../../src/pooler/workers/slot-office.js';
 import { configWith } from '../config/config-files.js';
 
@@ -74,13 +75,12 @@ function worker(office: SlotOffice, number: number) {
     setImmediate(() => {
       if (message?.kind === 'granted') budgets.granted(message.pool);
       if (message?.kind === 'recalled') budgets.recalled(message.pool, message.count);
+      if (message?.kind === 'keep') budgets.toKeep(message.pool, message.count);
     });
   });
-  return {
-    desk,
-    engine: (user: string, limit: number) =>
-      new Engine(budgets.leasesFor({ user, database: 'app', server: 'db:5432' }), limit),
-  };
+  const leasesOf = (user: string): RemoteLeases =>
+    budgets.leasesFor({ user, database: 'app', server: 'db:5432' });
+  return { desk, leasesOf, engine: (user: string, limit: number) => new Engine(leasesOf(user), limit) };
 }
 
 function office(yaml = ''): SlotOffice {
@@ -180,5 +180,53 @@ describe('Slots of several workers', () => {
     await expect.poll(() => other.held).toBe(1);
     left?.released(1);
     await expect.poll(() => other.held).toBe(2);
+  });
+});
+
+describe('The connections that a pool is kept at', () => {
+  /** What each keeps when it is asked for its part of this size, and the messages of all have come and were answered. */
+  async function parts(workers: readonly RemoteLeases[], size: number): Promise<number[]> {
+    for (const leases of workers) leases.partToKeep(size);
+    for (let hops = 0; hops < 3; hops++) await new Promise(setImmediate);
+    return workers.map((leases) => leases.partToKeep(size));
+  }
+
+  it('are none until it is known who else keeps some', () => {
+    expect(worker(office(), 1).leasesOf('app').partToKeep(3)).toBe(0);
+  });
+
+  it.each([
+    [7, [3, 2, 2]],
+    [6, [2, 2, 2]],
+    [2, [1, 1, 0]],
+    [0, [0, 0, 0]],
+  ])('%d of them are the parts %j', async (size, expected) => {
+    const slots = office();
+    const workers = [1, 2, 3].map((number) => worker(slots, number).leasesOf('app'));
+    expect(await parts(workers, size)).toEqual(expected);
+  });
+
+  it('are shared out again when a worker keeps none any more, when its pool is gone, and when it has died', async () => {
+    const slots = office();
+    const workers = [1, 2, 3, 4].map((number) => worker(slots, number));
+    const [one, two, three, four] = workers.map(({ leasesOf }) => leasesOf('app')) as [
+      RemoteLeases,
+      RemoteLeases,
+      RemoteLeases,
+      RemoteLeases,
+    ];
+    expect(await parts([one, two, three, four], 5)).toEqual([2, 1, 1, 1]);
+    expect(one.partToKeep(0)).toBe(0);
+    expect(await parts([two, three, four], 5)).toEqual([2, 2, 1]);
+    two.leave();
+    expect(await parts([three, four], 5)).toEqual([3, 2]);
+    workers[2]?.desk.close();
+    expect(await parts([four], 5)).toEqual([5]);
+    expect(await parts([four], 4)).toEqual([4]);
+  });
+
+  it('of one user are not those of another', async () => {
+    const slots = office();
+    expect(await parts([worker(slots, 1).leasesOf('a'), worker(slots, 2).leasesOf('b')], 3)).toEqual([3, 3]);
   });
 });
