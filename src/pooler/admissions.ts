@@ -12,11 +12,12 @@ import { credentialsOfLogin } from './auth/pass-through.js';
 import type { Demand } from './auth-book.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
-import { clientLimitsFor } from './config/pool-settings.js';
+import { clientLimitsFor, limitsForClient } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor } from './config/pooler-config.js';
 import type { House, Visitor } from './house.js';
 import { loginFailureOf, ownErrorReasonOf } from './metrics/failure-words.js';
 import type { PoolEntry } from './pool-book.js';
+import type { LogDetails } from './pooler-log.js';
 import { ClientSession } from './session/client-session.js';
 import { type Admission, type Applicant, type Hall, receive } from './session/reception.js';
 import { noDatabase, Refusal, shown } from './session/refusal.js';
@@ -32,6 +33,9 @@ const applicationName = 'application_name';
 
 /** Whoever takes one of the last files has so long to say who it is: they are for the console, and for servers. */
 const shortLoginMs = 1_000;
+
+/** So long a login waits for a server that could tell whether its settings are possible. */
+const patienceMs = 250;
 
 const noFiles = fatal(
   SqlState.tooManyConnections,
@@ -69,6 +73,7 @@ export class Admissions {
         ? clientLoginTimeout
         : Math.min(clientLoginTimeout || shortLoginMs, shortLoginMs),
       ignoredParameters: config.pooling.ignoreStartupParameters,
+      trackedParameters: config.pooling.trackExtraParameters,
       checkRoom: (isConsole) => {
         if (isConsole) return;
         if (!hasRoom) throw new Refusal(noFiles);
@@ -153,26 +158,40 @@ export class Admissions {
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
-    return resolveStartup(pool, known, wanted, (use) =>
-      borrow(pool, { timeoutMs, signal: stay.signal }, use),
-    );
+    return resolveStartup(pool, known, wanted, {
+      wait: (use) => borrow(pool, { timeoutMs, signal: stay.signal }, use),
+      waitShortly: async (use) => {
+        const patience = AbortSignal.timeout(patienceMs);
+        const signal = AbortSignal.any([stay.signal, patience]);
+        try {
+          return await borrow(pool, { timeoutMs, signal }, use);
+        } catch (error) {
+          if (error === patience.reason) return undefined;
+          throw error;
+        }
+      },
+    });
   }
 
   #admission(
     { user, database, hasLongKeys, transport }: Applicant,
     { id, connectedAt }: Visitor,
     { pool }: PoolEntry,
-    { settings, told }: StartupSettings,
+    startup: StartupSettings,
     leave: () => void,
   ): Admission {
     const house = this.#house;
     let session: ClientSession | undefined;
     const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
-    const ended = (): void => {
+    const ended = (why: string): void => {
       leave();
       house.keys.forget(key.processId);
       house.left(session as ClientSession);
-      if (house.config.logging.disconnections) this.#logClient('a client is gone', user, database, transport);
+      if (house.config.logging.disconnections)
+        this.#logClient('a client is gone', user, database, transport, {
+          why,
+          livedMs: Date.now() - connectedAt,
+        });
     };
     const begin = (rest: Buffer): void => {
       session = new ClientSession({
@@ -181,9 +200,10 @@ export class Admissions {
         pool,
         mode: pool.limits.poolMode,
         rules: house.rules,
-        settings,
-        told,
+        startup,
         refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
+        limits: () =>
+          user === pool.user ? pool.limits : limitsForClient(pool.limits, house.config.users.get(user)),
         ended,
         failed: (error) => this.#failed(user, database, pool, error),
       });
@@ -192,12 +212,12 @@ export class Admissions {
       if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    return { parameters: told, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
+    return { parameters: startup.told, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
   }
 
   async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
     const house = this.#house;
-    const { user, hasLongKeys, transport } = applicant;
+    const { user, database, hasLongKeys, transport } = applicant;
     const { adminUsers, statsUsers } = house.config.admin;
     const role = adminUsers.includes(user) ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
     if (role === undefined) throw notForTheConsole(user);
@@ -216,6 +236,7 @@ export class Admissions {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
       house.consoles.set(session, visitor);
       house.logins.succeeded++;
+      if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
     return { parameters: reportedSettings, key, notice: undefined, begin };
@@ -250,10 +271,16 @@ export class Admissions {
     if (config.logging.poolerErrors) log('warn', message, { user, database, code });
   }
 
-  #logClient(message: string, user: string, database: string, transport: Transport): void {
+  #logClient(
+    message: string,
+    user: string,
+    database: string,
+    transport: Transport,
+    more: LogDetails = {},
+  ): void {
     const { remoteAddress: from, remotePort: port, tls } = transport;
     const { version, serverName: sni } = tls ?? {};
-    this.#house.log('info', message, { user, database, from, port, tls: version, sni });
+    this.#house.log('info', message, { user, database, from, port, tls: version, sni, ...more });
   }
 }
 

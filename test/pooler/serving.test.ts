@@ -179,6 +179,7 @@ describe('The log', () => {
     }, soon);
     expect(operator.err).not.toContain('sesame');
     expect(operator.err).toMatch(/a client is in {2}user=postgres database=\S+ from=127\.0\.0\.1 port=\d+\n/);
+    expect(operator.err).toMatch(/a client is gone .* port=\d+ why="the client said goodbye" livedMs=\d+\n/);
   });
 
   test('says why no server connection can be opened, and does not repeat itself for ever', async () => {

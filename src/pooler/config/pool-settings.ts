@@ -48,6 +48,13 @@ export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, 
   });
 }
 
+/** Who comes in under a name of its own, to a pool of another user, waits and idles by its own rules. */
+export function limitsForClient(pool: PoolSettings, own: Partial<UserConfig> = {}): PoolSettings {
+  const { queryWaitTimeout = pool.queryWaitTimeout, clientIdleTimeout = pool.clientIdleTimeout } = own;
+  if (queryWaitTimeout === pool.queryWaitTimeout && clientIdleTimeout === pool.clientIdleTimeout) return pool;
+  return { ...pool, queryWaitTimeout, clientIdleTimeout };
+}
+
 /** How many clients there may be of the user, and of the database. */
 export function clientLimitsFor(
   { limits, users }: PoolerConfig,

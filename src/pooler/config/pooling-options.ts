@@ -160,7 +160,7 @@ export const poolingOptions = {
   }),
   ignoreStartupParameters: option(list, Object.freeze([]), {
     name: 'ignore_startup_parameters',
-    meaning: 'startup parameters of clients that are left aside',
+    meaning: 'startup parameters of clients that are left aside; `options`: what is in them and not tracked',
     reload: 'new-clients',
     pgbouncer: {},
   }),

@@ -18,9 +18,9 @@ import type { BackendUser } from '../backend/backend-user.js';
 import { isCopyMessage } from '../backend/copy-in.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
 import { keepsUnnamed, type UnnamedStatement } from '../backend/unnamed-statement.js';
+import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { Outgoing } from '../outgoing.js';
-import type { Settings } from '../settings.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
@@ -29,6 +29,7 @@ import { ServerHolder } from './server-holder.js';
 import * as errors from './session-errors.js';
 import { SessionSettings } from './session-settings.js';
 import type { SettingChange } from './setting-change.js';
+import type { StartupSettings } from './startup-settings.js';
 import { Passing, StatementRelay } from './statement-relay.js';
 
 /** Who a client is, for the console and the log. */
@@ -46,13 +47,13 @@ export interface SessionParts {
   readonly pool: BackendPool;
   readonly mode: PoolMode;
   readonly rules: ScanRules;
-  /** What the startup packet has set. */
-  readonly settings: Settings;
-  /** The reported settings that the client was told. */
-  readonly told: ReadonlyMap<string, string>;
+  /** What the startup packet has set, and what the client was told of it. */
+  readonly startup: StartupSettings;
   readonly refusesSimpleQueries: boolean;
-  /** Gone for good; exactly once. */
-  readonly ended: () => void;
+  /** Those of its pool, unless its user has some of its own. */
+  readonly limits: () => PoolSettings;
+  /** Gone for good, and why; exactly once. */
+  readonly ended: (why: string) => void;
   /** It is told an error of the pooler's, and not of the server's. */
   readonly failed: (error: ErrorFields) => void;
 }
@@ -78,10 +79,11 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   /** What it is told when its transaction is over, because it is to go. */
   #goodbye: ErrorFields | undefined;
   #isEnding = false;
+  #whyEnded = 'the client hung up';
 
   constructor(parts: SessionParts) {
-    const { transport, pool, mode, settings, told } = parts;
-    const ownSettings = new SessionSettings(pool, settings, told, () => this.statements.clear());
+    const { transport, pool, mode, startup } = parts;
+    const ownSettings = new SessionSettings(pool, startup, () => this.statements.clear());
     super(pool, mode, ownSettings, new ClientFlow(transport));
     this.identity = parts.identity;
     this.transport = transport;
@@ -94,6 +96,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   protected override get backendUser(): BackendUser {
     return this;
+  }
+
+  override get limits(): PoolSettings {
+    return this.#parts.limits();
   }
 
   // ---- from the client --------------------------------------------------------------------------------------------
@@ -208,7 +214,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (backend?.copyIn.isUnderWay === true) return this.#handleInCopy(backend, message);
     if (backend === undefined) {
       const defersBegin = this.pool.plan.defersBegin && this.mode !== 'statement';
+      const wasInTransaction = this.local.isInTransaction;
       if (this.local.answer(message, own, defersBegin)) {
+        this.idleSince = systemClock.coarse();
+        if (!wasInTransaction) this.inTransactionSince = this.idleSince;
         if (type === Frontend.query) this.statements.unnamedChanged(undefined);
         return true;
       }
@@ -354,7 +363,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (status !== TransactionStatus.idle) this.reserve();
     else {
       tally.transactionTimes.record(now - this.beganAt);
-      this.beganAt = now;
+      this.beganAt = this.inTransactionSince = now;
     }
     this.settings.effects.readyCame(this.settings, status);
   }
@@ -390,7 +399,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (error !== undefined) {
       this.#isServerSpoilt = true;
       this.end(errors.settingsNotRestored(error));
-    } else if (this.#cancelsLater && backend !== undefined) {
+      return;
+    }
+    this.settings.areUnchecked = false;
+    if (this.#cancelsLater && backend !== undefined) {
       this.#cancelsLater = false;
       void this.pool.canceller.cancel(backend);
     }
@@ -475,6 +487,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #end(error: ErrorFields | undefined, hasSaidGoodbye: boolean): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
+    if (hasSaidGoodbye) this.#whyEnded = 'the client said goodbye';
+    else if (error !== undefined) this.#whyEnded = error.message;
     const isInsideAnswer = this.backend?.isInsideAnswer === true;
     this.#leave(!hasSaidGoodbye);
     if (error !== undefined) this.#parts.failed(error);
@@ -494,7 +508,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   closed(): void {
     this.#isEnding = true;
     this.#leave(true);
-    this.#parts.ended();
+    this.#parts.ended(this.#whyEnded);
   }
 
   #leave(cancels: boolean): void {

@@ -60,6 +60,8 @@ export interface Hall {
   readonly needsTls: boolean;
   readonly loginTimeoutMs: number;
   readonly ignoredParameters: readonly string[];
+  /** Beside the usual ones: what is taken from `options` also where these are ignored. */
+  readonly trackedParameters: readonly string[];
   /** Throws a `Refusal` when there is certainly no place. */
   checkRoom(isConsole: boolean): void;
   demandOf(applicant: Applicant): Demand;
@@ -163,16 +165,20 @@ class Visit {
   }
 
   #settingsOf(parameters: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-    const options = parseStartupOptions(parameters.get('options') ?? '');
-    if (options.problem !== undefined) throw new Refusal(fatal(SqlState.syntaxError, options.problem));
-    const { ignoredParameters } = this.#hall;
-    const isIgnored = (name: string): boolean =>
-      ignoredParameters.some((ignored) => ignored.toLowerCase() === name.toLowerCase());
+    const { ignoredParameters, trackedParameters } = this.#hall;
+    const isIgnored = (name: string): boolean => isAmong(ignoredParameters, name);
     const settings = new Map<string, string>();
     const note = (value: string, name: string): void => {
       if (!noSettings.has(name) && !isIgnored(name)) settings.set(name, value);
     };
-    options.settings.forEach(note);
+    const options = parseStartupOptions(parameters.get('options') ?? '');
+    const areOptionsIgnored = isIgnored('options');
+    if (options.problem !== undefined && !areOptionsIgnored)
+      throw new Refusal(fatal(SqlState.syntaxError, options.problem));
+    options.settings?.forEach((value, name) => {
+      const isTracked = isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
+      if (isTracked || !areOptionsIgnored) note(value, name);
+    });
     // Those of the packet itself win.
     parameters.forEach(note);
     return settings;
@@ -251,6 +257,19 @@ function reportOf(parameters: ReadonlyMap<string, string>): Buffer {
     reports.set(parameters, report);
   }
   return report;
+}
+
+/** Those that PgBouncer follows whatever it is told. */
+const usuallyTracked = [
+  'application_name',
+  'client_encoding',
+  'datestyle',
+  'standard_conforming_strings',
+  'timezone',
+];
+
+function isAmong(names: readonly string[], name: string): boolean {
+  return names.some((one) => one.toLowerCase() === name.toLowerCase());
 }
 
 /** What is in a startup packet and no setting. */

@@ -14,6 +14,7 @@ import { TransactionStatus } from '../../wire/message-types.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
+import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import { transition } from '../settings.js';
 import { copyRead } from '../transport/byte-space.js';
@@ -34,7 +35,9 @@ export abstract class ServerHolder implements WaitingClient {
   readonly mode: PoolMode;
   /** Times by the clock of the process: of the last query, the transaction, the last answer, the wait. */
   askedAt = 0;
+  /** Of the transaction on the server; and of the transaction as the client knows it, which may be there before a server is. */
   beganAt = 0;
+  inTransactionSince = 0;
   idleSince = systemClock.coarse();
   waitingSince = 0;
   /** The client was told that it waits. */
@@ -68,6 +71,8 @@ export abstract class ServerHolder implements WaitingClient {
     this.#spareMemory = undefined;
   }
 
+  /** What holds for the client. */
+  abstract get limits(): PoolSettings;
   /** Who the server answers to. */
   protected abstract get backendUser(): BackendUser;
   /** Tells the client, before anything else that is for it. */
@@ -170,11 +175,12 @@ export abstract class ServerHolder implements WaitingClient {
     if (backend.settings !== settings) {
       backend.ask(transition(backend.settings, settings));
       backend.settings = settings;
-      this.awaitsAnswers = !settings.areSure;
+      this.awaitsAnswers = !settings.areSure || this.settings.areUnchecked;
     }
     if (status !== TransactionStatus.idle) return;
     this.beganAt = this.askedAt;
     if (this.local.handOver()) backend.ask('BEGIN');
+    else this.inTransactionSince = this.askedAt;
   }
 
   // ---- waiting ----------------------------------------------------------------------------------------------------
@@ -219,7 +225,7 @@ export abstract class ServerHolder implements WaitingClient {
   }
 
   #enqueue(): void {
-    const { queryWaitTimeout } = this.pool.limits;
+    const { queryWaitTimeout } = this.limits;
     const spare = this.#spareWaiter;
     const waiter = spare?.isFree === true ? spare : new BackendWaiter(this);
     waiter.isReserved = this.#willReserve();

@@ -3,6 +3,7 @@ import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import { type Settings, type SettingsRegistry, setStatement } from '../settings.js';
 import { SessionEffects, type SettingsHolder } from './session-effects.js';
+import type { StartupSettings } from './startup-settings.js';
 
 /** Servers report these, too, but nobody can set them. */
 const readOnly = new Set([
@@ -19,6 +20,8 @@ const dependent = new Set(['is_superuser', 'session_authorization']);
 
 export class SessionSettings implements SettingsHolder {
   readonly startSettings: Settings;
+  /** A server may yet refuse them. */
+  areUnchecked: boolean;
   readonly effects = new SessionEffects();
   settings: Settings;
   /** The server that the client has. */
@@ -32,13 +35,13 @@ export class SessionSettings implements SettingsHolder {
 
   constructor(
     pool: BackendPool,
-    startSettings: Settings,
-    told: ReadonlyMap<string, string>,
+    { settings, told, areUnchecked }: StartupSettings,
     forgetStatements: () => void,
   ) {
     this.#pool = pool;
-    this.startSettings = startSettings;
-    this.settings = startSettings;
+    this.startSettings = settings;
+    this.settings = settings;
+    this.areUnchecked = areUnchecked;
     this.backend = undefined;
     this.#told = told;
     this.#usual = pool.parameters;

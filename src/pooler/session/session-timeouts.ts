@@ -1,15 +1,14 @@
 /** What happens to a client that takes too long, looked at once in a while. */
 
 import { writeNotice } from '../../wire/error-fields.js';
-import { TransactionStatus } from '../../wire/message-types.js';
 import type { ClientSession } from './client-session.js';
 import { timeouts, waitNotice } from './session-errors.js';
 
 /** `now` is by the clock of the process. 0 switches a timeout off. */
 export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs: number): void {
-  const { queryTimeout, transactionTimeout, idleTransactionTimeout, clientIdleTimeout } = session.pool.limits;
-  const { state, backend } = session;
-  const { clientWriteTimeout } = session.pool.limits;
+  const { limits, state, backend } = session;
+  const { queryTimeout, transactionTimeout, idleTransactionTimeout } = limits;
+  const { clientIdleTimeout, clientWriteTimeout } = limits;
   const isOver = (limit: number, since: number): boolean => limit > 0 && now - since >= limit;
   if (state === 'waiting') {
     if (session.hasNotice || !isOver(notifyAfterMs, session.waitingSince)) return;
@@ -21,18 +20,17 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
     session.end(timeouts.clientWrite(clientWriteTimeout));
     return;
   }
-  const isInTransaction =
-    backend !== undefined &&
-    (state !== 'idle' || backend.status !== TransactionStatus.idle) &&
-    isOver(transactionTimeout, session.beganAt);
-  if (isInTransaction) session.end(timeouts.transaction(transactionTimeout));
+  // As the client knows it: a BEGIN counts, also while no server has heard of it.
+  if (state !== 'idle' && isOver(transactionTimeout, session.inTransactionSince))
+    session.end(timeouts.transaction(transactionTimeout));
   else if (state === 'active') {
     if (isOver(queryTimeout, session.askedAt)) session.end(timeouts.query(queryTimeout));
   } else if (state === 'idle in transaction') {
-    // Without a server it holds nobody up.
-    const limit = backend === undefined ? clientIdleTimeout : idleTransactionTimeout;
-    const say = backend === undefined ? timeouts.clientIdle : timeouts.idleTransaction;
-    if (isOver(limit, session.idleSince)) session.end(say(limit));
+    if (isOver(idleTransactionTimeout, session.idleSince))
+      session.end(timeouts.idleTransaction(idleTransactionTimeout));
+    // Without a server it holds nobody up, as one that is in no transaction.
+    else if (backend === undefined && isOver(clientIdleTimeout, session.idleSince))
+      session.end(timeouts.clientIdle(clientIdleTimeout));
   } else if (isOver(clientIdleTimeout, session.idleSince))
     session.end(timeouts.clientIdle(clientIdleTimeout));
 }

@@ -1,6 +1,7 @@
 /**
  * What a client asks for in its startup packet, as settings of its session. A server is asked once for each value that is not
  * known yet: whether it is possible, and how the server writes it. So a client is refused, and told, as PostgreSQL would do.
+ * Where all servers are busy, the client comes in with what it has said: the first server that it gets will tell.
  */
 import { BoundedMap } from '../auth/bounded-map.js';
 import type { Backend } from '../backend/backend.js';
@@ -11,12 +12,18 @@ import { type Settings, setConfigCall, setStatement } from '../settings.js';
 import { Refusal } from './refusal.js';
 
 /** Takes a server from the pool for a short while. */
-export type UseServer = <T>(use: (backend: Backend) => Promise<T>) => Promise<T>;
+export interface ServerLoan {
+  wait<T>(use: (backend: Backend) => Promise<T>): Promise<T>;
+  /** Undefined where none can be had soon. */
+  waitShortly<T>(use: (backend: Backend) => Promise<T>): Promise<T | undefined>;
+}
 
 export interface StartupSettings {
   readonly settings: Settings;
   /** The reported settings as they are for this client. */
   readonly told: ReadonlyMap<string, string>;
+  /** No server has said yet whether they are possible. */
+  readonly areUnchecked: boolean;
 }
 
 const applicationName = 'application_name';
@@ -51,9 +58,9 @@ export async function resolveStartup(
   pool: BackendPool,
   known: KnownValues,
   wanted: ReadonlyMap<string, string>,
-  useServer: UseServer,
+  servers: ServerLoan,
 ): Promise<StartupSettings> {
-  if (pool.parameters === undefined) await useServer(async () => {});
+  if (pool.parameters === undefined) await servers.wait(async () => {});
   const usual = pool.parameters as ReadonlyMap<string, string>;
   const key = keyOf(wanted);
   const resolved = known.resolved.get(key);
@@ -66,19 +73,23 @@ export async function resolveStartup(
     const name = given.toLowerCase();
     if (!isUsual(name, value)) values.set(name, name === applicationName ? cleanName(value) : value);
   }
-  await learn(known, values, useServer);
+  const isLearned = await learn(known, values, servers);
 
   const told = new Map(usual);
   const statements = new Map<string, string>();
   for (const [name, value] of values) {
-    const written = name === applicationName ? value : (known.get(name, value) as string);
+    const written = name === applicationName ? value : (known.get(name, value) ?? value);
     if (isUsual(name, written)) continue;
     statements.set(name, setStatement(name, written));
     const shownAs = reported.get(name);
     if (shownAs !== undefined) told.set(shownAs, written);
   }
-  const startup = { settings: pool.settings.of(statements), told: statements.size === 0 ? usual : told };
-  known.resolved.set(key, { usual, startup });
+  const startup = {
+    settings: pool.settings.of(statements),
+    told: statements.size === 0 ? usual : told,
+    areUnchecked: !isLearned,
+  };
+  if (isLearned) known.resolved.set(key, { usual, startup });
   return startup;
 }
 
@@ -89,21 +100,25 @@ function keyOf(wanted: ReadonlyMap<string, string>): string {
   return key;
 }
 
+/** False where no server could be asked. */
 async function learn(
   known: KnownValues,
   values: ReadonlyMap<string, string>,
-  useServer: UseServer,
-): Promise<void> {
+  servers: ServerLoan,
+): Promise<boolean> {
   const unknown = [...values].filter(
     ([name, value]) => name !== applicationName && known.get(name, value) === undefined,
   );
-  if (unknown.length === 0) return;
+  if (unknown.length === 0) return true;
   const text = `SELECT ${unknown.map(([name, value]) => setConfigCall(name, value, true)).join(', ')}`;
   try {
-    const [row = []] = await useServer((backend) =>
+    const rows = await servers.waitShortly((backend) =>
       askServer(backend, { what: 'Setting startup parameters', text }),
     );
+    if (rows === undefined) return false;
+    const [row = []] = rows;
     for (const [index, [name, value]] of unknown.entries()) known.set(name, value, row[index] ?? value);
+    return true;
   } catch (error) {
     if (!(error instanceof OwnQueryError)) throw error;
     throw new Refusal({ ...error.fields, severity: 'FATAL' });

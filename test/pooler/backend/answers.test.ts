@@ -112,9 +112,9 @@ async function twoClients(mode: PoolMode = 'transaction') {
       pool,
       mode,
       rules: frontendRules({ query: { wholeUpTo: 65_536, head: 4_096 } }),
-      settings,
-      told: new Map(),
+      startup: { settings, told: new Map(), areUnchecked: false },
       refusesSimpleQueries: false,
+      limits: () => pool.limits,
       ended() {},
       failed() {},
     });

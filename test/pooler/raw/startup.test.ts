@@ -225,6 +225,19 @@ describe('settings in the first packet', () => {
     expect((await greet(lenient, packet({ no_such_setting: '1' }))).types.endsWith('Z')).toBe(true);
   });
 
+  test.each(['-c no_such_setting=1 -c statement_timeout=1234 -c TimeZone=Asia/Tokyo', 'endpoint=somewhere'])(
+    'are ignored as PgBouncer does it where the options are to be: %s',
+    async (options) => {
+      const lenient = await startTestPooler(db, { pooling: { ignoreStartupParameters: ['options'] } });
+      const client = await lenient.connect({ options });
+      const { rows } = await client.query(
+        "select current_setting('statement_timeout') as timeout, current_setting('timezone') as zone",
+      );
+      expect(rows[0].timeout).toBe('0');
+      expect(rows[0].zone === 'Asia/Tokyo').toBe(options.includes('TimeZone'));
+    },
+  );
+
   test('the name of the application can have the address of the client added', async () => {
     const adding = await startTestPooler(db, { pooling: { applicationNameAddHost: true } });
     const { parameters } = await greet(adding, packet({ application_name: 'app' }));

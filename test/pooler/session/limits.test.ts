@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
@@ -56,6 +57,20 @@ describe('time', () => {
     await expect(next.query('select * from never')).rejects.toMatchObject({ code: '42P01' });
   });
 
+  test.each([
+    ['idleTransactionTimeout', '25P03'],
+    ['transactionTimeout', '25P04'],
+  ])('%s counts from a BEGIN on that no server has heard of, and not from before', async (timeout, code) => {
+    const pooler = await startTestPooler(db, { timeouts: { [timeout]: '800ms' } });
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    await session.ask((writer) => writeQuery(writer, 'select 1'));
+    await sleep(1_000);
+    expect(typesOf(await session.ask((writer) => writeQuery(writer, 'begin')))).toBe('CZ');
+    expect(typesOf(await session.ask((writer) => writeQuery(writer, 'commit')))).toBe('CZ');
+    await session.ask((writer) => writeQuery(writer, 'begin'));
+    expect(await fatalOf(session)).toBe(`FATAL ${code}`);
+  });
+
   test('a client that does nothing at all is sent away with 57P05', async () => {
     const pooler = await startTestPooler(db, { timeouts: { clientIdleTimeout: '150ms' } });
     const session = await RawSession.start(pooler, StartupCode.version30);
@@ -98,6 +113,21 @@ describe('time', () => {
     const pooler = await startTestPooler(db, { users: { [db.user]: { clientIdleTimeout: '150ms' } } });
     const session = await RawSession.start(pooler, StartupCode.version30);
     expect(await fatalOf(session)).toBe('FATAL 57P05');
+  });
+
+  test('how long a client waits and idles is its own, also where it comes to the pool of another user', async () => {
+    const { host, port, user, password, database } = db;
+    const databases = { [database]: { host, port, user, password } };
+    const users = { hasty: { clientIdleTimeout: '1s', queryWaitTimeout: '50ms' } };
+    const pooler = await startTestPooler(db, { databases, users, pooling: { poolSize: 1 } });
+    const patient = await pooler.connect({ user: 'patient' });
+    await patient.query('begin');
+    await patient.query('select 1');
+    const hasty = await pooler.connect({ user: 'hasty' });
+    await expect(hasty.query('select 1')).rejects.toMatchObject({ code: '53300' });
+    const message = new Promise<string>((resolve) => hasty.on('error', (error) => resolve(error.message)));
+    expect(await message).toContain('client_idle_timeout');
+    await patient.query('commit');
   });
 
   test('a client that waits for too long gets an error with the numbers, and stays', async () => {

@@ -50,6 +50,42 @@ test('a client that changes nothing is served by one server after the other', as
   expect((await pids(await pooler.connect())).size).toBe(3);
 });
 
+describe('while all servers are busy, a client comes in with settings that no server has seen', () => {
+  async function busy(): Promise<{ pooler: TestPooler; free: () => Promise<unknown> }> {
+    const full = await startTestPooler(db, { pooling: { poolSize: 1 } });
+    const holder = await full.connect();
+    await holder.query('begin');
+    await holder.query('select 1');
+    return { pooler: full, free: () => holder.query('commit') };
+  }
+
+  test('and has them when it gets a server, which tells how it writes them', async () => {
+    const { pooler: full, free } = await busy();
+    const client = await full.connect({ options: '-c datestyle=german -c work_mem=1234kB' });
+    const reported: Record<string, string> = {};
+    const { connection } = client as unknown as { connection: NodeJS.EventEmitter };
+    connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
+      reported[parameterName] = parameterValue;
+    });
+    const shown = show(client, 'datestyle');
+    await free();
+    expect([await shown, await show(client, 'work_mem')]).toEqual(['German, DMY', '1234kB']);
+    expect(reported).toEqual({ DateStyle: 'German, DMY' });
+  });
+
+  test('and nothing is done for it if they are impossible', async () => {
+    const { pooler: full, free } = await busy();
+    const client = await full.connect({ options: '-c timezone=Nowhere/Land' });
+    const created = client.query('create table without_place (a int)');
+    await free();
+    await expect(created).rejects.toMatchObject({ code: '22023' });
+    const other = await full.connect();
+    expect((await other.query("select to_regclass('without_place') as found")).rows).toEqual([
+      { found: null },
+    ]);
+  });
+});
+
 describe('a setting follows the client to every server, and nobody else has it', () => {
   const settings: readonly (readonly [string, string, string])[] = [
     ["set timezone = 'Asia/Tokyo'", 'timezone', 'Asia/Tokyo'],
