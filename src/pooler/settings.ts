@@ -4,6 +4,9 @@
  * the last one.
  */
 
+/** Who one is. The role that one plays ends with it. */
+export const identity = 'session_authorization';
+
 /** These change neither what a statement means nor how it is planned: clients with different ones share statements. */
 const irrelevantForPlans = new Set([
   'application_name',
@@ -31,6 +34,10 @@ const sureNames = new Set([
   'timezone',
 ]);
 
+/** Only who may do everything can set them, and set them back. */
+const forSuperusers =
+  /^(?:session_replication_role|log_|track_|debug_|wal_|zero_damaged_pages|ignore_checksum|lo_compat|temp_file_limit|deadlock_timeout|max_stack_depth|dynamic_library_path|commit_delay|allow_|event_triggers|compute_query_id|backtrace_functions|jit_(?:debugging|dump|profiling)|session_preload|auto_explain\.|pg_stat_statements\.)/;
+
 export class Settings {
   /** By the lower-case name of the setting: the statement that sets it. */
   readonly statements: ReadonlyMap<string, string>;
@@ -43,13 +50,18 @@ export class Settings {
    * ROLE, it is better to know first that they hold.
    */
   readonly areSure: boolean;
+  /** Who has become somebody else may have settings that nobody else can set back. */
+  readonly areStuck: boolean;
 
   /** Made by the registry alone. */
   constructor(statements: ReadonlyMap<string, string>, key: string) {
     this.statements = statements;
     this.key = key;
     this.planKey = keyOf([...statements].filter(([name]) => !irrelevantForPlans.has(name)));
-    this.areSure = [...statements.keys()].every((name) => sureNames.has(name));
+    const names = [...statements.keys()];
+    this.areSure = names.every((name) => sureNames.has(name));
+    this.areStuck =
+      (statements.has(identity) || statements.has('role')) && names.some((name) => forSuperusers.test(name));
   }
 }
 
@@ -81,7 +93,11 @@ export class SettingsRegistry {
 
   /** The same, but for one setting that is as it is in `others`. */
   withOneOf(settings: Settings, name: string, others: Settings): Settings {
-    const statement = others.statements.get(name.toLowerCase());
+    return this.put(settings, name, others.statements.get(name.toLowerCase()));
+  }
+
+  /** The same, but for one setting; without a statement it is what servers have by themselves. */
+  put(settings: Settings, name: string, statement: string | undefined): Settings {
     return statement === undefined ? this.without(settings, name) : this.with(settings, name, statement);
   }
 
@@ -112,8 +128,6 @@ export function setConfigCall(name: string, value: string, isLocal: boolean): st
 export function setStatement(name: string, value: string): string {
   return `SELECT ${setConfigCall(name, value, false)}`;
 }
-
-const identity = 'session_authorization';
 
 /** Where clients with different settings take turns, the same steps are asked for again and again. */
 const transitions = new WeakMap<Settings, WeakMap<Settings, string>>();

@@ -7,7 +7,7 @@ import { type ErrorFields, writeError } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { QueryView } from '../../wire/frontend-views.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
-import { Frontend, TransactionStatus } from '../../wire/message-types.js';
+import { Frontend, headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import { writeParameterStatus } from '../../wire/session-messages.js';
@@ -171,6 +171,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
           if (!this.#handle(scanner)) break;
         } else if (this.#passesPieces) {
           this.backend?.toServer.add(scanner.source, scanner.start, scanner.end);
+          this.#watchPiece(scanner);
           this.#passesPieces = !scanner.isLast;
         }
       }
@@ -252,7 +253,13 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     }
     if (passing === Passing.asItIs) backend.toServer.add(message.source, message.start, message.end);
     this.#passesPieces = passing !== Passing.none && !message.isLast;
+    if (this.#passesPieces) this.#watchPiece(message);
     return true;
+  }
+
+  #watchPiece({ type, source, start, end, isFirst }: MessageScanner): void {
+    if (type === Frontend.query || type === Frontend.parse)
+      this.settings.effects.pieceComes(source, start, end, isFirst);
   }
 
   #passingOf(backend: Backend, message: MessageScanner): Passing {
@@ -275,6 +282,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       case Frontend.close:
         return statements.close(backend, message);
       case Frontend.functionCall:
+        this.settings.effects.functionIsCalled(functionOf(message));
         backend.expect(Asked.query, keepsUnnamed);
         break;
       case Frontend.copyDone:
@@ -516,4 +524,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const cut = this.#passesPieces ? 'The client left in the middle of a message.' : undefined;
     this.leaveServer(this.#isServerSpoilt ? 'Its settings are not known.' : cut, cancels);
   }
+}
+
+/** The number of the function that is called; 0 where the message ends before it. */
+function functionOf({ source, start, end }: MessageScanner): number {
+  return end - start >= headerBytes + 4 ? source.readUInt32BE(start + headerBytes) : 0;
 }

@@ -10,9 +10,9 @@ import { isPlainStatement } from '../../pg/plain-statement.js';
 import { statementKind } from '../../pg/statement-kind.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { hasTagWord, isCommandTag } from '../../wire/rows.js';
-import type { Settings, SettingsRegistry } from '../settings.js';
-import { type PinReason, pinReasonOf } from './pin-reason.js';
-import { passingChange, readSettingChange, type SettingChange, takesBack } from './setting-change.js';
+import { identity, type Settings, type SettingsRegistry } from '../settings.js';
+import { type PinReason, pinReasonOf, pinReasonOfFunction, pinReasonOfUnread } from './pin-reason.js';
+import { readSettingChange, readTransactionChange, type SettingChange, takesBack } from './setting-change.js';
 
 /** The session whose statements these are. */
 export interface SettingsHolder {
@@ -37,8 +37,17 @@ interface TextView {
   readonly textEnd: number;
 }
 
-/** Longer texts are not looked at. What they do to the session shows in their tags, or not at all. */
+/** The statements that set one setting, if any. */
+interface Values {
+  /** As the client wants it. */
+  readonly wanted: string | undefined;
+  readonly onServer: string | undefined;
+}
+
+/** Of longer texts, only single words are looked at. What they set shows in their tags. */
 const longestRead = 65_536;
+/** No words that are looked for are longer than this. */
+const longestWords = 64;
 const letterA = 0x41;
 const letterC = 0x43;
 const letterD = 0x44;
@@ -57,21 +66,29 @@ export class SessionEffects {
   mayDiscard = false;
   /** The last text was one that does nothing to the session, whatever the session is. */
   isPlain = false;
-  /** What the settings were before the transaction changed them; a rollback brings them back. */
-  #before: { readonly settings: Settings; readonly serverSettings: Settings } | undefined;
+  /** By name: what a setting was before the transaction changed it. A rollback brings it back. */
+  readonly #before = new Map<string, Values>();
+  /** A reported setting was changed in the transaction. Should that be undone, the server reports it. */
+  #hasFollowed = false;
   #hasFailed = false;
-  #hasRolledBack = false;
-  #isResetting = false;
+  /** Something was rolled back, and nobody knows whether that was all of the transaction. */
+  #isUnclear = false;
+  /** Until the server is ready: names that go back to what they were at the start, and those that were set behind a RESET ALL. */
+  readonly #resetting = new Set<string>();
+  #resetsAll = false;
+  readonly #setBehind = new Set<string>();
   #hasChangedSchema = false;
+  /** The end of the last piece of a text that is too long to be read. */
+  #pieceEnd = '';
 
-  /** What the server reports until it is ready is its own default, and not what the client wants. */
-  get isResetting(): boolean {
-    return this.#isResetting;
+  /** The server's own default, which it is about to report, is not what the client wants. */
+  isResetting(name: string): boolean {
+    return this.#resetting.has(name) || (this.#resetsAll && !this.#setBehind.has(name));
   }
 
   /** Settings were changed in a transaction that is not over. */
   get hasChanged(): boolean {
-    return this.#before !== undefined;
+    return this.#before.size > 0 || this.#hasFollowed;
   }
 
   /** A text comes, alone or to be prepared. What its tag may confirm is to be handed in with it. */
@@ -79,16 +96,33 @@ export class SessionEffects {
     this.mayDiscard = false;
     const isRead = textEnd - textStart <= longestRead;
     this.isPlain = isRead && isPlainStatement(source, textStart, textEnd);
-    if (this.isPlain || !isRead) return undefined;
+    if (this.isPlain) return undefined;
     const text = source.toString('latin1', textStart, textEnd);
-    const kind = statementKind(text);
-    // Whatever it sets is over with the transaction.
-    if (kind === 'transaction') return passingChange;
-    if (kind !== 'session') return undefined;
+    const kind = isRead ? statementKind(text) : 'unknown';
+    if (kind === 'transaction') return readTransactionChange(text);
+    if (kind === 'shareable') return undefined;
+    if (kind !== 'session') {
+      this.#pinFor(pinReasonOfUnread(text));
+      return undefined;
+    }
     this.#pinFor(pinReasonOf(text));
     const change = readSettingChange(text);
     this.mayDiscard = takesBack(change) || /\b(?:DISCARD|DEALLOCATE)\b/i.test(text);
     return change;
+  }
+
+  /** A text comes in pieces, since it is long. What it sets shows in its tags; of the rest, single words tell. */
+  pieceComes(source: Buffer, start: number, end: number, isFirst: boolean): void {
+    if (isFirst) this.isPlain = this.mayDiscard = false;
+    if (this.pin !== undefined) return;
+    const text = (isFirst ? '' : this.#pieceEnd) + source.toString('latin1', start, end);
+    this.#pieceEnd = text.slice(-longestWords);
+    this.#pinFor(pinReasonOfUnread(text));
+  }
+
+  /** A function is called by its number. */
+  functionIsCalled(oid: number): void {
+    this.#pinFor(pinReasonOfFunction(oid));
   }
 
   /**
@@ -127,7 +161,7 @@ export class SessionEffects {
         return;
       case letterR:
         if (isCommandTag(source, start, end, 'RESET')) this.#confirm(session, change);
-        else if (isCommandTag(source, start, end, 'ROLLBACK')) this.#hasRolledBack = true;
+        else if (isCommandTag(source, start, end, 'ROLLBACK')) this.#rolledBack(session, change);
         return;
       case letterD:
         if (isCommandTag(source, start, end, 'DISCARD ALL')) this.#discardedAll(session);
@@ -138,7 +172,8 @@ export class SessionEffects {
         this.#noteSchema(source, start, end, 'ALTER');
         return;
       case letterC:
-        this.#noteSchema(source, start, end, 'CREATE', 'CALL');
+        if (isCommandTag(source, start, end, 'COMMIT')) this.#committed();
+        else this.#noteSchema(source, start, end, 'CREATE', 'CALL');
         return;
       case letterL:
         if (isCommandTag(source, start, end, 'LISTEN')) this.#pinFor('listen');
@@ -146,6 +181,7 @@ export class SessionEffects {
         return;
       case letterP:
         if (isCommandTag(source, start, end, 'PREPARE')) this.#pinFor('prepare in sql');
+        else if (isCommandTag(source, start, end, 'PREPARE TRANSACTION')) this.#committed();
     }
   }
 
@@ -158,31 +194,57 @@ export class SessionEffects {
     this.#hasFailed = true;
   }
 
-  /** Something is about to be another setting. */
-  noteChange({ settings, serverSettings }: SettingsHolder): void {
-    this.#before ??= { settings, serverSettings };
+  /** A setting that the server reports is followed. */
+  noteFollowed(): void {
+    this.#hasFollowed = true;
   }
 
   readyCame(session: SettingsHolder, status: TransactionStatus): void {
-    if (this.#before !== undefined) {
-      if (status === TransactionStatus.idle) {
-        if (this.#hasFailed || this.#hasRolledBack) {
-          session.settings = this.#before.settings;
-          session.serverSettings = this.#before.serverSettings;
-        }
-        this.#before = undefined;
-      } else if (this.#hasRolledBack) {
-        // To a savepoint: which of the changes are undone, only the server knows.
-        this.#pinFor('setting that could not be followed');
-      }
+    const isOver = status === TransactionStatus.idle;
+    if (this.#isUnclear && !isOver) this.#giveUp();
+    else if (isOver && (this.#hasFailed || this.#isUnclear)) this.#undo(session);
+    if (isOver) {
+      this.#before.clear();
+      this.#hasFollowed = false;
     }
     this.#hasFailed = false;
-    this.#hasRolledBack = false;
-    this.#isResetting = false;
-    if (this.#hasChangedSchema && status === TransactionStatus.idle) {
+    this.#isUnclear = false;
+    this.#resetting.clear();
+    this.#setBehind.clear();
+    this.#resetsAll = false;
+    if (this.#hasChangedSchema && isOver) {
       this.#hasChangedSchema = false;
       session.schemaChanged();
     }
+  }
+
+  /** What was changed until then stays changed, whatever fails behind it. */
+  #committed(): void {
+    if (this.#isUnclear) this.#giveUp();
+    this.#before.clear();
+  }
+
+  /** All of the transaction, or back to a savepoint: which of the changes are undone then, only the server knows. */
+  #rolledBack(session: SettingsHolder, change: SettingChange | undefined): void {
+    if (this.#isUnclear) this.#giveUp();
+    else if (change?.endsTransaction === true) this.#undo(session);
+    else this.#isUnclear = this.#before.size > 0;
+  }
+
+  #undo(session: SettingsHolder): void {
+    const { registry } = session;
+    for (const [name, { wanted, onServer }] of this.#before) {
+      session.settings = registry.put(session.settings, name, wanted);
+      session.serverSettings = registry.put(session.serverSettings, name, onServer);
+    }
+    this.#before.clear();
+  }
+
+  /** The client keeps the one server that knows. */
+  #giveUp(): void {
+    this.#pinFor('setting that could not be followed');
+    this.#isUnclear = false;
+    this.#before.clear();
   }
 
   #pinFor(reason: PinReason | undefined): void {
@@ -197,39 +259,63 @@ export class SessionEffects {
       return;
     }
     if (!change.resetsAll && change.changes.size === 0) return;
-    this.noteChange(session);
+    if (this.#isUnclear) this.#giveUp();
     if (change.resetsAll) this.#resetAll(session);
     for (const [name, statement] of change.changes) this.#change(session, name, statement);
+    if (session.settings.areStuck) this.#pinFor('setting that could not be followed');
   }
 
   #change(session: SettingsHolder, name: string, statement: string | undefined): void {
-    const { registry, startSettings } = session;
+    const wasReset = this.isResetting(name);
     if (statement === undefined) {
-      this.#isResetting = true;
-      session.settings = registry.withOneOf(session.settings, name, startSettings);
-      session.serverSettings = registry.without(session.serverSettings, name);
-    } else if (this.#isResetting || !session.isReported(name)) {
-      session.settings = registry.with(session.settings, name, statement);
-      session.serverSettings = registry.with(session.serverSettings, name, statement);
+      this.#resetting.add(name);
+      this.#setBehind.delete(name);
+      this.#put(session, name, { wanted: session.startSettings.statements.get(name), onServer: undefined });
+    } else {
+      this.#resetting.delete(name);
+      this.#setBehind.add(name);
+      if (wasReset || !session.isReported(name))
+        this.#put(session, name, { wanted: statement, onServer: statement });
     }
+    if (name === identity) this.#put(session, 'role', { wanted: undefined, onServer: undefined });
+  }
+
+  #put(session: SettingsHolder, name: string, { wanted, onServer }: Values): void {
+    const { registry, settings, serverSettings } = session;
+    if (!this.#before.has(name)) {
+      const before = {
+        wanted: settings.statements.get(name),
+        onServer: serverSettings.statements.get(name),
+      };
+      this.#before.set(name, before);
+    }
+    session.settings = registry.put(settings, name, wanted);
+    session.serverSettings = registry.put(serverSettings, name, onServer);
   }
 
   /** RESET ALL leaves alone who one is. */
   #resetAll(session: SettingsHolder): void {
-    const { registry, startSettings, serverSettings } = session;
-    this.#isResetting = true;
-    session.settings = startSettings;
-    session.serverSettings = registry.none;
-    for (const name of ['session_authorization', 'role']) {
-      session.settings = registry.withOneOf(session.settings, name, serverSettings);
-      session.serverSettings = registry.withOneOf(session.serverSettings, name, serverSettings);
+    const { startSettings, settings, serverSettings } = session;
+    this.#resetting.clear();
+    this.#setBehind.clear();
+    this.#resetsAll = true;
+    const names = new Set(
+      [settings, serverSettings, startSettings].flatMap(({ statements }) => [...statements.keys()]),
+    );
+    for (const name of names) {
+      if (name === identity || name === 'role') continue;
+      this.#put(session, name, { wanted: startSettings.statements.get(name), onServer: undefined });
     }
   }
 
   #discardedAll(session: SettingsHolder): void {
     this.pin = undefined;
-    this.#before = undefined;
-    this.#isResetting = true;
+    this.#before.clear();
+    this.#hasFollowed = false;
+    this.#isUnclear = false;
+    this.#resetting.clear();
+    this.#setBehind.clear();
+    this.#resetsAll = true;
     session.forgetStatements();
     session.settings = session.startSettings;
     session.serverSettings = session.registry.none;

@@ -65,6 +65,8 @@ export class SessionSettings implements SettingsHolder {
   }
 
   isReported(name: string): boolean {
+    // Who one is can't be set by its report: it takes the right to it, which the statement tells.
+    if (readOnly.has(name)) return false;
     for (const reported of this.#told.keys()) if (reported.toLowerCase() === name) return true;
     return false;
   }
@@ -112,8 +114,10 @@ export class SessionSettings implements SettingsHolder {
       isUsual
         ? registry.without(settings, name)
         : registry.with(settings, name, setStatement(name.toLowerCase(), value));
-    effects.noteChange(this);
+    effects.noteFollowed();
     this.serverSettings = after(this.serverSettings);
-    if (!effects.isResetting) this.settings = after(this.settings);
+    // What the client began with, no server brings back by itself.
+    const isReset = isUsual && effects.isResetting(name.toLowerCase());
+    if (!isReset) this.settings = after(this.settings);
   }
 }

@@ -9,10 +9,20 @@ export interface SettingChange {
   readonly changes: ReadonlyMap<string, string | undefined>;
   /** All others go back, too: RESET ALL. */
   readonly resetsAll: boolean;
+  /** A transaction as a whole is over with it, and not only a part of it. */
+  readonly endsTransaction?: boolean;
 }
 
 /** What is over with the transaction: SET LOCAL, SET TRANSACTION. */
 export const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
+const endOfTransaction: SettingChange = { ...passingChange, endsTransaction: true };
+const endPattern =
+  /^(?:COMMIT|END|ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?(?:\s+AND\s+(?:NO\s+)?CHAIN)?$/i;
+
+/** What a text does that begins, ends or marks a transaction: whatever it sets is over with that. */
+export function readTransactionChange(text: string): SettingChange {
+  return endPattern.test(withoutEnds(text)) ? endOfTransaction : passingChange;
+}
 
 /** Whether something goes back to what it was when the client came. */
 export function takesBack(change: SettingChange | undefined): boolean {
@@ -45,6 +55,10 @@ const constraintsPattern = /^SET\s+CONSTRAINTS\b/i;
 /** Sets something, maybe; or ends the transaction in which all statements of a text are done or not. */
 const unsurePattern =
   /^(?:SET|RESET|DO|CALL|BEGIN|START|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|PREPARE|EXECUTE)\b/i;
+/** Of one transaction, and set back with it. */
+const ofTransaction = new Set(['transaction_isolation', 'transaction_read_only', 'transaction_deferrable']);
+/** No server can be brought back to what it was. */
+const notToBeFollowed = new Set(['seed']);
 const transactionPattern = /^SET\s+TRANSACTION\s+[a-z\s,]+(?:'[-\w]+')?$/i;
 
 /** What SQL has words of its own for, by the name of the setting. */
@@ -146,7 +160,9 @@ function readOneOf(statement: string): SettingChange | undefined {
   return isPassing ? passingChange : (readReset(statement) ?? readSet(statement));
 }
 
-function oneChange(setting: string, statement: string, given: string | undefined): SettingChange {
+function oneChange(setting: string, statement: string, given: string | undefined): SettingChange | undefined {
+  if (notToBeFollowed.has(setting)) return undefined;
+  if (ofTransaction.has(setting)) return passingChange;
   const isReset = /^(?:default|none|local)$/i.test(given ?? '') && isResetFor(setting, given as string);
   return { changes: new Map([[setting, isReset ? undefined : statement]]), resetsAll: false };
 }
