@@ -14,7 +14,7 @@ export interface SettingChange {
 }
 
 /** What is over with the transaction: SET LOCAL, SET TRANSACTION. */
-export const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
+const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
 const endOfTransaction: SettingChange = { ...passingChange, endsTransaction: true };
 const endPattern =
   /^(?:COMMIT|END|ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?(?:\s+AND\s+(?:NO\s+)?CHAIN)?$/i;
