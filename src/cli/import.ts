@@ -49,17 +49,18 @@ export function importFile(args: readonly string[], terminal: Terminal, folder: 
   if (output === undefined) terminal.out(text);
   else write(output, text);
   for (const line of report) terminal.err(`headgate: ${line}\n`);
-  check(imported, folder, problems);
+  const warnings = check(imported, folder, problems);
   if (problems.list.length > 0) return refuse(problems, terminal);
+  for (const warning of warnings) terminal.err(`headgate: ${warning}\n`);
   if (output !== undefined)
     terminal.err(`headgate: wrote ${output}; headgate serve --config ${output} --check\n`);
   return exitCodes.good;
 }
 
-/** Whether it can be run; the files that it names may be on another machine. */
-function check({ tree }: ImportedConfig, folder: string, problems: Problems): void {
+/** Whether it can be run, and what is unlikely to be meant; the files that it names may be on another machine. */
+function check({ tree }: ImportedConfig, folder: string, problems: Problems): string[] {
   const sources = { flags: new Map(), environment: {}, tree, folder, readsFiles: false };
-  checkTogether(readConfig(sources, problems), problems, false);
+  return checkTogether(readConfig(sources, problems), problems, false);
 }
 
 function refuse(problems: Problems, terminal: Terminal): number {

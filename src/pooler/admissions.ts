@@ -81,7 +81,9 @@ export class Admissions {
         house.limits.checkTotal(config.limits.maxClientConn);
       },
       demandOf: (applicant) => this.#demandOf(applicant, visitor),
-      loginTools: ({ database }): LoginTools => auth.toolsFor(databaseFor(config, database)),
+      // The console is no database of a server, also where there is an entry for all others.
+      loginTools: ({ database, isConsole }): LoginTools =>
+        auth.toolsFor(isConsole ? undefined : databaseFor(config, database)),
       admit: (applicant, login) =>
         applicant.isConsole
           ? this.#admitToConsole(applicant, visitor)

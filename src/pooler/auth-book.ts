@@ -13,7 +13,7 @@ import { parseSecret, type Secret } from './auth/secret.js';
 import { type SecretSource, userListSecrets } from './auth/secret-source.js';
 import { lookOfMost, UnknownUsers } from './auth/unknown-users.js';
 import { parseUserList, type UserList } from './auth/user-list.js';
-import type { DatabaseConfig, PoolerConfig } from './config/pooler-config.js';
+import { type DatabaseConfig, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
 import { ServingError } from './errors.js';
 
 /** How a query for a secret is run: in which database, as whom. */
@@ -67,8 +67,9 @@ export class AuthBook {
     this.#memory = memory;
     this.#ask = ask;
     this.users = readUsers(config);
-    const identMaps = readFile(auth.identFile, parseIdentMaps);
-    this.#hba = readFile(auth.hbaFile, (text) => parseHba(text, identMaps ?? noMaps));
+    const { hbaFile, identFile } = ruleFilesOf(config);
+    const identMaps = readFile(identFile, parseIdentMaps);
+    this.#hba = readFile(hbaFile, (text) => parseHba(text, identMaps ?? noMaps));
     const secrets = [...this.users.values()].filter((secret): secret is Secret => secret !== undefined);
     const look = lookOfMost(secrets);
     const iterations = look.kind === 'scram' && secrets.length > 0 ? look.iterations : auth.scramIterations;
@@ -102,7 +103,11 @@ export class AuthBook {
   toolsFor(database: DatabaseConfig | undefined): LoginTools {
     const known = database && this.#toolsByDatabase.get(database);
     if (known !== undefined) return known;
-    const tools = { ...this.#tools, secrets: this.secretsOf(database) };
+    const tools = {
+      ...this.#tools,
+      secrets: this.secretsOf(database),
+      mustBeKnown: this.#hasListFor(database),
+    };
     if (database !== undefined) this.#toolsByDatabase.set(database, tools);
     return tools;
   }
@@ -111,6 +116,12 @@ export class AuthBook {
   secretsOf(database: DatabaseConfig | undefined): SecretSource {
     const query = this.#queryOf(database);
     return userListSecrets(this.users, query && this.#cacheOf(query));
+  }
+
+  /** Who is in no list can be told from who is in one only where there is one. */
+  #hasListFor(database: DatabaseConfig | undefined): boolean {
+    const { type, file } = this.#config.auth;
+    return type !== 'any' && (file !== undefined || this.#queryOf(database) !== undefined);
   }
 
   #queryOf(database: DatabaseConfig | undefined): AuthQuery | undefined {

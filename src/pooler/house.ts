@@ -10,7 +10,7 @@ import { askServer } from './backend/server-question.js';
 import { ClientLimits } from './client-limits.js';
 import { diffConfig } from './config/config-diff.js';
 import { serverTlsFor } from './config/pool-settings.js';
-import { databaseFor, type PoolerConfig } from './config/pooler-config.js';
+import { databaseFor, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
 import { DepartedPools } from './departed-pools.js';
 import { ServingError } from './errors.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
@@ -231,8 +231,8 @@ export class House {
       {
         what: 'users and rules',
         files: () => {
-          const { file, hbaFile, identFile } = this.#config.auth;
-          return [file, hbaFile, identFile];
+          const { hbaFile, identFile } = ruleFilesOf(this.#config);
+          return [this.#config.auth.file, hbaFile, identFile];
         },
         read: () => {
           this.#auth = this.#readAuth(this.#config);
@@ -245,16 +245,32 @@ export class House {
     return new AuthBook(config, this.#memory, (query, user) => this.#askForSecret(query, user));
   }
 
-  /** The secret of a user, asked of the server. */
+  /** The secret of a user, asked of the server: null where it has none, undefined where there is no such user. */
   async #askForSecret(query: AuthQuery, user: string): Promise<string | null | undefined> {
     const database = databaseFor(this.#config, query.database);
     if (database === undefined)
       throw new ServingError(`auth_dbname is ${query.database}, which is no database of the pooler.`);
-    const { pool } = this.pools.get({ ...database, user: query.user }, query.user);
+    const { pool } = this.pools.getForSecrets(database, query.user);
     const question = { what: 'auth_query', text: query.text, values: [user], mostRows: 1 };
     const options = { timeoutMs: secretTimeoutMs, signal: AbortSignal.timeout(secretTimeoutMs) };
     const [row] = await borrow(pool, options, (backend) => askServer(backend, question));
-    return row?.[1];
+    if (row === undefined) return undefined;
+    if (row.length !== 2)
+      throw new ServingError(
+        `auth_query must answer with 2 columns, the name of the user and its secret, and not with ${row.length}.`,
+      );
+    const [name, secret] = row;
+    if (name === user) return secret;
+    // With the secret of somebody else nobody may come in. It is not shown: the columns may have been mixed up.
+    if (name !== null)
+      this.log(
+        'warn',
+        'auth_query has answered with another user than it was asked for, and is not believed',
+        {
+          user,
+        },
+      );
+    return undefined;
   }
 
   /** Whether the database is paused, by itself or with all others. */

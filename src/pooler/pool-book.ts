@@ -55,6 +55,8 @@ export class PoolEntry {
   leases: BudgetLeases;
   /** What the last client that came in has shown, if it is good for the server. */
   shownCredentials: ServerCredentials | undefined;
+  /** It is that of auth_user, who looks up the secrets of others. */
+  looksUpSecrets = false;
   usedAt = systemClock.coarse();
 
   constructor(pool: BackendPool, database: DatabaseConfig, leases: BudgetLeases) {
@@ -89,6 +91,13 @@ export class PoolBook {
     const entry = ofDatabase.get(user) ?? this.#make(database, user);
     ofDatabase.set(user, entry);
     entry.usedAt = systemClock.coarse();
+    return entry;
+  }
+
+  /** The pool in which this user, who need not be that of the database, looks up the secrets of others. */
+  getForSecrets(database: DatabaseConfig, user: string): PoolEntry {
+    const entry = this.get(database, user);
+    entry.looksUpSecrets = true;
     return entry;
   }
 
@@ -203,7 +212,7 @@ export class PoolBook {
       connectTimeoutMs: pooling.serverConnectTimeout,
       user,
       parameters: startupParametersOf(database),
-      credentials: () => this.#credentialsFor(database, user, entry()?.shownCredentials),
+      credentials: () => this.#credentialsFor(database, user, entry()),
       keys: auth().keys,
       allowUnencryptedPasswords: authSettings.allowUnencryptedPasswords,
       connectQuery,
@@ -236,14 +245,18 @@ export class PoolBook {
   async #credentialsFor(
     database: DatabaseConfig,
     user: string,
-    shown: ServerCredentials | undefined,
+    { shownCredentials: shown, looksUpSecrets = false }: Partial<PoolEntry> = {},
   ): Promise<ServerCredentials> {
     const { auth } = this.#parts;
-    if (database.password !== undefined) return { kind: 'password', password: database.password.reveal() };
+    const { user: owner, password } = database;
     const listed = credentialsOfSecret(auth().users.get(user));
+    // Without a user it is for all, and auth_user's own is in the list.
+    const isForUser = owner === undefined ? !looksUpSecrets || listed.kind === 'none' : owner === user;
+    if (password !== undefined && isForUser) return { kind: 'password', password: password.reveal() };
     if (listed.kind === 'password' || (listed.kind !== 'none' && shown === undefined)) return listed;
     if (shown !== undefined && shown.kind !== 'none') return shown;
-    if (database.user === undefined) return listed;
+    // Who looks up secrets can't look up its own: it would have to be in first.
+    if (owner !== user || looksUpSecrets) return listed;
     return credentialsOfSecret(await auth().secretsOf(database).lookup(user));
   }
 }

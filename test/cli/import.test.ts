@@ -108,6 +108,12 @@ limits:
     expect(said.err).toContain('databases: is missing');
   });
 
+  test('says what is unlikely to be meant', () => {
+    const { said, run } = stage(`${ini}auth_hba_file = hba.conf\n`);
+    expect(run('p.ini')).toBe(0);
+    expect(said.err).toContain('headgate: auth.hbaFile is not used: auth.type is trust, not hba\n');
+  });
+
   test('needs none of the files that are named on another machine', () => {
     const { run } = stage(
       '[databases]\na = host=b\n[pgbouncer]\nlisten_addr=*\nauth_file=/nowhere/userlist.txt\n',

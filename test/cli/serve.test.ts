@@ -160,6 +160,19 @@ describe('headgate serve --check with files', () => {
     expect(stage.err).toMatch(/^headgate: .*userlist\.txt can't be used:\n {2}line 2: /);
     expect(stage.out).toBe('');
   });
+
+  test.each(['--check', '--explain'])(
+    'says which of them are not used, and does not mind them (%s)',
+    async (flag) => {
+      const stage = new Stage();
+      writeFileSync(join(stage.folder, 'hba.conf'), 'host all all nonsense trust\n');
+      stage.write('databases: { app: {} }\nauth: { type: trust, hbaFile: hba.conf, identFile: nowhere }');
+      expect(await stage.serve('--config', 'headgate.yaml', flag)).toBe(0);
+      expect(stage.err).toBe(`headgate: auth.hbaFile is not used: auth.type is trust, not hba
+headgate: auth.identFile is not used: auth.type is trust, not hba
+`);
+    },
+  );
 });
 
 test('headgate serve without anything says what to give', async () => {

@@ -294,6 +294,30 @@ describe('The list of users', () => {
   });
 });
 
+test('Rules are not watched where they are not used', async () => {
+  const files = new CertificateFolder();
+  files.write('hba.conf', 'host all all all reject\n');
+  const auth = { type: 'scram-sha-256', hbaFile: files.path('hba.conf') };
+  const lines: string[] = [];
+  const pooler = await startTestPooler(db, files.tree({ auth }), {
+    host: { log: (_, message) => lines.push(message) },
+  });
+  files.write('hba.conf', 'nonsense\n');
+  // All files are looked at together, certificates first: after the second time, rules have been looked at once.
+  for (const [name, shown] of [
+    ['renewed', second],
+    ['server', first],
+  ] as const) {
+    files.put(name);
+    await vi.waitFor(async () => expect(await shownBy(pooler)).toBe(shown), {
+      timeout: 10_000,
+      interval: 50,
+    });
+  }
+  await pooler.connect(withTls);
+  expect(lines.filter((line) => line.startsWith('users and rules'))).toEqual([]);
+});
+
 describe('A client without TLS', () => {
   test('is not asked for its password in clear text, unless that is allowed', async () => {
     const tree = (allowUnencryptedPasswords: boolean): ConfigTree => ({

@@ -8,7 +8,7 @@ import { SecretLookupError } from './errors.js';
 import { isSameStored, parseSecret, type Secret } from './secret.js';
 import type { SecretSource } from './secret-source.js';
 
-/** Runs the query for a user: what is stored as its password; `undefined` when there is no such user, or no password. */
+/** Runs the query for a user: what is stored as its password; `null` without one, `undefined` when there is no such user. */
 export type RunAuthQuery = (user: string) => Promise<string | null | undefined>;
 
 /** In milliseconds, checked where the configuration is read. */
@@ -24,13 +24,14 @@ export interface AuthQueryCacheOptions {
 }
 
 interface Answer {
+  readonly isUser: boolean;
   readonly secret: Secret | undefined;
   readonly at: number;
 }
 
 interface Flight {
   readonly at: number;
-  readonly secret: Promise<Secret | undefined>;
+  readonly answer: Promise<Answer>;
 }
 
 /** PostgreSQL has no longer names. */
@@ -70,15 +71,24 @@ export class AuthQueryCache implements SecretSource {
     const answer = this.#lastAnswer(user);
     // After a failed login, the answer that is under way is the better one.
     const isGood = answer !== undefined && this.#isUsable(answer) && !this.#flights.has(user);
-    return isGood ? answer.secret : this.#join(user);
+    return (isGood ? answer : await this.#join(user)).secret;
   }
 
   async lookupNewer(user: string, failed: Secret | undefined): Promise<Secret | undefined> {
     if (Buffer.byteLength(user) > longestName) return undefined;
     const answer = this.#lastAnswer(user);
     const isOther = answer !== undefined && this.#isUsable(answer) && !isSameStored(answer.secret, failed);
-    const isYoung = answer !== undefined && this.#clock.now() - answer.at < this.#refreshPauseMs;
-    return isOther || isYoung ? answer.secret : this.#join(user);
+    const isGood = isOther || (answer !== undefined && this.#isYoung(answer));
+    return (isGood ? answer : await this.#join(user)).secret;
+  }
+
+  /** Rejects with a SecretLookupError when the query failed. */
+  async knows(user: string): Promise<boolean> {
+    if (Buffer.byteLength(user) > longestName) return false;
+    const answer = this.#lastAnswer(user);
+    // Who was not there a moment ago is asked for again, as after a failed login: this would be one.
+    const isGood = answer !== undefined && (answer.isUser ? this.#isUsable(answer) : this.#isYoung(answer));
+    return (isGood ? answer : await this.#join(user)).isUser;
   }
 
   /** All answers are forgotten, and those under way are not kept. */
@@ -96,25 +106,29 @@ export class AuthQueryCache implements SecretSource {
     return this.#clock.now() - at < (secret === undefined ? this.#maxAgeOfNoneMs : this.#maxAgeMs);
   }
 
+  #isYoung({ at }: Answer): boolean {
+    return this.#clock.now() - at < this.#refreshPauseMs;
+  }
+
   /** The query that is under way, or a new one. */
-  #join(user: string): Promise<Secret | undefined> {
+  #join(user: string): Promise<Answer> {
     // From before the question, so that no change after it is missed for longer than the age allows.
     const at = this.#clock.now();
     const present = this.#flights.get(user);
-    if (present !== undefined && at - present.at < flightPatienceMs) return present.secret;
-    const flight: Flight = { at, secret: this.#ask(user, () => this.#flights.get(user) === flight, at) };
+    if (present !== undefined && at - present.at < flightPatienceMs) return present.answer;
+    const flight: Flight = { at, answer: this.#ask(user, () => this.#flights.get(user) === flight, at) };
     this.#flights.set(user, flight);
-    return flight.secret;
+    return flight.answer;
   }
 
-  async #ask(user: string, isPresent: () => boolean, at: number): Promise<Secret | undefined> {
+  async #ask(user: string, isPresent: () => boolean, at: number): Promise<Answer> {
     try {
       // Not before the flight is noted.
       await undefined;
       const text = await this.#run(user);
-      const secret = text ? parseSecret(text) : undefined;
-      if (isPresent()) this.#keep(user, { secret, at });
-      return secret;
+      const answer = { isUser: text !== undefined, secret: text ? parseSecret(text) : undefined, at };
+      if (isPresent()) this.#keep(user, answer);
+      return answer;
     } catch (error) {
       throw new SecretLookupError(error);
     } finally {

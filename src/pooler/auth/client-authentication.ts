@@ -48,6 +48,8 @@ export interface LoginTools {
   readonly secrets: SecretSource;
   readonly keys: ScramKeyCache;
   readonly unknownUsers: UnknownUsers;
+  /** Without a password, too, a user has to be one of `secrets`. Otherwise any name is good. */
+  readonly mustBeKnown?: boolean | undefined;
   readonly identMaps?: IdentMaps | undefined;
   readonly failedLogins?: FailedLogins | undefined;
   /** Passwords in clear text are asked for without TLS too. */
@@ -125,7 +127,7 @@ export class ClientAuthentication {
       case 'reject':
         return refused(fatal.rejectedByRule(this.#wanted), 'a rule of the HBA file rejects it');
       case 'trust':
-        return this.#letIn(method, {});
+        return this.#trust();
       case 'cert':
         return this.#checkCertificate();
       case 'password': {
@@ -171,12 +173,17 @@ export class ClientAuthentication {
   }
 
   #judge(verdict: Verdict): LoginStep {
-    const { method, user, address, isUnix } = this.#attempt;
+    const { method } = this.#attempt;
     if (verdict === 'more') return { kind: 'ask', messages: this.#writer.take() };
     const isKnown = this.#secret !== undefined;
     if (verdict !== 'wrong' && isKnown) return this.#letIn(method as AuthMethod, verdict);
+    return this.#refuseWrong(isKnown ? this.#whyWrong() : 'the user is not known, or has no password');
+  }
+
+  /** Later each time, so that neither passwords nor names can be guessed fast. */
+  #refuseWrong(detail: string): LoginStep {
+    const { user, address, isUnix } = this.#attempt;
     const delayMs = isUnix ? 0 : (this.#tools.failedLogins?.failed(address) ?? 0);
-    const detail = isKnown ? this.#whyWrong() : 'the user is not known, or has no password';
     return refused(fatal.wrongPassword(user), detail, delayMs);
   }
 
@@ -192,7 +199,18 @@ export class ClientAuthentication {
     return { kind: 'ok', messages: this.#writer.take(), login };
   }
 
-  #checkCertificate(): LoginStep {
+  /** Nothing is proved, but that may be for some only. */
+  async #trust(): Promise<LoginStep> {
+    if (await this.#isKnown()) return this.#letIn('trust', {});
+    return this.#refuseWrong(notKnown);
+  }
+
+  #isKnown(): boolean | Promise<boolean> {
+    const { mustBeKnown, secrets } = this.#tools;
+    return mustBeKnown !== true || secrets.knows(this.#attempt.user);
+  }
+
+  async #checkCertificate(): Promise<LoginStep> {
     const { user, certificateName, map } = this.#attempt;
     if (certificateName === undefined)
       return refused(
@@ -203,7 +221,10 @@ export class ClientAuthentication {
       map === undefined
         ? certificateName === user
         : this.#tools.identMaps?.allows(map, certificateName, user) === true;
-    if (isAllowed) return this.#letIn('cert', {});
+    if (isAllowed)
+      return (await this.#isKnown())
+        ? this.#letIn('cert', {})
+        : refused(fatal.wrongCertificate(user), notKnown);
     const detail = `the certificate is for "${certificateName}"${map === undefined ? '' : `, map "${map}"`}`;
     return refused(fatal.wrongCertificate(user, 'The certificate is for another user.'), detail);
   }
@@ -219,6 +240,9 @@ export class ClientAuthentication {
     return { user, database, from: isUnix ? '[local]' : address, isEncrypted };
   }
 }
+
+/** For the log. */
+const notKnown = 'the user is not known';
 
 type PasswordMethod = Extract<AuthMethod, 'password' | 'md5' | 'scram-sha-256'>;
 

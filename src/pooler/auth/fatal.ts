@@ -18,7 +18,7 @@ export function wrongPassword(user: string): ErrorFields {
   return fatal(SqlState.invalidPassword, `password authentication failed for user "${shown(user)}"`);
 }
 
-export function wrongCertificate(user: string, hint: string): ErrorFields {
+export function wrongCertificate(user: string, hint?: string): ErrorFields {
   return fatal(
     SqlState.invalidAuthorization,
     `certificate authentication failed for user "${shown(user)}"`,

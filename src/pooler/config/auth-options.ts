@@ -7,6 +7,8 @@ import { endpoint, path } from './special-kinds.js';
 
 const authTypes = ['scram-sha-256', 'md5', 'plain', 'cert', 'hba', 'trust', 'any'] as const;
 
+const consoleOfAny = 'any does not open the console, which stays with admin_users and stats_users';
+
 function isUnsupported(authType: string): boolean {
   return /^(?:ldap|pam)$/i.test(authType);
 }
@@ -15,18 +17,16 @@ export const authOptions = {
   type: option(oneOf(...authTypes), 'scram-sha-256', {
     name: 'auth_type',
     meaning:
-      'how clients prove who they are; hba: as the HBA file says; trust: not at all; any: not at all, and the name does not matter',
+      'how clients prove who they are; hba: as the HBA file says; trust: not at all, but where there is a list of users the name must be in it; any: not at all, and the name does not matter',
     reload: 'new-clients',
     pgbouncer: {
       otherDefault: {
         ini: 'md5',
         why: 'md5 can be found out by who listens, and PostgreSQL is about to drop it',
       },
-      difference: 'ldap and pam do not exist; scram-sha-256 is used in their place',
-      differsFor: isUnsupported,
+      difference: `ldap and pam do not exist; scram-sha-256 is used in their place; ${consoleOfAny}`,
+      differsFor: (value) => isUnsupported(value) || value.toLowerCase() === 'any',
       toData: (value) => (isUnsupported(value) ? 'scram-sha-256' : value.toLowerCase()),
-      // There, passwords in clear text need no TLS.
-      also: (value) => (value.toLowerCase() === 'plain' ? { allowUnencryptedPasswords: true } : {}),
     },
   }),
   file: option(path, undefined, {
@@ -37,19 +37,20 @@ export const authOptions = {
   }),
   hbaFile: option(path, undefined, {
     name: 'auth_hba_file',
-    meaning: 'rules in the format of pg_hba.conf',
+    meaning: 'rules in the format of pg_hba.conf; used where the type is hba',
     reload: 'new-clients',
     pgbouncer: {},
   }),
   identFile: option(path, undefined, {
     name: 'auth_ident_file',
-    meaning: 'which system users and certificates may be which users, in the format of pg_ident.conf',
+    meaning:
+      'which system users and certificates may be which users, in the format of pg_ident.conf; used where the type is hba',
     reload: 'new-clients',
     pgbouncer: {},
   }),
   user: option(text, undefined, {
     name: 'auth_user',
-    meaning: 'asks the server for the secrets of users that are in no file',
+    meaning: 'asks the server for the secrets of users that are in no file; its own is in the file',
     reload: 'new-clients',
     pgbouncer: {},
   }),
@@ -58,14 +59,14 @@ export const authOptions = {
     'SELECT rolname, CASE WHEN rolvaliduntil < pg_catalog.now() THEN NULL ELSE rolpassword END FROM pg_catalog.pg_authid WHERE rolname = $1 AND rolcanlogin',
     {
       name: 'auth_query',
-      meaning: 'what it asks: name and secret of the user $1',
+      meaning: 'what it asks: name and secret of the user $1, in two columns',
       reload: 'new-clients',
       pgbouncer: {},
     },
   ),
   dbname: option(text, undefined, {
     name: 'auth_dbname',
-    meaning: 'the database in which it asks, of those configured here',
+    meaning: 'the database in which it asks: one of those configured here, or one that * stands for',
     reload: 'new-clients',
     pgbouncer: {},
     defaultText: "the client's",

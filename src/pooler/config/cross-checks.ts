@@ -2,6 +2,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Environment } from '../../kernel/environment.js';
+import { rulesAskForClearPasswords } from './clear-passwords.js';
 import type { Place, Problems } from './config-problems.js';
 import type { ConfigReading } from './config-reader.js';
 import { checkFleet } from './fleet-checks.js';
@@ -10,8 +11,10 @@ import { serverTlsFor } from './pool-settings.js';
 import {
   consoleDatabases,
   type DatabaseConfig,
+  databaseFor,
   fallbackDatabase,
   type PoolerConfig,
+  ruleFilesOf,
 } from './pooler-config.js';
 
 /** Modes in which the other side is sure to be talked to by TLS. */
@@ -49,6 +52,7 @@ class Checks {
     this.#listening();
     this.#clientTls();
     this.#authentication();
+    this.#clearPasswords(readsFiles);
     this.#databases();
     this.#statements();
     checkFleet(this.#config, {
@@ -101,23 +105,36 @@ class Checks {
       );
     if (auth.type === 'hba' && auth.hbaFile === undefined)
       this.#problem('auth.hbaFile', 'is missing: auth.type is hba');
+    for (const key of ['hbaFile', 'identFile'] as const)
+      if (auth.type !== 'hba' && auth[key] !== undefined)
+        this.#warnings.push(`auth.${key} is not used: auth.type is ${auth.type}, not hba`);
     if (auth.type === 'cert' && !verifyingModes.includes(clientTls.mode))
       this.#problem(
         'auth.type',
         `is cert, which needs clientTls.mode verify-ca or verify-full, not ${clientTls.mode}`,
       );
     if (auth.type === 'any') this.#anyone();
-    if (auth.type === 'plain' && !secureModes.includes(clientTls.mode))
-      this.#warnings.push(
-        auth.allowUnencryptedPasswords
-          ? 'auth.type is plain without TLS: passwords can be read on the way'
-          : 'auth.type is plain: without TLS clients are refused, unless auth.allowUnencryptedPasswords is true',
-      );
     const isOpen = listen.addresses.some((address) => !/^(?:localhost|127\.|::1$)/.test(address));
     if ((auth.type === 'trust' || auth.type === 'any') && isOpen)
       this.#warnings.push(
         `auth.type is ${auth.type}: who reaches ${listen.addresses.join(', ')} needs no password`,
       );
+  }
+
+  #clearPasswords(readsFiles: boolean): void {
+    const { auth, clientTls } = this.#config;
+    if (secureModes.includes(clientTls.mode)) return;
+    const { hbaFile } = ruleFilesOf(this.#config);
+    let why: string;
+    if (auth.type === 'plain') why = 'auth.type is plain';
+    else if (readsFiles && hbaFile !== undefined && rulesAskForClearPasswords(hbaFile))
+      why = 'auth.hbaFile has rules with password';
+    else return;
+    this.#warnings.push(
+      auth.allowUnencryptedPasswords
+        ? `${why} without TLS: passwords can be read on the way`
+        : `${why}: without TLS clients are refused, unless auth.allowUnencryptedPasswords is true`,
+    );
   }
 
   #statements(): void {
@@ -143,23 +160,17 @@ class Checks {
     const { databases } = this.#config;
     if (databases.size === 0)
       this.#problem('databases', 'is missing: at least one is needed, such as app: { host: db.example }');
-    const { dbname } = this.#config.auth;
-    if (dbname !== undefined && !databases.has(dbname))
-      this.#problem('auth.dbname', `is ${dbname}, which is none of the databases here`);
+    this.#secretsDatabase('auth.dbname', this.#config.auth.dbname);
     for (const database of databases.values()) this.#database(database);
   }
 
   #database(database: DatabaseConfig): void {
     const { name, host, iam, password, authDbname, loadBalanceHosts } = database;
     const path = `databases.${name}`;
-    const { databases } = this.#config;
     if (consoleDatabases.includes(name))
       this.#problem(path, `can't be configured: ${name} is the name of the console`);
     if (host.length === 0) this.#problem(`${path}.host`, 'must not be empty');
-    if (authDbname !== undefined && !databases.has(authDbname))
-      this.#problem(`${path}.authDbname`, `is ${authDbname}, which is none of the databases here`);
-    if (authDbname === fallbackDatabase)
-      this.#problem(`${path}.authDbname`, 'must be a database with a name');
+    this.#secretsDatabase(`${path}.authDbname`, authDbname);
     const tls = serverTlsFor(this.#config, database);
     if ((tls.keyFile === undefined) !== (tls.certFile === undefined))
       this.#problem(path, 'has a key or a certificate for TLS with the server, but not both');
@@ -181,8 +192,18 @@ class Checks {
       this.#warnings.push(`${path}.loadBalanceHosts has no effect: there is one host`);
   }
 
+  /** Where secrets are looked up: in any database that a client could ask for. */
+  #secretsDatabase(path: string, name: string | undefined): void {
+    if (name === undefined) return;
+    if (name === fallbackDatabase) this.#problem(path, 'must be a database with a name');
+    else if (consoleDatabases.includes(name)) this.#problem(path, `is ${name}, which is the console`);
+    else if (databaseFor(this.#config, name) === undefined)
+      this.#problem(path, `is ${name}, which is none of the databases here`);
+  }
+
   #files(): void {
     const { clientTls, serverTls, auth, databases } = this.#config;
+    const { hbaFile, identFile } = ruleFilesOf(this.#config);
     const named: [string, string | undefined][] = [
       ['clientTls.keyFile', clientTls.keyFile],
       ['clientTls.certFile', clientTls.certFile],
@@ -191,8 +212,8 @@ class Checks {
       ['serverTls.certFile', serverTls.certFile],
       ['serverTls.caFile', serverTls.caFile],
       ['auth.file', auth.file],
-      ['auth.hbaFile', auth.hbaFile],
-      ['auth.identFile', auth.identFile],
+      ['auth.hbaFile', hbaFile],
+      ['auth.identFile', identFile],
       ...[...databases.values()].flatMap(
         ({ name, tlsKeyFile, tlsCertFile, tlsCaFile }): [string, string | undefined][] => [
           [`databases.${name}.tlsKeyFile`, tlsKeyFile],

@@ -1,6 +1,7 @@
 /** What pgbouncer.ini says, as a configuration of ours, and what became of each line of it. */
 import { dirname, resolve } from 'node:path';
 import { nearest } from '../../kernel/nearest.js';
+import { rulesAskForClearPasswords } from './clear-passwords.js';
 import { Misread, type Place, type Problems, show } from './config-problems.js';
 import { type ConfigTree, Places, writtenPath } from './config-tree.js';
 import { parsePairs } from './connection-string.js';
@@ -69,6 +70,7 @@ class Importer {
   run({ lines, files }: IniFile): ImportedConfig {
     for (const line of lines) if (line.section === 'pgbouncer') this.#general(line);
     this.#writeOutDefaults();
+    this.#allowClearPasswords();
     for (const line of lines) this.#other(line);
     const tree = {
       data: this.#inOrder(),
@@ -180,6 +182,25 @@ class Importer {
       const why = `PgBouncer's default is ${other.ini === '' ? 'none' : other.ini}`;
       this.#settings.push({ name, outcome: 'default', to, why, place: { source: this.#file } });
     }
+  }
+
+  /** There, passwords in clear text need no TLS. */
+  #allowClearPasswords(): void {
+    const { auth = {} } = this.#data;
+    const { type, hbaFile } = auth;
+    let name: string;
+    if (type === 'plain') name = 'auth_type';
+    else if (type === 'hba' && typeof hbaFile === 'string' && rulesAskForClearPasswords(hbaFile))
+      name = 'auth_hba_file';
+    else return;
+    auth['allowUnencryptedPasswords'] = true;
+    this.#settings.push({
+      name,
+      outcome: 'default',
+      to: 'auth.allowUnencryptedPasswords',
+      why: 'PgBouncer asks for passwords in clear text without TLS, too',
+      place: { source: this.#file },
+    });
   }
 
   #leaveOut(name: string, why: string | undefined, place: Place): void {

@@ -37,6 +37,13 @@ export function databaseFor(config: PoolerConfig, name: string): DatabaseConfig 
   return named;
 }
 
+/** The files with rules, where they are used: as with PgBouncer, they have a meaning with `hba` only. */
+export function ruleFilesOf({
+  auth,
+}: PoolerConfig): Partial<Pick<PoolerConfig['auth'], 'hbaFile' | 'identFile'>> {
+  return auth.type === 'hba' ? auth : {};
+}
+
 /** Every client that comes asks, and most ask for the same. */
 const lastAsked = new WeakMap<DatabaseConfig, DatabaseConfig>();
 

@@ -145,6 +145,65 @@ describe('the secret of a user', () => {
   });
 });
 
+describe('whether there is a user', () => {
+  /** Answers what is stored, and counts who was asked for. */
+  function server(stored: Map<string, string | null>) {
+    const time = new VirtualTime();
+    const asked: string[] = [];
+    const cache = new AuthQueryCache(async (user) => {
+      asked.push(user);
+      return stored.get(user);
+    }, time);
+    return { time, asked, cache };
+  }
+
+  test('does not depend on a password', async () => {
+    const { cache } = server(
+      new Map([
+        ['joe', 'old'],
+        ['ann', null],
+        ['bob', ''],
+      ]),
+    );
+    for (const user of ['joe', 'ann', 'bob']) expect(await cache.knows(user)).toBe(true);
+    expect(await cache.knows('ghost')).toBe(false);
+  });
+
+  test('is learned with the secret, and kept as long', async () => {
+    const { time, asked, cache } = server(new Map([['joe', 'old']]));
+    await cache.lookup('joe');
+    time.time += 59_999;
+    expect(await cache.knows('joe')).toBe(true);
+    expect(asked).toEqual(['joe']);
+    time.time += 1;
+    expect(await cache.knows('joe')).toBe(true);
+    expect(asked).toEqual(['joe', 'joe']);
+  });
+
+  test('is asked again a second after there was none', async () => {
+    const stored = new Map<string, string | null>();
+    const { time, asked, cache } = server(stored);
+    expect(await cache.knows('joe')).toBe(false);
+    stored.set('joe', null);
+    time.time += 999;
+    expect(await cache.knows('joe')).toBe(false);
+    time.time += 1;
+    expect(await cache.knows('joe')).toBe(true);
+    expect(asked).toHaveLength(2);
+  });
+
+  test('is not asked for a name that no user can have', async () => {
+    const { asked, cache } = server(new Map());
+    expect(await cache.knows('x'.repeat(64))).toBe(false);
+    expect(asked).toEqual([]);
+  });
+
+  test('can not be told when the query fails', async () => {
+    const cache = new AuthQueryCache(async () => Promise.reject(new Error('no server')), new VirtualTime());
+    expect(await rejectionOf(cache.knows('joe'))).toBeInstanceOf(SecretLookupError);
+  });
+});
+
 describe('a query', () => {
   test('that fails is the answer to all who waited, and is tried again for the next', async () => {
     const { queries, cache } = world();

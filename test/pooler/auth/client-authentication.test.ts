@@ -200,6 +200,42 @@ describe('without a password', () => {
     expect(await begin({ method: 'trust' })).toMatchObject({ kind: 'ok', messages: Buffer.alloc(0) });
   });
 
+  test('whoever is trusted has to be known where there is a list, and is told nothing else', async () => {
+    const failedLogins = new FailedLogins(new VirtualTime(), { free: 0, firstDelayMs: 100 });
+    const known = tools({ joe: password }, { mustBeKnown: true, failedLogins });
+    const come = (user: string, isUnix = false) =>
+      new ClientAuthentication(attempt({ method: 'trust', user, isUnix }), known).begin();
+    expect(await come('joe')).toMatchObject({ kind: 'ok', login: { user: 'joe', method: 'trust' } });
+    const error = { ...wrong.error, message: 'password authentication failed for user "ann"' };
+    const refusal = { kind: 'refused', error, detail: 'the user is not known' };
+    expect(await come('ann')).toEqual({ ...refusal, delayMs: 100 });
+    expect(await come('ann')).toEqual({ ...refusal, delayMs: 200 });
+    expect(await come('ann', true)).toEqual({ ...refusal, delayMs: 0 });
+  });
+
+  test('whoever is trusted is told to try again where the server can not be asked for the user', async () => {
+    const secrets = new AuthQueryCache(async () => Promise.reject(new Error('no server')), new VirtualTime());
+    expect(await begin({ method: 'trust' }, { secrets, mustBeKnown: true })).toMatchObject({
+      kind: 'refused',
+      error: { code: '57P03' },
+      detail: 'The secret of a user could not be looked up. no server',
+    });
+  });
+
+  test('a certificate lets nobody in who has to be known and is not', async () => {
+    const named = { method: 'cert', certificateName: 'joe' } as const;
+    expect(await begin(named, { mustBeKnown: true })).toEqual({
+      kind: 'refused',
+      error: {
+        severity: 'FATAL',
+        code: '28000',
+        message: 'certificate authentication failed for user "joe"',
+      },
+      detail: 'the user is not known',
+      delayMs: 0,
+    });
+  });
+
   test('a certificate lets its own user in', async () => {
     expect(await begin({ method: 'cert', certificateName: 'joe' })).toMatchObject({
       kind: 'ok',

@@ -33,7 +33,7 @@ export function tools(secrets: Readonly<Record<string, string>>, some: Partial<L
     Object.entries(secrets).map(([user, text]) => [user, parseSecret(text)]),
   );
   return {
-    secrets: { lookup: (user) => known.get(user) },
+    secrets: { lookup: (user) => known.get(user), knows: (user) => known.has(user) },
     keys: new ScramKeyCache(),
     unknownUsers: new UnknownUsers({ kind: 'scram', iterations: 16, saltBytes: 16 }),
     ...some,

@@ -105,6 +105,7 @@ describe('the source of secrets', () => {
   const others = {
     lookup: async (user: string) => parseSecret(`of the query for ${user}`),
     lookupNewer: async (user: string) => parseSecret(`newer for ${user}`),
+    knows: async (user: string) => user === 'ann',
   };
 
   test('is the list for those who are in it, and the query for others', async () => {
@@ -119,7 +120,14 @@ describe('the source of secrets', () => {
     expect(await userListSecrets(list, others).lookup('nobody')).toBeUndefined();
   });
 
+  test('knows those of the list, with a secret or without, and those of the query', async () => {
+    const secrets = userListSecrets(list, others);
+    for (const user of ['joe', 'nobody', 'ann']) expect(await secrets.knows(user)).toBe(true);
+    expect(await secrets.knows('ghost')).toBe(false);
+  });
+
   test('knows nobody else without a query', async () => {
+    expect(await userListSecrets(list).knows('ann')).toBe(false);
     expect(await userListSecrets(list).lookup('ann')).toBeUndefined();
     expect(await userListSecrets(list).lookupNewer?.('ann', undefined)).toBeUndefined();
   });

@@ -53,6 +53,26 @@ describe('A configuration is refused', () => {
       'auth.dbname: is other, which is none of the databases here',
     ],
     [
+      'with a database for the secrets of one that there is not',
+      'auth: { type: trust }\ndatabases: { app: { authDbname: other } }',
+      'databases.app.authDbname: is other, which is none of the databases here',
+    ],
+    [
+      'with the console as the database for secrets',
+      "auth: { type: trust, dbname: headgate }\ndatabases: { '*': {} }",
+      'auth.dbname: is headgate, which is the console',
+    ],
+    [
+      'with the console as the database for the secrets of one',
+      "auth: { type: trust }\ndatabases: { app: { authDbname: pgbouncer }, '*': {} }",
+      'databases.app.authDbname: is pgbouncer, which is the console',
+    ],
+    [
+      'with all others as the database for secrets',
+      "auth: { type: trust, dbname: '*' }\ndatabases: { '*': {} }",
+      'auth.dbname: must be a database with a name',
+    ],
+    [
       'with tokens that others could read',
       'auth: { type: trust }\ndatabases: { app: { iam: dsql, region: us-east-1 } }',
       'databases.app.iam: needs TLS with the server: tlsMode require or more, not prefer',
@@ -95,7 +115,7 @@ describe('A configuration is refused', () => {
   });
 
   test('with files that are not there', () => {
-    const yaml = `${database}auth: { file: a, hbaFile: b, identFile: c }\nclientTls: { mode: require, keyFile: k, certFile: c }`;
+    const yaml = `${database}auth: { type: hba, file: a, hbaFile: b, identFile: c }\nclientTls: { mode: require, keyFile: k, certFile: c }`;
     const wrong = wrongWith(yaml).map((problem) => problem.replace(/, access.*/, ''));
     expect(wrong.sort()).toEqual(
       ['auth.file', 'auth.hbaFile', 'auth.identFile', 'clientTls.certFile', 'clientTls.keyFile'].map(
@@ -143,6 +163,36 @@ describe('A configuration is good', () => {
 
   test.each(['users: { u: { password: x } }', 'auth: { user: u }'])('with the secrets of %s', (yaml) => {
     expect(wrongWith(`${database}${yaml}`)).toEqual([]);
+  });
+
+  test('with a database for secrets that the entry for all others serves', () => {
+    const databases = "databases: { app: { authDbname: one }, '*': {} }";
+    expect(wrongWith(`${databases}\nauth: { type: trust, dbname: other }`)).toEqual([]);
+  });
+
+  test('with rules that are not there, as long as they are not used', () => {
+    expect(load(`${database}auth: { type: md5, user: u, hbaFile: none, identFile: none }`).warnings).toEqual([
+      'auth.hbaFile is not used: auth.type is md5, not hba',
+      'auth.identFile is not used: auth.type is md5, not hba',
+    ]);
+  });
+
+  test.each([
+    [
+      'host all all all password',
+      'false',
+      ': without TLS clients are refused, unless auth.allowUnencryptedPasswords is true',
+    ],
+    ['hostnossl all all all password', 'true', ' without TLS: passwords can be read on the way'],
+    ['hostssl all all all password', 'false', undefined],
+    ['local all all password', 'false', undefined],
+    ['host all all all md5', 'false', undefined],
+    ['nonsense', 'false', undefined],
+  ])('with a warning where rules ask for passwords that can be read: %s', (rule, isAllowed, warning) => {
+    const yaml = `${database}auth: { type: hba, hbaFile: hba.conf, allowUnencryptedPasswords: ${isAllowed} }`;
+    expect(load(yaml, {}, { 'hba.conf': rule }).warnings).toEqual(
+      warning === undefined ? [] : [`auth.hbaFile has rules with password${warning}`],
+    );
   });
 
   test.each([

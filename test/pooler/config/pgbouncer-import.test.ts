@@ -303,12 +303,40 @@ describe('A pgbouncer.ini', () => {
     expect(outcomes(settings, 'difference')).toEqual(['auth_type']);
   });
 
-  test('with plain for authentication asks for passwords without TLS, as PgBouncer does', () => {
-    expect(importedLines('[pgbouncer]', 'auth_type = plain').config.auth).toMatchObject({
-      type: 'plain',
-      allowUnencryptedPasswords: true,
+  test('with any for authentication has it told that the console is not for all', () => {
+    const { config, settings } = importedLines('[pgbouncer]', 'auth_type = any');
+    expect(config.auth.type).toBe('any');
+    expect(settings[0]).toMatchObject({ outcome: 'difference', why: expect.stringContaining('the console') });
+  });
+
+  test('with plain for authentication asks for passwords without TLS, as PgBouncer does, and says so', () => {
+    const { config, settings } = importedLines('[pgbouncer]', 'auth_type = plain');
+    expect(config.auth).toMatchObject({ type: 'plain', allowUnencryptedPasswords: true });
+    expect(importReport(settings)).toContain(
+      '  auth_type -> auth.allowUnencryptedPasswords: PgBouncer asks for passwords in clear text without TLS, too',
+    );
+    const last = importedLines('[pgbouncer]', 'auth_type = plain', 'auth_type = md5');
+    expect(last.config.auth.allowUnencryptedPasswords).toBe(false);
+  });
+
+  test.each([
+    ['that ask for passwords in clear text', 'hba', 'host all all all password', true],
+    ['that ask for them without TLS only', 'HBA', 'hostnossl all all all password', true],
+    ['that ask for them with TLS only', 'hba', 'hostssl all all all password\nlocal all all password', false],
+    ['that ask for none', 'hba', 'host all all all scram-sha-256', false],
+    ['that can not be read', 'hba', undefined, false],
+    ['that are wrong', 'hba', 'host all all all password\nnonsense', false],
+    ['that are not used', 'md5', 'host all all all password', false],
+  ])('with rules %s asks for them as PgBouncer does', (_, type, rules, isAllowed) => {
+    const folder = folderWith({
+      'p.ini': `[pgbouncer]\nauth_hba_file = hba.conf\nauth_type = ${type}\n`,
+      ...(rules === undefined ? {} : { 'hba.conf': rules }),
     });
-    expect(importedLines('[pgbouncer]', 'auth_type = md5').config.auth.allowUnencryptedPasswords).toBe(false);
+    const { config, settings } = imported('p.ini', folder);
+    expect(config.auth.allowUnencryptedPasswords).toBe(isAllowed);
+    const note =
+      '  auth_hba_file -> auth.allowUnencryptedPasswords: PgBouncer asks for passwords in clear text without TLS, too';
+    expect(importReport(settings).includes(note)).toBe(isAllowed);
   });
 
   test('has the last word of several for the same', () => {

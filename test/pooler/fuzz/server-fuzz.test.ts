@@ -57,7 +57,9 @@ function start(): Promise<TestPooler> {
         'hba.conf': [...rules, 'host all clear 127.0.0.0/8 password', 'host all all 127.0.0.0/8 trust'].join(
           '\n',
         ),
-        'users.txt': ['scram', 'md5', 'clear'].map((name) => `"${name}" "a secret of 20 letters"`).join('\n'),
+        'users.txt': ['scram', 'md5', 'clear', 'nobody', 'watcher']
+          .map((name) => `"${name}" "a secret of 20 letters"`)
+          .join('\n'),
         'server.pem': material('server').cert,
         'server.key': material('server').key,
       },

@@ -156,7 +156,7 @@ describe('a client proves who it is', () => {
       databases: bare({ user: 'scrammy', password: 'open sesame' }),
     };
     const pooler = await startTestPooler(db, tree, {
-      files: { 'hba.conf': rules.join('\n'), ...userList('scrammy', 'oldie') },
+      files: { 'hba.conf': rules.join('\n'), ...userList('scrammy', 'oldie', 'postgres') },
     });
     expect(await whoIs(pooler, { user: 'scrammy', password: 'open sesame' })).toBe('scrammy');
     expect(await whoIs(pooler, { user: 'postgres' })).toBe('scrammy');
