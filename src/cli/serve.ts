@@ -1,5 +1,4 @@
 /** `headgate serve`: reads the configuration, runs the pooler, and passes signals on to it. */
-import { rmSync, writeFileSync } from 'node:fs';
 import type { Environment } from '../kernel/environment.js';
 import { HeadgateError } from '../kernel/errors.js';
 import { ConfigError } from '../pooler/config/config-problems.js';
@@ -9,8 +8,9 @@ import { importReport } from '../pooler/config/import-report.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { fleetVariables } from './fleet-variables.js';
+import { PidFile } from './pid-file.js';
 import { serveHelp } from './serve-help.js';
-import { Serving, type SignalSource, type StartPooler } from './serve-running.js';
+import { type RunningPooler, Serving, type SignalSource, type StartPooler } from './serve-running.js';
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
 
@@ -99,11 +99,15 @@ async function run(
   terminal: Terminal,
   world: ServeWorld,
 ): Promise<number> {
-  const { pidFile } = config.admin;
+  const pidFile = config.admin.pidFile === undefined ? undefined : new PidFile(config.admin.pidFile);
   try {
-    if (pidFile !== undefined) writeFileSync(pidFile, `${process.pid}\n`);
+    pidFile?.refuseIfTaken();
     const serving = new Serving({ request, config, terminal, signals: world.signals });
-    await serving.start(world.startPooler);
+    await serving.start(async (...parts) => {
+      const pooler = await world.startPooler(...parts);
+      await noteStart(pooler, pidFile);
+      return pooler;
+    });
     await serving.stopped;
     return exitCodes.good;
   } catch (error) {
@@ -111,7 +115,17 @@ async function run(
     terminal.err(`headgate: can't run: ${(error as Error).message}\n`);
     return exitCodes.failed;
   } finally {
-    if (pidFile !== undefined) rmSync(pidFile, { force: true });
+    pidFile?.remove();
+  }
+}
+
+/** Not before it listens: one that can't is none that runs. */
+async function noteStart(pooler: RunningPooler, pidFile: PidFile | undefined): Promise<void> {
+  try {
+    pidFile?.write();
+  } catch (error) {
+    await pooler.shutdown({ deadlineMs: 0, mode: 'immediate' });
+    throw error;
   }
 }
 

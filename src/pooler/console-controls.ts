@@ -61,9 +61,7 @@ export class ConsoleControls implements PoolerControls {
 
   reconnect(database: string | undefined): void {
     for (const pool of this.#poolsOf(database)) pool.reconnect();
-    if (!this.#house.config.pooling.serverFastClose) return;
-    for (const session of this.#sessionsOf(database))
-      if (session.mode === 'session') session.endWhenIdle(reconnected);
+    this.#house.closeFast((name) => database === undefined || name === database);
   }
 
   kill(database: string | undefined): void {
@@ -137,11 +135,6 @@ export class ConsoleControls implements PoolerControls {
 }
 
 const killed = fatal(SqlState.adminShutdown, 'terminating connection due to administrator command');
-const reconnected = fatal(
-  SqlState.adminShutdown,
-  'terminating connection: its server connection is to be replaced',
-  'Connect again.',
-);
 
 function hasNothing(pool: BackendPool): boolean {
   const { live, pending, closing } = pool.stats();

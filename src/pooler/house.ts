@@ -1,6 +1,7 @@
 /** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
 import type { ScanRules } from '../wire/scan-rules.js';
 import { frontendRules } from '../wire/scan-rules.js';
+import { SqlState } from '../wire/sql-states.js';
 import type { AdminSession } from './admin/admin-session.js';
 import type { PoolerState } from './admin/pooler-view.js';
 import { AuthBook, AuthMemory, type AuthQuery } from './auth-book.js';
@@ -8,9 +9,9 @@ import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
 import { askServer } from './backend/server-question.js';
 import { ClientLimits } from './client-limits.js';
-import { diffConfig } from './config/config-diff.js';
+import { type ConfigDiff, diffConfig } from './config/config-diff.js';
 import { serverTlsFor } from './config/pool-settings.js';
-import { databaseFor, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
+import { databaseFor, fallbackDatabase, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
 import { DepartedPools } from './departed-pools.js';
 import { ServingError } from './errors.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
@@ -22,6 +23,7 @@ import { logServers } from './server-log.js';
 import { CancelKeys } from './session/cancel-keys.js';
 import type { ClientTls } from './session/client-door.js';
 import type { ClientSession } from './session/client-session.js';
+import { fatal } from './session/session-errors.js';
 import type { SharedParts } from './shared-parts.js';
 import type { Fleet } from './tenants/fleet.js';
 import { quotasOf } from './tenants/quotas.js';
@@ -212,6 +214,14 @@ export class House {
     this.#rules = rulesOf(config);
     this.budgets.change(quotasOf(config));
     this.pools.change(diff, old);
+    this.closeFast((database) => isReconnected(diff, database));
+  }
+
+  /** With `server_fast_close`, who has a server connection for the session does not keep one that is to be replaced. */
+  closeFast(isMeant: (database: string) => boolean): void {
+    if (!this.#config.pooling.serverFastClose) return;
+    for (const session of this.sessions)
+      if (session.mode === 'session' && isMeant(session.identity.database)) session.endWhenIdle(reconnected);
   }
 
   #watchedFiles(): WatchedFiles[] {
@@ -278,6 +288,18 @@ export class House {
     return this.state === 'paused' || this.pausedDatabases.has(database);
   }
 }
+
+/** Whether it leads to another server now, or there in another way. */
+function isReconnected({ config, databases, reconnectAll }: ConfigDiff, database: string): boolean {
+  const entry = config.databases.has(database) ? database : fallbackDatabase;
+  return reconnectAll || databases.reconnect.includes(entry);
+}
+
+const reconnected = fatal(
+  SqlState.adminShutdown,
+  'terminating connection: its server connection is to be replaced',
+  'Connect again.',
+);
 
 function serverTlsConfigs(config: PoolerConfig): PoolerConfig['serverTls'][] {
   return Array.from(config.databases.values(), (database) => serverTlsFor(config, database));

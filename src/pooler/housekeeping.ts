@@ -1,6 +1,7 @@
 /** What has to be looked at once in a while: timeouts of clients, sizes of pools, pools that nobody uses, files, averages. */
 import { systemClock } from '../runtime/system.js';
 import type { BackendPool } from './backend/backend-pool.js';
+import { poolKeptFor } from './config/pool-settings.js';
 import type { PoolerConfig } from './config/pooler-config.js';
 import type { House } from './house.js';
 import { checkTimeouts } from './session/session-timeouts.js';
@@ -58,22 +59,13 @@ export class Housekeeping {
     }
     house.pools.forget(
       (pool) => inUse.has(pool),
-      ({ pool }) =>
-        shortest(
-          databases.has(pool.database) ? timeouts.poolIdleTimeout : timeouts.autodbIdleTimeout,
-          fairShares.inactiveTimeout,
-        ),
+      ({ pool }) => poolKeptFor(house.config, pool.database),
     );
     void house.files.look();
     if (now - this.#periodBegan < logging.statsPeriod) return;
     this.#periodBegan = now;
     this.#everyPeriod();
   }
-}
-
-/** 0 is without end. */
-function shortest(one: number, other: number): number {
-  return one === 0 || other === 0 ? one + other : Math.min(one, other);
 }
 
 /** The reserve is there while somebody waits for long, and until the pool has come back to its size. */

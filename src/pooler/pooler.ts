@@ -119,7 +119,10 @@ export class Pooler {
       reusePort: config.listen.reusePort,
       keepAlive: keepAliveOf(config.tcp),
       connected: (transport, _endpoint, hasRoom) => admissions.connected(transport, hasRoom),
-      troubled: (trouble) => this.#house.log('error', `accepting connections: ${trouble.reason}`),
+      troubled: (trouble) =>
+        trouble.reason === 'no_such_address'
+          ? this.#house.log('warn', trouble.error.message)
+          : this.#house.log('error', `accepting connections: ${trouble.reason}`),
     });
   }
 

@@ -8,8 +8,9 @@ import { UsageError } from '../../src/cli/usage-error.js';
 import { loadConfig } from '../../src/pooler/config/load-config.js';
 
 const ini = `[databases]
-app = host=db.example user=me password='se same' server_lifetime=0
+app = host=db.example user=me password='se same' server_lifetime=900
 [pgbouncer]
+server_lifetime = 0
 listen_addr = *
 auth_type = trust
 logfile = /var/log/p.log
@@ -38,11 +39,11 @@ describe('headgate import', () => {
     const { folder, said, run } = stage();
     expect(run('p.ini')).toBe(0);
     expect(said.out).toBe(`# Made from p.ini by headgate import.
-# 5 settings carried over, 1 with a difference, 1 left out
+# 6 settings carried over, 1 with a difference, 1 left out
 # Carried over with a difference:
-#   p.ini:2  app.server_lifetime -> databases.app.serverLifetime: 0, which closes a connection after one use, becomes serverMaxUses: 1
+#   p.ini:4  server_lifetime -> pooling.serverLifetime: 0, which closes a connection after one use, becomes serverMaxUses: 1
 # Left out:
-#   p.ini:6  logfile: the log goes to standard error; whoever starts the pooler can send it to a file
+#   p.ini:7  logfile: the log goes to standard error; whoever starts the pooler can send it to a file
 # PgBouncer's defaults that are not Headgate's, written out:
 #   pool_mode -> pooling.poolMode: PgBouncer's default is session
 #   max_client_conn -> limits.maxClientConn: PgBouncer's default is 100
@@ -52,8 +53,8 @@ databases:
     host: [ db.example ]
     user: me
     password: se same
-    serverLifetime: 0
-    serverMaxUses: 1
+    serverLifetime: 15m
+    serverMaxUses: 0
 
 listen:
   addresses: [ "*" ]
@@ -62,12 +63,14 @@ auth:
   type: trust
 
 pooling:
+  serverLifetime: 0
+  serverMaxUses: 1
   poolMode: session
 
 limits:
   maxClientConn: 100
 `);
-    expect(said.err).toContain('headgate: Left out:\nheadgate:   p.ini:6  logfile: ');
+    expect(said.err).toContain('headgate: Left out:\nheadgate:   p.ini:7  logfile: ');
     expect(said.err).not.toContain('se same');
     writeFileSync(join(folder, 'h.yaml'), said.out);
     const { config } = loadConfig({ configFile: 'h.yaml', folder });

@@ -1,4 +1,5 @@
 // `headgate serve`: what it says of a configuration, and what signals do to the pooler that it runs.
+import { spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -359,6 +360,61 @@ describe('A pooler that runs', () => {
     stage.signals.emit('SIGTERM');
     await code;
     expect(existsSync(join(stage.folder, 'pooler.pid'))).toBe(false);
+  });
+
+  test('does not start while the process runs whose number is in the file, and leaves the file alone', async () => {
+    const stage = new Stage();
+    const file = join(stage.folder, 'pooler.pid');
+    writeFileSync(file, `${process.ppid}\n`);
+    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
+    expect(stage.err).toBe(
+      `headgate: can't run: The process ${process.ppid} runs, and its number is in ${file}. If that is no pooler, remove the file.\n`,
+    );
+    expect(stage.started).toEqual([]);
+    expect(readFileSync(file, 'utf8')).toBe(`${process.ppid}\n`);
+  });
+
+  test.each([
+    ['a process that is no more', () => spawnSync(process.execPath, ['--version']).pid],
+    ['itself, from an earlier life', () => process.pid],
+    ['nobody', () => 'nonsense'],
+  ])('takes over a file with the number of %s', async (_, left) => {
+    const stage = new Stage();
+    const file = join(stage.folder, 'pooler.pid');
+    writeFileSync(file, `${left()}\n`);
+    const { code } = await stage.run('--pidfile', 'pooler.pid');
+    expect(readFileSync(file, 'utf8')).toBe(`${process.pid}\n`);
+    stage.signals.emit('SIGTERM');
+    expect(await code).toBe(0);
+  });
+
+  test('that can not listen writes no file with its number, and removes none', async () => {
+    const stage = new Stage();
+    const file = join(stage.folder, 'pooler.pid');
+    stage.failure = new ServingError('the port is taken');
+    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
+    expect(existsSync(file)).toBe(false);
+    writeFileSync(file, 'left by another');
+    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
+    expect(readFileSync(file, 'utf8')).toBe('left by another');
+  });
+
+  test('leaves a file in which somebody else has written a number since', async () => {
+    const stage = new Stage();
+    const file = join(stage.folder, 'pooler.pid');
+    const { code } = await stage.run('--pidfile', 'pooler.pid');
+    writeFileSync(file, `${process.ppid}\n`);
+    stage.signals.emit('SIGTERM');
+    expect(await code).toBe(0);
+    expect(readFileSync(file, 'utf8')).toBe(`${process.ppid}\n`);
+  });
+
+  test('that can not write its number is stopped, and says why', async () => {
+    const stage = new Stage();
+    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', '.')).toBe(1);
+    expect(stage.err).toContain("headgate: can't run: EISDIR");
+    expect(stage.shutdowns).toEqual(['immediate 0']);
+    expect(stage.signals.eventNames()).toEqual([]);
   });
 
   test('that can not listen says why, and ends with 1', async () => {

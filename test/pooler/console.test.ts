@@ -109,3 +109,22 @@ describe('SHOW CLIENTS and SHOW SERVERS', () => {
     expect(await show('SERVERS')).toMatchObject([{ state: 'used' }]);
   });
 });
+
+describe('SET server_lifetime', () => {
+  test('to 0 has each server connection used once, and to another value many times again', async () => {
+    const { connect, admin } = await start({ pooling: { poolSize: 1 } });
+    const client = await connect();
+    const seen = async (): Promise<number> => {
+      const pids = new Set<unknown>();
+      for (let i = 0; i < 3; i++)
+        pids.add((await client.query('select pg_backend_pid() as pid')).rows[0].pid);
+      return pids.size;
+    };
+    await admin.query('SET server_lifetime = 0');
+    expect(await seen()).toBe(3);
+    await admin.query('SET server_lifetime = 3600');
+    // The first of these may be from before.
+    await client.query('select 1');
+    expect(await seen()).toBe(1);
+  });
+});

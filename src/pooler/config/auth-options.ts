@@ -130,7 +130,8 @@ export const adminOptions = {
   }),
   pidFile: option(path, undefined, {
     name: 'pidfile',
-    meaning: 'file for the number of the process, for as long as it runs',
+    meaning:
+      'file for the number of the process, for as long as it runs; there is no start while a process lives whose number is in it',
     reload: 'restart',
     whyRestart: 'it is written at the start',
     pgbouncer: {},

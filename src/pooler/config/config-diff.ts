@@ -21,7 +21,7 @@ export interface EntryChanges {
   readonly removed: readonly string[];
   /** There before and after, with other settings. */
   readonly changed: readonly string[];
-  /** Those of them whose server connections must be replaced. */
+  /** Those of them whose server connections must be replaced, since they lead elsewhere or in another way. */
   readonly reconnect: readonly string[];
 }
 
@@ -66,6 +66,9 @@ function isSame(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(one, other);
 }
 
+/** How long the pool keeps a server connection: one that is there is as good as a new one. */
+const ofThePool: readonly string[] = ['serverLifetime', 'serverMaxUses'];
+
 function entryChanges(
   kind: EntryKind,
   old: PoolerConfig,
@@ -94,7 +97,11 @@ function entryChanges(
     );
     changes.push(...found);
     if (found.length > 0) changed.push(name);
-    if (found.some(({ effect }) => effect === 'new-servers')) reconnect.push(name);
+    const isElsewhere = entryOptions(kind).some(
+      ([key, { reload }]) =>
+        reload === 'new-servers' && !ofThePool.includes(key) && !isSame(was[key], is[key]),
+    );
+    if (isElsewhere) reconnect.push(name);
   }
   return { changes, summary: { added, removed, changed, reconnect } };
 }

@@ -2,8 +2,11 @@
 import { nearest } from '../../kernel/nearest.js';
 import { ConfigError, Misread, Problems, show } from './config-problems.js';
 import { checkTogether } from './cross-checks.js';
-import { allOptions, type ListedOption } from './option-table.js';
-import type { PoolerConfig } from './pooler-config.js';
+import { databaseOptions } from './entry-options.js';
+import type { ReadContext } from './kind.js';
+import type { AnyOption, OptionGroup } from './option.js';
+import { allOptions, entryOptions, type ListedOption, optionTable } from './option-table.js';
+import { type DatabaseConfig, frozenMap, type PoolerConfig } from './pooler-config.js';
 
 /** A row of SHOW CONFIG. */
 export interface ConsoleSetting {
@@ -57,13 +60,42 @@ function change(config: PoolerConfig, name: string, value: string, problems: Pro
     const data = side?.toData === undefined ? option.kind.iniToData(value) : side.toData(value);
     const context = { folder: process.cwd(), environment: {}, readsFiles: true };
     const read = data === undefined ? option.default : option.kind.fromData(data, context);
-    const next = Object.freeze({ ...config[section], [key]: read });
-    return Object.freeze({ ...config, [section]: next });
+    const beside = valuesOf(optionTable[section], side?.also?.(value, config) ?? {}, context);
+    const next = Object.freeze({ ...config[section], ...beside, [key]: read });
+    return withOwnWords(Object.freeze({ ...config, [section]: next }), option.name, context);
   } catch (error) {
     if (!(error instanceof Misread)) throw error;
     problems.add(option.name, error.message);
     return config;
   }
+}
+
+/** What an option says beside it, in the form of a configuration file; undefined is the default. */
+function valuesOf(
+  options: OptionGroup,
+  said: Readonly<Record<string, unknown>>,
+  context: ReadContext,
+): Readonly<Record<string, unknown>> {
+  const values = Object.entries(said).map(([key, data]) => {
+    const { kind, default: usual } = options[key] as AnyOption;
+    return [key, data === undefined ? usual : kind.fromData(data, context)];
+  });
+  return Object.fromEntries(values);
+}
+
+/** A database that has a word of its own about it goes by that, and not by what comes beside the one for all. */
+function withOwnWords(config: PoolerConfig, name: string, context: ReadContext): PoolerConfig {
+  const [key, own] = entryOptions('databases').find(([, option]) => option.name === name) ?? [];
+  const also = own?.pgbouncer?.also;
+  if (key === undefined || own === undefined || also === undefined) return config;
+  const databases = Array.from(config.databases, ([database, entry]): [string, DatabaseConfig] => {
+    const value = (entry as Readonly<Record<string, unknown>>)[key];
+    if (value === undefined) return [database, entry];
+    const beside = valuesOf(databaseOptions, also(own.kind.toIni(value), config), context);
+    const given = Object.entries(entry).filter(([, said]) => said !== undefined);
+    return [database, Object.freeze({ ...entry, ...beside, ...Object.fromEntries(given) })];
+  });
+  return Object.freeze({ ...config, databases: frozenMap(databases) });
 }
 
 /** PgBouncer has other names for a few. */

@@ -1,13 +1,17 @@
 /** Options: what may be set for one database, or for one user. */
 import { weight } from './fair-share-kinds.js';
 import { duration, integer, list, oneOf, query, text } from './kinds.js';
-import { option, override } from './option.js';
-import { lifetimeSide, poolModes } from './pooling-options.js';
+import { clientIdleSide, queryWaitSide } from './limit-options.js';
+import { option, override, type PgBouncerSide } from './option.js';
+import { ownLifetimeSide, poolModes } from './pooling-options.js';
 import { path, secret } from './special-kinds.js';
 
 const connections = integer({ min: 0, max: 10_000_000, zero: 'no limit' });
 const poolSize = integer({ min: 1, max: 1_000_000 });
 const reserve = integer({ min: 0, max: 1_000_000 });
+
+/** Here 0 is no limit, as everywhere; with PgBouncer it lifts none that holds for all. */
+const zeroForAll: PgBouncerSide = { zeroIsUnset: true };
 
 export const databaseOptions = {
   host: option(list, Object.freeze(['localhost']), {
@@ -128,19 +132,19 @@ export const databaseOptions = {
     name: 'max_db_connections',
     meaning: 'in place of limits.maxDbConnections',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: zeroForAll,
   }),
   maxDbClientConnections: override(connections, {
     name: 'max_db_client_connections',
     meaning: 'in place of limits.maxDbClientConnections',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: zeroForAll,
   }),
   serverLifetime: override(duration('never'), {
     name: 'server_lifetime',
     meaning: 'in place of pooling.serverLifetime',
     reload: 'new-servers',
-    pgbouncer: lifetimeSide,
+    pgbouncer: ownLifetimeSide,
   }),
   serverMaxUses: override(integer({ min: 0, zero: 'never' }), {
     name: 'server_max_uses',
@@ -151,7 +155,7 @@ export const databaseOptions = {
     name: 'query_wait_timeout',
     meaning: 'in place of timeouts.queryWaitTimeout',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: queryWaitSide,
   }),
   connectQuery: override(query, {
     name: 'connect_query',
@@ -226,7 +230,7 @@ export const userOptions = {
     name: 'max_user_connections',
     meaning: 'in place of limits.maxUserConnections',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: zeroForAll,
   }),
   minUserConnections: option(reserve, 0, {
     name: 'min_user_connections',
@@ -242,36 +246,36 @@ export const userOptions = {
     name: 'max_user_client_connections',
     meaning: 'in place of limits.maxUserClientConnections',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: zeroForAll,
   }),
   queryTimeout: override(duration('for ever'), {
     name: 'query_timeout',
     meaning: 'in place of timeouts.queryTimeout',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: zeroForAll,
   }),
   queryWaitTimeout: override(duration('for ever'), {
     name: 'query_wait_timeout',
     meaning: "in place of timeouts.queryWaitTimeout and the database's",
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: queryWaitSide,
   }),
   transactionTimeout: override(duration('for ever'), {
     name: 'transaction_timeout',
     meaning: 'in place of timeouts.transactionTimeout',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: zeroForAll,
   }),
   idleTransactionTimeout: override(duration('for ever'), {
     name: 'idle_transaction_timeout',
     meaning: 'in place of timeouts.idleTransactionTimeout',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: zeroForAll,
   }),
   clientIdleTimeout: override(duration('for ever'), {
     name: 'client_idle_timeout',
     meaning: 'in place of timeouts.clientIdleTimeout',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: { ...clientIdleSide, ...zeroForAll },
   }),
 };

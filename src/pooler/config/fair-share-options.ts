@@ -45,9 +45,10 @@ export const fairShareOptions = {
     meaning: 'has no effect: peaks are exact, and nothing is sampled',
     reload: 'now',
   }),
-  inactiveTimeout: option(duration('never'), 300_000, {
+  inactiveTimeout: override(duration('never'), {
     name: 'connpool_inactive_timeout',
-    meaning: "a user's pool without clients and server connections for longer is forgotten",
+    meaning:
+      "a user's pool without clients and server connections for longer is forgotten, though timeouts.poolIdleTimeout or autodbIdleTimeout would keep it; where it is not given, those hold alone",
     reload: 'now',
   }),
   turn: option(duration(undefined), 500, {

@@ -23,6 +23,8 @@ export interface Kind<T> {
   fromText(text: string, context: ReadContext): T;
   /** What a YAML file says in place of this text of pgbouncer.ini. Throws `Misread`. */
   iniToData(text: string): unknown;
+  /** What the same text becomes where it is beyond all that the kind can be, and why. Throws `Misread`. */
+  iniBeyond?(text: string): { readonly data: unknown; readonly why: string } | undefined;
   /** For people. Never a secret. */
   show(value: T): string;
   /** As PgBouncer's console shows it. Never a secret. */

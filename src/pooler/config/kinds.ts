@@ -5,6 +5,7 @@ import { choiceOf, iniInteger, itemsOf, type Kind, textOf } from './kind.js';
 
 /** Longer than this no timer of Node can be set. */
 const longestMs = 24 * 86_400_000;
+const longest = formatDuration(longestMs);
 
 /** What stands for "nothing" on a command line, where nothing itself is hard to write. */
 const none = 'none';
@@ -106,7 +107,7 @@ export function duration(zero: string | undefined): Kind<number> {
       typeof value === 'string' || value === 0 ? parseDuration(value === 'off' ? 0 : value) : undefined;
     if (milliseconds === undefined)
       throw new Misread(`must be a duration with its unit, such as 500ms, 45s or 11m, not ${show(value)}`);
-    if (milliseconds > longestMs) throw new Misread(`must be at most 24d, not ${show(value)}`);
+    if (milliseconds > longestMs) throw new Misread(`must be at most ${longest}, not ${show(value)}`);
     if (milliseconds === 0 && zero === undefined) throw new Misread('must be more than 0');
     return milliseconds;
   };
@@ -116,6 +117,10 @@ export function duration(zero: string | undefined): Kind<number> {
     fromData: read,
     fromText: read,
     iniToData: secondsToData,
+    iniBeyond: (value) =>
+      secondsOf(value) * 1_000 > longestMs
+        ? { data: longest, why: `${longest} is as long as it gets` }
+        : undefined,
     show: (value) => (value === 0 ? `0 (${zero ?? 'none'})` : formatDuration(value)),
     toIni: (value) => String(value / 1_000),
     zero,
@@ -123,9 +128,14 @@ export function duration(zero: string | undefined): Kind<number> {
 }
 
 /** pgbouncer.ini has seconds, with a fraction where one is wanted. */
-function secondsToData(value: string): string | number {
+function secondsOf(value: string): number {
   const seconds = /^\+?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?$/i.test(value) ? Number(value) : Number.NaN;
   if (!Number.isFinite(seconds)) throw new Misread(`must be a number of seconds, not ${show(value)}`);
+  return seconds;
+}
+
+function secondsToData(value: string): string | number {
+  const seconds = secondsOf(value);
   return seconds === 0 ? 0 : formatDuration(seconds * 1_000);
 }
 

@@ -1,6 +1,6 @@
 /** Options: how much there may be, and how long things may take. */
 import { duration, integer } from './kinds.js';
-import { option } from './option.js';
+import { option, type PgBouncerSide } from './option.js';
 import { size } from './special-kinds.js';
 
 const count = integer({ min: 0, max: 10_000_000, zero: 'no limit' });
@@ -54,12 +54,23 @@ export const limitOptions = {
   }),
 };
 
+export const queryWaitSide: PgBouncerSide = {
+  difference: 'a client that has waited for too long gets ERROR 53300 and stays, in place of FATAL 08P01',
+  differsFor: (ini) => Number(ini) !== 0,
+};
+
+export const clientIdleSide: PgBouncerSide = {
+  difference:
+    'also ends a client that has its server connection for the session, which PgBouncer leaves alone',
+  differsFor: (ini) => Number(ini) !== 0,
+};
+
 export const timeoutOptions = {
   queryWaitTimeout: option(duration('for ever'), 120_000, {
     name: 'query_wait_timeout',
     meaning: 'how long a client waits for a server connection',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: queryWaitSide,
   }),
   queryWaitNotify: option(duration('never'), 5_000, {
     name: 'query_wait_notify',
@@ -89,7 +100,7 @@ export const timeoutOptions = {
     name: 'client_idle_timeout',
     meaning: 'how long a client may do nothing',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: clientIdleSide,
   }),
   clientWriteTimeout: option(duration('for ever'), 0, {
     name: 'client_write_timeout',

@@ -9,9 +9,13 @@ const isWindows = process.platform === 'win32';
 export const listenOptions = {
   addresses: option(list, Object.freeze(['127.0.0.1']), {
     name: 'listen_addr',
-    meaning: 'addresses or names to listen on; * for all, none for Unix sockets only',
+    meaning:
+      'addresses or names to listen on; * for all, none for Unix sockets only. One that this machine does not have is warned of and left out, if there is another',
     ...boundAtStart,
     pgbouncer: {
+      difference:
+        'one that is in use is no start at all, and neither is one that this machine does not have, if there is no other; PgBouncer goes on with what is left',
+      differsFor: () => false,
       otherDefault: { ini: '', why: 'a client on this machine can connect without a configuration' },
     },
   }),

@@ -14,6 +14,12 @@ export type ReloadEffect = 'now' | 'new-clients' | 'new-servers' | 'restart';
 /** For what is bound to a socket that listens. */
 export const boundAtStart = { reload: 'restart', whyRestart: 'sockets are opened at the start' } as const;
 
+/** Of what holds for all until this option is said, that which matters to others. */
+export interface SaidForAll {
+  readonly auth?: { readonly type?: unknown };
+  readonly pooling?: { readonly serverLifetime?: unknown; readonly serverMaxUses?: unknown };
+}
+
 /** PgBouncer's option for the same, and how it differs. */
 export interface PgBouncerSide {
   /** Its name there, if it is another one. */
@@ -26,8 +32,10 @@ export interface PgBouncerSide {
   readonly differsFor?: (ini: string) => boolean;
   /** Where its values are written in another way than the kind's are. Undefined: as if it were not given. */
   readonly toData?: (ini: string) => unknown;
-  /** What has to be said beside it, by the keys of the same section. */
-  readonly also?: (ini: string) => Readonly<Record<string, unknown>>;
+  /** An entry that says 0 has what holds for all: there, 0 of a database or a user is as if it were not given. */
+  readonly zeroIsUnset?: boolean;
+  /** What has to be said beside it, by the keys of the same section or entry; undefined: not any more. */
+  readonly also?: (ini: string, said: SaidForAll) => Readonly<Record<string, unknown>>;
 }
 
 export interface OptionDetails {

@@ -126,30 +126,33 @@ class Importer {
 
   #carry(option: AnyOption, ini: string, group: Group, to: string[], name: string, place: Place): void {
     const { pgbouncer = {} } = option;
-    // PgBouncer's way to say that an entry has no value of its own.
-    const isUnset = ini === '-1' && to.length === 3;
+    // PgBouncer's ways to say that an entry has no value of its own.
+    const isUnset =
+      to.length === 3 && (ini === '-1' || (pgbouncer.zeroIsUnset === true && Number(ini) === 0));
     const written = writtenPath(to);
+    const notes: string[] = [];
     try {
-      const data = isUnset ? undefined : this.#convert(option, ini, place);
+      const beyond = isUnset ? undefined : option.kind.iniBeyond?.(ini);
+      if (beyond !== undefined) notes.push(beyond.why);
+      const data = isUnset ? undefined : (beyond?.data ?? this.#convert(option, ini, place));
+      const beside = isUnset ? undefined : pgbouncer.also?.(ini, this.#data);
       if (data !== undefined) {
         group[to.at(-1) as string] = data;
         this.#places.move(to, place);
       }
-      if (!isUnset) Object.assign(group, pgbouncer.also?.(ini));
+      for (const [key, value] of Object.entries(beside ?? {}))
+        if (value === undefined) delete group[key];
+        else group[key] = value;
     } catch (error) {
       if (!(error instanceof Misread)) throw error;
       // The value of a secret is never refused, so that none is in the message.
       this.#problems.add(written, `(${name}) ${error.message}`, place);
       return;
     }
-    const differs = pgbouncer.difference !== undefined && (pgbouncer.differsFor?.(ini) ?? true);
-    this.#settings.push({
-      name,
-      outcome: differs && !isUnset ? 'difference' : 'carried',
-      to: written,
-      why: differs && !isUnset ? pgbouncer.difference : undefined,
-      place,
-    });
+    const { difference, differsFor } = pgbouncer;
+    if (difference !== undefined && !isUnset && (differsFor?.(ini) ?? true)) notes.push(difference);
+    const outcome = notes.length > 0 ? 'difference' : 'carried';
+    this.#settings.push({ name, outcome, to: written, why: notes.join('; ') || undefined, place });
   }
 
   #convert({ kind, pgbouncer }: AnyOption, ini: string, place: Place): unknown {

@@ -83,6 +83,12 @@ function shortest(...limits: readonly (number | undefined)[]): number | undefine
   return ending.length === 0 ? 0 : Math.min(...ending);
 }
 
+/** How long a pool of this database stays that nobody uses; 0: for ever. */
+export function poolKeptFor({ databases, timeouts, fairShares }: PoolerConfig, database: string): number {
+  const usual = databases.has(database) ? timeouts.poolIdleTimeout : timeouts.autodbIdleTimeout;
+  return shortest(usual, fairShares.inactiveTimeout) ?? 0;
+}
+
 /** Aurora DSQL ends connections after an hour, in the middle of what they do; lives are spread by jitter around this. */
 const longestDsqlLifetime = 3_000_000;
 

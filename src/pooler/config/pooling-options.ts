@@ -1,17 +1,30 @@
 /** Options: how server connections are shared, kept and given up. */
 import { boolean, duration, fraction, integer, list, oneOf, query } from './kinds.js';
-import { option, type PgBouncerSide } from './option.js';
+import { option, type PgBouncerSide, type SaidForAll } from './option.js';
 
 export const poolModes = ['session', 'transaction', 'statement'] as const;
 
 export type PoolMode = (typeof poolModes)[number];
 
 /** With PgBouncer a life of 0 ends after one use. Here 0 is without end, as everywhere. */
-export const lifetimeSide: PgBouncerSide = {
+const lifetimeSide: PgBouncerSide = {
   difference: '0, which closes a connection after one use, becomes serverMaxUses: 1',
   differsFor: (ini) => Number(ini) === 0,
-  also: (ini) => (Number(ini) === 0 ? { serverMaxUses: 1 } : {}),
+  also(ini, said) {
+    if (Number(ini) === 0) return { serverMaxUses: 1 };
+    return endsAfterOneUse(said) ? { serverMaxUses: undefined } : {};
+  },
 };
+
+/** Who has a lifetime of its own is not concerned by that. */
+export const ownLifetimeSide: PgBouncerSide = {
+  zeroIsUnset: true,
+  also: (_, said) => (endsAfterOneUse(said) ? { serverMaxUses: 0 } : {}),
+};
+
+function endsAfterOneUse({ pooling }: SaidForAll): boolean {
+  return pooling?.serverLifetime === 0 && pooling.serverMaxUses === 1;
+}
 
 export const poolingOptions = {
   poolMode: option(oneOf(...poolModes), 'transaction', {
@@ -115,7 +128,10 @@ export const poolingOptions = {
     name: 'server_reset_query',
     meaning: 'cleans a server connection when a session that it belonged to is over',
     reload: 'now',
-    pgbouncer: {},
+    pgbouncer: {
+      difference: 'settings are reset in any case, also where it is not DISCARD ALL, and where it is empty',
+      differsFor: (ini) => !/^\s*DISCARD\s+ALL\s*;?\s*$/i.test(ini),
+    },
   }),
   serverResetQueryAlways: option(boolean, false, {
     name: 'server_reset_query_always',

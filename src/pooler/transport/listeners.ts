@@ -5,6 +5,7 @@ import { ListenError } from './errors.js';
 import { ListeningSocket } from './listening-socket.js';
 import { plainTransport } from './make-transport.js';
 import { OpenFileWatch } from './open-files.js';
+import { openSockets } from './open-sockets.js';
 import type { ReadBuffer } from './raw-transport.js';
 import { tcpEnds, unixEnds } from './socket-ends.js';
 import { type KeepAlive, setKeepAlive } from './socket-options.js';
@@ -15,8 +16,10 @@ import type { SocketTransport } from './socket-transport.js';
  * - `files_short`: the process has nearly as many files open as it may. Connections are still accepted, as such for which
  *   there is no room.
  * - `accept_failed`: accepting at this address pauses for `pauseMs`.
+ * - `no_such_address`: this machine does not have one of the addresses, and it is listened on the others only.
  */
 export type ListenTrouble =
+  | { readonly reason: 'no_such_address'; readonly error: ListenError }
   | { readonly reason: 'files_short'; readonly limit: number; readonly reserve: number }
   | {
       readonly reason: 'accept_failed';
@@ -74,7 +77,7 @@ export class Listeners {
     return this.#sockets.filter(({ isOpen }) => isOpen).map(({ endpoint }) => endpoint);
   }
 
-  /** Listens everywhere or nowhere: rejects with the first `ListenError`. */
+  /** Listens everywhere, but for addresses that this machine does not have, or nowhere: rejects with a `ListenError`. */
   async open(): Promise<void> {
     const { endpoints, backlog = usualBacklog, reusePort = false } = this.#options;
     const addresses = (await Promise.all(endpoints.map(withAddresses))).flat();
@@ -103,11 +106,9 @@ export class Listeners {
 
   /** Listens again, at the same ports. */
   async resume(): Promise<void> {
-    const outcomes = await Promise.allSettled(this.#sockets.map((socket) => socket.open()));
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (failed === undefined) return;
-    this.pause();
-    throw failed.reason;
+    this.#sockets = await openSockets(this.#sockets, (error) =>
+      this.#options.troubled({ reason: 'no_such_address', error }),
+    );
   }
 
   /** No more connections; those that were accepted go on. */

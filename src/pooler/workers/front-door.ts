@@ -9,6 +9,7 @@ import type { PoolerLog } from '../pooler-log.js';
 import { endpointsOf } from '../socket-settings.js';
 import { type Endpoint, showEndpoint, withAddresses } from '../transport/endpoint.js';
 import { ListeningSocket } from '../transport/listening-socket.js';
+import { openSockets } from '../transport/open-sockets.js';
 
 /** Someone who can be sent clients. */
 export interface Receiver {
@@ -21,7 +22,7 @@ export interface Receiver {
 
 interface Arrival {
   readonly socket: Socket;
-  readonly endpoint: number;
+  readonly at: ListeningSocket;
 }
 
 interface Handover extends Arrival {
@@ -63,25 +64,21 @@ export class FrontDoor {
     return this.endpoints.map(showEndpoint);
   }
 
-  /** Listens everywhere or nowhere: rejects with the first `ListenError`. */
+  /** Listens everywhere, but for addresses that this machine does not have, or nowhere: rejects with a `ListenError`. */
   async open(config: PoolerConfig): Promise<void> {
     const { backlog, reusePort } = config.listen;
     const addresses = (await Promise.all(endpointsOf(config).map(withAddresses))).flat();
     this.#sockets = addresses.map(
-      (endpoint, index) =>
+      (endpoint) =>
         new ListeningSocket(endpoint, {
           backlog,
           reusePort,
-          accepted: (socket) => this.#arrived(socket, index),
+          accepted: (socket, at) => this.#arrived(socket, at),
           backedOff: (error, pauseMs) =>
             this.#log('error', `accepting connections: ${error.message}; it goes on in ${pauseMs} ms`),
         }),
     );
-    const outcomes = await Promise.allSettled(this.#sockets.map((socket) => socket.open()));
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (failed === undefined) return;
-    this.close();
-    throw failed.reason;
+    this.#sockets = await openSockets(this.#sockets, ({ message }) => this.#log('warn', message));
   }
 
   /** No more clients; those at the door are sent away. */
@@ -114,12 +111,12 @@ export class FrontDoor {
     this.#handOut();
   }
 
-  #arrived(socket: Socket, endpoint: number): void {
+  #arrived(socket: Socket, at: ListeningSocket): void {
     // Whatever happens to it is for the worker to see.
     socket.on('error', () => {});
     if (this.#waiting.length >= mostWaiting) socket.destroy();
     else {
-      this.#waiting.push({ socket, endpoint });
+      this.#waiting.push({ socket, at });
       this.#handOut();
     }
   }
@@ -137,7 +134,7 @@ export class FrontDoor {
       const arrival = this.#waiting.shift() as Arrival;
       const ticket = ++this.#lastTicket;
       this.#underWay.set(ticket, { ...arrival, receiver, sentAt: systemClock.now() });
-      receiver.send(arrival.socket, ticket, arrival.endpoint);
+      receiver.send(arrival.socket, ticket, this.#sockets.indexOf(arrival.at));
     }
   }
 

@@ -73,11 +73,14 @@ describe('A reload', () => {
     expect(Object.isFrozen(config) && Object.isFrozen(config.listen)).toBe(true);
   });
 
-  test('does not replace server connections for a size that has changed', () => {
-    const other = before.replace('poolSize: 5', 'poolSize: 9');
-    expect(diff(before, other).databases).toMatchObject({ changed: ['app'], reconnect: [] });
-    expect(diff(before, other).reconnectAll).toBe(false);
-  });
+  test.each(['poolSize: 9', 'poolSize: 5, serverLifetime: 5m', 'poolSize: 5, serverMaxUses: 7'])(
+    'does not lead elsewhere with %s',
+    (said) => {
+      const other = before.replace('poolSize: 5', said);
+      expect(diff(before, other).databases).toMatchObject({ changed: ['app'], reconnect: [] });
+      expect(diff(before, other).reconnectAll).toBe(false);
+    },
+  );
 });
 
 test('Everything that needs a restart says why, and nothing else does', () => {

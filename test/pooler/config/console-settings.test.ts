@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { consoleSettings, withConsoleSetting } from '../../../src/pooler/config/console-settings.js';
 import { allOptions } from '../../../src/pooler/config/option-table.js';
-import { configWith, problemsOf } from './config-files.js';
+import { poolSettingsFor } from '../../../src/pooler/config/pool-settings.js';
+import { type DatabaseConfig, databaseFor } from '../../../src/pooler/config/pooler-config.js';
+import { configWith, enough, load, problemsOf } from './config-files.js';
 
 describe('SHOW CONFIG', () => {
   test("has every setting under PgBouncer's name, in its units", () => {
@@ -41,9 +43,34 @@ describe('SET', () => {
     expect(Object.isFrozen(changed) && Object.isFrozen(changed[section])).toBe(true);
   });
 
+  test('server_lifetime = 0 uses each server connection once, as with PgBouncer, and another value undoes that', () => {
+    const once = withConsoleSetting(configWith(''), 'server_lifetime', '0');
+    expect(once.pooling).toMatchObject({ serverLifetime: 0, serverMaxUses: 1 });
+    expect(Object.isFrozen(once.pooling)).toBe(true);
+    const again = withConsoleSetting(once, 'server_lifetime', '60');
+    expect(again.pooling).toMatchObject({ serverLifetime: 60_000, serverMaxUses: 0 });
+  });
+
+  test('server_lifetime leaves server_max_uses as it is where the one has nothing to do with the other', () => {
+    const config = configWith('pooling: { serverMaxUses: 500 }');
+    expect(withConsoleSetting(config, 'server_lifetime', '60').pooling.serverMaxUses).toBe(500);
+  });
+
+  test('server_lifetime = 0 is not for a database with a lifetime of its own', () => {
+    const { config } = load(
+      'databases: { own: { serverLifetime: 1h }, counted: { serverLifetime: 1h, serverMaxUses: 9 }, other: {} }\nauth: { type: trust }',
+    );
+    const once = withConsoleSetting(config, 'server_lifetime', '0');
+    const usesOf = (name: string) =>
+      poolSettingsFor(once, databaseFor(once, name) as DatabaseConfig, 'u').serverMaxUses;
+    expect(['own', 'counted', 'other'].map(usesOf)).toEqual([0, 9, 1]);
+    expect(() => (once.databases as Map<string, unknown>).clear()).toThrow(TypeError);
+  });
+
   test.each([
     ['pool_mod', 'x', "'pool_mod' is not a setting; did you mean pool_mode?"],
     ['pool_mode', 'x', "pool_mode: must be one of session, transaction, statement, not 'x'"],
+    ['query_timeout', '2592000', "query_timeout: must be at most 24d, not '30d'"],
     ['query_timeout', '5s', "query_timeout: must be a number of seconds, not '5s'"],
     [
       'listen_port',

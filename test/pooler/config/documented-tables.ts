@@ -104,8 +104,9 @@ export function defaultRows(): string[] {
 }
 
 function noteOn({ pgbouncer = {} }: AnyOption): string {
-  const { difference, otherDefault } = pgbouncer;
+  const { difference, otherDefault, zeroIsUnset } = pgbouncer;
   const notes = difference === undefined ? [] : [difference];
+  if (zeroIsUnset) notes.push('0, which stands for what holds for all, is left out');
   if (otherDefault !== undefined) notes.push(`its default, ${otherDefault.ini || 'none'}, is written out`);
   return notes.join('; ') || 'the same';
 }

@@ -8,7 +8,12 @@ import { importReport } from '../../../src/pooler/config/import-report.js';
 import { allOptions, type EntryKind, entryOptions } from '../../../src/pooler/config/option-table.js';
 import { type ImportedSetting, importIni } from '../../../src/pooler/config/pgbouncer-import.js';
 import { leftOutOptions } from '../../../src/pooler/config/pgbouncer-left-out.js';
-import type { PoolerConfig } from '../../../src/pooler/config/pooler-config.js';
+import { poolSettingsFor } from '../../../src/pooler/config/pool-settings.js';
+import {
+  type DatabaseConfig,
+  databaseFor,
+  type PoolerConfig,
+} from '../../../src/pooler/config/pooler-config.js';
 import { parseYaml } from '../../../src/pooler/config/yaml-tree.js';
 import { writeYaml } from '../../../src/pooler/config/yaml-writer.js';
 import { folderWith, problemsOf } from './config-files.js';
@@ -201,8 +206,8 @@ describe('The sample with every option', () => {
     expect(config.databases.get('reports')).toMatchObject({
       host: ['/var/run/postgresql'],
       reservePoolSize: 2,
-      serverLifetime: 0,
-      serverMaxUses: 1,
+      serverLifetime: undefined,
+      serverMaxUses: undefined,
       poolSize: undefined,
       queryWaitTimeout: undefined,
     });
@@ -229,17 +234,22 @@ describe('The sample with every option', () => {
     const { settings } = imported('everything.ini');
     expect(outcomes(settings, 'difference')).toEqual([
       'verbose',
+      'server_reset_query',
       'server_login_retry',
       'client_tls_ecdhcurve',
       'client_tls_dheparams',
-      'reports.server_lifetime',
+      'query_wait_timeout',
+      'client_idle_timeout',
+      'shop.query_wait_timeout',
+      'shop.query_wait_timeout',
+      'shop.client_idle_timeout',
     ]);
     expect(outcomes(settings, 'left-out').sort()).toEqual(
       [...Object.keys(leftOutOptions), 'peers.1', 'peers.2'].sort(),
     );
     expect(outcomes(settings, 'default')).toEqual(['local.host']);
     const report = importReport(settings);
-    expect(report[0]).toMatch(/^\d+ settings carried over, 5 with a difference, 24 left out$/);
+    expect(report[0]).toMatch(/^\d+ settings carried over, 10 with a difference, 24 left out$/);
     expect(report).toContainEqual(
       expect.stringMatching(
         /^ {2}everything.ini:\d+ {2}logfile: the log goes to standard error; whoever starts/,
@@ -337,6 +347,104 @@ describe('A pgbouncer.ini', () => {
     const note =
       '  auth_hba_file -> auth.allowUnencryptedPasswords: PgBouncer asks for passwords in clear text without TLS, too';
     expect(importReport(settings).includes(note)).toBe(isAllowed);
+  });
+
+  test('with a server_lifetime of 0 uses each server connection once', () => {
+    const { config, settings } = importedLines('[pgbouncer]', 'server_lifetime = 0');
+    expect(config.pooling).toMatchObject({ serverLifetime: 0, serverMaxUses: 1 });
+    expect(outcomes(settings, 'difference')).toEqual(['server_lifetime']);
+  });
+
+  test('that says another server_lifetime further down does not keep what the first one meant', () => {
+    const { config } = importedLines('[pgbouncer]', 'server_lifetime = 0', 'server_lifetime = 60');
+    expect(config.pooling).toMatchObject({ serverLifetime: 60_000, serverMaxUses: 0 });
+  });
+
+  test('has a lifetime for one database that is not cut to one use by that of all', () => {
+    const { config } = importedLines(
+      '[databases]',
+      'app = host=x server_lifetime=3600',
+      'other = host=x',
+      '[pgbouncer]',
+      'server_lifetime = 0',
+    );
+    const of = (name: string) => poolSettingsFor(config, databaseFor(config, name) as DatabaseConfig, 'u');
+    expect(of('app')).toMatchObject({ serverLifetime: 3_600_000, serverMaxUses: 0 });
+    expect(of('other')).toMatchObject({ serverLifetime: 0, serverMaxUses: 1 });
+  });
+
+  test('says nothing about uses where nobody has a lifetime of 0', () => {
+    const { tree } = importedLines('[databases]', 'app = server_lifetime=60', '[pgbouncer]');
+    expect(tree.data['databases']).toEqual({ app: { host: ['/tmp'], serverLifetime: '1m' } });
+  });
+
+  test('has what holds for all where a database or a user says 0 and PgBouncer means that', () => {
+    const { config, settings } = importedLines(
+      '[databases]',
+      'app = max_db_connections=0 max_db_client_connections=0 server_lifetime=0',
+      '[users]',
+      'u = max_user_connections=0 max_user_client_connections=0 query_timeout=0 idle_transaction_timeout=0 transaction_timeout=0 client_idle_timeout=0.0',
+      '[pgbouncer]',
+      'max_db_connections = 1',
+      'max_db_client_connections = 2',
+      'max_user_connections = 3',
+      'max_user_client_connections = 4',
+      'query_timeout = 5',
+      'idle_transaction_timeout = 6',
+      'transaction_timeout = 7',
+      'client_idle_timeout = 8',
+      'server_lifetime = 9',
+    );
+    expect(poolSettingsFor(config, databaseFor(config, 'app') as DatabaseConfig, 'u')).toMatchObject({
+      maxDbConnections: 1,
+      maxDbClientConnections: 2,
+      maxUserConnections: 3,
+      maxUserClientConnections: 4,
+      queryTimeout: 5_000,
+      idleTransactionTimeout: 6_000,
+      transactionTimeout: 7_000,
+      clientIdleTimeout: 8_000,
+      serverLifetime: 9_000,
+      serverMaxUses: 0,
+    });
+    expect(outcomes(settings, 'difference')).toEqual(['client_idle_timeout']);
+  });
+
+  test('keeps a 0 that PgBouncer takes at its word', () => {
+    const { config } = importedLines(
+      '[databases]',
+      'app = query_wait_timeout=0 min_pool_size=0 reserve_pool_size=0',
+      '[users]',
+      'u = query_wait_timeout=0',
+      '[pgbouncer]',
+    );
+    expect(config.databases.get('app')).toMatchObject({
+      queryWaitTimeout: 0,
+      minPoolSize: 0,
+      reservePoolSize: 0,
+    });
+    expect(config.users.get('u')?.queryWaitTimeout).toBe(0);
+  });
+
+  test('with a time that is longer than can be has the longest, and says so', () => {
+    const { config, settings } = importedLines(
+      '[databases]',
+      'app = host=x server_lifetime=2592000',
+      '[pgbouncer]',
+      'server_lifetime = 2592000',
+      'server_login_retry = 2147483647',
+      'pool_idle_timeout = 2073600',
+    );
+    const longest = 24 * 86_400_000;
+    expect(config.pooling).toMatchObject({ serverLifetime: longest, serverLoginRetry: longest });
+    expect(config.databases.get('app')?.serverLifetime).toBe(longest);
+    expect(config.timeouts.poolIdleTimeout).toBe(longest);
+    const told = settings.filter(({ outcome }) => outcome === 'difference');
+    expect(told.map(({ name, why }) => `${name}: ${why}`)).toEqual([
+      'server_lifetime: 24d is as long as it gets',
+      'server_login_retry: 24d is as long as it gets; the wait begins short and grows up to this, in place of being this from the first failure on',
+      'app.server_lifetime: 24d is as long as it gets',
+    ]);
   });
 
   test('has the last word of several for the same', () => {

@@ -6,6 +6,7 @@ import { OptionReader } from '../../../src/kernel/option-reader.js';
 import {
   checkQueryOf,
   policyFor,
+  poolKeptFor,
   poolSettingsFor,
   serverTlsFor,
 } from '../../../src/pooler/config/pool-settings.js';
@@ -70,6 +71,31 @@ auth: { type: trust }`;
     expect([of('app', 'u').minPoolSize, of('app', 'vip').minPoolSize, of('other', 'u').minPoolSize]).toEqual([
       7, 3, 1,
     ]);
+  });
+});
+
+describe('A pool that nobody uses', () => {
+  const keptFor = (yaml: string) => {
+    const { config } = load(`databases: { app: {}, '*': {} }\nauth: { type: trust }\n${yaml}`);
+    return [poolKeptFor(config, 'app'), poolKeptFor(config, 'one of *')];
+  };
+
+  test('is kept for ever, or for as long as databases that came from * are, unless somebody says otherwise', () => {
+    expect(keptFor('')).toEqual([0, 3_600_000]);
+    expect(keptFor('timeouts: { poolIdleTimeout: 0, autodbIdleTimeout: 0 }')).toEqual([0, 0]);
+    expect(keptFor('timeouts: { poolIdleTimeout: 1d, autodbIdleTimeout: 2d }')).toEqual([
+      86_400_000, 172_800_000,
+    ]);
+  });
+
+  test('is forgotten after the time of fair shares where that is given, by itself or by a preset', () => {
+    expect(keptFor('fairShares: { inactiveTimeout: 1m }')).toEqual([60_000, 60_000]);
+    expect(keptFor('fairShares: { preset: small }')).toEqual([300_000, 300_000]);
+    expect(keptFor('fairShares: { preset: bursty }')).toEqual([0, 3_600_000]);
+    expect(keptFor('fairShares: { inactiveTimeout: 2h }\ntimeouts: { poolIdleTimeout: 30m }')).toEqual([
+      1_800_000, 3_600_000,
+    ]);
+    expect(keptFor('fairShares: { preset: small, inactiveTimeout: 0 }')).toEqual([0, 3_600_000]);
   });
 });
 

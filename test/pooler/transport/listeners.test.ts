@@ -26,6 +26,8 @@ import { temporaryFolder } from './sockets.js';
 /** Of Linux: how many connections it keeps before they are accepted, whatever it is told. */
 const mostKept = '/proc/sys/net/core/somaxconn';
 const anyPort: TcpEndpoint = { kind: 'tcp', host: '127.0.0.1', port: 0 };
+/** It is for documentation, and no machine has it. */
+const missing: TcpEndpoint = { ...anyPort, host: '192.0.2.1' };
 
 interface Door {
   readonly listeners: Listeners;
@@ -139,6 +141,44 @@ describe('Listening on TCP', () => {
     });
     expect(second.endpoints).toEqual([]);
     expect(existsSync(path)).toBe(false);
+  });
+
+  it('goes on without an address that this machine does not have, and says so', async () => {
+    const { listeners, troubles } = await openDoor([missing, anyPort]);
+    const [only, ...more] = listeners.endpoints as TcpEndpoint[];
+    expect([only?.host, more]).toEqual(['127.0.0.1', []]);
+    expect(await knock({ port: portOf(only) })).toBe('tcp 127.0.0.1');
+    expect(troubles).toEqual([
+      {
+        reason: 'no_such_address',
+        error: expect.objectContaining({
+          message: "Can't listen on 192.0.2.1:0: this machine has no such address.",
+        }),
+      },
+    ]);
+    listeners.pause();
+    await listeners.resume();
+    expect(await knock({ port: portOf(only) })).toBe('tcp 127.0.0.1');
+    expect(troubles).toHaveLength(1);
+  });
+
+  it('does not go on with a Unix socket alone where none of the addresses is of this machine', async () => {
+    const path = join(temporaryFolder(), 'socket');
+    const unix: UnixEndpoint = { kind: 'unix', path, port: 0, mode: 0o700 };
+    expect(await rejectionOf(openDoor([unix, missing]))).toMatchObject({
+      code: 'HG_LISTEN',
+      message: "Can't listen on 192.0.2.1:0: this machine has no such address.",
+    });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('does not go on without an address at which another process listens', async () => {
+    const { listeners } = await openDoor([anyPort]);
+    const [taken] = listeners.endpoints as [TcpEndpoint];
+    for (const others of [[], [missing], [{ ...anyPort, host: '127.0.0.2' }]])
+      expect(await rejectionOf(openDoor([...others, taken]))).toMatchObject({
+        message: `Can't listen on 127.0.0.1:${taken.port}: another process listens there.`,
+      });
   });
 
   it('says so when a name or an address is not of this machine', async () => {

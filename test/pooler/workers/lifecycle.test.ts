@@ -1,4 +1,5 @@
 // From the start of a pooler in several processes to its end.
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
@@ -29,6 +30,51 @@ test('a port that is taken is told in the same words as by one process', async (
   expect(told[1]).toEqual(told[0]);
   expect(told[1]?.err).toContain('another process listens there');
   expect(told[1]?.code).not.toBe(0);
+});
+
+test('an address that this machine does not have is warned of, and clients come in at the others', async () => {
+  for (const workers of [1, 2]) {
+    const served = await serve(db, { listen: { addresses: ['192.0.2.1', '127.0.0.1'], workers } });
+    expect(served.out.match(/listening on/g)).toHaveLength(1);
+    expect(served.err).toMatch(/warn +Can't listen on 192\.0\.2\.1:0: this machine has no such address\./);
+    const client = await served.connect();
+    expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  }
+});
+
+test('an address that this machine does not have is no start where it is the only one', async () => {
+  for (const workers of [1, 2]) {
+    const served = new Served(db, { listen: { addresses: ['192.0.2.1'], workers } });
+    expect(await served.ended()).toBe(1);
+    expect(served.err).toContain("can't run: Can't listen on 192.0.2.1:0: this machine has no such address.");
+  }
+});
+
+test('a second one with the same configuration is told who runs, and leaves the file with its number alone', async () => {
+  const served = await serve(db, { admin: { pidFile: 'pid', adminUsers: [] } });
+  const file = join(served.folder, 'pid');
+  const { pid } = served.child;
+  for (const workers of [1, 2]) {
+    const second = new Served(db, { listen: { workers }, admin: { pidFile: file } });
+    expect(await second.ended()).toBe(1);
+    expect(second.err).toContain(`The process ${pid} runs, and its number is in ${file}`);
+    expect(readFileSync(file, 'utf8')).toBe(`${pid}\n`);
+  }
+  served.child.kill('SIGTERM');
+  expect(await served.ended()).toBe(0);
+  expect(existsSync(file)).toBe(false);
+});
+
+test('one that can not listen leaves no file with its number', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => other.once('listening', resolve));
+  const { port } = other.address() as { port: number };
+  for (const workers of [1, 2]) {
+    const served = new Served(db, { listen: { port, workers }, admin: { pidFile: 'pid' } });
+    expect(await served.ended()).toBe(1);
+    expect(existsSync(join(served.folder, 'pid'))).toBe(false);
+  }
+  other.close();
 });
 
 test('all its processes have the priority that was asked for', async () => {
