@@ -212,7 +212,8 @@ export class Admissions {
       house.sessions.add(session);
       house.logins.succeeded++;
       if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
-      if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
+      if (house.state === 'suspended') house.holdBack(session, rest);
+      else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
     return { parameters: startup.told, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
   }

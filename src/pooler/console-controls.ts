@@ -46,7 +46,7 @@ export class ConsoleControls implements PoolerControls {
     if (database === undefined) {
       house.state = 'active';
       house.pausedDatabases.clear();
-      for (const session of house.sessions) session.resume();
+      house.resumeClients();
     } else house.pausedDatabases.delete(database);
     for (const pool of this.#poolsOf(database)) if (!house.isPaused(pool.database)) pool.resume();
   }

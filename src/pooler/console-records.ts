@@ -2,9 +2,17 @@
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { systemClock } from '../runtime/system.js';
 import type { AdminSession } from './admin/admin-session.js';
-import type { ClientRecord, ClientState, ServerRecord, ServerState } from './admin/pooler-view.js';
+import type {
+  ClientRecord,
+  ClientState,
+  ConnectionEnds,
+  ServerRecord,
+  ServerState,
+} from './admin/pooler-view.js';
 import type { Backend } from './backend/backend.js';
 import type { BackendPool } from './backend/backend-pool.js';
+import type { Opening } from './backend/opening.js';
+import type { ServerAddress } from './backend/server-hosts.js';
 import type { Visitor } from './house.js';
 import type { ClientSession } from './session/client-session.js';
 
@@ -99,5 +107,41 @@ export function serverRecord(
     isCloseNeeded:
       home?.state === 'draining' || (pooled.state === 'lent' && home?.wouldRetire(pooled) === true),
     processId: key?.processId ?? 0,
+  };
+}
+
+/** One that is being opened has done nothing yet. */
+export function openingRecord(
+  { user, database }: BackendPool,
+  { id, beganAt, address, transport }: Opening,
+): ServerRecord {
+  return {
+    id,
+    ends: transport ?? endsOfDial(address),
+    connectedAt: beganAt,
+    requestedAt: beganAt,
+    applicationName: '',
+    preparedStatements: 0,
+    replication: 'none',
+    heldBytes: 0,
+    user,
+    database,
+    state: 'new',
+    clientId: undefined,
+    isCloseNeeded: false,
+    processId: 0,
+  };
+}
+
+/** As long as the server has not answered, only where it is looked for is known. */
+function endsOfDial(address: ServerAddress | undefined): ConnectionEnds {
+  const isUnix = address?.path !== undefined;
+  return {
+    remoteAddress: isUnix ? 'unix' : (address?.host ?? ''),
+    remotePort: address?.port ?? 0,
+    localAddress: isUnix ? 'unix' : '',
+    localPort: isUnix ? address.port : 0,
+    unsent: 0,
+    tls: undefined,
   };
 }

@@ -25,6 +25,7 @@ import { databaseFor, fallbackDatabase, type PoolerConfig } from './config/poole
 import {
   clientStateOf,
   consoleRecord,
+  openingRecord,
   serverRecord,
   serverStateOf,
   sessionRecord,
@@ -69,6 +70,8 @@ export class ConsoleView implements PoolerView {
   databases(): readonly DatabaseRecord[] {
     const { config, pools, limits, pausedDatabases, disabledDatabases } = this.#house;
     const names = new Set([...config.databases.keys()].filter((name) => name !== fallbackDatabase));
+    // Who has said something of a database that only `*` serves wants to see that, and to take it back.
+    for (const name of [...pausedDatabases, ...disabledDatabases]) names.add(name);
     const served = new Map<string, PoolEntry>();
     for (const entry of pools.entries()) {
       names.add(entry.pool.database);
@@ -157,6 +160,7 @@ export class ConsoleView implements PoolerView {
     const records: ServerRecord[] = [];
     for (const pool of this.#house.pools.pools()) {
       for (const backend of pool.backends()) records.push(serverRecord(pool, backend, holders.get(backend)));
+      for (const opening of pool.openings()) records.push(openingRecord(pool, opening));
     }
     return records;
   }

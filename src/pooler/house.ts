@@ -72,6 +72,8 @@ export class House {
   readonly sessions = new Set<ClientSession>();
   readonly consoles = new Map<AdminSession, Visitor>();
   readonly visitors = new Set<Visitor>();
+  /** What clients that have come in while all is suspended had sent along. */
+  readonly #heldBack = new Map<ClientSession, Buffer>();
   readonly limits = new ClientLimits();
   readonly keys: CancelKeys;
   /** What it has together with other processes; undefined where it is alone. */
@@ -160,7 +162,23 @@ export class House {
   /** A client is gone. */
   left(session: ClientSession): void {
     this.sessions.delete(session);
+    this.#heldBack.delete(session);
     if (this.sessions.size === 0) this.#whenEmpty?.();
+  }
+
+  /** It comes while all is suspended: neither what it sends nor what it has sent is looked at until `resumeClients()`. */
+  holdBack(session: ClientSession, sent: Buffer): void {
+    session.suspend();
+    if (sent.length > 0) this.#heldBack.set(session, sent);
+  }
+
+  /** Clients are read from again. */
+  resumeClients(): void {
+    const heldBack = [...this.#heldBack];
+    this.#heldBack.clear();
+    for (const session of this.sessions) session.resume();
+    // More of it comes in a later turn.
+    for (const [session, sent] of heldBack) session.bytesCame(sent, 0, sent.length);
   }
 
   #forget(pool: BackendPool): void {

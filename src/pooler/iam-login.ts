@@ -1,6 +1,7 @@
 /** Server connections that are logged in to with tokens of AWS IAM. Who makes the tokens is said from outside. */
 import type { Backend } from './backend/backend.js';
 import { type DialedHost, openBackend, type ServerPlan } from './backend/open-backend.js';
+import type { Opening } from './backend/opening.js';
 import type { DatabaseConfig } from './config/pooler-config.js';
 import { BackendRefusedError, ServingError } from './errors.js';
 
@@ -31,7 +32,7 @@ export interface IamLogin extends Pick<IamTokenRequest, 'iam' | 'region' | 'user
 export async function openWithToken(
   plan: ServerPlan,
   { makeToken, ...who }: IamLogin,
-  signal: AbortSignal,
+  opening: Opening,
 ): Promise<Backend> {
   let used: string | undefined;
   let refused: string | undefined;
@@ -41,11 +42,11 @@ export async function openWithToken(
   };
   const withToken: ServerPlan = { ...plan, credentials: (at) => ({ kind: 'token', token: () => token(at) }) };
   try {
-    return await openBackend(withToken, signal);
+    return await openBackend(withToken, opening);
   } catch (error) {
-    if (used === undefined || signal.aborted || !isOfLogin(error)) throw error;
+    if (used === undefined || opening.signal.aborted || !isOfLogin(error)) throw error;
     refused = used;
-    return openBackend(withToken, signal);
+    return openBackend(withToken, opening);
   }
 }
 

@@ -216,6 +216,7 @@ export class PoolBook {
       keys: auth().keys,
       allowUnencryptedPasswords: authSettings.allowUnencryptedPasswords,
       connectQuery,
+      connectQueryFailed: (error) => entry()?.pool.onConnectQueryFailed?.(error),
       target: targetSessionAttrs,
       mostStatements: Math.max(1, pooling.maxPreparedStatements),
       settings: this.#settings.none,
@@ -225,17 +226,17 @@ export class PoolBook {
 
   #openerFor({ iam, region }: DatabaseConfig, user: string, server: ServerPlan): OpenBackend {
     const { makeIamToken } = this.#parts;
-    if (iam === 'none') return (signal) => openBackend(server, signal);
+    if (iam === 'none') return (opening) => openBackend(server, opening);
     const login = { iam, region, user, makeToken: makeIamToken ?? noTokens };
-    return (signal) => openWithToken(server, login, signal);
+    return (opening) => openWithToken(server, login, opening);
   }
 
   /** Whoever has to know of a connection is told before anyone uses it. */
   #noting(leases: BudgetLeases, open: OpenBackend): OpenBackend {
     const { opened } = this.#parts;
     if (opened === undefined) return open;
-    return async (signal) => {
-      const backend = await open(signal);
+    return async (opening) => {
+      const backend = await open(opening);
       opened(backend, leases);
       return backend;
     };

@@ -1,4 +1,7 @@
-/** Logs what becomes of the server connections of a pool: those that open, those that go, and why none can be opened. */
+/**
+ * Logs what becomes of the server connections of a pool: those that open, those that go, why none can be opened, and what was
+ * wrong with the query that each begins with.
+ */
 import { errorFields } from '../observe/error-text.js';
 import { onMessages } from '../observe/pool-messages.js';
 import { Repetition } from '../observe/repetition.js';
@@ -9,6 +12,9 @@ import type { PoolerLog } from './pooler-log.js';
 /** Ends that were asked for, and every connection comes to; of the others somebody may want to know. */
 const ordinaryEnds = ['idle_timeout', 'max_lifetime', 'max_uses', 'over_limit', 'drained'];
 
+/** A query that has not failed for so long has begun to work, or nobody needs it: the next failure is the first again. */
+const quietMs = 60_000;
+
 /** Until the function that it returns is called. */
 export function logServers(
   pool: BackendPool,
@@ -17,6 +23,19 @@ export function logServers(
 ): () => void {
   const { database, user } = pool;
   const failures = new Repetition<string>();
+  const failedQueries = new Repetition<string>(quietMs);
+  pool.onConnectQueryFailed = (error) => {
+    const { code } = error.fields;
+    const attempt = failedQueries.add(code);
+    if (attempt === undefined) return;
+    log('warn', 'a server connection is used although its connect_query failed', {
+      database,
+      user,
+      ...errorFields(error),
+      code,
+      attempt,
+    });
+  };
   return onMessages(pool, {
     'headgate:pool:opened': ({ dialMs }) => {
       failures.end();

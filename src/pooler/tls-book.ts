@@ -1,6 +1,7 @@
 /** TLS with clients and with servers, made of the files that the configuration names, and made anew when those change. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { DEFAULT_CIPHERS } from 'node:tls';
 import { tlsServerEndPoint } from './auth/channel-binding.js';
 import type { GeneralConfig } from './config/pooler-config.js';
 import { ServingError } from './errors.js';
@@ -16,9 +17,13 @@ const needingModes: readonly string[] = ['require', ...verifyingModes];
 
 /** TLS with clients; undefined where there is none. Throws what is wrong with it. */
 export function clientTlsOf(config: ClientTlsConfig): ClientTls | undefined {
-  const { mode, caFile, certFile } = config;
+  const { mode, caFile, certFile, ecdhCurve, dheParams } = config;
   if (mode === 'disable') return undefined;
-  const material = materialOf(config, config.ecdhCurve === 'auto' ? undefined : config.ecdhCurve);
+  const material: TlsMaterial = {
+    ...materialOf(config),
+    ecdhCurve: ecdhCurve === 'auto' ? undefined : ecdhCurve,
+    dhparam: dheParams === 'auto' ? 'auto' : undefined,
+  };
   const context = contextOf('server', material, `the certificate ${certFile}`);
   const mayShow = caFile === undefined ? 'ignore' : 'ask';
   return {
@@ -61,7 +66,7 @@ export class ServerTlsBook {
   /** Reads the files again, for connections that are opened from now on. Throws what is wrong with them. */
   readAgain(): void {
     for (const { config, context } of this.#contexts.values()) {
-      const problem = context.replace(materialOf(config, undefined));
+      const problem = context.replace(materialOf(config));
       if (problem !== undefined) throw new ServingError(problem.message, problem);
     }
   }
@@ -74,7 +79,7 @@ function addTo(contexts: ServerContexts, config: ServerTlsConfig): { readonly co
   const key = JSON.stringify(config);
   const known = contexts.get(key);
   if (known !== undefined) return known;
-  const made = { config, context: contextOf('client', materialOf(config, undefined), 'serverTls') };
+  const made = { config, context: contextOf('client', materialOf(config), 'serverTls') };
   contexts.set(key, made);
   return made;
 }
@@ -96,19 +101,26 @@ function contextOf(role: TlsRole, material: TlsMaterial, what: string): TlsConte
   }
 }
 
-function materialOf(config: ClientTlsConfig | ServerTlsConfig, ecdhCurve: string | undefined): TlsMaterial {
-  const { certFile, keyFile, caFile, protocols, ciphers, tls13Ciphers } = config;
-  const names = [tls13Ciphers, ciphers].filter((name) => name !== undefined).join(':');
+function materialOf(config: ClientTlsConfig | ServerTlsConfig): TlsMaterial {
+  const { certFile, keyFile, caFile, protocols } = config;
   return {
     cert: contentOf(certFile),
     key: contentOf(keyFile),
     ca: contentOf(caFile),
-    ciphers: names || undefined,
-    ecdhCurve,
+    ciphers: ciphersOf(config),
     minVersion: protocols.min as TlsMaterial['minVersion'],
     maxVersion: protocols.max as TlsMaterial['maxVersion'],
   };
 }
+
+/** Node has one list for all versions, and does without a version that the list has nothing for: what is not said is as usual. */
+function ciphersOf({ ciphers, tls13Ciphers }: ClientTlsConfig | ServerTlsConfig): string | undefined {
+  return tls13Ciphers === undefined ? ciphers : `${tls13Ciphers}:${ciphers ?? usualUpTo12}`;
+}
+
+const usualUpTo12 = DEFAULT_CIPHERS.split(':')
+  .filter((name) => !name.startsWith('TLS_'))
+  .join(':');
 
 function contentOf(file: string | undefined): Buffer | undefined {
   if (file === undefined) return undefined;

@@ -15,12 +15,13 @@ export interface PoolerView {
   /** That of the whole pooler; single databases can be paused besides. */
   readonly state: PoolerState;
   listening(): readonly ListeningRecord[];
-  /** Those of the configuration without `*`, and those in use that only `*` allows. Not the console. */
+  /** Those of the configuration without `*`; of those that only `*` allows, the ones in use, paused or disabled. Not the console. */
   databases(): readonly DatabaseRecord[];
   users(): readonly UserRecord[];
   pools(): readonly PoolRecord[];
   /** All of them, those at the console and those that are logging in included. */
   clients(): readonly ClientRecord[];
+  /** Those that are being opened included. */
   servers(): readonly ServerRecord[];
   stats(): StatsRecord;
   /** Of every budget that has a limit. */
@@ -149,7 +150,7 @@ export interface ClientRecord extends ConnectionRecord {
 }
 
 /**
- * - `new`: is logging in.
+ * - `new`: is being opened, and may not have been reached yet.
  * - `used`: has been idle for so long that it is checked before it is given to anyone.
  * - `tested`: is being checked or cleaned.
  * - `active_cancel`: carries a cancel request; `being_canceled`: waits for those that are for it.

@@ -11,14 +11,20 @@ import { ServerAuthenticationError } from '../auth/errors.js';
 import { BackendRefusedError } from '../errors.js';
 import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
+import { Opening } from './opening.js';
 
-/** Opens a connection and logs in. Rejects when the signal fires. */
-export type OpenBackend = (signal: AbortSignal) => Promise<Backend>;
+/** Opens a connection and logs in. Rejects when its signal fires. */
+export type OpenBackend = (opening: Opening) => Promise<Backend>;
+
+interface UnderWay {
+  readonly opening: Opening;
+  readonly abort: AbortController;
+}
 
 export class BackendDialer implements Dialer<Backend> {
   readonly #open: OpenBackend;
   readonly #checkQuery: () => string;
-  readonly #aborts = new Map<Dial<Backend>, AbortController>();
+  readonly #underWay = new Map<Dial<Backend>, UnderWay>();
   #engine!: ConnectionPool<Backend>;
 
   constructor(open: OpenBackend, checkQuery: () => string) {
@@ -33,14 +39,15 @@ export class BackendDialer implements Dialer<Backend> {
 
   dial(dial: Dial<Backend>): void {
     const abort = new AbortController();
-    this.#aborts.set(dial, abort);
-    this.#open(abort.signal).then(
+    const opening = new Opening(abort.signal);
+    this.#underWay.set(dial, { opening, abort });
+    this.#open(opening).then(
       (backend) => {
-        this.#aborts.delete(dial);
+        this.#underWay.delete(dial);
         this.#engine.dialed(dial, backend);
       },
       (thrown: unknown) => {
-        this.#aborts.delete(dial);
+        this.#underWay.delete(dial);
         const error = asError(thrown);
         if (isRateExceeded(error)) this.#engine.rateExceeded();
         this.#engine.dialFailed(dial, error, causeOf(error));
@@ -49,7 +56,12 @@ export class BackendDialer implements Dialer<Backend> {
   }
 
   abandon(dial: Dial<Backend>): void {
-    this.#aborts.get(dial)?.abort();
+    this.#underWay.get(dial)?.abort.abort();
+  }
+
+  /** Those that are still wanted. */
+  *openings(): IterableIterator<Opening> {
+    for (const [{ state }, { opening }] of this.#underWay) if (state === 'dialing') yield opening;
   }
 
   close(pooled: PooledConnection<Backend>): void {

@@ -7,6 +7,7 @@ import type { Waiter } from '../../core/waiters.js';
 import { ChannelPublisher } from '../../runtime/channels.js';
 import { shortTurnClock, systemAlarm, systemRandom } from '../../runtime/system.js';
 import type { PoolSettings } from '../config/pool-settings.js';
+import type { OwnQueryError } from '../errors.js';
 import type { SettingsRegistry } from '../settings.js';
 import { ClassBook } from '../tenants/class-book.js';
 import type { Backend } from './backend.js';
@@ -15,6 +16,7 @@ import { BackendDialer, type OpenBackend } from './backend-dialer.js';
 import { Canceller, type CancellerOptions } from './canceller.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
 import { type Engine, type EngineCounts, EngineLine } from './engine-line.js';
+import type { Opening } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import { RepeatedStatements } from './repeated-statement.js';
@@ -52,6 +54,9 @@ export class BackendPool {
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassBook;
+  /** Who is told when a server did not like the query that a connection begins with. */
+  onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
+  readonly #dialers = new WeakMap<Engine, BackendDialer>();
   readonly #engines: EngineLine;
   #plan: BackendPoolPlan;
   #parameters: ReadonlyMap<string, string> | undefined;
@@ -62,6 +67,7 @@ export class BackendPool {
     this.settings = settings;
     this.#plan = plan;
     this.#parameters = undefined;
+    this.onConnectQueryFailed = undefined;
     this.classes = new ClassBook(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
     this.#engines = new EngineLine(plan.limits.poolSize, () => this.#makeEngine());
@@ -224,11 +230,16 @@ export class BackendPool {
       for (const { connection } of engine.connections()) yield connection;
   }
 
+  /** Connections that are not there yet. */
+  *openings(): IterableIterator<Opening> {
+    for (const engine of this.#engines.all) yield* this.#dialers.get(engine)?.openings() ?? [];
+  }
+
   // ---- the engine -------------------------------------------------------------------------------------------------
 
   #makeEngine(): Engine {
     const dialer = new BackendDialer(
-      (signal) => this.#plan.open(signal),
+      (opening) => this.#plan.open(opening),
       () => this.#plan.checkQuery,
     );
     const engine: Engine = new ConnectionPool<Backend>({
@@ -246,6 +257,7 @@ export class BackendPool {
       queue: this.classes.makeQueue(),
     });
     dialer.answerTo(engine);
+    this.#dialers.set(engine, dialer);
     return engine;
   }
 

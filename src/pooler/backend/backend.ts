@@ -30,6 +30,7 @@ const rules = backendRules({
 const noStatement = 'headgate_none';
 
 export interface BackendParts {
+  readonly id: number;
   readonly transport: Transport;
   /** How it was connected to. */
   readonly dial: DialOptions;
@@ -41,18 +42,9 @@ export interface BackendParts {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-const largestId = 0x7fff_ffff;
-let lastId = 0;
-
-/** Those that can be in use at the same time differ: there are never nearly as many. */
-function nextId(): number {
-  lastId = lastId >= largestId ? 1 : lastId + 1;
-  return lastId;
-}
-
 export class Backend extends ServerDialogue implements TransportListener {
   /** No other server connection of the process has it. */
-  readonly id = nextId();
+  readonly id: number;
   readonly connectedAt = Date.now();
   readonly transport: Transport;
   readonly dial: DialOptions;
@@ -70,8 +62,9 @@ export class Backend extends ServerDialogue implements TransportListener {
   #isHeldUp = false;
   #isGone = false;
 
-  constructor({ transport, dial, statements, settings, key, parameters }: BackendParts) {
+  constructor({ id, transport, dial, statements, settings, key, parameters }: BackendParts) {
     super(statements, settings, parameters);
+    this.id = id;
     this.transport = transport;
     this.dial = dial;
     this.key = key;

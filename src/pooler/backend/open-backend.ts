@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { tlsServerEndPoint } from '../auth/channel-binding.js';
 import type { ScramKeyCache } from '../auth/scram-keys.js';
 import { ServerAuthentication, type ServerCredentials } from '../auth/server-authentication.js';
-import { BackendRefusedError, WrongServerError } from '../errors.js';
+import { BackendRefusedError, OwnQueryError, WrongServerError } from '../errors.js';
 import type { Settings } from '../settings.js';
 import { connectTransport, type DialOptions, type DialTls } from '../transport/connect-transport.js';
 import { DialFailedError } from '../transport/errors.js';
@@ -11,6 +11,7 @@ import type { SocketTransport } from '../transport/socket-transport.js';
 import { otherWayOf } from '../transport/tls-mode.js';
 import { Backend } from './backend.js';
 import { logIn } from './backend-login.js';
+import type { Opening } from './opening.js';
 import type { ServerAddress, ServerHosts } from './server-hosts.js';
 import { askServer } from './server-question.js';
 import { ServerStatements } from './server-statements.js';
@@ -31,6 +32,8 @@ export interface ServerPlan {
   readonly keys: ScramKeyCache;
   readonly allowUnencryptedPasswords: boolean;
   readonly connectQuery: string | undefined;
+  /** The server did not like that query. The connection is used all the same. */
+  readonly connectQueryFailed: (error: OwnQueryError) => void;
   readonly target: TargetSession;
   readonly mostStatements: number;
   /** Those of a new session. */
@@ -43,15 +46,16 @@ export interface ServerPlan {
 const otherMayServe: readonly string[] = ['57P03', '53300', '57P01', '57P02'];
 
 /** Tries the hosts one after the other, as far as that can help. Rejects with the last failure. */
-export async function openBackend(plan: ServerPlan, signal: AbortSignal): Promise<Backend> {
+export async function openBackend(plan: ServerPlan, opening: Opening): Promise<Backend> {
   let failure: unknown;
   for (const address of plan.hosts.inOrder()) {
     try {
-      return await openAt(plan, address, signal);
+      opening.tries(address);
+      return await openAt(plan, address, opening);
     } catch (error) {
       failure = error;
       plan.hosts.failed(address);
-      if (signal.aborted || !canOtherServe(error)) break;
+      if (opening.signal.aborted || !canOtherServe(error)) break;
     }
   }
   throw failure;
@@ -62,18 +66,20 @@ function canOtherServe(error: unknown): boolean {
   return error instanceof DialFailedError || error instanceof WrongServerError;
 }
 
-async function openAt(plan: ServerPlan, address: ServerAddress, signal: AbortSignal): Promise<Backend> {
+async function openAt(plan: ServerPlan, address: ServerAddress, opening: Opening): Promise<Backend> {
   const dial = dialOf(plan, address);
+  const { signal } = opening;
   const transport = await connectTransport({ ...dial, signal });
   try {
-    return await enter(plan, dial, transport, signal);
+    return await enter(plan, dial, transport, opening);
   } catch (error) {
     const isRefusal = error instanceof BackendRefusedError && error.sqlState.startsWith('28');
     const mode = isRefusal ? otherWayOf(plan.tls.mode, transport.tls !== undefined) : undefined;
     if (mode === undefined || address.path !== undefined) throw error;
     const otherDial = { ...dial, tls: { ...plan.tls, mode } };
     try {
-      return await enter(plan, otherDial, await connectTransport({ ...otherDial, signal }), signal);
+      opening.tries(address);
+      return await enter(plan, otherDial, await connectTransport({ ...otherDial, signal }), opening);
     } catch {
       // What was said first is the better explanation.
       throw error;
@@ -93,8 +99,10 @@ async function enter(
   plan: ServerPlan,
   dial: DialOptions,
   transport: SocketTransport,
-  signal: AbortSignal,
+  opening: Opening,
 ): Promise<Backend> {
+  opening.reached(transport);
+  const { id, signal } = opening;
   const { user, keys, settings, parameters, allowUnencryptedPasswords } = plan;
   const credentials = await plan.credentials(dial);
   const authenticator = new ServerAuthentication({
@@ -109,7 +117,7 @@ async function enter(
   const startup = new Map([['user', user], ...parameters]);
   const loggedIn = await logIn({ transport, parameters: startup, authenticator, signal });
   const statements = new ServerStatements(plan.mostStatements);
-  const backend = new Backend({ transport, dial, statements, settings, ...loggedIn });
+  const backend = new Backend({ id, transport, dial, statements, settings, ...loggedIn });
   transport.resumeReading();
   await prepare(backend, plan, signal);
   return backend;
@@ -118,20 +126,35 @@ async function enter(
 /** What is asked of a server before clients may use it. */
 async function prepare(
   backend: Backend,
-  { target, connectQuery, entered }: ServerPlan,
+  { target, connectQuery, connectQueryFailed, entered }: ServerPlan,
   signal: AbortSignal,
 ): Promise<void> {
   const abort = (): void => backend.destroy();
   signal.addEventListener('abort', abort);
   try {
+    if (connectQuery) await runConnectQuery(backend, connectQuery, connectQueryFailed);
+    // Only now: the query may have made it one that is wanted.
     await checkTarget(backend, target);
     await entered?.(backend);
-    if (connectQuery) await askServer(backend, { what: 'connect_query', text: connectQuery });
   } catch (error) {
     backend.destroy();
     throw error;
   } finally {
     signal.removeEventListener('abort', abort);
+  }
+}
+
+/** As with PgBouncer, an error of it is no reason to do without the connection. */
+async function runConnectQuery(
+  backend: Backend,
+  text: string,
+  failed: ServerPlan['connectQueryFailed'],
+): Promise<void> {
+  try {
+    await askServer(backend, { what: 'connect_query', text });
+  } catch (error) {
+    if (!(error instanceof OwnQueryError)) throw error;
+    failed(error);
   }
 }
 

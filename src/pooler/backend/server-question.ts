@@ -3,10 +3,10 @@ import type { ErrorFields } from '../../wire/error-fields.js';
 import { sync } from '../../wire/fixed-messages.js';
 import { writeBind, writeExecute, writeParse, writeQuery } from '../../wire/frontend-writers.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
-import { Backend as From } from '../../wire/message-types.js';
+import { Backend as From, TransactionStatus } from '../../wire/message-types.js';
 import { readDataRow } from '../../wire/rows.js';
 import { backendRules } from '../../wire/scan-rules.js';
-import { OwnQueryError } from '../errors.js';
+import { OwnQueryError, ServingError } from '../errors.js';
 import type { Outgoing } from '../outgoing.js';
 import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
@@ -27,7 +27,10 @@ export interface Question {
 const longestRow = 1_048_576;
 const rules = backendRules({ dataRow: { wholeUpTo: longestRow } });
 
-/** Asks it of a server that nobody has, and that owes nothing; it is free again when this resolves or rejects. */
+/**
+ * Asks it of a server that nobody has, and that owes nothing. When this resolves or rejects, it is free again, or gone: one
+ * that is left in a transaction is of no use to anybody.
+ */
 export function askServer(backend: Backend, question: Question): Promise<TextRow[]> {
   return new Promise((resolve, reject) => {
     const asker = new Asker(backend, question, resolve, reject);
@@ -94,6 +97,10 @@ class Asker extends Caretaker {
   }
 
   override backendSettled(backend: Backend): void {
+    if (backend.status !== TransactionStatus.idle) {
+      backend.destroy(new ServingError(`${this.#question.what} left a transaction open.`));
+      return;
+    }
     if (!backend.isSettled) return;
     backend.user = undefined;
     if (this.#error === undefined) this.#resolve(this.#rows);

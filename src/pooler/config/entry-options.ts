@@ -159,7 +159,7 @@ export const databaseOptions = {
   }),
   connectQuery: override(query, {
     name: 'connect_query',
-    meaning: 'run on each new server connection',
+    meaning: 'run on each new server connection; an error of it is logged, and the connection is used',
     reload: 'new-servers',
     pgbouncer: {},
   }),
@@ -171,7 +171,7 @@ export const databaseOptions = {
   }),
   targetSessionAttrs: option(oneOf('any', 'read-write', 'read-only', 'primary', 'standby'), 'any', {
     name: 'target_session_attrs',
-    meaning: 'which servers are good enough for a new connection',
+    meaning: 'which servers are good enough for a new connection, after connect_query',
     reload: 'new-servers',
     pgbouncer: {},
   }),

@@ -164,7 +164,8 @@ export const clientTlsOptions = {
     oneOf('auto', 'none'),
     'auto',
     clientTls('tls_dheparams', {
-      meaning: 'exchange of keys by finite fields, for clients without curves',
+      meaning:
+        'exchange of keys by finite fields, for clients without curves: auto, in a group as strong as the certificate, or none',
       pgbouncer: {
         difference: 'legacy is the same as auto: 1024 bits are not enough any more',
         differsFor: (value) => value === 'legacy',
@@ -188,8 +189,13 @@ export const serverTlsOptions = {
     path,
     undefined,
     serverTls('tls_ca_file', {
-      meaning: 'roots that certificates of servers must come from',
-      pgbouncer: {},
+      meaning: 'roots that certificates of servers must come from; with require, too, if it is given',
+      pgbouncer: {
+        difference:
+          'left out unless server_tls_sslmode is verify-ca or verify-full: PgBouncer looks at certificates only then, and here require does, too, as libpq has it',
+        differsFor: () => false,
+        isUnused: ({ mode }) => mode !== 'verify-ca' && mode !== 'verify-full',
+      },
       defaultText: 'those of Node',
     }),
   ),

@@ -32,6 +32,8 @@ export interface PgBouncerSide {
   readonly differsFor?: (ini: string) => boolean;
   /** Where its values are written in another way than the kind's are. Undefined: as if it were not given. */
   readonly toData?: (ini: string) => unknown;
+  /** By what the section has come to say, where the option would mean more here than there: it is left out then. */
+  readonly isUnused?: (section: Readonly<Record<string, unknown>>) => boolean;
   /** An entry that says 0 has what holds for all: there, 0 of a database or a user is as if it were not given. */
   readonly zeroIsUnset?: boolean;
   /** What has to be said beside it, by the keys of the same section or entry; undefined: not any more. */

@@ -69,6 +69,7 @@ class Importer {
 
   run({ lines, files }: IniFile): ImportedConfig {
     for (const line of lines) if (line.section === 'pgbouncer') this.#general(line);
+    this.#leaveOutUnused();
     this.#writeOutDefaults();
     this.#allowClearPasswords();
     for (const line of lines) this.#other(line);
@@ -174,6 +175,19 @@ class Importer {
       why,
       place,
     });
+  }
+
+  /** What only the whole section can tell. */
+  #leaveOutUnused(): void {
+    for (const [name, { section, key, option }] of generalOptions) {
+      const group = this.#data[section];
+      if (!group?.[key] || option.pgbouncer?.isUnused?.(group) !== true) continue;
+      delete group[key];
+      const why = option.pgbouncer.difference;
+      for (const [index, setting] of this.#settings.entries())
+        if (setting.name === name)
+          this.#settings[index] = { ...setting, outcome: 'left-out', to: undefined, why };
+    }
   }
 
   #writeOutDefaults(): void {

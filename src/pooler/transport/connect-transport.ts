@@ -100,8 +100,8 @@ function toPlain(socket: Socket, options: DialOptions): SocketTransport {
   return plainTransport(socket, endsOf(options, socket), options.readBuffer ?? serverReadBytes);
 }
 
-function endsOf({ path }: DialOptions, socket: Socket): SocketEnds {
-  return path === undefined ? tcpEnds(socket) : unixEnds(path);
+function endsOf({ path, port = 5_432 }: DialOptions, socket: Socket): SocketEnds {
+  return path === undefined ? tcpEnds(socket) : unixEnds(port);
 }
 
 /** Resolves in the turn in which it is connected; nobody reads from it yet. */

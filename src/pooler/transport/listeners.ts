@@ -122,7 +122,7 @@ export class Listeners {
     const { keepAlive, readBuffer = 'shared', connected } = this.#options;
     const hasRoom = !this.#files.isShort(fileNumberOf(socket));
     setKeepAlive(socket, keepAlive);
-    const ends = endpoint.kind === 'tcp' ? tcpEnds(socket) : unixEnds(endpoint.path, endpoint.port);
+    const ends = endpoint.kind === 'tcp' ? tcpEnds(socket) : unixEnds(endpoint.port);
     const transport = plainTransport(socket, ends, readBuffer);
     if (!hasRoom && !this.#areFilesShort) {
       const { limit, reserve } = this.#files;

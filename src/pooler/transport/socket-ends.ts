@@ -19,8 +19,9 @@ export function tcpEnds(socket: Socket): SocketEnds {
   };
 }
 
-export function unixEnds(path: string, port = 0): SocketEnds {
-  return { isUnix: true, remoteAddress: 'unix', remotePort: 0, localAddress: path, localPort: port };
+/** As PgBouncer has it: both ends are the socket, and the port is the one in its name. */
+export function unixEnds(port: number): SocketEnds {
+  return { isUnix: true, remoteAddress: 'unix', remotePort: port, localAddress: 'unix', localPort: port };
 }
 
 /** A socket that listens for both families shows an IPv4 address as IPv6; rules and logs want the address itself. */

@@ -15,6 +15,8 @@ export interface TlsMaterial {
   /** OpenSSL's names, separated by colons; those of TLS 1.3 among them. */
   readonly ciphers?: string | undefined;
   readonly ecdhCurve?: string | undefined;
+  /** Towards clients: an exchange of keys by finite fields, in a group as strong as our certificate. Without it there is none. */
+  readonly dhparam?: 'auto' | undefined;
   /** Default: TLSv1.2. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
   readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;

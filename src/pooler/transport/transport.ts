@@ -46,8 +46,8 @@ export interface Transport {
   readonly isUnix: boolean;
   /** Without `::ffff:`; `unix` for a Unix socket. */
   readonly remoteAddress: string;
+  /** For a Unix socket, here and there, the one in its name. */
   readonly remotePort: number;
-  /** For a Unix socket, its path. */
   readonly localAddress: string;
   readonly localPort: number;
   readonly tls: TlsDetails | undefined;

@@ -85,6 +85,7 @@ async function twoClients(mode: PoolMode = 'transaction') {
     policy: readPolicy(new OptionReader({ max: 1 }), false),
     open: async () => {
       server = new Backend({
+        id: 1,
         transport: new Wire('server'),
         dial: {} as DialOptions,
         statements: new ServerStatements(200),

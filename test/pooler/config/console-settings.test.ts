@@ -4,7 +4,7 @@ import { consoleSettings, withConsoleSetting } from '../../../src/pooler/config/
 import { allOptions } from '../../../src/pooler/config/option-table.js';
 import { poolSettingsFor } from '../../../src/pooler/config/pool-settings.js';
 import { type DatabaseConfig, databaseFor } from '../../../src/pooler/config/pooler-config.js';
-import { configWith, enough, load, problemsOf } from './config-files.js';
+import { configWith, load, problemsOf } from './config-files.js';
 
 describe('SHOW CONFIG', () => {
   test("has every setting under PgBouncer's name, in its units", () => {

@@ -447,6 +447,32 @@ describe('A pgbouncer.ini', () => {
     ]);
   });
 
+  test.each(['require', 'prefer', 'allow', undefined])(
+    'with sslmode %s for servers has the roots left out, which PgBouncer does not use then',
+    (mode) => {
+      const lines = ['server_tls_ca_file = /etc/pgbouncer/old-ca.crt'];
+      if (mode !== undefined) lines.push(`server_tls_sslmode = ${mode}`);
+      const { config, settings, tree } = importedLines('[pgbouncer]', ...lines);
+      expect(config.serverTls).toMatchObject({ mode: mode ?? 'prefer', caFile: undefined });
+      expect(JSON.stringify(tree.data)).not.toContain('old-ca');
+      expect(outcomes(settings, 'left-out')).toEqual(['server_tls_ca_file']);
+      expect(importReport(settings)).toContainEqual(
+        expect.stringMatching(/^ {2}p\.ini:2 {2}server_tls_ca_file: .*verify-ca/),
+      );
+    },
+  );
+
+  test.each(['verify-ca', 'verify-full'])('with sslmode %s for servers keeps their roots', (mode) => {
+    const { config, settings } = importedLines(
+      '[pgbouncer]',
+      'server_tls_ca_file = /etc/pgbouncer/ca.crt',
+      `server_tls_sslmode = ${mode}`,
+    );
+    expect(config.serverTls).toMatchObject({ mode, caFile: '/etc/pgbouncer/ca.crt' });
+    expect(outcomes(settings, 'left-out')).toEqual([]);
+    expect(outcomes(settings, 'difference')).toEqual([]);
+  });
+
   test('has the last word of several for the same', () => {
     const { config } = importedLines(
       '[databases]',

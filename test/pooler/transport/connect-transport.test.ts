@@ -127,9 +127,15 @@ describe('A dial', () => {
   it('reaches a Unix socket, where TLS is not used, whatever the mode', async () => {
     const path = join(temporaryFolder(), '.s.PGSQL.5432');
     await serve(plainOnly, { path });
-    const transport = await dial({ path, tls: tls('verify-full') });
+    const transport = await dial({ path, port: 5_432, tls: tls('verify-full') });
     expect(await ask(transport)).toBe('plain hello');
-    expect(transport).toMatchObject({ isUnix: true, remoteAddress: 'unix', localAddress: path });
+    expect(transport).toMatchObject({
+      isUnix: true,
+      remoteAddress: 'unix',
+      remotePort: 5_432,
+      localAddress: 'unix',
+      localPort: 5_432,
+    });
   });
 
   it('finds the address of a name, in the way that it is told', async () => {

@@ -217,7 +217,8 @@ describe('Listening on a Unix socket', () => {
     expect(transports[0]).toMatchObject({
       isUnix: true,
       remoteAddress: 'unix',
-      localAddress: endpoint.path,
+      remotePort: 6_432,
+      localAddress: 'unix',
       localPort: 6_432,
     });
     listeners.close();

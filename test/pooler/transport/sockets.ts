@@ -66,7 +66,7 @@ export interface Kind {
 }
 
 export function rawTransport(socket: Socket, readBuffer: ReadBuffer): RawTransport {
-  const ends = socket.remoteAddress === undefined ? unixEnds('a path') : tcpEnds(socket);
+  const ends = socket.remoteAddress === undefined ? unixEnds(5_432) : tcpEnds(socket);
   return new RawTransport(socket, nativeHandleOf(socket) as NativeHandle, ends, readBuffer);
 }
 
@@ -99,7 +99,7 @@ async function openConnected(): Promise<Pair> {
 
 async function openStreams(way: 'tcp' | 'unix'): Promise<Pair> {
   const { accepted, connecting } = await openSockets(way);
-  const ends = way === 'tcp' ? tcpEnds(accepted) : unixEnds('a path');
+  const ends = way === 'tcp' ? tcpEnds(accepted) : unixEnds(5_432);
   return pairOf(new StreamTransport(accepted, ends), connecting);
 }
 

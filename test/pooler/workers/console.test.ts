@@ -1,4 +1,6 @@
 // The console of a pooler that is several processes: wherever one logs in, it is the console of all.
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { rejectionOf } from '../../support/outcomes.js';
@@ -106,6 +108,24 @@ describe('The console of two workers', () => {
     for (const client of [...clients, admin]) await client.end();
   });
 
+  test('SUSPEND holds for clients that come meanwhile, whichever worker they come to', async () => {
+    const admin = await served.console();
+    // Each worker knows what a session begins with.
+    for (const client of (await served.clientOfEach(admin)).values()) {
+      await client.query('select 1');
+      await client.end();
+    }
+    const before = await queryCount(admin);
+    await admin.query('SUSPEND');
+    const clients = await Promise.all(Array.from({ length: 4 }, () => served.connect()));
+    const answers = Promise.all(clients.map((client) => client.query('select 1 as one')));
+    await (await served.console()).end();
+    expect(await queryCount(admin)).toBe(before);
+    await admin.query('RESUME');
+    expect((await answers).map(({ rows }) => rows)).toEqual(clients.map(() => [{ one: 1 }]));
+    for (const client of [...clients, admin]) await client.end();
+  });
+
   test('RELOAD takes the new configuration to all workers, and a bad one to none', async () => {
     served.write({ pooling: { poolSize: 7 } });
     const admin = await served.console();
@@ -150,6 +170,42 @@ describe('The console of two workers', () => {
     for (const client of await Promise.all(coming)) await client.query('select 1');
     await again.end();
   });
+});
+
+test('a database that only * serves can be paused and resumed on the consoles of all workers, before anyone has used it', async () => {
+  const { host, port, password } = db;
+  const served = await serve(db, { databases: { [db.database]: undefined, '*': { host, port, password } } });
+  const consoles = await Promise.all(Array.from({ length: 4 }, () => served.console()));
+  const [first, ...others] = consoles as [pg.Client, ...pg.Client[]];
+  await first.query('PAUSE unused');
+  await first.query('DISABLE unused');
+  for (const one of others)
+    expect((await one.query('SHOW DATABASES')).rows).toMatchObject([
+      { name: 'unused', paused: 1, disabled: 1 },
+    ]);
+  await (others[0] as pg.Client).query('RESUME unused');
+  await (others[0] as pg.Client).query('ENABLE unused');
+  for (const one of consoles) expect((await one.query('SHOW DATABASES')).rows).toEqual([]);
+});
+
+test('server connections that a worker is opening are shown on the consoles of all', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const served = await serve(db, {
+    databases: { [db.database]: { host: '127.0.0.1', port } },
+    pooling: { serverConnectLimit: 1 },
+  });
+  const consoles = await Promise.all(Array.from({ length: 4 }, () => served.console()));
+  served.connect().catch(() => {});
+  for (const one of consoles) {
+    await expect
+      .poll(async () => (await one.query('SHOW SERVERS')).rows)
+      .toMatchObject([{ state: 'new', database: db.database, user: db.user, addr: '127.0.0.1', port }]);
+    expect((await one.query('SHOW LISTS')).rows).toContainEqual({ list: 'used_servers', items: 1 });
+  }
+  await served.end();
+  silent.close();
 });
 
 test('SHUTDOWN on the console ends all workers, and the command ends well', async () => {

@@ -1,0 +1,47 @@
+/** A server connection that is being opened: what is known of it before it is there. */
+import type { Transport } from '../transport/transport.js';
+import type { ServerAddress } from './server-hosts.js';
+
+const largestId = 0x7fff_ffff;
+let lastId = 0;
+
+/** Those that can be in use at the same time differ: there are never nearly as many. */
+function nextId(): number {
+  lastId = lastId >= largestId ? 1 : lastId + 1;
+  return lastId;
+}
+
+export class Opening {
+  /** No other server connection of the process has it. It stays the same when this one is open. */
+  readonly id = nextId();
+  readonly beganAt = Date.now();
+  /** Nobody wants it any more. */
+  readonly signal: AbortSignal;
+  #address: ServerAddress | undefined;
+  #transport: Transport | undefined;
+
+  constructor(signal: AbortSignal) {
+    this.signal = signal;
+    this.#address = undefined;
+    this.#transport = undefined;
+  }
+
+  /** The server that is tried; undefined as long as none is. */
+  get address(): ServerAddress | undefined {
+    return this.#address;
+  }
+
+  /** The way to it, once there is one. */
+  get transport(): Transport | undefined {
+    return this.#transport;
+  }
+
+  tries(address: ServerAddress): void {
+    this.#address = address;
+    this.#transport = undefined;
+  }
+
+  reached(transport: Transport): void {
+    this.#transport = transport;
+  }
+}
