@@ -4,7 +4,15 @@ import type { PooledConnection } from '../../core/pooled-connection.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { sync } from '../../wire/fixed-messages.js';
-import { writeClose, writeCopyFail, writeDescribe, writeQuery } from '../../wire/frontend-writers.js';
+import {
+  writeBind,
+  writeClose,
+  writeCopyFail,
+  writeDescribe,
+  writeExecute,
+  writeParse,
+  writeQuery,
+} from '../../wire/frontend-writers.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Target, TransactionStatus } from '../../wire/message-types.js';
 import { backendRules } from '../../wire/scan-rules.js';
@@ -28,6 +36,8 @@ const rules = backendRules({
 
 /** A name that no statement has on a server. */
 const noStatement = 'headgate_none';
+/** The name of a statement and a portal for something of the pooler's own in the middle of a pipeline. */
+const ownStatement = 'headgate_own';
 
 export interface BackendParts {
   readonly id: number;
@@ -109,6 +119,24 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.expect(Asked.ownQuery);
     this.unnamedStatement = undefined;
     writeQuery(this.toServer.mix(), text);
+  }
+
+  /** The same within the client's pipeline, and its transaction: whatever the client has there stays as it is. */
+  askWithin(text: string): void {
+    const writer = this.toServer.mix();
+    // Where the last one was cut short, it is there still.
+    this.expect(Asked.ownClose);
+    writeClose(writer, Target.statement, ownStatement);
+    this.expect(Asked.ownParse);
+    writeParse(writer, { name: ownStatement, text });
+    this.expect(Asked.ownBind);
+    writeBind(writer, { portal: ownStatement, statement: ownStatement });
+    this.expect(Asked.ownExecute);
+    writeExecute(writer, ownStatement);
+    for (const target of [Target.portal, Target.statement]) {
+      this.expect(Asked.ownClose);
+      writeClose(writer, target, ownStatement);
+    }
   }
 
   /** Ends a pipeline that nobody else will end. */

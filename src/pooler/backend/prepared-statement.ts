@@ -29,6 +29,10 @@ export class PreparedStatement {
     this.parse = parse;
   }
 
+  get text(): string {
+    return storedParse.read(this.parse, 0, this.parse.length).text();
+  }
+
   /** Others can have it, too, and under these settings it would be another one for them. */
   isStrangeUnder(settingsKey: string): boolean {
     return this.key !== '' && this.settingsKey !== settingsKey;

@@ -48,15 +48,19 @@ export const Asked = {
   wholeRun: 16,
   /** The first of these for the client, and the second for the server: another statement stands in for the client's. */
   standInTurn: 17,
+  /** BindComplete for a Bind of the pooler's own. */
+  ownBind: 18,
+  /** CommandComplete of what the pooler has bound; rows and all stay here. */
+  ownExecute: 19,
   // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
   /** The server has the statement already: ParseComplete is made up. */
-  knownParse: 18,
+  knownParse: 20,
   /** The server keeps the statement for others: CloseComplete is made up. */
-  localClose: 19,
+  localClose: 21,
   /** A Query that the pooler answers in the server's place. */
-  localQuery: 20,
+  localQuery: 22,
   /** The client has ended a COPY that the server may not have begun yet. */
-  copyEnd: 21,
+  copyEnd: 23,
 } as const;
 export type Asked = (typeof Asked)[keyof typeof Asked];
 

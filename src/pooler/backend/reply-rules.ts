@@ -2,13 +2,13 @@
 import { Backend as From } from '../../wire/message-types.js';
 import { Asked } from './reply-queue.js';
 
-const asksForRows = [Asked.query, Asked.ownQuery, Asked.execute];
+const asksForRows = [Asked.query, Asked.ownQuery, Asked.execute, Asked.ownExecute];
 const isQuery = [Asked.query, Asked.ownQuery];
 const takesCopies = [Asked.query, Asked.execute];
 
 const answers: readonly (readonly [type: number, to: readonly Asked[]])[] = [
   [From.parseComplete, [Asked.parse, Asked.ownParse]],
-  [From.bindComplete, [Asked.bind, Asked.standInBind]],
+  [From.bindComplete, [Asked.bind, Asked.standInBind, Asked.ownBind]],
   [From.closeComplete, [Asked.close, Asked.ownClose]],
   [From.parameterDescription, [Asked.describeStatement]],
   [From.rowDescription, [...isQuery, Asked.describeStatement, Asked.describePortal]],

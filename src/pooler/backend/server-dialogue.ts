@@ -28,8 +28,8 @@ const letterD = 0x44;
 /** Servers report these, and no client can change them. */
 const neverSet = new Set(['in_hot_standby', 'integer_datetimes', 'server_encoding', 'server_version']);
 
-/** Classes of errors that a statement can have because it was prepared before a table changed: its result, values, names. */
-const mayBeOfAge = /^(?:0A|22|42)/;
+/** Classes of errors that a statement can have because it was prepared before: its result, values and names, or it is gone. */
+const mayBeOfAge = /^(?:0A|22|26|42)/;
 const dataException = '22';
 
 /** The answer to a Query that the pooler gives in the server's place, when it is its turn. */
@@ -46,6 +46,8 @@ export interface Replacement {
 /** What an entry of the queue holds for a statement that a client has given a name to. */
 export interface NamedStatement {
   readonly statement: PreparedStatement;
+  /** The client's name for it. */
+  readonly nameBytes: Buffer;
 }
 
 export abstract class ServerDialogue {
@@ -182,7 +184,7 @@ export abstract class ServerDialogue {
       case From.bindComplete:
         if (head === Asked.standInBind) this.#makeUpParsed(replies.headSubject as StandIn);
         replies.shift();
-        break;
+        return head !== Asked.ownBind;
       case From.closeComplete:
         if (replies.headSubject === unnamedStatement) this.#changeUnnamed(undefined);
         replies.shift();
@@ -192,7 +194,7 @@ export abstract class ServerDialogue {
         break;
       default:
     }
-    return head !== Asked.ownQuery;
+    return head !== Asked.ownQuery && head !== Asked.ownExecute;
   }
 
   /** What answers nothing: it may come at any time, or never. */
@@ -201,13 +203,16 @@ export abstract class ServerDialogue {
       case From.error:
         return this.#noteError(message, head);
       case From.parameterStatus: {
+        // What the pooler sets within a pipeline, it sets back there.
+        if (head === Asked.ownExecute) return false;
         const { name, value } = readParameterStatus(message.source, message.start, message.end);
         this.parameters.set(name, value);
         if (this.user === undefined || neverSet.has(name)) this.reportedUnasked(name, value);
         return this.user?.parameterReported(name, value, head === Asked.ownQuery) === true;
       }
       case From.notice:
-        return head !== Asked.ownQuery;
+        // What there is to say about a statement was said when the client prepared it.
+        return head !== Asked.ownQuery && head !== Asked.ownParse && head !== Asked.ownExecute;
       case From.notification:
         return true;
       case From.readyForQuery:
@@ -238,15 +243,18 @@ export abstract class ServerDialogue {
   #noteCommand({ source, start, end }: MessageScanner, head: Asked | 0): void {
     const subject = this.replies.headSubject;
     this.copyIn.succeeded();
-    if (head === Asked.execute) this.replies.shift();
+    if (head === Asked.execute || head === Asked.ownExecute) this.replies.shift();
     if (source[start + headerBytes] === letterD) {
       if (isCommandTag(source, start, end, 'DISCARD ALL')) {
         this.statements.clear();
         this.settingsWereReset();
       } else if (isCommandTag(source, start, end, 'DEALLOCATE ALL')) this.statements.clear();
+      // What it has run, nobody knows.
+      else if (isCommandTag(source, start, end, 'DO')) this.statements.distrust();
       else if (isCommandTag(source, start, end, 'DEALLOCATE')) this.#noteDeallocated(subject);
     }
-    if (head !== Asked.ownQuery) this.user?.commandCompleted(source, start, end, subject);
+    if (head !== Asked.ownQuery && head !== Asked.ownExecute)
+      this.user?.commandCompleted(source, start, end, subject);
   }
 
   #noteDeallocated(subject: Subject): void {
@@ -303,12 +311,13 @@ export abstract class ServerDialogue {
   #failPipeline(error: ErrorFields, hasKeptSync: boolean): boolean {
     const { replies, user } = this;
     const replacement = replies.head === Asked.mustFail ? (replies.headSubject as Replacement) : undefined;
-    const isReplaced = replacement?.insteadOf === error.code;
+    let told = replacement?.insteadOf === error.code ? replacement.error : error;
     if (replies.head === Asked.standInBind) {
       if (this.#askAgain(error)) return false;
       this.#makeUpParsed(replies.headSubject as StandIn);
     } else if (error.code === SqlState.featureNotSupported) this.#noteOutdated();
-    const told = isReplaced ? replacement.error : error;
+    else if (error.code === SqlState.invalidStatementName) told = this.#noteLost(told);
+    const isReplaced = told !== error;
     if (isReplaced) writeError(this.toClient.mix(), told);
     const dropped = replies.dropUntilSync();
     for (const [index, entry] of dropped.entries()) {
@@ -332,12 +341,26 @@ export abstract class ServerDialogue {
   #askAgain({ code }: ErrorFields): boolean {
     const { replies, user } = this;
     if (user === undefined || !mayBeOfAge.test(code)) return false;
+    if (code === SqlState.invalidStatementName) this.statements.distrust();
     // Of values alone it is not certain.
-    if (!code.startsWith(dataException)) (replies.headSubject as StandIn).statement.isOutdated = true;
+    else if (!code.startsWith(dataException)) (replies.headSubject as StandIn).statement.isOutdated = true;
     replies.dropUntilSync();
     replies.keepSync();
     user.askAgain();
     return true;
+  }
+
+  /**
+   * A statement that the server should have is gone: something hidden, such as a function, has thrown it away, and the others
+   * probably with it. The client, who may have had no part in that, hears of it once, and by its own name for the statement.
+   */
+  #noteLost(error: ErrorFields): ErrorFields {
+    const named = this.replies.headSubject as Partial<NamedStatement> | undefined;
+    const ownName = named?.statement?.name.toString('latin1');
+    if (ownName === undefined || !error.message.includes(`"${ownName}"`)) return error;
+    this.statements.distrust();
+    const name = named?.nameBytes?.toString('utf8') ?? ownName;
+    return { ...error, message: error.message.replace(`"${ownName}"`, () => `"${name}"`) };
   }
 
   /** "Cached plan must not change result type": that stays so for as long as the server has the statement. */
@@ -352,7 +375,7 @@ export abstract class ServerDialogue {
 
   /** `hasFailed`: this is what failed; otherwise it was ignored. */
   #undo({ asked, subject }: Dropped, hasFailed: boolean): void {
-    if (asked === Asked.ownClose) this.statements.putBack(subject as PreparedStatement);
+    if (asked === Asked.ownClose && subject instanceof PreparedStatement) this.statements.putBack(subject);
     // It could not be parsed, which for the client is true of its own.
     if (asked === Asked.standInBind && !hasFailed) this.user?.unnamedChanged(undefined);
     if (asked !== Asked.ownParse && asked !== Asked.parse) return;

@@ -6,6 +6,8 @@ export class ServerStatements {
   readonly #most: number;
   /** Those that it has, or was asked to prepare. */
   readonly #statements = new Set<PreparedStatement>();
+  /** Those that it may have lost without a word: they are closed, which is never an error, before they are prepared again. */
+  readonly #doubtful = new Set<PreparedStatement>();
   /** In which turn it was asked to prepare or to close them last, as long as that matters. */
   readonly #asked = new Map<PreparedStatement, number>();
   /** The one that was used last. */
@@ -58,9 +60,26 @@ export class ServerStatements {
     }
   }
 
+  /** Something that nobody sees may have thrown some of them away, or all. */
+  distrust(): void {
+    for (const statement of this.#statements) this.#doubtful.add(statement);
+    this.#statements.clear();
+    this.#last = undefined;
+  }
+
+  /** It is about to be prepared: whether it has to be closed first. */
+  takeDoubtful(statement: PreparedStatement): boolean {
+    return this.#doubtful.delete(statement);
+  }
+
   /** Takes out the one that must go because there are too many, if any. */
   evict(replies: ReplyQueue): PreparedStatement | undefined {
-    if (this.#statements.size <= this.#most) return undefined;
+    if (this.#statements.size + this.#doubtful.size <= this.#most) return undefined;
+    for (const statement of this.#doubtful) {
+      this.#doubtful.delete(statement);
+      this.#ask(statement, replies);
+      return statement;
+    }
     for (const statement of this.#statements) {
       if (statement === this.#last || this.isUnsure(statement, replies)) continue;
       this.#statements.delete(statement);
@@ -95,6 +114,7 @@ export class ServerStatements {
   /** The server has thrown all of them away. */
   clear(): void {
     this.#statements.clear();
+    this.#doubtful.clear();
     this.#asked.clear();
     this.#last = undefined;
   }

@@ -308,6 +308,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       }
       change = effects.textComes(view);
       this.awaitsAnswers = effects.mayDiscard;
+      this.statements.changeComes(backend, change);
     }
     backend.expect(Asked.query, change);
     return Passing.asItIs;

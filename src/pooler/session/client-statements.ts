@@ -1,5 +1,6 @@
 /** The prepared statements of one client, by the names that it gave them. */
 import type { PreparedStatement, StatementRegistry } from '../backend/prepared-statement.js';
+import type { Reading } from './reading.js';
 import type { SettingChange } from './setting-change.js';
 
 /** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
@@ -8,6 +9,8 @@ export class NamedByClient {
   /** The name as it is sent. */
   readonly nameBytes: Buffer;
   readonly statement: PreparedStatement;
+  /** How its text was read when the client prepared it; undefined where something had just been set that was not answered. */
+  readonly reading: Reading | undefined;
   /** What it does to settings. */
   readonly change: SettingChange | undefined;
   /** It may throw prepared statements away. */
@@ -16,14 +19,21 @@ export class NamedByClient {
   constructor(
     name: string,
     statement: PreparedStatement,
+    reading: Reading | undefined,
     change: SettingChange | undefined,
     mayDiscard: boolean,
   ) {
     this.name = name;
     this.nameBytes = Buffer.from(name, 'latin1');
     this.statement = statement;
+    this.reading = reading;
     this.change = change;
     this.mayDiscard = mayDiscard;
+  }
+
+  /** The same name for another statement. */
+  of(statement: PreparedStatement, reading: Reading | undefined): NamedByClient {
+    return new NamedByClient(this.name, statement, reading, this.change, this.mayDiscard);
   }
 }
 
@@ -73,18 +83,18 @@ export class ClientStatements {
    */
   renew(named: NamedByClient): void {
     this.#last = undefined;
-    const { name, statement, change, mayDiscard } = named;
+    const { name, statement, reading } = named;
     if (!statement.isOutdated || statement.key === '' || this.#byName.get(name) !== named) return;
-    this.#byName.set(name, new NamedByClient(name, this.#registry.renew(statement), change, mayDiscard));
+    this.#byName.set(name, named.of(this.#registry.renew(statement), reading));
     this.#registry.release(statement);
   }
 
-  /** The name means a statement of this client's alone from now on. */
-  separate({ name, statement, change, mayDiscard }: NamedByClient): NamedByClient {
+  /** The name means a statement of this client's alone from now on, and it is read so. */
+  separate(named: NamedByClient, reading: Reading): NamedByClient {
     this.#last = undefined;
-    const own = new NamedByClient(name, this.#registry.separate(statement), change, mayDiscard);
-    this.#byName.set(name, own);
-    this.#registry.release(statement);
+    const own = named.of(this.#registry.separate(named.statement), reading);
+    this.#byName.set(named.name, own);
+    this.#registry.release(named.statement);
     return own;
   }
 

@@ -10,7 +10,14 @@ import { inFailedTransaction } from './session-errors.js';
 const letterD = 0x44;
 const toUpper = ~0x20;
 const longestText = 200;
-const pattern = /^DEALLOCATE\s+(?:PREPARE\s+)?(?:"([^"]+)"|([a-z_][\w$]*))\s*;?\s*$/i;
+const quoted = '"((?:[^"]|"")+)"';
+/** All beyond ASCII belongs to names, byte by byte. */
+const plain = String.raw`([a-z_\x80-\xff][\w$\x80-\xff]*)`;
+const space = String.raw`[ \t\n\r\f\v]`;
+const pattern = new RegExp(
+  `^DEALLOCATE(?:${space}+PREPARE)?(?:${space}*${quoted}|${space}+${plain})${space}*;?${space}*$`,
+  'i',
+);
 
 type Text = Pick<QueryView, 'source' | 'textStart' | 'textEnd'>;
 
@@ -18,9 +25,11 @@ type Text = Pick<QueryView, 'source' | 'textStart' | 'textEnd'>;
 export function deallocatedName({ source, textStart, textEnd }: Text): string | undefined {
   if (((source[textStart] as number) & toUpper) !== letterD || textEnd - textStart > longestText)
     return undefined;
-  const [, quoted, plain] = pattern.exec(source.toString('latin1', textStart, textEnd)) ?? [];
-  if (plain === undefined) return quoted;
-  return /^(?:all|prepare)$/i.test(plain) ? undefined : plain.toLowerCase();
+  const [, asItIs, folded] = pattern.exec(source.toString('latin1', textStart, textEnd)) ?? [];
+  if (asItIs !== undefined) return asItIs.replaceAll('""', '"');
+  if (folded === undefined || /^(?:all|prepare)$/i.test(folded)) return undefined;
+  // Bytes beyond ASCII are parts of letters, and stay as they are.
+  return folded.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** What a server would say. */

@@ -24,6 +24,7 @@ import type { Settings } from '../settings.js';
 import { ClientStatements, NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { KeptRun } from './kept-run.js';
+import { Reading, settingBack, settingTo } from './reading.js';
 import type { SessionEffects } from './session-effects.js';
 import type { SettingChange } from './setting-change.js';
 import { UnnamedRelay } from './unnamed-relay.js';
@@ -45,7 +46,7 @@ export type Passing = (typeof Passing)[keyof typeof Passing];
 export interface StatementOwner {
   readonly pool: BackendPool;
   readonly effects: SessionEffects;
-  readonly settings: { readonly settings: Settings };
+  readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
 }
 
 const parseView = new ParseView();
@@ -63,15 +64,22 @@ export class StatementRelay {
   /** In which turn names were given or taken last, as long as that is not answered. */
   readonly #touched = new Map<string, number>();
   readonly #unnamed = new UnnamedRelay();
+  /** Of the statement that was given a name last: most clients read all of theirs in the same way. */
+  #lastReading: Reading | undefined;
   /** From Bind on, while something stands in for the statement that it is about. */
   readonly #standInRun = new KeptRun();
   /** What the statement does to settings that is bound to the unnamed portal. */
   #portalChange: object | undefined;
   #mayDiscard = false;
+  /** In which turn, and where, something was sent last that sets something. */
+  #changedIn = 0;
+  #changedOn: Backend | undefined;
 
   constructor(owner: StatementOwner) {
     this.#owner = owner;
     this.#named = new ClientStatements(owner.pool.statements);
+    this.#lastReading = undefined;
+    this.#changedOn = undefined;
   }
 
   /** Statements that have a name. */
@@ -273,7 +281,8 @@ export class StatementRelay {
     }
     const statement = this.#chooseStatement(backend, view);
     if (statement === undefined) return Passing.later;
-    const named = new NamedByClient(name, statement, change, this.#owner.effects.mayDiscard);
+    const reading = this.#hasJustChanged(backend) ? undefined : this.#readingNow();
+    const named = new NamedByClient(name, statement, reading, change, this.#owner.effects.mayDiscard);
     this.#owner.pool.tally.clientParses++;
     this.#named.add(named);
     this.#touched.set(name, backend.replies.turnsSent);
@@ -284,19 +293,34 @@ export class StatementRelay {
 
   /**
    * Usually the one that all clients share, and that the server may have. In a failed transaction a server prepares nothing but
-   * what ends it: there this client's is prepared apart from it, and the server decides. Undefined as long as it is not known
-   * whether the transaction has failed.
+   * what ends it: there this client's is prepared apart from it, and the server decides. So it is behind a SET in the same
+   * pipeline, of which the server tells at the end. Undefined as long as it is not known whether the transaction has failed, or
+   * what the settings are.
    */
   #chooseStatement(backend: Backend, view: ParseView): PreparedStatement | undefined {
     const { pool, settings } = this.#owner;
     const { statements } = pool;
     const { replies } = backend;
+    if (this.#changedOn === backend && replies.isUnsure(this.#changedIn)) return undefined;
+    if (this.#hasJustChanged(backend)) return statements.useAlone(view);
     const statement = statements.use(view, settings.settings.planKey);
     const isThere = backend.statements.has(statement);
     const isUnsure = isThere ? replies.owesTurn : backend.statements.isUnsure(statement, replies);
     if (!isUnsure && !(isThere && backend.status === TransactionStatus.failed)) return statement;
     statements.release(statement);
     return isUnsure ? undefined : statements.useAlone(view);
+  }
+
+  /** A text is about to be sent, or something that was bound: it may set something. */
+  changeComes(backend: Backend, change: object | undefined): void {
+    if (change === undefined || !setsSomething(change)) return;
+    this.#changedIn = backend.replies.turnsSent;
+    this.#changedOn = backend;
+  }
+
+  /** In this turn: nobody knows yet what the settings are. */
+  #hasJustChanged(backend: Backend): boolean {
+    return this.#changedOn === backend && this.#changedIn === backend.replies.turnsSent;
   }
 
   /**
@@ -314,6 +338,7 @@ export class StatementRelay {
   /** Has the server prepare a statement, and forget others if it has too many. */
   #prepare(backend: Backend, statement: PreparedStatement, asked: Asked, subject: object): void {
     const { statements, replies } = backend;
+    if (statements.takeDoubtful(statement)) backend.closeStatement(statement);
     statements.add(statement, replies);
     for (let old = statements.evict(replies); old !== undefined; old = statements.evict(replies))
       backend.closeStatement(old);
@@ -326,11 +351,32 @@ export class StatementRelay {
   #find(backend: Backend, name: string): NamedByClient | undefined {
     const known = this.#named.get(name);
     if (known === undefined || backend.statements.has(known.statement)) return known;
-    // The client has changed its settings since: what is prepared under these must not be what others get.
-    const isStrange = known.statement.isStrangeUnder(this.#owner.settings.settings.planKey);
-    const named = isStrange ? this.#named.separate(known) : known;
+    const now = this.#readingNow();
+    if (known.reading !== undefined && known.reading !== now)
+      return this.#prepareAsRead(backend, known, known.reading, now);
+    this.#prepare(backend, known.statement, Asked.ownParse, known.statement);
+    return known;
+  }
+
+  /**
+   * The client has changed its settings since it has prepared the statement, and the server does not have it. What is written in
+   * it means what it meant then, as on a server that has it. What is prepared under other settings must not be what others get.
+   */
+  #prepareAsRead(backend: Backend, known: NamedByClient, then: Reading, now: Reading): NamedByClient {
+    const values = then.valuesFor(known.statement.text, now);
+    const reading = now.with(values, then, this.#owner.pool.settings);
+    const isStrange = known.statement.isStrangeUnder(reading.planKey);
+    const named = isStrange ? this.#named.separate(known, reading) : known;
+    if (values.size > 0) backend.askWithin(settingTo(values));
     this.#prepare(backend, named.statement, Asked.ownParse, named.statement);
+    if (values.size > 0) backend.askWithin(settingBack(values));
     return named;
+  }
+
+  #readingNow(): Reading {
+    const { told, settings } = this.#owner.settings;
+    if (this.#lastReading?.isUnder(told, settings) !== true) this.#lastReading = new Reading(told, settings);
+    return this.#lastReading as Reading;
   }
 
   bind(backend: Backend, message: MessageScanner): Passing {
@@ -368,7 +414,9 @@ export class StatementRelay {
 
   execute(backend: Backend, { source, start }: MessageScanner): Passing {
     const isUnnamed = source[start + headerBytes] === 0;
-    backend.expect(Asked.execute, isUnnamed ? this.#portalChange : undefined);
+    const change = isUnnamed ? this.#portalChange : undefined;
+    this.changeComes(backend, change);
+    backend.expect(Asked.execute, change);
     return Passing.asItIs;
   }
 
@@ -480,6 +528,11 @@ function writeRun(
 /** It does nothing to the session. */
 function isPlainNamed({ change, mayDiscard }: NamedByClient): boolean {
   return change === undefined && !mayDiscard;
+}
+
+/** For longer than its transaction. What a Bind is about may be no change, but a statement to be given up. */
+function setsSomething({ changes, resetsAll }: Partial<SettingChange>): boolean {
+  return resetsAll === true || (changes !== undefined && changes.size > 0);
 }
 
 function failure(code: string, message: string): ErrorFields {

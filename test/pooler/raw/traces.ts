@@ -514,6 +514,49 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
+    name: 'DEALLOCATE of names that have to be quoted, or that fold to lower case',
+    steps: ['a"b', '"', 'Mixed', 'mixed', 'ÄÖ é', 'äÖé', 'spa ced', 'u', 'x', 'all', 'prepare'].flatMap(
+      (name) => [
+        step((s) => s.parse('select 1', name).sync()),
+        ...[
+          `deallocate "${name.replaceAll('"', '""')}"`,
+          `DEALLOCATE PREPARE "${name.replaceAll('"', '""')}" ;`,
+        ].map((text) => step((s) => s.query(text))),
+      ],
+    ),
+  },
+  {
+    name: 'DEALLOCATE of names that are not quoted',
+    steps: [
+      ...['mixed', 'MiXeD', 'Äö', 'äö', 'u', 'a"b'].map((name) =>
+        step((s) => s.parse('select 1', name).sync()),
+      ),
+      ...[
+        'deallocate MIXED',
+        'deallocate MIXED',
+        'deallocate Äö',
+        'deallocate \t\f ÄÖ',
+        'deallocate u&"x"',
+        'deallocate u&"\\0078"',
+        'deallocate u & "x"',
+        'deallocate "a"b"',
+        'deallocate "a" "b"',
+        'deallocate a""b',
+        'deallocate "MiXeD"',
+        'deallocate x; select 2',
+      ].map((text) => step((s) => s.query(text))),
+      ...['Äö', 'äö', 'u', 'a"b'].map((name) =>
+        step((s) =>
+          s
+            .parse(`deallocate "${name.replaceAll('"', '""')}"`)
+            .bind()
+            .execute()
+            .sync(),
+        ),
+      ),
+    ],
+  },
+  {
     name: 'PREPARE, EXECUTE and DEALLOCATE',
     steps: [
       step((s) => s.query('prepare q as select 11')),

@@ -107,6 +107,21 @@ describe('statements without a name that come again and again', () => {
     await first.query('drop table changing');
   });
 
+  test('are asked as they came when something hidden has thrown away what was prepared', async () => {
+    const pooler = await sharing();
+    const [first, second] = await Promise.all([pooler.connect(), pooler.connect()]);
+    const text = 'select $1::int + 1 as sum';
+    await second.query(
+      "create function throw_away() returns void language plpgsql as $$ begin execute 'deallocate all'; end $$",
+    );
+    await ask(first, text, [1]);
+    await second.query('select throw_away()');
+    expect(await prepared(first)).toEqual([]);
+    expect((await first.query(text, [2])).rows).toEqual([{ sum: 3 }]);
+    expect((await ask(second, text, [3])).rows).toEqual([{ sum: 4 }]);
+    expect(await prepared(first)).toEqual([text]);
+  });
+
   test('take their parameters for what they are after a change that went through the pool', async () => {
     const pooler = await sharing();
     const [first, second] = await Promise.all([pooler.connect(), pooler.connect()]);
