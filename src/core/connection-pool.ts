@@ -213,7 +213,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     }
     // The same moment for the caller and for its dial: with equal timeouts, both end together.
     this.#pump(now);
-    if (waiter.queued && this.#isHopeless(now)) {
+    if (waiter.queued && !waiter.isPatient && this.#isHopeless(now)) {
       this.#waiters.remove(waiter);
       waiter.failed(this.#dialing.connectFailed(now));
       this.#pump();
@@ -503,6 +503,11 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     return peak;
   }
 
+  /** Dials that failed since the last that did not. */
+  get failedDials(): number {
+    return this.#dialing.failures;
+  }
+
   /** Why the last dial failed, while dialing is failing. */
   get lastDialError(): Error | undefined {
     return this.#dialing.lastError;
@@ -676,7 +681,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
       this.#waiters.remove(waiter);
       waiter.failed(error);
     }
-    if (this.#isHopeless(now)) this.#failWaiters(() => this.#dialing.connectFailed(now));
+    if (this.#isHopeless(now)) this.#failImpatient(() => this.#dialing.connectFailed(now));
   }
 
   #noteRefillFailure(cause: RefillCause, error: Error, failuresInARow: number): void {
@@ -694,6 +699,16 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   /** No connection is left that could come back to serve a caller, and a new one can't be had. */
   #isHopeless(now: number): boolean {
     return this.#ledger.live === 0 && this.#state !== 'paused' && this.#dialing.isHopeless(now);
+  }
+
+  /** Those who are patient stay where they are in the queue. */
+  #failImpatient(makeError: () => Error): void {
+    const patient: Waiter<C>[] = [];
+    for (let waiter = this.#waiters.shift(); waiter !== undefined; waiter = this.#waiters.shift()) {
+      if (waiter.isPatient) patient.push(waiter);
+      else waiter.failed(makeError());
+    }
+    for (const waiter of patient) this.#waiters.add(waiter, waiter.enqueuedAt, waiter.heapKey);
   }
 
   #failWaiters(makeError: () => Error): void {

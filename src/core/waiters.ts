@@ -26,6 +26,8 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   dial: Dial<C> | undefined;
   /** It will keep the connection for longer than one statement. Told by whoever asks, before it is in the queue. */
   isReserved: boolean;
+  /** It waits to the end of its time, however often dialing fails. Told by whoever asks, too. */
+  isPatient: boolean;
 
   constructor() {
     this.previous = undefined;
@@ -37,6 +39,7 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
     this.orderly = false;
     this.dial = undefined;
     this.isReserved = false;
+    this.isPatient = false;
   }
 
   /** Called in the middle of a decision: must not throw, and what it starts must not depend on being done at once. */

@@ -10,6 +10,7 @@ import type { ConsoleTools } from './admin/run-command.js';
 import type { Login, LoginTools } from './auth/client-authentication.js';
 import { credentialsOfLogin } from './auth/pass-through.js';
 import type { Demand } from './auth-book.js';
+import type { Backend } from './backend/backend.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
 import { clientLimitsFor, limitsForClient } from './config/pool-settings.js';
@@ -119,15 +120,23 @@ export class Admissions {
     try {
       const startup = await this.#startupOf(applicant, entry);
       applicant.stay.throwIfOver();
+      this.#expectStillWelcome(entry, applicant);
       return this.#admission(applicant, visitor, entry, startup, leave);
     } catch (error) {
       leave();
       if (error instanceof Refusal || applicant.stay.isOver) throw error;
+      this.#expectStillWelcome(entry, applicant);
       const why = asError(error);
       const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
       this.#withoutServer.add(refusal);
       throw refusal;
     }
+  }
+
+  /** Since the client came, the configuration may have become another one, or the end begun. */
+  #expectStillWelcome({ pool }: PoolEntry, applicant: Applicant): void {
+    const parting = this.#house.isShuttingDown ? shuttingDown : this.#house.partingFor(applicant, pool);
+    if (parting !== undefined) throw new Refusal(parting);
   }
 
   /** Here, and where all processes are counted. */
@@ -152,7 +161,10 @@ export class Admissions {
     }
   }
 
-  #startupOf({ settings, stay, transport }: Applicant, { pool, known }: PoolEntry): Promise<StartupSettings> {
+  async #startupOf(
+    { settings, stay, transport }: Applicant,
+    { pool, known }: PoolEntry,
+  ): Promise<StartupSettings> {
     let wanted = settings;
     if (this.#house.config.pooling.applicationNameAddHost) {
       const { remoteAddress, remotePort } = transport;
@@ -160,8 +172,14 @@ export class Admissions {
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
+    const wait = <T>(use: (backend: Backend) => Promise<T>): Promise<T> =>
+      borrow(pool, { timeoutMs, signal: stay.signal }, use);
+    // Who is in waits for a server to come back; there is no use in more who do.
+    const { outage } = pool;
+    if (outage !== undefined) throw outage;
+    if (pool.isFailing) await wait(async () => {});
     return resolveStartup(pool, known, wanted, {
-      wait: (use) => borrow(pool, { timeoutMs, signal: stay.signal }, use),
+      wait,
       waitShortly: async (use) => {
         const patience = AbortSignal.timeout(patienceMs);
         const signal = AbortSignal.any([stay.signal, patience]);

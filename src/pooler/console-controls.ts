@@ -6,7 +6,7 @@ import type { BackendPool } from './backend/backend-pool.js';
 import type { PoolerConfig } from './config/pooler-config.js';
 import { type House, hangUpOn } from './house.js';
 import type { ClientSession } from './session/client-session.js';
-import { fatal } from './session/session-errors.js';
+import { fatal, serverReplaced } from './session/session-errors.js';
 
 /** What concerns the process as a whole. */
 export interface ProcessControls {
@@ -61,7 +61,9 @@ export class ConsoleControls implements PoolerControls {
 
   reconnect(database: string | undefined): void {
     for (const pool of this.#poolsOf(database)) pool.reconnect();
-    this.#house.closeFast((name) => database === undefined || name === database);
+    if (!this.#house.config.pooling.serverFastClose) return;
+    for (const session of this.#sessionsOf(database))
+      if (session.mode === 'session') session.endWhenIdle(serverReplaced);
   }
 
   kill(database: string | undefined): void {
@@ -118,7 +120,8 @@ export class ConsoleControls implements PoolerControls {
     void this.#process.shutdown(mode).then(() => {
       isOver = true;
     });
-    await until(() => isOver || this.#house.sessions.size === 0, signal);
+    const isAnswered = mode !== 'immediate';
+    await until(() => isOver || (isAnswered && this.#house.sessions.size === 0), signal);
   }
 
   #poolsOf(database: string | undefined): BackendPool[] {

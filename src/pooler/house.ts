@@ -1,4 +1,5 @@
 /** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
+import type { ErrorFields } from '../wire/error-fields.js';
 import type { ScanRules } from '../wire/scan-rules.js';
 import { frontendRules } from '../wire/scan-rules.js';
 import { SqlState } from '../wire/sql-states.js';
@@ -9,9 +10,9 @@ import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
 import { askServer } from './backend/server-question.js';
 import { ClientLimits } from './client-limits.js';
-import { type ConfigDiff, diffConfig } from './config/config-diff.js';
+import { diffConfig } from './config/config-diff.js';
 import { serverTlsFor } from './config/pool-settings.js';
-import { databaseFor, fallbackDatabase, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
+import { databaseFor, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
 import { DepartedPools } from './departed-pools.js';
 import { ServingError } from './errors.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
@@ -22,8 +23,9 @@ import { noLog, type PoolerLog } from './pooler-log.js';
 import { logServers } from './server-log.js';
 import { CancelKeys } from './session/cancel-keys.js';
 import type { ClientTls } from './session/client-door.js';
-import type { ClientSession } from './session/client-session.js';
-import { fatal } from './session/session-errors.js';
+import type { ClientIdentity, ClientSession } from './session/client-session.js';
+import { shown } from './session/refusal.js';
+import { fatal, serverReplaced } from './session/session-errors.js';
 import type { SharedParts } from './shared-parts.js';
 import type { Fleet } from './tenants/fleet.js';
 import { quotasOf } from './tenants/quotas.js';
@@ -231,15 +233,26 @@ export class House {
     this.#auth = auth;
     this.#rules = rulesOf(config);
     this.budgets.change(quotasOf(config));
-    this.pools.change(diff, old);
-    this.closeFast((database) => isReconnected(diff, database));
+    const replaced = this.pools.change(diff, old);
+    for (const session of this.sessions) this.#reconsider(session, replaced);
   }
 
-  /** With `server_fast_close`, who has a server connection for the session does not keep one that is to be replaced. */
-  closeFast(isMeant: (database: string) => boolean): void {
-    if (!this.#config.pooling.serverFastClose) return;
-    for (const session of this.sessions)
-      if (session.mode === 'session' && isMeant(session.identity.database)) session.endWhenIdle(reconnected);
+  #reconsider(session: ClientSession, replaced: ReadonlySet<BackendPool>): void {
+    const { identity, pool, mode, backend } = session;
+    const parting = this.partingFor(identity, pool);
+    const keepsReplaced = mode === 'session' && backend !== undefined && replaced.has(pool);
+    if (parting !== undefined) session.endWhenIdle(parting);
+    else if (keepsReplaced && this.#config.pooling.serverFastClose) session.endWhenIdle(serverReplaced);
+  }
+
+  /** What a client of this pool is told if the configuration does not lead to it any more. It can't move to another. */
+  partingFor(
+    { user, database }: Pick<ClientIdentity, 'user' | 'database'>,
+    pool: BackendPool,
+  ): ErrorFields | undefined {
+    const found = databaseFor(this.#config, database);
+    if (found === undefined) return databaseGone(database);
+    return (found.user ?? user) === pool.user ? undefined : userChanged(database);
   }
 
   #watchedFiles(): WatchedFiles[] {
@@ -307,17 +320,21 @@ export class House {
   }
 }
 
-/** Whether it leads to another server now, or there in another way. */
-function isReconnected({ config, databases, reconnectAll }: ConfigDiff, database: string): boolean {
-  const entry = config.databases.has(database) ? database : fallbackDatabase;
-  return reconnectAll || databases.reconnect.includes(entry);
+function databaseGone(name: string): ErrorFields {
+  return fatal(
+    SqlState.invalidCatalogName,
+    `terminating connection: database "${shown(name)}" is not there any more`,
+    'It was taken out of the configuration of the pooler.',
+  );
 }
 
-const reconnected = fatal(
-  SqlState.adminShutdown,
-  'terminating connection: its server connection is to be replaced',
-  'Connect again.',
-);
+function userChanged(name: string): ErrorFields {
+  return fatal(
+    SqlState.adminShutdown,
+    `terminating connection: the pooler logs in to database "${shown(name)}" as another user now`,
+    'Connect again.',
+  );
+}
 
 function serverTlsConfigs(config: PoolerConfig): PoolerConfig['serverTls'][] {
   return Array.from(config.databases.values(), (database) => serverTlsFor(config, database));

@@ -11,7 +11,7 @@ import type { OpenBackend } from './backend/backend-dialer.js';
 import { BackendPool, type BackendPoolPlan } from './backend/backend-pool.js';
 import { openBackend, type ServerPlan } from './backend/open-backend.js';
 import { ServerHosts } from './backend/server-hosts.js';
-import type { ConfigDiff } from './config/config-diff.js';
+import { type ConfigDiff, needsOtherServers } from './config/config-diff.js';
 import { serverOf } from './config/fleet-settings.js';
 import { checkQueryOf, policyFor, poolSettingsFor, serverTlsFor } from './config/pool-settings.js';
 import {
@@ -58,6 +58,8 @@ export class PoolEntry {
   /** It is that of auth_user, who looks up the secrets of others. */
   looksUpSecrets = false;
   usedAt = systemClock.coarse();
+  /** The configuration does not lead to it any more: it is as it was, for the clients that are left, and goes with them. */
+  isOutdated = false;
 
   constructor(pool: BackendPool, database: DatabaseConfig, leases: BudgetLeases) {
     this.pool = pool;
@@ -90,6 +92,7 @@ export class PoolBook {
     this.#entries.set(database.name, ofDatabase);
     const entry = ofDatabase.get(user) ?? this.#make(database, user);
     ofDatabase.set(user, entry);
+    if (entry.isOutdated) this.#bringUpToDate(entry, database, false, false);
     entry.usedAt = systemClock.coarse();
     return entry;
   }
@@ -126,38 +129,62 @@ export class PoolBook {
     return this.#parts.budgets().leasesFor({ database: database.name, user, server: serverOf(database) });
   }
 
-  /** Another configuration holds. */
-  change({ databases, reconnectAll }: ConfigDiff, old: PoolerConfig): void {
+  /** Another configuration holds. Answers with the pools whose connections are to be replaced. */
+  change({ reconnectAll }: ConfigDiff, old: PoolerConfig): ReadonlySet<BackendPool> {
     const config = this.#parts.config();
+    const replaced = new Set<BackendPool>();
     for (const entry of this.entries()) {
       const { pool } = entry;
-      // One that is no more is kept as it was, for the clients that are left.
       const database = databaseFor(config, pool.database);
-      if (database === undefined) continue;
-      const was = entry.database;
-      entry.database = database;
-      const isElsewhere = reconnectAll || databases.reconnect.includes(pool.database);
-      const isFallback = !config.databases.has(pool.database) && databases.reconnect.includes('*');
-      const isOther = policyKey(old, was, pool.user) !== policyKey(config, database, pool.user);
-      if (serverOf(was) !== serverOf(database)) {
-        entry.leases.leave();
-        entry.leases = this.#leasesFor(database, pool.user);
+      const isOthers = database?.user !== undefined && database.user !== pool.user && !entry.looksUpSecrets;
+      if (database === undefined || isOthers) {
+        entry.isOutdated = true;
+        continue;
       }
-      const plan = this.#planFor(database, pool.user, entry.leases, () => entry);
-      pool.change(plan, isElsewhere || isFallback || isOther);
+      const isOther = policyKey(old, entry.database, pool.user) !== policyKey(config, database, pool.user);
+      if (this.#bringUpToDate(entry, database, reconnectAll, isOther)) replaced.add(pool);
     }
+    return replaced;
   }
 
-  /** Pools that nobody has used for long, and that have nothing left. */
+  /** Answers whether its connections lead elsewhere now, or in another way. */
+  #bringUpToDate(
+    entry: PoolEntry,
+    database: DatabaseConfig,
+    isElsewhere: boolean,
+    isOther: boolean,
+  ): boolean {
+    const { pool, database: was, isOutdated } = entry;
+    const { user } = pool;
+    entry.isOutdated = false;
+    entry.database = database;
+    if (serverOf(was) !== serverOf(database)) {
+      entry.leases.leave();
+      entry.leases = this.#leasesFor(database, user);
+    }
+    const leadsElsewhere =
+      isElsewhere || isOutdated || needsOtherServers({ ...was, user }, { ...database, user });
+    pool.change(
+      this.#planFor(database, user, entry.leases, () => entry),
+      leadsElsewhere || isOther,
+    );
+    return leadsElsewhere;
+  }
+
+  /** Pools that nobody has used for long, or will ever use again, and that have nothing left. */
   forget(isInUse: (pool: BackendPool) => boolean, idleMs: (entry: PoolEntry) => number): void {
     const now = systemClock.coarse();
     for (const [database, ofDatabase] of this.#entries) {
       for (const [user, entry] of ofDatabase) {
-        const { pool } = entry;
+        const { pool, isOutdated } = entry;
+        const isAwaited = isInUse(pool) || pool.waiting > 0;
+        if (isOutdated && !isAwaited && pool.idle > 0) pool.reconnect();
         const { live, pending, closing } = pool.stats();
-        if (isInUse(pool) || live + pending + closing + pool.leaving > 0) entry.usedAt = now;
+        const isUsed = isAwaited || live + pending + closing + pool.leaving > 0;
+        if (isUsed) entry.usedAt = now;
         const limit = idleMs(entry);
-        if (limit === 0 || now - entry.usedAt < limit) continue;
+        const isLongUnused = limit > 0 && now - entry.usedAt >= limit;
+        if (isOutdated ? isUsed : !isLongUnused) continue;
         ofDatabase.delete(user);
         this.#parts.forgotten(pool);
         entry.leases.leave();

@@ -1,5 +1,6 @@
 /** The pooler: listens, lets clients in, and stops in good order. */
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ClassCounts } from '../core/class-waiters.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import { systemClock } from '../runtime/system.js';
@@ -58,13 +59,15 @@ export interface PoolerStats {
 }
 
 export interface ShutdownOptions {
-  /** Transactions that are not over by then are ended. */
+  /** Who is there then is sent away, in a transaction or not. */
   readonly deadlineMs: number;
-  /** `wait_for_clients`: those that do nothing stay until they leave or the deadline is there. Default: they are sent away. */
+  /** `wait_for_clients`: all stay until they leave. Default: only those do that keep a server for longer than a transaction. */
   readonly mode?: ShutdownMode;
 }
 
 const longestMs = 2 ** 31 - 1;
+/** How often it is looked whether the consoles have their answers. */
+const pollMs = 20;
 /** Cleaning after the last clients included. */
 const closeTimeoutMs = 5_000;
 
@@ -88,6 +91,7 @@ export class Pooler {
   readonly #controls: ConsoleControls;
   #deadline: NodeJS.Timeout | undefined;
   #deadlineAt = Number.POSITIVE_INFINITY;
+  #isOver = false;
   #tellStopped!: () => void;
 
   /** Made by `startPooler()`. */
@@ -199,6 +203,11 @@ export class Pooler {
 
   // ---- as one of several processes ----------------------------------------------------------------------------------
 
+  /** It has nothing left to do, and takes nobody, not even to the console. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** A client that was accepted by another process. */
   adopt(socket: Socket, endpoint: Endpoint): void {
     this.#listeners.adopt(socket, endpoint);
@@ -231,7 +240,10 @@ export class Pooler {
     }
   }
 
-  /** Works with another configuration; nobody is dropped. Rejects, and goes on as before, if it can't be used. */
+  /**
+   * Works with another configuration; clients are dropped only where that does not lead to their pool any more. Rejects, and
+   * goes on as before, if it can't be used.
+   */
   async reload(config: PoolerConfig): Promise<void> {
     this.#house.change(config);
   }
@@ -284,9 +296,9 @@ export class Pooler {
       this.#deadline = setTimeout(() => this.#endNow(), deadlineMs);
     }
     if (isFirst) {
-      this.#listeners.pause();
+      this.#listeners.keepUnixOnly();
       if (mode !== 'wait_for_clients')
-        for (const session of house.sessions) session.endWhenIdle(shuttingDown);
+        for (const session of house.sessions) session.endWithoutServer(shuttingDown);
       house.onceEmpty(() => this.#closePools());
     }
     return this.stopped;
@@ -308,28 +320,35 @@ export class Pooler {
     clearTimeout(this.#deadline);
     const pools = [...this.#house.pools.pools()];
     let left = pools.length;
-    if (left === 0) this.#finish();
+    if (left === 0) void this.#finish();
     for (const pool of pools) {
       pool.drain(systemClock.now() + closeTimeoutMs, () => {
-        if (--left === 0) this.#finish();
+        if (--left === 0) void this.#finish();
       });
     }
   }
 
-  #finish(): void {
+  async #finish(): Promise<void> {
     this.#listeners.close();
     this.#metrics.close();
     this.#loop.stop();
     this.#house.close();
+    await this.#consolesAnswered();
+    this.#isOver = true;
     for (const console of this.#house.consoles.keys()) console.end(shuttingDown);
     for (const visitor of this.#house.visitors) hangUpOn(visitor);
-    void this.#endFleet();
-  }
-
-  /** Others are to have what this one had. */
-  async #endFleet(): Promise<void> {
+    // Others are to have what this one had.
     await this.#host.fleet?.end();
     this.#tellStopped();
+  }
+
+  /** Who waits on the console for this end, or for that of other processes, is told that it is there. */
+  async #consolesAnswered(): Promise<void> {
+    const { consoles } = this.#house;
+    const isAwaited = (): boolean => [...consoles.keys()].some(({ isRunning }) => isRunning);
+    // This may be in the middle of the command that asks for it.
+    await nextTurn();
+    while (isAwaited() && systemClock.now() < this.#deadlineAt) await sleep(pollMs);
   }
 }
 

@@ -383,6 +383,42 @@ describe('The breaker', () => {
     );
   });
 
+  it('fails nobody who is patient: those are served when dialing works again, and one probe at a time is made for them', () => {
+    let isDown = true;
+    const world = new VirtualWorld(failing, {
+      manners: () => ({ onDial: (dial) => (isDown ? dial.failAfter(1) : dial.succeedAfter(1)) }),
+      random: half,
+    });
+    const patient = [1, 2, 3, 4].map(() => world.askPatiently());
+    const other = world.ask();
+    world.advance(1);
+    expect(world.pool.stats().breaker).toBe('open');
+    expect(other.error).toBeInstanceOf(ConnectFailedError);
+    const late = world.askPatiently();
+    const dialed = world.server.dialed;
+    world.advance(5_000);
+    expect(outcomes([...patient, late])).toBe('waiting waiting waiting waiting waiting');
+    expect(world.server.dialed - dialed).toBeLessThanOrEqual(10);
+    isDown = false;
+    world.advance(1_000);
+    expect(outcomes(patient)).toBe('granted granted granted granted');
+    patient[0]?.release();
+    expect(late.outcome).toBe('granted');
+  });
+
+  it('tells who was patient to the end of its time why', () => {
+    const refused = new Error('connect ECONNREFUSED 127.0.0.1:5432');
+    const world = new VirtualWorld(failing, {
+      manners: () => ({ onDial: (dial) => dial.fail(refused) }),
+      random: half,
+    });
+    const caller = world.askPatiently(10_000);
+    world.advance(9_999);
+    expect(caller.outcome).toBe('waiting');
+    world.advance(1);
+    expect(caller.error).toMatchObject({ code: 'HG_ACQUIRE_TIMEOUT', cause: refused });
+  });
+
   it('fails nobody fast while a connection lives that could come back', () => {
     let isDown = false;
     const world = new VirtualWorld(failing, {

@@ -1,6 +1,10 @@
 // The console of a real pooler in front of a real PostgreSQL: what it counts, and what it can do to clients.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { portWhereNobodyListens } from '../support/faulty-server.js';
 import { startTestPooler, type TestPooler } from '../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 
@@ -83,6 +87,67 @@ describe('KILL_CLIENT', () => {
     expect(await ended).toMatchObject({ severity: 'FATAL', code: '57P01' });
     await vi.waitFor(async () => expect(await show('CLIENTS')).toHaveLength(1), soon);
   });
+});
+
+describe('SHUTDOWN', () => {
+  const waits = ['SHUTDOWN WAIT_FOR_SERVERS', 'SHUTDOWN WAIT_FOR_CLIENTS'];
+
+  test.each(waits)(
+    '%s is answered before the console is closed, also where nobody is waited for',
+    async (command) => {
+      const { admin, pooler } = await start();
+      const ended = new Promise<Error>((resolve) => admin.once('error', resolve));
+      expect(await admin.query(command)).toMatchObject({ command: 'SHUTDOWN' });
+      await pooler.stopped;
+      expect(await ended).toMatchObject({ severity: 'FATAL', code: '57P01' });
+    },
+  );
+
+  test.each(waits)('%s is answered when the last client is gone', async (command) => {
+    const { admin, connect, pooler } = await start();
+    const client = await connect();
+    await client.query('begin; select 1');
+    let isAnswered = false;
+    const answer = admin.query(command).then(({ command: tag }) => {
+      isAnswered = true;
+      return tag;
+    });
+    expect((await client.query('select 7 as n')).rows).toEqual([{ n: 7 }]);
+    expect(isAnswered).toBe(false);
+    await client.query('commit');
+    await client.end();
+    expect(await answer).toBe('SHUTDOWN');
+    await pooler.stopped;
+  });
+
+  test('without a word more is answered by the end of the connection', async () => {
+    const { admin, pooler } = await start();
+    await expect(admin.query('SHUTDOWN')).rejects.toMatchObject({ code: '57P01' });
+    await pooler.stopped;
+  });
+
+  test.runIf(process.platform !== 'win32')(
+    'leaves the Unix socket open meanwhile, for the console alone',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'headgate-console-'));
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      const port = await portWhereNobodyListens();
+      const { admin, connect, pooler } = await start({ listen: { port }, unixSocket: { dir: folder } });
+      const local = { host: folder };
+      const client = await connect();
+      await client.query('begin; select 1');
+      const answer = admin.query('SHUTDOWN WAIT_FOR_SERVERS');
+      await expect.poll(() => pooler.addresses).toEqual([expect.stringContaining(folder)]);
+      await expect(connect()).rejects.toThrow('ECONNREFUSED');
+      await expect(connect(local)).rejects.toMatchObject({ code: '57P01' });
+      const second = await connect({ ...local, database: 'headgate' });
+      expect((await second.query('SHOW POOLS')).rows).toMatchObject([{ cl_active: 1 }]);
+      await client.query('commit');
+      await answer;
+      await pooler.stopped;
+      await expect(connect({ ...local, database: 'headgate' })).rejects.toThrow('ENOENT');
+    },
+  );
 });
 
 describe('SHOW CLIENTS and SHOW SERVERS', () => {

@@ -244,6 +244,17 @@ export class VirtualWorld {
   ask(timeout = never, reaction?: (caller: Caller) => void): Caller {
     const caller = new Caller(this, String(++this.#callers), timeout);
     caller.reaction = reaction;
+    return this.#enqueue(caller, timeout);
+  }
+
+  /** As one that waits for as long as it may, however often dialing fails. */
+  askPatiently(timeout = never): Caller {
+    const caller = new Caller(this, String(++this.#callers), timeout);
+    caller.isPatient = true;
+    return this.#enqueue(caller, timeout);
+  }
+
+  #enqueue(caller: Caller, timeout: number): Caller {
     this.queue.add(caller);
     this.pool.enqueue(caller, timeout);
     return caller;

@@ -217,6 +217,20 @@ export class BackendPool {
     return this.#engines.leaving;
   }
 
+  /** There is no connection, and the last attempt to open one has failed. */
+  get isFailing(): boolean {
+    const { present, isPaused } = this.#engines;
+    return !isPaused && present.failedDials > 0 && present.counts().live === 0;
+  }
+
+  /** Why whoever comes need not wait: it keeps failing, and whether it goes on like that others will find out. */
+  get outage(): Error | undefined {
+    if (!this.isFailing) return undefined;
+    const { breaker, pending } = this.stats();
+    const isProbed = breaker === 'half-open' && pending > 0;
+    return breaker === 'open' || isProbed ? this.#engines.present.lastDialError : undefined;
+  }
+
   get waiting(): number {
     return this.#engines.present.waiting;
   }

@@ -139,7 +139,7 @@ export const adminOptions = {
   sigtermMode: option(oneOf('wait_for_servers', 'wait_for_clients'), 'wait_for_servers', {
     name: 'sigterm_mode',
     meaning:
-      'what SIGTERM waits for, as long as shutdown_timeout says: for open transactions, or for all clients to leave',
+      'what SIGTERM waits for, as long as shutdown_timeout says: for open transactions and clients that keep a server, or for all clients to leave',
     reload: 'now',
   }),
 };

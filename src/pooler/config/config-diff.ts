@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { HiddenText } from './hidden-text.js';
 import type { AnyOption, ReloadEffect } from './option.js';
 import { allOptions, type EntryKind, entryOptions } from './option-table.js';
-import type { PoolerConfig } from './pooler-config.js';
+import type { DatabaseConfig, PoolerConfig } from './pooler-config.js';
 
 /** One setting that is another one now. Nothing in it is secret. */
 export interface ConfigChange {
@@ -16,20 +16,9 @@ export interface ConfigChange {
   readonly why?: string | undefined;
 }
 
-export interface EntryChanges {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  /** There before and after, with other settings. */
-  readonly changed: readonly string[];
-  /** Those of them whose server connections must be replaced, since they lead elsewhere or in another way. */
-  readonly reconnect: readonly string[];
-}
-
 export interface ConfigDiff {
   /** Everything, in the order of the documentation. */
   readonly changes: readonly ConfigChange[];
-  readonly databases: EntryChanges;
-  readonly users: EntryChanges;
   /** Something that holds for all servers has changed: every server connection must be replaced. */
   readonly reconnectAll: boolean;
   /** What to run with from now on: `next`, but with the old value of what needs a restart. */
@@ -40,12 +29,8 @@ export function diffConfig(old: PoolerConfig, next: PoolerConfig): ConfigDiff {
   const general = allOptions.flatMap(({ section, key, path, option }) =>
     changeOf(option, path, (old[section] as Values)[key], (next[section] as Values)[key]),
   );
-  const databases = entryChanges('databases', old, next);
-  const users = entryChanges('users', old, next);
   return {
-    changes: [...general, ...databases.changes, ...users.changes],
-    databases: databases.summary,
-    users: users.summary,
+    changes: [...general, ...entryChanges('databases', old, next), ...entryChanges('users', old, next)],
     reconnectAll: general.some(
       ({ effect, path }) => effect === 'new-servers' && path.startsWith('serverTls.'),
     ),
@@ -66,20 +51,11 @@ function isSame(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(one, other);
 }
 
-/** How long the pool keeps a server connection: one that is there is as good as a new one. */
-const ofThePool: readonly string[] = ['serverLifetime', 'serverMaxUses'];
-
-function entryChanges(
-  kind: EntryKind,
-  old: PoolerConfig,
-  next: PoolerConfig,
-): { changes: ConfigChange[]; summary: EntryChanges } {
+function entryChanges(kind: EntryKind, old: PoolerConfig, next: PoolerConfig): ConfigChange[] {
   const before: ReadonlyMap<string, Values> = old[kind];
   const after: ReadonlyMap<string, Values> = next[kind];
   const added = [...after.keys()].filter((name) => !before.has(name));
   const removed = [...before.keys()].filter((name) => !after.has(name));
-  const changed: string[] = [];
-  const reconnect: string[] = [];
   const changes: ConfigChange[] = [
     ...added.map((name) => ({ path: `${kind}.${name}`, from: 'none', to: 'there', effect: 'now' as const })),
     ...removed.map((name) => ({
@@ -92,18 +68,22 @@ function entryChanges(
   for (const [name, is] of after) {
     const was = before.get(name);
     if (was === undefined) continue;
-    const found = entryOptions(kind).flatMap(([key, option]) =>
-      changeOf(option, `${kind}.${name}.${key}`, was[key], is[key]),
-    );
-    changes.push(...found);
-    if (found.length > 0) changed.push(name);
-    const isElsewhere = entryOptions(kind).some(
-      ([key, { reload }]) =>
-        reload === 'new-servers' && !ofThePool.includes(key) && !isSame(was[key], is[key]),
-    );
-    if (isElsewhere) reconnect.push(name);
+    for (const [key, option] of entryOptions(kind))
+      changes.push(...changeOf(option, `${kind}.${name}.${key}`, was[key], is[key]));
   }
-  return { changes, summary: { added, removed, changed, reconnect } };
+  return changes;
+}
+
+/** How long the pool keeps a server connection: one that is there is as good as a new one. */
+const ofThePool: readonly string[] = ['serverLifetime', 'serverMaxUses'];
+
+/** Whether server connections that were opened for the one will not do for the other: they lead elsewhere, or in another way. */
+export function needsOtherServers(was: DatabaseConfig, is: DatabaseConfig): boolean {
+  const [before, after]: Values[] = [was, is];
+  return entryOptions('databases').some(
+    ([key, { reload }]) =>
+      reload === 'new-servers' && !ofThePool.includes(key) && !isSame(before?.[key], after?.[key]),
+  );
 }
 
 function withoutRestart(old: PoolerConfig, next: PoolerConfig): PoolerConfig {

@@ -16,6 +16,8 @@ export class BackendWaiter extends Waiter<Backend> implements Task {
   constructor(client: WaitingClient) {
     super();
     this.#client = client;
+    // Whoever is in is not sent away because a server is, which may be about to come back.
+    this.isPatient = true;
     this.#answer = undefined;
   }
 

@@ -78,6 +78,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #cancelsLater = false;
   /** What it is told when its transaction is over, because it is to go. */
   #goodbye: ErrorFields | undefined;
+  /** As long as it keeps a server, it need not. */
+  #mayKeepServer = false;
   #isEnding = false;
   #whyEnded = 'the client hung up';
 
@@ -387,7 +389,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (this.#passesPieces || !backend.isSettled) return;
     if (this.keepsServer) this.reserve();
     else this.giveBack(backend);
-    if (this.#goodbye !== undefined) this.end(this.#goodbye);
+    if (this.#goodbye !== undefined) this.#partIfFree();
   }
 
   parameterReported(name: string, value: string, isOwn: boolean): boolean {
@@ -450,6 +452,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.#parts.failed(error);
     this.local.refuseNext(error);
     this.goOn();
+    this.#partIfFree();
   }
 
   /** Between the client's messages: a notice. */
@@ -462,8 +465,22 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   /** It has to go as soon as it is in no transaction and waits for nothing. */
   endWhenIdle(goodbye: ErrorFields): void {
     this.#goodbye = goodbye;
-    const isFree = this.backend === undefined ? !this.isWaiting : this.state === 'idle';
-    if (isFree) this.end(goodbye);
+    this.#mayKeepServer = false;
+    this.#partIfFree();
+  }
+
+  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
+  endWithoutServer(goodbye: ErrorFields): void {
+    this.#mayKeepServer = this.#goodbye === undefined;
+    this.#goodbye ??= goodbye;
+    this.#partIfFree();
+  }
+
+  #partIfFree(): void {
+    if (this.#goodbye === undefined) return;
+    const hasServer = this.backend !== undefined;
+    if (hasServer && this.#mayKeepServer && this.keepsServer) return;
+    if (hasServer ? this.state === 'idle' : !this.isWaiting) this.end(this.#goodbye);
   }
 
   /** How long it has read nothing although its server waits for that; to be asked again and again. */

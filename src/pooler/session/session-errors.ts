@@ -16,6 +16,12 @@ export const shuttingDown: ErrorFields = fatal(
   'Connect again: another pooler, or this one once it is back, will serve you.',
 );
 
+export const serverReplaced: ErrorFields = fatal(
+  SqlState.adminShutdown,
+  'terminating connection: its server connection is to be replaced',
+  'Connect again.',
+);
+
 export const inFailedTransaction: ErrorFields = {
   severity: 'ERROR',
   code: SqlState.inFailedSqlTransaction,
@@ -31,6 +37,12 @@ export const canceledWhileWaiting: ErrorFields = {
 /** Why there was no server connection for a client that waited. The client stays, unless the pooler goes. */
 export function noServer(pool: BackendPool, error: Error): ErrorFields {
   if (error instanceof PoolClosedError) return shuttingDown;
+  if (error instanceof AcquireTimeoutError && error.cause instanceof Error && pool.isFailing)
+    return {
+      hint: 'query_wait_timeout ended the wait for a server that can not be connected to.',
+      ...refusalOf(pool, error.cause),
+      severity: 'ERROR',
+    };
   if (error instanceof AcquireTimeoutError)
     return {
       severity: 'ERROR',

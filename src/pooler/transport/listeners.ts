@@ -104,6 +104,11 @@ export class Listeners {
     for (const socket of this.#sockets) socket.close();
   }
 
+  /** No more connections but by Unix sockets. */
+  keepUnixOnly(): void {
+    for (const socket of this.#sockets) if (socket.endpoint.kind === 'tcp') socket.close();
+  }
+
   /** Listens again, at the same ports. */
   async resume(): Promise<void> {
     this.#sockets = await openSockets(this.#sockets, (error) =>

@@ -81,10 +81,20 @@ export class FrontDoor {
     this.#sockets = await openSockets(this.#sockets, ({ message }) => this.#log('warn', message));
   }
 
+  /** No more clients but by Unix sockets, of whom workers that end take those for the console. Those at the door are sent away. */
+  keepUnixOnly(): void {
+    for (const socket of this.#sockets) if (socket.endpoint.kind === 'tcp') socket.close();
+    this.#sendAway();
+  }
+
   /** No more clients; those at the door are sent away. */
   close(): void {
     clearTimeout(this.#retry);
     for (const socket of this.#sockets) socket.close();
+    this.#sendAway();
+  }
+
+  #sendAway(): void {
     for (const { socket } of this.#waiting.splice(0)) socket.destroy();
   }
 

@@ -342,11 +342,12 @@ export class Supervisor {
   }
 
   #stopTaking(): void {
-    this.#door.close();
+    this.#door.keepUnixOnly();
     this.#crew.end();
   }
 
   #finish(): void {
+    this.#door.close();
     this.#metrics.close();
     clearTimeout(this.#deadline);
     this.#slots.stop();

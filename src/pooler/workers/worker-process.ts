@@ -106,8 +106,9 @@ export class WorkerProcess implements Receiver {
     this.#child.kill('SIGKILL');
   }
 
+  /** One that ends lets clients of the console in. */
   get canTake(): boolean {
-    return this.#state === 'ready' && !this.#isSending;
+    return (this.#state === 'ready' || this.#state === 'ending') && !this.#isSending;
   }
 
   send(socket: Socket, ticket: number, endpoint: number): void {

@@ -202,6 +202,8 @@ class Worker {
   #clientCame(ticket: number, endpoint: number, socket: Socket | undefined): void {
     const from = this.#beginning?.endpoints[endpoint];
     const pooler = this.#pooler;
+    // With the end of this process another will have it.
+    if (pooler?.isOver === true) return;
     const isWelcome = socket !== undefined && from !== undefined && pooler !== undefined;
     if (isWelcome) this.#open++;
     // Before anything else: from now on it is ours, whatever happens to this process.

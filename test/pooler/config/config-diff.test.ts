@@ -1,7 +1,8 @@
 // What a reload changes, and when.
 import { describe, expect, test } from 'vitest';
-import { diffConfig, formatDiff } from '../../../src/pooler/config/config-diff.js';
+import { diffConfig, formatDiff, needsOtherServers } from '../../../src/pooler/config/config-diff.js';
 import { allOptions, entryOptions } from '../../../src/pooler/config/option-table.js';
+import { type DatabaseConfig, databaseFor } from '../../../src/pooler/config/pooler-config.js';
 import { load } from './config-files.js';
 
 const before = `
@@ -19,20 +20,18 @@ admin: { pidFile: /tmp/x.pid }
 serverTls: { mode: require }
 `;
 
+function databaseOf(yaml: string, name: string): DatabaseConfig {
+  return databaseFor(load(yaml).config, name) as DatabaseConfig;
+}
+
 function diff(one = before, other = after) {
   return diffConfig(load(one).config, load(other).config);
 }
 
 describe('A reload', () => {
   test('of the same configuration changes nothing, secrets included', () => {
-    const { changes, databases, users, reconnectAll } = diff(before, before);
-    const nothing = { added: [], removed: [], changed: [], reconnect: [] };
-    expect({ changes, databases, users, reconnectAll }).toEqual({
-      changes: [],
-      databases: nothing,
-      users: nothing,
-      reconnectAll: false,
-    });
+    const { changes, reconnectAll } = diff(before, before);
+    expect({ changes, reconnectAll }).toEqual({ changes: [], reconnectAll: false });
     expect(formatDiff({ changes })).toEqual(['nothing has changed']);
   });
 
@@ -58,11 +57,8 @@ describe('A reload', () => {
     ]);
   });
 
-  test('tells the pooler which databases and users it is about', () => {
-    const { databases, users, reconnectAll } = diff();
-    expect(databases).toEqual({ added: ['new'], removed: ['old'], changed: ['app'], reconnect: ['app'] });
-    expect(users).toEqual({ added: [], removed: ['gone'], changed: ['u'], reconnect: [] });
-    expect(reconnectAll).toBe(true);
+  test('replaces all server connections for what holds for all servers', () => {
+    expect(diff().reconnectAll).toBe(true);
   });
 
   test('leaves what needs a restart as it is', () => {
@@ -77,10 +73,23 @@ describe('A reload', () => {
     'does not lead elsewhere with %s',
     (said) => {
       const other = before.replace('poolSize: 5', said);
-      expect(diff(before, other).databases).toMatchObject({ changed: ['app'], reconnect: [] });
       expect(diff(before, other).reconnectAll).toBe(false);
+      expect(needsOtherServers(databaseOf(before, 'app'), databaseOf(other, 'app'))).toBe(false);
     },
   );
+
+  test('replaces them for whatever makes a connection another one, whichever entry says it', () => {
+    const of = (entries: string) => databaseOf(`databases: { ${entries} }\nauth: { type: trust }`, 'app');
+    const own = of('app: { host: a, password: one, dbname: app }');
+    expect(needsOtherServers(own, of("'*': { host: a, password: one, poolSize: 3 }"))).toBe(false);
+    const others = ['host: b', 'port: 1', 'dbname: b', 'password: two', 'user: u', 'tlsMode: require'];
+    const usual = ['host: a', 'password: one'];
+    for (const other of others) {
+      const said = usual.filter((text) => text.split(':')[0] !== other.split(':')[0]);
+      const entry = of(`'*': { ${[...said, other].join(', ')} }`);
+      expect([other, needsOtherServers(own, entry)]).toEqual([other, true]);
+    }
+  });
 });
 
 test('Everything that needs a restart says why, and nothing else does', () => {

@@ -442,7 +442,7 @@ describe('A pgbouncer.ini', () => {
     const told = settings.filter(({ outcome }) => outcome === 'difference');
     expect(told.map(({ name, why }) => `${name}: ${why}`)).toEqual([
       'server_lifetime: 24d is as long as it gets',
-      'server_login_retry: 24d is as long as it gets; the wait begins short and grows up to this, in place of being this from the first failure on',
+      'server_login_retry: 24d is as long as it gets; the wait begins short and grows up to this, in place of being this from the first failure on; without it 1s in place of 15s, for clients that wait meanwhile',
       'app.server_lifetime: 24d is as long as it gets',
     ]);
   });

@@ -68,6 +68,60 @@ describe('a shutdown', () => {
     await over;
   });
 
+  test('leaves those who keep a server in session mode until they leave, and sends away who has none', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolMode: 'session' } });
+    const holder = await pooler.connect();
+    await holder.query("set work_mem = '7MB'");
+    const without = await RawSession.start(pooler, StartupCode.version30);
+    const over = pooler.pooler.shutdown({ deadlineMs: 1_000_000 });
+    await without.until(Backend.error);
+    expect(errorOf(without.received)).toMatchObject({ severity: 'FATAL', code: '57P01' });
+    await holder.query('begin; select 1');
+    await holder.query('commit');
+    expect((await holder.query('show work_mem')).rows).toEqual([{ work_mem: '7MB' }]);
+    await holder.end();
+    await over;
+  });
+
+  test('leaves who is pinned, and sends it away when it is not any more', async () => {
+    const pooler = await startTestPooler(db);
+    const pinned = await RawSession.start(pooler, StartupCode.version30);
+    await pinned.ask((writer) => writeQuery(writer, 'listen news'));
+    const over = pooler.pooler.shutdown({ deadlineMs: 1_000_000 });
+    expect(typesOf(await pinned.ask((writer) => writeQuery(writer, 'select 1')))).toBe('TDCZ');
+    writeQuery(pinned.writer, 'discard all');
+    pinned.send();
+    expect(typesOf(await pinned.until(Backend.error))).toBe('CZE');
+    expect(errorOf(pinned.received)).toMatchObject({ severity: 'FATAL', code: '57P01' });
+    await over;
+  });
+
+  test('ends those at the deadline, too', async () => {
+    const pooler = await startTestPooler(db, { pooling: { poolMode: 'session' } });
+    const holder = await RawSession.start(pooler, StartupCode.version30);
+    await holder.ask((writer) => writeQuery(writer, 'select 1'));
+    await pooler.pooler.shutdown({ deadlineMs: 100 });
+    await expect.poll(() => holder.isClosed).toBe(true);
+    expect(errorOf(holder.received)).toMatchObject({ severity: 'FATAL', code: '57P01' });
+  });
+
+  test('sends away who has waited in vain', async () => {
+    const timeouts = { queryWaitTimeout: '1s' };
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 }, timeouts });
+    const holder = await pooler.connect();
+    await holder.query('begin; select 1');
+    const waiting = await RawSession.start(pooler, StartupCode.version30);
+    const heard = waiting.received.length;
+    writeQuery(waiting.writer, 'select 2');
+    waiting.send();
+    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+    const over = pooler.pooler.shutdown({ deadlineMs: 1_000_000 });
+    await expect.poll(() => waiting.isClosed, { timeout: 20_000 }).toBe(true);
+    expect(typesOf(waiting.received.slice(heard))).toBe('EZE');
+    await holder.query('commit');
+    await over;
+  });
+
   test('that is asked for twice goes by the more impatient one', async () => {
     const pooler = await startTestPooler(db);
     const busy = await RawSession.start(pooler, StartupCode.version30);

@@ -1,9 +1,10 @@
 // From the start of a pooler in several processes to its end.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { getPriority } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { portWhereNobodyListens } from '../../support/faulty-server.js';
 import { rejectionOf } from '../../support/outcomes.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { Served, serve } from './served.js';
@@ -115,6 +116,46 @@ test('a second SIGTERM ends all at once', async () => {
   served.child.kill('SIGTERM');
   await served.says('stopping when transactions have ended');
   served.child.kill('SIGTERM');
+  expect(await served.ended()).toBe(0);
+});
+
+test('SHUTDOWN WAIT_FOR_CLIENTS is answered when the last client of any worker is gone', async () => {
+  const served = await serve(db);
+  const admin = await served.console();
+  const clients = [...(await served.clientOfEach(admin)).values()];
+  let isAnswered = false;
+  const answer = admin.query('SHUTDOWN WAIT_FOR_CLIENTS').then(({ command }) => {
+    isAnswered = true;
+    return command;
+  });
+  for (const client of clients) {
+    expect((await client.query('select 7 as n')).rows).toEqual([{ n: 7 }]);
+    expect(isAnswered).toBe(false);
+    await client.end();
+  }
+  expect(await answer).toBe('SHUTDOWN');
+  expect(await served.ended()).toBe(0);
+});
+
+test('while it ends, the console can be had through the Unix socket', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-workers-socket-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const port = await portWhereNobodyListens();
+  const served = await serve(db, { listen: { port }, unixSocket: { dir: folder } });
+  const local = { host: folder, port };
+  const client = await served.connect();
+  await client.query('begin');
+  await client.query('select 1');
+  served.child.kill('SIGTERM');
+  await served.says('stopping when transactions have ended');
+  await expect.poll(() => rejectionOf(served.connect({ port })).then(String)).toContain('ECONNREFUSED');
+  // The worker that has no client ends meanwhile, and may take somebody with it.
+  await expect.poll(() => rejectionOf(served.connect(local))).toMatchObject({ code: '57P01' });
+  await vi.waitFor(async () => {
+    const admin = await served.connect({ ...local, database: 'headgate' });
+    expect((await admin.query('SHOW POOLS')).rows).toMatchObject([{ cl_active: 1 }]);
+  }, 20_000);
+  await client.query('commit');
   expect(await served.ended()).toBe(0);
 });
 
