@@ -26,7 +26,7 @@ import type { LeaseHolder } from './leases.js';
 import { Ledger } from './ledger.js';
 import { drawLifetime } from './lifetime.js';
 import type { FillProgress, PoolListener } from './pool-listener.js';
-import type { PoolPolicy } from './pool-policy.js';
+import type { AdjustablePolicy, PoolPolicy } from './pool-policy.js';
 import type { PoolCounts, PoolState, PoolStats } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';
 import { Readiness, type ReadyRequest } from './readiness.js';
@@ -56,6 +56,7 @@ const never = Number.POSITIVE_INFINITY;
 export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   readonly name: string;
   readonly policy: PoolPolicy;
+  readonly #adjustable: { -readonly [Name in keyof PoolPolicy]: PoolPolicy[Name] };
   readonly #dialer: Dialer<C>;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -90,9 +91,11 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   #pumpAgain = false;
 
   constructor(parts: PoolParts<C>) {
-    const { policy, dialer, clock, random, listener } = parts;
+    const { dialer, clock, random, listener } = parts;
     this.name = parts.name ?? 'pool';
-    this.policy = policy;
+    // All parts of the engine have this one, and none of them keeps a number of it that can be adjusted.
+    this.policy = this.#adjustable = { ...parts.policy };
+    const { policy } = this;
     this.#dialer = dialer;
     this.#clock = clock;
     this.#random = random;
@@ -309,6 +312,28 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   keepAtMost(count: number): void {
     this.#refiller.keepAtMost(count);
     if (this.#state !== 'closed') this.#fleet.rearm(this.#isReapable());
+  }
+
+  /** Other numbers hold from now on, for the connections that there are, too. */
+  adjust(numbers: AdjustablePolicy): void {
+    const { idleFloor, dialLimit, idleTimeout, maxUses, checkAfterIdle, idleOrder, base, cap, keeper } =
+      numbers;
+    Object.assign(this.#adjustable, {
+      idleFloor,
+      dialLimit,
+      idleTimeout,
+      maxUses,
+      checkAfterIdle,
+      idleOrder,
+      base,
+      cap,
+      keeper,
+    });
+    this.#fleet.idle.order = idleOrder;
+    this.#refiller.adjusted(this.#clock.now());
+    if (this.#state === 'closed') return;
+    this.#rearm();
+    this.#pump();
   }
 
   /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their deadlines run on. */

@@ -4,10 +4,14 @@ import type { PooledConnection } from './pooled-connection.js';
 
 export class IdleConnections<C> implements Iterable<PooledConnection<C>> {
   readonly #list = new LinkedList<PooledConnection<C>>();
-  readonly #newestFirst: boolean;
+  #newestFirst: boolean;
   #expiring = 0;
 
   constructor(order: 'lifo' | 'fifo') {
+    this.#newestFirst = order === 'lifo';
+  }
+
+  set order(order: 'lifo' | 'fifo') {
     this.#newestFirst = order === 'lifo';
   }
 

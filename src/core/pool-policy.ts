@@ -99,6 +99,20 @@ export interface PoolPolicy extends LifetimePolicy, BreakerPolicy {
   readonly idleKeepsProcessAlive: boolean;
 }
 
+/** What can become another number while the pool is at work. */
+export type AdjustablePolicy = Pick<
+  PoolPolicy,
+  | 'idleFloor'
+  | 'dialLimit'
+  | 'idleTimeout'
+  | 'maxUses'
+  | 'checkAfterIdle'
+  | 'idleOrder'
+  | 'base'
+  | 'cap'
+  | 'keeper'
+>;
+
 const never = Number.POSITIVE_INFINITY;
 
 /** Reads the engine's options; problems stay with the reader, which the caller makes throw. */

@@ -52,6 +52,14 @@ export class Refiller {
     return this.#warmup && progressOf(this.#warmup, 'started', 0, now);
   }
 
+  /** The policy has become another one. */
+  adjusted(now: number): void {
+    if (!this.#hasStarted) return;
+    const { keeper } = this.#policy;
+    this.#keeper = keeper && new Keeper(keeper, now);
+    this.keepAtMost(this.#mostKept);
+  }
+
   /** Caps the size to keep, and with it how many idle connections stay. */
   keepAtMost(count: number): void {
     this.#mostKept = count;

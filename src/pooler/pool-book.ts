@@ -289,10 +289,10 @@ export class PoolBook {
   }
 }
 
-/** What the engine has to be made anew for. */
+/** What the engine has to be made anew for: all else is adjusted. */
 function policyKey(config: PoolerConfig, database: DatabaseConfig, user: string): string {
-  const { max: _, acquireTimeout: __, ...policy } = policyFor(config, database, user);
-  return JSON.stringify(policy);
+  const { dialTimeout, maxLifetime, maxLifetimeJitter } = policyFor(config, database, user);
+  return JSON.stringify([dialTimeout, maxLifetime, maxLifetimeJitter]);
 }
 
 function startupParametersOf(database: DatabaseConfig): ReadonlyMap<string, string> {

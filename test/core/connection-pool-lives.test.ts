@@ -435,3 +435,47 @@ describe('The breaker', () => {
     expect(waiting.outcome).toBe('granted');
   });
 });
+
+describe('Numbers that are adjusted', () => {
+  it('hold for the connections that there are, and none of them is replaced', () => {
+    const world = withIdle(4, { max: 4, idleTimeout: 0, maxLifetime: 0 });
+    const { policy } = world.pool;
+    world.advance(10 * minute);
+    expect(world.pool.live).toBe(4);
+    world.pool.adjust({ ...policy, idleTimeout: 20 * minute });
+    world.advance(9 * minute);
+    expect(world.pool.live).toBe(4);
+    world.advance(minute);
+    expect(world.pool.live).toBe(0);
+    expect(world.server.dialed).toBe(4);
+  });
+
+  it('can be those of which connection is lent first, and how often', () => {
+    const world = withIdle(3, { max: 3, idleTimeout: 0, maxLifetime: 0 });
+    const lentFirst = (): number => {
+      const lease = world.mustTake();
+      lease.release();
+      return [...world.server.sockets].indexOf(lease.socket) + 1;
+    };
+    expect([lentFirst(), lentFirst()]).toEqual([3, 3]);
+    world.pool.adjust({ ...world.pool.policy, idleOrder: 'fifo' });
+    expect([lentFirst(), lentFirst(), lentFirst()]).toEqual([1, 2, 3]);
+    world.pool.adjust({ ...world.pool.policy, maxUses: 1 });
+    lentFirst();
+    expect(world.pool.live).toBe(2);
+  });
+
+  it('can be the size that it is kept at, where it was kept at none', () => {
+    const world = new VirtualWorld({ max: 4, maxLifetime: 0 });
+    world.pool.adjust({
+      ...world.pool.policy,
+      keeper: { target: 3, interval: 1_000, perTick: 3 },
+      idleFloor: 3,
+    });
+    world.advance(2_000);
+    expect(world.pool.live).toBe(3);
+    world.pool.adjust({ ...world.pool.policy, keeper: undefined, idleFloor: 0, idleTimeout: minute });
+    world.advance(2 * minute);
+    expect(world.pool.live).toBe(0);
+  });
+});

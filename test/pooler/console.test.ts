@@ -175,6 +175,26 @@ describe('SHOW CLIENTS and SHOW SERVERS', () => {
   });
 });
 
+describe('SET', () => {
+  test.each([
+    'server_idle_timeout = 300',
+    'server_check_delay = 10',
+    'server_login_retry = 5',
+    'server_round_robin = 1',
+    'min_pool_size = 1',
+    'default_pool_size = 2',
+    'query_wait_timeout = 60',
+  ])('of %s replaces no server connection', async (change) => {
+    const { connect, admin } = await start({ pooling: { poolSize: 1 } });
+    const client = await connect();
+    const pid = async (): Promise<number> =>
+      (await client.query('select pg_backend_pid() as pid')).rows[0].pid;
+    const before = await pid();
+    await admin.query(`SET ${change}`);
+    expect([await pid(), await pid()]).toEqual([before, before]);
+  });
+});
+
 describe('SET server_lifetime', () => {
   test('to 0 has each server connection used once, and to another value many times again', async () => {
     const { connect, admin } = await start({ pooling: { poolSize: 1 } });

@@ -155,6 +155,7 @@ export class BackendPool {
     this.#plan = plan;
     this.canceller.change(cancellerOptions(plan));
     if (reconnects) this.reconnect();
+    else this.#engines.adjust(plan.policy);
     this.setLimit(plan.limits.poolSize);
   }
 

@@ -4,6 +4,7 @@
  * may have.
  */
 import type { ConnectionPool } from '../../core/connection-pool.js';
+import type { AdjustablePolicy } from '../../core/pool-policy.js';
 import type { PoolCounts, PoolTotals } from '../../core/pool-stats.js';
 import type { Waiter } from '../../core/waiters.js';
 import { systemClock } from '../../runtime/system.js';
@@ -111,6 +112,11 @@ export class EngineLine {
     if (count === this.#kept) return;
     this.#kept = count;
     this.#present.keepAtMost(count);
+  }
+
+  /** Those that are to go have nothing left to do by it. */
+  adjust(policy: AdjustablePolicy): void {
+    this.#present.adjust(policy);
   }
 
   /** The present engine may have what those before it have given up. */
