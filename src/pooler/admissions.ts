@@ -1,5 +1,6 @@
 /** Lets clients in: finds their place, their pool and what their session begins with. */
 import { asError } from '../runtime/promise-dialer.js';
+import { systemClock } from '../runtime/system.js';
 import type { ErrorFields } from '../wire/error-fields.js';
 import type { BackendKey } from '../wire/session-messages.js';
 import { SqlState } from '../wire/sql-states.js';
@@ -118,7 +119,7 @@ export class Admissions {
     noteCredentials(entry, database, login);
     const leave = await this.#takePlace(applicant, database);
     try {
-      const startup = await this.#startupOf(applicant, entry);
+      const startup = await this.#startupOf(applicant, entry, visitor);
       applicant.stay.throwIfOver();
       this.#expectStillWelcome(entry, applicant);
       return this.#admission(applicant, visitor, entry, startup, leave);
@@ -164,6 +165,7 @@ export class Admissions {
   async #startupOf(
     { settings, stay, transport }: Applicant,
     { pool, known }: PoolEntry,
+    visitor: Visitor,
   ): Promise<StartupSettings> {
     let wanted = settings;
     if (this.#house.config.pooling.applicationNameAddHost) {
@@ -172,8 +174,14 @@ export class Admissions {
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
-    const wait = <T>(use: (backend: Backend) => Promise<T>): Promise<T> =>
-      borrow(pool, { timeoutMs, signal: stay.signal }, use);
+    const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
+      visitor.waitsFor = { pool, since: systemClock.now() };
+      try {
+        return await borrow(pool, { timeoutMs, signal: stay.signal }, use);
+      } finally {
+        visitor.waitsFor = undefined;
+      }
+    };
     // Who is in waits for a server to come back; there is no use in more who do.
     const { outage } = pool;
     if (outage !== undefined) throw outage;

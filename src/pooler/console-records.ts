@@ -51,6 +51,7 @@ export function visitorRecord({
   user,
   database,
   isCancelling,
+  waitsFor,
 }: Visitor): ClientRecord {
   return {
     id,
@@ -63,8 +64,8 @@ export function visitorRecord({
     heldBytes: 0,
     user,
     database,
-    state: isCancelling === true ? 'active_cancel_req' : 'login',
-    waitedMs: 0,
+    state: isCancelling === true ? 'active_cancel_req' : waitsFor === undefined ? 'login' : 'waiting',
+    waitedMs: waitsFor === undefined ? 0 : systemClock.now() - waitsFor.since,
     serverId: undefined,
     pin: undefined,
   };

@@ -125,6 +125,11 @@ export class ConsoleView implements PoolerView {
       count(clients, clientStateOf(session));
       if (session.state === 'waiting') longestWaitMs = Math.max(longestWaitMs, now - session.waitingSince);
     }
+    for (const { waitsFor } of this.#house.visitors) {
+      if (waitsFor?.pool !== pool) continue;
+      count(clients, 'waiting');
+      longestWaitMs = Math.max(longestWaitMs, now - waitsFor.since);
+    }
     const servers: Partial<Record<ServerState, number>> = {};
     for (const backend of pool.backends())
       count(servers, serverStateOf(backend, pool.plan.policy.checkAfterIdle));

@@ -46,6 +46,8 @@ export interface Visitor {
   user?: string;
   database?: string;
   isCancelling?: boolean;
+  /** It has proved who it is, and its login takes a server of this pool; since when by the clock of the process. */
+  waitsFor?: { readonly pool: BackendPool; readonly since: number } | undefined;
 }
 
 /** In the middle of a TLS handshake the transport has given its socket away, and only that can be closed. */

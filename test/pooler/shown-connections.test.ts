@@ -163,3 +163,18 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
+
+test('a client whose login takes a server counts among those that wait', async () => {
+  const pooler = await startTestPooler(db, { admin: { adminUsers: [db.user] } });
+  const admin = await pooler.connect({ database: 'headgate' });
+  await admin.query('PAUSE');
+  const comes = pooler.connect({ application_name: 'early' });
+  await expect
+    .poll(async () => (await showOn(admin, 'POOLS')).find(({ database }) => database === db.database))
+    .toMatchObject({ cl_waiting: 1, cl_active: 0 });
+  const [row] = (await showOn(admin, 'CLIENTS')).filter(({ state }) => state === 'waiting');
+  expect(row).toMatchObject({ database: db.database, user: db.user, application_name: 'early' });
+  expect(await showOn(admin, 'LISTS')).toContainEqual({ list: 'login_clients', items: 0 });
+  await admin.query('RESUME');
+  expect((await (await comes).query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+});

@@ -126,7 +126,7 @@ interface ConnectionRecord {
  * - `login`: has yet to prove who it is.
  * - `idle`: has no server and wants none; in session mode, or pinned, it can have one.
  * - `active`: has a server.
- * - `waiting`: has asked something and has no server for it yet.
+ * - `waiting`: has asked something and has no server for it yet, or is let in as soon as there is one.
  * - The last two are connections that came with a cancel request: one that was passed on, one that was not yet.
  */
 export type ClientState =

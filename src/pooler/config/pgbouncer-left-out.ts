@@ -16,7 +16,8 @@ export const leftOutOptions: Readonly<Record<string, string>> = {
   tcp_keepcnt: 'Node can not set it; that of the system holds',
   tcp_keepintvl: 'Node can not set it; that of the system holds',
   tcp_user_timeout: 'Node can not set it; that of the system holds',
-  dns_max_ttl: 'a name is looked up for each new connection, by the system',
+  dns_max_ttl:
+    'a name is looked up for each new connection, by the system; connections to the old address stay until their life is over, or RECONNECT',
   dns_nxdomain_ttl: 'see dns_max_ttl',
   dns_zone_check_period: 'see dns_max_ttl',
   resolv_conf: 'names are looked up by the system',

@@ -44,6 +44,41 @@ interface Values {
   readonly onServer: string | undefined;
 }
 
+/** What is not settled before the transaction is over, or the server is ready. Most sessions never have any of it. */
+class Unsettled {
+  /** By name: what a setting was before the transaction changed it. A rollback brings it back. */
+  readonly before = new Map<string, Values>();
+  /** A reported setting was changed in the transaction. Should that be undone, the server reports it. */
+  hasFollowed = false;
+  /** Something was rolled back, and nobody knows whether that was all of the transaction. */
+  isUnclear = false;
+  /** Until the server is ready: names that go back to what they were at the start, and those that were set behind a RESET ALL. */
+  readonly resetting = new Set<string>();
+  resetsAll = false;
+  readonly setBehind = new Set<string>();
+
+  get hasChanged(): boolean {
+    return this.before.size > 0 || this.hasFollowed;
+  }
+
+  isResetting(name: string): boolean {
+    return this.resetting.has(name) || (this.resetsAll && !this.setBehind.has(name));
+  }
+
+  resetAll(): void {
+    this.resetting.clear();
+    this.setBehind.clear();
+    this.resetsAll = true;
+  }
+
+  /** The server is ready, in the middle of a transaction. */
+  goOn(): void {
+    this.resetting.clear();
+    this.setBehind.clear();
+    this.resetsAll = false;
+  }
+}
+
 /** Of longer texts, only single words are looked at. What they set shows in their tags. */
 const longestRead = 65_536;
 /** No words that are looked for are longer than this. */
@@ -66,29 +101,25 @@ export class SessionEffects {
   mayDiscard = false;
   /** The last text was one that does nothing to the session, whatever the session is. */
   isPlain = false;
-  /** By name: what a setting was before the transaction changed it. A rollback brings it back. */
-  readonly #before = new Map<string, Values>();
-  /** A reported setting was changed in the transaction. Should that be undone, the server reports it. */
-  #hasFollowed = false;
+  #unsettled: Unsettled | undefined;
   #hasFailed = false;
-  /** Something was rolled back, and nobody knows whether that was all of the transaction. */
-  #isUnclear = false;
-  /** Until the server is ready: names that go back to what they were at the start, and those that were set behind a RESET ALL. */
-  readonly #resetting = new Set<string>();
-  #resetsAll = false;
-  readonly #setBehind = new Set<string>();
   #hasChangedSchema = false;
   /** The end of the last piece of a text that is too long to be read. */
   #pieceEnd = '';
 
   /** The server's own default, which it is about to report, is not what the client wants. */
   isResetting(name: string): boolean {
-    return this.#resetting.has(name) || (this.#resetsAll && !this.#setBehind.has(name));
+    return this.#unsettled?.isResetting(name) === true;
   }
 
   /** Settings were changed in a transaction that is not over. */
   get hasChanged(): boolean {
-    return this.#before.size > 0 || this.#hasFollowed;
+    return this.#unsettled?.hasChanged === true;
+  }
+
+  get #touched(): Unsettled {
+    this.#unsettled ??= new Unsettled();
+    return this.#unsettled;
   }
 
   /** A text comes, alone or to be prepared. What its tag may confirm is to be handed in with it. */
@@ -196,22 +227,19 @@ export class SessionEffects {
 
   /** A setting that the server reports is followed. */
   noteFollowed(): void {
-    this.#hasFollowed = true;
+    this.#touched.hasFollowed = true;
   }
 
   readyCame(session: SettingsHolder, status: TransactionStatus): void {
     const isOver = status === TransactionStatus.idle;
-    if (this.#isUnclear && !isOver) this.#giveUp();
-    else if (isOver && (this.#hasFailed || this.#isUnclear)) this.#undo(session);
-    if (isOver) {
-      this.#before.clear();
-      this.#hasFollowed = false;
+    const unsettled = this.#unsettled;
+    if (unsettled !== undefined) {
+      if (!isOver && unsettled.isUnclear) this.#giveUp(unsettled);
+      else if (isOver && (this.#hasFailed || unsettled.isUnclear)) this.#undo(session);
+      if (isOver) this.#unsettled = undefined;
+      else unsettled.goOn();
     }
     this.#hasFailed = false;
-    this.#isUnclear = false;
-    this.#resetting.clear();
-    this.#setBehind.clear();
-    this.#resetsAll = false;
     if (this.#hasChangedSchema && isOver) {
       this.#hasChangedSchema = false;
       session.schemaChanged();
@@ -220,31 +248,35 @@ export class SessionEffects {
 
   /** What was changed until then stays changed, whatever fails behind it. */
   #committed(): void {
-    if (this.#isUnclear) this.#giveUp();
-    this.#before.clear();
+    const unsettled = this.#unsettled;
+    if (unsettled?.isUnclear === true) this.#giveUp(unsettled);
+    unsettled?.before.clear();
   }
 
   /** All of the transaction, or back to a savepoint: which of the changes are undone then, only the server knows. */
   #rolledBack(session: SettingsHolder, change: SettingChange | undefined): void {
-    if (this.#isUnclear) this.#giveUp();
+    const unsettled = this.#unsettled;
+    if (unsettled === undefined) return;
+    if (unsettled.isUnclear) this.#giveUp(unsettled);
     else if (change?.endsTransaction === true) this.#undo(session);
-    else this.#isUnclear = this.#before.size > 0;
+    else unsettled.isUnclear = unsettled.before.size > 0;
   }
 
   #undo(session: SettingsHolder): void {
     const { registry } = session;
-    for (const [name, { wanted, onServer }] of this.#before) {
+    const { before } = this.#touched;
+    for (const [name, { wanted, onServer }] of before) {
       session.settings = registry.put(session.settings, name, wanted);
       session.serverSettings = registry.put(session.serverSettings, name, onServer);
     }
-    this.#before.clear();
+    before.clear();
   }
 
   /** The client keeps the one server that knows. */
-  #giveUp(): void {
+  #giveUp(unsettled: Unsettled): void {
     this.#pinFor('setting that could not be followed');
-    this.#isUnclear = false;
-    this.#before.clear();
+    unsettled.isUnclear = false;
+    unsettled.before.clear();
   }
 
   #pinFor(reason: PinReason | undefined): void {
@@ -259,21 +291,23 @@ export class SessionEffects {
       return;
     }
     if (!change.resetsAll && change.changes.size === 0) return;
-    if (this.#isUnclear) this.#giveUp();
+    const unsettled = this.#touched;
+    if (unsettled.isUnclear) this.#giveUp(unsettled);
     if (change.resetsAll) this.#resetAll(session);
     for (const [name, statement] of change.changes) this.#change(session, name, statement);
     if (session.settings.areStuck) this.#pinFor('setting that could not be followed');
   }
 
   #change(session: SettingsHolder, name: string, statement: string | undefined): void {
-    const wasReset = this.isResetting(name);
+    const unsettled = this.#touched;
+    const wasReset = unsettled.isResetting(name);
     if (statement === undefined) {
-      this.#resetting.add(name);
-      this.#setBehind.delete(name);
+      unsettled.resetting.add(name);
+      unsettled.setBehind.delete(name);
       this.#put(session, name, { wanted: session.startSettings.statements.get(name), onServer: undefined });
     } else {
-      this.#resetting.delete(name);
-      this.#setBehind.add(name);
+      unsettled.resetting.delete(name);
+      unsettled.setBehind.add(name);
       if (wasReset || !session.isReported(name))
         this.#put(session, name, { wanted: statement, onServer: statement });
     }
@@ -282,13 +316,12 @@ export class SessionEffects {
 
   #put(session: SettingsHolder, name: string, { wanted, onServer }: Values): void {
     const { registry, settings, serverSettings } = session;
-    if (!this.#before.has(name)) {
-      const before = {
+    const { before } = this.#touched;
+    if (!before.has(name))
+      before.set(name, {
         wanted: settings.statements.get(name),
         onServer: serverSettings.statements.get(name),
-      };
-      this.#before.set(name, before);
-    }
+      });
     session.settings = registry.put(settings, name, wanted);
     session.serverSettings = registry.put(serverSettings, name, onServer);
   }
@@ -296,9 +329,7 @@ export class SessionEffects {
   /** RESET ALL leaves alone who one is. */
   #resetAll(session: SettingsHolder): void {
     const { startSettings, settings, serverSettings } = session;
-    this.#resetting.clear();
-    this.#setBehind.clear();
-    this.#resetsAll = true;
+    this.#touched.resetAll();
     const names = new Set(
       [settings, serverSettings, startSettings].flatMap(({ statements }) => [...statements.keys()]),
     );
@@ -310,12 +341,8 @@ export class SessionEffects {
 
   #discardedAll(session: SettingsHolder): void {
     this.pin = undefined;
-    this.#before.clear();
-    this.#hasFollowed = false;
-    this.#isUnclear = false;
-    this.#resetting.clear();
-    this.#setBehind.clear();
-    this.#resetsAll = true;
+    this.#unsettled = new Unsettled();
+    this.#unsettled.resetAll();
     session.forgetStatements();
     session.settings = session.startSettings;
     session.serverSettings = session.registry.none;
