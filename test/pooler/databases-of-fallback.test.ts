@@ -33,8 +33,8 @@ test('PAUSE of one that nobody has used yet is shown, holds, and ends with RESUM
   ]);
   const coming = connect();
   await vi.waitFor(async () => {
-    const { rows } = await admin.query('SHOW LISTS');
-    expect(rows).toContainEqual({ list: 'login_clients', items: 1 });
+    const { rows } = await admin.query('SHOW CLIENTS');
+    expect(rows).toContainEqual(expect.objectContaining({ database: db.database, state: 'waiting' }));
   });
   await admin.query(`RESUME ${db.database}`);
   expect((await (await coming).query('select 1 as one')).rows).toEqual([{ one: 1 }]);

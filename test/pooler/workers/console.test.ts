@@ -165,7 +165,7 @@ describe('The console of two workers', () => {
     await again.query(`ENABLE ${db.database}`);
     // A worker that has seen no server yet can't tell clients what their session begins with.
     const coming = Array.from({ length: 4 }, () => served.connect());
-    await expect.poll(() => loggingIn(again)).toBe(4);
+    await expect.poll(() => waitingClients(again)).toBe(4);
     await again.query('RESUME');
     for (const client of await Promise.all(coming)) await client.query('select 1');
     await again.end();
@@ -216,9 +216,9 @@ test('SHUTDOWN on the console ends all workers, and the command ends well', asyn
   expect(await served.ended()).toBe(0);
 });
 
-async function loggingIn(admin: pg.Client): Promise<number> {
-  const { rows } = await admin.query('SHOW LISTS');
-  return rows.find(({ list }) => list === 'login_clients')?.items as number;
+async function waitingClients(admin: pg.Client): Promise<number> {
+  const { rows } = await admin.query('SHOW CLIENTS');
+  return rows.filter(({ state }) => state === 'waiting').length;
 }
 
 async function queryCount(admin: pg.Client): Promise<number> {
