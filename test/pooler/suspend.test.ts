@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeQuery } from '../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../src/wire/message-types.js';
 import { writeStartup } from '../../src/wire/startup-packet.js';
-import { startTestPooler } from '../support/pooler.js';
+import { startTestPooler, type TestPooler } from '../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 import { RawSession, typesOf } from '../wire/server/raw-session.js';
 
@@ -48,17 +48,7 @@ test('What it has sent along with its login is neither lost nor served before th
   const { pooler, admin, queries } = await start();
   const before = await queries();
   await admin.query('SUSPEND');
-  const session = await RawSession.open(pooler);
-  writeStartup(session.writer, {
-    version: version30,
-    parameters: [
-      ['user', db.user],
-      ['database', db.database],
-    ],
-  });
-  writeQuery(session.writer, 'select 1');
-  session.send();
-  await session.until(Backend.readyForQuery);
+  const session = await comeWithQuery(pooler);
   const heard = session.received.length;
   writeQuery(session.writer, 'select 2; select 3');
   session.send();
@@ -76,6 +66,16 @@ test('One that has gone before RESUME is forgotten, with what it had sent along'
   const { pooler, admin, queries } = await start();
   await admin.query('SUSPEND');
   const before = await queries();
+  const session = await comeWithQuery(pooler);
+  session.socket.destroy();
+  await expect.poll(() => pooler.pooler.view.clients().length).toBe(2);
+  await admin.query('RESUME');
+  await (await pooler.connect()).query('select 1');
+  expect(await queries()).toBe(before + 1);
+});
+
+/** In, with a query that came along with the login. */
+async function comeWithQuery(pooler: TestPooler): Promise<RawSession> {
   const session = await RawSession.open(pooler);
   writeStartup(session.writer, {
     version: version30,
@@ -87,9 +87,5 @@ test('One that has gone before RESUME is forgotten, with what it had sent along'
   writeQuery(session.writer, 'select 1');
   session.send();
   await session.until(Backend.readyForQuery);
-  session.socket.destroy();
-  await expect.poll(() => pooler.pooler.view.clients().length).toBe(2);
-  await admin.query('RESUME');
-  await (await pooler.connect()).query('select 1');
-  expect(await queries()).toBe(before + 1);
-});
+  return session;
+}

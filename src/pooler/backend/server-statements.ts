@@ -75,10 +75,11 @@ export class ServerStatements {
   /** Takes out the one that must go because there are too many, if any. */
   evict(replies: ReplyQueue): PreparedStatement | undefined {
     if (this.#statements.size + this.#doubtful.size <= this.#most) return undefined;
-    for (const statement of this.#doubtful) {
-      this.#doubtful.delete(statement);
-      this.#ask(statement, replies);
-      return statement;
+    const [doubtful] = this.#doubtful;
+    if (doubtful !== undefined) {
+      this.#doubtful.delete(doubtful);
+      this.#ask(doubtful, replies);
+      return doubtful;
     }
     for (const statement of this.#statements) {
       if (statement === this.#last || this.isUnsure(statement, replies)) continue;

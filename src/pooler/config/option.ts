@@ -16,7 +16,6 @@ export const boundAtStart = { reload: 'restart', whyRestart: 'sockets are opened
 
 /** Of what holds for all until this option is said, that which matters to others. */
 export interface SaidForAll {
-  readonly auth?: { readonly type?: unknown };
   readonly pooling?: { readonly serverLifetime?: unknown; readonly serverMaxUses?: unknown };
 }
 

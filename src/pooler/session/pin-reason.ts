@@ -28,10 +28,11 @@ const plainWords: PinningWords = [
   ],
 ];
 
+// Where a statement may begin. A line is such a place by itself, so that none is looked at again for each line before it.
 const pinningWords: PinningWords = [
   [/\bLISTEN\b/i, 'listen'],
-  [/(?:^|;|\*\/|\n)\s*PREPARE\s+(?!TRANSACTION\b)/i, 'prepare in sql'],
-  [/(?:^|;|\*\/|\n)\s*LOAD\b/i, 'library loaded'],
+  [/(?:^|;|\*\/|\n)[^\S\n]*PREPARE\s+(?!TRANSACTION\b)/i, 'prepare in sql'],
+  [/(?:^|;|\*\/|\n)[^\S\n]*LOAD\b/i, 'library loaded'],
   ...plainWords,
 ];
 
@@ -104,9 +105,21 @@ function setConfigIn(text: string): PinReason | undefined {
   return isForLong ? 'set_config' : undefined;
 }
 
-/** Maybe without more than that, where a string looks like one: then a client stays that need not. */
+/**
+ * Maybe without more than that, where a string looks like one: then a client stays that need not. In one go, since a client
+ * could send a long text of nothing but beginnings of comments.
+ */
 function withoutComments(text: string): string {
-  return text.replaceAll(/--[^\n]*/g, ' ').replaceAll(/\/\*[\s\S]*?\*\//g, ' ');
+  const lines = text.replaceAll(/--[^\n]*/g, ' ');
+  let bare = '';
+  let at = 0;
+  for (;;) {
+    const begin = lines.indexOf('/*', at);
+    const end = begin < 0 ? -1 : lines.indexOf('*/', begin + 2);
+    if (end < 0) return bare + lines.slice(at);
+    bare += `${lines.slice(at, begin)} `;
+    at = end + 2;
+  }
 }
 
 function countOf(text: string, pattern: RegExp): number {

@@ -4,6 +4,7 @@
  * has to read it as it was read then.
  */
 import { type Settings, type SettingsRegistry, setConfigCall } from '../settings.js';
+import { statementsOf } from './several-statements.js';
 
 /** What is sent is read once. */
 const ofTexts: readonly string[] = ['client_encoding', 'standard_conforming_strings'];
@@ -15,8 +16,12 @@ const ofAll = [...ofTexts, ...ofMeanings];
 const keptAs = (name: string): string => `headgate.${name.toLowerCase()}`;
 
 /** All else that is prepared has nothing to read but texts, and some of it must come first in its transaction, such as VACUUM. */
-const hasMeaning =
-  /^(?:\s|\(|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(?:select|insert|update|delete|merge|with|values|table)\b/i;
+const meaningPattern = /^[\s(]*(?:select|insert|update|delete|merge|with|values|table)\b/i;
+
+function hasMeaning(text: string): boolean {
+  const [withoutComments = text] = statementsOf(text) ?? [];
+  return meaningPattern.test(withoutComments);
+}
 
 /** By the name of the setting, as the server writes it. */
 export type ReadingValues = ReadonlyMap<string, string>;
@@ -39,7 +44,7 @@ export class Reading {
 
   /** What has to be set, while a server that is set to `now` reads this text, for it to read it as here. */
   valuesFor(text: string, now: Reading): ReadingValues {
-    if (now === this || !hasMeaning.test(text)) return new Map();
+    if (now === this || !hasMeaning(text)) return new Map();
     const isSamePath = pathOf(this.#settings) === pathOf(now.#settings);
     return this.#differences(now.#values, isSamePath ? ofAll : ofTexts);
   }

@@ -21,7 +21,8 @@ const endPattern =
 
 /** What a text does that begins, ends or marks a transaction: whatever it sets is over with that. */
 export function readTransactionChange(text: string): SettingChange {
-  return endPattern.test(withoutEnds(text)) ? endOfTransaction : passingChange;
+  const isEnd = text.length <= longestFollowed && endPattern.test(withoutEnds(text));
+  return isEnd ? endOfTransaction : passingChange;
 }
 
 /** Whether something goes back to what it was when the client came. */
