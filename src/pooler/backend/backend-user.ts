@@ -4,6 +4,7 @@ import type { TransactionStatus } from '../../wire/message-types.js';
 import type { Outgoing } from '../outgoing.js';
 import type { Backend } from './backend.js';
 import type { Dropped, Subject } from './reply-queue.js';
+import type { StatementShape } from './statement-shape.js';
 import type { UnnamedStatement } from './unnamed-statement.js';
 
 export interface BackendUser {
@@ -15,8 +16,10 @@ export interface BackendUser {
   errorCame(error: ErrorFields): void;
   /** The server will not answer this: it failed, or was ignored after an error. */
   answerDropped(dropped: Dropped): void;
-  /** The client has another unnamed statement, or none. */
-  unnamedChanged(unnamed: UnnamedStatement | undefined): void;
+  /** The server has described a statement: with `subject` it was asked to. Undefined where that is too long to be read. */
+  statementDescribed(subject: Subject, shape: StatementShape | undefined): void;
+  /** The client has another unnamed statement, or none. `isOnServer`: this server has parsed it. */
+  unnamedChanged(unnamed: UnnamedStatement | undefined, isOnServer: boolean): void;
   /** What stood in for the client's statement can't be used: the statement itself is to be asked, behind all else. */
   askAgain(): void;
   /** A ReadyForQuery for the client. */
@@ -51,7 +54,8 @@ export abstract class Caretaker implements BackendUser {
   commandCompleted(_source: Buffer, _start: number, _end: number, _subject: Subject): void {}
   errorCame(_error: ErrorFields): void {}
   answerDropped(_dropped: Dropped): void {}
-  unnamedChanged(_unnamed: UnnamedStatement | undefined): void {}
+  statementDescribed(_subject: Subject, _shape: StatementShape | undefined): void {}
+  unnamedChanged(_unnamed: UnnamedStatement | undefined, _isOnServer: boolean): void {}
   askAgain(): void {}
   readyCame(_status: TransactionStatus): void {}
   backendSettled(_backend: Backend): void {}

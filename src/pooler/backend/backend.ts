@@ -22,16 +22,18 @@ import type { Settings } from '../settings.js';
 import type { DialOptions } from '../transport/connect-transport.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
 import { Caretaker } from './backend-user.js';
-import type { PreparedStatement } from './prepared-statement.js';
 import { Asked, firstMadeUp } from './reply-queue.js';
 import { type Replacement, ServerDialogue } from './server-dialogue.js';
-import type { ServerStatements } from './server-statements.js';
+import type { ServerCopy, ServerStatements } from './server-statements.js';
 
 const rules = backendRules({
   error: { wholeUpTo: 16_384, head: 4_096 },
   readyForQuery: { wholeUpTo: 6 },
   commandComplete: { wholeUpTo: 1_024, head: 64 },
   parameterStatus: { wholeUpTo: 30_001 },
+  // Both are compared with what a client was told. PostgreSQL has at most 65,535 parameters, and 1,664 columns.
+  parameterDescription: { wholeUpTo: 262_147 },
+  rowDescription: { wholeUpTo: 262_147 },
 });
 
 /** A name that no statement has on a server. */
@@ -159,9 +161,15 @@ export class Backend extends ServerDialogue implements TransportListener {
   }
 
   /** Closes a statement that the server has; nobody hears of it. */
-  closeStatement(statement: PreparedStatement): void {
-    this.expect(Asked.ownClose, statement);
-    writeClose(this.toServer.mix(), Target.statement, statement.name);
+  closeStatement(copy: ServerCopy): void {
+    this.expect(Asked.ownClose, copy);
+    writeClose(this.toServer.mix(), Target.statement, copy.name);
+  }
+
+  /** Has a statement described, which stays here; without a name, the unnamed one. */
+  describeStatement(name: Buffer | undefined, subject: object): void {
+    this.expect(Asked.ownDescribe, subject);
+    writeDescribe(this.toServer.mix(), Target.statement, name);
   }
 
   /** What is sent next fails. Should the server's error be of the code `insteadOf`, the client gets this one. */

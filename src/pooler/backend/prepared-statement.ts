@@ -1,39 +1,51 @@
 /**
- * Prepared statements that all clients of a pool share. Two clients who prepare the same text with the same parameter
- * types under the same settings mean the same statement; on a server it is prepared once, under a name of the pooler's.
+ * Prepared statements that the clients of a pool share. Two clients mean the same statement when they have prepared the same text
+ * with the same declared types under the same settings, and their servers have described it the same way.
+ *
+ * Every Parse of a client goes to a server, since only the server knows what the text means at that moment. What a client has
+ * prepared at some time may be analysed again later, which PostgreSQL does as well, but never with an analysis that is older than
+ * the client's own Parse. `tick()` numbers what is sent and answered, to tell which came first.
  */
 import { ParseView } from '../../wire/frontend-views.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
+import { parseWithTypes, type StatementShape } from './statement-shape.js';
 
 const storedParse = new ParseView();
+const unnamed = Buffer.alloc(0);
 
 export class PreparedStatement {
-  /** Of the statement and its settings; empty for one that a client has for itself. */
-  readonly key: string;
+  /** The text, declared types and settings of a statement that may be shared; undefined for one that a client has for itself. */
+  readonly shareKey: string | undefined;
   /** The settings under which it is prepared wherever it is. */
   readonly settingsKey: string;
-  /** On every server. */
-  readonly name: Buffer;
-  /** A Parse of it, complete. */
-  readonly parse: Buffer;
+  /** The key in the registry; empty unless it is shared. */
+  key = '';
+  /** A Parse of it without a name; with the types of its shape as soon as that is known. */
+  parse: Buffer;
+  /** Undefined until a server has described it. */
+  shape: StatementShape | undefined;
   /** Clients that have it under a name of theirs. */
-  users = 0;
-  /** A server has refused to use it, since a table has changed. Whoever prepares it from now on means a new one. */
-  isOutdated = false;
+  users = 1;
 
-  constructor(key: string, settingsKey: string, name: Buffer, parse: Buffer) {
-    this.key = key;
-    this.settingsKey = settingsKey;
-    this.name = name;
+  constructor(parse: Buffer, shareKey: string | undefined, settingsKey: string, shape?: StatementShape) {
     this.parse = parse;
+    this.shareKey = shareKey;
+    this.settingsKey = settingsKey;
+    this.shape = shape;
   }
 
   get text(): string {
     return storedParse.read(this.parse, 0, this.parse.length).text();
   }
 
-  /** Others can have it, too, and under these settings it would be another one for them. */
+  /** A server has described it. It is prepared with these parameter types from now on. */
+  describe(shape: StatementShape): void {
+    this.shape = shape;
+    this.parse = parseWithTypes(this.parse, shape);
+  }
+
+  /** Other clients may have it, too, and it would be another statement for them if it were prepared under these settings. */
   isStrangeUnder(settingsKey: string): boolean {
     return this.key !== '' && this.settingsKey !== settingsKey;
   }
@@ -46,6 +58,7 @@ export class StatementRegistry {
   readonly #unused = new Set<PreparedStatement>();
   readonly #mostUnused: number;
   readonly #writer = new MessageWriter();
+  #lastTick = 0;
   #lastNumber = 0;
 
   constructor(mostUnused = 1_000) {
@@ -56,35 +69,42 @@ export class StatementRegistry {
     return this.#byKey.size;
   }
 
-  /** The statement that a Parse means under these settings; it has one user more. */
-  use(parse: ParseView, settingsKey: string): PreparedStatement {
-    const key = settingsKey === '' ? parse.statementKey() : `${settingsKey}\0${parse.statementKey()}`;
-    return this.#share(key, settingsKey, parse);
+  /** A number greater than all before it. */
+  tick(): number {
+    return ++this.#lastTick;
   }
 
-  /** The statement that takes the place of an outdated one; it has one user more. */
-  renew({ key, settingsKey, parse }: PreparedStatement): PreparedStatement {
-    return this.#share(key, settingsKey, storedParse.read(parse, 0, parse.length));
+  /** A name that no server has had a statement of. */
+  nextName(): Buffer {
+    return Buffer.from(`headgate_${++this.#lastNumber}`);
   }
 
-  /** The same for one client alone; it has one user. */
-  separate({ parse }: PreparedStatement): PreparedStatement {
-    return this.useAlone(storedParse.read(parse, 0, parse.length));
+  /** A new statement for a Parse, with one user. `settingsKey` undefined: nobody else will ever use it. */
+  begin(parse: ParseView, settingsKey: string | undefined): PreparedStatement {
+    writeRenamed(this.#writer, parse, unnamed);
+    const shareKey = settingsKey === undefined ? undefined : `${settingsKey}\0${parse.statementKey()}`;
+    return new PreparedStatement(this.#writer.take(), shareKey, settingsKey ?? '');
   }
 
-  #share(key: string, settingsKey: string, parse: ParseView): PreparedStatement {
-    const known = this.#byKey.get(key);
-    const statement = known === undefined || known.isOutdated ? this.#make(key, settingsKey, parse) : known;
-    if (known?.isOutdated === true) this.#unused.delete(known);
-    this.retain(statement);
+  /** A server has described the statement: the one that its user has from now on, which may be one that others have already. */
+  settle(statement: PreparedStatement, shape: StatementShape): PreparedStatement {
+    const key = statement.shareKey === undefined ? undefined : `${statement.shareKey}\0${shape.key}`;
+    const known = key === undefined ? undefined : this.#byKey.get(key);
+    if (known !== undefined) {
+      this.retain(known);
+      return known;
+    }
+    statement.describe(shape);
+    if (key !== undefined) {
+      statement.key = key;
+      this.#byKey.set(key, statement);
+    }
     return statement;
   }
 
-  /** One of its own for a Parse, which nobody else will use; it has one user. */
-  useAlone(parse: ParseView): PreparedStatement {
-    const statement = this.#build('', '', parse);
-    statement.users = 1;
-    return statement;
+  /** The same statement for one client alone; it has one user. */
+  separate({ parse, settingsKey, shape }: PreparedStatement): PreparedStatement {
+    return new PreparedStatement(parse, undefined, settingsKey, shape);
   }
 
   /** It has one user more. */
@@ -93,23 +113,11 @@ export class StatementRegistry {
   }
 
   release(statement: PreparedStatement): void {
-    if (--statement.users > 0 || this.#byKey.get(statement.key) !== statement) return;
+    if (--statement.users > 0 || statement.key === '') return;
     this.#unused.add(statement);
     if (this.#unused.size <= this.#mostUnused) return;
     const [oldest] = this.#unused;
     this.#unused.delete(oldest as PreparedStatement);
     this.#byKey.delete((oldest as PreparedStatement).key);
-  }
-
-  #make(key: string, settingsKey: string, parse: ParseView): PreparedStatement {
-    const statement = this.#build(key, settingsKey, parse);
-    this.#byKey.set(key, statement);
-    return statement;
-  }
-
-  #build(key: string, settingsKey: string, parse: ParseView): PreparedStatement {
-    const name = Buffer.from(`headgate_${++this.#lastNumber}`);
-    writeRenamed(this.#writer, parse, name);
-    return new PreparedStatement(key, settingsKey, name, this.#writer.take());
   }
 }

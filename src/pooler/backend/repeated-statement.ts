@@ -30,6 +30,8 @@ export class StandIn {
   readonly usedUntil: number;
   /** What it has replaced: a server that has that may close it. */
   readonly previous: PreparedStatement | undefined;
+  /** A table that it is about may have changed: it is prepared anew before it is used again. */
+  isOutdated = false;
 
   constructor(
     unnamed: UnnamedStatement,
@@ -48,7 +50,6 @@ export class RepeatedStatement {
   /** A Parse of it, complete. */
   readonly parse: Buffer;
   readonly unnamed: UnnamedStatement;
-  readonly settingsKey: string;
   /** Once it has come often enough. */
   standIn: StandIn | undefined;
   /** How often it has come, until that is often enough. */
@@ -60,10 +61,9 @@ export class RepeatedStatement {
   /** It is not known any more: who still has it sends it as it is. */
   isForgotten = false;
 
-  constructor(parse: Buffer, settingsKey: string) {
+  constructor(parse: Buffer) {
     this.parse = parse;
     this.unnamed = new UnnamedStatement(parse);
-    this.settingsKey = settingsKey;
     this.standIn = undefined;
   }
 }
@@ -95,7 +95,7 @@ export class RepeatedStatements {
     const key = keyOf(source, start, end, settingsKey);
     const known = this.#get(key);
     if (known !== undefined) return known;
-    const repeated = new RepeatedStatement(copyOf(source, start, end), settingsKey);
+    const repeated = new RepeatedStatement(copyOf(source, start, end));
     this.#byKey.set(key, repeated);
     if (this.#byKey.size > this.#most) this.#forgetOne();
     return repeated;
@@ -111,25 +111,23 @@ export class RepeatedStatements {
   use(repeated: RepeatedStatement, now: number): StandIn | undefined {
     repeated.isRecent = true;
     const { standIn } = repeated;
-    if (standIn !== undefined && now < standIn.usedUntil && !standIn.statement.isOutdated) return standIn;
+    if (standIn !== undefined && now < standIn.usedUntil && !standIn.isOutdated) return standIn;
     if (repeated.isForgotten || repeated.isFleeting || ++repeated.times < preparedFrom) return undefined;
     return this.#prepare(repeated, now);
   }
 
   /** What was prepared until now is prepared anew before it is used: something in the database has changed. */
   renew(): void {
-    for (const { standIn } of this.#byKey.values())
-      if (standIn !== undefined) standIn.statement.isOutdated = true;
+    for (const { standIn } of this.#byKey.values()) if (standIn !== undefined) standIn.isOutdated = true;
   }
 
   #prepare(repeated: RepeatedStatement, now: number): StandIn | undefined {
-    const { parse, unnamed, settingsKey } = repeated;
+    const { parse, unnamed } = repeated;
     repeated.isFleeting = !isLastingText(view.read(parse, 0, parse.length).text());
     if (repeated.isFleeting) return undefined;
     const previous = repeated.standIn?.statement;
-    if (previous !== undefined) previous.isOutdated = true;
-    this.#giveUp(repeated);
-    const statement = this.#registry.use(view.read(parse, 0, parse.length), settingsKey);
+    // Apart from those that clients have prepared, which are never older than a client's own Parse.
+    const statement = this.#registry.begin(view.read(parse, 0, parse.length), undefined);
     repeated.standIn = new StandIn(unnamed, statement, now + usedForMs, previous);
     return repeated.standIn;
   }
@@ -144,14 +142,9 @@ export class RepeatedStatements {
         continue;
       }
       repeated.isForgotten = true;
-      this.#giveUp(repeated);
+      repeated.standIn = undefined;
       return;
     }
-  }
-
-  #giveUp(repeated: RepeatedStatement): void {
-    if (repeated.standIn !== undefined) this.#registry.release(repeated.standIn.statement);
-    repeated.standIn = undefined;
   }
 }
 

@@ -52,9 +52,9 @@ export const Asked = {
   ownBind: 18,
   /** CommandComplete of what the pooler has bound; rows and all stay here. */
   ownExecute: 19,
+  /** ParameterDescription, then RowDescription or NoData, of a statement that the pooler wants described. */
+  ownDescribe: 20,
   // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
-  /** The server has the statement already: ParseComplete is made up. */
-  knownParse: 20,
   /** The server keeps the statement for others: CloseComplete is made up. */
   localClose: 21,
   /** A Query that the pooler answers in the server's place. */
@@ -65,7 +65,7 @@ export const Asked = {
 export type Asked = (typeof Asked)[keyof typeof Asked];
 
 /** From here on the server was not asked. */
-export const firstMadeUp: number = Asked.knownParse;
+export const firstMadeUp: number = Asked.localClose;
 
 /** What an entry is about, where it matters. */
 export type Subject = object | undefined;

@@ -4,15 +4,16 @@ import { Asked } from './reply-queue.js';
 
 const asksForRows = [Asked.query, Asked.ownQuery, Asked.execute, Asked.ownExecute];
 const isQuery = [Asked.query, Asked.ownQuery];
+const describesStatement = [Asked.describeStatement, Asked.ownDescribe];
 const takesCopies = [Asked.query, Asked.execute];
 
 const answers: readonly (readonly [type: number, to: readonly Asked[]])[] = [
   [From.parseComplete, [Asked.parse, Asked.ownParse]],
   [From.bindComplete, [Asked.bind, Asked.standInBind, Asked.ownBind]],
   [From.closeComplete, [Asked.close, Asked.ownClose]],
-  [From.parameterDescription, [Asked.describeStatement]],
-  [From.rowDescription, [...isQuery, Asked.describeStatement, Asked.describePortal]],
-  [From.noData, [Asked.describeStatement, Asked.describePortal]],
+  [From.parameterDescription, describesStatement],
+  [From.rowDescription, [...isQuery, ...describesStatement, Asked.describePortal]],
+  [From.noData, [...describesStatement, Asked.describePortal]],
   [From.dataRow, asksForRows],
   [From.commandComplete, asksForRows],
   [From.emptyQuery, asksForRows],

@@ -17,11 +17,11 @@ import type { Settings } from '../settings.js';
 import type { BackendUser } from './backend-user.js';
 import { CopyIn } from './copy-in.js';
 import { isFatal, readErrorHead } from './error-head.js';
-import { PreparedStatement } from './prepared-statement.js';
 import type { StandIn } from './repeated-statement.js';
 import { Asked, type Dropped, firstMadeUp, ReplyQueue, type Subject } from './reply-queue.js';
 import { isAnswerTo } from './reply-rules.js';
-import type { ServerStatements } from './server-statements.js';
+import { type Preparation, ServerCopy, type ServerStatements } from './server-statements.js';
+import { parameterTypesOf, type StatementShape, shapeOf } from './statement-shape.js';
 import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-statement.js';
 
 const letterD = 0x44;
@@ -44,8 +44,7 @@ export interface Replacement {
 }
 
 /** What an entry of the queue holds for a statement that a client has given a name to. */
-export interface NamedStatement {
-  readonly statement: PreparedStatement;
+export interface NamedStatement extends Preparation {
   /** The client's name for it. */
   readonly nameBytes: Buffer;
 }
@@ -72,6 +71,8 @@ export abstract class ServerDialogue {
   #isUnsynced = false;
   #isMixedUp = false;
   #ownError: ErrorFields | undefined;
+  /** The first half of a description that is looked at. */
+  #parameterTypes: Buffer | undefined;
 
   /** The settings are those of a new session. */
   constructor(statements: ServerStatements, settings: Settings, parameters: ReadonlyMap<string, string>) {
@@ -173,9 +174,16 @@ export abstract class ServerDialogue {
       case From.portalSuspended:
         if (head === Asked.execute) replies.shift();
         break;
+      case From.parameterDescription:
+        if (this.#isLookedAt(head))
+          this.#parameterTypes = message.isWhole ? parameterTypesOf(message) : undefined;
+        return head !== Asked.ownDescribe;
       case From.rowDescription:
       case From.noData:
-        if (head === Asked.describeStatement || head === Asked.describePortal) replies.shift();
+        if (this.#isLookedAt(head)) this.#noteDescribed(message);
+        if (head === Asked.describeStatement || head === Asked.describePortal || head === Asked.ownDescribe)
+          replies.shift();
+        if (head === Asked.ownDescribe) return false;
         break;
       case From.parseComplete:
         this.#noteParsed(replies.headSubject, head);
@@ -223,6 +231,20 @@ export abstract class ServerDialogue {
     );
   }
 
+  /** The pooler wants to know what the client is told of its statement: those that have a name are asked about apart from it. */
+  #isLookedAt(head: Asked | 0): boolean {
+    if (head === Asked.ownDescribe) return true;
+    return head === Asked.describeStatement && this.replies.headSubject instanceof UnnamedStatement;
+  }
+
+  #noteDescribed(message: MessageScanner): void {
+    const types = this.#parameterTypes;
+    this.#parameterTypes = undefined;
+    let shape: StatementShape | undefined;
+    if (types !== undefined && message.isWhole) shape = shapeOf(types, message);
+    this.user?.statementDescribed(this.replies.headSubject, shape);
+  }
+
   #noteReady(message: MessageScanner, head: Asked | 0): boolean {
     const status = readReadyForQuery(message.source, message.start, message.end);
     this.status = status;
@@ -251,15 +273,9 @@ export abstract class ServerDialogue {
       } else if (isCommandTag(source, start, end, 'DEALLOCATE ALL')) this.statements.clear();
       // What it has run, nobody knows.
       else if (isCommandTag(source, start, end, 'DO')) this.statements.distrust();
-      else if (isCommandTag(source, start, end, 'DEALLOCATE')) this.#noteDeallocated(subject);
     }
     if (head !== Asked.ownQuery && head !== Asked.ownExecute)
       this.user?.commandCompleted(source, start, end, subject);
-  }
-
-  #noteDeallocated(subject: Subject): void {
-    const statement = statementOf(subject);
-    if (statement !== undefined) this.statements.delete(statement);
   }
 
   #noteParsed(subject: Subject, head: Asked | 0): void {
@@ -271,13 +287,13 @@ export abstract class ServerDialogue {
   /** For the client its own statement was parsed. */
   #makeUpParsed({ unnamed }: StandIn): void {
     this.toClient.mix().append(parseComplete);
-    this.user?.unnamedChanged(unnamed);
+    this.user?.unnamedChanged(unnamed, false);
   }
 
   /** By something of the client's. */
   #changeUnnamed(unnamed: UnnamedStatement | undefined): void {
     this.unnamedStatement = unnamed;
-    this.user?.unnamedChanged(unnamed);
+    this.user?.unnamedChanged(unnamed, true);
   }
 
   #noteCopyIn(head: Asked | 0): void {
@@ -315,8 +331,7 @@ export abstract class ServerDialogue {
     if (replies.head === Asked.standInBind) {
       if (this.#askAgain(error)) return false;
       this.#makeUpParsed(replies.headSubject as StandIn);
-    } else if (error.code === SqlState.featureNotSupported) this.#noteOutdated();
-    else if (error.code === SqlState.invalidStatementName) told = this.#noteLost(told);
+    } else if (error.code === SqlState.invalidStatementName) told = this.#noteLost(told);
     const isReplaced = told !== error;
     if (isReplaced) writeError(this.toClient.mix(), told);
     const dropped = replies.dropUntilSync();
@@ -343,7 +358,7 @@ export abstract class ServerDialogue {
     if (user === undefined || !mayBeOfAge.test(code)) return false;
     if (code === SqlState.invalidStatementName) this.statements.distrust();
     // Of values alone it is not certain.
-    else if (!code.startsWith(dataException)) (replies.headSubject as StandIn).statement.isOutdated = true;
+    else if (!code.startsWith(dataException)) (replies.headSubject as StandIn).isOutdated = true;
     replies.dropUntilSync();
     replies.keepSync();
     user.askAgain();
@@ -356,31 +371,21 @@ export abstract class ServerDialogue {
    */
   #noteLost(error: ErrorFields): ErrorFields {
     const named = this.replies.headSubject as Partial<NamedStatement> | undefined;
-    const ownName = named?.statement?.name.toString('latin1');
+    if (named?.statement === undefined) return error;
+    const ownName = this.statements.find(named.statement)?.name.toString('latin1');
     if (ownName === undefined || !error.message.includes(`"${ownName}"`)) return error;
     this.statements.distrust();
-    const name = named?.nameBytes?.toString('utf8') ?? ownName;
+    const name = named.nameBytes?.toString('utf8') ?? ownName;
     return { ...error, message: error.message.replace(`"${ownName}"`, () => `"${name}"`) };
-  }
-
-  /** "Cached plan must not change result type": that stays so for as long as the server has the statement. */
-  #noteOutdated(): void {
-    const { head, headSubject } = this.replies;
-    if (head !== Asked.bind && head !== Asked.describeStatement) return;
-    const statement = statementOf(headSubject);
-    // Under other settings than its own it may mean other tables: for those who share it, nothing has changed.
-    if (statement !== undefined && !statement.isStrangeUnder(this.settings.planKey))
-      statement.isOutdated = true;
   }
 
   /** `hasFailed`: this is what failed; otherwise it was ignored. */
   #undo({ asked, subject }: Dropped, hasFailed: boolean): void {
-    if (asked === Asked.ownClose && subject instanceof PreparedStatement) this.statements.putBack(subject);
+    if (asked === Asked.ownClose && subject instanceof ServerCopy) this.statements.putBack(subject);
     // It could not be parsed, which for the client is true of its own.
-    if (asked === Asked.standInBind && !hasFailed) this.user?.unnamedChanged(undefined);
+    if (asked === Asked.standInBind && !hasFailed) this.user?.unnamedChanged(undefined, false);
     if (asked !== Asked.ownParse && asked !== Asked.parse) return;
-    const statement = statementOf(subject);
-    if (statement !== undefined) this.statements.delete(statement);
+    if (isPreparation(subject)) this.statements.failed(subject);
     // What fails to replace it ends it all the same.
     else if (hasFailed && asked === Asked.parse) this.#changeUnnamed(undefined);
     else if (hasFailed) this.unnamedStatement = undefined;
@@ -391,14 +396,12 @@ export abstract class ServerDialogue {
     for (let { head } = this.replies; head >= firstMadeUp; head = this.replies.head) {
       const subject = this.replies.headSubject;
       this.replies.shift();
-      if (head === Asked.knownParse) this.toClient.mix().append(parseComplete);
-      else if (head === Asked.localClose) this.toClient.mix().append(closeComplete);
+      if (head === Asked.localClose) this.toClient.mix().append(closeComplete);
       else if (head === Asked.localQuery) (subject as LocalReply).write(this.toClient.mix(), this.status);
     }
   }
 }
 
-function statementOf(subject: Subject): PreparedStatement | undefined {
-  if (subject instanceof PreparedStatement) return subject;
-  return (subject as Partial<NamedStatement> | undefined)?.statement;
+function isPreparation(subject: Subject): subject is Preparation {
+  return (subject as Partial<Preparation> | undefined)?.copy !== undefined;
 }

@@ -2,121 +2,143 @@
 import type { PreparedStatement } from './prepared-statement.js';
 import type { ReplyQueue } from './reply-queue.js';
 
+/** A statement as one server has it. */
+export class ServerCopy {
+  /** On the server. No other statement of the pool has it. */
+  readonly name: Buffer;
+  /** The registry's tick when the server was asked to prepare it: what it means is not older than that. */
+  readonly preparedAt: number;
+  /** The batch in which the server was asked to prepare it. */
+  readonly batch: number;
+
+  constructor(name: Buffer, preparedAt: number, batch: number) {
+    this.name = name;
+    this.preparedAt = preparedAt;
+    this.batch = batch;
+  }
+}
+
+/** What a server is asked to prepare. */
+export interface Preparation {
+  readonly statement: PreparedStatement;
+  readonly copy: ServerCopy;
+}
+
 export class ServerStatements {
   readonly #most: number;
-  /** Those that it has, or was asked to prepare. */
-  readonly #statements = new Set<PreparedStatement>();
-  /** Those that it may have lost without a word: they are closed, which is never an error, before they are prepared again. */
-  readonly #doubtful = new Set<PreparedStatement>();
-  /** In which turn it was asked to prepare or to close them last, as long as that matters. */
-  readonly #asked = new Map<PreparedStatement, number>();
-  /** The one that was used last. */
+  readonly #copies = new Map<PreparedStatement, ServerCopy>();
+  /** Copies that nobody will use again: closed along with the next Parse. Closing one that does not exist is no error. */
+  readonly #stale = new Set<ServerCopy>();
+  /** The statement that was used last. */
   #last: PreparedStatement | undefined;
+  #lastCopy: ServerCopy | undefined;
 
   /** With more than `most`, the one used longest ago is closed. */
   constructor(most: number) {
     this.#most = most;
     this.#last = undefined;
+    this.#lastCopy = undefined;
   }
 
   get size(): number {
-    return this.#statements.size;
+    return this.#copies.size;
   }
 
-  /** Whether the server has it, or was asked to prepare it; it counts as used. */
-  has(statement: PreparedStatement): boolean {
-    // Most clients use the same one again and again.
-    if (statement === this.#last) return true;
-    if (!this.#statements.delete(statement)) return false;
-    this.#put(statement);
-    return true;
+  /** The copy that the server has, or was asked to prepare; it counts as used. */
+  find(statement: PreparedStatement): ServerCopy | undefined {
+    // Most clients use the same statement again and again.
+    if (statement === this.#last) return this.#lastCopy;
+    const copy = this.#copies.get(statement);
+    if (copy !== undefined) this.#put(statement, copy);
+    return copy;
   }
 
-  /** It was prepared or closed in a turn that may yet fail: nobody knows whether the server has it. */
+  /** It was prepared in an earlier batch that may yet fail: nobody knows whether the server has it. */
   isUnsure(statement: PreparedStatement, replies: ReplyQueue): boolean {
-    return replies.isUnsure(this.#asked.get(statement));
+    return replies.isUnsure(this.#copies.get(statement)?.batch);
   }
 
-  /** Takes out one that nobody needs, to be closed; false when the server does not have it. */
-  drop(statement: PreparedStatement, replies: ReplyQueue): boolean {
-    if (!this.#statements.has(statement)) return false;
-    this.delete(statement);
-    this.#ask(statement, replies);
-    return true;
+  /** The server is about to be asked to prepare it. An older copy is not used any more. */
+  add(statement: PreparedStatement, copy: ServerCopy): void {
+    this.#retire(this.#copies.get(statement));
+    this.#put(statement, copy);
   }
 
-  /** It is about to be prepared. */
-  add(statement: PreparedStatement, replies: ReplyQueue): void {
-    this.#forgetOld(replies);
-    this.#ask(statement, replies);
-    this.#put(statement);
+  /** The copy of one statement is a copy of another, as its description shows. */
+  rename(from: PreparedStatement, to: PreparedStatement): void {
+    const copy = this.#copies.get(from);
+    if (copy === undefined || from === to) return;
+    this.#forget(from);
+    this.add(to, copy);
   }
 
-  /** What was asked in a turn that is over does not matter any more. */
-  #forgetOld({ turnsOver }: ReplyQueue): void {
-    for (const [statement, turn] of this.#asked) {
-      if (turn >= turnsOver) return;
-      this.#asked.delete(statement);
-    }
+  /** Nobody needs the server's copy any more. */
+  drop(statement: PreparedStatement): void {
+    const copy = this.#copies.get(statement);
+    this.#forget(statement);
+    this.#retire(copy);
   }
 
   /** Something that nobody sees may have thrown some of them away, or all. */
   distrust(): void {
-    for (const statement of this.#statements) this.#doubtful.add(statement);
-    this.#statements.clear();
-    this.#last = undefined;
+    for (const copy of this.#copies.values()) this.#stale.add(copy);
+    this.#copies.clear();
+    this.#last = this.#lastCopy = undefined;
   }
 
-  /** It is about to be prepared: whether it has to be closed first. */
-  takeDoubtful(statement: PreparedStatement): boolean {
-    return this.#doubtful.delete(statement);
-  }
-
-  /** Takes out the one that must go because there are too many, if any. */
-  evict(replies: ReplyQueue): PreparedStatement | undefined {
-    if (this.#statements.size + this.#doubtful.size <= this.#most) return undefined;
-    const [doubtful] = this.#doubtful;
-    if (doubtful !== undefined) {
-      this.#doubtful.delete(doubtful);
-      this.#ask(doubtful, replies);
-      return doubtful;
+  /** Takes out a copy that has to be closed: a stale one, or the one used longest ago if there are too many. */
+  evict(replies: ReplyQueue): ServerCopy | undefined {
+    const [stale] = this.#stale;
+    if (stale !== undefined) {
+      this.#stale.delete(stale);
+      return stale;
     }
-    for (const statement of this.#statements) {
-      if (statement === this.#last || this.isUnsure(statement, replies)) continue;
-      this.#statements.delete(statement);
-      this.#ask(statement, replies);
-      return statement;
+    if (this.#copies.size <= this.#most) return undefined;
+    for (const [statement, copy] of this.#copies) {
+      // Nobody knows yet whether the server has it, nor what it is a copy of.
+      const isUnanswered = replies.size > 0 && copy.batch >= replies.turnsOver;
+      if (statement === this.#last || isUnanswered) continue;
+      this.#forget(statement);
+      return copy;
     }
     return undefined;
   }
 
-  /** The oldest stay in front. */
-  #ask(statement: PreparedStatement, { turnsSent }: ReplyQueue): void {
-    this.#asked.delete(statement);
-    this.#asked.set(statement, turnsSent);
+  /** So many are not answered yet, and can't be closed, that the next one has to wait. */
+  get isCrowded(): boolean {
+    return this.#copies.size > 2 * this.#most + 16;
   }
 
-  /** The server has ignored a Close: it has the statement still. */
-  putBack(statement: PreparedStatement): void {
-    this.#put(statement);
+  /** The server has ignored a Close: it has the copy still. */
+  putBack(copy: ServerCopy): void {
+    this.#stale.add(copy);
   }
 
   /** It could not be prepared. */
-  delete(statement: PreparedStatement): void {
-    this.#statements.delete(statement);
-    if (statement === this.#last) this.#last = undefined;
-  }
-
-  #put(statement: PreparedStatement): void {
-    this.#statements.add(statement);
-    this.#last = statement;
+  failed({ statement, copy }: Preparation): void {
+    if (this.#copies.get(statement) === copy) this.#forget(statement);
   }
 
   /** The server has thrown all of them away. */
   clear(): void {
-    this.#statements.clear();
-    this.#doubtful.clear();
-    this.#asked.clear();
-    this.#last = undefined;
+    this.#copies.clear();
+    this.#stale.clear();
+    this.#last = this.#lastCopy = undefined;
+  }
+
+  #put(statement: PreparedStatement, copy: ServerCopy): void {
+    this.#copies.delete(statement);
+    this.#copies.set(statement, copy);
+    this.#last = statement;
+    this.#lastCopy = copy;
+  }
+
+  #retire(copy: ServerCopy | undefined): void {
+    if (copy !== undefined) this.#stale.add(copy);
+  }
+
+  #forget(statement: PreparedStatement): void {
+    this.#copies.delete(statement);
+    if (statement === this.#last) this.#last = this.#lastCopy = undefined;
   }
 }

@@ -17,6 +17,7 @@ import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import { isCopyMessage } from '../backend/copy-in.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
+import type { StatementShape } from '../backend/statement-shape.js';
 import { keepsUnnamed, type UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
@@ -89,7 +90,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     super(pool, mode, ownSettings, new ClientFlow(transport));
     this.identity = parts.identity;
     this.transport = transport;
-    this.statements = new StatementRelay({ pool, settings: ownSettings, effects: ownSettings.effects });
+    const { effects } = ownSettings;
+    this.statements = new StatementRelay({ pool, settings: ownSettings, effects }, mode);
     this.#parts = parts;
     this.#scanner = new MessageScanner(parts.rules);
     this.#goodbye = undefined;
@@ -221,7 +223,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       if (this.local.answer(message, own, defersBegin)) {
         this.idleSince = systemClock.coarse();
         if (!wasInTransaction) this.inTransactionSince = this.idleSince;
-        if (type === Frontend.query) this.statements.unnamedChanged(undefined);
+        if (type === Frontend.query) this.statements.unnamedChanged(undefined, undefined);
         return true;
       }
     }
@@ -285,6 +287,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
         return statements.close(backend, message);
       case Frontend.functionCall:
         this.settings.effects.functionIsCalled(functionOf(message));
+        this.settings.effects.schemaIsTouched();
         backend.expect(Asked.query, keepsUnnamed);
         break;
       case Frontend.copyDone:
@@ -311,7 +314,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       change = effects.textComes(view);
       this.awaitsAnswers = effects.mayDiscard;
       this.statements.changeComes(backend, change);
-    }
+      if (effects.mayChangeSchema) effects.schemaIsTouched();
+    } else effects.schemaIsTouched();
     backend.expect(Asked.query, change);
     return Passing.asItIs;
   }
@@ -321,7 +325,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const { statements } = this;
     if (!statements.has(name)) return false;
     if (backend.status !== TransactionStatus.failed) statements.deallocate(name);
-    statements.unnamedChanged(undefined);
+    statements.unnamedChanged(undefined, undefined);
     backend.expect(Asked.localQuery, deallocateReply);
     return true;
   }
@@ -332,6 +336,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       backend.copyIn.keepSync();
       return Passing.none;
     }
+    this.statements.sync(backend);
     backend.expect(Asked.sync);
     return Passing.asItIs;
   }
@@ -358,8 +363,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.statements.answerDropped(dropped);
   }
 
-  unnamedChanged(unnamed: UnnamedStatement | undefined): void {
-    this.statements.unnamedChanged(unnamed);
+  statementDescribed(subject: Subject, shape: StatementShape | undefined): void {
+    this.statements.described(this.backend as Backend, subject, shape);
+  }
+
+  unnamedChanged(unnamed: UnnamedStatement | undefined, isOnServer: boolean): void {
+    this.statements.unnamedChanged(unnamed, isOnServer ? this.backend : undefined);
   }
 
   askAgain(): void {
@@ -376,7 +385,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       tally.transactionTimes.record(now - this.beganAt);
       this.beganAt = this.inTransactionSince = now;
     }
-    this.settings.effects.readyCame(this.settings, status);
+    const { backend } = this;
+    const isLast = backend === undefined || (backend.replies.size === 0 && !backend.isUnsynced);
+    this.settings.effects.readyCame(this.settings, status, isLast);
   }
 
   backendSettled(backend: Backend): void {

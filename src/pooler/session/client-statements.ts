@@ -1,39 +1,48 @@
 /** The prepared statements of one client, by the names that it gave them. */
 import type { PreparedStatement, StatementRegistry } from '../backend/prepared-statement.js';
+import type { NamedStatement } from '../backend/server-dialogue.js';
+import type { ServerCopy } from '../backend/server-statements.js';
+import type { StatementEffects } from '../backend/unnamed-statement.js';
 import type { Reading } from './reading.js';
-import type { SettingChange } from './setting-change.js';
 
 /** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
-export class NamedByClient {
+export class NamedByClient implements NamedStatement {
   readonly name: string;
   /** The name as it is sent. */
   readonly nameBytes: Buffer;
-  readonly statement: PreparedStatement;
+  readonly effects: StatementEffects;
+  statement: PreparedStatement;
   /** How its text was read when the client prepared it; undefined where something had just been set that was not answered. */
-  readonly reading: Reading | undefined;
-  /** What it does to settings. */
-  readonly change: SettingChange | undefined;
-  /** It may throw prepared statements away. */
-  readonly mayDiscard: boolean;
+  reading: Reading | undefined;
+  /** What the client's own Parse has made, or what was prepared for this client alone. */
+  copy: ServerCopy;
+  /** The registry's tick when the server had parsed and described it; no other server may use anything older. */
+  parsedAt = Number.POSITIVE_INFINITY;
 
   constructor(
     name: string,
     statement: PreparedStatement,
+    copy: ServerCopy,
     reading: Reading | undefined,
-    change: SettingChange | undefined,
-    mayDiscard: boolean,
+    effects: StatementEffects,
   ) {
     this.name = name;
     this.nameBytes = Buffer.from(name, 'latin1');
     this.statement = statement;
+    this.copy = copy;
     this.reading = reading;
-    this.change = change;
-    this.mayDiscard = mayDiscard;
+    this.effects = effects;
   }
 
-  /** The same name for another statement. */
-  of(statement: PreparedStatement, reading: Reading | undefined): NamedByClient {
-    return new NamedByClient(this.name, statement, reading, this.change, this.mayDiscard);
+  /** A server's copy of the statement means what this client has prepared. */
+  accepts(copy: ServerCopy): boolean {
+    return copy.preparedAt > this.parsedAt || copy === this.copy;
+  }
+
+  /** It does nothing to the session. */
+  get isPlain(): boolean {
+    const { change, mayDiscard, mayChangeSchema } = this.effects;
+    return change === undefined && !mayDiscard && !mayChangeSchema;
   }
 }
 
@@ -77,25 +86,11 @@ export class ClientStatements {
     this.#registry.release(named.statement);
   }
 
-  /**
-   * Where the client has been told that its statement is outdated, the name means a new one from now on: drivers that do not
-   * prepare it again by themselves would be told so forever.
-   */
-  renew(named: NamedByClient): void {
-    this.#last = undefined;
-    const { name, statement, reading } = named;
-    if (!statement.isOutdated || statement.key === '' || this.#byName.get(name) !== named) return;
-    this.#byName.set(name, named.of(this.#registry.renew(statement), reading));
-    this.#registry.release(statement);
-  }
-
-  /** The name means a statement of this client's alone from now on, and it is read so. */
-  separate(named: NamedByClient, reading: Reading): NamedByClient {
-    this.#last = undefined;
-    const own = named.of(this.#registry.separate(named.statement), reading);
-    this.#byName.set(named.name, own);
-    this.#registry.release(named.statement);
-    return own;
+  /** The name means a statement of this client's alone from now on. */
+  separate(named: NamedByClient): void {
+    const shared = named.statement;
+    named.statement = this.#registry.separate(shared);
+    this.#registry.release(shared);
   }
 
   /** It was deleted, but that has not happened after all; unless the name has been given away meanwhile. */

@@ -101,6 +101,10 @@ export class SessionEffects {
   mayDiscard = false;
   /** The last text was one that does nothing to the session, whatever the session is. */
   isPlain = false;
+  /** The last text may change what names and types mean. */
+  mayChangeSchema = false;
+  /** So it may have been in the present transaction: what is prepared in it may mean nothing to others, or another thing. */
+  #hasTouchedSchema = false;
   #unsettled: Unsettled | undefined;
   #hasFailed = false;
   #hasChangedSchema = false;
@@ -110,6 +114,15 @@ export class SessionEffects {
   /** The server's own default, which it is about to report, is not what the client wants. */
   isResetting(name: string): boolean {
     return this.#unsettled?.isResetting(name) === true;
+  }
+
+  get hasTouchedSchema(): boolean {
+    return this.#hasTouchedSchema;
+  }
+
+  /** Something is run that may change what names and types mean. */
+  schemaIsTouched(): void {
+    this.#hasTouchedSchema = true;
   }
 
   /** Settings were changed in a transaction that is not over. */
@@ -127,9 +140,11 @@ export class SessionEffects {
     this.mayDiscard = false;
     const isRead = textEnd - textStart <= longestRead;
     this.isPlain = isRead && isPlainStatement(source, textStart, textEnd);
+    this.mayChangeSchema = false;
     if (this.isPlain) return undefined;
     const text = source.toString('latin1', textStart, textEnd);
     const kind = isRead ? statementKind(text) : 'unknown';
+    this.mayChangeSchema = kind !== 'transaction' && kind !== 'shareable';
     if (kind === 'transaction') return readTransactionChange(text);
     if (kind === 'shareable') return undefined;
     if (kind !== 'session') {
@@ -144,7 +159,10 @@ export class SessionEffects {
 
   /** A text comes in pieces, since it is long. What it sets shows in its tags; of the rest, single words tell. */
   pieceComes(source: Buffer, start: number, end: number, isFirst: boolean): void {
-    if (isFirst) this.isPlain = this.mayDiscard = false;
+    if (isFirst) {
+      this.isPlain = this.mayDiscard = false;
+      this.mayChangeSchema = true;
+    }
     if (this.pin !== undefined) return;
     const text = (isFirst ? '' : this.#pieceEnd) + source.toString('latin1', start, end);
     this.#pieceEnd = text.slice(-longestWords);
@@ -171,7 +189,7 @@ export class SessionEffects {
 
   /** A text comes that was plain before. */
   plainTextComes(): void {
-    this.mayDiscard = false;
+    this.mayDiscard = this.mayChangeSchema = false;
     this.isPlain = true;
   }
 
@@ -230,8 +248,10 @@ export class SessionEffects {
     this.#touched.hasFollowed = true;
   }
 
-  readyCame(session: SettingsHolder, status: TransactionStatus): void {
+  /** `isLast`: nothing else is under way. */
+  readyCame(session: SettingsHolder, status: TransactionStatus, isLast: boolean): void {
     const isOver = status === TransactionStatus.idle;
+    if (isOver && isLast) this.#hasTouchedSchema = false;
     const unsettled = this.#unsettled;
     if (unsettled !== undefined) {
       if (!isOver && unsettled.isUnclear) this.#giveUp(unsettled);

@@ -1,6 +1,7 @@
 /**
  * The extended protocol of one client, on servers that it shares with others: its prepared statements have names of the
- * pooler's there, are prepared on each server when they are needed first, and outlive the client's use of them.
+ * pooler's there, and are prepared on each server when they are needed first. In session mode, and where statements are not
+ * followed, names are passed on as they are.
  */
 import { systemClock } from '../../runtime/system.js';
 import { copyOf, findZero, int32At } from '../../wire/bytes.js';
@@ -9,24 +10,24 @@ import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
 import { isLoneRun } from '../../wire/lone-run.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
-import { Frontend, headerBytes, TransactionStatus } from '../../wire/message-types.js';
+import { Frontend, headerBytes } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
-import type { BackendPool } from '../backend/backend-pool.js';
-import type { PreparedStatement } from '../backend/prepared-statement.js';
 import type { StandIn } from '../backend/repeated-statement.js';
-import { Asked, type Dropped } from '../backend/reply-queue.js';
-import { UnnamedStatement } from '../backend/unnamed-statement.js';
-import type { Settings } from '../settings.js';
+import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
+import { ServerCopy } from '../backend/server-statements.js';
+import type { StatementShape } from '../backend/statement-shape.js';
+import { noEffects, type StatementEffects, UnnamedStatement } from '../backend/unnamed-statement.js';
+import type { PoolMode } from '../config/pooling-options.js';
 import { ClientStatements, NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { KeptRun } from './kept-run.js';
-import { Reading, settingBack, settingTo } from './reading.js';
 import type { SessionEffects } from './session-effects.js';
 import type { SettingChange } from './setting-change.js';
+import { type StatementOwner, StatementPreparer } from './statement-preparer.js';
 import { UnnamedRelay } from './unnamed-relay.js';
 
 /** What becomes of a message that was handed in. */
@@ -42,44 +43,46 @@ export const Passing = {
 } as const;
 export type Passing = (typeof Passing)[keyof typeof Passing];
 
-/** Whose statements these are. */
-export interface StatementOwner {
-  readonly pool: BackendPool;
-  readonly effects: SessionEffects;
-  readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
-}
-
 const parseView = new ParseView();
 const parseWriter = new MessageWriter();
 const bindView = new BindView();
 const describeView = new TargetView('Describe');
 const closeView = new TargetView('Close');
 const noName = Buffer.alloc(0);
+const nowhere = new ServerCopy(noName, 0, 0);
 /** Statements with longer names take the long way. */
 const longestName = 256;
 
 export class StatementRelay {
   readonly #owner: StatementOwner;
+  readonly #mode: PoolMode;
   readonly #named: ClientStatements;
+  readonly #preparer: StatementPreparer;
   /** In which turn names were given or taken last, as long as that is not answered. */
   readonly #touched = new Map<string, number>();
   readonly #unnamed = new UnnamedRelay();
-  /** Of the statement that was given a name last: most clients read all of theirs in the same way. */
-  #lastReading: Reading | undefined;
   /** From Bind on, while something stands in for the statement that it is about. */
   readonly #standInRun = new KeptRun();
   /** What the statement does to settings that is bound to the unnamed portal. */
   #portalChange: object | undefined;
   #mayDiscard = false;
+  /** The copy of the statement that was found last. */
+  #located: ServerCopy = nowhere;
   /** In which turn, and where, something was sent last that sets something. */
   #changedIn = 0;
   #changedOn: Backend | undefined;
 
-  constructor(owner: StatementOwner) {
+  constructor(owner: StatementOwner, mode: PoolMode) {
     this.#owner = owner;
+    this.#mode = mode;
     this.#named = new ClientStatements(owner.pool.statements);
-    this.#lastReading = undefined;
+    this.#preparer = new StatementPreparer(owner, this.#named);
     this.#changedOn = undefined;
+  }
+
+  /** Statements have names of the pooler's on servers. */
+  get #renames(): boolean {
+    return this.#mode !== 'session' && this.#owner.pool.plan.followsStatements;
   }
 
   /** Statements that have a name. */
@@ -116,11 +119,11 @@ export class StatementRelay {
         ? pool.repeated.meet(source, start, end, settings.settings.planKey)
         : undefined;
       const own = isWhole && repeated === undefined ? copyOf(source, start, end) : undefined;
-      const unnamed = repeated?.unnamed ?? new UnnamedStatement(own, change, isWhole && effects.mayDiscard);
+      const unnamed = repeated?.unnamed ?? new UnnamedStatement(own, effectsOf(effects, change, isWhole));
       if (isPlain) this.#unnamed.keepPlain(unnamed, settings.settings, repeated);
       return this.#parseUnnamed(backend, unnamed);
     }
-    if (!pool.plan.followsStatements) {
+    if (!this.#renames) {
       backend.expect(Asked.parse);
       return Passing.asItIs;
     }
@@ -165,15 +168,12 @@ export class StatementRelay {
     pool.tally.clientParses++;
     pool.tally.binds++;
     this.#portalChange = undefined;
-    if (!backend.statements.has(statement)) {
-      if (previous?.users === 0 && backend.statements.drop(previous, backend.replies))
-        backend.closeStatement(previous);
-      this.#prepare(backend, statement, Asked.ownParse, statement);
-    }
+    if (previous !== undefined) backend.statements.drop(previous);
+    const copy = backend.statements.find(statement) ?? this.#preparer.prepareStandIn(backend, statement);
     const bind = start + (unnamed.parse as Buffer).length;
     this.#standInRun.keep(source, bind, end);
     backend.expectWhole(Asked.standInTurn, standIn);
-    writeRun(backend, source, bind, end, statement);
+    writeRun(backend, source, bind, end, copy);
   }
 
   /** The last turn, as the client sent it: nothing stands in for its statement. */
@@ -207,11 +207,11 @@ export class StatementRelay {
 
   /** A run of a statement that has a name, from Bind to Sync: mostly of the one that was run last. */
   #isPlainRun(source: Buffer, start: number, end: number): boolean {
-    if (!this.#owner.pool.plan.followsStatements) return false;
+    if (!this.#renames) return false;
     const { last } = this.#named;
-    if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return isPlainNamed(last);
+    if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return last.isPlain;
     const named = this.#namedInBind(source, start, end);
-    if (named === undefined || !isPlainNamed(named) || !isLoneRun(named.nameBytes, source, start, end))
+    if (named === undefined || !named.isPlain || !isLoneRun(named.nameBytes, source, start, end))
       return false;
     this.#named.boundLast(named);
     return true;
@@ -228,11 +228,13 @@ export class StatementRelay {
   /** False when the server does not have the statement. */
   #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
     const { last } = this.#named;
-    if (last === undefined || !backend.statements.has(last.statement)) return false;
+    if (last === undefined) return false;
+    const copy = backend.statements.find(last.statement);
+    if (copy === undefined || !last.accepts(copy)) return false;
     this.#owner.pool.tally.binds++;
     this.#portalChange = undefined;
     backend.expectWhole(Asked.wholeRun, last);
-    writeRun(backend, source, start, end, last.statement);
+    writeRun(backend, source, start, end, copy);
     return true;
   }
 
@@ -255,60 +257,38 @@ export class StatementRelay {
     return Passing.asItIs;
   }
 
-  /** DEALLOCATE, to be executed: this server gives its statement up, and will prepare it again when someone needs it. */
+  /** DEALLOCATE, to be executed: only the name is given up, and the server is given something else to deallocate. */
   #parseDeallocate(backend: Backend, name: string): Passing {
     if (this.#isUnsure(backend, name)) return Passing.later;
-    const named = this.#find(backend, name) as NamedByClient;
-    writeParse(parseWriter, { text: `DEALLOCATE ${named.statement.name.toString('latin1')}` });
+    const named = this.#named.get(name) as NamedByClient;
+    const nothing = this.#preparer.prepareNothing(backend);
+    writeParse(parseWriter, { text: `DEALLOCATE ${nothing.toString('latin1')}` });
     const parse = parseWriter.take();
-    this.#unnamed.parse(backend, new UnnamedStatement(parse, named, true));
+    this.#unnamed.parse(
+      backend,
+      new UnnamedStatement(parse, { ...noEffects, change: named, mayDiscard: true }),
+    );
     backend.toServer.mix().append(parse);
     return Passing.none;
   }
 
   #parseNamed(backend: Backend, view: ParseView, change: SettingChange | undefined): Passing {
+    const { effects, pool } = this.#owner;
     const name = view.nameKey();
-    const taken = this.#find(backend, name);
-    if (taken !== undefined) {
+    if (this.#named.get(name) !== undefined) {
       // Something else may be wrong with it, too: that is for the server to see first.
+      this.#preparer.tryParse(backend, view);
       const message = `prepared statement "${view.name()}" already exists`;
-      backend.expectFailure(
-        failure(SqlState.duplicatePreparedStatement, message),
-        SqlState.duplicatePreparedStatement,
-      );
-      writeRenamed(backend.toServer.mix(), view, taken.statement.name);
-      return Passing.none;
+      return this.#refuse(backend, SqlState.duplicatePreparedStatement, message);
     }
-    const statement = this.#chooseStatement(backend, view);
-    if (statement === undefined) return Passing.later;
-    const reading = this.#hasJustChanged(backend) ? undefined : this.#readingNow();
-    const named = new NamedByClient(name, statement, reading, change, this.#owner.effects.mayDiscard);
-    this.#owner.pool.tally.clientParses++;
-    this.#named.add(named);
+    const hasJustChanged = this.#hasJustChanged(backend);
+    const isUnsure = this.#changedOn === backend && backend.replies.isUnsure(this.#changedIn);
+    const isCrowded = backend.statements.isCrowded && backend.replies.size > 0;
+    if (isUnsure || isCrowded) return Passing.later;
+    pool.tally.clientParses++;
+    this.#named.add(this.#preparer.parse(backend, view, effectsOf(effects, change, true), !hasJustChanged));
     this.#touched.set(name, backend.replies.turnsSent);
-    if (backend.statements.has(statement)) backend.expect(Asked.knownParse, named);
-    else this.#prepare(backend, statement, Asked.parse, named);
     return Passing.none;
-  }
-
-  /**
-   * Usually the one that all clients share, and that the server may have. In a failed transaction a server prepares nothing but
-   * what ends it: there this client's is prepared apart from it, and the server decides. So it is behind a SET in the same
-   * pipeline, of which the server tells at the end. Undefined as long as it is not known whether the transaction has failed, or
-   * what the settings are.
-   */
-  #chooseStatement(backend: Backend, view: ParseView): PreparedStatement | undefined {
-    const { pool, settings } = this.#owner;
-    const { statements } = pool;
-    const { replies } = backend;
-    if (this.#changedOn === backend && replies.isUnsure(this.#changedIn)) return undefined;
-    if (this.#hasJustChanged(backend)) return statements.useAlone(view);
-    const statement = statements.use(view, settings.settings.planKey);
-    const isThere = backend.statements.has(statement);
-    const isUnsure = isThere ? replies.owesTurn : backend.statements.isUnsure(statement, replies);
-    if (!isUnsure && !(isThere && backend.status === TransactionStatus.failed)) return statement;
-    statements.release(statement);
-    return isUnsure ? undefined : statements.useAlone(view);
   }
 
   /** A text is about to be sent, or something that was bound: it may set something. */
@@ -335,81 +315,58 @@ export class StatementRelay {
     return isServerUnsure || replies.isUnsure(this.#touched.get(name));
   }
 
-  /** Has the server prepare a statement, and forget others if it has too many. */
-  #prepare(backend: Backend, statement: PreparedStatement, asked: Asked, subject: object): void {
-    const { statements, replies } = backend;
-    if (statements.takeDoubtful(statement)) backend.closeStatement(statement);
-    statements.add(statement, replies);
-    for (let old = statements.evict(replies); old !== undefined; old = statements.evict(replies))
-      backend.closeStatement(old);
-    this.#owner.pool.tally.serverParses++;
-    backend.expect(asked, subject);
-    backend.toServer.mix().append(statement.parse);
-  }
-
-  /** The client's statement of this name, on this server; undefined for one that does not exist. */
-  #find(backend: Backend, name: string): NamedByClient | undefined {
-    const known = this.#named.get(name);
-    if (known === undefined || backend.statements.has(known.statement)) return known;
-    const now = this.#readingNow();
-    if (known.reading !== undefined && known.reading !== now)
-      return this.#prepareAsRead(backend, known, known.reading, now);
-    this.#prepare(backend, known.statement, Asked.ownParse, known.statement);
-    return known;
-  }
-
-  /**
-   * The client has changed its settings since it has prepared the statement, and the server does not have it. What is written in
-   * it means what it meant then, as on a server that has it. What is prepared under other settings must not be what others get.
-   */
-  #prepareAsRead(backend: Backend, known: NamedByClient, then: Reading, now: Reading): NamedByClient {
-    const values = then.valuesFor(known.statement.text, now);
-    const reading = now.with(values, then, this.#owner.pool.settings);
-    const isStrange = known.statement.isStrangeUnder(reading.planKey);
-    const named = isStrange ? this.#named.separate(known, reading) : known;
-    if (values.size > 0) backend.askWithin(settingTo(values));
-    this.#prepare(backend, named.statement, Asked.ownParse, named.statement);
-    if (values.size > 0) backend.askWithin(settingBack(values));
-    return named;
-  }
-
-  #readingNow(): Reading {
-    const { told, settings } = this.#owner.settings;
-    if (this.#lastReading?.isUnder(told, settings) !== true) this.#lastReading = new Reading(told, settings);
-    return this.#lastReading as Reading;
-  }
-
   bind(backend: Backend, message: MessageScanner): Passing {
     const { pool } = this.#owner;
     const view = bindView.read(message.source, message.start, message.end);
     if (view.isUnnamed) {
-      if (this.#unnamed.isUnsure(backend)) return Passing.later;
-      const unnamed = this.#unnamed.bring(backend);
-      if (unnamed === undefined) return this.#refuseUnnamed(backend);
-      this.#noteBound(unnamed);
+      const brought = this.#bringUnnamed(backend);
+      if (!(brought instanceof UnnamedStatement)) return brought;
+      this.#unnamed.bound();
+      this.#noteBound(brought.effects);
       pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
-    if (!pool.plan.followsStatements) {
+    if (!this.#renames) {
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
-    const name = view.nameKey();
-    if (this.#isUnsure(backend, name)) return Passing.later;
-    const named = this.#find(backend, name);
-    if (named === undefined) return this.#refuseUnknown(backend, view.name());
-    this.#noteBound(named);
-    this.#named.boundLast(named);
+    const found = this.#find(backend, view);
+    if (!(found instanceof NamedByClient)) return found;
+    this.#noteBound(found.effects);
+    this.#named.boundLast(found);
     pool.tally.binds++;
-    backend.expect(Asked.bind, named);
-    writeRenamed(backend.toServer.mix(), view, named.statement.name);
+    backend.expect(Asked.bind, found);
+    writeRenamed(backend.toServer.mix(), view, this.#located.name);
     return Passing.rewritten;
   }
 
-  #noteBound({ change, mayDiscard }: UnnamedStatement | NamedByClient): void {
+  /** The client's statement that a message names, and `#located` on this server; or what becomes of the message otherwise. */
+  #find(backend: Backend, view: BindView | TargetView): NamedByClient | Passing {
+    const name = view.nameKey();
+    if (this.#isUnsure(backend, name)) return Passing.later;
+    const named = this.#named.get(name);
+    if (named === undefined) return this.#refuseUnknown(backend, view.name());
+    const located = this.#preparer.locate(backend, named);
+    if (located === 'later') return Passing.later;
+    if (located === 'outdated') return this.#refuseOutdated(backend);
+    this.#located = located;
+    return named;
+  }
+
+  /** The client's unnamed statement, on this server from here on; or what becomes of the message that is about it. */
+  #bringUnnamed(backend: Backend): UnnamedStatement | Passing {
+    if (this.#unnamed.isUnsure(backend)) return Passing.later;
+    const brought = this.#unnamed.bring(backend);
+    if (brought === 'later') return Passing.later;
+    if (brought === 'outdated') return this.#refuseOutdated(backend);
+    return brought ?? this.#refuseUnnamed(backend);
+  }
+
+  #noteBound({ change, mayDiscard, mayChangeSchema }: StatementEffects): void {
     this.#portalChange = change;
     this.#mayDiscard ||= mayDiscard;
+    if (mayChangeSchema) this.#owner.effects.schemaIsTouched();
   }
 
   execute(backend: Backend, { source, start }: MessageScanner): Passing {
@@ -427,25 +384,26 @@ export class StatementRelay {
       return Passing.asItIs;
     }
     if (view.isUnnamed) {
-      if (this.#unnamed.isUnsure(backend)) return Passing.later;
-      if (this.#unnamed.bring(backend) === undefined) return this.#refuseUnnamed(backend);
+      const brought = this.#bringUnnamed(backend);
+      if (!(brought instanceof UnnamedStatement)) return brought;
+      this.#unnamed.isDescribed();
+      backend.expect(Asked.describeStatement, brought);
+      return Passing.asItIs;
     }
-    if (view.isUnnamed || !this.#owner.pool.plan.followsStatements) {
+    if (!this.#renames) {
       backend.expect(Asked.describeStatement);
       return Passing.asItIs;
     }
-    const name = view.nameKey();
-    if (this.#isUnsure(backend, name)) return Passing.later;
-    const named = this.#find(backend, name);
-    if (named === undefined) return this.#refuseUnknown(backend, view.name());
-    backend.expect(Asked.describeStatement, named);
-    writeRenamed(backend.toServer.mix(), view, named.statement.name);
+    const found = this.#find(backend, view);
+    if (!(found instanceof NamedByClient)) return found;
+    backend.expect(Asked.describeStatement, found);
+    writeRenamed(backend.toServer.mix(), view, this.#located.name);
     return Passing.none;
   }
 
   close(backend: Backend, message: MessageScanner): Passing {
     const view = closeView.read(message.source, message.start, message.end);
-    if (view.isStatement && !view.isUnnamed && this.#owner.pool.plan.followsStatements) {
+    if (view.isStatement && !view.isUnnamed && this.#renames) {
       const name = view.nameKey();
       if (this.#isUnsure(backend, name)) return Passing.later;
       // Other clients may have the statement, too: only the name is given up.
@@ -463,14 +421,25 @@ export class StatementRelay {
   /** The server will not answer this, after an error. */
   answerDropped({ asked, subject }: Dropped): void {
     if (!(subject instanceof NamedByClient)) return;
-    if (asked === Asked.bind || asked === Asked.describeStatement) this.#named.renew(subject);
-    else if (asked === Asked.localClose) this.#named.putBack(subject);
-    else if (asked !== Asked.execute) this.#named.delete(subject);
+    if (asked === Asked.localClose) this.#named.putBack(subject);
+    else if (asked === Asked.parse) this.#named.delete(subject);
   }
 
-  unnamedChanged(unnamed: UnnamedStatement | undefined): void {
+  /** A server has described a statement. */
+  described(backend: Backend, subject: Subject, shape: StatementShape | undefined): void {
+    if (subject instanceof UnnamedStatement) this.#unnamed.described(subject, shape);
+    else this.#preparer.described(backend, subject, shape);
+  }
+
+  /** `backend`: it has parsed it; undefined where something stands in for it there. */
+  unnamedChanged(unnamed: UnnamedStatement | undefined, backend: Backend | undefined): void {
     this.#standInRun.forget();
-    this.#unnamed.changed(unnamed);
+    this.#unnamed.changed(unnamed, backend);
+  }
+
+  /** The batch ends: what the client may bind in the next one has to be known by then. */
+  sync(backend: Backend): void {
+    this.#unnamed.sync(backend);
   }
 
   /** Gives up one by its name, as DEALLOCATE does; false when there is none. */
@@ -499,6 +468,10 @@ export class StatementRelay {
     return this.#refuse(backend, SqlState.invalidStatementName, 'unnamed prepared statement does not exist');
   }
 
+  #refuseOutdated(backend: Backend): Passing {
+    return this.#refuse(backend, SqlState.featureNotSupported, 'cached plan must not change result type');
+  }
+
   #refuseUnknown(backend: Backend, name: string): Passing {
     const text = `prepared statement "${name}" does not exist`;
     return this.#refuse(backend, SqlState.invalidStatementName, text);
@@ -517,17 +490,21 @@ function writeRun(
   source: Buffer,
   start: number,
   end: number,
-  statement: PreparedStatement,
+  { name }: ServerCopy,
 ): void {
   const bindEnd = start + 1 + int32At(source, start + 1);
   const writer = toServer.mix();
-  writeRenamed(writer, bindView.read(source, start, bindEnd), statement.name);
+  writeRenamed(writer, bindView.read(source, start, bindEnd), name);
   writer.append(source, bindEnd, end);
 }
 
-/** It does nothing to the session. */
-function isPlainNamed({ change, mayDiscard }: NamedByClient): boolean {
-  return change === undefined && !mayDiscard;
+/** What the text does that has come last. */
+function effectsOf(
+  { mayDiscard, mayChangeSchema }: SessionEffects,
+  change: SettingChange | undefined,
+  isRead: boolean,
+): StatementEffects {
+  return isRead ? { change, mayDiscard, mayChangeSchema } : { ...noEffects, mayChangeSchema: true };
 }
 
 /** For longer than its transaction. What a Bind is about may be no change, but a statement to be given up. */

@@ -2,18 +2,34 @@
  * The unnamed statement of one client, on servers that it shares with others. It lives until the next one, or the next Query,
  * and each server has one of its own: a client that prepares in one transaction and binds in the next has to find its own.
  *
- * What the client has is what the servers have confirmed. Only within one turn it counts what was sent: should that fail,
- * then all that follows in the turn is ignored, too.
+ * What the client has is what the servers have confirmed. Only within one batch it counts what was sent: should that fail,
+ * then all that follows in the batch is ignored, too.
+ *
+ * A statement that is parsed in one batch and bound in a later one has to mean there what it meant when it was parsed, and
+ * return what the client was told: it is described before its batch ends, and another server prepares it with the same parameter
+ * types and has to describe it the same. One that was bound at once is not described, which would cost every query: where a client
+ * binds it again later, without a Parse, on another server, its text is parsed as it came.
  */
 import { areSameBytes } from '../../wire/bytes.js';
 import type { Backend } from '../backend/backend.js';
 import type { RepeatedStatement } from '../backend/repeated-statement.js';
 import { Asked } from '../backend/reply-queue.js';
+import { parseWithTypes, type StatementShape } from '../backend/statement-shape.js';
 import { type UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
 
 export class UnnamedRelay {
   #confirmed: UnnamedStatement | undefined;
+  /** The server that has parsed it for this client. */
+  #confirmedOn: Backend | undefined;
+  /** What the client was told of it, or would have been. */
+  #shape: StatementShape | undefined;
+  /** It was parsed in this batch, and neither bound nor described since. */
+  #lacksShape = false;
+  /** A server is asked to describe it again. */
+  #isCompared = false;
+  /** A server has described it otherwise: the client's message waits to be refused. */
+  #isOutdated = false;
   /** What was sent last, to whom, and in which turn. */
   #sent: UnnamedStatement | undefined;
   #sentTo: Backend | undefined;
@@ -28,6 +44,8 @@ export class UnnamedRelay {
     this.#plainUnder = undefined;
     this.#repeated = undefined;
     this.#confirmed = undefined;
+    this.#confirmedOn = undefined;
+    this.#shape = undefined;
     this.#sent = undefined;
     this.#sentTo = undefined;
   }
@@ -68,34 +86,74 @@ export class UnnamedRelay {
 
   parse(backend: Backend, unnamed: UnnamedStatement): void {
     this.#send(backend, unnamed);
+    this.#lacksShape = true;
     backend.expect(Asked.parse, unnamed);
   }
 
   close(backend: Backend): void {
     this.#send(backend, undefined);
+    this.#lacksShape = false;
     backend.expect(Asked.close, unnamedStatement);
   }
 
-  /** A server has confirmed that the client has another one, or none. */
-  changed(unnamed: UnnamedStatement | undefined): void {
-    this.#confirmed = unnamed;
+  bound(): void {
+    this.#lacksShape = false;
   }
 
-  /** What an earlier turn has made of it is not known yet. */
+  /** By a Describe of the client's. */
+  isDescribed(): void {
+    this.#lacksShape = false;
+  }
+
+  /** The batch ends. */
+  sync(backend: Backend): void {
+    if (!this.#lacksShape) return;
+    this.#lacksShape = false;
+    if (this.#isSentInThisTurn(backend) && this.#sent !== undefined && !backend.isDiscarding)
+      backend.describeStatement(undefined, this.#sent);
+  }
+
+  /** A server has confirmed that the client has another one, or none. `backend`: it has parsed it. */
+  changed(unnamed: UnnamedStatement | undefined, backend: Backend | undefined): void {
+    this.#confirmed = unnamed;
+    this.#confirmedOn = backend;
+    this.#shape = undefined;
+  }
+
+  /** A server has described it. */
+  described(unnamed: UnnamedStatement, shape: StatementShape | undefined): void {
+    if (unnamed !== this.#confirmed) return;
+    if (this.#isCompared) this.#isOutdated = shape?.key !== this.#shape?.key;
+    else this.#shape = shape;
+    this.#isCompared = false;
+  }
+
+  /** What an earlier batch has made of it is not known yet. */
   isUnsure(backend: Backend): boolean {
     return backend.replies.owesTurn && !this.#isSentInThisTurn(backend);
   }
 
-  /** The client's one, on this server from here on; undefined where the client has none. */
-  bring(backend: Backend): UnnamedStatement | undefined {
+  /**
+   * The client's one, on this server from here on; undefined where the client has none. `later`: the server has to describe it
+   * first. `outdated`: it has, and otherwise than before.
+   */
+  bring(backend: Backend): UnnamedStatement | 'later' | 'outdated' | undefined {
+    const isOutdated = this.#isOutdated;
+    this.#isOutdated = false;
+    if (isOutdated) return 'outdated';
     if (this.#isSentInThisTurn(backend)) return this.#sent;
     const unnamed = this.#confirmed;
-    if (unnamed === undefined || unnamed === backend.unnamedStatement) return unnamed;
+    if (unnamed === undefined) return undefined;
+    if (this.#confirmedOn === backend && unnamed === backend.unnamedStatement) return unnamed;
     if (unnamed.parse === undefined) return undefined;
+    const shape = this.#shape;
     this.#send(backend, unnamed);
     backend.expect(Asked.ownParse, unnamed);
-    backend.toServer.mix().append(unnamed.parse);
-    return unnamed;
+    backend.toServer.mix().append(shape === undefined ? unnamed.parse : parseWithTypes(unnamed.parse, shape));
+    if (shape === undefined) return unnamed;
+    this.#isCompared = true;
+    backend.describeStatement(undefined, unnamed);
+    return 'later';
   }
 
   #isSentInThisTurn(backend: Backend): boolean {

@@ -181,7 +181,7 @@ describe('a statement that was prepared before a setting was changed means on ev
   });
 });
 
-test('a statement that is prepared as it was read before is one for all who read it so', async () => {
+test('a statement that is prepared as it was read before takes the place of the one that there was', async () => {
   const texts = async (name: string): Promise<string[]> => {
     const lines = await throughPooler({
       here: [prepare(`select '01/02/2020'::date as ${name}`), query("set datestyle = 'ISO, DMY'")],
@@ -189,6 +189,8 @@ test('a statement that is prepared as it was read before is one for all who read
         run(),
         query('set datestyle to default'),
         prepare(`select '01/02/2020'::date as ${name}`, 'again'),
+        // The server forgets what is not used any more when it is next asked to prepare something.
+        prepare('select 1', 'another'),
         query(`select count(*) from pg_prepared_statements where statement like '%as ${name}'`),
       ],
     });
