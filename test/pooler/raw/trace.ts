@@ -19,6 +19,11 @@ import { readParameterStatus } from '../../../src/wire/session-messages.js';
 import type { TestDatabase } from '../../support/postgres.js';
 import { RawSession, type Received } from '../../wire/server/raw-session.js';
 
+export interface Formats {
+  readonly formats?: readonly number[];
+  readonly resultFormats?: readonly number[];
+}
+
 /** Writes the messages of a client in few letters. */
 export class Script {
   readonly writer = new MessageWriter();
@@ -33,8 +38,14 @@ export class Script {
     return this;
   }
 
-  bind(values: readonly (string | null)[] = [], statement = '', portal = ''): this {
-    writeBind(this.writer, { portal, statement, values });
+  /** Formats are 0 for text and 1 for binary: none for all text, one for all, or one each. */
+  bind(
+    values: readonly (string | Buffer | null)[] = [],
+    statement = '',
+    portal = '',
+    { formats = [], resultFormats = [] }: Formats = {},
+  ): this {
+    writeBind(this.writer, { portal, statement, values, formats, resultFormats });
     return this;
   }
 
@@ -150,7 +161,8 @@ export async function playIn(
   return lines;
 }
 
-async function answers(session: RawSession, until: Until): Promise<Received[]> {
+/** All messages up to the one that ends a step. */
+export async function answers(session: RawSession, until: Until): Promise<Received[]> {
   const received: Received[] = [];
   let missing = until === 'closed' ? Number.POSITIVE_INFINITY : until.count;
   while (missing > 0) {

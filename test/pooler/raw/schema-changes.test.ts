@@ -1,0 +1,113 @@
+// Whatever is answered to Parse, Describe, Bind and Execute is what PostgreSQL would have answered this client, also when tables and
+// types change: by the client itself, by another client, or past the pooler. Each script is played on PostgreSQL and through the pooler.
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { StartupCode } from '../../../src/wire/message-types.js';
+import { startTestPooler } from '../../support/pooler.js';
+import { type TestDatabase, withDatabase } from '../../support/postgres.js';
+import { RawSession } from '../../wire/server/raw-session.js';
+import { ask, Occupants, type Place, perform, type Turn, type Who } from './actors.js';
+import { type Case, cases } from './schema-cases.js';
+import { type Change, changes, script } from './schema-changes.js';
+import { sessionCases, transactionCases } from './transaction-cases.js';
+
+let db: TestDatabase;
+let outsider: RawSession;
+beforeAll(async () => {
+  db = await withDatabase();
+  outsider = await RawSession.start(db, StartupCode.version30);
+});
+afterAll(async () => {
+  outsider.socket.destroy();
+  await db.drop();
+});
+
+/** HEADGATE_COMPARE=postgres compares PostgreSQL with itself, to test the scripts: there is no difference then. */
+const isSelfTest = process.env['HEADGATE_COMPARE'] === 'postgres';
+
+const places = {
+  'one server connection for all clients': oneForAll,
+  'another server connection for each batch': anotherEachTime,
+};
+
+function oneForAll(): Promise<Place> {
+  return pooled({ poolSize: 1 });
+}
+
+async function pooled(pooling: { readonly poolSize: number; readonly poolMode?: string }): Promise<Place> {
+  if (isSelfTest) return { clients: db, outsider };
+  return { clients: await startTestPooler(db, { pooling }), outsider };
+}
+
+async function anotherEachTime(): Promise<Place> {
+  if (isSelfTest) return { clients: db, outsider };
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 3 } });
+  const occupants = await Occupants.open(pooler, 3);
+  onTestFinished(() => occupants.close());
+  return { clients: pooler, outsider, beforeTurn: () => occupants.shift() };
+}
+
+/** What PostgreSQL itself answers: the same for all places that a script is played at. */
+const expectations = new Map<string, string[]>();
+
+async function compare(
+  open: () => Promise<Place>,
+  { name, setUp, turns, losesType = false }: Case,
+): Promise<void> {
+  const expected = expectations.get(name) ?? (await performedOn({ clients: db, outsider }, setUp, turns));
+  expectations.set(name, expected);
+  const played = await performedOn(await open(), setUp, turns);
+  const comparable = (lines: readonly string[]) => (losesType ? lines.map(withoutLostType) : lines);
+  expect(comparable(played)).toEqual(comparable(expected));
+}
+
+async function performedOn(place: Place, setUp: string, turns: readonly Turn[]): Promise<string[]> {
+  await ask(
+    outsider,
+    `drop schema if exists front, postgres, public cascade; create schema public; ${setUp}`,
+  );
+  return perform(place, turns);
+}
+
+/**
+ * The one difference that is allowed: PostgreSQL does not find the type of a parameter that was dropped by its number (XX000). A server
+ * that prepares the statement again does not find it by its name, or finds another one. Both refuse.
+ */
+function withoutLostType(line: string): string {
+  return line.replace(/E ERROR (?:XX000|42704|42804|42846) .*/, 'E ERROR the type is gone');
+}
+
+describe.each(Object.entries(places))('A client is answered as by PostgreSQL, with %s', (_with, open) => {
+  test.each(changesOf(open))('%s, changed by %s', async (name, changer, change) => {
+    const turns = script(change, changer);
+    await compare(open, {
+      name: `${name}, ${changer}`,
+      setUp: change.before,
+      turns,
+      losesType: change.losesType ?? false,
+    });
+  });
+
+  test.each(casesOf(open))('%s', async (_name, one) => {
+    await compare(open, one);
+  });
+});
+
+/** Each change is made past the pooler, and by one of the clients. */
+function changesOf(open: () => Promise<Place>): [string, Who, Change][] {
+  const changers: Who[] = open === oneForAll ? ['A'] : ['outsider', 'B'];
+  return changes.flatMap((change) =>
+    changers.map((who): [string, Who, Change] => [change.name, who, change]),
+  );
+}
+
+function casesOf(open: () => Promise<Place>): [string, Case][] {
+  return [...cases, ...transactionCases]
+    .filter(({ pins }) => pins !== true || open !== oneForAll)
+    .map((one) => [one.name, one]);
+}
+
+describe('A client in session mode is answered as by PostgreSQL', () => {
+  test.each(sessionCases.map((one) => [one.name, one] as const))('%s', async (_name, one) => {
+    await compare(() => pooled({ poolSize: 4, poolMode: 'session' }), one);
+  });
+});
