@@ -57,10 +57,12 @@ export const Asked = {
   // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
   /** The server keeps the statement for others: CloseComplete is made up. */
   localClose: 21,
+  /** ParameterDescription of a statement whose columns the server would not describe any more. */
+  localDescription: 22,
   /** A Query that the pooler answers in the server's place. */
-  localQuery: 22,
+  localQuery: 23,
   /** The client has ended a COPY that the server may not have begun yet. */
-  copyEnd: 23,
+  copyEnd: 24,
 } as const;
 export type Asked = (typeof Asked)[keyof typeof Asked];
 

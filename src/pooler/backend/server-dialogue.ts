@@ -21,7 +21,7 @@ import type { StandIn } from './repeated-statement.js';
 import { Asked, type Dropped, firstMadeUp, ReplyQueue, type Subject } from './reply-queue.js';
 import { isAnswerTo } from './reply-rules.js';
 import { type Preparation, ServerCopy, type ServerStatements } from './server-statements.js';
-import { parameterTypesOf, type StatementShape, shapeOf } from './statement-shape.js';
+import { parameterTypesOf, type StatementShape, shapeOf, writeParameterTypes } from './statement-shape.js';
 import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-statement.js';
 
 const letterD = 0x44;
@@ -332,6 +332,7 @@ export abstract class ServerDialogue {
       if (this.#askAgain(error)) return false;
       this.#makeUpParsed(replies.headSubject as StandIn);
     } else if (error.code === SqlState.invalidStatementName) told = this.#noteLost(told);
+    if (replies.head === Asked.ownParse) this.#describeParameters(replies.headSubject);
     const isReplaced = told !== error;
     if (isReplaced) writeError(this.toClient.mix(), told);
     const dropped = replies.dropUntilSync();
@@ -379,6 +380,13 @@ export abstract class ServerDialogue {
     return { ...error, message: error.message.replace(`"${ownName}"`, () => `"${name}"`) };
   }
 
+  /** A server describes the parameters of a statement before it finds out that its columns are no more. */
+  #describeParameters(subject: Subject): void {
+    if (!isPreparation(subject) || subject.isForDescribe !== true) return;
+    const { shape } = subject.statement;
+    if (shape !== undefined) writeParameterTypes(this.toClient.mix(), shape);
+  }
+
   /** `hasFailed`: this is what failed; otherwise it was ignored. */
   #undo({ asked, subject }: Dropped, hasFailed: boolean): void {
     if (asked === Asked.ownClose && subject instanceof ServerCopy) this.statements.putBack(subject);
@@ -397,6 +405,8 @@ export abstract class ServerDialogue {
       const subject = this.replies.headSubject;
       this.replies.shift();
       if (head === Asked.localClose) this.toClient.mix().append(closeComplete);
+      else if (head === Asked.localDescription)
+        writeParameterTypes(this.toClient.mix(), subject as StatementShape);
       else if (head === Asked.localQuery) (subject as LocalReply).write(this.toClient.mix(), this.status);
     }
   }

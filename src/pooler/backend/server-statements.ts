@@ -22,6 +22,8 @@ export class ServerCopy {
 export interface Preparation {
   readonly statement: PreparedStatement;
   readonly copy: ServerCopy;
+  /** The client has asked for a description: should it fail, the parameters are described all the same. */
+  readonly isForDescribe?: boolean;
 }
 
 export class ServerStatements {

@@ -7,6 +7,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { copyOf, findZero, uint16At } from '../../wire/bytes.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { ParseView } from '../../wire/frontend-views.js';
+import { writeParse } from '../../wire/frontend-writers.js';
 import { Backend as From, Frontend, headerBytes } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 
@@ -33,6 +34,13 @@ export class StatementShape {
 /** The body of a ParameterDescription. */
 export function parameterTypesOf({ source, start, end }: WholeMessage): Buffer {
   return copyOf(source, start + headerBytes, end);
+}
+
+/** A ParameterDescription. */
+export function writeParameterTypes(writer: MessageWriter, { parameterTypes }: StatementShape): void {
+  writer.begin(From.parameterDescription);
+  writer.bytes(parameterTypes);
+  writer.end();
 }
 
 /** `columns`: RowDescription or NoData. */
@@ -82,3 +90,7 @@ export function parseWithTypes(parse: Buffer, { parameterTypes }: StatementShape
   writer.end();
   return writer.take();
 }
+
+writeParse(writer, { text: '' });
+/** A Parse of nothing. */
+export const emptyParse: Buffer = writer.take();

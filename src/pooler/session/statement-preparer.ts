@@ -7,7 +7,7 @@
  * prepares it with the parameter types of that shape, and describes it. The client's message waits for that. Should
  * the columns be others, the client is told so as PostgreSQL does (0A000), every time, until it prepares the statement anew.
  */
-import { ParseView } from '../../wire/frontend-views.js';
+import { type BindView, ParseView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import type { Backend } from '../backend/backend.js';
@@ -15,7 +15,7 @@ import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
 import { Asked, type Subject } from '../backend/reply-queue.js';
 import { type Preparation, ServerCopy } from '../backend/server-statements.js';
-import type { StatementShape } from '../backend/statement-shape.js';
+import { emptyParse, parseWithTypes, type StatementShape } from '../backend/statement-shape.js';
 import type { StatementEffects } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
@@ -29,19 +29,28 @@ export interface StatementOwner {
   readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
 }
 
-/** Where a statement is on a server: its copy; or it has to be waited for; or its columns are others by now. */
-export type Located = ServerCopy | 'later' | 'outdated';
+/** A statement whose columns are not what the client was told. */
+export class Outdated {
+  /** What the client was told; undefined where no server could describe the statement. */
+  readonly shape: StatementShape | undefined;
+
+  constructor(shape: StatementShape | undefined) {
+    this.shape = shape;
+  }
+}
 
 /** A named statement that a server is asked to prepare once more. */
 class Repetition implements Preparation {
   readonly named: NamedByClient;
   readonly statement: PreparedStatement;
   readonly copy: ServerCopy;
+  readonly isForDescribe: boolean;
 
-  constructor(named: NamedByClient, copy: ServerCopy) {
+  constructor(named: NamedByClient, copy: ServerCopy, isForDescribe: boolean) {
     this.named = named;
     this.statement = named.statement;
     this.copy = copy;
+    this.isForDescribe = isForDescribe;
   }
 }
 
@@ -90,6 +99,18 @@ export class StatementPreparer {
     return name;
   }
 
+  /** The server looks at the values of a Bind, for errors in them, and does nothing else. */
+  tryBind(backend: Backend, view: BindView, shape: StatementShape): void {
+    const copy = this.#makeCopy(backend);
+    const writer = backend.toServer.mix();
+    backend.expect(Asked.ownParse);
+    const nothing = parseWithTypes(emptyParse, shape);
+    writeRenamed(writer, storedParse.read(nothing, 0, nothing.length), copy.name);
+    backend.expect(Asked.ownBind);
+    writeRenamed(writer, view, copy.name);
+    backend.closeStatement(copy);
+  }
+
   /** For a statement that no client has a name for. */
   prepareStandIn(backend: Backend, statement: PreparedStatement): ServerCopy {
     const copy = this.#makeCopy(backend);
@@ -100,14 +121,16 @@ export class StatementPreparer {
     return copy;
   }
 
-  /** The copy that this client may use on this server. */
-  locate(backend: Backend, named: NamedByClient): Located {
+  /** The copy that this client may use on this server; `later` when the server has to be asked first. */
+  locate(backend: Backend, named: NamedByClient, isForDescribe: boolean): ServerCopy | Outdated | 'later' {
+    const { shape } = named.statement;
+    const isOutdated = this.#outdated === named;
+    this.#outdated = undefined;
+    if (isOutdated) return new Outdated(shape);
     const copy = backend.statements.find(named.statement);
     if (copy !== undefined && named.accepts(copy)) return copy;
-    const isOutdated = this.#outdated === named || named.statement.shape === undefined;
-    this.#outdated = undefined;
-    if (isOutdated) return 'outdated';
-    this.#repeat(backend, named);
+    if (shape === undefined) return new Outdated(undefined);
+    this.#repeat(backend, named, isForDescribe);
     return 'later';
   }
 
@@ -149,7 +172,7 @@ export class StatementPreparer {
    * The client may have changed its settings since it has prepared the statement. What is written in it means what it meant then, as on
    * a server that has it. What is prepared under other settings must not be what others get.
    */
-  #repeat(backend: Backend, named: NamedByClient): void {
+  #repeat(backend: Backend, named: NamedByClient, isForDescribe: boolean): void {
     const { pool } = this.#owner;
     const now = this.#readingNow();
     const then = named.reading ?? now;
@@ -159,7 +182,7 @@ export class StatementPreparer {
       this.#named.separate(named);
       if (values !== undefined) named.reading = reading;
     }
-    const repetition = new Repetition(named, this.#makeCopy(backend));
+    const repetition = new Repetition(named, this.#makeCopy(backend), isForDescribe);
     if (named.statement.key === '') named.copy = repetition.copy;
     const isSetTo = values !== undefined && values.size > 0;
     if (isSetTo) backend.askWithin(settingTo(values));

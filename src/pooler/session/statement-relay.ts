@@ -27,7 +27,7 @@ import { deallocatedName } from './deallocate.js';
 import { KeptRun } from './kept-run.js';
 import type { SessionEffects } from './session-effects.js';
 import type { SettingChange } from './setting-change.js';
-import { type StatementOwner, StatementPreparer } from './statement-preparer.js';
+import { Outdated, type StatementOwner, StatementPreparer } from './statement-preparer.js';
 import { UnnamedRelay } from './unnamed-relay.js';
 
 /** What becomes of a message that was handed in. */
@@ -320,6 +320,7 @@ export class StatementRelay {
     const view = bindView.read(message.source, message.start, message.end);
     if (view.isUnnamed) {
       const brought = this.#bringUnnamed(backend);
+      if (brought instanceof Outdated) return this.#bindOutdated(backend, brought, message);
       if (!(brought instanceof UnnamedStatement)) return brought;
       this.#unnamed.bound();
       this.#noteBound(brought.effects);
@@ -331,7 +332,8 @@ export class StatementRelay {
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
-    const found = this.#find(backend, view);
+    const found = this.#find(backend, view, false);
+    if (found instanceof Outdated) return this.#bindOutdated(backend, found, message);
     if (!(found instanceof NamedByClient)) return found;
     this.#noteBound(found.effects);
     this.#named.boundLast(found);
@@ -342,25 +344,40 @@ export class StatementRelay {
   }
 
   /** The client's statement that a message names, and `#located` on this server; or what becomes of the message otherwise. */
-  #find(backend: Backend, view: BindView | TargetView): NamedByClient | Passing {
+  #find(
+    backend: Backend,
+    view: BindView | TargetView,
+    isForDescribe: boolean,
+  ): NamedByClient | Outdated | Passing {
     const name = view.nameKey();
     if (this.#isUnsure(backend, name)) return Passing.later;
     const named = this.#named.get(name);
     if (named === undefined) return this.#refuseUnknown(backend, view.name());
-    const located = this.#preparer.locate(backend, named);
+    const located = this.#preparer.locate(backend, named, isForDescribe);
     if (located === 'later') return Passing.later;
-    if (located === 'outdated') return this.#refuseOutdated(backend);
+    if (located instanceof Outdated) return located;
     this.#located = located;
     return named;
   }
 
   /** The client's unnamed statement, on this server from here on; or what becomes of the message that is about it. */
-  #bringUnnamed(backend: Backend): UnnamedStatement | Passing {
+  #bringUnnamed(backend: Backend): UnnamedStatement | Outdated | Passing {
     if (this.#unnamed.isUnsure(backend)) return Passing.later;
     const brought = this.#unnamed.bring(backend);
     if (brought === 'later') return Passing.later;
-    if (brought === 'outdated') return this.#refuseOutdated(backend);
     return brought ?? this.#refuseUnnamed(backend);
+  }
+
+  /** A server looks at the values before it looks at the columns. */
+  #bindOutdated(backend: Backend, { shape }: Outdated, { isWhole }: MessageScanner): Passing {
+    if (shape !== undefined && isWhole) this.#preparer.tryBind(backend, bindView, shape);
+    return this.#refuseOutdated(backend);
+  }
+
+  /** A server describes the parameters before it looks at the columns. */
+  #describeOutdated(backend: Backend, { shape }: Outdated): Passing {
+    if (shape !== undefined) backend.expect(Asked.localDescription, shape);
+    return this.#refuseOutdated(backend);
   }
 
   #noteBound({ change, mayDiscard, mayChangeSchema }: StatementEffects): void {
@@ -385,6 +402,7 @@ export class StatementRelay {
     }
     if (view.isUnnamed) {
       const brought = this.#bringUnnamed(backend);
+      if (brought instanceof Outdated) return this.#describeOutdated(backend, brought);
       if (!(brought instanceof UnnamedStatement)) return brought;
       this.#unnamed.isDescribed();
       backend.expect(Asked.describeStatement, brought);
@@ -394,7 +412,8 @@ export class StatementRelay {
       backend.expect(Asked.describeStatement);
       return Passing.asItIs;
     }
-    const found = this.#find(backend, view);
+    const found = this.#find(backend, view, true);
+    if (found instanceof Outdated) return this.#describeOutdated(backend, found);
     if (!(found instanceof NamedByClient)) return found;
     backend.expect(Asked.describeStatement, found);
     writeRenamed(backend.toServer.mix(), view, this.#located.name);
@@ -427,7 +446,7 @@ export class StatementRelay {
 
   /** A server has described a statement. */
   described(backend: Backend, subject: Subject, shape: StatementShape | undefined): void {
-    if (subject instanceof UnnamedStatement) this.#unnamed.described(subject, shape);
+    if (subject instanceof UnnamedStatement) this.#unnamed.described(backend, subject, shape);
     else this.#preparer.described(backend, subject, shape);
   }
 

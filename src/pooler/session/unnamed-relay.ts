@@ -17,6 +17,7 @@ import { Asked } from '../backend/reply-queue.js';
 import { parseWithTypes, type StatementShape } from '../backend/statement-shape.js';
 import { type UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
+import { Outdated } from './statement-preparer.js';
 
 export class UnnamedRelay {
   #confirmed: UnnamedStatement | undefined;
@@ -121,10 +122,12 @@ export class UnnamedRelay {
   }
 
   /** A server has described it. */
-  described(unnamed: UnnamedStatement, shape: StatementShape | undefined): void {
+  described(backend: Backend, unnamed: UnnamedStatement, shape: StatementShape | undefined): void {
     if (unnamed !== this.#confirmed) return;
-    if (this.#isCompared) this.#isOutdated = shape?.key !== this.#shape?.key;
-    else this.#shape = shape;
+    if (this.#isCompared) {
+      this.#isOutdated = shape?.key !== this.#shape?.key;
+      if (!this.#isOutdated) this.#confirmedOn = backend;
+    } else this.#shape = shape;
     this.#isCompared = false;
   }
 
@@ -135,18 +138,21 @@ export class UnnamedRelay {
 
   /**
    * The client's one, on this server from here on; undefined where the client has none. `later`: the server has to describe it
-   * first. `outdated`: it has, and otherwise than before.
+   * first.
    */
-  bring(backend: Backend): UnnamedStatement | 'later' | 'outdated' | undefined {
-    const isOutdated = this.#isOutdated;
-    this.#isOutdated = false;
-    if (isOutdated) return 'outdated';
+  bring(backend: Backend): UnnamedStatement | Outdated | 'later' | undefined {
+    if (this.#isOutdated) {
+      this.#isOutdated = false;
+      this.#send(backend, undefined);
+      return new Outdated(this.#shape);
+    }
     if (this.#isSentInThisTurn(backend)) return this.#sent;
     const unnamed = this.#confirmed;
     if (unnamed === undefined) return undefined;
     if (this.#confirmedOn === backend && unnamed === backend.unnamedStatement) return unnamed;
     if (unnamed.parse === undefined) return undefined;
     const shape = this.#shape;
+    this.#confirmedOn = undefined;
     this.#send(backend, unnamed);
     backend.expect(Asked.ownParse, unnamed);
     backend.toServer.mix().append(shape === undefined ? unnamed.parse : parseWithTypes(unnamed.parse, shape));
