@@ -141,18 +141,29 @@ export function transition(from: Settings, to: Settings): string {
   return text;
 }
 
+/**
+ * Who one is comes back first, so that whoever has logged in takes back what only he may; and it is changed last, when everything
+ * else is set.
+ */
 function transitionText(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): string {
   const steps: string[] = [];
-  // Who one is comes before the role that one plays, which it ends.
   const isOther = from.get(identity) !== to.get(identity);
-  if (isOther) steps.push(to.get(identity) ?? 'RESET SESSION AUTHORIZATION');
-  for (const name of from.keys()) {
-    if (!to.has(name) && name !== identity) steps.push(`RESET ${quotedName(name)}`);
-  }
-  for (const [name, statement] of to) {
-    const isLost = isOther && name === 'role';
-    if ((from.get(name) !== statement || isLost) && name !== identity) steps.push(statement);
-  }
+  const others = [...to].filter(([name]) => name !== identity && name !== 'role');
+  const changed = others.filter(([name, statement]) => from.get(name) !== statement);
+  const leftovers = [...from.keys()].filter((name) => !to.has(name) && name !== identity && name !== 'role');
+  const changesSettings = changed.length > 0 || leftovers.length > 0;
+  // To be someone else ends the role that one plays.
+  const leavesIdentity = from.has(identity) && (isOther || changesSettings);
+  const leavesRole = from.has('role') && (leavesIdentity || changesSettings || from.get('role') !== to.get('role'));
+  if (leavesIdentity) steps.push('RESET SESSION AUTHORIZATION');
+  else if (leavesRole) steps.push('RESET "role"');
+  for (const name of leftovers) steps.push(`RESET ${quotedName(name)}`);
+  for (const [, statement] of changed) steps.push(statement);
+  const person = to.get(identity);
+  const takesIdentity = person !== undefined && (leavesIdentity || !from.has(identity));
+  if (takesIdentity) steps.push(person);
+  const role = to.get('role');
+  if (role !== undefined && (leavesRole || takesIdentity || !from.has('role'))) steps.push(role);
   return steps.join('; ');
 }
 

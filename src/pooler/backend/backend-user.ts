@@ -30,8 +30,8 @@ export interface BackendUser {
   parameterReported(name: string, value: string, isOwn: boolean): boolean;
   /** The server waits for COPY data. */
   copyInBegan(): void;
-  /** An own query of the pooler's is answered; with the error, if it failed. */
-  ownQueryAnswered(error: ErrorFields | undefined): void;
+  /** An own query of the pooler's is answered; with the error, if it failed, and the row that was asked for. */
+  ownQueryAnswered(error: ErrorFields | undefined, row: Subject): void;
   /** The backend can take more, after it could not. */
   backendDrained(): void;
   /** It is gone in the middle of this user's work. `fatal`: what the server said last, which has been passed on. */
@@ -60,6 +60,6 @@ export abstract class Caretaker implements BackendUser {
   readyCame(_status: TransactionStatus): void {}
   backendSettled(_backend: Backend): void {}
   copyInBegan(): void {}
-  ownQueryAnswered(_error: ErrorFields | undefined): void {}
+  ownQueryAnswered(_error: ErrorFields | undefined, _row: Subject): void {}
   backendDrained(): void {}
 }

@@ -14,7 +14,7 @@ import {
   writeQuery,
 } from '../../wire/frontend-writers.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
-import { Target, TransactionStatus } from '../../wire/message-types.js';
+import { Backend as From, Target, TransactionStatus } from '../../wire/message-types.js';
 import { backendRules } from '../../wire/scan-rules.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
@@ -22,6 +22,7 @@ import type { Settings } from '../settings.js';
 import type { DialOptions } from '../transport/connect-transport.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
 import { Caretaker } from './backend-user.js';
+import { OwnRow } from './own-row.js';
 import { Asked, firstMadeUp } from './reply-queue.js';
 import { type Replacement, ServerDialogue } from './server-dialogue.js';
 import type { ServerCopy, ServerStatements } from './server-statements.js';
@@ -116,9 +117,9 @@ export class Backend extends ServerDialogue implements TransportListener {
 
   // ---- to the server ----------------------------------------------------------------------------------------------
 
-  /** Asks a query of the pooler's own; its answer stays here. */
-  ask(text: string): void {
-    this.expect(Asked.ownQuery);
+  /** Asks a query of the pooler's own; its answer stays here, and its first row is collected where one is wanted. */
+  ask(text: string, row?: OwnRow): void {
+    this.expect(Asked.ownQuery, row);
     this.unnamedStatement = undefined;
     writeQuery(this.toServer.mix(), text);
   }
@@ -253,6 +254,7 @@ export class Backend extends ServerDialogue implements TransportListener {
       while (scanner.next()) {
         if (scanner.isFirst) this.#passes = this.sort(scanner);
         if (this.#passes) toClient.add(scanner.source, scanner.start, scanner.end);
+        else if (scanner.type === From.dataRow) this.#collect(scanner);
         if (scanner.isLast && replies.head >= firstMadeUp) this.makeUp();
       }
       return true;
@@ -262,6 +264,11 @@ export class Backend extends ServerDialogue implements TransportListener {
       this.transport.destroy(error);
       return false;
     }
+  }
+
+  #collect({ source, start, end, isLast }: MessageScanner): void {
+    const { headSubject } = this.replies;
+    if (headSubject instanceof OwnRow) headSubject.add(source, start, end, isLast);
   }
 
   #passOn(): void {

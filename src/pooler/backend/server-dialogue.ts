@@ -248,7 +248,8 @@ export abstract class ServerDialogue {
   #noteReady(message: MessageScanner, head: Asked | 0): boolean {
     const status = readReadyForQuery(message.source, message.start, message.end);
     this.status = status;
-    if (head === Asked.query && this.replies.headSubject !== keepsUnnamed) this.#changeUnnamed(undefined);
+    const subject = this.replies.headSubject;
+    if (head === Asked.query && subject !== keepsUnnamed) this.#changeUnnamed(undefined);
     this.replies.shift();
     if (head === Asked.query || head === Asked.sync) {
       this.user?.readyCame(status);
@@ -257,7 +258,7 @@ export abstract class ServerDialogue {
     if (head === Asked.ownQuery) {
       const error = this.#ownError;
       this.#ownError = undefined;
-      this.user?.ownQueryAnswered(error);
+      this.user?.ownQueryAnswered(error, subject);
     }
     return false;
   }
