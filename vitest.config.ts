@@ -10,6 +10,7 @@ const pureTests = [
   'test/coordination/**/*.test.ts',
   'test/simulator/**/*.test.ts',
   'test/cli/**/*.test.ts',
+  'test/sql/!(*-on-server).test.ts',
   'test/wire/*.test.ts',
   'test/pooler/backend/*.test.ts',
   'test/pooler/config/**/*.test.ts',

@@ -11,13 +11,17 @@ const order = [
   ['core'],
   ['runtime'],
   ['coordination'],
-  ['pg', 'wire', 'observe'],
+  ['sql', 'wire', 'observe'],
+  ['pg'],
   ['dsql', 'pooler', 'simulator', 'dsql-local', 'dashboard'],
   ['cli'],
 ];
 
 /** These rooms are given time, chance and connections, and answer at once: that is what makes them testable. */
-const pureRooms = ['kernel', 'core'];
+const pureRooms = ['kernel', 'core', 'sql'];
+
+/** Rooms that may import fewer rooms than their row allows. */
+const onlyImports = new Map([['sql', ['sql', 'kernel']]]);
 
 const impure = new RegExp(
   // A property with such a name is not the global one, unless the dot belongs to a spread.
@@ -93,6 +97,8 @@ function checkFile(src, file) {
       report(line, `${room}/ imports the entry file "${specifier}", which imports the rooms`);
     else if (targetRoom !== room && rankOf(targetRoom) >= rankOf(room)) {
       report(line, `${room}/ imports ${targetRoom}/, which does not come before it`);
+    } else if (onlyImports.get(room)?.includes(targetRoom) === false) {
+      report(line, `${room}/ imports ${targetRoom}/, and may import nothing but kernel/`);
     }
   }
   if (pure) {

@@ -1,6 +1,6 @@
 /**
  * `pool.query()` over shared connections. Only statements that can leave nothing behind are sent this way (see
- * statement-kind.ts); every query is its own error boundary, because each ends with its own Sync.
+ * sql/statement-kind.ts); every query is its own error boundary, because each ends with its own Sync.
  *
  * - A query takes an idle connection if there is one. While the pool can grow it takes a place in the queue, which makes
  *   the pool grow, and is sent on a lane when that has less than its share. When the pool can't grow it goes to the least
@@ -12,11 +12,11 @@
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { LinkedList } from '../kernel/linked-list.js';
+import { statementKind } from '../sql/statement-kind.js';
 import type { QueryCallback } from './client.js';
 import { Corks, canShare, Lane, type ReleasableClient } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import { SharedQuery } from './shared-query.js';
-import { statementKind } from './statement-kind.js';
 
 type Pooled = PooledConnection<PgConnection>;
 

@@ -2,9 +2,10 @@
  * With pipelining, a query that may not share its connection has one to itself, and what it leaves behind is set right
  * before anyone else gets that connection: an open transaction is rolled back, a changed session is closed.
  */
+
+import { type StatementKind, statementKind } from '../sql/statement-kind.js';
 import { isInTransaction, type PgClient, type QueryCallback } from './client.js';
 import { SessionChangedError, TransactionLeftOpenError } from './errors.js';
-import { type StatementKind, statementKind } from './statement-kind.js';
 
 /** Commands, as the server reports them, whose effect outlasts them. */
 const sessionCommands: ReadonlySet<string> = new Set(

@@ -13,7 +13,10 @@ describe('imports', () => {
     ['core', 'runtime'],
     ['runtime', 'coordination'],
     ['coordination', 'pg'],
-    ['pg', 'wire'],
+    ['sql', 'wire'],
+    ['sql', 'pg'],
+    ['wire', 'sql'],
+    ['wire', 'pg'],
     ['wire', 'observe'],
     ['observe', 'dsql'],
     ['dsql', 'pooler'],
@@ -30,6 +33,9 @@ describe('imports', () => {
     ['cli', 'kernel'],
     ['dsql-local', 'wire'],
     ['pg', 'runtime'],
+    ['pg', 'sql'],
+    ['pg', 'wire'],
+    ['sql', 'kernel'],
     ['core', 'core'],
   ])('may go from %s to %s', (from, to) => {
     expect(check({ [`src/${from}/a.ts`]: `export { b } from '../${to}/b.js';` })).toEqual([]);
@@ -69,6 +75,12 @@ describe('imports', () => {
     ]);
   });
 
+  test('of sql/ lead to nothing but kernel/', () => {
+    expect(check({ 'src/sql/a.ts': "export { b } from '../core/b.js';" })).toEqual([
+      'src/sql/a.ts:1  sql/ imports core/, and may import nothing but kernel/',
+    ]);
+  });
+
   test('need a room that has its place in the order', () => {
     expect(check({ 'src/attic/a.ts': 'export const a = 1;' })).toEqual([
       'src/attic/a.ts:1  the room attic/ has no place in the order of rooms',
@@ -76,7 +88,7 @@ describe('imports', () => {
   });
 });
 
-describe.each(['kernel', 'core'])('the room %s', (room) => {
+describe.each(['kernel', 'core', 'sql'])('the room %s', (room) => {
   test.each([
     ['Date', 'export const now = () => Date.now();'],
     ['Date', 'export const a = `at ${new Date()}`;'],

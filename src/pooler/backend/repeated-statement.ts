@@ -3,7 +3,7 @@
  * same one. Each time they come, a server would parse and plan them anew. Those that have come often enough can be prepared
  * there once, under a name of the pooler's, and run by that.
  */
-import { isLastingText } from '../../pg/lasting-text.js';
+import { isLastingText } from '../../sql/lasting-text.js';
 import { copyOf } from '../../wire/bytes.js';
 import { ParseView } from '../../wire/frontend-views.js';
 import type { PreparedStatement, StatementRegistry } from './prepared-statement.js';

@@ -1,5 +1,5 @@
 /** What in a text keeps a client on its server, since it can't be taken along to another one. */
-import { statementsOf } from './several-statements.js';
+import { statementsOf } from '../../sql/several-statements.js';
 
 /** Why a client keeps its server, in the words of the console and the log. */
 export const pinReasons = [

@@ -3,8 +3,9 @@
  * when a statement is prepared, and keeps what it has read. A server that prepares it later, when the client has other settings,
  * has to read it as it was read then.
  */
+
+import { statementsOf } from '../../sql/several-statements.js';
 import { type Settings, type SettingsRegistry, setConfigCall } from '../settings.js';
-import { statementsOf } from './several-statements.js';
 
 /** What is sent is read once. */
 const ofTexts: readonly string[] = ['client_encoding', 'standard_conforming_strings'];

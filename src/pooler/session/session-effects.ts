@@ -6,8 +6,8 @@
  * (a SET in the middle of several statements) pins, too: better one server less for the others than a lost setting. Settings
  * that the server reports are followed by its reports, which are right in any case.
  */
-import { isPlainStatement } from '../../pg/plain-statement.js';
-import { statementKind } from '../../pg/statement-kind.js';
+import { isPlainStatement } from '../../sql/plain-statement.js';
+import { statementKind } from '../../sql/statement-kind.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { hasTagWord, isCommandTag } from '../../wire/rows.js';
 import { identity, type Settings, type SettingsRegistry } from '../settings.js';

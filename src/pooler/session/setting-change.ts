@@ -2,7 +2,7 @@
  * What a SET or RESET does, read from its text. Only what is understood to its last character counts, since the text is run
  * again on other servers: one statement, values in a form that has one meaning, nothing but ASCII.
  */
-import { statementsOf } from './several-statements.js';
+import { statementsOf } from '../../sql/several-statements.js';
 
 export interface SettingChange {
   /** By lower-case name: the statement that sets it; undefined where it goes back to what it was at the start. */

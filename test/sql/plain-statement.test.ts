@@ -1,8 +1,8 @@
 /** Which texts need no closer look, judged by their bytes; checked by tables and against the closer look itself. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPlainStatement } from '../../src/pg/plain-statement.js';
-import { statementKind } from '../../src/pg/statement-kind.js';
+import { isPlainStatement } from '../../src/sql/plain-statement.js';
+import { statementKind } from '../../src/sql/statement-kind.js';
 
 /** In the middle of other bytes, which must not matter. */
 function isPlain(text: string): boolean {

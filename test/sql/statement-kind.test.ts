@@ -1,7 +1,7 @@
 /** Which statements may share a connection, judged by their text; checked by tables, by properties and by the server. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type StatementKind, statementKind } from '../../src/pg/statement-kind.js';
+import { type StatementKind, statementKind } from '../../src/sql/statement-kind.js';
 
 function all(kind: StatementKind, texts: readonly string[]): void {
   expect(texts.filter((text) => statementKind(text) !== kind)).toEqual([]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { statementsOf } from '../../../src/pooler/session/several-statements.js';
+import { statementsOf } from '../../src/sql/several-statements.js';
 
 describe('a text is taken apart', () => {
   const cases: readonly (readonly [string, readonly string[]])[] = [

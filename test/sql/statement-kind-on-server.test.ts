@@ -1,7 +1,7 @@
 /** The server's word on what is called shareable: it leaves neither a transaction nor a changed session behind. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { statementKind } from '../../src/pg/statement-kind.js';
+import { statementKind } from '../../src/sql/statement-kind.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 
 let db: TestDatabase;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isLastingText } from '../../src/pg/lasting-text.js';
+import { isLastingText } from '../../src/sql/lasting-text.js';
 
 describe('a text that means the same whenever it is parsed', () => {
   test.each([

@@ -1,5 +1,5 @@
 /** Takes a text apart into its statements. */
-import * as scan from '../../pg/sql-scanner.js';
+import * as scan from './sql-scanner.js';
 
 /** Without comments, and without empty ones; undefined where it can't be told for sure where one ends. */
 export function statementsOf(text: string): readonly string[] | undefined {
