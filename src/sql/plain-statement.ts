@@ -1,145 +1,161 @@
 /**
  * Recognises, straight from its bytes, the plain statement that most queries are: a single SELECT, INSERT, UPDATE, DELETE,
- * VALUES or WITH that names nothing of the session. For those who see every query and can't afford a string of each.
+ * VALUES or WITH that leaves nothing in the session. For those who see every query and can't afford a string of each.
  *
- * It is a quick look before `statementKind()`: what it calls plain is neither 'transaction' nor 'session' there. What it does
- * not, such as a text with a comment in it, may be harmless nevertheless.
+ * A quick look before `readTextEffects()`, which says 'nothing' of all that is plain, whatever the lexical settings are. What
+ * is not plain, such as a text with a comment in it, may be harmless nevertheless.
  */
-import { mayBeSessionName, touchOf } from './statement-kind.js';
+import {
+  ampersand,
+  ByteKind,
+  backslash,
+  byteKinds,
+  dash,
+  firstHigh,
+  isNamePart,
+  point,
+  quote,
+  star,
+} from './bytes.js';
+import { effectOfFunction, effectOfName, mayBeDangerousName } from './dangerous-names.js';
 
-const dash = 0x2d;
-const star = 0x2a;
-const ampersand = 0x26;
-const quote = 0x27;
-const doubleQuote = 0x22;
-const dollar = 0x24;
-const slash = 0x2f;
-const point = 0x2e;
-const backslash = 0x5c;
-
-const Kind = {
-  symbol: 0,
-  space: 1,
-  letter: 2,
-  digit: 3,
-  quote: 4,
-  dash: 5,
-  slash: 6,
-  semicolon: 7,
-  other: 8,
-};
-
-/** What a byte is outside of strings. All beyond ASCII belongs to names. */
-const kinds = new Uint8Array(256).fill(Kind.symbol);
-kinds.fill(Kind.letter, 0x80);
-kinds.fill(Kind.space, 9, 14);
-kinds[0x20] = Kind.space;
-kinds.fill(Kind.digit, 0x30, 0x3a);
-for (const range of ['AZ', 'az', '__']) kinds.fill(Kind.letter, range.charCodeAt(0), range.charCodeAt(1) + 1);
-kinds[quote] = kinds[doubleQuote] = Kind.quote;
-kinds[dash] = Kind.dash;
-kinds[slash] = Kind.slash;
-kinds[0x3b] = Kind.semicolon;
-for (const code of [0, dollar, backslash]) kinds[code] = Kind.other;
+const toLower = 0x20;
 
 /** The words that a plain statement begins with, five bits for each letter. */
-const [select, insert, update, delete_, values, with_] = [
+const [select, insert, update, delete_, values, with_, into, merge] = [
   'select',
   'insert',
   'update',
   'delete',
   'values',
   'with',
+  'into',
+  'merge',
 ].map((word) => packed(Buffer.from(word), 0, word.length));
 const longestOpening = 6;
+const letterI = 0x69;
 
-/** Behind INTO they make a temporary table. */
-const temporaryWords: ReadonlySet<string> = new Set(['temp', 'temporary', 'global', 'local']);
-const temporaryInitials = new Uint8Array(256);
-for (const initial of 'tTgGlL') temporaryInitials[initial.charCodeAt(0)] = 1;
+/** Letters, digits and `$`. A server may fold a letter beyond ASCII to one of ASCII. */
+const isPlainPart = new Uint8Array(256);
+for (let byte = 0; byte < firstHigh; byte++) isPlainPart[byte] = isNamePart[byte] as number;
 
-export function isPlainStatement(bytes: Buffer, start: number, end: number): boolean {
+/** What ends the plain part of a string: its quote, or a byte whose meaning depends on settings. */
+const stopsInside = new Uint8Array(256).fill(1, firstHigh);
+for (const byte of [quote, 0x22, backslash, 0]) stopsInside[byte] = 1;
+
+/**
+ * `isAsciiSafe`: the session is known to have an encoding in which a byte below 0x80 is what it looks like (`isAsciiSafe()` of
+ * lexical-settings.ts). Without that, no text with a byte beyond ASCII is plain.
+ */
+export function isPlainStatement(bytes: Buffer, start: number, end: number, isAsciiSafe = false): boolean {
   let at = start;
-  while (at < end && kinds[bytes[at] as number] === Kind.space) at++;
+  while (at < end && byteKinds[bytes[at] as number] === ByteKind.space) at++;
   const opening = at;
   at = endOfName(bytes, at, end);
   if (at - opening > longestOpening || !isOpening(packed(bytes, opening, at))) return false;
-  while (at >= 0 && at < end) at = endOfToken(bytes, at, end);
+  while (at >= 0 && at < end) at = endOfToken(bytes, at, end, opening, isAsciiSafe);
   return at >= 0;
 }
 
 /** Where the token that begins here ends; -1 when the statement is not plain, or it is not certain. */
-function endOfToken(bytes: Buffer, at: number, end: number): number {
-  switch (kinds[bytes[at] as number]) {
-    case Kind.letter:
-      return endOfPlainWord(bytes, at, end);
-    case Kind.digit:
-      return endOfNumber(bytes, at, end);
-    case Kind.quote:
-      return endOfQuoted(bytes, at, end);
-    case Kind.dash:
-      return bytes[at + 1] === dash ? -1 : at + 1;
-    case Kind.slash:
-      return bytes[at + 1] === star ? -1 : at + 1;
-    case Kind.semicolon:
-      return isBlank(bytes, at + 1, end) ? end : -1;
-    case Kind.other:
-      // A parameter, or else a string in dollars.
-      return bytes[at] === dollar && kinds[bytes[at + 1] as number] === Kind.digit
-        ? endOfNumber(bytes, at + 1, end)
-        : -1;
-    default:
+function endOfToken(bytes: Buffer, at: number, end: number, opening: number, isAsciiSafe: boolean): number {
+  switch (byteKinds[bytes[at] as number]) {
+    case ByteKind.space:
+    case ByteKind.symbol:
+    case ByteKind.open:
+    case ByteKind.close:
       return at + 1;
+    case ByteKind.letter:
+      return endOfPlainWord(bytes, at, end, opening);
+    case ByteKind.digit:
+      return endOfNumber(bytes, at, end);
+    case ByteKind.quote:
+      return endOfQuoted(bytes, at, end, isAsciiSafe);
+    case ByteKind.dash:
+      return bytes[at + 1] === dash ? -1 : at + 1;
+    case ByteKind.slash:
+      return bytes[at + 1] === star ? -1 : at + 1;
+    case ByteKind.semicolon:
+      return isBlank(bytes, at + 1, end) ? end : -1;
+    case ByteKind.dollar:
+      // A parameter, or else a string in dollars.
+      return byteKinds[bytes[at + 1] as number] === ByteKind.digit ? endOfNumber(bytes, at + 1, end) : -1;
+    default:
+      return -1;
   }
 }
 
 function endOfName(bytes: Buffer, start: number, end: number): number {
   let at = start;
-  while (at < end && isNamePart(bytes[at] as number)) at++;
+  while (at < end && isPlainPart[bytes[at] as number] === 1) at++;
   return at;
 }
 
-function isNamePart(byte: number): boolean {
-  const kind = kinds[byte];
-  return kind === Kind.letter || kind === Kind.digit || byte === dollar;
-}
-
-function endOfPlainWord(bytes: Buffer, start: number, end: number): number {
+function endOfPlainWord(bytes: Buffer, start: number, end: number, opening: number): number {
   const at = endOfName(bytes, start, end);
-  const isSuspect =
-    mayBeSessionName(bytes, start, at) || (temporaryInitials[bytes[start] as number] === 1 && at - start > 3);
-  return isSuspect && !isPlainWord(bytes, start, at) ? -1 : at;
+  if (at < end && (bytes[at] as number) >= firstHigh) return -1;
+  if (
+    at - start === 4 &&
+    ((bytes[start] as number) | toLower) === letterI &&
+    packed(bytes, start, at) === into
+  )
+    return isBehindInsert(bytes, start, opening) ? at : -1;
+  return mayBeDangerousName(bytes, start, at) && !isPlainName(bytes, start, at, at, end) ? -1 : at;
 }
 
-function isPlainWord(bytes: Buffer, start: number, end: number): boolean {
-  const word = bytes.toString('latin1', start, end).toLowerCase();
-  return touchOf(word) === undefined && !temporaryWords.has(word);
+/** The INTO is that of an INSERT or MERGE where a statement may begin. Elsewhere these may be names: SELECT 1 AS insert INTO t. */
+function isBehindInsert(bytes: Buffer, start: number, opening: number): boolean {
+  const end = endBefore(bytes, start, opening);
+  const verb = packed(bytes, Math.max(end - 6, opening), end);
+  const length = verb === insert ? 6 : packed(bytes, Math.max(end - 5, opening), end) === merge ? 5 : 0;
+  if (length === 0) return false;
+  const before = endBefore(bytes, end - length, opening);
+  return before === opening || byteKinds[bytes[before - 1] as number] === ByteKind.open;
+}
+
+/** Where what comes before the space that ends here ends. */
+function endBefore(bytes: Buffer, end: number, opening: number): number {
+  let at = end;
+  while (at > opening && byteKinds[bytes[at - 1] as number] === ByteKind.space) at--;
+  return at;
+}
+
+function isPlainName(bytes: Buffer, start: number, nameEnd: number, tokenEnd: number, end: number): boolean {
+  const name = bytes.toString('latin1', start, nameEnd).toLowerCase();
+  let next = tokenEnd;
+  while (next < end && byteKinds[bytes[next] as number] === ByteKind.space) next++;
+  const isFunction = next < end && byteKinds[bytes[next] as number] === ByteKind.open;
+  return (isFunction ? effectOfFunction(name) : effectOfName(name)) === undefined;
 }
 
 /** What follows a number without a space is read in different ways by different servers. */
 function endOfNumber(bytes: Buffer, start: number, end: number): number {
   let at = start;
-  while (at < end && (kinds[bytes[at] as number] === Kind.digit || bytes[at] === point)) at++;
-  return at < end && isNamePart(bytes[at] as number) ? -1 : at;
+  while (at < end && (byteKinds[bytes[at] as number] === ByteKind.digit || bytes[at] === point)) at++;
+  return at < end && isNamePart[bytes[at] as number] === 1 ? -1 : at;
 }
 
-/** A string or a name in quotes. A backslash in a string has a meaning that depends on settings. */
-function endOfQuoted(bytes: Buffer, start: number, end: number): number {
+/** A string or a name in quotes. U&"..." can spell any name by its code points. */
+function endOfQuoted(bytes: Buffer, start: number, end: number, isAsciiSafe: boolean): number {
   const mark = bytes[start];
   let at = start + 1;
-  while (at < end && bytes[at] !== mark && bytes[at] !== backslash) at++;
-  if (at >= end || bytes[at] === backslash) return -1;
+  for (; at < end; at++) {
+    const byte = bytes[at] as number;
+    if (stopsInside[byte] === 0) continue;
+    if (byte === mark) break;
+    if (byte === backslash || byte === 0 || (byte >= firstHigh && !isAsciiSafe)) return -1;
+  }
+  if (at >= end || bytes[start - 1] === ampersand) return -1;
   if (mark === quote) return at + 1;
-  // U&"..." can spell any name by its code points.
-  if (bytes[start - 1] === ampersand) return -1;
-  const isSuspect = mayBeSessionName(bytes, start + 1, at);
-  return isSuspect && !isPlainWord(bytes, start + 1, at) ? -1 : at + 1;
+  return mayBeDangerousName(bytes, start + 1, at) && !isPlainName(bytes, start + 1, at, at + 1, end)
+    ? -1
+    : at + 1;
 }
 
 function isBlank(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
-    const kind = kinds[bytes[at] as number];
-    if (kind !== Kind.space && kind !== Kind.semicolon) return false;
+    const kind = byteKinds[bytes[at] as number];
+    if (kind !== ByteKind.space && kind !== ByteKind.semicolon) return false;
   }
   return true;
 }
@@ -158,7 +174,7 @@ function isOpening(word: number): boolean {
 function packed(bytes: Buffer, start: number, end: number): number {
   let word = 0;
   for (let at = start; at < end; at++) {
-    const letter = ((bytes[at] as number) | 0x20) - 0x60;
+    const letter = ((bytes[at] as number) | toLower) - 0x60;
     if (letter < 1 || letter > 26) return 0;
     word = (word << 5) | letter;
   }

@@ -18,6 +18,7 @@ describe('a statement is shareable', () => {
       'merge into t using s on t.id = s.id when matched then delete',
       'with x as (insert into t values (1) returning a) select * from x',
       'with x as (select 1) merge into t using x on true when matched then do nothing',
+      'insert into temp values (1)',
       'values (1), (2)',
       'table t',
       'show server_version',
@@ -139,6 +140,8 @@ describe('a statement belongs to a session', () => {
       'SET/* c */work_mem = 1',
       'set--\nwork_mem = 1',
       'set local.a = 1',
+      'set transaction.a = 1',
+      'set constraints.a = 1',
       'set "local" = 1',
       'begin; set work_mem = 1; -- set local \ncommit',
       'set a = 1; begin',
@@ -148,6 +151,8 @@ describe('a statement belongs to a session', () => {
       'unlisten *',
       'prepare a as select 1',
       'prepare "transaction" as select 1',
+      'prepare transaction as select 1',
+      'prepare transaction (int) as select 1',
       'deallocate all',
       'execute a',
       'discard all',
@@ -266,6 +271,8 @@ describe('a statement runs alone', () => {
       'select 1 into t',
       'with x as (select 1) select * into t from x',
       'select 1 into unlogged t',
+      'select 1 as insert into t',
+      'with x as (select 1) select f() insert into t',
     ]);
   });
 

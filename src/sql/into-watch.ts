@@ -1,0 +1,67 @@
+/**
+ * Finds the INTO that makes a table out of a SELECT. INSERT INTO and MERGE INTO make none, but `insert` and `merge` are also
+ * names of columns (SELECT 1 AS insert INTO t): they count only where a statement may begin.
+ */
+import { Token, type Tokenizer } from './tokenizer.js';
+
+const Place = { elsewhere: 0, statementStart: 1, behindInsert: 2 } as const;
+const verbs: ReadonlySet<string> = new Set('select insert update delete merge values table'.split(' '));
+const toLower = 0x20;
+const into = Buffer.from('into');
+const insert = Buffer.from('insert');
+const merge = Buffer.from('merge');
+
+export class IntoWatch {
+  #place: number = Place.elsewhere;
+  #depth = 0;
+  /** Between WITH and the verb of the statement itself, which stands behind a parenthesis. */
+  #isBeforeVerb = false;
+
+  /** A statement begins with this word. */
+  begin(verb: string): void {
+    this.#place = verb === 'insert' || verb === 'merge' ? Place.behindInsert : Place.elsewhere;
+    this.#depth = 0;
+    this.#isBeforeVerb = verb === 'with';
+  }
+
+  /** To be asked for each token behind the first word. */
+  makesTable(tokens: Tokenizer): boolean {
+    const place = this.#place;
+    this.#place = Place.elsewhere;
+    switch (tokens.token) {
+      case Token.word:
+        return this.#readWord(tokens, place);
+      case Token.open:
+        this.#depth++;
+        this.#place = Place.statementStart;
+        return false;
+      case Token.close:
+        this.#depth--;
+        if (this.#isBeforeVerb && this.#depth === 0) this.#place = Place.statementStart;
+        return false;
+      default:
+        return false;
+    }
+  }
+
+  #readWord(tokens: Tokenizer, place: number): boolean {
+    const { bytes, start, end } = tokens;
+    if (isWord(bytes, start, end, into)) return place !== Place.behindInsert;
+    if (
+      place === Place.statementStart &&
+      (isWord(bytes, start, end, insert) || isWord(bytes, start, end, merge))
+    )
+      this.#place = Place.behindInsert;
+    if (this.#isBeforeVerb && this.#depth === 0 && verbs.has(tokens.name() as string))
+      this.#isBeforeVerb = false;
+    return false;
+  }
+}
+
+/** Whether bytes are this word, in whatever case. */
+export function isWord(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
+  if (end - start !== word.length) return false;
+  for (let at = 0; at < word.length; at++)
+    if (((bytes[start + at] as number) | toLower) !== word[at]) return false;
+  return true;
+}

@@ -1,0 +1,293 @@
+/** Reads the statements of a text, token by token, and collects what they may leave in the session. */
+import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
+import { IntoWatch, isWord } from './into-watch.js';
+import type { TextEffects } from './text-effects.js';
+import { Token, type Tokenizer } from './tokenizer.js';
+
+/** What the first word of a statement says; the later ones need another word. */
+type Opening =
+  | 'query'
+  | 'harmless'
+  | 'transaction'
+  | 'discarding'
+  | 'own'
+  | 'running'
+  | 'declare'
+  | 'explain'
+  | 'set'
+  | 'prepare';
+
+const openings: ReadonlyMap<string, Opening> = new Map<string, Opening>([
+  ...opened('query', 'select insert update delete merge values table with'),
+  ...opened('harmless', 'show notify fetch move close lock truncate copy'),
+  ...opened('transaction', 'begin start commit end rollback abort savepoint release'),
+  ...opened('discarding', 'reset discard deallocate'),
+  // Of the session, but not of the schema.
+  ...opened('own', 'listen unlisten'),
+  // A procedure may end the transaction.
+  ...opened('running', 'do call'),
+  ...opened('declare', 'declare'),
+  ...opened('explain', 'explain'),
+  ...opened('set', 'set'),
+  ...opened('prepare', 'prepare'),
+]);
+
+function opened(opening: Opening, words: string): [string, Opening][] {
+  return words.split(' ').map((word) => [word, opening]);
+}
+
+/** What a query in parentheses begins with. Reserved words, so that none of them can be an option of EXPLAIN. */
+const queryOpenings: ReadonlySet<string> = new Set(['select', 'with', 'table']);
+const explainWords: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
+/** What a SET sets until the end of its transaction only. */
+const transactionSettings: ReadonlySet<string> = new Set(['transaction', 'constraints']);
+const resettingWords: ReadonlySet<string> = new Set(['default', 'none', 'local']);
+
+const hold = Buffer.from('hold');
+const Leaves = { nothing: 0, settings: 1, unclear: 2 } as const;
+const leavesWords = ['nothing', 'settings', 'unclear'] as const;
+
+export class StatementReader {
+  readonly #tokens: Tokenizer;
+  #leaves: number = Leaves.nothing;
+  #mayChangeSchema = false;
+  #mayDiscard = false;
+  #touchesTransaction = false;
+  #statementCount = 0;
+  readonly #into = new IntoWatch();
+  #isCursor = false;
+  #isBehindUnicodeName = false;
+  /** The last name, which is that of a function if a parenthesis follows. */
+  #function: string | undefined;
+
+  constructor(tokens: Tokenizer) {
+    this.#tokens = tokens;
+  }
+
+  effects(): TextEffects {
+    return {
+      leaves: leavesWords[this.#leaves] as TextEffects['leaves'],
+      mayChangeSchema: this.#mayChangeSchema,
+      mayDiscard: this.#mayDiscard,
+      touchesTransaction: this.#touchesTransaction,
+      statementCount: this.#statementCount,
+    };
+  }
+
+  /** False if the text can't be read to its end. */
+  readAll(): boolean {
+    const tokens = this.#tokens;
+    tokens.next();
+    while (tokens.token !== Token.end) {
+      if (tokens.token === Token.semicolon) {
+        tokens.next();
+        continue;
+      }
+      this.#statementCount++;
+      if (!this.#readStatement()) return false;
+    }
+    if (tokens.isGlued) this.#unclear(true);
+    return true;
+  }
+
+  #unclear(mayChangeSchema: boolean): void {
+    this.#leaves = Leaves.unclear;
+    this.#mayChangeSchema ||= mayChangeSchema;
+  }
+
+  #readStatement(): boolean {
+    const tokens = this.#tokens;
+    let depth = 0;
+    while (tokens.token === Token.open) {
+      depth++;
+      tokens.next();
+    }
+    const word = this.#word();
+    const opening = openings.get(word);
+    this.#isCursor = false;
+    if (depth > 0 && opening !== 'query') this.#unclear(true);
+    switch (opening) {
+      case 'query':
+      case 'harmless':
+        return this.#readBody(word);
+      case 'transaction':
+        return this.#readTransaction();
+      case 'discarding':
+        this.#mayDiscard = true;
+        this.#settings();
+        return this.#skip();
+      case 'declare':
+        this.#isCursor = true;
+        return this.#readBody(word);
+      case 'explain':
+        return this.#readExplain();
+      case 'set':
+        return this.#readSet();
+      case 'prepare':
+        return this.#readPrepare();
+      case 'own':
+        this.#unclear(false);
+        return this.#skip();
+      case 'running':
+        this.#touchesTransaction = true;
+        this.#unclear(true);
+        return this.#skip();
+      default:
+        this.#unclear(true);
+        return word === 'create' ? this.#readCreate() : this.#skip();
+    }
+  }
+
+  /** The word that the last token is; empty if it is none. */
+  #word(): string {
+    return this.#tokens.token === Token.word ? (this.#tokens.name() as string) : '';
+  }
+
+  #isOver(): boolean {
+    const { token } = this.#tokens;
+    return token === Token.semicolon || token === Token.end || token === Token.unreadable;
+  }
+
+  #skip(): boolean {
+    while (!this.#isOver()) this.#tokens.next();
+    return this.#tokens.token !== Token.unreadable;
+  }
+
+  #settings(): void {
+    if (this.#leaves === Leaves.nothing) this.#leaves = Leaves.settings;
+  }
+
+  /** The rest of a statement behind its first word. */
+  #readBody(verb: string): boolean {
+    const tokens = this.#tokens;
+    this.#into.begin(verb);
+    this.#function = undefined;
+    this.#isBehindUnicodeName = false;
+    for (tokens.next(); !this.#isOver(); tokens.next()) this.#readToken();
+    return tokens.token !== Token.unreadable;
+  }
+
+  #readToken(): void {
+    const tokens = this.#tokens;
+    const { token } = tokens;
+    if (this.#into.makesTable(tokens)) this.#unclear(true);
+    if (this.#function !== undefined) {
+      if (token === Token.open) this.#note(effectOfFunction(this.#function));
+      this.#function = undefined;
+    }
+    const isBehindUnicodeName = this.#isBehindUnicodeName;
+    this.#isBehindUnicodeName = false;
+    if (token === Token.word) {
+      if (isBehindUnicodeName && this.#word() === 'uescape') this.#unclear(true);
+      this.#readWord();
+    } else if (token === Token.quotedName) {
+      this.#isBehindUnicodeName = tokens.isUnicodeName;
+      this.#readName(tokens.name());
+    }
+  }
+
+  #readWord(): void {
+    const tokens = this.#tokens;
+    const { bytes, start, end } = tokens;
+    // Without the word HOLD, a cursor ends with its transaction.
+    if (this.#isCursor && isWord(bytes, start, end, hold)) this.#unclear(false);
+    // Turkish servers fold a capital I with a dot to the letter of ASCII.
+    if (tokens.isBeyondAscii) this.#readName((tokens.name() as string).replaceAll(/[\x80-\xff]+/g, 'i'));
+    else if (mayBeDangerousName(bytes, start, end)) this.#readName(tokens.name());
+  }
+
+  #readName(name: string | undefined): void {
+    if (name === undefined) {
+      this.#unclear(true);
+      return;
+    }
+    this.#function = name;
+    this.#note(effectOfName(name));
+  }
+
+  #note(effect: NameEffect | undefined): void {
+    if (effect?.mayLeave === true) this.#unclear(effect.mayChangeSchema);
+  }
+
+  #readExplain(): boolean {
+    const tokens = this.#tokens;
+    tokens.next();
+    while (explainWords.has(this.#word())) tokens.next();
+    if (tokens.token === Token.open) {
+      tokens.next();
+      while (tokens.token === Token.open) tokens.next();
+      if (!queryOpenings.has(this.#word()) && !this.#skipOptions()) return this.#skipUnclear();
+      while (tokens.token === Token.open) tokens.next();
+    }
+    const verb = this.#word();
+    return openings.get(verb) === 'query' ? this.#readBody(verb) : this.#skipUnclear();
+  }
+
+  /** To the token behind the parenthesis. False if the options do not end. */
+  #skipOptions(): boolean {
+    const tokens = this.#tokens;
+    for (; !this.#isOver(); tokens.next()) {
+      if (tokens.token === Token.open) return false;
+      if (tokens.token !== Token.close) continue;
+      tokens.next();
+      return true;
+    }
+    return false;
+  }
+
+  #skipUnclear(): boolean {
+    this.#unclear(true);
+    return this.#skip();
+  }
+
+  /** A setting may be called `local.a`, `transaction.a` or `constraints.a`. */
+  #readSet(): boolean {
+    const tokens = this.#tokens;
+    tokens.next();
+    const word = this.#word();
+    if (word === 'local' || transactionSettings.has(word)) {
+      tokens.next();
+      if (this.#isName()) {
+        // What a seed brings about is not taken back.
+        if (word === 'local' && (tokens.name() ?? 'seed') === 'seed') this.#unclear(false);
+        return this.#skip();
+      }
+    }
+    this.#settings();
+    for (; !this.#isOver(); tokens.next()) this.#mayDiscard ||= resettingWords.has(this.#word());
+    return tokens.token !== Token.unreadable;
+  }
+
+  #isName(): boolean {
+    return this.#tokens.token === Token.quotedName || !['', 'to'].includes(this.#word());
+  }
+
+  /** PREPARE transaction AS ... is a statement of that name. */
+  #readPrepare(): boolean {
+    const tokens = this.#tokens;
+    tokens.next();
+    if (this.#word() === 'transaction' && tokens.next() === Token.string) this.#touchesTransaction = true;
+    else this.#unclear(false);
+    return this.#skip();
+  }
+
+  /** What others have prepared may change the schema. */
+  #readTransaction(): boolean {
+    this.#touchesTransaction = true;
+    this.#tokens.next();
+    if (this.#word() === 'prepared') this.#mayChangeSchema = true;
+    return this.#skip();
+  }
+
+  /** Semicolons in the body of a function (BEGIN ATOMIC ...; END) and among the actions of a rule end no statement. */
+  #readCreate(): boolean {
+    const tokens = this.#tokens;
+    let depth = 0;
+    for (; !this.#isOver(); tokens.next()) {
+      if (tokens.token === Token.open) depth++;
+      if (tokens.token === Token.close) depth--;
+      if (this.#word() === 'atomic') return false;
+    }
+    return tokens.token !== Token.unreadable && (depth === 0 || tokens.token !== Token.semicolon);
+  }
+}
