@@ -348,7 +348,7 @@ function rulesOf({ limits }: PoolerConfig): ScanRules {
   const longest = Math.min(limits.maxPacketSize, most);
   const smallMessage = 10_001;
   return frontendRules({
-    query: { longest, wholeUpTo: 65_536, head: 4_096 },
+    query: { longest, wholeUpTo: 262_144, head: 4_096 },
     parse: { longest, wholeUpTo: 1_048_576, head: 4_096 },
     bind: { longest, wholeUpTo: 2_048, head: 2_048 },
     functionCall: { longest },

@@ -210,6 +210,7 @@ export class PoolBook {
       checkQuery: checkQueryOf(config) ?? '',
       resetQuery: pooling.serverResetQuery,
       resetsAlways: pooling.serverResetQueryAlways,
+      checksAlways: pooling.sessionCheck === 'always',
       cleaningTimeoutMs: pooling.serverCleaningTimeout,
       cancelTimeoutMs: timeouts.cancelWaitTimeout,
       followsStatements: pooling.maxPreparedStatements > 0,

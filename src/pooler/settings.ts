@@ -129,42 +129,58 @@ export function setStatement(name: string, value: string): string {
   return `SELECT ${setConfigCall(name, value, false)}`;
 }
 
-/** Where clients with different settings take turns, the same steps are asked for again and again. */
-const transitions = new WeakMap<Settings, WeakMap<Settings, string>>();
+/** How a server is brought from some settings to others. */
+export interface Transition {
+  /** Takes back who one is, the role that one plays and whatever is left; empty for nothing. */
+  readonly resets: string;
+  /** Sets what is wanted; empty for nothing. */
+  readonly sets: string;
+}
 
-/** One text that brings a server from some settings to others. */
-export function transition(from: Settings, to: Settings): string {
-  const fromHere = transitions.get(from) ?? new WeakMap<Settings, string>();
+/** Where clients with different settings take turns, the same steps are asked for again and again. */
+const transitions = new WeakMap<Settings, WeakMap<Settings, Transition>>();
+
+export function transition(from: Settings, to: Settings): Transition {
+  const fromHere = transitions.get(from) ?? new WeakMap<Settings, Transition>();
   transitions.set(from, fromHere);
-  const text = fromHere.get(to) ?? transitionText(from.statements, to.statements);
-  fromHere.set(to, text);
-  return text;
+  const steps = fromHere.get(to) ?? transitionBetween(from.statements, to.statements);
+  fromHere.set(to, steps);
+  return steps;
+}
+
+/** All of a transition in one text. */
+export function textOf({ resets, sets }: Transition): string {
+  return resets === '' || sets === '' ? resets + sets : `${resets}; ${sets}`;
 }
 
 /**
- * Who one is comes back first, so that whoever has logged in takes back what only he may; and it is changed last, when everything
- * else is set.
+ * Who one is comes back first, so that whoever has logged in takes back what nobody else may; and it is changed last, when
+ * everything else is set. To be someone else ends the role that one plays.
  */
-function transitionText(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): string {
-  const steps: string[] = [];
-  const isOther = from.get(identity) !== to.get(identity);
-  const others = [...to].filter(([name]) => name !== identity && name !== 'role');
-  const changed = others.filter(([name, statement]) => from.get(name) !== statement);
-  const leftovers = [...from.keys()].filter((name) => !to.has(name) && name !== identity && name !== 'role');
+function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): Transition {
+  const isPerson = (name: string): boolean => name === identity || name === 'role';
+  const leftovers = [...from.keys()].filter((name) => !to.has(name) && !isPerson(name));
+  const changed = [...to].filter(([name, statement]) => from.get(name) !== statement && !isPerson(name));
+  const [fromPerson, person, fromRole, role] = [
+    from.get(identity),
+    to.get(identity),
+    from.get('role'),
+    to.get('role'),
+  ];
   const changesSettings = changed.length > 0 || leftovers.length > 0;
-  // To be someone else ends the role that one plays.
-  const leavesIdentity = from.has(identity) && (isOther || changesSettings);
-  const leavesRole = from.has('role') && (leavesIdentity || changesSettings || from.get('role') !== to.get('role'));
-  if (leavesIdentity) steps.push('RESET SESSION AUTHORIZATION');
-  else if (leavesRole) steps.push('RESET "role"');
-  for (const name of leftovers) steps.push(`RESET ${quotedName(name)}`);
-  for (const [, statement] of changed) steps.push(statement);
-  const person = to.get(identity);
-  const takesIdentity = person !== undefined && (leavesIdentity || !from.has(identity));
-  if (takesIdentity) steps.push(person);
-  const role = to.get('role');
-  if (role !== undefined && (leavesRole || takesIdentity || !from.has('role'))) steps.push(role);
-  return steps.join('; ');
+  const leavesPerson = fromPerson !== undefined && (changesSettings || fromPerson !== person);
+  const takesPerson = person !== undefined && (leavesPerson || fromPerson === undefined);
+  const leavesRole =
+    fromRole !== undefined && (leavesPerson || takesPerson || changesSettings || fromRole !== role);
+  const takesRole =
+    role !== undefined && (leavesRole || takesPerson || leavesPerson || fromRole === undefined);
+  const resets = leftovers.map((name) => `RESET ${quotedName(name)}`);
+  if (leavesPerson) resets.unshift('RESET SESSION AUTHORIZATION');
+  else if (leavesRole) resets.unshift('RESET "role"');
+  const sets = changed.map(([, statement]) => statement);
+  if (takesPerson) sets.push(person);
+  if (takesRole) sets.push(role);
+  return { resets: resets.join('; '), sets: sets.join('; ') };
 }
 
 /** Good with either value of `standard_conforming_strings`. */

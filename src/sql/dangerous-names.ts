@@ -13,18 +13,23 @@ export interface NameEffect {
   readonly mayLeave: boolean;
   /** Names and types may mean something else afterwards. */
   readonly mayChangeSchema: boolean;
+  /** Settings may be others afterwards, and no tag tells. */
+  readonly mayHideSettings: boolean;
 }
 
-const changesSession: NameEffect = { touch: 'session', mayLeave: true, mayChangeSchema: false };
+const nothing = { mayLeave: false, mayChangeSchema: false, mayHideSettings: false };
+const changesSession: NameEffect = { ...nothing, touch: 'session', mayLeave: true };
+const setsSomething: NameEffect = { ...changesSession, mayHideSettings: true };
 /** Not known to be a session's own, and not to be shared either. */
-const unseen: NameEffect = { touch: 'opaque', mayLeave: true, mayChangeSchema: false };
-const runsSql: NameEffect = { touch: 'opaque', mayLeave: true, mayChangeSchema: true };
+const unseen: NameEffect = { ...nothing, touch: 'opaque', mayLeave: true, mayHideSettings: true };
+const runsSql: NameEffect = { ...unseen, mayChangeSchema: true };
 /** Reads what belongs to the session, or ends other sessions. Leaves nothing. */
-const readsSession: NameEffect = { touch: 'opaque', mayLeave: false, mayChangeSchema: false };
+const readsSession: NameEffect = { ...nothing, touch: 'opaque' };
 
 const exact: readonly (readonly [NameEffect, string])[] = [
   // pg_temp is the schema of temporary tables.
-  [changesSession, 'set_config setseed set_limit set_user reset_user set_session_auth pg_temp'],
+  [setsSomething, 'set_config set_user reset_user set_session_auth'],
+  [changesSession, 'setseed set_limit pg_temp'],
   [changesSession, 'http_set_curlopt http_reset_curlopt'],
   [changesSession, 'pg_backup_start pg_start_backup pg_stop_making_pinned_objects'],
   [changesSession, 'pg_create_logical_replication_slot pg_create_physical_replication_slot'],

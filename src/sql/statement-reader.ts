@@ -1,6 +1,7 @@
 /** Reads the statements of a text, token by token, and collects what they may leave in the session. */
 import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
 import { IntoWatch, isWord } from './into-watch.js';
+import { SetConfigWatch } from './local-set-config.js';
 import type { TextEffects } from './text-effects.js';
 import { Token, type Tokenizer } from './tokenizer.js';
 
@@ -36,14 +37,24 @@ function opened(opening: Opening, words: string): [string, Opening][] {
   return words.split(' ').map((word) => [word, opening]);
 }
 
+/** They make, change or drop things in the database, and set nothing. */
+const definitions: ReadonlySet<string> = new Set(
+  'create alter drop grant revoke comment security reindex vacuum analyze analyse cluster refresh import reassign load'.split(
+    ' ',
+  ),
+);
+
 /** What a query in parentheses begins with. Reserved words, so that none of them can be an option of EXPLAIN. */
 const queryOpenings: ReadonlySet<string> = new Set(['select', 'with', 'table']);
+/** What was set until the end of the transaction is taken back. */
+const takesBackLocals: ReadonlySet<string> = new Set(['commit', 'end', 'rollback', 'abort']);
 const explainWords: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
 /** What a SET sets until the end of its transaction only. */
 const transactionSettings: ReadonlySet<string> = new Set(['transaction', 'constraints']);
 const resettingWords: ReadonlySet<string> = new Set(['default', 'none', 'local']);
 
 const hold = Buffer.from('hold');
+const setConfig = 'set_config';
 const Leaves = { nothing: 0, settings: 1, unclear: 2 } as const;
 const leavesWords = ['nothing', 'settings', 'unclear'] as const;
 
@@ -51,10 +62,13 @@ export class StatementReader {
   readonly #tokens: Tokenizer;
   #leaves: number = Leaves.nothing;
   #mayChangeSchema = false;
+  #mayHideSettings = false;
+  #mayChangeReading = false;
   #mayDiscard = false;
   #touchesTransaction = false;
   #statementCount = 0;
   readonly #into = new IntoWatch();
+  readonly #setConfig = new SetConfigWatch();
   #isCursor = false;
   #isBehindUnicodeName = false;
   /** The last name, which is that of a function if a parenthesis follows. */
@@ -68,6 +82,8 @@ export class StatementReader {
     return {
       leaves: leavesWords[this.#leaves] as TextEffects['leaves'],
       mayChangeSchema: this.#mayChangeSchema,
+      mayHideSettings: this.#mayHideSettings,
+      mayChangeReading: this.#mayChangeReading,
       mayDiscard: this.#mayDiscard,
       touchesTransaction: this.#touchesTransaction,
       statementCount: this.#statementCount,
@@ -92,6 +108,7 @@ export class StatementReader {
 
   #unclear(mayChangeSchema: boolean): void {
     this.#leaves = Leaves.unclear;
+    this.#mayChangeReading = true;
     this.#mayChangeSchema ||= mayChangeSchema;
   }
 
@@ -111,9 +128,9 @@ export class StatementReader {
       case 'harmless':
         return this.#readBody(word);
       case 'transaction':
-        return this.#readTransaction();
+        return this.#readTransaction(word);
       case 'discarding':
-        this.#mayDiscard = true;
+        this.#mayDiscard = this.#mayChangeReading = true;
         this.#settings();
         return this.#skip();
       case 'declare':
@@ -130,11 +147,14 @@ export class StatementReader {
         return this.#skip();
       case 'running':
         this.#touchesTransaction = true;
+        this.#mayHideSettings = true;
         this.#unclear(true);
         return this.#skip();
       default:
         this.#unclear(true);
-        return word === 'create' ? this.#readCreate() : this.#skip();
+        if (definitions.has(word)) return this.#readDefinition(word);
+        this.#mayHideSettings = true;
+        return this.#skip();
     }
   }
 
@@ -164,13 +184,25 @@ export class StatementReader {
     this.#function = undefined;
     this.#isBehindUnicodeName = false;
     for (tokens.next(); !this.#isOver(); tokens.next()) this.#readToken();
+    this.#endSetConfig();
     return tokens.token !== Token.unreadable;
+  }
+
+  /** A call of set_config() that is not known to end with its transaction. */
+  #endSetConfig(): void {
+    if (this.#setConfig.isFollowing) this.#noteSetConfig();
+  }
+
+  #noteSetConfig(): void {
+    this.#setConfig.end();
+    this.#note(effectOfName(setConfig));
   }
 
   #readToken(): void {
     const tokens = this.#tokens;
     const { token } = tokens;
     if (this.#into.makesTable(tokens)) this.#unclear(true);
+    if (this.#setConfig.isFollowing && !this.#setConfig.take(tokens)) this.#noteSetConfig();
     if (this.#function !== undefined) {
       if (token === Token.open) this.#note(effectOfFunction(this.#function));
       this.#function = undefined;
@@ -201,12 +233,21 @@ export class StatementReader {
       this.#unclear(true);
       return;
     }
+    if (name === setConfig) {
+      // One within the arguments of another is not looked at any closer.
+      if (this.#setConfig.isFollowing) this.#noteSetConfig();
+      else this.#setConfig.begin();
+      this.#mayChangeReading = true;
+      return;
+    }
     this.#function = name;
     this.#note(effectOfName(name));
   }
 
   #note(effect: NameEffect | undefined): void {
-    if (effect?.mayLeave === true) this.#unclear(effect.mayChangeSchema);
+    if (effect?.mayLeave !== true) return;
+    this.#unclear(effect.mayChangeSchema);
+    this.#mayHideSettings ||= effect.mayHideSettings;
   }
 
   #readExplain(): boolean {
@@ -237,12 +278,14 @@ export class StatementReader {
 
   #skipUnclear(): boolean {
     this.#unclear(true);
+    this.#mayHideSettings = true;
     return this.#skip();
   }
 
   /** A setting may be called `local.a`, `transaction.a` or `constraints.a`. */
   #readSet(): boolean {
     const tokens = this.#tokens;
+    this.#mayChangeReading = true;
     tokens.next();
     const word = this.#word();
     if (word === 'local' || transactionSettings.has(word)) {
@@ -266,28 +309,35 @@ export class StatementReader {
   #readPrepare(): boolean {
     const tokens = this.#tokens;
     tokens.next();
-    if (this.#word() === 'transaction' && tokens.next() === Token.string) this.#touchesTransaction = true;
+    if (this.#word() === 'transaction' && tokens.next() === Token.string)
+      this.#touchesTransaction = this.#mayChangeReading = true;
     else this.#unclear(false);
     return this.#skip();
   }
 
   /** What others have prepared may change the schema. */
-  #readTransaction(): boolean {
+  #readTransaction(word: string): boolean {
     this.#touchesTransaction = true;
+    this.#mayChangeReading ||= takesBackLocals.has(word);
     this.#tokens.next();
     if (this.#word() === 'prepared') this.#mayChangeSchema = true;
     return this.#skip();
   }
 
   /** Semicolons in the body of a function (BEGIN ATOMIC ...; END) and among the actions of a rule end no statement. */
-  #readCreate(): boolean {
+  #readDefinition(word: string): boolean {
     const tokens = this.#tokens;
     let depth = 0;
-    for (; !this.#isOver(); tokens.next()) {
+    this.#into.begin(word);
+    this.#function = undefined;
+    for (tokens.next(); !this.#isOver(); tokens.next()) {
       if (tokens.token === Token.open) depth++;
       if (tokens.token === Token.close) depth--;
-      if (this.#word() === 'atomic') return false;
+      if (word === 'create' && this.#word() === 'atomic') return false;
+      this.#readToken();
     }
-    return tokens.token !== Token.unreadable && (depth === 0 || tokens.token !== Token.semicolon);
+    this.#endSetConfig();
+    const isCut = word === 'create' && depth !== 0 && tokens.token === Token.semicolon;
+    return tokens.token !== Token.unreadable && !isCut;
   }
 }

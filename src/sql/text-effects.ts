@@ -17,6 +17,10 @@ export interface TextEffects {
   readonly leaves: 'nothing' | 'settings' | 'unclear';
   /** False only if no statement can change what names and types mean. */
   readonly mayChangeSchema: boolean;
+  /** Settings may be changed in a way that neither the text nor the server's tags show: by SQL that is hidden in a string. */
+  readonly mayHideSettings: boolean;
+  /** The server may read later texts in another way: in another encoding, or with backslashes that mean something else. */
+  readonly mayChangeReading: boolean;
   /** A statement takes settings back, or prepared statements away, or may do so. */
   readonly mayDiscard: boolean;
   /** A statement begins, ends or marks a transaction, or may do so: CALL and DO may. */
@@ -41,6 +45,8 @@ export function readTextEffects(
   return {
     leaves: 'unclear',
     mayChangeSchema: true,
+    mayHideSettings: true,
+    mayChangeReading: true,
     mayDiscard: discardingWords.test(text),
     touchesTransaction: transactionWords.test(text),
     statementCount: 0,

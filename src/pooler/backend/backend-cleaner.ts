@@ -18,16 +18,34 @@ export interface CleaningPlan {
   failed(error: Error): void;
 }
 
-const discardAll = /^\s*DISCARD\s+ALL\s*;?\s*$/i;
+const discardAll = 'DISCARD ALL';
+const discardAllPattern = /^\s*DISCARD\s+ALL\s*;?\s*$/i;
 const resetSettings = 'SET SESSION AUTHORIZATION DEFAULT; RESET ALL';
+
+/** What is cleared away after a client. */
+export const Cleaning = {
+  nothing: 0,
+  /** Settings alone. */
+  settings: 1,
+  /** What the reset query clears away, where there is one. */
+  session: 2,
+  /** The same, and settings in any case. */
+  sessionAndSettings: 3,
+  /** Whatever a session may have, whether or not the reset query clears it away. */
+  everything: 4,
+} as const;
+export type Cleaning = (typeof Cleaning)[keyof typeof Cleaning];
 
 /**
  * What to run so that nothing is left of a client. Other than with DISCARD ALL, nobody knows what `resetQuery` makes of the
  * settings, so that they are reset, too.
  */
-export function resetsOf(resetQuery: string): readonly string[] {
-  if (resetQuery === '') return [resetSettings];
-  return discardAll.test(resetQuery) ? [resetQuery] : [resetQuery, resetSettings];
+export function resetsOf(resetQuery: string, cleaning: Cleaning): readonly string[] {
+  if (cleaning === Cleaning.nothing || (cleaning === Cleaning.session && resetQuery === '')) return [];
+  if (cleaning === Cleaning.settings || (cleaning !== Cleaning.everything && resetQuery === ''))
+    return [resetSettings];
+  if (resetQuery === '' || discardAllPattern.test(resetQuery)) return [resetQuery || discardAll];
+  return [resetQuery, cleaning === Cleaning.everything ? discardAll : resetSettings];
 }
 
 /** Nobody hears of it. */

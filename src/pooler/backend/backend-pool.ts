@@ -11,7 +11,7 @@ import type { OwnQueryError } from '../errors.js';
 import type { SettingsRegistry } from '../settings.js';
 import { ClassBook } from '../tenants/class-book.js';
 import type { Backend } from './backend.js';
-import { BackendCleaner, resetsOf } from './backend-cleaner.js';
+import { BackendCleaner, type Cleaning, resetsOf } from './backend-cleaner.js';
 import { BackendDialer, type OpenBackend } from './backend-dialer.js';
 import { Canceller, type CancellerOptions } from './canceller.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
@@ -31,6 +31,8 @@ export interface BackendPoolPlan {
   readonly resetQuery: string;
   /** It is run after every transaction, too. */
   readonly resetsAlways: boolean;
+  /** After every transaction, the server is asked what the client has left, and not only where that is unclear. */
+  readonly checksAlways: boolean;
   readonly cleaningTimeoutMs: number;
   readonly cancelTimeoutMs: number;
   /** Prepared statements follow the client. */
@@ -122,19 +124,16 @@ export class BackendPool {
     this.lost(backend, generation, error);
   }
 
-  /**
-   * Its client is gone. `resets`: the client may have left more in the session than settings. `areSettingsUnsure`: it is not known
-   * what they are.
-   */
-  cleanUp(backend: Backend, generation: number, resets: boolean, areSettingsUnsure: boolean): void {
+  /** Its client is gone, and may have left things behind. */
+  cleanUp(backend: Backend, generation: number, cleaning: Cleaning): void {
     const { resetQuery, cleaningTimeoutMs } = this.#plan;
-    const isReset = areSettingsUnsure || (resets && resetQuery !== '');
-    if (backend.isSettled && !isReset && !backend.isInDoubt) {
+    const resets = resetsOf(resetQuery, cleaning);
+    if (backend.isSettled && resets.length === 0 && !backend.isInDoubt) {
       this.release(backend, generation);
       return;
     }
     const cleaner = new BackendCleaner(backend, {
-      resets: isReset ? resetsOf(resetQuery) : [],
+      resets,
       timeoutMs: cleaningTimeoutMs,
       done: () => {
         this.tally.cleaned++;

@@ -1,7 +1,8 @@
 /** Takes a server connection from a pool for something of the pooler's own, and gives it back. */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { Waiter } from '../../core/waiters.js';
-import { transition } from '../settings.js';
+import { OwnQueryError } from '../errors.js';
+import { textOf, transition } from '../settings.js';
 import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import { askServer } from './server-question.js';
@@ -15,14 +16,11 @@ export interface BorrowOptions {
 /** `use` must leave it settled, or reject. Rejects with what the engine says if there is none. */
 export async function borrow<T>(
   pool: BackendPool,
-  { timeoutMs, signal }: BorrowOptions,
+  options: BorrowOptions,
   use: (backend: Backend) => Promise<T>,
 ): Promise<T> {
-  const pooled = pool.tryTake() ?? (await wait(pool, timeoutMs, signal));
-  const { connection: backend, generation } = pooled;
+  const { connection: backend, generation } = await takeClean(pool, options);
   try {
-    if (backend.isGone) throw new Error('The server closed the connection.');
-    await forgetSettings(backend, pool);
     return await use(backend);
   } finally {
     if (backend.isSettled && !backend.isGone) pool.release(backend, generation);
@@ -30,10 +28,28 @@ export async function borrow<T>(
   }
 }
 
-/** What the last client has set must not change what the pooler asks. */
+/** What the last client has set must not change what the pooler asks. A server that does not take that back is replaced. */
+async function takeClean(
+  pool: BackendPool,
+  { timeoutMs, signal }: BorrowOptions,
+): Promise<PooledConnection<Backend>> {
+  for (;;) {
+    const pooled = pool.tryTake() ?? (await wait(pool, timeoutMs, signal));
+    const { connection: backend, generation } = pooled;
+    try {
+      if (backend.isGone) throw new Error('The server closed the connection.');
+      await forgetSettings(backend, pool);
+      return pooled;
+    } catch (error) {
+      pool.discard(backend, generation, error as Error);
+      if (!(error instanceof OwnQueryError)) throw error;
+    }
+  }
+}
+
 async function forgetSettings(backend: Backend, { settings: { none } }: BackendPool): Promise<void> {
   if (backend.settings === none) return;
-  const text = transition(backend.settings, none);
+  const text = textOf(transition(backend.settings, none));
   backend.settings = none;
   await askServer(backend, { what: 'Resetting the settings', text });
 }

@@ -23,6 +23,9 @@ export class PoolTally {
   /** Connections that were cleaned after a client, and those that could not be. */
   cleaned = 0;
   notCleaned = 0;
+  /** How often a server was asked what a client has left there, and how often that was something. */
+  sessionChecks = 0;
+  sessionPins = 0;
   /** Errors that the server told clients, by the class of their SQLSTATE. */
   readonly serverErrors = new Map<string, number>();
   /** Errors that clients were told by the pooler itself, by the class of their SQLSTATE and the reason, with a space between. */
@@ -42,6 +45,7 @@ export class PoolTally {
 
   snapshot(): PoolTallySnapshot {
     const { received, sent, clientParses, serverParses, binds, cleaned, notCleaned } = this;
+    const { sessionChecks, sessionPins } = this;
     return {
       transactions: this.transactionTimes.count,
       queries: this.queryTimes.count,
@@ -55,6 +59,8 @@ export class PoolTally {
       binds,
       cleaned,
       notCleaned,
+      sessionChecks,
+      sessionPins,
     };
   }
 }
@@ -80,4 +86,6 @@ export interface PoolTallySnapshot {
   readonly binds: number;
   readonly cleaned: number;
   readonly notCleaned: number;
+  readonly sessionChecks: number;
+  readonly sessionPins: number;
 }

@@ -272,8 +272,6 @@ export abstract class ServerDialogue {
         this.statements.clear();
         this.settingsWereReset();
       } else if (isCommandTag(source, start, end, 'DEALLOCATE ALL')) this.statements.clear();
-      // What it has run, nobody knows.
-      else if (isCommandTag(source, start, end, 'DO')) this.statements.distrust();
     }
     if (head !== Asked.ownQuery && head !== Asked.ownExecute)
       this.user?.commandCompleted(source, start, end, subject);

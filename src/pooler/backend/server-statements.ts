@@ -46,6 +46,11 @@ export class ServerStatements {
     return this.#copies.size;
   }
 
+  /** How many the server has under names of the pooler's, if nothing was thrown away. */
+  get count(): number {
+    return this.#copies.size + this.#stale.size;
+  }
+
   /** The copy that the server has, or was asked to prepare; it counts as used. */
   find(statement: PreparedStatement): ServerCopy | undefined {
     // Most clients use the same statement again and again.

@@ -140,6 +140,12 @@ export const poolingOptions = {
     reload: 'now',
     pgbouncer: {},
   }),
+  sessionCheck: option(oneOf('unclear', 'always'), 'unclear', {
+    name: 'session_check',
+    meaning:
+      'after which transactions a server is asked whether its client left something in the session: those whose texts do not rule it out, or all',
+    reload: 'now',
+  }),
   serverCleaningTimeout: option(duration(undefined), 10_000, {
     name: 'server_cleaning_timeout',
     meaning: 'how long cleaning may take, after which the connection is closed',

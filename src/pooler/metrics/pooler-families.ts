@@ -3,7 +3,7 @@ import { discardReasons, refillCauses } from '../../core/reasons.js';
 import { histogramSamples, type Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
 import type { TimeHistogram } from '../../observe/time-histogram.js';
-import { pinReasons } from '../session/pin-reason.js';
+import { pinReasons } from '../pin-reasons.js';
 import { loginFailures } from './failure-words.js';
 import type { PoolReading } from './pool-reading.js';
 import type { ProcessReading } from './process-reading.js';

@@ -17,6 +17,7 @@ import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import { isCopyMessage } from '../backend/copy-in.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
+import { noEffects, unreadEffects } from '../backend/statement-effects.js';
 import type { StatementShape } from '../backend/statement-shape.js';
 import { keepsUnnamed, type UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolSettings } from '../config/pool-settings.js';
@@ -149,7 +150,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     return (
       scanner.isWholeMessage(source, start, end) &&
       !this.#parts.refusesSimpleQueries &&
-      this.settings.effects.isPlainQuery(source, start, end)
+      this.settings.effects.isPlainQuery(source, start, end, this.settings.told)
     );
   }
 
@@ -175,7 +176,6 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
           if (!this.#handle(scanner)) break;
         } else if (this.#passesPieces) {
           this.backend?.toServer.add(scanner.source, scanner.start, scanner.end);
-          this.#watchPiece(scanner);
           this.#passesPieces = !scanner.isLast;
         }
       }
@@ -257,13 +257,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     }
     if (passing === Passing.asItIs) backend.toServer.add(message.source, message.start, message.end);
     this.#passesPieces = passing !== Passing.none && !message.isLast;
-    if (this.#passesPieces) this.#watchPiece(message);
     return true;
-  }
-
-  #watchPiece({ type, source, start, end, isFirst }: MessageScanner): void {
-    if (type === Frontend.query || type === Frontend.parse)
-      this.settings.effects.pieceComes(source, start, end, isFirst);
   }
 
   #passingOf(backend: Backend, message: MessageScanner): Passing {
@@ -287,7 +281,6 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
         return statements.close(backend, message);
       case Frontend.functionCall:
         this.settings.effects.functionIsCalled(functionOf(message));
-        this.settings.effects.schemaIsTouched();
         backend.expect(Asked.query, keepsUnnamed);
         break;
       case Frontend.copyDone:
@@ -300,23 +293,26 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   #query(backend: Backend, message: MessageScanner): Passing {
-    const { effects } = this.settings;
-    let change: SettingChange | undefined;
+    const { effects, told } = this.settings;
     const { source, start, end, isWhole } = message;
-    if (isWhole && effects.isPlainQuery(source, start, end)) this.awaitsAnswers = false;
-    else if (isWhole) {
+    const isPlain = isWhole && effects.isPlainQuery(source, start, end, told);
+    let found = isPlain ? noEffects : unreadEffects;
+    // One with a zero inside is refused by the server.
+    if (isWhole && !isPlain && source.indexOf(0, start + headerBytes) === end - 1) {
       const view = queryView.read(source, start, end);
       const name = deallocatedName(view);
       if (name !== undefined && !backend.isUnsynced) {
         if (backend.replies.size > 0) return Passing.later;
         if (this.#deallocate(backend, name)) return Passing.none;
       }
-      change = effects.textComes(view);
-      this.awaitsAnswers = effects.mayDiscard;
-      this.statements.changeComes(backend, change);
-      if (effects.mayChangeSchema) effects.schemaIsTouched();
-    } else effects.schemaIsTouched();
-    backend.expect(Asked.query, change);
+      found = effects.read(view, told);
+    }
+    this.awaitsAnswers = found.mayDiscard;
+    if (found !== noEffects) {
+      this.statements.changeComes(backend, found.change);
+      effects.runs(found);
+    }
+    backend.expect(Asked.query, found.change);
     return Passing.asItIs;
   }
 
@@ -398,6 +394,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       return;
     }
     if (this.#passesPieces || !backend.isSettled) return;
+    if (this.mustCheck) {
+      this.check(backend);
+      return;
+    }
     if (this.keepsServer) this.reserve();
     else this.giveBack(backend);
     if (this.#goodbye !== undefined) this.#partIfFree();
@@ -416,14 +416,16 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (this.backend?.copyIn.isUnderWay === true) this.goOn();
   }
 
-  ownQueryAnswered(error: ErrorFields | undefined): void {
+  ownQueryAnswered(error: ErrorFields | undefined, row: Subject): void {
     const { backend } = this;
-    if (error !== undefined) {
+    const isCheck = backend !== undefined && this.takeCheck(backend, row, error);
+    if (!isCheck && error !== undefined) {
+      if (backend !== undefined && this.replacesServer(backend, row, error)) return;
       this.#isServerSpoilt = true;
       this.end(errors.settingsNotRestored(error));
       return;
     }
-    this.settings.areUnchecked = false;
+    if (!isCheck) this.settings.areUnchecked = false;
     if (this.#cancelsLater && backend !== undefined) {
       this.#cancelsLater = false;
       void this.pool.canceller.cancel(backend);

@@ -2,7 +2,7 @@
 import type { PreparedStatement, StatementRegistry } from '../backend/prepared-statement.js';
 import type { NamedStatement } from '../backend/server-dialogue.js';
 import type { ServerCopy } from '../backend/server-statements.js';
-import type { StatementEffects } from '../backend/unnamed-statement.js';
+import { harmlessEffects, noEffects, type StatementEffects } from '../backend/statement-effects.js';
 import type { Reading } from './reading.js';
 
 /** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
@@ -41,8 +41,7 @@ export class NamedByClient implements NamedStatement {
 
   /** It does nothing to the session. */
   get isPlain(): boolean {
-    const { change, mayDiscard, mayChangeSchema } = this.effects;
-    return change === undefined && !mayDiscard && !mayChangeSchema;
+    return this.effects === noEffects || this.effects === harmlessEffects;
   }
 }
 

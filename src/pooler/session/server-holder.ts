@@ -12,19 +12,25 @@ import { flush as flushMessage } from '../../wire/fixed-messages.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
 import { TransactionStatus } from '../../wire/message-types.js';
 import type { Backend } from '../backend/backend.js';
+import { Cleaning } from '../backend/backend-cleaner.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
+import { OwnRow } from '../backend/own-row.js';
+import type { Subject } from '../backend/reply-queue.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
-import { transition } from '../settings.js';
+import type { PinReason } from '../pin-reasons.js';
+import { textOf, transition } from '../settings.js';
 import { copyRead } from '../transport/byte-space.js';
 import { BackendWaiter, type WaitingClient } from './backend-waiter.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import { LocalAnswers } from './local-answers.js';
-import type { PinReason } from './pin-reason.js';
+import { readLeftovers, sessionCheckText } from './session-check.js';
 import { noServer } from './session-errors.js';
 import type { SessionSettings } from './session-settings.js';
 
+/** What a query of the pooler's is about that takes back what earlier clients have left. */
+const leftoverReset = new OwnRow();
 /** A query of up to so many bytes waits in memory that is used again. */
 const memoryKept = 256;
 
@@ -54,6 +60,8 @@ export abstract class ServerHolder implements WaitingClient {
   #waiter: BackendWaiter | undefined;
   /** The last waiter, if it is not the present one. */
   #spareWaiter: BackendWaiter | undefined;
+  /** The server was asked what this client has left, since the client has it. */
+  #isChecked = false;
   /** What came while it could not be passed on. */
   #held: Buffer | undefined;
   /** What was held last, to hold the next query in: where there are more clients than servers, each of them waits. */
@@ -138,6 +146,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.#backend = backend;
     this.settings.backend = backend;
     this.#generation = pooled.generation;
+    this.#isChecked = false;
     this.#isReserved = this.#willReserve();
     this.pool.classes.took(this.#isReserved);
     backend.user = this.backendUser;
@@ -170,17 +179,68 @@ export abstract class ServerHolder implements WaitingClient {
     this.askedAt = systemClock.coarse();
     const { status } = backend;
     if (status === TransactionStatus.failed) return;
-    const { settings } = this.settings;
     // In a transaction they differ after a RESET, which for the client goes back to what it began with.
-    if (backend.settings !== settings) {
-      backend.ask(transition(backend.settings, settings));
-      backend.settings = settings;
-      this.awaitsAnswers = !settings.areSure || this.settings.areUnchecked;
-    }
-    if (status !== TransactionStatus.idle) return;
+    if (backend.settings !== this.settings.settings) this.#bringSettings(backend, status);
+    // Should the server refuse them, another one is told that a transaction begins.
+    if (status !== TransactionStatus.idle || this.awaitsAnswers) return;
     this.beganAt = this.askedAt;
     if (this.local.handOver()) backend.ask('BEGIN');
     else this.inTransactionSince = this.askedAt;
+  }
+
+  /** Some settings may be refused: then it is better to know first whether they hold, and whose fault it is if they do not. */
+  #bringSettings(backend: Backend, status: TransactionStatus): void {
+    const { settings, areUnchecked } = this.settings;
+    const from = backend.settings;
+    const steps = transition(from, settings);
+    this.awaitsAnswers = !settings.areSure || !from.areSure || areUnchecked;
+    if (from.areSure || status !== TransactionStatus.idle) backend.ask(textOf(steps));
+    else {
+      if (steps.resets !== '') backend.ask(steps.resets, leftoverReset);
+      if (steps.sets !== '') backend.ask(steps.sets);
+    }
+    backend.settings = settings;
+  }
+
+  /** A query of the pooler's own has failed: the server can't be made what this client needs, and another one is taken. */
+  protected replacesServer(backend: Backend, row: Subject, error: ErrorFields): boolean {
+    // Whoever has something of its own on this server has it on no other.
+    if (row !== leftoverReset || this.keepsServer || this.settings.effects.isOwn) return false;
+    this.pool.discard(
+      backend,
+      this.#letGo(backend),
+      new Error(`What an earlier client has set could not be taken back: ${error.message}`),
+    );
+    if (this.#held !== undefined) this.#await();
+    return true;
+  }
+
+  // ---- checking ---------------------------------------------------------------------------------------------------
+
+  /** The server has to be asked what this client has left there. */
+  protected get mustCheck(): boolean {
+    const { plan } = this.pool;
+    if (this.mode === 'session' || plan.resetsAlways) return false;
+    return this.settings.effects.isUnclear || (plan.checksAlways && !this.#isChecked);
+  }
+
+  /** Asks it; what the client sends meanwhile waits. */
+  protected check(backend: Backend): void {
+    this.awaitsAnswers = true;
+    this.pool.tally.sessionChecks++;
+    backend.ask(sessionCheckText, new OwnRow());
+    backend.flush();
+  }
+
+  /** The answer is there; false where the row is another query's. */
+  protected takeCheck(backend: Backend, row: Subject, error: ErrorFields | undefined): boolean {
+    if (!(row instanceof OwnRow) || row === leftoverReset) return false;
+    this.#isChecked = true;
+    const left = error === undefined ? readLeftovers(row) : undefined;
+    this.settings.checked(left);
+    if (left !== undefined && left.statements < backend.statements.count) backend.statements.distrust();
+    if (this.pin !== undefined) this.pool.tally.sessionPins++;
+    return true;
   }
 
   // ---- waiting ----------------------------------------------------------------------------------------------------
@@ -210,6 +270,10 @@ export abstract class ServerHolder implements WaitingClient {
       if (this.#backend.isUnsynced) this.#backend.toServer.mix().append(flushMessage);
       return;
     }
+    this.#await();
+  }
+
+  #await(): void {
     this.waitingSince = systemClock.coarse();
     this.hasNotice = false;
     this.#enqueue();
@@ -285,10 +349,13 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** Only a server that is settled. */
   protected giveBack(backend: Backend): void {
+    const { plan } = this.pool;
+    const hasHidden = this.settings.effects.mayHideSettings || plan.checksAlways;
     const generation = this.#letGo(backend);
     if (backend.isInDoubt)
       this.pool.discard(backend, generation, new Error('Nobody knows what state the server is in.'));
-    else if (this.pool.plan.resetsAlways) this.pool.cleanUp(backend, generation, true, false);
+    else if (plan.resetsAlways) this.pool.cleanUp(backend, generation, Cleaning.session);
+    else if (hasHidden) this.pool.cleanUp(backend, generation, Cleaning.settings);
     else this.pool.release(backend, generation);
   }
 
@@ -310,15 +377,20 @@ export abstract class ServerHolder implements WaitingClient {
     backend.flush();
     // What is under way may change settings, and nobody will follow that; what is rolled back changes them, too.
     const isUnderWay = backend.replies.size > 0 || backend.isUnsynced || backend.isDiscarding;
-    const areSettingsUnsure = isUnderWay || this.settings.effects.hasChanged;
+    const { effects } = this.settings;
+    const hasOwn = this.mode !== 'session' && effects.isOwn;
     const resets = isUnderWay || this.keepsServer || this.pool.plan.resetsAlways;
+    const areSettingsUnsure = isUnderWay || effects.hasChanged || effects.mayHideSettings;
+    let cleaning: Cleaning = resets ? Cleaning.session : Cleaning.nothing;
+    if (hasOwn) cleaning = Cleaning.everything;
+    else if (areSettingsUnsure) cleaning = Cleaning.sessionAndSettings;
     const generation = this.#letGo(backend);
     if (spoilt !== undefined) {
       this.pool.discard(backend, generation, new Error(spoilt));
       return;
     }
     if (cancels && backend.replies.size > 0) void this.pool.canceller.cancel(backend);
-    this.pool.cleanUp(backend, generation, resets, areSettingsUnsure);
+    this.pool.cleanUp(backend, generation, cleaning);
   }
 
   /** It is somebody else's from here on; the checkout that is to be ended. */
@@ -326,6 +398,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.pool.classes.gaveBack(this.#isReserved);
     this.#backend = undefined;
     this.settings.backend = undefined;
+    this.settings.effects.leftServer();
     backend.user = undefined;
     backend.resume();
     this.flow.resume(Pause.serverFull);

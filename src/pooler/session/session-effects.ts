@@ -5,13 +5,19 @@
  * What a text says is only a guess until the server confirms it with the statement's tag. A tag that no text explains
  * (a SET in the middle of several statements) pins, too: better one server less for the others than a lost setting. Settings
  * that the server reports are followed by its reports, which are right in any case.
+ *
+ * A text that is not known to be harmless makes the session unclear: after its transaction the server is asked what is left.
  */
+import { isHarmlessFunction } from '../../sql/harmless-function-calls.js';
+import { isAsciiSafe, type LexicalSettings } from '../../sql/lexical-settings.js';
 import { isPlainStatement } from '../../sql/plain-statement.js';
-import { statementKind } from '../../sql/statement-kind.js';
+import { readTextEffects } from '../../sql/text-effects.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { hasTagWord, isCommandTag } from '../../wire/rows.js';
+import { harmlessEffects, noEffects, type StatementEffects, Unclear } from '../backend/statement-effects.js';
+import type { PinReason } from '../pin-reasons.js';
 import { identity, type Settings, type SettingsRegistry } from '../settings.js';
-import { type PinReason, pinReasonOf, pinReasonOfFunction, pinReasonOfUnread } from './pin-reason.js';
+import { pinReasonOf } from './pin-reason.js';
 import { readSettingChange, readTransactionChange, type SettingChange, takesBack } from './setting-change.js';
 
 /** The session whose statements these are. */
@@ -79,10 +85,8 @@ class Unsettled {
   }
 }
 
-/** Of longer texts, only single words are looked at. What they set shows in their tags. */
-const longestRead = 65_536;
-/** No words that are looked for are longer than this. */
-const longestWords = 64;
+/** Longer texts come in pieces, and are not read. */
+const longestRead = 1_048_576;
 const letterA = 0x41;
 const letterC = 0x43;
 const letterD = 0x44;
@@ -97,19 +101,29 @@ export class SessionEffects {
   pin: PinReason | undefined;
   /** Since when, in milliseconds since 1970. */
   pinnedAt = 0;
-  /** The last text may throw prepared statements away, or settings: what comes behind it has to wait for that. */
-  mayDiscard = false;
-  /** The last text was one that does nothing to the session, whatever the session is. */
-  isPlain = false;
-  /** The last text may change what names and types mean. */
-  mayChangeSchema = false;
-  /** So it may have been in the present transaction: what is prepared in it may mean nothing to others, or another thing. */
+  /** The server can't be asked whether the reason is still there. */
+  #isPinnedForGood = false;
+  /** What may be left in the session since the server was asked last. */
+  #unclear: Unclear = Unclear.nothing;
+  /** Settings may have been made that no server lists. */
+  #mayHideSettings = false;
+  /** Names and types may have changed in the present transaction: what is prepared in it may mean nothing to others. */
   #hasTouchedSchema = false;
+  /** Something may change how the server reads texts, and is not answered yet. */
+  #isReadingUnsure = false;
+  #lexical: LexicalSettings | undefined;
+  #isAsciiSafe = false;
+  #told: ReadonlyMap<string, string> | undefined;
   #unsettled: Unsettled | undefined;
   #hasFailed = false;
   #hasChangedSchema = false;
-  /** The end of the last piece of a text that is too long to be read. */
-  #pieceEnd = '';
+
+  constructor() {
+    this.pin = undefined;
+    this.#lexical = undefined;
+    this.#told = undefined;
+    this.#unsettled = undefined;
+  }
 
   /** The server's own default, which it is about to report, is not what the client wants. */
   isResetting(name: string): boolean {
@@ -120,9 +134,19 @@ export class SessionEffects {
     return this.#hasTouchedSchema;
   }
 
-  /** Something is run that may change what names and types mean. */
-  schemaIsTouched(): void {
-    this.#hasTouchedSchema = true;
+  /** The server has to be asked what is left, before anybody else has it. */
+  get isUnclear(): boolean {
+    return this.#unclear !== Unclear.nothing && !this.#isPinnedForGood;
+  }
+
+  /** The session has, or may have, things of its own. */
+  get isOwn(): boolean {
+    return this.pin !== undefined || this.#unclear !== Unclear.nothing;
+  }
+
+  /** Settings have to be reset before anybody else has the server. */
+  get mayHideSettings(): boolean {
+    return this.#mayHideSettings;
   }
 
   /** Settings were changed in a transaction that is not over. */
@@ -135,62 +159,87 @@ export class SessionEffects {
     return this.#unsettled;
   }
 
-  /** A text comes, alone or to be prepared. What its tag may confirm is to be handed in with it. */
-  textComes({ source, textStart, textEnd }: TextView): SettingChange | undefined {
-    this.mayDiscard = false;
-    const isRead = textEnd - textStart <= longestRead;
-    this.isPlain = isRead && isPlainStatement(source, textStart, textEnd);
-    this.mayChangeSchema = false;
-    if (this.isPlain) return undefined;
+  /** What a text does, alone or prepared. `told`: the settings that the server has reported. */
+  read({ source, textStart, textEnd }: TextView, told: ReadonlyMap<string, string>): StatementEffects {
+    this.#readAs(told);
+    if (this.#isPlain(source, textStart, textEnd)) return noEffects;
+    const lexical = this.#lexical as LexicalSettings;
     const text = source.toString('latin1', textStart, textEnd);
-    const kind = isRead ? statementKind(text) : 'unknown';
-    this.mayChangeSchema = kind !== 'transaction' && kind !== 'shareable';
-    if (kind === 'transaction') return readTransactionChange(text);
-    if (kind === 'shareable') return undefined;
-    if (kind !== 'session') {
-      this.#pinFor(pinReasonOfUnread(text));
-      return undefined;
-    }
-    this.#pinFor(pinReasonOf(text));
-    const change = readSettingChange(text);
-    this.mayDiscard = takesBack(change) || /\b(?:DISCARD|DEALLOCATE)\b/i.test(text);
-    return change;
+    const found = readTextEffects(source, textStart, textEnd, lexical);
+    const { leaves, mayChangeSchema, mayHideSettings, mayChangeReading } = found;
+    const isUnclear = leaves === 'unclear';
+    if (leaves === 'nothing' && !found.touchesTransaction && !mayChangeReading && !mayChangeSchema)
+      return harmlessEffects;
+    const change = leaves === 'nothing' ? readTransactionChange(text) : readSettingChange(text);
+    return {
+      change,
+      mayDiscard: leaves !== 'nothing' && (found.mayDiscard || takesBack(change)),
+      mayChangeSchema,
+      mayChangeReading,
+      unclear: isUnclear ? (mayHideSettings ? Unclear.settings : Unclear.objects) : Unclear.nothing,
+      pin: isUnclear ? pinReasonOf(text, mayHideSettings) : undefined,
+    };
   }
 
-  /** A text comes in pieces, since it is long. What it sets shows in its tags; of the rest, single words tell. */
-  pieceComes(source: Buffer, start: number, end: number, isFirst: boolean): void {
-    if (isFirst) {
-      this.isPlain = this.mayDiscard = false;
-      this.mayChangeSchema = true;
-    }
-    if (this.pin !== undefined) return;
-    const text = (isFirst ? '' : this.#pieceEnd) + source.toString('latin1', start, end);
-    this.#pieceEnd = text.slice(-longestWords);
-    this.#pinFor(pinReasonOfUnread(text));
+  #isPlain(source: Buffer, start: number, end: number): boolean {
+    return end - start <= longestRead && isPlainStatement(source, start, end, this.#isAsciiSafe);
+  }
+
+  /** Texts are read as the server reads them from now on. */
+  #readAs(told: ReadonlyMap<string, string>): void {
+    const areSure = !this.#isReadingUnsure;
+    if (this.#told === told && this.#lexical?.areSure === areSure) return;
+    this.#told = told;
+    this.#lexical = {
+      clientEncoding: told.get('client_encoding') ?? '',
+      standardConformingStrings: told.get('standard_conforming_strings') !== 'off',
+      areSure,
+    };
+    this.#isAsciiSafe = isAsciiSafe(this.#lexical);
+  }
+
+  /** A statement is run. */
+  runs({ unclear, mayChangeSchema, mayChangeReading, pin, mayDiscard }: StatementEffects): void {
+    this.#isReadingUnsure ||= mayChangeReading;
+    this.#hasTouchedSchema ||= mayChangeSchema;
+    if (unclear > this.#unclear) this.#unclear = unclear;
+    // What the client is pinned for may be gone then.
+    if (mayDiscard && this.pin !== undefined && this.#unclear === Unclear.nothing)
+      this.#unclear = Unclear.objects;
+    this.#mayHideSettings ||= unclear === Unclear.settings;
+    if (pin !== undefined) this.#pinForGood(pin);
   }
 
   /** A function is called by its number. */
   functionIsCalled(oid: number): void {
-    this.#pinFor(pinReasonOfFunction(oid));
+    this.#hasTouchedSchema = true;
+    if (isHarmlessFunction(oid)) return;
+    this.#unclear = Unclear.settings;
+    this.#mayHideSettings = true;
+  }
+
+  /** The server was asked what is left: `pin` says why the client keeps it. */
+  checked(pin: PinReason | undefined): void {
+    this.#unclear = Unclear.nothing;
+    if (this.#isPinnedForGood) return;
+    if (pin === undefined) this.pin = undefined;
+    else if (pin !== this.pin) this.#pinFor(pin);
+  }
+
+  /** The server is somebody else's. */
+  leftServer(): void {
+    this.#mayHideSettings = false;
   }
 
   /**
    * The message is a whole Query. Most are plain, and need not be looked at any further. Should there be a zero inside, the server
    * will refuse it.
    */
-  isPlainQuery(source: Buffer, start: number, end: number): boolean {
+  isPlainQuery(source: Buffer, start: number, end: number, told: ReadonlyMap<string, string>): boolean {
     const textStart = start + headerBytes;
     const textEnd = end - 1;
-    if (textEnd - textStart > longestRead || source[textEnd] !== 0) return false;
-    if (!isPlainStatement(source, textStart, textEnd)) return false;
-    this.plainTextComes();
-    return true;
-  }
-
-  /** A text comes that was plain before. */
-  plainTextComes(): void {
-    this.mayDiscard = this.mayChangeSchema = false;
-    this.isPlain = true;
+    this.#readAs(told);
+    return source[textEnd] === 0 && this.#isPlain(source, textStart, textEnd);
   }
 
   /** The server confirms a statement. Called for each of them: most are none that matter. */
@@ -225,12 +274,10 @@ export class SessionEffects {
         else this.#noteSchema(source, start, end, 'CREATE', 'CALL');
         return;
       case letterL:
-        if (isCommandTag(source, start, end, 'LISTEN')) this.#pinFor('listen');
-        else if (isCommandTag(source, start, end, 'LOAD')) this.#pinFor('library loaded');
+        if (isCommandTag(source, start, end, 'LOAD')) this.#pinForGood('library loaded');
         return;
       case letterP:
-        if (isCommandTag(source, start, end, 'PREPARE')) this.#pinFor('prepare in sql');
-        else if (isCommandTag(source, start, end, 'PREPARE TRANSACTION')) this.#committed();
+        if (isCommandTag(source, start, end, 'PREPARE TRANSACTION')) this.#committed();
     }
   }
 
@@ -252,6 +299,7 @@ export class SessionEffects {
   readyCame(session: SettingsHolder, status: TransactionStatus, isLast: boolean): void {
     const isOver = status === TransactionStatus.idle;
     if (isOver && isLast) this.#hasTouchedSchema = false;
+    if (isLast) this.#isReadingUnsure = false;
     const unsettled = this.#unsettled;
     if (unsettled !== undefined) {
       if (!isOver && unsettled.isUnclear) this.#giveUp(unsettled);
@@ -294,20 +342,25 @@ export class SessionEffects {
 
   /** The client keeps the one server that knows. */
   #giveUp(unsettled: Unsettled): void {
-    this.#pinFor('setting that could not be followed');
+    this.#pinForGood('setting that could not be followed');
     unsettled.isUnclear = false;
     unsettled.before.clear();
   }
 
-  #pinFor(reason: PinReason | undefined): void {
-    if (reason === undefined || this.pin !== undefined) return;
+  #pinFor(reason: PinReason): void {
     this.pin = reason;
     this.pinnedAt = Date.now();
   }
 
+  #pinForGood(reason: PinReason): void {
+    if (this.#isPinnedForGood) return;
+    this.#isPinnedForGood = true;
+    this.#pinFor(reason);
+  }
+
   #confirm(session: SettingsHolder, change: SettingChange | undefined): void {
     if (change === undefined) {
-      this.#pinFor('setting that could not be followed');
+      this.#pinForGood('setting that could not be followed');
       return;
     }
     if (!change.resetsAll && change.changes.size === 0) return;
@@ -315,7 +368,7 @@ export class SessionEffects {
     if (unsettled.isUnclear) this.#giveUp(unsettled);
     if (change.resetsAll) this.#resetAll(session);
     for (const [name, statement] of change.changes) this.#change(session, name, statement);
-    if (session.settings.areStuck) this.#pinFor('setting that could not be followed');
+    if (session.settings.areStuck) this.#pinForGood('setting that could not be followed');
   }
 
   #change(session: SettingsHolder, name: string, statement: string | undefined): void {
@@ -361,6 +414,8 @@ export class SessionEffects {
 
   #discardedAll(session: SettingsHolder): void {
     this.pin = undefined;
+    this.#isPinnedForGood = this.#mayHideSettings = false;
+    this.#unclear = Unclear.nothing;
     this.#unsettled = new Unsettled();
     this.#unsettled.resetAll();
     session.forgetStatements();

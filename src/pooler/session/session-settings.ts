@@ -2,6 +2,7 @@
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import { type Settings, type SettingsRegistry, setStatement } from '../settings.js';
+import { followLeftovers, type Leftovers } from './session-check.js';
 import { SessionEffects, type SettingsHolder } from './session-effects.js';
 import type { StartupSettings } from './startup-settings.js';
 
@@ -73,6 +74,16 @@ export class SessionSettings implements SettingsHolder {
 
   forgetStatements(): void {
     this.#forgetStatements();
+  }
+
+  /** A server was asked what is left; undefined where its answer is of no use. */
+  checked(left: Leftovers | undefined): void {
+    if (left === undefined) this.effects.checked('session that could not be checked');
+    else if (left.settings === undefined) this.effects.checked('setting that could not be followed');
+    else {
+      followLeftovers(this, left, this.#pool.parameters?.get('session_authorization'));
+      this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
+    }
   }
 
   schemaChanged(): void {

@@ -15,8 +15,8 @@ import type { BackendPool } from '../backend/backend-pool.js';
 import type { PreparedStatement } from '../backend/prepared-statement.js';
 import { Asked, type Subject } from '../backend/reply-queue.js';
 import { type Preparation, ServerCopy } from '../backend/server-statements.js';
+import type { StatementEffects } from '../backend/statement-effects.js';
 import { emptyParse, parseWithTypes, type StatementShape } from '../backend/statement-shape.js';
-import type { StatementEffects } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
 import { Reading, settingBack, settingTo } from './reading.js';
@@ -165,7 +165,7 @@ export class StatementPreparer {
    */
   get #isPrivate(): boolean {
     const { effects } = this.#owner;
-    return effects.hasTouchedSchema || effects.pin !== undefined;
+    return effects.hasTouchedSchema || effects.isOwn;
   }
 
   /**

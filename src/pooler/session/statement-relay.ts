@@ -19,13 +19,13 @@ import type { Backend } from '../backend/backend.js';
 import type { StandIn } from '../backend/repeated-statement.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
 import { ServerCopy } from '../backend/server-statements.js';
+import { noEffects, type StatementEffects, unreadEffects } from '../backend/statement-effects.js';
 import type { StatementShape } from '../backend/statement-shape.js';
-import { noEffects, type StatementEffects, UnnamedStatement } from '../backend/unnamed-statement.js';
+import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import { ClientStatements, NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { KeptRun } from './kept-run.js';
-import type { SessionEffects } from './session-effects.js';
 import type { SettingChange } from './setting-change.js';
 import { Outdated, type StatementOwner, StatementPreparer } from './statement-preparer.js';
 import { UnnamedRelay } from './unnamed-relay.js';
@@ -104,22 +104,19 @@ export class StatementRelay {
     const { source, start, end, isWhole } = message;
     const { pool, effects, settings } = this.#owner;
     const known = isWhole ? this.#unnamed.plainOne(source, start, end, settings.settings) : undefined;
-    if (known !== undefined) {
-      effects.plainTextComes();
-      return this.#parseUnnamed(backend, known);
-    }
+    if (known !== undefined) return this.#parseUnnamed(backend, known);
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
-    const change = isWhole ? effects.textComes(view) : undefined;
+    const found = isWhole ? effects.read(view, settings.told) : unreadEffects;
     if (view.isUnnamed) {
-      const given = isWhole && effects.mayDiscard ? deallocatedName(view) : undefined;
+      const given = found.mayDiscard ? deallocatedName(view) : undefined;
       if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
-      const isPlain = isWhole && effects.isPlain;
+      const isPlain = found === noEffects;
       // All clients of the pool have the same one.
       const repeated = isPlain
         ? pool.repeated.meet(source, start, end, settings.settings.planKey)
         : undefined;
       const own = isWhole && repeated === undefined ? copyOf(source, start, end) : undefined;
-      const unnamed = repeated?.unnamed ?? new UnnamedStatement(own, effectsOf(effects, change, isWhole));
+      const unnamed = repeated?.unnamed ?? new UnnamedStatement(own, found);
       if (isPlain) this.#unnamed.keepPlain(unnamed, settings.settings, repeated);
       return this.#parseUnnamed(backend, unnamed);
     }
@@ -128,7 +125,7 @@ export class StatementRelay {
       return Passing.asItIs;
     }
     if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
-    if (isWhole) return this.#parseNamed(backend, view, change);
+    if (isWhole) return this.#parseNamed(backend, view, found);
     return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
   }
 
@@ -162,9 +159,8 @@ export class StatementRelay {
 
   /** The client's Parse stays here: the server has the statement under a name of the pooler's, or gets it first. */
   #askStandIn(backend: Backend, standIn: StandIn, source: Buffer, start: number, end: number): void {
-    const { effects, pool } = this.#owner;
+    const { pool } = this.#owner;
     const { statement, unnamed, previous } = standIn;
-    effects.plainTextComes();
     pool.tally.clientParses++;
     pool.tally.binds++;
     this.#portalChange = undefined;
@@ -239,9 +235,7 @@ export class StatementRelay {
   }
 
   #expectPlainTurn(backend: Backend): void {
-    const { effects, pool } = this.#owner;
-    const { tally } = pool;
-    effects.plainTextComes();
+    const { tally } = this.#owner.pool;
     tally.clientParses++;
     tally.serverParses++;
     tally.binds++;
@@ -272,8 +266,8 @@ export class StatementRelay {
     return Passing.none;
   }
 
-  #parseNamed(backend: Backend, view: ParseView, change: SettingChange | undefined): Passing {
-    const { effects, pool } = this.#owner;
+  #parseNamed(backend: Backend, view: ParseView, effects: StatementEffects): Passing {
+    const { pool } = this.#owner;
     const name = view.nameKey();
     if (this.#named.get(name) !== undefined) {
       // Something else may be wrong with it, too: that is for the server to see first.
@@ -286,7 +280,7 @@ export class StatementRelay {
     const isCrowded = backend.statements.isCrowded && backend.replies.size > 0;
     if (isUnsure || isCrowded) return Passing.later;
     pool.tally.clientParses++;
-    this.#named.add(this.#preparer.parse(backend, view, effectsOf(effects, change, true), !hasJustChanged));
+    this.#named.add(this.#preparer.parse(backend, view, effects, !hasJustChanged));
     this.#touched.set(name, backend.replies.turnsSent);
     return Passing.none;
   }
@@ -380,10 +374,10 @@ export class StatementRelay {
     return this.#refuseOutdated(backend);
   }
 
-  #noteBound({ change, mayDiscard, mayChangeSchema }: StatementEffects): void {
-    this.#portalChange = change;
-    this.#mayDiscard ||= mayDiscard;
-    if (mayChangeSchema) this.#owner.effects.schemaIsTouched();
+  #noteBound(effects: StatementEffects): void {
+    this.#portalChange = effects.change;
+    this.#mayDiscard ||= effects.mayDiscard;
+    if (effects !== noEffects) this.#owner.effects.runs(effects);
   }
 
   execute(backend: Backend, { source, start }: MessageScanner): Passing {
@@ -515,15 +509,6 @@ function writeRun(
   const writer = toServer.mix();
   writeRenamed(writer, bindView.read(source, start, bindEnd), name);
   writer.append(source, bindEnd, end);
-}
-
-/** What the text does that has come last. */
-function effectsOf(
-  { mayDiscard, mayChangeSchema }: SessionEffects,
-  change: SettingChange | undefined,
-  isRead: boolean,
-): StatementEffects {
-  return isRead ? { change, mayDiscard, mayChangeSchema } : { ...noEffects, mayChangeSchema: true };
 }
 
 /** For longer than its transaction. What a Bind is about may be no change, but a statement to be given up. */

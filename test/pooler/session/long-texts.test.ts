@@ -1,23 +1,30 @@
 // Whatever a client sends is read in a time that grows with its length, and not with the square of it: all others wait meanwhile.
 import { describe, expect, test } from 'vitest';
-import { pinReasonOf, pinReasonOfUnread } from '../../../src/pooler/session/pin-reason.js';
+import { pinReasonOf } from '../../../src/pooler/session/pin-reason.js';
 import { Reading } from '../../../src/pooler/session/reading.js';
 import { readSettingChange, readTransactionChange } from '../../../src/pooler/session/setting-change.js';
 import { SettingsRegistry } from '../../../src/pooler/settings.js';
+import { readTextEffects } from '../../../src/sql/text-effects.js';
 
 const { none } = new SettingsRegistry();
 const then = new Reading(new Map([['TimeZone', 'UTC']]), none);
 const now = new Reading(new Map([['TimeZone', 'Asia/Tokyo']]), none);
 
-/** Of a text that is read as a whole, alone and to be prepared. The latter may be three times as long. */
-const [alone, prepared] = [65_536, 300_000];
+/** Of a text that is read as a whole, alone and to be prepared. */
+const [alone, prepared] = [262_144, 1_000_000];
 const readers: readonly (readonly [string, number, (text: string) => unknown])[] = [
-  ['why a client keeps its server', alone, pinReasonOf],
-  ['the same where a text is not understood', prepared, pinReasonOfUnread],
+  ['why a client keeps its server', prepared, (text) => pinReasonOf(text, true)],
+  ['what is left', prepared, effectsOf],
   ['what is set', alone, readSettingChange],
   ['what ends', alone, readTransactionChange],
   ['how it was read', prepared, (text) => then.valuesFor(text, now)],
 ];
+function effectsOf(text: string): unknown {
+  const source = Buffer.from(text);
+  const lexical = { clientEncoding: 'UTF8', standardConformingStrings: true, areSure: true };
+  return readTextEffects(source, 0, source.length, lexical);
+}
+
 const repeated = [
   ['/*', '*/', '/**/', '--', '-- \n', ';', ' ', '\n', '(', "'", "''", '"', '$', '$a$', 'a', '-', '/', '*'],
   [
@@ -41,11 +48,4 @@ describe.each(['', 'select ', 'set ', 'do $$ ', 'rollback '])('a text that begin
       expect(() => read(text)).not.toThrow();
     }
   });
-});
-
-test('a statement is found in whatever line it begins', () => {
-  const lines = (statement: string): string => `select 1;${'\n'.repeat(1_000)} \t${statement}`;
-  expect(pinReasonOf(lines('prepare p as select 1'))).toBe('prepare in sql');
-  expect(pinReasonOf(lines("load 'plpgsql'"))).toBe('library loaded');
-  expect(pinReasonOf(lines("prepare transaction 'p'"))).toBeUndefined();
 });

@@ -60,12 +60,13 @@ describe('what a server will say again is told at once', () => {
   });
 
   test('and not to clients that can wait for a connection that there is', async () => {
-    const server = await ScriptedServer.start({ answer: (text) => text !== 'wait' });
+    const wait = "select 'wait'";
+    const server = await ScriptedServer.start({ answer: (text) => text !== wait });
     const pooler = await startTestPooler(server.db, { pooling: { poolSize: 2 } });
     const holder = await RawSession.start(pooler, version30);
     const waiting = await RawSession.start(pooler, version30);
-    const held = holder.ask((writer) => writeQuery(writer, 'wait'));
-    await expect.poll(() => server.connection.queries).toContain('wait');
+    const held = holder.ask((writer) => writeQuery(writer, wait));
+    await expect.poll(() => server.connection.queries).toContain(wait);
     server.options = { ...server.options, refusal: refusal('28P01') };
     const answer = waiting.ask((writer) => writeQuery(writer, 'select 1'));
     await expect.poll(() => server.refused).toBeGreaterThan(0);

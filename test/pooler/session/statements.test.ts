@@ -140,17 +140,25 @@ describe('statements that a server has lost, because something hidden has thrown
     session.socket.destroy();
   });
 
-  test('are no error after a DO, by which nobody is surprised', async () => {
+  test('are no error after a DO of another client', async () => {
     const [client, other] = await lone();
     await answer(client, 'mine');
     for (const text of ['null', "execute 'deallocate all'"]) {
       await other.query(`do $$ begin ${text}; end $$`);
       expect((await answer(client, 'mine')).rows).toEqual([{ answer: 42 }]);
-      await client.query('begin');
-      await client.query(`do $$ begin ${text}; end $$`);
-      expect((await answer(client, 'mine')).rows).toEqual([{ answer: 42 }]);
-      await client.query('commit');
     }
+  });
+
+  test('are gone in the transaction whose DO has thrown them away, as on the server', async () => {
+    const [client] = await lone();
+    await answer(client, 'mine');
+    await client.query('begin');
+    await client.query("do $$ begin execute 'deallocate all'; end $$");
+    await expect(answer(client, 'mine')).rejects.toMatchObject({
+      code: '26000',
+      message: 'prepared statement "mine" does not exist',
+    });
+    await client.query('rollback');
   });
 
   test('are not kept without end on the server where they were not lost', async () => {
