@@ -67,8 +67,7 @@ function findHigh(source: Buffer, start: number, end: number): number {
 }
 
 function has(source: Buffer, byte: number, start: number, end: number): boolean {
-  const at = source.indexOf(byte, start);
-  return at >= 0 && at < end;
+  return source.subarray(start, end).includes(byte);
 }
 
 /** A copy in which all bytes of characters beyond ASCII are beyond ASCII; undefined if the last one is cut off. */

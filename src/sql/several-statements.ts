@@ -1,4 +1,5 @@
 /** Takes a text apart into its statements. */
+import { ByteKind, byteKinds } from './bytes.js';
 import { Token, Tokenizer } from './tokenizer.js';
 
 /** Without comments, and without empty ones; undefined where it can't be told for sure where one ends. */
@@ -6,22 +7,27 @@ export function statementsOf(text: string): readonly string[] | undefined {
   const bytes = Buffer.from(text);
   const tokens = new Tokenizer(bytes, 0, bytes.length, 'unknown');
   const statements: string[] = [];
+  /** What is read of the statement, and where that begins which is not: it has no comments. */
   let statement = '';
+  let from = 0;
   for (let end = 0; ; end = tokens.end) {
     const token = tokens.next();
     if (token === Token.unreadable) return undefined;
-    statement += blanksBetween(bytes, end, tokens.start);
-    if (token === Token.semicolon || token === Token.end) {
-      statements.push(statement.trim());
-      statement = '';
-      if (token === Token.end) return statements.filter((each) => each !== '');
-    } else statement += bytes.toString('utf8', tokens.start, tokens.end);
+    if (!isSpace(bytes, end, tokens.start)) {
+      statement += `${bytes.toString('utf8', from, end)} `;
+      from = tokens.start;
+    }
+    if (token !== Token.semicolon && token !== Token.end) continue;
+    statement += bytes.toString('utf8', from, tokens.start);
+    if (statement.trim() !== '') statements.push(statement.trim());
+    if (token === Token.end) return statements;
+    statement = '';
+    from = tokens.end;
   }
 }
 
-/** As they are, or a space in place of comments. */
-function blanksBetween(bytes: Buffer, start: number, end: number): string {
-  if (start === end) return '';
-  const blanks = bytes.toString('utf8', start, end);
-  return blanks.trim() === '' ? blanks : ' ';
+function isSpace(bytes: Buffer, start: number, end: number): boolean {
+  let at = start;
+  while (at < end && byteKinds[bytes[at] as number] === ByteKind.space) at++;
+  return at === end;
 }

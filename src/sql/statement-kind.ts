@@ -218,7 +218,9 @@ class Judgement {
     if (this.#place !== 'explain-parentheses') this.#place = 'body';
     if (token !== Token.quotedName) return true;
     if (tokens.isUnicodeName) return false;
-    this.#touch(tokens.name() as string);
+    // A name with a quote in it is none of those that are looked for.
+    if (mayBeDangerousName(tokens.bytes, tokens.start + 1, tokens.end - 1))
+      this.#touch(tokens.name() as string);
     return true;
   }
 

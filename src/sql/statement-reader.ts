@@ -214,7 +214,9 @@ export class StatementReader {
       this.#readWord();
     } else if (token === Token.quotedName) {
       this.#isBehindUnicodeName = tokens.isUnicodeName;
-      this.#readName(tokens.name());
+      // A name with a quote in it is none of those that are looked for.
+      if (tokens.isUnicodeName || mayBeDangerousName(tokens.bytes, tokens.start + 1, tokens.end - 1))
+        this.#readName(tokens.name());
     }
   }
 

@@ -36,8 +36,8 @@ export interface TextWorld {
 /** One text, of one statement or more, maybe changed until it is none. */
 export function randomText(world: TextWorld): Buffer {
   const { random } = world;
-  const text = random.chance(0.4) ? smuggling(world) : statements(world);
-  return Buffer.from(random.chance(0.35) ? mutated(world, text) : text, 'latin1');
+  const text = random.chance(0.3) ? trap(world) : random.chance(0.35) ? smuggling(world) : statements(world);
+  return Buffer.from(random.chance(0.25) ? mutated(world, text) : text, 'latin1');
 }
 
 function character({ random, encoding }: TextWorld): string {
@@ -116,6 +116,9 @@ function pieces(world: TextWorld, most: number): string {
 
 const quotes: readonly (readonly [string, string])[] = [
   ["'", "'"],
+  ["'", "'"],
+  ["'", "'"],
+  ["E'", "'"],
   ["E'", "'"],
   ["N'", "'"],
   ["U&'", "'"],
@@ -129,6 +132,65 @@ const quotes: readonly (readonly [string, string])[] = [
   ["B'", "'"],
   ["'a'\n'", "'"],
 ];
+
+/**
+ * A quote that may or may not be closed before a statement that leaves something, and is closed in a comment behind it if it is
+ * not: both readings of it are statements.
+ */
+function trap(world: TextWorld): string {
+  const { random } = world;
+  const [open, close] = random.pick(quotes);
+  const middle = (): string =>
+    random.chance(0.4)
+      ? character(world)
+      : random.pick([
+          '\\',
+          '\\',
+          close,
+          close,
+          close,
+          '\n',
+          ' ',
+          'a',
+          '/*',
+          '*/',
+          '$',
+          '--',
+          '\r',
+          "'",
+          '"',
+          "''",
+          "'\n'",
+        ]);
+  const payload = random.pick([
+    ';listen hg_l;',
+    ';select pg_advisory_lock(7);',
+    ';create temp table hg_t(a int);',
+    ',pg_advisory_lock(7)',
+    ',pg_advisory_lock(7) ',
+    ' into hg_into ',
+    ';prepare hg_p as select 1;',
+    ';set work_mem = 777;',
+    ';declare hg_c cursor with hold for select 1;',
+    ',set_config($x$hg.mark$x$,$x$1$x$,false)',
+  ]);
+  const before = random.chance(0.5) ? middle() : '';
+  const last = random.chance(0.6)
+    ? character(world)
+    : random.pick(['\\', '\\\\', close, open, '/', '*', '$', '']);
+  const middles = random.chance(0.8) ? `${before}${last}${close}` : `${middle()}${middle()}${middle()}`;
+  const isComment = open.startsWith('/') || open.startsWith('-');
+  const opening = open.endsWith('"') ? '1 as ' : isComment ? '1 ' : random.pick(['', '', '1,', '1 ']);
+  const tail = random.pick([
+    `--${close}`,
+    `--${close}`,
+    `/*${close}*/`,
+    `--${close}\r`,
+    `--${close} \n`,
+    close,
+  ]);
+  return `select ${opening}${open}${middles}${payload}${tail}`;
+}
 
 /** A statement that leaves something, among pieces that may or may not hide it. */
 function smuggling(world: TextWorld): string {
