@@ -23,13 +23,19 @@ export interface Turn {
   /** For the transcript. */
   readonly label: string;
   readonly script: Script;
+  /** Whether the client leaves in place of sending anything. Its next turn is that of a new client. */
+  readonly isLeaving?: boolean;
+}
+
+export function leave(who: Who): Turn {
+  return { who, label: 'leaves', script: new Script(), isLeaving: true };
 }
 
 export function turn(who: Who, label: string, write: (script: Script) => Script): Turn {
   return { who, label, script: write(new Script()) };
 }
 
-/** Where the clients connect to, and what happens before each turn of a client that holds no server connection. */
+/** Where the clients connect to, and what happens before each turn of a client. */
 export interface Place {
   readonly clients: TestDatabase;
   /** Keeps its connection from one performance to the next. */
@@ -43,17 +49,22 @@ const deadlineMs = 10_000;
 /** Plays all turns; a line for each turn, and one for each message that answers it. */
 export async function perform(place: Place, turns: readonly Turn[]): Promise<string[]> {
   const sessions = new Map<Who, RawSession>([['outsider', place.outsider]]);
-  const isHolding = new Map<Who, boolean>();
   const transcript = new Transcript();
   try {
-    for (const { who, label, script } of turns) {
+    for (const { who, label, script, isLeaving } of turns) {
       let session = sessions.get(who);
+      if (isLeaving === true) {
+        session?.socket.end(terminate);
+        sessions.delete(who);
+        continue;
+      }
       if (session === undefined) {
         session = await RawSession.start(place.clients, StartupCode.version30);
         sessions.set(who, session);
       }
       transcript.note(`${who}: ${label}`);
-      if (who !== 'outsider' && isHolding.get(who) !== true) await place.beforeTurn?.();
+      // Also in a transaction: a BEGIN alone takes no server connection.
+      if (who !== 'outsider') await place.beforeTurn?.();
       const bytes = Buffer.from(script.writer.buffer.subarray(0, script.writer.length));
       session.socket.write(bytes);
       const received = await within(
@@ -61,7 +72,6 @@ export async function perform(place: Place, turns: readonly Turn[]): Promise<str
         () => `${who} got no answer to: ${label}\n${transcript.lines.join('\n')}`,
       );
       for (const message of received) transcript.add(message);
-      isHolding.set(who, received.at(-1)?.bytes[5] !== statusIdle);
     }
     return transcript.lines;
   } finally {
@@ -70,7 +80,7 @@ export async function perform(place: Place, turns: readonly Turn[]): Promise<str
   }
 }
 
-const statusIdle = 0x49;
+const terminate = Buffer.from([Frontend.terminate, 0, 0, 0, 4]);
 
 /** As many ReadyForQuery are to come as there are Queries and Syncs. */
 function countEnds(bytes: Buffer): number {
