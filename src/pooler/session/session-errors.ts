@@ -145,3 +145,12 @@ export function waitNotice(pool: BackendPool, waitedMs: number): ErrorFields {
       `${lent} of ${limit} are in use, ${waiting} clients wait`,
   };
 }
+
+/** PostgreSQL's own error, field by field: drivers recognise it by its routine, and prepare the statement again. */
+export const outdatedStatement: ErrorFields = {
+  severity: 'ERROR',
+  code: SqlState.featureNotSupported,
+  message: 'cached plan must not change result type',
+  file: 'plancache.c',
+  routine: 'RevalidateCachedQuery',
+};

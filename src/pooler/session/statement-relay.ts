@@ -26,6 +26,7 @@ import type { PoolMode } from '../config/pooling-options.js';
 import { ClientStatements, NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { KeptRun } from './kept-run.js';
+import { outdatedStatement } from './session-errors.js';
 import type { SettingChange } from './setting-change.js';
 import { Outdated, type StatementOwner, StatementPreparer } from './statement-preparer.js';
 import { UnnamedRelay } from './unnamed-relay.js';
@@ -482,7 +483,8 @@ export class StatementRelay {
   }
 
   #refuseOutdated(backend: Backend): Passing {
-    return this.#refuse(backend, SqlState.featureNotSupported, 'cached plan must not change result type');
+    backend.fail(outdatedStatement);
+    return Passing.none;
   }
 
   #refuseUnknown(backend: Backend, name: string): Passing {

@@ -98,6 +98,7 @@ async function twoClients(mode: PoolMode = 'transaction') {
     checkQuery: '',
     resetQuery: '',
     resetsAlways: false,
+    checksAlways: false,
     cleaningTimeoutMs: 1_000,
     cancelTimeoutMs: 1_000,
     followsStatements: true,
