@@ -33,5 +33,7 @@ export function countersOf(pool: BackendPool): Counters {
     clientParses: tally.clientParses,
     serverParses: tally.serverParses,
     binds: tally.binds,
+    sessionChecks: tally.sessionChecks,
+    sessionPins: tally.sessionPins,
   };
 }

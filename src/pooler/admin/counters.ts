@@ -18,6 +18,9 @@ export interface Counters {
   readonly clientParses: number;
   readonly serverParses: number;
   readonly binds: number;
+  /** Questions to servers what a client has left there, and those after which the client kept its server. */
+  readonly sessionChecks: number;
+  readonly sessionPins: number;
 }
 
 export const noCounters: Counters = Object.freeze({
@@ -32,6 +35,8 @@ export const noCounters: Counters = Object.freeze({
   clientParses: 0,
   serverParses: 0,
   binds: 0,
+  sessionChecks: 0,
+  sessionPins: 0,
 });
 
 const names = Object.keys(noCounters) as (keyof Counters)[];

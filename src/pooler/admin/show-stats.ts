@@ -43,6 +43,12 @@ const counters: readonly CounterNames[] = [
   ofStatements('binds', 'bind_count'),
 ];
 
+/** Counters that PgBouncer does not have. They come last. */
+const ownCounters: readonly CounterNames[] = [
+  alike('sessionChecks', 'session_check_count'),
+  alike('sessionPins', 'session_pin_count'),
+];
+
 function alike(key: keyof Counters, name: string): CounterNames {
   return {
     key,
@@ -81,12 +87,18 @@ export const stats: Show = showEach<Stats>(
     database,
     ...counters.map(({ key, total }) => numeric<Stats>(total, (of) => of.total[key])),
     ...counters.map(({ key, average }) => numeric<Stats>(average, (of) => of.average[key])),
+    ...ownCounters.map(({ key, total }) => numeric<Stats>(total, (of) => of.total[key])),
   ],
   statsOf,
 );
 
 export const statsTotals: Show = showEach<Stats>(
-  [database, ...counters.map(({ key, subtotal }) => numeric<Stats>(subtotal, (of) => of.total[key]))],
+  [
+    database,
+    ...[...counters, ...ownCounters].map(({ key, subtotal }) =>
+      numeric<Stats>(subtotal, (of) => of.total[key]),
+    ),
+  ],
   statsOf,
 );
 

@@ -104,6 +104,18 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
   one('counter', 'not_cleaned_total', 'Those that could not be cleaned and were closed.', ({ pool }) => {
     return pool.tally.notCleaned;
   }),
+  one(
+    'counter',
+    'session_checks_total',
+    'Questions to servers what a client has left in the session.',
+    ({ pool }) => pool.tally.sessionChecks,
+  ),
+  one(
+    'counter',
+    'session_pins_total',
+    'Those among them after which the client kept its server connection.',
+    ({ pool }) => pool.tally.sessionPins,
+  ),
   one('counter', 'opened_total', 'Server connections that were opened.', ({ totals }) => totals.opened),
   several(
     'counter',

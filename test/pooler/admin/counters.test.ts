@@ -30,6 +30,8 @@ describe('Averages', () => {
       clientParses: 60,
       serverParses: 29,
       binds: 300,
+      sessionChecks: 90,
+      sessionPins: 31,
     });
     expect(averagesOf(total, before, 30_000)).toEqual({
       serverAssignments: 0,
@@ -43,6 +45,8 @@ describe('Averages', () => {
       clientParses: 2,
       serverParses: 0,
       binds: 10,
+      sessionChecks: 3,
+      sessionPins: 1,
     });
   });
 

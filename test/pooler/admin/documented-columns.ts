@@ -1,4 +1,4 @@
-// The columns of PgBouncer 1.25's SHOW commands, in order, with their types, and those of Headgate's own commands.
+// The columns of PgBouncer 1.25's SHOW commands, in order, with their types, and behind them those of Headgate's own.
 // Names are from its manual (usage, "Show commands"); where the manual is silent about order or type, from what it sends.
 import type { ShowName } from '../../../src/pooler/admin/command.js';
 
@@ -32,11 +32,13 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['numeric', 'avg_server_assignment_count avg_xact_count avg_query_count avg_recv avg_sent'],
     ['numeric', 'avg_xact_time avg_query_time avg_wait_time'],
     ['numeric', 'avg_client_parse_count avg_server_parse_count avg_bind_count'],
+    ['numeric', 'total_session_check_count total_session_pin_count'],
   ],
   stats_totals: [
     ['text', 'database'],
     ['numeric', 'server_assignment_count xact_count query_count bytes_received bytes_sent'],
     ['numeric', 'xact_time query_time wait_time client_parse_count server_parse_count bind_count'],
+    ['numeric', 'session_check_count session_pin_count'],
   ],
   stats_averages: [
     ['text', 'database'],

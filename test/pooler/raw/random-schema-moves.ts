@@ -215,7 +215,8 @@ export function turnsOf(steps: readonly Step[], servers: 'one' | 'several'): Tur
 function turnOf(who: Who, move: Move, mine: Life): Turn | undefined {
   switch (move.do) {
     case 'run':
-      mine.statements.set('', move.of);
+      // allowed-differences.ts: an unnamed statement that was run is not used again without another Parse.
+      mine.statements.delete('');
       return run(who, move.of.text, move.of.values, { types: move.of.types ?? [] });
     case 'change':
     case 'query':
@@ -262,7 +263,8 @@ function statementTurn(who: Who, move: StatementMove, mine: Life): Turn | undefi
   if ('of' in move) {
     const { text, types = [], values } = move.of;
     const had = mine.statements.has(name);
-    mine.statements.set(name, move.of);
+    if (name === '' && move.do === 'prepareAndUse') mine.statements.delete('');
+    else mine.statements.set(name, move.of);
     if (move.do === 'prepareAndUse')
       return turn(who, `close, parse and use ${name}: ${text}`, (s) =>
         s
