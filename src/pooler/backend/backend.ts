@@ -120,7 +120,7 @@ export class Backend extends ServerDialogue implements TransportListener {
   /** Asks a query of the pooler's own; its answer stays here, and its first row is collected where one is wanted. */
   ask(text: string, row?: OwnRow): void {
     this.expect(Asked.ownQuery, row);
-    this.unnamedStatement = undefined;
+    this.unnamedVersion++;
     writeQuery(this.toServer.mix(), text);
   }
 

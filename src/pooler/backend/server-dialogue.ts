@@ -59,8 +59,8 @@ export abstract class ServerDialogue {
   readonly toServer = new Outgoing();
   status: TransactionStatus = TransactionStatus.idle;
   user: BackendUser | undefined;
-  /** The unnamed statement that it has, if it is known which: as far as it has answered. */
-  unnamedStatement: UnnamedStatement | undefined;
+  /** How often the unnamed statement was parsed or thrown away, as far as the server has answered. */
+  unnamedVersion = 0;
   /** What the session on the server is set to. */
   settings: Settings;
   /** What has come for the client. */
@@ -280,7 +280,7 @@ export abstract class ServerDialogue {
   #noteParsed(subject: Subject, head: Asked | 0): void {
     if (!(subject instanceof UnnamedStatement)) return;
     if (head === Asked.parse) this.#changeUnnamed(subject);
-    else this.unnamedStatement = subject;
+    else this.unnamedVersion++;
   }
 
   /** For the client its own statement was parsed. */
@@ -291,7 +291,7 @@ export abstract class ServerDialogue {
 
   /** By something of the client's. */
   #changeUnnamed(unnamed: UnnamedStatement | undefined): void {
-    this.unnamedStatement = unnamed;
+    this.unnamedVersion++;
     this.user?.unnamedChanged(unnamed, true);
   }
 
@@ -395,7 +395,7 @@ export abstract class ServerDialogue {
     if (isPreparation(subject)) this.statements.failed(subject);
     // What fails to replace it ends it all the same.
     else if (hasFailed && asked === Asked.parse) this.#changeUnnamed(undefined);
-    else if (hasFailed) this.unnamedStatement = undefined;
+    else if (hasFailed) this.unnamedVersion++;
   }
 
   /** Gives the answers that the server was not asked for, as soon as it is their turn. */

@@ -65,7 +65,7 @@ class Asker extends Caretaker {
     const backend = this.#backend;
     const { text, values } = this.#question;
     const writer = backend.toServer.mix();
-    backend.unnamedStatement = undefined;
+    backend.unnamedVersion++;
     if (values === undefined) {
       backend.expect(Asked.query);
       writeQuery(writer, text);

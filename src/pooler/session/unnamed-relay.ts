@@ -21,8 +21,9 @@ import { Outdated } from './statement-preparer.js';
 
 export class UnnamedRelay {
   #confirmed: UnnamedStatement | undefined;
-  /** The server that has parsed it for this client. */
+  /** The server that has parsed it for this client, and which of its unnamed statements it is. */
   #confirmedOn: Backend | undefined;
+  #confirmedVersion = 0;
   /** What the client was told of it, or would have been. */
   #shape: StatementShape | undefined;
   /** It was parsed in this batch, and neither bound nor described since. */
@@ -117,7 +118,7 @@ export class UnnamedRelay {
   /** A server has confirmed that the client has another one, or none. `backend`: it has parsed it. */
   changed(unnamed: UnnamedStatement | undefined, backend: Backend | undefined): void {
     this.#confirmed = unnamed;
-    this.#confirmedOn = backend;
+    this.#confirmOn(backend);
     this.#shape = undefined;
   }
 
@@ -126,9 +127,14 @@ export class UnnamedRelay {
     if (unnamed !== this.#confirmed) return;
     if (this.#isCompared) {
       this.#isOutdated = shape?.key !== this.#shape?.key;
-      if (!this.#isOutdated) this.#confirmedOn = backend;
+      if (!this.#isOutdated) this.#confirmOn(backend);
     } else this.#shape = shape;
     this.#isCompared = false;
+  }
+
+  #confirmOn(backend: Backend | undefined): void {
+    this.#confirmedOn = backend;
+    this.#confirmedVersion = backend?.unnamedVersion ?? 0;
   }
 
   /** What an earlier batch has made of it is not known yet. */
@@ -149,7 +155,7 @@ export class UnnamedRelay {
     if (this.#isSentInThisTurn(backend)) return this.#sent;
     const unnamed = this.#confirmed;
     if (unnamed === undefined) return undefined;
-    if (this.#confirmedOn === backend && unnamed === backend.unnamedStatement) return unnamed;
+    if (this.#confirmedOn === backend && this.#confirmedVersion === backend.unnamedVersion) return unnamed;
     if (unnamed.parse === undefined) return undefined;
     const shape = this.#shape;
     this.#confirmedOn = undefined;
