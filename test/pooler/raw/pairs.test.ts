@@ -11,7 +11,7 @@ import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { errorOf, RawSession, type Received } from '../../wire/server/raw-session.js';
 import { type Act, oddActs, startups } from './odd-acts.js';
-import { randomRuns } from './random-runs.js';
+import { checkRandomly } from './random-runs.js';
 
 /** HEADGATE_COMPARE=postgres compares PostgreSQL with itself, to test the comparison: there is no difference then. */
 const isSelfTest = process.env['HEADGATE_COMPARE'] === 'postgres';
@@ -288,10 +288,7 @@ test.each([
 ] as const)(
   'Whatever a client does to its session, others see nothing of it, and it sees all of it, with %s',
   async (_with, place) => {
-    await fc.assert(
-      fc.asyncProperty(life, (one) => compare(place, one)),
-      randomRuns(60),
-    );
+    await checkRandomly(life, 60, (one) => compare(place, one));
   },
   120_000,
 );

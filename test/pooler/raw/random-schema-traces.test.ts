@@ -1,6 +1,5 @@
 // Random lives of three clients and an outsider with changes of tables, types and functions, one step after the other: through the
 // pooler, clients are answered as by PostgreSQL. random-runs.ts says how a failure is played again.
-import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { StartupCode } from '../../../src/wire/message-types.js';
 import { startTestPooler } from '../../support/pooler.js';
@@ -8,7 +7,7 @@ import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
 import { ask, Occupants, type Place, perform, type Turn } from './actors.js';
 import { withoutLostType } from './allowed-differences.js';
-import { randomRuns } from './random-runs.js';
+import { checkRandomly } from './random-runs.js';
 import { lives, setUp, turnsOf } from './random-schema-moves.js';
 
 /** HEADGATE_COMPARE=postgres compares PostgreSQL with itself, to test the comparison: there is no difference then. */
@@ -53,16 +52,13 @@ test.each([
 ])(
   'Whatever changes under the statements of clients, they are answered as by PostgreSQL, with %s',
   async (_with, servers, pooling, runs) => {
-    await fc.assert(
-      fc.asyncProperty(lives, async (steps) => {
-        const turns = turnsOf(steps, servers === 1 ? 'one' : 'several');
-        const direct = { clients: db, outsider };
-        const expected = await performed(direct, turns);
-        const played = await (isSelfTest ? performed(direct, turns) : throughPooler(turns, pooling, servers));
-        expect(played).toEqual(expected);
-      }),
-      randomRuns(runs),
-    );
+    await checkRandomly(lives, runs, async (steps) => {
+      const turns = turnsOf(steps, servers === 1 ? 'one' : 'several');
+      const direct = { clients: db, outsider };
+      const expected = await performed(direct, turns);
+      const played = await (isSelfTest ? performed(direct, turns) : throughPooler(turns, pooling, servers));
+      expect(played).toEqual(expected);
+    });
   },
   120_000,
 );
