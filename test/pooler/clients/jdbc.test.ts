@@ -1,16 +1,12 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
-import { mostSessionsWhile, sayNotRun } from './programs.js';
+import { findJdbcDriver, java } from './java.js';
+import { mostSessionsWhile } from './programs.js';
 
 const poolSize = 2;
-const home = process.env['JAVA_HOME'];
-const java = home === undefined ? 'java' : join(home, 'bin', 'java');
 const workload = fileURLToPath(new URL('jdbc/Workload.java', import.meta.url));
 
 /** Each is a line of the workload; all of them run in one Java process, whose start takes longer than they do. */
@@ -43,37 +39,9 @@ const checks: Readonly<Record<string, string>> = {
   'generated keys and calls': 'generated keys and calls of functions',
 };
 
-/** The driver: the one that is named, the distribution's, or the newest that Maven has once brought here. */
-function findDriver(): string | undefined {
-  const maven = join(homedir(), '.m2/repository/org/postgresql/postgresql');
-  const versions = existsSync(maven) ? readdirSync(maven).sort(byVersion).reverse() : [];
-  const candidates = [
-    process.env['HEADGATE_JDBC_JAR'],
-    '/usr/share/java/postgresql.jar',
-    ...versions.map((version) => join(maven, version, `postgresql-${version}.jar`)),
-  ];
-  return candidates.find((file) => file !== undefined && existsSync(file));
-}
+const driver = findJdbcDriver();
 
-function byVersion(one: string, other: string): number {
-  return one.localeCompare(other, 'en', { numeric: true });
-}
-
-/** Java that runs a program from its source, which takes a compiler. */
-function hasJava(): boolean {
-  const { status, stdout } = spawnSync(java, ['--list-modules'], { encoding: 'utf8' });
-  return status === 0 && stdout.includes('jdk.compiler');
-}
-
-const driver = findDriver();
-const canRun = driver !== undefined && hasJava();
-if (!canRun)
-  sayNotRun(
-    'the tests with JDBC, which need a JDK and the driver',
-    'Debian: apt-get install default-jdk-headless libpostgresql-jdbc-java. Elsewhere, name the jar of the driver in HEADGATE_JDBC_JAR',
-  );
-
-describe.runIf(canRun)('JDBC in transaction mode', () => {
+describe.runIf(driver !== undefined)('JDBC in transaction mode', () => {
   let db: TestDatabase;
   let pooler: TestPooler;
   const outcomes = new Map<string, string>();

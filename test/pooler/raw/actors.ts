@@ -133,11 +133,12 @@ class Transcript {
         return undefined;
       case Backend.error:
       case Backend.notice: {
-        const { severity, code, message } = readErrorFields(bytes, 0, length);
+        const { severity, code, message, routine } = readErrorFields(bytes, 0, length);
         const told = message
           .replace(/prepared statement "[^"]*"/, 'prepared statement')
           .replace(/\b\d{5,}\b/g, '#');
-        return `${name} ${severity} ${code} ${told}`;
+        // By its routine pgjdbc and postgres.js know an error that is cured by preparing again.
+        return `${name} ${severity} ${code} ${told}${code === '0A000' ? ` (${routine})` : ''}`;
       }
       case Backend.commandComplete:
         return `${name} ${readCommandComplete(bytes, 0, length)}`;
