@@ -46,6 +46,8 @@ function openings(opening: Opening, words: string): [string, Opening][] {
 
 /** Verdicts by text, in two generations: when the young one is full, the old one is forgotten. */
 const CACHED_LENGTH = 10_000;
+/** Room for the bytes of a text while it is read. */
+const SCRATCH = Buffer.alloc(3 * CACHED_LENGTH);
 const GENERATION_TEXTS = 500;
 const GENERATION_CHARACTERS = 500_000;
 let young = new Map<string, StatementKind>();
@@ -105,10 +107,11 @@ class Judgement {
   #opaque = false;
 
   constructor(text: string) {
-    const bytes = Buffer.from(text);
-    this.#tokens = new Tokenizer(bytes, 0, bytes.length, 'unknown');
+    const isShort = text.length <= CACHED_LENGTH;
+    const bytes = isShort ? SCRATCH : Buffer.from(text);
+    this.#tokens = new Tokenizer(bytes, 0, isShort ? SCRATCH.write(text) : bytes.length, 'unknown');
     // The server's text ends at a NUL, whatever follows.
-    this.#doubt = bytes.includes(0);
+    this.#doubt = text.includes('\0');
   }
 
   kind(): StatementKind {
@@ -126,7 +129,10 @@ class Judgement {
     while (tokens.next() !== Token.end) {
       if (tokens.token === Token.unreadable) return false;
       if (this.#semicolon) this.#nextStatement();
-      if (tokens.token === Token.word) {
+      if (tokens.token === Token.symbol && this.#place === 'body') {
+        this.#afterInto = false;
+        this.#into.makesTable(tokens);
+      } else if (tokens.token === Token.word) {
         // In the body of a function (BEGIN ATOMIC ...; END) a semicolon does not end the statement.
         if (this.#creating && tokens.name() === 'atomic') return false;
         this.#word();
@@ -151,7 +157,8 @@ class Judgement {
     const isAfterInto = this.#afterInto;
     this.#afterInto = this.#into.makesTable(this.#tokens);
     if (this.#afterInto) this.#doubt = true;
-    if (isAfterInto || mayBeDangerousName(bytes, start, end)) {
+    if (this.#tokens.isBeyondAscii) this.#touch(this.#tokens.foldedName());
+    else if (isAfterInto || mayBeDangerousName(bytes, start, end)) {
       const word = this.#tokens.name() as string;
       this.#touch(word);
       if (isAfterInto && TEMPORARY_WORDS.has(word)) this.#session = true;

@@ -225,8 +225,7 @@ export class StatementReader {
     const { bytes, start, end } = tokens;
     // Without the word HOLD, a cursor ends with its transaction.
     if (this.#isCursor && isWord(bytes, start, end, hold)) this.#unclear(false);
-    // Turkish servers fold a capital I with a dot to the letter of ASCII.
-    if (tokens.isBeyondAscii) this.#readName((tokens.name() as string).replaceAll(/[\x80-\xff]+/g, 'i'));
+    if (tokens.isBeyondAscii) this.#readName(tokens.foldedName());
     else if (mayBeDangerousName(bytes, start, end)) this.#readName(tokens.name());
   }
 

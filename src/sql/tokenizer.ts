@@ -123,6 +123,11 @@ export class Tokenizer {
     return (this.isUnicodeName ? decodeUnicodeName(inside) : inside)?.toLowerCase();
   }
 
+  /** What a word beyond ASCII may be to a Turkish server, which folds a capital I with a dot to the letter of ASCII. */
+  foldedName(): string {
+    return (this.name() as string).replaceAll(/[\x80-\xff]+/g, 'i');
+  }
+
   #found(token: Token, end: number): Token {
     this.token = token;
     this.end = end;
