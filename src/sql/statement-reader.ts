@@ -1,7 +1,7 @@
 /** Reads the statements of a text, token by token, and collects what they may leave in the session. */
 import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
 import { IntoWatch, isWord } from './into-watch.js';
-import { SetConfigWatch } from './local-set-config.js';
+import { LocalConfigWatch } from './local-config-watch.js';
 import type { TextEffects } from './text-effects.js';
 import { Token, type Tokenizer } from './tokenizer.js';
 
@@ -68,7 +68,7 @@ export class StatementReader {
   #touchesTransaction = false;
   #statementCount = 0;
   readonly #into = new IntoWatch();
-  readonly #setConfig = new SetConfigWatch();
+  readonly #localConfig = new LocalConfigWatch();
   #isCursor = false;
   #isBehindUnicodeName = false;
   /** The last name, which is that of a function if a parenthesis follows. */
@@ -190,11 +190,11 @@ export class StatementReader {
 
   /** A call of set_config() that is not known to end with its transaction. */
   #endSetConfig(): void {
-    if (this.#setConfig.isFollowing) this.#noteSetConfig();
+    if (this.#localConfig.isWatching) this.#noteSetConfig();
   }
 
   #noteSetConfig(): void {
-    this.#setConfig.end();
+    this.#localConfig.isWatching = false;
     this.#note(effectOfName(setConfig));
   }
 
@@ -202,7 +202,7 @@ export class StatementReader {
     const tokens = this.#tokens;
     const { token } = tokens;
     if (this.#into.makesTable(tokens)) this.#unclear(true);
-    if (this.#setConfig.isFollowing && !this.#setConfig.take(tokens)) this.#noteSetConfig();
+    if (this.#localConfig.isWatching && !this.#localConfig.read(tokens)) this.#noteSetConfig();
     if (this.#function !== undefined) {
       if (token === Token.open) this.#note(effectOfFunction(this.#function));
       this.#function = undefined;
@@ -236,8 +236,8 @@ export class StatementReader {
     }
     if (name === setConfig) {
       // One within the arguments of another is not looked at any closer.
-      if (this.#setConfig.isFollowing) this.#noteSetConfig();
-      else this.#setConfig.begin();
+      if (this.#localConfig.isWatching) this.#noteSetConfig();
+      else this.#localConfig.begin();
       this.#mayChangeReading = true;
       return;
     }

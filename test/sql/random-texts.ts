@@ -106,9 +106,11 @@ function dangerous(world: TextWorld): string {
       ['pg_catalog."set_config"', 'set_conf\xddg', 'set_conf\xc4\xb0g'],
     ].flat(),
   );
-  if (random.chance(0.4)) return `${config}('hg.mark', '1', ${random.pick(['false', 'true', "'f'"])})`;
+  if (random.chance(0.4)) {
+    const isLocal = random.pick(['false', 'true', 'true', "'f'", 'not true', 'true and false', '(true)']);
+    return `${config}('hg.mark', ${random.pick(["'1'", 'name', '(select 1)::text', `${config}('hg.mark', '2', false)`])}, ${isLocal})`;
+  }
   return random.pick([
-    `${config}('hg.mark', '1', ${random.pick(['false', 'true', "'f'"])})`,
     `pg_advisory_lock(${random.below(9)})`,
     `pg_try_advisory_lock_shared(${random.below(9)})`,
     'pg_advisory_unlock_all()',
