@@ -108,7 +108,7 @@ function dangerous(world: TextWorld): string {
   );
   if (random.chance(0.4)) {
     const isLocal = random.pick(['false', 'true', 'true', "'f'", 'not true', 'true and false', '(true)']);
-    return `${config}('hg.mark', ${random.pick(["'1'", 'name', '(select 1)::text', `${config}('hg.mark', '2', false)`])}, ${isLocal})`;
+    return `${config}('hg.mark', ${random.pick(["'1'", "'1'", 'name', '(select 1)::text', `${config}('hg.mark', '2', false)`])}, ${isLocal})`;
   }
   return random.pick([
     `pg_advisory_lock(${random.below(9)})`,
@@ -214,7 +214,9 @@ function change(world: TextWorld): string {
 
 function query(world: TextWorld): string {
   const { random } = world;
-  switch (random.below(8)) {
+  switch (random.below(9)) {
+    case 8:
+      return `select ${dangerous(world)}`;
     case 0:
       return `with x as (${select(world)}) ${select(world)}`;
     case 1:
