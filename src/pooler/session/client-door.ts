@@ -67,6 +67,7 @@ export async function hearWish(
     if (asked.has(packet.kind) || hasTls)
       throw new ProtocolViolationError('The client asked for encryption a second time.');
     asked.add(packet.kind);
+    if (talk.hasTerminated) throw new ClientGoneError();
     if (talk.unread.length > 0) throw new UnencryptedBytesError();
     if (packet.kind === 'gssenc' || tls === undefined || transport.isUnix) talk.send(encryptionRefused);
     else {

@@ -126,11 +126,13 @@ class Visit {
       this.#transport.end();
       return;
     }
+    if (wish.talk.hasTerminated) throw new ClientGoneError();
     this.#negotiate(wish.talk, wish.packet);
     const applicant = this.#read(wish, wish.packet);
     this.#applicant = applicant;
     hall.checkRoom(applicant.isConsole);
     const { login, messages } = await stay.during(this.#logIn(wish, applicant));
+    if (wish.talk.hasTerminated) throw new ClientGoneError();
     const admission = await stay.during(hall.admit(applicant, login));
     this.#welcome(wish.talk, messages, admission);
   }

@@ -1,11 +1,12 @@
 /** The conversation with a client before it is let in: one packet or message after the other. */
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
+import { Frontend } from '../../wire/message-types.js';
 import { authenticationRules, type ScanRules, startupRules } from '../../wire/scan-rules.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
 import type { Stay } from './stay.js';
 
-/** The client has gone without a word. */
+/** The client has disconnected or sent a Terminate. It is not answered. */
 export class ClientGoneError extends Error {}
 
 interface Reader {
@@ -16,6 +17,8 @@ interface Reader {
 }
 
 const nothing = Buffer.alloc(0);
+/** Bytes kept of a client that sends before it is let in. More are left in the socket. */
+const mostUnread = 16_384;
 
 export class StartupTalk implements TransportListener {
   readonly transport: Transport;
@@ -37,6 +40,14 @@ export class StartupTalk implements TransportListener {
   /** Bytes that came behind what was read. */
   get unread(): Buffer {
     return this.#unread;
+  }
+
+  /**
+   * Whether the next bytes are a Terminate. The first byte tells: it is no type of a login message, and a startup packet
+   * that begins with it would be too long.
+   */
+  get hasTerminated(): boolean {
+    return this.#unread[0] === Frontend.terminate && this.#scanner.isBetweenMessages;
   }
 
   /** Resolves with what has come, as soon as something has; it stays unread. */
@@ -65,7 +76,10 @@ export class StartupTalk implements TransportListener {
     });
   }
 
-  /** Hands over what is waited for, if it is there. Nothing is read that nobody waits for. */
+  /**
+   * Resolves the pending read, if its message is complete. Reading goes on while none is pending, so that a client that
+   * leaves while its login waits is noticed.
+   */
   #deliver(): void {
     const reader = this.#reader;
     try {
@@ -77,12 +91,13 @@ export class StartupTalk implements TransportListener {
     } catch (error) {
       this.#fail(error as Error);
     }
-    if (this.#reader === undefined) this.transport.pauseReading();
-    else if (this.#hasEnded) this.#fail(new ClientGoneError());
+    if (this.#reader !== undefined && this.#hasEnded) this.#fail(new ClientGoneError());
+    else if (this.#unread.length > mostUnread) this.transport.pauseReading();
     else this.transport.resumeReading();
   }
 
   #next({ rules }: Reader): Buffer | undefined {
+    if (this.hasTerminated) throw new ClientGoneError();
     if (rules === undefined) return this.#unread.length === 0 ? undefined : this.#unread;
     const scanner = this.#scanner;
     if (scanner.rules !== rules) scanner.use(rules);
@@ -99,7 +114,8 @@ export class StartupTalk implements TransportListener {
   bytesCame(source: Buffer, start: number, end: number): void {
     const came = Buffer.from(source.subarray(start, end));
     this.#unread = this.#unread.length === 0 ? came : Buffer.concat([this.#unread, came]);
-    this.#deliver();
+    if (this.#reader === undefined && this.hasTerminated) this.#goneNow();
+    else this.#deliver();
   }
 
   drained(): void {}

@@ -23,6 +23,8 @@ export interface ScriptedServerOptions {
   readonly key?: BackendKey;
   /** What it says to whoever wants to come in, before it hangs up. */
   readonly refusal?: ErrorFields | undefined;
+  /** False: whoever logs in hears nothing, and waits. */
+  readonly greets?: boolean;
   /** What it reports to begin with. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** What it says to a query besides that it is done; undefined for nothing at all, not even that. */
@@ -148,8 +150,9 @@ export class ScriptedServer {
   }
 
   #letIn(connection: ServerConnection): void {
-    const { refusal } = this.options;
-    if (refusal === undefined) {
+    const { refusal, greets = true } = this.options;
+    if (!greets) this.connections.push(connection);
+    else if (refusal === undefined) {
       this.connections.push(connection);
       connection.greet(this.options);
     } else {
