@@ -95,7 +95,10 @@ export class BackendPool {
   // ---- taking and giving back -------------------------------------------------------------------------------------
 
   tryTake(): PooledConnection<Backend> | undefined {
-    return this.#engines.present.tryTake();
+    const pooled = this.#engines.present.tryTake();
+    if (pooled?.connection.isLost !== true) return pooled;
+    this.lost(pooled.connection, pooled.generation, lostWhileIdle());
+    return this.tryTake();
   }
 
   enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
@@ -282,6 +285,8 @@ export class BackendPool {
     backend.home = engine;
     backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
     this.#noteParameters(backend.parameters);
+    // Lost before the engine knew of it. Not from the middle of its decision.
+    if (backend.isLost) process.nextTick(() => engine.broken(pooled, lostWhileIdle()));
   }
 
   /** It stays the same object as long as it says the same. */
@@ -309,6 +314,10 @@ export class BackendPool {
     // Not from the middle of its decision.
     if (engine !== this.#engines.present) process.nextTick(() => this.#engines.share());
   }
+}
+
+function lostWhileIdle(): Error {
+  return new Error('The server closed the connection.');
 }
 
 function cancellerOptions({ cancelTimeoutMs, limits }: BackendPoolPlan): CancellerOptions {

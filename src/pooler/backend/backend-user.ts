@@ -34,13 +34,19 @@ export interface BackendUser {
   ownQueryAnswered(error: ErrorFields | undefined, row: Subject): void;
   /** The backend can take more, after it could not. */
   backendDrained(): void;
-  /** It is gone in the middle of this user's work. `fatal`: what the server said last, which has been passed on. */
-  backendLost(error: Error, fatal: ErrorFields | undefined): void;
+  /** Whether this user loses something with it, and is to hear why it ends. */
+  needsBackend(backend: Backend): boolean;
+  /** The connection has ended. `fatal`: what the server said last; `isTold`: which was passed to `takeAnswer()`. */
+  backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;
 }
 
 /** Has a connection that no client has: what comes is thrown away. */
 export abstract class Caretaker implements BackendUser {
-  abstract backendLost(error: Error, fatal: ErrorFields | undefined): void;
+  abstract backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;
+
+  needsBackend(_backend: Backend): boolean {
+    return true;
+  }
 
   takeAnswer(answer: Outgoing): boolean {
     answer.clear();

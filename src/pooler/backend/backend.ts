@@ -73,6 +73,7 @@ export class Backend extends ServerDialogue implements TransportListener {
   #cancelsUnderWay = 0;
   #mayBeCancelled = false;
   #isHeldUp = false;
+  #isLost = false;
   #isGone = false;
 
   constructor({ id, transport, dial, statements, settings, key, parameters }: BackendParts) {
@@ -92,6 +93,12 @@ export class Backend extends ServerDialogue implements TransportListener {
     return this.user !== undefined && !(this.user instanceof Caretaker);
   }
 
+  /** Of no use any more: the server has said FATAL, hung up or broken the protocol. Its socket may still be there. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Its socket is closed. */
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -100,16 +107,24 @@ export class Backend extends ServerDialogue implements TransportListener {
     return this.#passes && !this.#scanner.isLast;
   }
 
-  /** Nothing is owed, no transaction is open, all was sent: it can go to another client. */
-  get isSettled(): boolean {
+  /** Nothing is owed and no transaction is open: whoever has it loses nothing with it. */
+  get isAtRest(): boolean {
     return (
       this.replies.size === 0 &&
       this.status === TransactionStatus.idle &&
       !this.isUnsynced &&
       !this.isDiscarding &&
       !this.copyIn.isUnderWay &&
+      this.toServer.isEmpty
+    );
+  }
+
+  /** At rest, and all was sent: it can go to another client. */
+  get isSettled(): boolean {
+    return (
+      this.isAtRest &&
+      !this.#isLost &&
       this.#cancelsUnderWay === 0 &&
-      this.toServer.isEmpty &&
       this.transport.unsent === 0 &&
       this.#scanner.isBetweenMessages
     );
@@ -236,32 +251,43 @@ export class Backend extends ServerDialogue implements TransportListener {
   // ---- from the server --------------------------------------------------------------------------------------------
 
   bytesCame(source: Buffer, start: number, end: number): void {
+    if (this.#isLost) return;
     const { toClient, replies } = this;
     if (this.#scanner.isBetweenMessages && this.sortWhole(source, start, end))
       toClient.add(source, start, end);
     else if (!this.#scan(source, start, end)) return;
     if (!toClient.isEmpty) this.#passOn();
+    if (this.lastFatal !== undefined) {
+      this.#sawFatal(this.lastFatal);
+      return;
+    }
     if (!this.toServer.isEmpty) this.flush();
     if (replies.size === 0) this.user?.backendSettled(this);
   }
 
-  /** One message after the other; false when the server has broken the protocol. */
+  /** One message after the other, up to a FATAL; false when the server has broken the protocol. */
   #scan(source: Buffer, start: number, end: number): boolean {
     const scanner = this.#scanner;
     const { toClient, replies } = this;
     try {
       scanner.push(source, start, end);
       while (scanner.next()) {
-        if (scanner.isFirst) this.#passes = this.sort(scanner);
+        if (scanner.isFirst) {
+          this.#passes = false;
+          this.#passes = this.sort(scanner) && (this.lastFatal === undefined || this.#concernsUser());
+        }
         if (this.#passes) toClient.add(scanner.source, scanner.start, scanner.end);
         else if (scanner.type === From.dataRow) this.#collect(scanner);
+        if (scanner.isLast && this.lastFatal !== undefined) return true;
         if (scanner.isLast && replies.head >= firstMadeUp) this.makeUp();
       }
       return true;
     } catch (error) {
       if (!(error instanceof ProtocolViolationError)) throw error;
-      toClient.clear();
+      // Whole messages, the last of which the client may have the beginning of.
+      if (!toClient.isEmpty) this.#passOn();
       this.transport.destroy(error);
+      this.#lose(error);
       return false;
     }
   }
@@ -269,6 +295,27 @@ export class Backend extends ServerDialogue implements TransportListener {
   #collect({ source, start, end, isLast }: MessageScanner): void {
     const { headSubject } = this.replies;
     if (headSubject instanceof OwnRow) headSubject.add(source, start, end, isLast);
+  }
+
+  /** Whether whoever has it loses something with it. */
+  #concernsUser(): boolean {
+    return this.user?.needsBackend(this) === true;
+  }
+
+  /** The server closes the connection after a FATAL. Nobody may take it meanwhile, and nobody waits for that. */
+  #sawFatal({ message }: ErrorFields): void {
+    if (this.#scanner.isLast) this.#lose(new Error(message));
+  }
+
+  /** Takes it from whoever has it, or out of the pool; once, as soon as it is of no use any more. */
+  #lose(reason: Error): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    const { user } = this;
+    const isTold = this.lastFatal !== undefined && this.#passes;
+    this.user = undefined;
+    if (user !== undefined) user.backendLost(reason, this.lastFatal, isTold);
+    else if (this.pooled !== undefined) this.home?.broken(this.pooled, reason);
   }
 
   #passOn(): void {
@@ -291,14 +338,19 @@ export class Backend extends ServerDialogue implements TransportListener {
 
   ended(): void {
     this.transport.destroy();
+    this.#lose(new Error('The server closed the connection.'));
   }
 
   closed(error: Error | undefined): void {
     this.#isGone = true;
-    const reason = error ?? new Error(this.lastFatal?.message ?? 'The server closed the connection.');
+    const reason = error ?? new Error('The server closed the connection.');
+    if (!this.#isLost) {
+      this.#lose(reason);
+      return;
+    }
+    // Whoever closes it waits for this.
     const { user } = this;
     this.user = undefined;
-    if (user !== undefined) user.backendLost(reason, this.lastFatal);
-    else if (this.pooled !== undefined) this.home?.broken(this.pooled, reason);
+    user?.backendLost(reason, undefined, false);
   }
 }

@@ -23,7 +23,7 @@ export async function borrow<T>(
   try {
     return await use(backend);
   } finally {
-    if (backend.isSettled && !backend.isGone) pool.release(backend, generation);
+    if (backend.isSettled) pool.release(backend, generation);
     else pool.discard(backend, generation, new Error('It was left in the middle of something.'));
   }
 }
@@ -37,9 +37,12 @@ async function takeClean(
     const pooled = pool.tryTake() ?? (await wait(pool, timeoutMs, signal));
     const { connection: backend, generation } = pooled;
     try {
-      if (backend.isGone) throw new Error('The server closed the connection.');
-      await forgetSettings(backend, pool);
-      return pooled;
+      // The server may have closed it since it was granted.
+      if (!backend.isLost) {
+        await forgetSettings(backend, pool);
+        return pooled;
+      }
+      pool.lost(backend, generation, new Error('The server closed the connection.'));
     } catch (error) {
       pool.discard(backend, generation, error as Error);
       if (!(error instanceof OwnQueryError)) throw error;

@@ -52,7 +52,7 @@ export class Canceller {
     else await this.#turn();
     try {
       // It may be over meanwhile.
-      if (backend.isGone || backend.replies.size === 0) return;
+      if (backend.isLost || backend.replies.size === 0) return;
       this.sent++;
       await this.#send(backend);
     } catch {

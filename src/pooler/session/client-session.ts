@@ -438,13 +438,22 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (backend !== undefined && backend.replies.size === 0) this.backendSettled(backend);
   }
 
-  backendLost(error: Error, fatal: ErrorFields | undefined): void {
+  needsBackend(backend: Backend): boolean {
+    return this.keepsServer || this.heldBytes > 0 || this.#passesPieces || !backend.isAtRest;
+  }
+
+  backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void {
     const backend = this.backend as Backend;
     const { isInsideAnswer } = backend;
-    if (fatal !== undefined) this.pool.tally.errorCame(fatal.code);
+    const isNeeded = this.needsBackend(backend);
     this.serverLost(backend, error);
-    // What the server said last, the client has heard.
-    this.end(fatal === undefined && !isInsideAnswer ? errors.lostServer(error) : undefined);
+    if (!isNeeded) {
+      this.idleSince = systemClock.coarse();
+      this.#partIfFree();
+      return;
+    }
+    if (fatal !== undefined) this.pool.tally.errorCame(fatal.code);
+    this.end(isTold || isInsideAnswer ? undefined : (fatal ?? errors.lostServer(error)));
   }
 
   // ---- from others ------------------------------------------------------------------------------------------------

@@ -315,7 +315,7 @@ export abstract class ServerHolder implements WaitingClient {
     if (this.#waiter !== waiter) {
       // It was cancelled meanwhile, or is gone.
       this.pool.release(backend, generation);
-    } else if (backend.isGone) {
+    } else if (backend.isLost) {
       this.pool.lost(backend, generation, new Error('The server closed the connection.'));
       this.#enqueue();
     } else {

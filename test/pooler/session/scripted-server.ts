@@ -104,7 +104,7 @@ export class ScriptedServer {
 
   private constructor(options: ScriptedServerOptions) {
     this.options = options;
-    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
   }
 
   /** Listens until the test is over. */

@@ -55,6 +55,21 @@ export class RawSession {
     });
   }
 
+  /** A part of a message has come, and the rest not yet. */
+  get isInsideMessage(): boolean {
+    return !this.#scanner.isBetweenMessages;
+  }
+
+  /** All that is said until the connection is closed. */
+  async lastWords(): Promise<Received[]> {
+    const words: Received[] = [];
+    try {
+      for (;;) words.push(await this.next());
+    } catch {
+      return words;
+    }
+  }
+
   /** Connected, and nothing said yet. */
   static async open({ host, port }: TestDatabase): Promise<RawSession> {
     const socket = connect(port, host);
