@@ -825,6 +825,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
       this.#lent--;
       this.#fleet.destroy(connection, 'drain_deadline');
     }
+    this.#dialing.dials.hurry(this.#clock.now());
   }
 
   // ---- time -------------------------------------------------------------------------------------------------------

@@ -142,6 +142,17 @@ describe('Draining', () => {
     expect(world.pool.stats().totals).toMatchObject({ opened: 1, closed: 1 });
   });
 
+  it('at its deadline gives up the dials that are under way', () => {
+    const world = new VirtualWorld({ max: 1 }, { manners: silent });
+    world.ask();
+    world.drain(100);
+    const [dial] = world.server.dials;
+    world.advance(99);
+    expect(dial?.dial.state).toBe('dialing');
+    world.advance(1);
+    expect(dial?.dial.state).toBe('abandoned');
+  });
+
   it('takes the earliest of several deadlines', () => {
     const world = withIdle(1, { max: 1 });
     world.mustTake();
