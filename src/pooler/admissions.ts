@@ -95,8 +95,9 @@ export class Admissions {
     };
   }
 
-  #demandOf({ transport, user, database, settings }: Applicant, visitor: Visitor): Demand {
+  #demandOf({ transport, user, database, settings, stay }: Applicant, visitor: Visitor): Demand {
     visitor.transport = transport;
+    visitor.stay = stay;
     visitor.user = user;
     visitor.database = database;
     visitor.applicationName = settings.get(applicationName) ?? '';

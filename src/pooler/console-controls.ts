@@ -4,7 +4,7 @@ import { SqlState } from '../wire/sql-states.js';
 import type { PoolerControls, ShutdownMode } from './admin/pooler-view.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import type { PoolerConfig } from './config/pooler-config.js';
-import { type House, hangUpOn } from './house.js';
+import { type House, sendAway } from './house.js';
 import type { ClientSession } from './session/client-session.js';
 import { fatal, serverReplaced } from './session/session-errors.js';
 
@@ -68,23 +68,26 @@ export class ConsoleControls implements PoolerControls {
 
   kill(database: string | undefined): void {
     this.#pauseNow(database);
-    for (const session of this.#sessionsOf(database)) session.end(killed);
+    for (const session of this.#sessionsOf(database)) session.kill(killed);
+    for (const visitor of this.#house.visitors)
+      if (visitor.database !== undefined && (database === undefined || visitor.database === database))
+        sendAway(visitor, killed);
   }
 
   killClient(id: number): boolean {
     for (const session of this.#house.sessions) {
       if (session.identity.id !== id) continue;
-      session.end(killed);
+      session.kill(killed);
       return true;
     }
     for (const [session, visitor] of this.#house.consoles) {
       if (visitor.id !== id) continue;
-      session.end(killed);
+      session.kill(killed);
       return true;
     }
     for (const visitor of this.#house.visitors) {
       if (visitor.id !== id) continue;
-      hangUpOn(visitor);
+      sendAway(visitor, killed);
       return true;
     }
     return false;
@@ -104,7 +107,7 @@ export class ConsoleControls implements PoolerControls {
     const isFlushed = ({ transport, backend }: ClientSession): boolean =>
       transport.unsent === 0 && (backend?.transport.unsent ?? 0) === 0;
     await until(() => isLate() || [...house.sessions].every(isFlushed), signal);
-    for (const session of house.sessions) if (!isFlushed(session)) session.end(killed);
+    for (const session of house.sessions) if (!isFlushed(session)) session.kill(killed);
   }
 
   reload(): Promise<void> {

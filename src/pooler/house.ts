@@ -24,8 +24,9 @@ import { logServers } from './server-log.js';
 import { CancelKeys } from './session/cancel-keys.js';
 import type { ClientTls } from './session/client-door.js';
 import type { ClientIdentity, ClientSession } from './session/client-session.js';
-import { shown } from './session/refusal.js';
+import { Refusal, shown } from './session/refusal.js';
 import { fatal, serverReplaced } from './session/session-errors.js';
+import type { Stay } from './session/stay.js';
 import type { SharedParts } from './shared-parts.js';
 import type { Fleet } from './tenants/fleet.js';
 import { quotasOf } from './tenants/quotas.js';
@@ -46,6 +47,8 @@ export interface Visitor {
   user?: string;
   database?: string;
   isCancelling?: boolean;
+  /** Of its login, once it has said who it is. */
+  stay?: Stay;
   /** It has proved who it is, and its login takes a server of this pool; since when by the clock of the process. */
   waitsFor?: { readonly pool: BackendPool; readonly since: number } | undefined;
 }
@@ -54,6 +57,17 @@ export interface Visitor {
 export function hangUpOn({ transport }: Visitor): void {
   transport.destroy();
   if (transport instanceof SocketTransport) transport.socket.destroy();
+}
+
+/** Ends its login: with this error where it can be told, and at once. */
+export function sendAway(visitor: Visitor, error: ErrorFields): void {
+  if (visitor.stay === undefined) {
+    hangUpOn(visitor);
+    return;
+  }
+  visitor.stay.end(new Refusal(error));
+  // It is told before that.
+  setImmediate(() => visitor.transport.endAtOnce());
 }
 
 /** As the console shows it: a signed number of four bytes. */

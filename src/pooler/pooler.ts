@@ -14,7 +14,7 @@ import type { Endpoint as MetricsEndpoint } from './config/special-kinds.js';
 import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { ServingError } from './errors.js';
-import { House, hangUpOn } from './house.js';
+import { House, sendAway } from './house.js';
 import { Housekeeping } from './housekeeping.js';
 import type { MakeIamToken } from './iam-login.js';
 import { type FamilyReading, readFamilies, readShares } from './metrics/family-readings.js';
@@ -70,6 +70,8 @@ const longestMs = 2 ** 31 - 1;
 const pollMs = 20;
 /** Cleaning after the last clients included. */
 const closeTimeoutMs = 5_000;
+/** The same for an immediate end. */
+const hastyCloseMs = 500;
 
 /** Listens when it resolves. Rejects with what is wrong: a port that is taken, a file that can't be used. */
 export async function startPooler(config: PoolerConfig, host: PoolerHost = {}): Promise<Pooler> {
@@ -310,14 +312,15 @@ export class Pooler {
   }
 
   #endNow(): void {
-    for (const session of this.#house.sessions) session.end(shuttingDown);
-    for (const visitor of this.#house.visitors) hangUpOn(visitor);
+    for (const session of this.#house.sessions) session.kill(shuttingDown);
+    for (const visitor of this.#house.visitors) sendAway(visitor, shuttingDown);
+    // They may be closing already, with more time.
+    for (const pool of this.#house.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
   }
 
   /** Nobody needs them any more; what does not close in good order is destroyed. */
   #closePools(): void {
     this.#housekeeping.stop();
-    clearTimeout(this.#deadline);
     const pools = [...this.#house.pools.pools()];
     let left = pools.length;
     if (left === 0) void this.#finish();
@@ -329,14 +332,15 @@ export class Pooler {
   }
 
   async #finish(): Promise<void> {
+    clearTimeout(this.#deadline);
     this.#listeners.close();
     this.#metrics.close();
     this.#loop.stop();
     this.#house.close();
     await this.#consolesAnswered();
     this.#isOver = true;
-    for (const console of this.#house.consoles.keys()) console.end(shuttingDown);
-    for (const visitor of this.#house.visitors) hangUpOn(visitor);
+    for (const console of this.#house.consoles.keys()) console.kill(shuttingDown);
+    for (const visitor of this.#house.visitors) sendAway(visitor, shuttingDown);
     // Others are to have what this one had.
     await this.#host.fleet?.end();
     this.#tellStopped();

@@ -113,6 +113,12 @@ export class AdminSession implements TransportListener {
     this.transport.end();
   }
 
+  /** As `end()`, and the connection is closed at once, also one that is ending already. */
+  kill(error: ErrorFields): void {
+    this.end(error);
+    this.transport.endAtOnce();
+  }
+
   // ---- one after the other ----------------------------------------------------------------------------------------
 
   get #isBusy(): boolean {

@@ -531,6 +531,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.#end(error, false);
   }
 
+  /** As `end()`, and the connection is closed at once, also one that is ending already. */
+  kill(error: ErrorFields): void {
+    this.end(error);
+    this.transport.endAtOnce();
+  }
+
   /** `hasSaidGoodbye`: the client has, and waits for nothing. */
   #end(error: ErrorFields | undefined, hasSaidGoodbye: boolean): void {
     if (this.#isEnding) return;

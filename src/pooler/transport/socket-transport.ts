@@ -2,6 +2,7 @@
  * What all transports over a socket have in common: how a connection ends, whoever ends it and in whatever state.
  *
  * open -> ending (`end()`: all is sent, then goodbye, and the other side's goodbye is waited for) -> over -> closed
+ * open or ending -> ending (`endAtOnce()`: the same, without waiting) -> over -> closed
  * open -> over (`destroy()`, an error, both sides said goodbye) -> closed
  * open -> over (`release()`: the socket is somebody else's, and this transport is silent for good)
  */
@@ -13,6 +14,8 @@ import type { TlsDetails, Transport, TransportListener } from './transport.js';
 
 /** So long after `end()` the other side has to take what is left and to say goodbye too. */
 const lingerMs = 5_000;
+/** So long after `endAtOnce()` TLS, or a full socket, has to send what is left. */
+const shortLingerMs = 50;
 
 export abstract class SocketTransport implements Transport {
   listener: TransportListener = silentListener;
@@ -70,6 +73,18 @@ export abstract class SocketTransport implements Transport {
     this.sayGoodbye();
   }
 
+  endAtOnce(): void {
+    this.end();
+    if (this.isOver) return;
+    clearTimeout(this.#lingering);
+    this.#lingering = setTimeout(() => this.#giveUp(shortLingerMs), shortLingerMs).unref();
+    // What the client has sent is read until then: a socket that is closed with something unread is reset, and the client
+    // may never see what it was told.
+    setImmediate(() => {
+      if (this.unsent === 0) this.destroy();
+    });
+  }
+
   destroy(error?: Error): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -103,12 +118,12 @@ export abstract class SocketTransport implements Transport {
 
   /** The connection has so much time left. */
   protected lingerAtMost(milliseconds: number): void {
-    this.#lingering ??= setTimeout(() => this.#giveUp(), milliseconds).unref();
+    this.#lingering ??= setTimeout(() => this.#giveUp(milliseconds), milliseconds).unref();
   }
 
-  #giveUp(): void {
+  #giveUp(waitedMs: number): void {
     const { unsent } = this;
-    this.destroy(unsent > 0 ? new UnsentBytesError(unsent, lingerMs) : undefined);
+    this.destroy(unsent > 0 ? new UnsentBytesError(unsent, waitedMs) : undefined);
   }
 
   readonly #errorCame = (error: Error): void => {

@@ -41,6 +41,8 @@ export interface Transport {
    * the other side does not say goodbye too, the connection is destroyed after some seconds.
    */
   end(): void;
+  /** As `end()`, also after it, without waiting for the other side: what it does not take at once is lost. */
+  endAtOnce(): void;
   /** Gone at once; `closed()` follows, with this error. */
   destroy(error?: Error): void;
   readonly isUnix: boolean;

@@ -52,6 +52,10 @@ export class MemoryTransport implements Transport {
     return this.room > 0;
   }
 
+  endAtOnce(): void {
+    this.end();
+  }
+
   end(): void {
     this.hasEnded = true;
   }
