@@ -395,6 +395,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     const reason = this.#reasonNotToKeep();
     if (reason === undefined) this.#fleet.becomeIdle(pooled, now);
     else this.#fleet.retire(pooled, reason);
+    this.#lendAtOnce(pooled);
     this.#settleWarmup(now);
     this.#pump();
   }
@@ -458,7 +459,16 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
 
   checked(connection: PooledConnection<C>, error?: Error): void {
     this.#fleet.checked(connection, error, this.#reasonNotToKeep());
+    this.#lendAtOnce(connection);
     this.#pump();
+  }
+
+  /** To the first in the queue: by the time that it is looked for, it might have to be checked once more, and again. */
+  #lendAtOnce(connection: PooledConnection<C>): void {
+    const canServe = this.#waiters.size > 0 && this.#state !== 'paused' && !this.#pumping;
+    if (connection.state !== 'idle' || !canServe) return;
+    this.#fleet.idle.remove(connection);
+    this.#handOver(connection, this.#clock.now());
   }
 
   /** A connection failed by itself. One that is lent is retired when it comes back. */
