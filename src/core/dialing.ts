@@ -88,6 +88,7 @@ export class Dialing<C> {
     isUrgent: boolean,
   ): Dial<C> | undefined {
     if (this.dials.underWay >= this.#policy.dialLimit || this.#ledger.room === 0) return undefined;
+    if (purpose === 'keeper' && !this.#leases.isOneFree) return undefined;
     // Where a failure is the caller's own answer, only dials that nobody asked for are held back after one.
     const isOwnAnswer = purpose === 'caller' && this.#policy.onDialFailure === 'reject';
     if (!isOwnAnswer && !this.#breaker.allows(now, this.dials.underWay)) {

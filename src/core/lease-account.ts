@@ -29,6 +29,11 @@ export class LeaseAccount {
     return this.#debt;
   }
 
+  /** Whether one more can be had without taking it from others, as far as that is known. */
+  get isOneFree(): boolean {
+    return this.#hasOneInHand || this.#leases?.isFree?.(1) !== false;
+  }
+
   /** A lease in hand for one dial: true, not now: false, or why there is none. */
   reserve(): boolean | Error {
     if (this.#leases === undefined || this.#hasOneInHand) return true;

@@ -10,6 +10,11 @@ export type LeaseAnswer = 'granted' | 'asking' | Error;
 export interface Leases {
   /** All of `count`, or none. */
   acquire(count: number, holder: LeaseHolder): LeaseAnswer;
+  /**
+   * Whether `count` would be granted at once. Where it is there, connections that nobody waits for (those of a `keeper`)
+   * are not asked for while this is false: a fair budget would take them from others.
+   */
+  isFree?(count: number): boolean;
   /** Gives leases back whose connections are gone. Never fails and is never waited for: what it takes is done behind it. */
   release(count: number, holder: LeaseHolder): void;
 }

@@ -48,7 +48,7 @@ export const poolingOptions = {
   minPoolSize: option(integer({ min: 0, max: 1_000_000 }), 0, {
     name: 'min_pool_size',
     meaning:
-      'server connections that a pool is kept at, as far as its size allows: while it has clients, and from the start where its database names the user',
+      'server connections that a pool is kept at, as far as its size and max_..._connections allow: while it has clients, and from the start where its database names the user',
     reload: 'now',
     pgbouncer: {},
   }),

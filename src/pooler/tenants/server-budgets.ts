@@ -267,6 +267,10 @@ export class PoolLeases implements BudgetLeases {
     return 'granted';
   }
 
+  isFree(count: number): boolean {
+    return this.#members.every((member) => member.mayAcquire(count));
+  }
+
   release(count: number, holder: LeaseHolder): void {
     for (const member of this.#members) member.release(count, holder as FairHolder);
   }
