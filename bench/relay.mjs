@@ -91,7 +91,7 @@ class Pooler {
       checkQuery: '',
       resetQuery: '',
       resetsAlways: false,
-    checksAlways: false,
+      checksAlways: false,
       cleaningTimeoutMs: 1_000,
       cancelTimeoutMs: 1_000,
       followsStatements: true,

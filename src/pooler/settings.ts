@@ -52,6 +52,8 @@ export class Settings {
   readonly areSure: boolean;
   /** Who has become somebody else may have settings that nobody else can set back. */
   readonly areStuck: boolean;
+  /** A server may refuse to take them back. */
+  readonly mayStick: boolean;
 
   /** Made by the registry alone. */
   constructor(statements: ReadonlyMap<string, string>, key: string) {
@@ -60,8 +62,10 @@ export class Settings {
     this.planKey = keyOf([...statements].filter(([name]) => !irrelevantForPlans.has(name)));
     const names = [...statements.keys()];
     this.areSure = names.every((name) => sureNames.has(name));
-    this.areStuck =
-      (statements.has(identity) || statements.has('role')) && names.some((name) => forSuperusers.test(name));
+    const isSomeoneElse = statements.has(identity) || statements.has('role');
+    const hasPrivileged = names.some((name) => forSuperusers.test(name));
+    this.areStuck = isSomeoneElse && hasPrivileged;
+    this.mayStick = isSomeoneElse || hasPrivileged;
   }
 }
 

@@ -60,6 +60,8 @@ export abstract class ServerHolder implements WaitingClient {
   #waiter: BackendWaiter | undefined;
   /** The last waiter, if it is not the present one. */
   #spareWaiter: BackendWaiter | undefined;
+  /** Something of this client was sent to the server, since the client has it. */
+  #hasUsed = false;
   /** The server was asked what this client has left, since the client has it. */
   #isChecked = false;
   /** What came while it could not be passed on. */
@@ -146,7 +148,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.#backend = backend;
     this.settings.backend = backend;
     this.#generation = pooled.generation;
-    this.#isChecked = false;
+    this.#hasUsed = this.#isChecked = false;
     this.#isReserved = this.#willReserve();
     this.pool.classes.took(this.#isReserved);
     backend.user = this.backendUser;
@@ -172,6 +174,7 @@ export abstract class ServerHolder implements WaitingClient {
       this.awaitsAnswers = false;
       if (!backend.isUnsynced) this.#begin(backend);
     }
+    this.#hasUsed ||= !this.awaitsAnswers;
     return !this.awaitsAnswers;
   }
 
@@ -193,8 +196,8 @@ export abstract class ServerHolder implements WaitingClient {
     const { settings, areUnchecked } = this.settings;
     const from = backend.settings;
     const steps = transition(from, settings);
-    this.awaitsAnswers = !settings.areSure || !from.areSure || areUnchecked;
-    if (from.areSure || status !== TransactionStatus.idle) backend.ask(textOf(steps));
+    this.awaitsAnswers = !settings.areSure || from.mayStick || areUnchecked;
+    if (!from.mayStick || status !== TransactionStatus.idle) backend.ask(textOf(steps));
     else {
       if (steps.resets !== '') backend.ask(steps.resets, leftoverReset);
       if (steps.sets !== '') backend.ask(steps.sets);
@@ -204,8 +207,8 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** A query of the pooler's own has failed: the server can't be made what this client needs, and another one is taken. */
   protected replacesServer(backend: Backend, row: Subject, error: ErrorFields): boolean {
-    // Whoever has something of its own on this server has it on no other.
-    if (row !== leftoverReset || this.keepsServer || this.settings.effects.isOwn) return false;
+    // Whoever has used it may have something of its own there.
+    if (row !== leftoverReset || this.#hasUsed) return false;
     this.pool.discard(
       backend,
       this.#letGo(backend),

@@ -134,6 +134,11 @@ export class SessionEffects {
     return this.#hasTouchedSchema;
   }
 
+  /** How the server reads texts is not known until it has answered. */
+  get isReadingUnsure(): boolean {
+    return this.#isReadingUnsure;
+  }
+
   /** The server has to be asked what is left, before anybody else has it. */
   get isUnclear(): boolean {
     return this.#unclear !== Unclear.nothing && !this.#isPinnedForGood;

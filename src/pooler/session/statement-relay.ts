@@ -3,20 +3,17 @@
  * pooler's there, and are prepared on each server when they are needed first. In session mode, and where statements are not
  * followed, names are passed on as they are.
  */
-import { systemClock } from '../../runtime/system.js';
-import { copyOf, findZero, int32At } from '../../wire/bytes.js';
+import { copyOf } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
-import { isLoneRun } from '../../wire/lone-run.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
-import { Frontend, headerBytes } from '../../wire/message-types.js';
+import { headerBytes } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
-import type { StandIn } from '../backend/repeated-statement.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
 import { ServerCopy } from '../backend/server-statements.js';
 import { noEffects, type StatementEffects, unreadEffects } from '../backend/statement-effects.js';
@@ -25,7 +22,7 @@ import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import { ClientStatements, NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
-import { KeptRun } from './kept-run.js';
+import { PlainBatches } from './plain-batches.js';
 import { outdatedStatement } from './session-errors.js';
 import type { SettingChange } from './setting-change.js';
 import { Outdated, type StatementOwner, StatementPreparer } from './statement-preparer.js';
@@ -51,8 +48,6 @@ const describeView = new TargetView('Describe');
 const closeView = new TargetView('Close');
 const noName = Buffer.alloc(0);
 const nowhere = new ServerCopy(noName, 0, 0);
-/** Statements with longer names take the long way. */
-const longestName = 256;
 
 export class StatementRelay {
   readonly #owner: StatementOwner;
@@ -62,8 +57,7 @@ export class StatementRelay {
   /** In which turn names were given or taken last, as long as that is not answered. */
   readonly #touched = new Map<string, number>();
   readonly #unnamed = new UnnamedRelay();
-  /** From Bind on, while something stands in for the statement that it is about. */
-  readonly #standInRun = new KeptRun();
+  readonly #plain: PlainBatches;
   /** What the statement does to settings that is bound to the unnamed portal. */
   #portalChange: object | undefined;
   #mayDiscard = false;
@@ -78,6 +72,7 @@ export class StatementRelay {
     this.#mode = mode;
     this.#named = new ClientStatements(owner.pool.statements);
     this.#preparer = new StatementPreparer(owner, this.#named);
+    this.#plain = new PlainBatches(owner.pool, owner.settings, this.#named, this.#unnamed, this.#preparer);
     this.#changedOn = undefined;
   }
 
@@ -98,20 +93,21 @@ export class StatementRelay {
 
   /** What was sent last may have to be sent again: what comes next has to wait for that. */
   get mayAskAgain(): boolean {
-    return !this.#standInRun.isEmpty;
+    return this.#plain.mayAskAgain;
   }
 
   parse(backend: Backend, message: MessageScanner): Passing {
     const { source, start, end, isWhole } = message;
     const { pool, effects, settings } = this.#owner;
-    const known = isWhole ? this.#unnamed.plainOne(source, start, end, settings.settings) : undefined;
+    const isKnown = isWhole && !effects.isReadingUnsure;
+    const known = isKnown ? this.#unnamed.plainOne(source, start, end, settings.settings) : undefined;
     if (known !== undefined) return this.#parseUnnamed(backend, known);
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const found = isWhole ? effects.read(view, settings.told) : unreadEffects;
     if (view.isUnnamed) {
       const given = found.mayDiscard ? deallocatedName(view) : undefined;
       if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
-      const isPlain = found === noEffects;
+      const isPlain = found === noEffects && !effects.isReadingUnsure;
       // All clients of the pool have the same one.
       const repeated = isPlain
         ? pool.repeated.meet(source, start, end, settings.settings.planKey)
@@ -130,118 +126,20 @@ export class StatementRelay {
     return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
   }
 
-  /** Whether all of this is one turn that runs a statement which does nothing to the session, and has been seen before. */
-  isPlain(source: Buffer, start: number, end: number, { longestLength }: ScanRules): boolean {
-    // A Bind is in both.
-    if (end - start > (longestLength[Frontend.bind] as number)) return false;
-    if (source[start] === Frontend.parse) return this.#isPlainTurn(source, start, end);
-    return source[start] === Frontend.bind && this.#isPlainRun(source, start, end);
+  /** Whether all of this is one batch that runs a statement which does nothing to the session, and has been seen before. */
+  isPlain(source: Buffer, start: number, end: number, rules: ScanRules): boolean {
+    return this.#plain.isPlain(source, start, end, rules, this.#renames);
   }
 
-  /** It is written for the server; false when that has to be done one message after the other. */
+  /** A plain batch is written for the server; false when that has to be done one message after the other. */
   askPlain(backend: Backend, source: Buffer, start: number, end: number): boolean {
-    if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
-    const standIn = this.#findStandIn();
-    if (standIn !== undefined) this.#askStandIn(backend, standIn, source, start, end);
-    else {
-      this.#expectPlainTurn(backend);
-      backend.toServer.add(source, start, end);
-    }
-    return true;
-  }
-
-  /** What is run in place of the last plain statement, if there is something. */
-  #findStandIn(): StandIn | undefined {
-    const { pool } = this.#owner;
-    const { repeated } = this.#unnamed;
-    if (repeated === undefined || !pool.plan.preparesUnnamed) return undefined;
-    return pool.repeated.use(repeated, systemClock.coarse());
-  }
-
-  /** The client's Parse stays here: the server has the statement under a name of the pooler's, or gets it first. */
-  #askStandIn(backend: Backend, standIn: StandIn, source: Buffer, start: number, end: number): void {
-    const { pool } = this.#owner;
-    const { statement, unnamed, previous } = standIn;
-    pool.tally.clientParses++;
-    pool.tally.binds++;
     this.#portalChange = undefined;
-    if (previous !== undefined) backend.statements.drop(previous);
-    const copy = backend.statements.find(statement) ?? this.#preparer.prepareStandIn(backend, statement);
-    const bind = start + (unnamed.parse as Buffer).length;
-    this.#standInRun.keep(source, bind, end);
-    backend.expectWhole(Asked.standInTurn, standIn);
-    writeRun(backend, source, bind, end, copy);
+    return this.#plain.ask(backend, source, start, end);
   }
 
-  /** The last turn, as the client sent it: nothing stands in for its statement. */
+  /** The last batch, as the client sent it: nothing stands in for its statement. */
   askAgain(backend: Backend): void {
-    const { bytes } = this.#standInRun;
-    const { plain } = this.#unnamed;
-    this.#owner.pool.tally.serverParses++;
-    backend.expectWhole(Asked.wholeTurn, plain);
-    const writer = backend.toServer.mix();
-    writer.append(plain?.parse as Buffer);
-    writer.append(bytes);
-    this.#standInRun.forget();
-  }
-
-  /** A turn of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
-  #isPlainTurn(source: Buffer, start: number, end: number): boolean {
-    const { settings } = this.#owner.settings;
-    const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
-    return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
-  }
-
-  /** The same of one that other clients have sent, or this one before others. */
-  #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
-    const { pool, settings } = this.#owner;
-    const bind = end - start > headerBytes ? start + 1 + int32At(source, start + 1) : end;
-    if (bind <= start || bind >= end || !isLoneRun(noName, source, bind, end)) return false;
-    const repeated = pool.repeated.find(source, start, bind, settings.settings.planKey);
-    if (repeated !== undefined) this.#unnamed.keepPlain(repeated.unnamed, settings.settings, repeated);
-    return repeated !== undefined;
-  }
-
-  /** A run of a statement that has a name, from Bind to Sync: mostly of the one that was run last. */
-  #isPlainRun(source: Buffer, start: number, end: number): boolean {
-    if (!this.#renames) return false;
-    const { last } = this.#named;
-    if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return last.isPlain;
-    const named = this.#namedInBind(source, start, end);
-    if (named === undefined || !named.isPlain || !isLoneRun(named.nameBytes, source, start, end))
-      return false;
-    this.#named.boundLast(named);
-    return true;
-  }
-
-  /** The statement that a Bind to the unnamed portal is about, if it has a name. */
-  #namedInBind(source: Buffer, start: number, end: number): NamedByClient | undefined {
-    const nameStart = start + headerBytes + 1;
-    const nameEnd =
-      nameStart < end ? findZero(source, nameStart, Math.min(end, nameStart + longestName)) : -1;
-    return nameEnd <= nameStart ? undefined : this.#named.get(source.toString('latin1', nameStart, nameEnd));
-  }
-
-  /** False when the server does not have the statement. */
-  #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
-    const { last } = this.#named;
-    if (last === undefined) return false;
-    const copy = backend.statements.find(last.statement);
-    if (copy === undefined || !last.accepts(copy)) return false;
-    this.#owner.pool.tally.binds++;
-    this.#portalChange = undefined;
-    backend.expectWhole(Asked.wholeRun, last);
-    writeRun(backend, source, start, end, copy);
-    return true;
-  }
-
-  #expectPlainTurn(backend: Backend): void {
-    const { tally } = this.#owner.pool;
-    tally.clientParses++;
-    tally.serverParses++;
-    tally.binds++;
-    this.#portalChange = undefined;
-    backend.expectWhole(Asked.wholeTurn, this.#unnamed.plain);
+    this.#plain.askAgain(backend);
   }
 
   #parseUnnamed(backend: Backend, unnamed: UnnamedStatement): Passing {
@@ -447,7 +345,7 @@ export class StatementRelay {
 
   /** `backend`: it has parsed it; undefined where something stands in for it there. */
   unnamedChanged(unnamed: UnnamedStatement | undefined, backend: Backend | undefined): void {
-    this.#standInRun.forget();
+    this.#plain.answered();
     this.#unnamed.changed(unnamed, backend);
   }
 
@@ -497,20 +395,6 @@ export class StatementRelay {
     backend.fail(failure(code, message));
     return Passing.none;
   }
-}
-
-/** From Bind to Sync, of this statement. */
-function writeRun(
-  { toServer }: Backend,
-  source: Buffer,
-  start: number,
-  end: number,
-  { name }: ServerCopy,
-): void {
-  const bindEnd = start + 1 + int32At(source, start + 1);
-  const writer = toServer.mix();
-  writeRenamed(writer, bindView.read(source, start, bindEnd), name);
-  writer.append(source, bindEnd, end);
 }
 
 /** For longer than its transaction. What a Bind is about may be no change, but a statement to be given up. */

@@ -1,0 +1,185 @@
+/**
+ * The short way for what comes most of the time: one batch that runs one plain statement, from Parse or Bind to Sync, of a client that has no
+ * server. It is recognised as a whole, by what came before, and passed on as a whole.
+ */
+import { systemClock } from '../../runtime/system.js';
+import { findZero, int32At } from '../../wire/bytes.js';
+import { BindView } from '../../wire/frontend-views.js';
+import { isLoneRun } from '../../wire/lone-run.js';
+import { Frontend, headerBytes } from '../../wire/message-types.js';
+import { writeRenamed } from '../../wire/rename-statement.js';
+import type { ScanRules } from '../../wire/scan-rules.js';
+import type { Backend } from '../backend/backend.js';
+import type { BackendPool } from '../backend/backend-pool.js';
+import type { StandIn } from '../backend/repeated-statement.js';
+import { Asked } from '../backend/reply-queue.js';
+import type { ServerCopy } from '../backend/server-statements.js';
+import type { Settings } from '../settings.js';
+import type { ClientStatements, NamedByClient } from './client-statements.js';
+import { KeptRun } from './kept-run.js';
+import type { StatementPreparer } from './statement-preparer.js';
+import type { UnnamedRelay } from './unnamed-relay.js';
+
+const bindView = new BindView();
+const noName = Buffer.alloc(0);
+/** Statements with longer names take the long way. */
+const longestName = 256;
+
+export class PlainBatches {
+  readonly #pool: BackendPool;
+  readonly #session: { readonly settings: Settings };
+  readonly #named: ClientStatements;
+  readonly #unnamed: UnnamedRelay;
+  readonly #preparer: StatementPreparer;
+  /** From Bind on, while something stands in for the statement that it is about. */
+  readonly #standInRun = new KeptRun();
+
+  constructor(
+    pool: BackendPool,
+    session: { readonly settings: Settings },
+    named: ClientStatements,
+    unnamed: UnnamedRelay,
+    preparer: StatementPreparer,
+  ) {
+    this.#pool = pool;
+    this.#session = session;
+    this.#named = named;
+    this.#unnamed = unnamed;
+    this.#preparer = preparer;
+  }
+
+  /** What was sent last may have to be sent again: what comes next has to wait for that. */
+  get mayAskAgain(): boolean {
+    return !this.#standInRun.isEmpty;
+  }
+
+  /** What was sent last need not be sent again. */
+  answered(): void {
+    this.#standInRun.forget();
+  }
+
+  /** `renames`: named statements have names of the pooler's on servers. */
+  isPlain(source: Buffer, start: number, end: number, rules: ScanRules, renames: boolean): boolean {
+    // A Bind is in both.
+    if (end - start > (rules.longestLength[Frontend.bind] as number)) return false;
+    if (source[start] === Frontend.parse) return this.#isPlainTurn(source, start, end);
+    return renames && source[start] === Frontend.bind && this.#isPlainRun(source, start, end);
+  }
+
+  /** False when the messages have to be passed on one after the other. */
+  ask(backend: Backend, source: Buffer, start: number, end: number): boolean {
+    if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
+    const standIn = this.#findStandIn();
+    if (standIn !== undefined) this.#askStandIn(backend, standIn, source, start, end);
+    else {
+      this.#expectPlainTurn(backend);
+      backend.toServer.add(source, start, end);
+    }
+    return true;
+  }
+
+  /** What is run in place of the last plain statement, if there is something. */
+  #findStandIn(): StandIn | undefined {
+    const pool = this.#pool;
+    const { repeated } = this.#unnamed;
+    if (repeated === undefined || !pool.plan.preparesUnnamed) return undefined;
+    return pool.repeated.use(repeated, systemClock.coarse());
+  }
+
+  /** The client's Parse stays here: the server has the statement under a name of the pooler's, or gets it first. */
+  #askStandIn(backend: Backend, standIn: StandIn, source: Buffer, start: number, end: number): void {
+    const pool = this.#pool;
+    const { statement, unnamed, previous } = standIn;
+    pool.tally.clientParses++;
+    pool.tally.binds++;
+    if (previous !== undefined) backend.statements.drop(previous);
+    const copy = backend.statements.find(statement) ?? this.#preparer.prepareStandIn(backend, statement);
+    const bind = start + (unnamed.parse as Buffer).length;
+    this.#standInRun.keep(source, bind, end);
+    backend.expectWhole(Asked.standInTurn, standIn);
+    writeRun(backend, source, bind, end, copy);
+  }
+
+  /** The last batch, as the client sent it: nothing stands in for its statement. */
+  askAgain(backend: Backend): void {
+    const { bytes } = this.#standInRun;
+    const { plain } = this.#unnamed;
+    this.#pool.tally.serverParses++;
+    backend.expectWhole(Asked.wholeTurn, plain);
+    const writer = backend.toServer.mix();
+    writer.append(plain?.parse as Buffer);
+    writer.append(bytes);
+    this.#standInRun.forget();
+  }
+
+  /** A batch of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
+  #isPlainTurn(source: Buffer, start: number, end: number): boolean {
+    const { settings } = this.#session;
+    const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
+    return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
+  }
+
+  /** The same of one that other clients have sent, or this one before others. */
+  #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
+    const pool = this.#pool;
+    const { settings } = this.#session;
+    const bind = end - start > headerBytes ? start + 1 + int32At(source, start + 1) : end;
+    if (bind <= start || bind >= end || !isLoneRun(noName, source, bind, end)) return false;
+    const repeated = pool.repeated.find(source, start, bind, settings.planKey);
+    if (repeated !== undefined) this.#unnamed.keepPlain(repeated.unnamed, settings, repeated);
+    return repeated !== undefined;
+  }
+
+  /** A run of a statement that has a name, from Bind to Sync: mostly of the one that was run last. */
+  #isPlainRun(source: Buffer, start: number, end: number): boolean {
+    const { last } = this.#named;
+    if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return last.isPlain;
+    const named = this.#namedInBind(source, start, end);
+    if (named === undefined || !named.isPlain || !isLoneRun(named.nameBytes, source, start, end))
+      return false;
+    this.#named.boundLast(named);
+    return true;
+  }
+
+  /** The statement that a Bind to the unnamed portal is about, if it has a name. */
+  #namedInBind(source: Buffer, start: number, end: number): NamedByClient | undefined {
+    const nameStart = start + headerBytes + 1;
+    const nameEnd =
+      nameStart < end ? findZero(source, nameStart, Math.min(end, nameStart + longestName)) : -1;
+    return nameEnd <= nameStart ? undefined : this.#named.get(source.toString('latin1', nameStart, nameEnd));
+  }
+
+  /** False when the server does not have the statement. */
+  #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
+    const { last } = this.#named;
+    if (last === undefined) return false;
+    const copy = backend.statements.find(last.statement);
+    if (copy === undefined || !last.accepts(copy)) return false;
+    this.#pool.tally.binds++;
+    backend.expectWhole(Asked.wholeRun, last);
+    writeRun(backend, source, start, end, copy);
+    return true;
+  }
+
+  #expectPlainTurn(backend: Backend): void {
+    const { tally } = this.#pool;
+    tally.clientParses++;
+    tally.serverParses++;
+    tally.binds++;
+    backend.expectWhole(Asked.wholeTurn, this.#unnamed.plain);
+  }
+}
+
+/** From Bind to Sync, of this statement. */
+function writeRun(
+  { toServer }: Backend,
+  source: Buffer,
+  start: number,
+  end: number,
+  { name }: ServerCopy,
+): void {
+  const bindEnd = start + 1 + int32At(source, start + 1);
+  const writer = toServer.mix();
+  writeRenamed(writer, bindView.read(source, start, bindEnd), name);
+  writer.append(source, bindEnd, end);
+}
