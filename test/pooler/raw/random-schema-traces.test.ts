@@ -46,9 +46,9 @@ async function throughPooler(
 }
 
 test.each([
-  ['one server connection for all clients', 1, {}, 25],
-  ['another server connection for each batch', 3, {}, 25],
-  ['hardly any prepared statement kept', 3, { maxPreparedStatements: 1 }, 15],
+  ['one server connection for all clients', 1, {}, 50],
+  ['another server connection for each batch', 3, {}, 50],
+  ['hardly any prepared statement kept', 3, { maxPreparedStatements: 1 }, 30],
 ])(
   'Whatever changes under the statements of clients, they are answered as by PostgreSQL, with %s',
   async (_with, servers, pooling, runs) => {

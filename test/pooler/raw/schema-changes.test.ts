@@ -10,6 +10,7 @@ import { withoutLostType } from './allowed-differences.js';
 import { type Case, cases } from './schema-cases.js';
 import { type Change, changes, script } from './schema-changes.js';
 import { sessionCases, transactionCases } from './transaction-cases.js';
+import { unnamedCases } from './unnamed-cases.js';
 
 let db: TestDatabase;
 let outsider: RawSession;
@@ -94,7 +95,7 @@ function changesOf(open: () => Promise<Place>): [string, Who, Change][] {
 }
 
 function casesOf(open: () => Promise<Place>): [string, Case][] {
-  return [...cases, ...transactionCases]
+  return [...cases, ...unnamedCases, ...transactionCases]
     .filter(({ pins }) => pins !== true || open !== oneForAll)
     .map((one) => [one.name, one]);
 }

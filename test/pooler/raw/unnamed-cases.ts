@@ -1,0 +1,66 @@
+// Scripts about statements without a name that are used in more than one batch while tables change.
+import type { Case } from './schema-cases.js';
+import { describeStatement, execute, parse, prepare, query, run, use } from './turns.js';
+
+const all = 'select * from t';
+const addColumn = "alter table t add d text default 'new'";
+const dropColumn = 'alter table t drop d';
+
+export const unnamedCases: readonly Case[] = [
+  {
+    name: 'An unnamed statement that is parsed in one batch and bound in the next keeps its types and its rows',
+    setUp: 'create table t (c timestamp)',
+    turns: [
+      prepare('A', '', 'insert into t values ($1)'),
+      query('outsider', 'alter table t alter c type timestamptz'),
+      use('A', '', ['2026-01-01 12:00+05']),
+      use('A', '', ['2026-01-01 13:00+05']),
+      parse('A', '', all),
+      query('B', addColumn),
+      use('A', ''),
+      use('A', ''),
+      prepare('A', '', all),
+      use('A', ''),
+      execute('A', '', [], 'binary'),
+      query('outsider', all),
+    ],
+  },
+  {
+    name: 'An unnamed statement that was run from Parse to Sync keeps its types and its rows for later batches',
+    setUp: 'create table t (c timestamp)',
+    turns: [
+      run('A', 'insert into t values ($1)', ['2026-01-01 12:00']),
+      query('outsider', 'alter table t alter c type timestamptz'),
+      query('B', 'select 1'),
+      use('A', '', ['2026-01-01 13:00+05']),
+      run('A', all),
+      query('outsider', addColumn),
+      query('B', 'select 1'),
+      describeStatement('A', ''),
+      use('A', ''),
+      run('A', all),
+      query('outsider', dropColumn),
+      prepare('A', 'same', all),
+      query('B', addColumn),
+      describeStatement('A', ''),
+      use('A', ''),
+      query('outsider', all),
+    ],
+  },
+  {
+    name: 'Unnamed statements of two clients with the same text are kept apart',
+    setUp: 'create table t (c timestamp)',
+    turns: [
+      prepare('A', '', 'insert into t values ($1)'),
+      query('outsider', 'alter table t alter c type timestamptz'),
+      run('B', 'insert into t values ($1)', ['2026-01-01 12:00+05']),
+      use('A', '', ['2026-01-01 12:00+05']),
+      prepare('A', '', all),
+      query('B', addColumn),
+      run('B', all),
+      use('A', ''),
+      describeStatement('A', ''),
+      query('outsider', all),
+    ],
+  },
+];
