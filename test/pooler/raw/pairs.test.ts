@@ -303,7 +303,7 @@ test.each([
 ] as const)(
   'Whatever a client does to its session, others see nothing of it, and it sees all of it, with %s',
   async (_with, place) => {
-    await checkRandomly(life, 60, (one) => compare(place, one));
+    await checkRandomly(life, 40, (one) => compare(place, one));
   },
   120_000,
 );
