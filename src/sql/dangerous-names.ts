@@ -11,40 +11,45 @@ export interface NameEffect {
   readonly touch: 'session' | 'opaque';
   /** Something may be left in the session after the transaction. */
   readonly mayLeave: boolean;
+  /** No catalog shows what is left, so that the server can't be asked for it. */
+  readonly isHidden: boolean;
   /** Names and types may mean something else afterwards. */
   readonly mayChangeSchema: boolean;
   /** Settings may be others afterwards, and no tag tells. */
   readonly mayHideSettings: boolean;
 }
 
-const nothing = { mayLeave: false, mayChangeSchema: false, mayHideSettings: false };
+const nothing = { mayLeave: false, isHidden: false, mayChangeSchema: false, mayHideSettings: false };
 const changesSession: NameEffect = { ...nothing, touch: 'session', mayLeave: true };
+const changesHidden: NameEffect = { ...changesSession, isHidden: true };
 const setsSomething: NameEffect = { ...changesSession, mayHideSettings: true };
 /** Not known to be a session's own, and not to be shared either. */
-const unseen: NameEffect = { ...nothing, touch: 'opaque', mayLeave: true, mayHideSettings: true };
-const runsSql: NameEffect = { ...unseen, mayChangeSchema: true };
+const opaque: NameEffect = { ...nothing, touch: 'opaque', mayLeave: true, mayHideSettings: true };
+const opaqueHidden: NameEffect = { ...opaque, isHidden: true };
+const runsSql: NameEffect = { ...opaque, mayChangeSchema: true };
 /** Reads what belongs to the session, or ends other sessions. Leaves nothing. */
 const readsSession: NameEffect = { ...nothing, touch: 'opaque' };
 
 const exact: readonly (readonly [NameEffect, string])[] = [
   // pg_temp is the schema of temporary tables.
+  [changesSession, 'pg_temp'],
   [setsSomething, 'set_config set_user reset_user set_session_auth'],
-  [changesSession, 'setseed set_limit pg_temp'],
-  [changesSession, 'http_set_curlopt http_reset_curlopt'],
-  [changesSession, 'pg_backup_start pg_start_backup pg_stop_making_pinned_objects'],
-  [changesSession, 'pg_create_logical_replication_slot pg_create_physical_replication_slot'],
-  [changesSession, 'pg_copy_logical_replication_slot pg_copy_physical_replication_slot'],
+  [changesHidden, 'setseed set_limit http_set_curlopt http_reset_curlopt'],
+  [changesHidden, 'pg_backup_start pg_start_backup pg_stop_making_pinned_objects'],
+  [changesHidden, 'pg_create_logical_replication_slot pg_create_physical_replication_slot'],
+  [changesHidden, 'pg_copy_logical_replication_slot pg_copy_physical_replication_slot'],
   // An UPDATE of the view pg_settings is a SET.
-  [unseen, 'pg_settings pg_drop_replication_slot pg_sync_replication_slots pg_backup_stop pg_stop_backup'],
+  [opaque, 'pg_settings pg_drop_replication_slot pg_sync_replication_slots pg_backup_stop pg_stop_backup'],
   [runsSql, 'query_to_xml query_to_xmlschema query_to_xml_and_xmlschema cursor_to_xml cursor_to_xmlschema'],
   [runsSql, 'ts_stat ts_rewrite connectby xpath_table pg_import_system_collations pg_extension_config_dump'],
   [readsSession, 'currval lastval pg_cancel_backend pg_terminate_backend'],
 ];
 
 const prefixes: readonly (readonly [NameEffect, string])[] = [
-  [changesSession, 'pg_advisory_ pg_try_advisory_ pg_temp_ binary_upgrade_'],
-  [changesSession, 'dblink_connect dblink_open hypopg_ pgv_ dbms_ utl_file hll_set_'],
-  [unseen, 'pg_logical_slot_ pg_replication_ postgres_fdw_'],
+  [changesSession, 'pg_advisory_ pg_try_advisory_ pg_temp_'],
+  [changesHidden, 'dblink_connect dblink_open hypopg_ pgv_ dbms_ utl_file hll_set_ binary_upgrade_'],
+  [opaqueHidden, 'pg_replication_origin_session_ pg_replication_origin_xact_'],
+  [opaque, 'pg_logical_slot_ pg_replication_ postgres_fdw_'],
   [runsSql, 'dblink crosstab run_command_on_ table_to_xml schema_to_xml database_to_xml'],
 ];
 
@@ -67,6 +72,16 @@ export function effectOfFunction(name: string): NameEffect | undefined {
   const effect = effectOfName(name);
   if (effect !== undefined || !name.startsWith('pg_')) return effect;
   return isHarmlessFunctionName(name) ? undefined : runsSql;
+}
+
+const hiddenNames = new RegExp(
+  [...byName, ...byPrefix].flatMap(([name, { isHidden }]) => (isHidden ? [name] : [])).join('|'),
+  'i',
+);
+
+/** Whether a text that can't be read may name what is left and shows in no catalog. */
+export function hasHiddenName(text: string): boolean {
+  return hiddenNames.test(text);
 }
 
 /**

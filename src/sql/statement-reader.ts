@@ -64,6 +64,7 @@ export class StatementReader {
   #mayChangeSchema = false;
   #mayHideSettings = false;
   #mayChangeReading = false;
+  #mayLeaveHidden = false;
   #mayDiscard = false;
   #touchesTransaction = false;
   #statementCount = 0;
@@ -81,6 +82,7 @@ export class StatementReader {
   effects(): TextEffects {
     return {
       leaves: leavesWords[this.#leaves] as TextEffects['leaves'],
+      mayLeaveHidden: this.#mayLeaveHidden,
       mayChangeSchema: this.#mayChangeSchema,
       mayHideSettings: this.#mayHideSettings,
       mayChangeReading: this.#mayChangeReading,
@@ -152,6 +154,7 @@ export class StatementReader {
         return this.#skip();
       default:
         this.#unclear(true);
+        this.#mayLeaveHidden ||= word === 'load';
         if (definitions.has(word)) return this.#readDefinition(word);
         this.#mayHideSettings = true;
         return this.#skip();
@@ -249,6 +252,7 @@ export class StatementReader {
     if (effect?.mayLeave !== true) return;
     this.#unclear(effect.mayChangeSchema);
     this.#mayHideSettings ||= effect.mayHideSettings;
+    this.#mayLeaveHidden ||= effect.isHidden;
   }
 
   #readExplain(): boolean {
@@ -293,7 +297,10 @@ export class StatementReader {
       tokens.next();
       if (this.#isName()) {
         // What a seed brings about is not taken back.
-        if (word === 'local' && (tokens.name() ?? 'seed') === 'seed') this.#unclear(false);
+        if (word === 'local' && (tokens.name() ?? 'seed') === 'seed') {
+          this.#unclear(false);
+          this.#mayLeaveHidden = true;
+        }
         return this.#skip();
       }
     }

@@ -5,6 +5,7 @@
  * the server, a false 'nothing' shows a client somebody else's data. What a user's own functions, views and triggers do can't
  * be seen in the text.
  */
+import { hasHiddenName } from './dangerous-names.js';
 import { type LexicalSettings, tokenizerOf } from './lexical-settings.js';
 import { StatementReader } from './statement-reader.js';
 
@@ -15,6 +16,11 @@ export interface TextEffects {
    * - `unclear`: all else.
    */
   readonly leaves: 'nothing' | 'settings' | 'unclear';
+  /**
+   * What is left may show in no catalog, so that the server can't be asked for it: a loaded library, a seed, a connection of dblink.
+   * Of DO, CALL and EXECUTE it is not known.
+   */
+  readonly mayLeaveHidden: boolean;
   /** False only if no statement can change what names and types mean. */
   readonly mayChangeSchema: boolean;
   /** Settings may be changed in a way that neither the text nor the server's tags show: by SQL that is hidden in a string. */
@@ -44,6 +50,7 @@ export function readTextEffects(
   const text = source.toString('latin1', start, end);
   return {
     leaves: 'unclear',
+    mayLeaveHidden: hiddenWords.test(text) || hasHiddenName(text),
     mayChangeSchema: true,
     mayHideSettings: true,
     mayChangeReading: true,
@@ -53,6 +60,7 @@ export function readTextEffects(
   };
 }
 
+const hiddenWords = /\bload\b|\bseed\b/i;
 /** SET ... TO DEFAULT is a RESET, as are SET ROLE NONE and SET TIME ZONE LOCAL. */
 const discardingWords = /discard|deallocate|reset|default|none|local/i;
 const transactionWords = /begin|start|commit|end|rollback|abort|savepoint|release|prepare|call|do/i;

@@ -108,7 +108,7 @@ function dangerous(world: TextWorld): string {
   );
   if (random.chance(0.4)) {
     const isLocal = random.pick(['false', 'true', 'true', "'f'", 'not true', 'true and false', '(true)']);
-    return `${config}('hg.mark', ${random.pick(["'1'", "'1'", 'name', '(select 1)::text', `${config}('hg.mark', '2', false)`])}, ${isLocal})`;
+    return `${config}('hg.mark', ${random.pick(["'1'", "'1'", 'name', '(select 1)::text', `${config}('hg.mark', '2', ${random.pick(['true', 'false'])})`])}, ${isLocal})`;
   }
   return random.pick([
     `pg_advisory_lock(${random.below(9)})`,
