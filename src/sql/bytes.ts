@@ -1,4 +1,4 @@
-/** What bytes are to PostgreSQL's scanner, outside of quotes and comments. */
+/** Kinds of bytes in PostgreSQL's scanner, outside of quotes and comments. */
 
 export const lineFeed = 0x0a;
 export const carriageReturn = 0x0d;

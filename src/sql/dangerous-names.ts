@@ -5,9 +5,9 @@
  */
 import { isHarmlessFunctionName } from './harmless-functions.js';
 
-/** What a name says about the statement that it is in. */
+/** Effect of a statement that has such a name in it. */
 export interface NameEffect {
-  /** For those that share connections between queries: the session changes, or what happens is not in the text. */
+  /** For sharing a connection between queries: the session changes, or the text does not show what happens. */
   readonly touch: 'session' | 'opaque';
   /** Something may be left in the session after the transaction. */
   readonly mayLeave: boolean;
@@ -60,14 +60,14 @@ const byPrefix = prefixes.flatMap(([effect, names]) =>
   names.split(' ').map((name) => [name, effect] as const),
 );
 
-/** What a name in lower case says; undefined if it is harmless. */
+/** Effect of a name in lower case; undefined if it is harmless. */
 export function effectOfName(name: string): NameEffect | undefined {
   // The _xact_ forms of advisory locks end with their transaction.
   if (name.startsWith('pg_advisory_xact_') || name.startsWith('pg_try_advisory_xact_')) return undefined;
   return byName.get(name) ?? byPrefix.find(([prefix]) => name.startsWith(prefix))?.[1];
 }
 
-/** What it says in front of a parenthesis: a function that PostgreSQL ships has to be known to be harmless. */
+/** Effect of a name in front of a parenthesis: a function with `pg_` in front has to be known to be harmless. */
 export function effectOfFunction(name: string): NameEffect | undefined {
   const effect = effectOfName(name);
   if (effect !== undefined || !name.startsWith('pg_')) return effect;
@@ -79,7 +79,7 @@ const hiddenNames = new RegExp(
   'i',
 );
 
-/** Whether a text that can't be read may name what is left and shows in no catalog. */
+/** Searches a text that can't be read for names with `isHidden`. */
 export function hasHiddenName(text: string): boolean {
   return hiddenNames.test(text);
 }
@@ -108,7 +108,7 @@ function beginningOf(bytes: Buffer, start: number): number {
   return beginning;
 }
 
-/** Whether bytes that are a name need a look at `effectOfName()` and `effectOfFunction()`. */
+/** Quick look at the bytes of a name: false if `effectOfName()` and `effectOfFunction()` have nothing to say about it. */
 export function mayBeDangerousName(bytes: Buffer, start: number, end: number): boolean {
   const length = end - start;
   if (length < 4) return false;

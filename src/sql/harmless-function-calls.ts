@@ -1,6 +1,6 @@
 /** FunctionCall messages name a function by its number. Those that libpq sends for large objects leave nothing in the session. */
 
-/** The same in all versions of PostgreSQL. Descriptors of large objects end with the transaction. */
+/** Numbers are the same in all versions of PostgreSQL. Descriptors of large objects end with the transaction. */
 const largeObjectFunctions: ReadonlySet<number> = new Set([
   715, // lo_create
   952, // lo_open

@@ -5,7 +5,7 @@
  * somebody has decided about them. `test/sql/functions-on-server.test.ts` asks a server for functions that nobody has.
  */
 
-/** As PostgreSQL 15 to 18 have them. Large-object descriptors, snapshots and transaction-level locks end with the transaction. */
+/** Volatile functions of PostgreSQL 15 and 18. Large-object descriptors, snapshots and transaction-level locks end with the transaction. */
 const volatileFunctions = [
   'amvalidate array_sample array_shuffle bernoulli brin_desummarize_range brin_summarize_new_values',
   'brin_summarize_range brinhandler bthandler clock_timestamp current_query currtid2 dsnowball_init',

@@ -24,7 +24,7 @@ export class IntoWatch {
     this.#isBeforeVerb = verb === 'with';
   }
 
-  /** To be asked for each token behind the first word. */
+  /** Call for each token behind the first word; true for an INTO that makes a table. */
   makesTable(tokens: Tokenizer): boolean {
     const place = this.#place;
     this.#place = Place.elsewhere;
@@ -58,7 +58,7 @@ export class IntoWatch {
   }
 }
 
-/** Whether bytes are this word, in whatever case. */
+/** Compares bytes with a word in lower case. */
 export function isWord(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
   if (end - start !== word.length) return false;
   for (let at = 0; at < word.length; at++)

@@ -6,7 +6,7 @@ import { backslash, firstHigh } from './bytes.js';
 import { type Backslashes, Tokenizer } from './tokenizer.js';
 
 export interface LexicalSettings {
-  /** As the server reports `client_encoding`. */
+  /** The server's report of `client_encoding`. */
   readonly clientEncoding: string;
   readonly standardConformingStrings: boolean;
   /** False while a change of these is under way: nobody knows which of them the server will read the text with. */
@@ -24,7 +24,7 @@ const sjis: CharacterLength = (first) => (first >= 0xa1 && first <= 0xdf ? 1 : 2
 const twoBytes: CharacterLength = () => 2;
 const gb18030: CharacterLength = (_first, second) => (second >= 0x30 && second <= 0x39 ? 4 : 2);
 
-/** As PostgreSQL counts, whether or not the character exists. */
+/** PostgreSQL's mblen functions, which count whether or not the character exists. */
 const lengths: ReadonlyMap<string, CharacterLength> = new Map([
   ['SJIS', sjis],
   ['SHIFT_JIS_2004', sjis],
@@ -34,7 +34,7 @@ const lengths: ReadonlyMap<string, CharacterLength> = new Map([
   ['GB18030', gb18030],
 ]);
 
-/** Whether a byte below 0x80 always is the ASCII character that it looks like, and `isPlainStatement()` may be told so. */
+/** True if a byte below 0x80 always is the ASCII character that it looks like. `isPlainStatement()` may be told so. */
 export function isAsciiSafe({ clientEncoding, areSure }: LexicalSettings): boolean {
   return areSure && asciiSafe.test(clientEncoding);
 }

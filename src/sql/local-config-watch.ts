@@ -5,7 +5,7 @@
 import { Token, type Tokenizer } from './tokenizer.js';
 
 const comma = 0x2c;
-/** What a seed brings about is not taken back. */
+/** The end of the transaction does not take back the effect of a seed. */
 const seed = "'seed'";
 
 export class LocalConfigWatch {
@@ -23,7 +23,7 @@ export class LocalConfigWatch {
     this.#depth = this.#commas = this.#tokens = 0;
   }
 
-  /** To be told each token behind the name. False if the call may be another one. */
+  /** Call for each token behind the name; false if the call may last longer than the transaction. */
   read(tokens: Tokenizer): boolean {
     const { token } = tokens;
     if (token === Token.open) {

@@ -1,9 +1,9 @@
 /**
  * Recognises, straight from its bytes, the plain statement that most queries are: a single SELECT, INSERT, UPDATE, DELETE,
- * VALUES or WITH that leaves nothing in the session. For those who see every query and can't afford a string of each.
+ * VALUES or WITH that leaves nothing in the session. The pooler asks for every query, and can't afford a string of each.
  *
- * A quick look before `readTextEffects()`, which says 'nothing' of all that is plain, whatever the lexical settings are. What
- * is not plain, such as a text with a comment in it, may be harmless nevertheless.
+ * A quick look before `readTextEffects()`, which says 'nothing' of all that is plain, under every lexical setting. A text that
+ * is not plain, such as one with a comment in it, may be harmless nevertheless.
  */
 import {
   ampersand,
@@ -39,7 +39,7 @@ const letterI = 0x69;
 const isPlainPart = new Uint8Array(256);
 for (let byte = 0; byte < firstHigh; byte++) isPlainPart[byte] = isNamePart[byte] as number;
 
-/** What ends the plain part of a string: its quote, or a byte whose meaning depends on settings. */
+/** Bytes inside quotes that need a look: quotes, and those whose meaning depends on settings. */
 const stopsInside = new Uint8Array(256).fill(1, firstHigh);
 for (const byte of [quote, 0x22, backslash, 0]) stopsInside[byte] = 1;
 
@@ -57,7 +57,7 @@ export function isPlainStatement(bytes: Buffer, start: number, end: number, isAs
   return at >= 0;
 }
 
-/** Where the token that begins here ends; -1 when the statement is not plain, or it is not certain. */
+/** End of the token that begins here; -1 when the statement is not plain, or it is not certain. */
 function endOfToken(bytes: Buffer, at: number, end: number, opening: number, isAsciiSafe: boolean): number {
   switch (byteKinds[bytes[at] as number]) {
     case ByteKind.space:
@@ -113,7 +113,7 @@ function isBehindInsert(bytes: Buffer, start: number, opening: number): boolean 
   return before === opening || byteKinds[bytes[before - 1] as number] === ByteKind.open;
 }
 
-/** Where what comes before the space that ends here ends. */
+/** Goes back over space. */
 function endBefore(bytes: Buffer, end: number, opening: number): number {
   let at = end;
   while (at > opening && byteKinds[bytes[at - 1] as number] === ByteKind.space) at--;
@@ -128,7 +128,7 @@ function isPlainName(bytes: Buffer, start: number, nameEnd: number, tokenEnd: nu
   return (isFunction ? effectOfFunction(name) : effectOfName(name)) === undefined;
 }
 
-/** What follows a number without a space is read in different ways by different servers. */
+/** Versions of PostgreSQL disagree about a name behind a number without a space. */
 function endOfNumber(bytes: Buffer, start: number, end: number): number {
   let at = start;
   while (at < end && (byteKinds[bytes[at] as number] === ByteKind.digit || bytes[at] === point)) at++;

@@ -7,7 +7,7 @@ export function statementsOf(text: string): readonly string[] | undefined {
   const bytes = Buffer.from(text);
   const tokens = new Tokenizer(bytes, 0, bytes.length, 'unknown');
   const statements: string[] = [];
-  /** What is read of the statement, and where that begins which is not: it has no comments. */
+  /** Text of the statement up to `from`; no comments between `from` and the last token. */
   let statement = '';
   let from = 0;
   for (let end = 0; ; end = tokens.end) {

@@ -5,7 +5,7 @@ import { LocalConfigWatch } from './local-config-watch.js';
 import type { TextEffects } from './text-effects.js';
 import { Token, type Tokenizer } from './tokenizer.js';
 
-/** What the first word of a statement says; the later ones need another word. */
+/** Kinds of first words; the last four need more words. */
 type Opening =
   | 'query'
   | 'harmless'
@@ -37,19 +37,19 @@ function opened(opening: Opening, words: string): [string, Opening][] {
   return words.split(' ').map((word) => [word, opening]);
 }
 
-/** They make, change or drop things in the database, and set nothing. */
+/** First words of statements that make, change or drop things in the database, and set nothing. */
 const definitions: ReadonlySet<string> = new Set(
   'create alter drop grant revoke comment security reindex vacuum analyze analyse cluster refresh import reassign load'.split(
     ' ',
   ),
 );
 
-/** What a query in parentheses begins with. Reserved words, so that none of them can be an option of EXPLAIN. */
+/** First words of a query in parentheses. Reserved words, so that none of them can be an option of EXPLAIN. */
 const queryOpenings: ReadonlySet<string> = new Set(['select', 'with', 'table']);
-/** What was set until the end of the transaction is taken back. */
+/** First words of statements that take back what was set until the end of the transaction. */
 const takesBackLocals: ReadonlySet<string> = new Set(['commit', 'end', 'rollback', 'abort']);
 const explainWords: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
-/** What a SET sets until the end of its transaction only. */
+/** First words of a SET that ends with its transaction, besides LOCAL. */
 const transactionSettings: ReadonlySet<string> = new Set(['transaction', 'constraints']);
 const resettingWords: ReadonlySet<string> = new Set(['default', 'none', 'local']);
 
@@ -269,7 +269,7 @@ export class StatementReader {
     return openings.get(verb) === 'query' ? this.#readBody(verb) : this.#skipUnclear();
   }
 
-  /** To the token behind the parenthesis. False if the options do not end. */
+  /** Goes to the token behind the options; false if they do not end. */
   #skipOptions(): boolean {
     const tokens = this.#tokens;
     for (; !this.#isOver(); tokens.next()) {
@@ -296,7 +296,7 @@ export class StatementReader {
     if (word === 'local' || transactionSettings.has(word)) {
       tokens.next();
       if (this.#isName()) {
-        // What a seed brings about is not taken back.
+        // The end of the transaction does not take back the effect of a seed.
         if (word === 'local' && (tokens.name() ?? 'seed') === 'seed') {
           this.#unclear(false);
           this.#mayLeaveHidden = true;
@@ -323,7 +323,7 @@ export class StatementReader {
     return this.#skip();
   }
 
-  /** What others have prepared may change the schema. */
+  /** COMMIT PREPARED may change the schema: another session has said how. */
   #readTransaction(word: string): boolean {
     this.#touchesTransaction = true;
     this.#mayChangeReading ||= takesBackLocals.has(word);

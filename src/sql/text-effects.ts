@@ -1,5 +1,5 @@
 /**
- * What a text leaves in the session of a server connection that goes to another client after the transaction.
+ * Effects of a text on the session of a server connection that goes to another client after the transaction.
  *
  * Fails closed: only what the tokenizer positively recognises as harmless is harmless. A false 'unclear' costs a question to
  * the server, a false 'nothing' shows a client somebody else's data. What a user's own functions, views and triggers do can't
@@ -17,8 +17,8 @@ export interface TextEffects {
    */
   readonly leaves: 'nothing' | 'settings' | 'unclear';
   /**
-   * What is left may show in no catalog, so that the server can't be asked for it: a loaded library, a seed, a connection of dblink.
-   * Of DO, CALL and EXECUTE it is not known.
+   * Something may be left that no catalog shows, so that the server can't be asked for it: a loaded library, a seed, a connection
+   * of dblink. False for DO, CALL and EXECUTE, of which it is not known.
    */
   readonly mayLeaveHidden: boolean;
   /** False only if no statement can change what names and types mean. */

@@ -1,9 +1,9 @@
 /**
  * The tokens of an SQL text, as PostgreSQL's scanner (scan.l) reads them, byte by byte and in one go.
  *
- * Where a token's end would depend on the server's version, where a quote or comment is never closed, and at bytes that no
- * statement has, the text is unreadable from there on. What follows a number without a space is a name up to PostgreSQL 14 and
- * an error or part of the number later: it is read as a name, and `isGlued` says so.
+ * A text is unreadable from where a token's end depends on the server's version, a quote or comment is never closed, or a byte
+ * comes that no statement has. Letters behind a number without a space are a name up to PostgreSQL 14, and an error or part of
+ * the number later: they are read as a name, and `isGlued` says so.
  */
 import {
   ampersand,
@@ -44,7 +44,7 @@ export const Token = {
 
 export type Token = (typeof Token)[keyof typeof Token];
 
-/** What a backslash in a string without a letter before it does. If unknown, a quote behind a backslash makes a text unreadable. */
+/** Meaning of a backslash in a string without a letter before it. If unknown, a quote behind a backslash makes a text unreadable. */
 export type Backslashes = 'literal' | 'escape' | 'unknown';
 
 const nowhere = -1;
@@ -123,7 +123,7 @@ export class Tokenizer {
     return (this.isUnicodeName ? decodeUnicodeName(inside) : inside)?.toLowerCase();
   }
 
-  /** What a word beyond ASCII may be to a Turkish server, which folds a capital I with a dot to the letter of ASCII. */
+  /** Name of a word beyond ASCII on a Turkish server, which folds a capital I with a dot to the letter of ASCII. */
   foldedName(): string {
     return (this.name() as string).replaceAll(/[\x80-\xff]+/g, 'i');
   }
@@ -293,7 +293,7 @@ export class Tokenizer {
     return nowhere;
   }
 
-  /** Where the next part of a string begins. Only line comments may be between two. */
+  /** Start of the next part of a string. Only line comments may be between two. */
   #continuation(from: number): number {
     const { bytes } = this;
     const limit = this.#limit;

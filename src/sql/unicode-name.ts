@@ -3,7 +3,7 @@
 const escapes = /\\(?:([0-9a-f]{4})|\+([0-9a-f]{6})|(\\)|)/gi;
 const greatest = 0x10_ffff;
 
-/** What stands between the quotes, decoded; undefined if PostgreSQL refuses it. */
+/** Decodes the text between the quotes; undefined if PostgreSQL refuses it. */
 export function decodeUnicodeName(inside: string): string | undefined {
   let isWrong = false;
   const name = inside.replaceAll(escapes, (_escape, four?: string, six?: string, backslash?: string) => {

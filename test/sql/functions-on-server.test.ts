@@ -32,7 +32,7 @@ describe.each(servers)('The PostgreSQL server %s', (_which, start) => {
     return rows.map(({ name }) => name);
   };
 
-  test('has no volatile function that is neither harmless nor dangerous', async () => {
+  test('The server has no volatile function that is neither harmless nor dangerous', async () => {
     const names = await namesWhere("provolatile = 'v'");
     expect(names.length).toBeGreaterThan(200);
     expect(
@@ -40,7 +40,7 @@ describe.each(servers)('The PostgreSQL server %s', (_which, start) => {
     ).toEqual([]);
   });
 
-  test('has no function with pg_ in front that nobody has decided about', async () => {
+  test('The server has no pg_ function that is neither harmless nor dangerous', async () => {
     const names = await namesWhere(
       "proname like 'pg\\_%' and prorettype <> 'internal'::regtype and not 'internal'::regtype = any (proargtypes::oid[])",
     );
@@ -52,7 +52,7 @@ describe.each(servers)('The PostgreSQL server %s', (_which, start) => {
     expect(effectOfFunction('pg_function_of_a_later_version')).toBeDefined();
   });
 
-  test('has no dangerous function behind an operator, a cast, or the input and output of a type', async () => {
+  test('No operator, cast or type of the server calls a dangerous function', async () => {
     const names = await namesWhere(
       `(exists (select from pg_operator where oprcode = p.oid) or exists (select from pg_cast where castfunc = p.oid)
         or exists (select from pg_type where p.oid in (typinput, typoutput, typreceive, typsend, typmodin, typmodout)))`,
@@ -61,7 +61,7 @@ describe.each(servers)('The PostgreSQL server %s', (_which, start) => {
     expect(names.filter((name) => effectOfName(name) !== undefined)).toEqual([]);
   });
 
-  test('has no view that does what its name does not say', async () => {
+  test('No view of the server calls a dangerous function, but for those with a dangerous name', async () => {
     const { rows } = await client.query(`select viewname as name, definition from pg_views
       where schemaname in ('pg_catalog', 'information_schema')`);
     expect(rows.length).toBeGreaterThan(100);
@@ -79,7 +79,7 @@ describe.each(servers)('The PostgreSQL server %s', (_which, start) => {
     expect(rules.rows).toEqual([{ name: 'pg_settings' }]);
   });
 
-  test('has the large-object functions of libpq, and nothing else, under the harmless numbers', async () => {
+  test('The harmless function numbers are those of the large-object functions of libpq', async () => {
     const { rows } = await client.query('select oid::int, proname from pg_proc order by proname');
     const harmless = rows.filter(({ oid }) => isHarmlessFunction(oid)).map(({ proname }) => proname);
     expect(harmless).toEqual(

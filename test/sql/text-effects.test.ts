@@ -23,8 +23,8 @@ function all(wanted: TextEffects['leaves'], texts: readonly string[], lexical = 
   expect(texts.filter((text) => leaves(text, lexical) !== wanted)).toEqual([]);
 }
 
-describe('A text leaves nothing', () => {
-  test('when its statements are known to be harmless', () => {
+describe('nothing', () => {
+  test('A text of statements that are known to be harmless leaves nothing', () => {
     all('nothing', [
       '',
       ' ; ; -- nothing\n /* at /* all */ */',
@@ -51,8 +51,8 @@ describe('A text leaves nothing', () => {
   });
 });
 
-describe('A call of set_config()', () => {
-  test('leaves nothing if it says so: until the end of the transaction', () => {
+describe('set_config()', () => {
+  test('set_config() until the end of the transaction leaves nothing', () => {
     all('nothing', [
       "select set_config('a.b', 'c', true)",
       'select set_config($1, $2, true)',
@@ -61,7 +61,7 @@ describe('A call of set_config()', () => {
     ]);
   });
 
-  test('is unclear in all other forms', () => {
+  test('set_config() in any other form is unclear', () => {
     all('unclear', [
       "select set_config('a.b', 'c', false)",
       "select set_config('a.b', 'c', $1)",
@@ -90,8 +90,8 @@ describe('A call of set_config()', () => {
   });
 });
 
-describe('A text leaves settings', () => {
-  test('when it has nothing else but SET, RESET, DISCARD and DEALLOCATE', () => {
+describe('settings', () => {
+  test('A text of SET, RESET, DISCARD and DEALLOCATE leaves settings', () => {
     all('settings', [
       'set work_mem = 1',
       'set search_path = pg_temp, public',
@@ -108,8 +108,8 @@ describe('A text leaves settings', () => {
   });
 });
 
-describe('A text is unclear', () => {
-  test('when a statement is not known to be harmless', () => {
+describe('unclear', () => {
+  test('A statement that is not known to be harmless is unclear', () => {
     all('unclear', [
       'create table t (a int)',
       'create temp table t (a int)',
@@ -137,7 +137,7 @@ describe('A text is unclear', () => {
     ]);
   });
 
-  test('when a SELECT makes a table', () => {
+  test('A SELECT that makes a table is unclear', () => {
     all('unclear', [
       'select 1 into t',
       'select 1 INTO/**/t',
@@ -153,7 +153,7 @@ describe('A text is unclear', () => {
     ]);
   });
 
-  test('when a cursor is held', () => {
+  test('A cursor that is held is unclear', () => {
     all('unclear', [
       'declare c cursor with hold for select 1',
       'DECLARE /* -- */ c CURSOR WITH /* x */ HOLD FOR SELECT 1',
@@ -161,7 +161,7 @@ describe('A text is unclear', () => {
     ]);
   });
 
-  test('when it names what changes a session, in whatever form', () => {
+  test('A function that changes the session is unclear, however its name is written', () => {
     all('unclear', [
       "select set_config('a.b', 'c', false)",
       "select SET_CONFIG/**/('a.b', 'c', false)",
@@ -182,7 +182,7 @@ describe('A text is unclear', () => {
     ]);
   });
 
-  test('when its end is not certain', () => {
+  test('A text whose tokens have no certain end is unclear', () => {
     all('unclear', [
       "select 'a",
       'select "a',
@@ -207,13 +207,13 @@ describe('A text is unclear', () => {
     all('nothing', ["select 'a\\'; listen a; --'", "select 'a'\n'\\'; listen a'"], escaping);
   });
 
-  test('while a change of lexical settings is under way, if it has backslashes or bytes beyond ASCII', () => {
+  test('A backslash or a byte beyond ASCII is unclear while lexical settings change', () => {
     all('unclear', ["select '\\'", "select 'ä'"], unsure);
     all('nothing', ["select 'a'"], unsure);
   });
 });
 
-describe('Strings end where the server ends them', () => {
+describe('strings and encodings', () => {
   test.each([
     ['a continued string', "select 'a' -- c\n '; listen a'", usual],
     ['a continued E string', "select E'a'\n '\\'; listen a'", usual],
@@ -222,7 +222,7 @@ describe('Strings end where the server ends them', () => {
     ['a dollar in a name', 'select a$a$ , $a$ from t; select 1 $a$', usual],
     ['a comment in an operator', 'select 2 +/* ; listen a */ 1 *-- ; listen a\n 2', usual],
     ['a bit string', "select B'0''; listen a'", usual],
-  ])('%s', (_what, text, lexical) => {
+  ])('The tokenizer ends a string where the server does: %s', (_what, text, lexical) => {
     expect(leaves(text, lexical)).toBe('nothing');
   });
 
@@ -239,28 +239,28 @@ describe('Strings end where the server ends them', () => {
     ['GB18030', character(0x81, 0x5c)],
     ['GB18030', character(0x81, 0x30, 0x81, 0x30)],
     ['SJIS', character(0xb1)],
-  ])('in %s, a character has its second byte', (encoding, letter) => {
+  ])('A backslash in %s may be the second byte of a character', (encoding, letter) => {
     expect(inEncoding(encoding, `select '${letter}', 1`)).toBe('nothing');
     expect(inEncoding(encoding, `select '${letter}'; listen a --'`)).toBe('unclear');
     expect(inEncoding(encoding, `select '${letter}\\'; listen a'`)).toBe('nothing');
   });
 
-  test('and a character of SHIFT_JIS_2004 that becomes a backslash is unclear', () => {
+  test('A character of SHIFT_JIS_2004 that becomes a backslash is unclear', () => {
     expect(inEncoding('SHIFT_JIS_2004', `select '${character(0x81, 0x5f)}'`)).toBe('unclear');
   });
 
-  test.each(['JOHAB', 'MULE_INTERNAL', 'KLINGON'])('in %s, all beyond ASCII is unclear', (encoding) => {
+  test.each(['JOHAB', 'MULE_INTERNAL', 'KLINGON'])('All beyond ASCII is unclear in %s', (encoding) => {
     expect(inEncoding(encoding, "select '\\\\'")).toBe('nothing');
     expect(inEncoding(encoding, `select '${character(0xe4)}'`)).toBe('unclear');
   });
 
-  test('and a character that is cut off is unclear', () => {
+  test('A character that is cut off is unclear', () => {
     expect(inEncoding('GBK', `select ${character(0x81)}`)).toBe('unclear');
     expect(inEncoding('GB18030', `select ${character(0x81, 0x30, 0x81)}`)).toBe('unclear');
   });
 });
 
-describe('Of a text is known', () => {
+describe('other effects', () => {
   test.each<[string, Partial<TextEffects>]>([
     ['select 1', { mayChangeSchema: false, mayDiscard: false, touchesTransaction: false, statementCount: 1 }],
     ['select 1;; begin;', { touchesTransaction: true, statementCount: 2, mayChangeSchema: false }],
@@ -295,12 +295,12 @@ describe('Of a text is known', () => {
       { statementCount: 0, mayChangeSchema: true },
     ],
     ['create rule r as on insert to t do (select 1; select 2)', { statementCount: 0 }],
-  ])('%s', (text, known) => {
+  ])('The effects of a text are known: %s', (text, known) => {
     expect(effectsOf(text)).toMatchObject(known);
   });
 });
 
-describe('A plain statement', () => {
+describe('plain statements', () => {
   const words =
     'select insert update delete values with into merge temp hold begin set listen set_config pg_advisory_lock pg_settings ' +
     `lastval pg_unknown "set_config" "pg_unknown" "a" t x1 $1 1 1.5 1a 'text' 'it''s' E'\\\\' $$ $a$ -- /* */ ; ( ) , . :: - / * & ` +
@@ -334,7 +334,7 @@ describe('A plain statement', () => {
     ),
   );
 
-  test('leaves nothing, whatever the lexical settings are', () => {
+  test('A plain statement leaves nothing under every lexical setting', () => {
     let plain = 0;
     fc.assert(
       fc.property(
