@@ -182,7 +182,7 @@ export class SessionEffects {
       mayChangeSchema,
       mayChangeReading,
       unclear: isUnclear ? (mayHideSettings ? Unclear.settings : Unclear.objects) : Unclear.nothing,
-      pin: isUnclear ? pinReasonOf(text, mayHideSettings) : undefined,
+      pin: isUnclear ? pinReasonOf(text, found) : undefined,
     };
   }
 

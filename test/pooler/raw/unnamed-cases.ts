@@ -4,7 +4,6 @@ import { describeStatement, execute, parse, prepare, query, run, use } from './t
 
 const all = 'select * from t';
 const addColumn = "alter table t add d text default 'new'";
-const dropColumn = 'alter table t drop d';
 
 export const unnamedCases: readonly Case[] = [
   {
@@ -22,28 +21,6 @@ export const unnamedCases: readonly Case[] = [
       prepare('A', '', all),
       use('A', ''),
       execute('A', '', [], 'binary'),
-      query('outsider', all),
-    ],
-  },
-  {
-    name: 'An unnamed statement that was run from Parse to Sync keeps its types and its rows for later batches',
-    setUp: 'create table t (c timestamp)',
-    turns: [
-      run('A', 'insert into t values ($1)', ['2026-01-01 12:00']),
-      query('outsider', 'alter table t alter c type timestamptz'),
-      query('B', 'select 1'),
-      use('A', '', ['2026-01-01 13:00+05']),
-      run('A', all),
-      query('outsider', addColumn),
-      query('B', 'select 1'),
-      describeStatement('A', ''),
-      use('A', ''),
-      run('A', all),
-      query('outsider', dropColumn),
-      prepare('A', 'same', all),
-      query('B', addColumn),
-      describeStatement('A', ''),
-      use('A', ''),
       query('outsider', all),
     ],
   },

@@ -4,7 +4,7 @@ import { pinReasonOf } from '../../../src/pooler/session/pin-reason.js';
 import { Reading } from '../../../src/pooler/session/reading.js';
 import { readSettingChange, readTransactionChange } from '../../../src/pooler/session/setting-change.js';
 import { SettingsRegistry } from '../../../src/pooler/settings.js';
-import { readTextEffects } from '../../../src/sql/text-effects.js';
+import { readTextEffects, type TextEffects } from '../../../src/sql/text-effects.js';
 
 const { none } = new SettingsRegistry();
 const then = new Reading(new Map([['TimeZone', 'UTC']]), none);
@@ -13,13 +13,13 @@ const now = new Reading(new Map([['TimeZone', 'Asia/Tokyo']]), none);
 /** Of a text that is read as a whole, alone and to be prepared. */
 const [alone, prepared] = [262_144, 1_000_000];
 const readers: readonly (readonly [string, number, (text: string) => unknown])[] = [
-  ['why a client keeps its server', prepared, (text) => pinReasonOf(text, true)],
+  ['why a client keeps its server', prepared, (text) => pinReasonOf(text, effectsOf('do'))],
   ['what is left', prepared, effectsOf],
   ['what is set', alone, readSettingChange],
   ['what ends', alone, readTransactionChange],
   ['how it was read', prepared, (text) => then.valuesFor(text, now)],
 ];
-function effectsOf(text: string): unknown {
+function effectsOf(text: string): TextEffects {
   const source = Buffer.from(text);
   const lexical = { clientEncoding: 'UTF8', standardConformingStrings: true, areSure: true };
   return readTextEffects(source, 0, source.length, lexical);
