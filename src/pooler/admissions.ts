@@ -14,6 +14,7 @@ import type { Demand } from './auth-book.js';
 import type { Backend } from './backend/backend.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
+import { type ClientQuotas, consoleQuotasFor } from './client-limits.js';
 import { clientLimitsFor, limitsForClient } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor } from './config/pooler-config.js';
 import type { House, Visitor } from './house.js';
@@ -118,7 +119,16 @@ export class Admissions {
     if (house.disabledDatabases.has(database.name)) throw disabled(database.name);
     const entry = house.pools.get(database, database.user ?? applicant.user);
     noteCredentials(entry, database, login);
-    const leave = await this.#takePlace(applicant, database);
+    const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
+      house.config,
+      database,
+      applicant.user,
+    );
+    const leave = await this.#takePlace(applicant.user, database.name, {
+      total: house.config.limits.maxClientConn,
+      ofUser: maxUserClientConnections,
+      ofDatabase: maxDbClientConnections,
+    });
     try {
       const startup = await this.#startupOf(applicant, entry, visitor);
       applicant.stay.throwIfOver();
@@ -142,17 +152,12 @@ export class Admissions {
   }
 
   /** Here, and where all processes are counted. */
-  async #takePlace({ user }: Applicant, database: DatabaseConfig): Promise<() => void> {
-    const { config, limits, shared } = this.#house;
-    const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(config, database, user);
-    const leave = limits.take(user, database.name, {
-      total: config.limits.maxClientConn,
-      ofUser: maxUserClientConnections,
-      ofDatabase: maxDbClientConnections,
-    });
+  async #takePlace(user: string, database: string, quotas: ClientQuotas): Promise<() => void> {
+    const { limits, shared } = this.#house;
+    const leave = limits.take(user, database, quotas);
     if (shared === undefined) return leave;
     try {
-      const leaveAll = await shared.places.take(user, database.name);
+      const leaveAll = await shared.places.take(user, database);
       return () => {
         leave();
         leaveAll();
@@ -251,10 +256,14 @@ export class Admissions {
     const { adminUsers, statsUsers } = house.config.admin;
     const role = adminUsers.includes(user) ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
     if (role === undefined) throw notForTheConsole(user);
+    const leave = await this.#takePlace(user, database, consoleQuotasFor(house.config, user));
+    if (applicant.stay.isOver) leave();
+    applicant.stay.throwIfOver();
     let session: AdminSession | undefined;
     const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     const keeper: AdminKeeper = {
       consoleEnded: (ended) => {
+        leave();
         house.keys.forget(key.processId);
         house.consoles.delete(ended);
       },

@@ -1,12 +1,24 @@
 /** How many clients there are: in all, of each user and of each database. A place is taken before a client is let in. */
+import { consoleDatabases, type PoolerConfig } from './config/pooler-config.js';
 import { shown, tooManyClients } from './session/refusal.js';
 
 export interface ClientQuotas {
-  /** In all. */
+  /** In all; `Infinity`: this client does not count there. */
   readonly total: number;
   /** Of one user and of one database; 0: no limit. */
   readonly ofUser: number;
   readonly ofDatabase: number;
+}
+
+/** As in PgBouncer, `max_client_conn` holds for nobody on the console, and the other limits not for its administrators. */
+export function consoleQuotasFor({ admin, limits, users }: PoolerConfig, user: string): ClientQuotas {
+  const total = Number.POSITIVE_INFINITY;
+  if (admin.adminUsers.includes(user)) return { total, ofUser: 0, ofDatabase: 0 };
+  return {
+    total,
+    ofUser: users.get(user)?.maxUserClientConnections ?? limits.maxUserClientConnections,
+    ofDatabase: limits.maxDbClientConnections,
+  };
 }
 
 export class ClientLimits {
@@ -22,8 +34,9 @@ export class ClientLimits {
     return this.#byUser.get(user) ?? 0;
   }
 
+  /** The console has several names, and is one. */
   ofDatabase(database: string): number {
-    return this.#byDatabase.get(database) ?? 0;
+    return this.#byDatabase.get(nameOf(database)) ?? 0;
   }
 
   /** Throws a `Refusal` when there are too many already. */
@@ -38,19 +51,22 @@ export class ClientLimits {
       throw tooManyClients(`user "${shown(user)}"`, quotas.ofUser, 'max_user_client_connections');
     if (quotas.ofDatabase > 0 && this.ofDatabase(database) >= quotas.ofDatabase)
       throw tooManyClients(`database "${shown(database)}"`, quotas.ofDatabase, 'max_db_client_connections');
-    this.#add(user, database, 1);
+    const add = (count: 1 | -1): void => {
+      if (Number.isFinite(quotas.total)) this.#total += count;
+      addTo(this.#byUser, user, count);
+      addTo(this.#byDatabase, nameOf(database), count);
+    };
+    add(1);
     let isTaken = true;
     return () => {
-      if (isTaken) this.#add(user, database, -1);
+      if (isTaken) add(-1);
       isTaken = false;
     };
   }
+}
 
-  #add(user: string, database: string, count: 1 | -1): void {
-    this.#total += count;
-    addTo(this.#byUser, user, count);
-    addTo(this.#byDatabase, database, count);
-  }
+function nameOf(database: string): string {
+  return consoleDatabases.includes(database) ? (consoleDatabases[0] as string) : database;
 }
 
 /** Nothing is kept of who has none. */

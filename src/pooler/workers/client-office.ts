@@ -1,7 +1,7 @@
 /** The places of clients, counted over all workers: who asks for one is told at once, and a worker's places end with it. */
-import { ClientLimits } from '../client-limits.js';
+import { ClientLimits, consoleQuotasFor } from '../client-limits.js';
 import { poolSettingsFor } from '../config/pool-settings.js';
-import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
+import { consoleDatabases, databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 
 export interface PlaceRequest {
   readonly user: string;
@@ -28,6 +28,8 @@ export class ClientOffice {
   /** Throws a `Refusal`. */
   #take({ user, database }: PlaceRequest): () => void {
     const config = this.#config();
+    if (consoleDatabases.includes(database))
+      return this.#limits.take(user, database, consoleQuotasFor(config, user));
     const known = databaseFor(config, database);
     const { maxUserClientConnections, maxDbClientConnections } =
       known === undefined ? config.limits : poolSettingsFor(config, known, user);
