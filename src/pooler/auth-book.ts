@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { systemClock } from '../runtime/system.js';
 import { AuthQueryCache, type RunAuthQuery } from './auth/auth-query-cache.js';
 import type { LoginTools } from './auth/client-authentication.js';
+import { AuthDatabaseDisabledError } from './auth/errors.js';
 import { FailedLogins } from './auth/failed-logins.js';
 import type { FileContent } from './auth/file-problem.js';
 import { type AuthMethod, type HbaConnection, type HbaRules, parseHba } from './auth/hba.js';
@@ -57,12 +58,19 @@ export class AuthBook {
   readonly #hba: HbaRules | undefined;
   readonly #tools: Omit<LoginTools, 'secrets'>;
   readonly #ask: AskForSecret;
+  readonly #isDisabled: (database: string) => boolean;
   readonly #caches = new Map<string, AuthQueryCache>();
   readonly #toolsByDatabase = new WeakMap<DatabaseConfig, LoginTools>();
 
   /** Throws a `ServingError` for files that can't be read or used. */
-  constructor(config: PoolerConfig, memory: AuthMemory, ask: AskForSecret) {
+  constructor(
+    config: PoolerConfig,
+    memory: AuthMemory,
+    ask: AskForSecret,
+    isDisabled: (database: string) => boolean = () => false,
+  ) {
     const { auth } = config;
+    this.#isDisabled = isDisabled;
     this.#config = config;
     this.#memory = memory;
     this.#ask = ask;
@@ -105,7 +113,7 @@ export class AuthBook {
     if (known !== undefined) return known;
     const tools = {
       ...this.#tools,
-      secrets: this.secretsOf(database),
+      secrets: this.#secretsForClients(database),
       mustBeKnown: this.#hasListFor(database),
     };
     if (database !== undefined) this.#toolsByDatabase.set(database, tools);
@@ -116,6 +124,30 @@ export class AuthBook {
   secretsOf(database: DatabaseConfig | undefined): SecretSource {
     const query = this.#queryOf(database);
     return userListSecrets(this.users, query && this.#cacheOf(query));
+  }
+
+  /** The same for logins of clients, which DISABLE holds for: also where the answer is known, as in PgBouncer. */
+  #secretsForClients(database: DatabaseConfig | undefined): SecretSource {
+    const query = this.#queryOf(database);
+    if (query === undefined) return userListSecrets(this.users);
+    const cache = this.#cacheOf(query);
+    const check = (): void => {
+      if (this.#isDisabled(query.database)) throw new AuthDatabaseDisabledError(query.database);
+    };
+    return userListSecrets(this.users, {
+      async lookup(user) {
+        check();
+        return cache.lookup(user);
+      },
+      async lookupNewer(user, failed) {
+        check();
+        return cache.lookupNewer(user, failed);
+      },
+      async knows(user) {
+        check();
+        return cache.knows(user);
+      },
+    });
   }
 
   /** Who is in no list can be told from who is in one only where there is one. */

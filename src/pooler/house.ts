@@ -299,7 +299,12 @@ export class House {
   }
 
   #readAuth(config: PoolerConfig): AuthBook {
-    return new AuthBook(config, this.#memory, (query, user) => this.#askForSecret(query, user));
+    return new AuthBook(
+      config,
+      this.#memory,
+      (query, user) => this.#askForSecret(query, user),
+      (database) => this.disabledDatabases.has(database),
+    );
   }
 
   /** The secret of a user, asked of the server: null where it has none, undefined where there is no such user. */

@@ -13,7 +13,9 @@ import { InvariantError } from '../../kernel/errors.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageWriter } from '../../wire/message-writer.js';
-import { SaslMessageError } from './errors.js';
+import { SqlState } from '../../wire/sql-states.js';
+import { BackendRefusedError } from '../errors.js';
+import { AuthDatabaseDisabledError, SaslMessageError } from './errors.js';
 import type { Claim, Exchange, ExchangeTools, Proof, Verdict } from './exchange.js';
 import type { FailedLogins } from './failed-logins.js';
 import * as fatal from './fatal.js';
@@ -232,6 +234,11 @@ export class ClientAuthentication {
   #refusalOf(error: unknown): LoginStep {
     if (error instanceof SaslMessageError || error instanceof ProtocolViolationError)
       return refused(fatal.badAnswer(error.sqlState, error.message), error.message);
+    if (error instanceof AuthDatabaseDisabledError)
+      return refused(fatal.authDatabaseDisabled(error.message), error.message);
+    const noDatabase = refusalBehind(error);
+    if (noDatabase?.sqlState === SqlState.invalidCatalogName)
+      return refused(fatal.noSuchDatabase(noDatabase.fields), textOf(error));
     return refused(fatal.cannotCheck(this.#attempt.user), textOf(error));
   }
 
@@ -265,4 +272,11 @@ function refused(error: ErrorFields, detail: string, delayMs = 0): LoginStep {
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} ${error.cause.message}` : error.message;
+}
+
+/** What the server said when the secret was to be looked up there. */
+function refusalBehind(error: unknown): BackendRefusedError | undefined {
+  let cause = error;
+  while (cause instanceof Error && !(cause instanceof BackendRefusedError)) cause = cause.cause;
+  return cause instanceof BackendRefusedError ? cause : undefined;
 }

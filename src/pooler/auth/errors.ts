@@ -45,6 +45,13 @@ export class ServerAuthenticationError extends HeadgateError {
   }
 }
 
+/** DISABLE on the console holds for the database that auth_query is asked in. */
+export class AuthDatabaseDisabledError extends HeadgateError {
+  constructor(database: string) {
+    super('HG_AUTH_DATABASE_DISABLED', `authentication database "${database}" is disabled`);
+  }
+}
+
 /** The secret of a user could not be looked up, so that nobody can tell whether a login is right. `cause` says why. */
 export class SecretLookupError extends HeadgateError {
   constructor(cause: unknown) {

@@ -54,6 +54,16 @@ export function cannotCheck(user: string): ErrorFields {
   );
 }
 
+/** In PgBouncer's words. */
+export function authDatabaseDisabled(message: string): ErrorFields {
+  return fatal(SqlState.cannotConnectNow, message, 'ENABLE on the console of the pooler ends that.');
+}
+
+/** The database that the client wants is not there: as the server says it. */
+export function noSuchDatabase({ message }: ErrorFields): ErrorFields {
+  return fatal(SqlState.invalidCatalogName, message);
+}
+
 /** The client sent something that is no answer to what it was asked. */
 export function badAnswer(sqlState: SqlState, message: string): ErrorFields {
   return fatal(sqlState, message);
