@@ -80,7 +80,7 @@ export const timeoutOptions = {
   }),
   queryTimeout: option(duration('for ever'), 0, {
     name: 'query_timeout',
-    meaning: 'how long a query may run',
+    meaning: 'how long a query may take, the wait for a server connection included',
     reload: 'now',
     pgbouncer: {},
   }),

@@ -376,6 +376,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const now = systemClock.coarse();
     tally.queryTimes.record(now - this.askedAt);
     this.askedAt = now;
+    this.waitedSince = 0;
     if (status !== TransactionStatus.idle) this.reserve();
     else {
       tally.transactionTimes.record(now - this.beganAt);

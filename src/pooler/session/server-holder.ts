@@ -46,6 +46,8 @@ export abstract class ServerHolder implements WaitingClient {
   inTransactionSince = 0;
   idleSince = systemClock.coarse();
   waitingSince = 0;
+  /** When the wait began for the query that runs; 0 where it did not wait. */
+  waitedSince = 0;
   /** The client was told that it waits. */
   hasNotice = false;
   protected readonly settings: SessionSettings;
@@ -323,6 +325,7 @@ export abstract class ServerHolder implements WaitingClient {
       this.#enqueue();
     } else {
       this.#waitIsOver(waiter);
+      this.waitedSince = this.waitingSince;
       if (this.#attach(pooled)) this.goOn();
       else this.flush();
     }

@@ -112,6 +112,11 @@ export const timeouts = {
       SqlState.queryCanceled,
       `terminating connection: a query ran longer than ${formatDuration(ms)} (query_timeout)`,
     ),
+  queryWait: (ms: number): ErrorFields =>
+    fatal(
+      SqlState.queryCanceled,
+      `terminating connection: a query waited for a server connection for longer than ${formatDuration(ms)} (query_timeout)`,
+    ),
   transaction: (ms: number): ErrorFields =>
     fatal(
       SqlState.transactionTimeout,

@@ -11,6 +11,10 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
   const { clientIdleTimeout, clientWriteTimeout } = limits;
   const isOver = (limit: number, since: number): boolean => limit > 0 && now - since >= limit;
   if (state === 'waiting') {
+    if (isOver(queryTimeout, session.waitingSince)) {
+      session.end(timeouts.queryWait(queryTimeout));
+      return;
+    }
     if (session.hasNotice || !isOver(notifyAfterMs, session.waitingSince)) return;
     session.hasNotice = true;
     session.tell((writer) => writeNotice(writer, waitNotice(session.pool, now - session.waitingSince)));
@@ -24,7 +28,9 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
   if (state !== 'idle' && isOver(transactionTimeout, session.inTransactionSince))
     session.end(timeouts.transaction(transactionTimeout));
   else if (state === 'active') {
-    if (isOver(queryTimeout, session.askedAt)) session.end(timeouts.query(queryTimeout));
+    // As PgBouncer has it: from when the client asked, the wait for a server included.
+    if (isOver(queryTimeout, session.waitedSince || session.askedAt))
+      session.end(timeouts.query(queryTimeout));
   } else if (state === 'idle in transaction') {
     if (isOver(idleTransactionTimeout, session.idleSince))
       session.end(timeouts.idleTransaction(idleTransactionTimeout));
