@@ -62,10 +62,12 @@ export function refusalOf(pool: BackendPool, error: Error): ErrorFields {
   const cause = error instanceof ConnectFailedError && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof BackendRefusedError) {
     const { code, message, detail, hint } = cause.fields;
+    // A database that does not exist is no fault of the pooler's: the client hears what it would hear without one.
+    const isUnchanged = code === SqlState.invalidCatalogName;
     return {
       severity: 'FATAL',
       code,
-      message: `the server refused the connection of the pooler: ${message}`,
+      message: isUnchanged ? message : `the server refused the connection of the pooler: ${message}`,
       ...(detail === undefined ? {} : { detail }),
       ...(hint === undefined ? {} : { hint }),
     };
