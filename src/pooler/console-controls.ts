@@ -39,6 +39,7 @@ export class ConsoleControls implements PoolerControls {
       pool.pause();
       pool.reconnect();
     }
+    for (const session of this.#house.sessions) if (session.pool.isPaused) session.poolPaused();
   }
 
   resume(database: string | undefined): void {

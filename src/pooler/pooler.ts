@@ -9,12 +9,12 @@ import type { PoolerView, ShutdownMode } from './admin/pooler-view.js';
 import { Admissions } from './admissions.js';
 import type { BackendPool } from './backend/backend-pool.js';
 import type { PoolTallySnapshot } from './backend/pool-tally.js';
-import type { PoolerConfig } from './config/pooler-config.js';
+import { consoleDatabases, type PoolerConfig } from './config/pooler-config.js';
 import type { Endpoint as MetricsEndpoint } from './config/special-kinds.js';
 import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { ServingError } from './errors.js';
-import { House, sendAway } from './house.js';
+import { House, sendAway, type Visitor } from './house.js';
 import { Housekeeping } from './housekeeping.js';
 import type { MakeIamToken } from './iam-login.js';
 import { type FamilyReading, readFamilies, readShares } from './metrics/family-readings.js';
@@ -297,10 +297,11 @@ export class Pooler {
       clearTimeout(this.#deadline);
       this.#deadline = setTimeout(() => this.#endNow(), deadlineMs);
     }
+    if (mode !== 'wait_for_clients')
+      for (const session of house.sessions) session.endWithoutServer(shuttingDown);
     if (isFirst) {
       this.#listeners.keepUnixOnly();
-      if (mode !== 'wait_for_clients')
-        for (const session of house.sessions) session.endWithoutServer(shuttingDown);
+      for (const visitor of house.visitors) if (isLoggingIn(visitor)) sendAway(visitor, shuttingDown);
       house.onceEmpty(() => this.#closePools());
     }
     return this.stopped;
@@ -354,6 +355,11 @@ export class Pooler {
     await nextTurn();
     while (isAwaited() && systemClock.now() < this.#deadlineAt) await sleep(pollMs);
   }
+}
+
+/** To a database, and not to the console, which stays open. */
+function isLoggingIn({ stay, database = '' }: Visitor): boolean {
+  return stay !== undefined && !consoleDatabases.includes(database);
 }
 
 function countsOf({ regularLent, reservedLent, regularPart, reservedPart }: ClassCounts): ClassCounts {

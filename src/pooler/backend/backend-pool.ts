@@ -185,6 +185,10 @@ export class BackendPool {
     return this.#engines.limit;
   }
 
+  get isPaused(): boolean {
+    return this.#engines.isPaused;
+  }
+
   /** Hands out nothing until `resume()`. */
   pause(): void {
     this.#engines.pause();

@@ -503,7 +503,14 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (this.#goodbye === undefined) return;
     const hasServer = this.backend !== undefined;
     if (hasServer && this.#mayKeepServer && this.keepsServer) return;
-    if (hasServer ? this.state === 'idle' : !this.isWaiting) this.end(this.#goodbye);
+    // Nobody knows how long a pause lasts.
+    const isServedSoon = this.isWaiting && !this.pool.isPaused;
+    if (hasServer ? this.state === 'idle' : !isServedSoon) this.end(this.#goodbye);
+  }
+
+  /** Its pool was paused. */
+  poolPaused(): void {
+    this.#partIfFree();
   }
 
   /** How long it has read nothing although its server waits for that; to be asked again and again. */
