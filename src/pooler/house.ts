@@ -54,7 +54,7 @@ export interface Visitor {
 }
 
 /** In the middle of a TLS handshake the transport has given its socket away, and only that can be closed. */
-export function hangUpOn({ transport }: Visitor): void {
+function hangUpOn({ transport }: Visitor): void {
   transport.destroy();
   if (transport instanceof SocketTransport) transport.socket.destroy();
 }
