@@ -5,9 +5,8 @@
 import { systemClock } from '../../runtime/system.js';
 import { type ErrorFields, writeError } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
-import { QueryView } from '../../wire/frontend-views.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
-import { Frontend, headerBytes, TransactionStatus } from '../../wire/message-types.js';
+import { Frontend, TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import { writeParameterStatus } from '../../wire/session-messages.js';
@@ -17,16 +16,15 @@ import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import { isCopyMessage } from '../backend/copy-in.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
-import { noEffects, unreadEffects } from '../backend/statement-effects.js';
 import type { StatementShape } from '../backend/statement-shape.js';
-import { keepsUnnamed, type UnnamedStatement } from '../backend/unnamed-statement.js';
+import type { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { Outgoing } from '../outgoing.js';
 import type { Transport, TransportListener } from '../transport/transport.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
-import { deallocatedName, deallocateReply } from './deallocate.js';
+import { MessageRelay } from './message-relay.js';
 import { ServerHolder } from './server-holder.js';
 import * as errors from './session-errors.js';
 import { SessionSettings } from './session-settings.js';
@@ -60,7 +58,6 @@ export interface SessionParts {
   readonly failed: (error: ErrorFields) => void;
 }
 
-const queryView = new QueryView();
 /** Answers of the pooler's own, sent before the turn is over. */
 const own = new MessageWriter();
 
@@ -68,6 +65,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   readonly identity: ClientIdentity;
   readonly transport: Transport;
   readonly statements: StatementRelay;
+  readonly #messages: MessageRelay;
   readonly #parts: SessionParts;
   readonly #scanner: MessageScanner;
   /** The rest of the present message, which comes in pieces, goes to the server too. */
@@ -93,6 +91,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.transport = transport;
     const { effects } = ownSettings;
     this.statements = new StatementRelay({ pool, settings: ownSettings, effects }, mode);
+    this.#messages = new MessageRelay(ownSettings, this.statements);
     this.#parts = parts;
     this.#scanner = new MessageScanner(parts.rules);
     this.#goodbye = undefined;
@@ -250,91 +249,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #ask(backend: Backend, message: MessageScanner): boolean {
     // After an error the server ignores all but a Sync, and so it need not see it.
     if (backend.isDiscarding && message.type !== Frontend.sync) return true;
-    const passing = this.#passingOf(backend, message);
-    if (passing === Passing.later) {
-      this.awaitsAnswers = true;
-      return false;
-    }
+    const passing = this.#messages.pass(backend, message);
+    this.awaitsAnswers = this.#messages.mustWait || passing === Passing.later;
+    if (passing === Passing.later) return false;
     if (passing === Passing.asItIs) backend.toServer.add(message.source, message.start, message.end);
     this.#passesPieces = passing !== Passing.none && !message.isLast;
     return true;
-  }
-
-  #passingOf(backend: Backend, message: MessageScanner): Passing {
-    const { statements } = this;
-    switch (message.type) {
-      case Frontend.query:
-        return this.#query(backend, message);
-      case Frontend.parse:
-        return statements.parse(backend, message);
-      case Frontend.bind:
-        return statements.bind(backend, message);
-      case Frontend.execute:
-        // Statements that are prepared behind it would be thrown away with the others, or not.
-        this.awaitsAnswers = statements.mayDiscard;
-        return statements.execute(backend, message);
-      case Frontend.sync:
-        return this.#sync(backend);
-      case Frontend.describe:
-        return statements.describe(backend, message);
-      case Frontend.close:
-        return statements.close(backend, message);
-      case Frontend.functionCall:
-        this.settings.effects.functionIsCalled(functionOf(message));
-        backend.expect(Asked.query, keepsUnnamed);
-        break;
-      case Frontend.copyDone:
-      case Frontend.copyFail:
-        backend.endCopy();
-        break;
-      default:
-    }
-    return Passing.asItIs;
-  }
-
-  #query(backend: Backend, message: MessageScanner): Passing {
-    const { effects, told } = this.settings;
-    const { source, start, end, isWhole } = message;
-    const isPlain = isWhole && effects.isPlainQuery(source, start, end, told);
-    let found = isPlain ? noEffects : unreadEffects;
-    // One with a zero inside is refused by the server.
-    if (isWhole && !isPlain && source.indexOf(0, start + headerBytes) === end - 1) {
-      const view = queryView.read(source, start, end);
-      const name = deallocatedName(view);
-      if (name !== undefined && !backend.isUnsynced) {
-        if (backend.replies.size > 0) return Passing.later;
-        if (this.#deallocate(backend, name)) return Passing.none;
-      }
-      found = effects.read(view, told);
-    }
-    this.awaitsAnswers = found.mayDiscard;
-    if (found !== noEffects) {
-      this.statements.changeComes(backend, found.change);
-      effects.runs(found);
-    }
-    backend.expect(Asked.query, found.change);
-    return Passing.asItIs;
-  }
-
-  /** Gives up a statement that the server knows by another name; false for one that the client does not have. */
-  #deallocate(backend: Backend, name: string): boolean {
-    const { statements } = this;
-    if (!statements.has(name)) return false;
-    if (backend.status !== TransactionStatus.failed) statements.deallocate(name);
-    statements.unnamedChanged(undefined, undefined);
-    backend.expect(Asked.localQuery, deallocateReply);
-    return true;
-  }
-
-  #sync(backend: Backend): Passing {
-    // A server that takes COPY data would ignore it.
-    if (backend.copyIn.isUnderWay) {
-      backend.copyIn.keepSync();
-      return Passing.none;
-    }
-    this.statements.sync(backend);
-    backend.expect(Asked.sync);
-    return Passing.asItIs;
   }
 
   // ---- from the server --------------------------------------------------------------------------------------------
@@ -578,9 +498,4 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const cut = this.#passesPieces ? 'The client left in the middle of a message.' : undefined;
     this.leaveServer(this.#isServerSpoilt ? 'Its settings are not known.' : cut, cancels);
   }
-}
-
-/** The number of the function that is called; 0 where the message ends before it. */
-function functionOf({ source, start, end }: MessageScanner): number {
-  return end - start >= headerBytes + 4 ? source.readUInt32BE(start + headerBytes) : 0;
 }
