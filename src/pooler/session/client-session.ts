@@ -360,7 +360,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   needsBackend(backend: Backend): boolean {
-    return this.keepsServer || this.heldBytes > 0 || this.#passesPieces || !backend.isAtRest;
+    const hasOwn = this.keepsServer || this.settings.effects.isOwn;
+    return hasOwn || this.heldBytes > 0 || this.#passesPieces || !backend.isAtRest;
   }
 
   backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void {

@@ -224,9 +224,8 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** The server has to be asked what this client has left there. */
   protected get mustCheck(): boolean {
-    const { plan } = this.pool;
-    if (this.mode === 'session' || plan.resetsAlways) return false;
-    return this.settings.effects.isUnclear || (plan.checksAlways && !this.#isChecked);
+    if (this.mode === 'session') return false;
+    return this.settings.effects.isUnclear || (this.pool.plan.checksAlways && !this.#isChecked);
   }
 
   /** Asks it; what the client sends meanwhile waits. */

@@ -257,6 +257,14 @@ test('With session_check = always, what a function does is found as well', async
   expect((await first.query('show work_mem')).rows).toEqual([{ work_mem: '7MB' }]);
 });
 
+test('With a reset after each transaction, a client keeps its table all the same', async () => {
+  const pooler = await lone({ serverResetQueryAlways: true });
+  const client = await pooler.connect();
+  await client.query('create temp table mine (a int)');
+  expect((await client.query('select count(*)::int as n from pg_temp.mine')).rows).toEqual([{ n: 0 }]);
+  expect(await pinsOf(pooler)).toEqual(['temporary table']);
+});
+
 test('A client that leaves at once has everything discarded behind it, whatever the reset query is', async () => {
   const pooler = await lone({ serverResetQuery: '' });
   const first = await RawSession.start(pooler, StartupCode.version30);
