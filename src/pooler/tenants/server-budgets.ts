@@ -41,6 +41,8 @@ export interface BudgetStats extends FairStats {
 export interface BudgetLeases extends Leases {
   /** The smallest part that fairness gives it, of all its budgets. */
   readonly share: number;
+  /** How many it can hold without taking any from others; undefined where that is not known here. */
+  readonly reach?: number;
   /** Which budget it waits for, with its numbers; undefined where it does not, or where that is not known here. */
   readonly shortage: string | undefined;
   /** How many connections to keep here so that it stays at `size`; 0 for a pool that is not kept at any. To be asked again and again. */
@@ -280,6 +282,13 @@ export class PoolLeases implements BudgetLeases {
     let share = Number.POSITIVE_INFINITY;
     for (const member of this.#members) if (member.isLimited) share = Math.min(share, member.share);
     return share;
+  }
+
+  get reach(): number {
+    let reach = Number.POSITIVE_INFINITY;
+    for (const { held, budget } of this.#members)
+      reach = Math.min(reach, held + Math.max(0, budget.capacity - budget.held));
+    return reach;
   }
 
   /** Nobody else keeps any. */

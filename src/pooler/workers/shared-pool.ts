@@ -19,6 +19,9 @@ export interface PoolPart extends FairHolder {
   toKeep(count: number): void;
 }
 
+/** How often it is looked whether more can be kept, while the budgets have not enough. */
+const keepingIntervalMs = 1_000;
+
 export class SharedPool implements FairHolder {
   readonly name: string;
   readonly #budgets: BudgetLeases;
@@ -38,10 +41,12 @@ export class SharedPool implements FairHolder {
   #peak = 0;
   /** Of those granted: to be given back to others. */
   #recalled = 0;
+  #keepingTimer: NodeJS.Timeout | undefined;
 
   constructor(name: string, budgets: BudgetLeases) {
     this.name = name;
     this.#budgets = budgets;
+    this.#keepingTimer = undefined;
   }
 
   /** Its size. */
@@ -102,10 +107,15 @@ export class SharedPool implements FairHolder {
     this.#shareOutKeeping();
   }
 
-  /** As even as can be, and together exactly the size. */
+  /** As even as can be, and together exactly the size, as far as that takes nothing from others. */
   #shareOutKeeping(): void {
     const keepers = [...this.#keepers];
-    let left = Math.max(0, ...keepers.map(([, { size }]) => size));
+    const size = Math.max(0, ...keepers.map(([, keeper]) => keeper.size));
+    const { reach = size } = this.#budgets;
+    let left = Math.min(size, reach);
+    clearTimeout(this.#keepingTimer);
+    if (left < size)
+      this.#keepingTimer = setTimeout(() => this.#shareOutKeeping(), keepingIntervalMs).unref();
     for (const [index, [part, keeper]] of keepers.entries()) {
       const count = Math.ceil(left / (keepers.length - index));
       left -= count;
@@ -125,6 +135,7 @@ export class SharedPool implements FairHolder {
 
   /** No worker has it any more. */
   close(): void {
+    clearTimeout(this.#keepingTimer);
     this.#budgets.leave();
     this.#workers.stop();
   }
@@ -179,6 +190,7 @@ export class SharedPool implements FairHolder {
   leasesRecalled(count: number): void {
     this.#recalled = count;
     this.#resize();
+    this.#shareOutKeeping();
     // Not from the middle of their decision.
     process.nextTick(() => this.#giveBackUnneeded());
   }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SessionCounter } from '../../support/counting.js';
@@ -200,6 +201,25 @@ test('min_pool_size is kept by all workers together, each its part, and by one w
   await clients.get(1)?.end();
   await expect.poll(serversOfWorkers, { timeout: 10_000 }).toEqual([0, 3]);
 });
+
+test.each(['maxServerConnections', 'maxDbConnections', 'maxUserConnections'])(
+  'min_pool_size above %s settles at the limit over all workers, and nothing is opened and closed',
+  async (limit) => {
+    await noSessionIsLeft();
+    const served = await serve(db, { pooling: { poolSize: 10, minPoolSize: 6 }, limits: { [limit]: 3 } });
+    const admin = await served.console();
+    for (const client of (await served.clientOfEach(admin)).values()) await client.query('select 1');
+    const servers = async (): Promise<number> =>
+      (await served.workers()).reduce((sum, worker) => sum + worker.servers, 0);
+    const closed = async (): Promise<number> =>
+      (await admin.query('SHOW DISCARDS')).rows.reduce((sum, { count }) => sum + Number(count), 0);
+    await expect.poll(servers, { timeout: 10_000 }).toBe(3);
+    const before = await closed();
+    // It is looked every second whether connections are missing.
+    await sleep(3_000);
+    expect([await servers(), await closed()]).toEqual([3, before]);
+  },
+);
 
 test.each(['maxServerConnections', 'maxDbConnections', 'maxUserConnections'])(
   '%s holds over all workers, and clients of all are served',
