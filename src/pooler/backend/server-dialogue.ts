@@ -381,9 +381,10 @@ export abstract class ServerDialogue {
 
   /** A server describes the parameters of a statement before it finds out that its columns are no more. */
   #describeParameters(subject: Subject): void {
-    if (!isPreparation(subject) || subject.isForDescribe !== true) return;
-    const { shape } = subject.statement;
-    if (shape !== undefined) writeParameterTypes(this.toClient.mix(), shape);
+    let told: StatementShape | undefined;
+    if (subject instanceof UnnamedStatement) told = subject.told;
+    else if (isPreparation(subject) && subject.isForDescribe === true) told = subject.statement.shape;
+    if (told !== undefined) writeParameterTypes(this.toClient.mix(), told);
   }
 
   /** `hasFailed`: this is what failed; otherwise it was ignored. */

@@ -1,15 +1,19 @@
 /** The unnamed statement of a client, as it was sent: a server that does not have it can be given it. */
 
 import { noEffects, type StatementEffects } from './statement-effects.js';
+import type { StatementShape } from './statement-shape.js';
 
 export class UnnamedStatement {
   /** A Parse of it, complete; undefined where it was too long to be kept. */
   readonly parse: Buffer | undefined;
   readonly effects: StatementEffects;
+  /** The client has asked for a description: should it fail to be parsed, the parameters are described all the same. */
+  readonly told: StatementShape | undefined;
 
-  constructor(parse?: Buffer, effects: StatementEffects = noEffects) {
+  constructor(parse?: Buffer, effects: StatementEffects = noEffects, told?: StatementShape) {
     this.parse = parse;
     this.effects = effects;
+    this.told = told;
   }
 }
 

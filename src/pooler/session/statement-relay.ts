@@ -212,7 +212,7 @@ export class StatementRelay {
     const { pool } = this.#owner;
     const view = bindView.read(message.source, message.start, message.end);
     if (view.isUnnamed) {
-      const brought = this.#bringUnnamed(backend);
+      const brought = this.#bringUnnamed(backend, false);
       if (brought instanceof Outdated) return this.#bindOutdated(backend, brought, message);
       if (!(brought instanceof UnnamedStatement)) return brought;
       this.#unnamed.bound();
@@ -254,9 +254,9 @@ export class StatementRelay {
   }
 
   /** The client's unnamed statement, on this server from here on; or what becomes of the message that is about it. */
-  #bringUnnamed(backend: Backend): UnnamedStatement | Outdated | Passing {
+  #bringUnnamed(backend: Backend, isForDescribe: boolean): UnnamedStatement | Outdated | Passing {
     if (this.#unnamed.isUnsure(backend)) return Passing.later;
-    const brought = this.#unnamed.bring(backend);
+    const brought = this.#unnamed.bring(backend, isForDescribe);
     if (brought === 'later') return Passing.later;
     return brought ?? this.#refuseUnnamed(backend);
   }
@@ -294,7 +294,7 @@ export class StatementRelay {
       return Passing.asItIs;
     }
     if (view.isUnnamed) {
-      const brought = this.#bringUnnamed(backend);
+      const brought = this.#bringUnnamed(backend, true);
       if (brought instanceof Outdated) return this.#describeOutdated(backend, brought);
       if (!(brought instanceof UnnamedStatement)) return brought;
       this.#unnamed.isDescribed();

@@ -15,7 +15,7 @@ import type { Backend } from '../backend/backend.js';
 import type { RepeatedStatement } from '../backend/repeated-statement.js';
 import { Asked } from '../backend/reply-queue.js';
 import { parseWithTypes, type StatementShape } from '../backend/statement-shape.js';
-import { type UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
+import { UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
 import type { Settings } from '../settings.js';
 import { Outdated } from './statement-preparer.js';
 
@@ -146,7 +146,7 @@ export class UnnamedRelay {
    * The client's one, on this server from here on; undefined where the client has none. `later`: the server has to describe it
    * first.
    */
-  bring(backend: Backend): UnnamedStatement | Outdated | 'later' | undefined {
+  bring(backend: Backend, isForDescribe: boolean): UnnamedStatement | Outdated | 'later' | undefined {
     if (this.#isOutdated) {
       this.#isOutdated = false;
       this.#send(backend, undefined);
@@ -160,7 +160,8 @@ export class UnnamedRelay {
     const shape = this.#shape;
     this.#confirmedOn = undefined;
     this.#send(backend, unnamed);
-    backend.expect(Asked.ownParse, unnamed);
+    const told = isForDescribe ? shape : undefined;
+    backend.expect(Asked.ownParse, new UnnamedStatement(unnamed.parse, unnamed.effects, told));
     backend.toServer.mix().append(shape === undefined ? unnamed.parse : parseWithTypes(unnamed.parse, shape));
     if (shape === undefined) return unnamed;
     this.#isCompared = true;

@@ -10,6 +10,9 @@ import { startTestPooler } from '../../support/pooler.js';
 import { errorOf, RawSession, typesOf } from '../../wire/server/raw-session.js';
 import { ScriptedServer, type ServerConnection } from './scripted-server.js';
 
+/** What the scripted server answers at the moment of its death. It leaves nothing in the session. */
+const moment = "select 'moment'";
+
 const terminated = { severity: 'FATAL', code: '57P01', message: 'terminating connection due to a test' };
 
 function bytesOf(write: (writer: MessageWriter) => void): Buffer {
@@ -73,9 +76,9 @@ interface Moment {
 }
 
 const moments: readonly Moment[] = [
-  { name: 'while a query runs', asks: 'moment', at: /moment/ },
-  { name: 'while a query runs and the next is sent', asks: 'moment', at: /moment/, inFlight: nextQuery },
-  { name: 'between two rows', asks: 'moment', at: /moment/, says: Buffer.concat([row, row, row]) },
+  { name: 'while a query runs', asks: moment, at: /moment/ },
+  { name: 'while a query runs and the next is sent', asks: moment, at: /moment/, inFlight: nextQuery },
+  { name: 'between two rows', asks: moment, at: /moment/, says: Buffer.concat([row, row, row]) },
   {
     name: 'in a transaction without a query',
     asks: 'begin; moment',
@@ -106,11 +109,11 @@ const moments: readonly Moment[] = [
     says: copyOut,
     after: Backend.copyData,
   },
-  { name: 'in the BEGIN of the pooler', before: 'begin', asks: 'moment', at: /^BEGIN$/ },
+  { name: 'in the BEGIN of the pooler', before: 'begin', asks: moment, at: /^BEGIN$/ },
   {
     name: 'while the pooler restores settings',
     before: "set search_path = 'a'",
-    asks: 'moment',
+    asks: moment,
     at: /^set search_path = 'a'/,
   },
 ];
@@ -187,7 +190,7 @@ async function idleServer(
 ): Promise<{ server: ScriptedServer; session: RawSession }> {
   const server: ScriptedServer = await ScriptedServer.start({
     answer(text, connection) {
-      if (text !== 'moment' || connection !== server.connections[0]) return true;
+      if (text !== moment || connection !== server.connections[0]) return true;
       later(connection);
       return false;
     },
@@ -205,8 +208,8 @@ describe('an idle server connection that gets a FATAL', () => {
     first?.socket.write(fatal);
     // The pooler closes it by itself.
     await closed;
-    expect(typesOf(await session.ask((writer) => writeQuery(writer, 'moment')))).toBe('CZ');
-    expect(first?.queries).not.toContain('moment');
+    expect(typesOf(await session.ask((writer) => writeQuery(writer, moment)))).toBe('CZ');
+    expect(first?.queries).not.toContain(moment);
     session.socket.destroy();
   });
 
@@ -217,7 +220,7 @@ describe('an idle server connection that gets a FATAL', () => {
       server.connections[0]?.socket.write(fatal);
       // Before, after and in the same turn as the FATAL.
       for (let turn = 0; turn < run % 8; turn++) await new Promise((resolve) => setImmediate(resolve));
-      writeQuery(session.writer, 'moment');
+      writeQuery(session.writer, moment);
       session.send();
       const answered = session.until(Backend.readyForQuery).then(
         () => 'answered',
@@ -243,7 +246,7 @@ test('a FATAL right behind the whole answer does not concern a client that needs
     });
     socket.end(answer);
   });
-  expect(typesOf(await session.ask((writer) => writeQuery(writer, 'moment')))).toBe('CZ');
+  expect(typesOf(await session.ask((writer) => writeQuery(writer, moment)))).toBe('CZ');
   expect(typesOf(await session.ask((writer) => writeQuery(writer, 'select 2')))).toBe('CZ');
   expect(server.connections).toHaveLength(2);
   session.socket.destroy();
@@ -254,7 +257,7 @@ test('a client that has got a part of a message is disconnected, and nothing is 
     const { session } = await idleServer((connection) => {
       connection.socket.write(Buffer.concat([row, row.subarray(0, 12)]), () => death.strike(connection));
     });
-    writeQuery(session.writer, 'moment');
+    writeQuery(session.writer, moment);
     session.send();
     expect(typesOf(await session.lastWords())).toBe('D');
     expect(session.isInsideMessage).toBe(true);
@@ -277,7 +280,7 @@ test('a server that breaks the protocol within an answer gives its client the ro
       }
       socket.write(last);
     });
-    writeQuery(session.writer, 'moment');
+    writeQuery(session.writer, moment);
     session.send();
     expect(typesOf(await session.lastWords())).toBe('DE');
   }
