@@ -79,6 +79,10 @@ class Pooler {
     const pooler = new Pooler(build, await load('runtime/turn.js'), await messagesOf(load));
     const registry = new SettingsRegistry();
     const settings = registry.none;
+    const told = new Map([
+      ['client_encoding', 'UTF8'],
+      ['standard_conforming_strings', 'on'],
+    ]);
     const pool = new BackendPool('database', 'user', registry, {
       limits: { poolMode: 'transaction', poolSize, minPoolSize: 0, queryWaitTimeout: 0 },
       policy: readPolicy(new OptionReader({ max: poolSize }), false),
@@ -114,8 +118,8 @@ class Pooler {
           pool,
           mode: 'transaction',
           rules,
-          settings,
-          told: new Map(),
+          startup: { settings, told, areUnchecked: false },
+          limits: () => ({ queryWaitTimeout: 0 }),
           refusesSimpleQueries: false,
           ended: () => {},
           failed: (/** @type {{ message: string }} */ { message }) => {
@@ -129,7 +133,11 @@ class Pooler {
 
   /** All servers are there, and all clients and servers have prepared what they will run. */
   async #openAll() {
-    for (const { ask } of [this.messages.simple, this.messages.prepare, this.messages.prepared]) {
+    const { simple, prepare, prepared } = this.messages;
+    // A server prepares a statement anew for a client that has prepared it later: by then it has been there for all of them.
+    const rounds = [simple, prepare, ...new Array(2 * this.clients.length).fill(prepared)];
+    for (const { ask } of rounds) {
+      this.clients.push(this.clients.shift());
       for (const client of this.clients) this.#deliver(client, ask);
       while (this.#isBusy()) {
         await new Promise((done) => setImmediate(done));
@@ -222,6 +230,7 @@ async function messagesOf(load) {
   const description = bytes((writer) =>
     rows.writeRowDescription(writer, [{ name: 'abalance', typeId: 23, typeSize: 4 }]),
   );
+  const parameterTypes = Buffer.from([0x74, 0, 0, 0, 10, 0, 1, 0, 0, 0, 23]);
   const result = bytes((writer) => {
     rows.writeDataRow(writer, ['-4711']);
     rows.writeCommandComplete(writer, 'SELECT 1');
@@ -249,6 +258,8 @@ async function messagesOf(load) {
       [Asked.query]: queryAnswer,
       [Asked.parse]: fixed.parseComplete,
       [Asked.ownParse]: fixed.parseComplete,
+      [Asked.ownDescribe]: Buffer.concat([parameterTypes, description]),
+      [Asked.ownClose]: fixed.closeComplete,
       [Asked.bind]: fixed.bindComplete,
       [Asked.describePortal]: description,
       [Asked.execute]: result,

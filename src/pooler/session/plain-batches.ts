@@ -10,64 +10,61 @@ import { Frontend, headerBytes } from '../../wire/message-types.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import type { Backend } from '../backend/backend.js';
-import type { BackendPool } from '../backend/backend-pool.js';
 import type { StandIn } from '../backend/repeated-statement.js';
 import { Asked } from '../backend/reply-queue.js';
 import type { ServerCopy } from '../backend/server-statements.js';
-import type { Settings } from '../settings.js';
-import type { ClientStatements, NamedByClient } from './client-statements.js';
+import { ClientStatements, type NamedByClient } from './client-statements.js';
 import { KeptRun } from './kept-run.js';
-import type { StatementPreparer } from './statement-preparer.js';
-import type { UnnamedRelay } from './unnamed-relay.js';
+import { type StatementOwner, StatementPreparer } from './statement-preparer.js';
+import { UnnamedRelay } from './unnamed-relay.js';
 
 const bindView = new BindView();
 const noName = Buffer.alloc(0);
 /** Statements with longer names take the long way. */
 const longestName = 256;
 
-export class PlainBatches {
-  readonly #pool: BackendPool;
-  readonly #session: { readonly settings: Settings };
-  readonly #named: ClientStatements;
-  readonly #unnamed: UnnamedRelay;
-  readonly #preparer: StatementPreparer;
+/** The relay of a client's statements is one of these itself: one object less to touch for each query. */
+export abstract class PlainBatches {
+  protected readonly owner: StatementOwner;
+  protected readonly named: ClientStatements;
+  protected readonly unnamed = new UnnamedRelay();
+  protected readonly preparer: StatementPreparer;
   /** From Bind on, while something stands in for the statement that it is about. */
   readonly #standInRun = new KeptRun();
 
-  constructor(
-    pool: BackendPool,
-    session: { readonly settings: Settings },
-    named: ClientStatements,
-    unnamed: UnnamedRelay,
-    preparer: StatementPreparer,
-  ) {
-    this.#pool = pool;
-    this.#session = session;
-    this.#named = named;
-    this.#unnamed = unnamed;
-    this.#preparer = preparer;
+  #mayAskAgain = false;
+
+  constructor(owner: StatementOwner) {
+    this.owner = owner;
+    this.named = new ClientStatements(owner.pool.statements);
+    this.preparer = new StatementPreparer(owner, this.named);
   }
+
+  /** Named statements have names of the pooler's on servers. */
+  protected abstract get renames(): boolean;
 
   /** What was sent last may have to be sent again: what comes next has to wait for that. */
   get mayAskAgain(): boolean {
-    return !this.#standInRun.isEmpty;
+    return this.#mayAskAgain;
   }
 
   /** What was sent last need not be sent again. */
-  answered(): void {
+  protected answered(): void {
+    if (!this.#mayAskAgain) return;
+    this.#mayAskAgain = false;
     this.#standInRun.forget();
   }
 
-  /** `renames`: named statements have names of the pooler's on servers. */
-  isPlain(source: Buffer, start: number, end: number, rules: ScanRules, renames: boolean): boolean {
+  /** Whether all of this is one batch that runs a statement which does nothing to the session, and has been seen before. */
+  isPlain(source: Buffer, start: number, end: number, { longestLength }: ScanRules): boolean {
     // A Bind is in both.
-    if (end - start > (rules.longestLength[Frontend.bind] as number)) return false;
+    if (end - start > (longestLength[Frontend.bind] as number)) return false;
     if (source[start] === Frontend.parse) return this.#isPlainTurn(source, start, end);
-    return renames && source[start] === Frontend.bind && this.#isPlainRun(source, start, end);
+    return source[start] === Frontend.bind && this.renames && this.#isPlainRun(source, start, end);
   }
 
-  /** False when the messages have to be passed on one after the other. */
-  ask(backend: Backend, source: Buffer, start: number, end: number): boolean {
+  /** A plain batch is written for the server; false when the messages have to be passed on one after the other. */
+  protected ask(backend: Backend, source: Buffer, start: number, end: number): boolean {
     if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
     const standIn = this.#findStandIn();
     if (standIn !== undefined) this.#askStandIn(backend, standIn, source, start, end);
@@ -80,21 +77,22 @@ export class PlainBatches {
 
   /** What is run in place of the last plain statement, if there is something. */
   #findStandIn(): StandIn | undefined {
-    const pool = this.#pool;
-    const { repeated } = this.#unnamed;
+    const { pool } = this.owner;
+    const { repeated } = this.unnamed;
     if (repeated === undefined || !pool.plan.preparesUnnamed) return undefined;
     return pool.repeated.use(repeated, systemClock.coarse());
   }
 
   /** The client's Parse stays here: the server has the statement under a name of the pooler's, or gets it first. */
   #askStandIn(backend: Backend, standIn: StandIn, source: Buffer, start: number, end: number): void {
-    const pool = this.#pool;
+    const { pool } = this.owner;
     const { statement, unnamed, previous } = standIn;
     pool.tally.clientParses++;
     pool.tally.binds++;
     if (previous !== undefined) backend.statements.drop(previous);
-    const copy = backend.statements.find(statement) ?? this.#preparer.prepareStandIn(backend, statement);
+    const copy = backend.statements.find(statement) ?? this.preparer.prepareStandIn(backend, statement);
     const bind = start + (unnamed.parse as Buffer).length;
+    this.#mayAskAgain = true;
     this.#standInRun.keep(source, bind, end);
     backend.expectWhole(Asked.standInTurn, standIn);
     writeRun(backend, source, bind, end, copy);
@@ -103,41 +101,41 @@ export class PlainBatches {
   /** The last batch, as the client sent it: nothing stands in for its statement. */
   askAgain(backend: Backend): void {
     const { bytes } = this.#standInRun;
-    const { plain } = this.#unnamed;
-    this.#pool.tally.serverParses++;
+    const { plain } = this.unnamed;
+    this.owner.pool.tally.serverParses++;
     backend.expectWhole(Asked.wholeTurn, plain);
     const writer = backend.toServer.mix();
     writer.append(plain?.parse as Buffer);
     writer.append(bytes);
-    this.#standInRun.forget();
+    this.answered();
   }
 
   /** A batch of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
   #isPlainTurn(source: Buffer, start: number, end: number): boolean {
-    const { settings } = this.#session;
-    const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
+    const { settings } = this.owner.settings;
+    const bind = this.unnamed.endOfPlainParse(source, start, end, settings);
     return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
   }
 
   /** The same of one that other clients have sent, or this one before others. */
   #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
-    const pool = this.#pool;
-    const { settings } = this.#session;
+    const { pool } = this.owner;
+    const { settings } = this.owner.settings;
     const bind = end - start > headerBytes ? start + 1 + int32At(source, start + 1) : end;
     if (bind <= start || bind >= end || !isLoneRun(noName, source, bind, end)) return false;
     const repeated = pool.repeated.find(source, start, bind, settings.planKey);
-    if (repeated !== undefined) this.#unnamed.keepPlain(repeated.unnamed, settings, repeated);
+    if (repeated !== undefined) this.unnamed.keepPlain(repeated.unnamed, settings, repeated);
     return repeated !== undefined;
   }
 
   /** A run of a statement that has a name, from Bind to Sync: mostly of the one that was run last. */
   #isPlainRun(source: Buffer, start: number, end: number): boolean {
-    const { last } = this.#named;
+    const { last } = this.named;
     if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return last.isPlain;
     const named = this.#namedInBind(source, start, end);
     if (named === undefined || !named.isPlain || !isLoneRun(named.nameBytes, source, start, end))
       return false;
-    this.#named.boundLast(named);
+    this.named.boundLast(named);
     return true;
   }
 
@@ -146,27 +144,27 @@ export class PlainBatches {
     const nameStart = start + headerBytes + 1;
     const nameEnd =
       nameStart < end ? findZero(source, nameStart, Math.min(end, nameStart + longestName)) : -1;
-    return nameEnd <= nameStart ? undefined : this.#named.get(source.toString('latin1', nameStart, nameEnd));
+    return nameEnd <= nameStart ? undefined : this.named.get(source.toString('latin1', nameStart, nameEnd));
   }
 
   /** False when the server does not have the statement. */
   #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
-    const { last } = this.#named;
+    const { last } = this.named;
     if (last === undefined) return false;
     const copy = backend.statements.find(last.statement);
     if (copy === undefined || !last.accepts(copy)) return false;
-    this.#pool.tally.binds++;
+    this.owner.pool.tally.binds++;
     backend.expectWhole(Asked.wholeRun, last);
     writeRun(backend, source, start, end, copy);
     return true;
   }
 
   #expectPlainTurn(backend: Backend): void {
-    const { tally } = this.#pool;
+    const { tally } = this.owner.pool;
     tally.clientParses++;
     tally.serverParses++;
     tally.binds++;
-    backend.expectWhole(Asked.wholeTurn, this.#unnamed.plain);
+    backend.expectWhole(Asked.wholeTurn, this.unnamed.plain);
   }
 }
 

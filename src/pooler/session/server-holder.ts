@@ -403,7 +403,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.pool.classes.gaveBack(this.#isReserved);
     this.#backend = undefined;
     this.settings.backend = undefined;
-    this.settings.effects.leftServer();
+    if (this.settings.effects.mayHideSettings) this.settings.effects.leftServer();
     backend.user = undefined;
     backend.resume();
     this.flow.resume(Pause.serverFull);

@@ -111,6 +111,8 @@ export class SessionEffects {
   #hasTouchedSchema = false;
   /** Something may change how the server reads texts, and is not answered yet. */
   #isReadingUnsure = false;
+  /** The same when `#lexical` was made. */
+  #wasUnsure = false;
   #lexical: LexicalSettings | undefined;
   #isAsciiSafe = false;
   #told: ReadonlyMap<string, string> | undefined;
@@ -192,13 +194,14 @@ export class SessionEffects {
 
   /** Texts are read as the server reads them from now on. */
   #readAs(told: ReadonlyMap<string, string>): void {
-    const areSure = !this.#isReadingUnsure;
-    if (this.#told === told && this.#lexical?.areSure === areSure) return;
+    // Most texts find this as the last one has left it, and look no further.
+    if (this.#told === told && this.#wasUnsure === this.#isReadingUnsure) return;
     this.#told = told;
+    this.#wasUnsure = this.#isReadingUnsure;
     this.#lexical = {
       clientEncoding: told.get('client_encoding') ?? '',
       standardConformingStrings: told.get('standard_conforming_strings') !== 'off',
-      areSure,
+      areSure: !this.#isReadingUnsure,
     };
     this.#isAsciiSafe = isAsciiSafe(this.#lexical);
   }

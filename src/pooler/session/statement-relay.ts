@@ -11,7 +11,6 @@ import type { MessageScanner } from '../../wire/message-scanner.js';
 import { headerBytes } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
-import type { ScanRules } from '../../wire/scan-rules.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
@@ -20,13 +19,12 @@ import { noEffects, type StatementEffects, unreadEffects } from '../backend/stat
 import type { StatementShape } from '../backend/statement-shape.js';
 import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolMode } from '../config/pooling-options.js';
-import { ClientStatements, NamedByClient } from './client-statements.js';
+import { NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { PlainBatches } from './plain-batches.js';
 import { outdatedStatement } from './session-errors.js';
 import type { SettingChange } from './setting-change.js';
-import { Outdated, type StatementOwner, StatementPreparer } from './statement-preparer.js';
-import { UnnamedRelay } from './unnamed-relay.js';
+import { Outdated, type StatementOwner } from './statement-preparer.js';
 
 /** What becomes of a message that was handed in. */
 export const Passing = {
@@ -49,15 +47,10 @@ const closeView = new TargetView('Close');
 const noName = Buffer.alloc(0);
 const nowhere = new ServerCopy(noName, 0, 0);
 
-export class StatementRelay {
-  readonly #owner: StatementOwner;
+export class StatementRelay extends PlainBatches {
   readonly #mode: PoolMode;
-  readonly #named: ClientStatements;
-  readonly #preparer: StatementPreparer;
   /** In which turn names were given or taken last, as long as that is not answered. */
   readonly #touched = new Map<string, number>();
-  readonly #unnamed = new UnnamedRelay();
-  readonly #plain: PlainBatches;
   /** What the statement does to settings that is bound to the unnamed portal. */
   #portalChange: object | undefined;
   #mayDiscard = false;
@@ -68,22 +61,18 @@ export class StatementRelay {
   #changedOn: Backend | undefined;
 
   constructor(owner: StatementOwner, mode: PoolMode) {
-    this.#owner = owner;
+    super(owner);
     this.#mode = mode;
-    this.#named = new ClientStatements(owner.pool.statements);
-    this.#preparer = new StatementPreparer(owner, this.#named);
-    this.#plain = new PlainBatches(owner.pool, owner.settings, this.#named, this.#unnamed, this.#preparer);
     this.#changedOn = undefined;
   }
 
-  /** Statements have names of the pooler's on servers. */
-  get #renames(): boolean {
-    return this.#mode !== 'session' && this.#owner.pool.plan.followsStatements;
+  protected override get renames(): boolean {
+    return this.#mode !== 'session' && this.owner.pool.plan.followsStatements;
   }
 
   /** Statements that have a name. */
   get size(): number {
-    return this.#named.size;
+    return this.named.size;
   }
 
   /** Something is bound that may throw prepared statements away when it is executed. */
@@ -91,16 +80,11 @@ export class StatementRelay {
     return this.#mayDiscard;
   }
 
-  /** What was sent last may have to be sent again: what comes next has to wait for that. */
-  get mayAskAgain(): boolean {
-    return this.#plain.mayAskAgain;
-  }
-
   parse(backend: Backend, message: MessageScanner): Passing {
     const { source, start, end, isWhole } = message;
-    const { pool, effects, settings } = this.#owner;
+    const { pool, effects, settings } = this.owner;
     const isKnown = isWhole && !effects.isReadingUnsure;
-    const known = isKnown ? this.#unnamed.plainOne(source, start, end, settings.settings) : undefined;
+    const known = isKnown ? this.unnamed.plainOne(source, start, end, settings.settings) : undefined;
     if (known !== undefined) return this.#parseUnnamed(backend, known);
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const found = isWhole ? effects.read(view, settings.told) : unreadEffects;
@@ -114,10 +98,10 @@ export class StatementRelay {
         : undefined;
       const own = isWhole && repeated === undefined ? copyOf(source, start, end) : undefined;
       const unnamed = repeated?.unnamed ?? new UnnamedStatement(own, found);
-      if (isPlain) this.#unnamed.keepPlain(unnamed, settings.settings, repeated);
+      if (isPlain) this.unnamed.keepPlain(unnamed, settings.settings, repeated);
       return this.#parseUnnamed(backend, unnamed);
     }
-    if (!this.#renames) {
+    if (!this.renames) {
       backend.expect(Asked.parse);
       return Passing.asItIs;
     }
@@ -126,38 +110,28 @@ export class StatementRelay {
     return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
   }
 
-  /** Whether all of this is one batch that runs a statement which does nothing to the session, and has been seen before. */
-  isPlain(source: Buffer, start: number, end: number, rules: ScanRules): boolean {
-    return this.#plain.isPlain(source, start, end, rules, this.#renames);
-  }
-
   /** A plain batch is written for the server; false when that has to be done one message after the other. */
   askPlain(backend: Backend, source: Buffer, start: number, end: number): boolean {
     this.#portalChange = undefined;
-    return this.#plain.ask(backend, source, start, end);
-  }
-
-  /** The last batch, as the client sent it: nothing stands in for its statement. */
-  askAgain(backend: Backend): void {
-    this.#plain.askAgain(backend);
+    return this.ask(backend, source, start, end);
   }
 
   #parseUnnamed(backend: Backend, unnamed: UnnamedStatement): Passing {
-    const { tally } = this.#owner.pool;
+    const { tally } = this.owner.pool;
     tally.clientParses++;
     tally.serverParses++;
-    this.#unnamed.parse(backend, unnamed);
+    this.unnamed.parse(backend, unnamed);
     return Passing.asItIs;
   }
 
   /** DEALLOCATE, to be executed: only the name is given up, and the server is given something else to deallocate. */
   #parseDeallocate(backend: Backend, name: string): Passing {
     if (this.#isUnsure(backend, name)) return Passing.later;
-    const named = this.#named.get(name) as NamedByClient;
-    const nothing = this.#preparer.prepareNothing(backend);
+    const named = this.named.get(name) as NamedByClient;
+    const nothing = this.preparer.prepareNothing(backend);
     writeParse(parseWriter, { text: `DEALLOCATE ${nothing.toString('latin1')}` });
     const parse = parseWriter.take();
-    this.#unnamed.parse(
+    this.unnamed.parse(
       backend,
       new UnnamedStatement(parse, { ...noEffects, change: named, mayDiscard: true }),
     );
@@ -166,11 +140,11 @@ export class StatementRelay {
   }
 
   #parseNamed(backend: Backend, view: ParseView, effects: StatementEffects): Passing {
-    const { pool } = this.#owner;
+    const { pool } = this.owner;
     const name = view.nameKey();
-    if (this.#named.get(name) !== undefined) {
+    if (this.named.get(name) !== undefined) {
       // Something else may be wrong with it, too: that is for the server to see first.
-      this.#preparer.tryParse(backend, view);
+      this.preparer.tryParse(backend, view);
       const message = `prepared statement "${view.name()}" already exists`;
       return this.#refuse(backend, SqlState.duplicatePreparedStatement, message);
     }
@@ -179,7 +153,7 @@ export class StatementRelay {
     const isCrowded = backend.statements.isCrowded && backend.replies.size > 0;
     if (isUnsure || isCrowded) return Passing.later;
     pool.tally.clientParses++;
-    this.#named.add(this.#preparer.parse(backend, view, effects, !hasJustChanged));
+    this.named.add(this.preparer.parse(backend, view, effects, !hasJustChanged));
     this.#touched.set(name, backend.replies.turnsSent);
     return Passing.none;
   }
@@ -203,25 +177,25 @@ export class StatementRelay {
   #isUnsure({ replies, statements }: Backend, name: string): boolean {
     if (replies.size === 0 && this.#touched.size > 0) this.#touched.clear();
     if (!replies.owesTurn) return false;
-    const named = this.#named.get(name);
+    const named = this.named.get(name);
     const isServerUnsure = named !== undefined && statements.isUnsure(named.statement, replies);
     return isServerUnsure || replies.isUnsure(this.#touched.get(name));
   }
 
   bind(backend: Backend, message: MessageScanner): Passing {
-    const { pool } = this.#owner;
+    const { pool } = this.owner;
     const view = bindView.read(message.source, message.start, message.end);
     if (view.isUnnamed) {
       const brought = this.#bringUnnamed(backend, false);
       if (brought instanceof Outdated) return this.#bindOutdated(backend, brought, message);
       if (!(brought instanceof UnnamedStatement)) return brought;
-      this.#unnamed.bound();
+      this.unnamed.bound();
       this.#noteBound(brought.effects);
       pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
-    if (!this.#renames) {
+    if (!this.renames) {
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
@@ -229,7 +203,7 @@ export class StatementRelay {
     if (found instanceof Outdated) return this.#bindOutdated(backend, found, message);
     if (!(found instanceof NamedByClient)) return found;
     this.#noteBound(found.effects);
-    this.#named.boundLast(found);
+    this.named.boundLast(found);
     pool.tally.binds++;
     backend.expect(Asked.bind, found);
     writeRenamed(backend.toServer.mix(), view, this.#located.name);
@@ -244,9 +218,9 @@ export class StatementRelay {
   ): NamedByClient | Outdated | Passing {
     const name = view.nameKey();
     if (this.#isUnsure(backend, name)) return Passing.later;
-    const named = this.#named.get(name);
+    const named = this.named.get(name);
     if (named === undefined) return this.#refuseUnknown(backend, view.name());
-    const located = this.#preparer.locate(backend, named, isForDescribe);
+    const located = this.preparer.locate(backend, named, isForDescribe);
     if (located === 'later') return Passing.later;
     if (located instanceof Outdated) return located;
     this.#located = located;
@@ -255,15 +229,15 @@ export class StatementRelay {
 
   /** The client's unnamed statement, on this server from here on; or what becomes of the message that is about it. */
   #bringUnnamed(backend: Backend, isForDescribe: boolean): UnnamedStatement | Outdated | Passing {
-    if (this.#unnamed.isUnsure(backend)) return Passing.later;
-    const brought = this.#unnamed.bring(backend, isForDescribe);
+    if (this.unnamed.isUnsure(backend)) return Passing.later;
+    const brought = this.unnamed.bring(backend, isForDescribe);
     if (brought === 'later') return Passing.later;
     return brought ?? this.#refuseUnnamed(backend);
   }
 
   /** A server looks at the values before it looks at the columns. */
   #bindOutdated(backend: Backend, { shape }: Outdated, { isWhole }: MessageScanner): Passing {
-    if (shape !== undefined && isWhole) this.#preparer.tryBind(backend, bindView, shape);
+    if (shape !== undefined && isWhole) this.preparer.tryBind(backend, bindView, shape);
     return this.#refuseOutdated(backend);
   }
 
@@ -276,7 +250,7 @@ export class StatementRelay {
   #noteBound(effects: StatementEffects): void {
     this.#portalChange = effects.change;
     this.#mayDiscard ||= effects.mayDiscard;
-    if (effects !== noEffects) this.#owner.effects.runs(effects);
+    if (effects !== noEffects) this.owner.effects.runs(effects);
   }
 
   execute(backend: Backend, { source, start }: MessageScanner): Passing {
@@ -297,11 +271,11 @@ export class StatementRelay {
       const brought = this.#bringUnnamed(backend, true);
       if (brought instanceof Outdated) return this.#describeOutdated(backend, brought);
       if (!(brought instanceof UnnamedStatement)) return brought;
-      this.#unnamed.isDescribed();
+      this.unnamed.isDescribed();
       backend.expect(Asked.describeStatement, brought);
       return Passing.asItIs;
     }
-    if (!this.#renames) {
+    if (!this.renames) {
       backend.expect(Asked.describeStatement);
       return Passing.asItIs;
     }
@@ -315,17 +289,17 @@ export class StatementRelay {
 
   close(backend: Backend, message: MessageScanner): Passing {
     const view = closeView.read(message.source, message.start, message.end);
-    if (view.isStatement && !view.isUnnamed && this.#renames) {
+    if (view.isStatement && !view.isUnnamed && this.renames) {
       const name = view.nameKey();
       if (this.#isUnsure(backend, name)) return Passing.later;
       // Other clients may have the statement, too: only the name is given up.
-      const named = this.#named.get(name);
-      if (named !== undefined) this.#named.delete(named);
+      const named = this.named.get(name);
+      if (named !== undefined) this.named.delete(named);
       this.#touched.set(name, backend.replies.turnsSent);
       backend.expect(Asked.localClose, named);
       return Passing.none;
     }
-    if (view.isStatement && view.isUnnamed) this.#unnamed.close(backend);
+    if (view.isStatement && view.isUnnamed) this.unnamed.close(backend);
     else backend.expect(Asked.close);
     return Passing.asItIs;
   }
@@ -333,45 +307,45 @@ export class StatementRelay {
   /** The server will not answer this, after an error. */
   answerDropped({ asked, subject }: Dropped): void {
     if (!(subject instanceof NamedByClient)) return;
-    if (asked === Asked.localClose) this.#named.putBack(subject);
-    else if (asked === Asked.parse) this.#named.delete(subject);
+    if (asked === Asked.localClose) this.named.putBack(subject);
+    else if (asked === Asked.parse) this.named.delete(subject);
   }
 
   /** A server has described a statement. */
   described(backend: Backend, subject: Subject, shape: StatementShape | undefined): void {
-    if (subject instanceof UnnamedStatement) this.#unnamed.described(backend, subject, shape);
-    else this.#preparer.described(backend, subject, shape);
+    if (subject instanceof UnnamedStatement) this.unnamed.described(backend, subject, shape);
+    else this.preparer.described(backend, subject, shape);
   }
 
   /** `backend`: it has parsed it; undefined where something stands in for it there. */
   unnamedChanged(unnamed: UnnamedStatement | undefined, backend: Backend | undefined): void {
-    this.#plain.answered();
-    this.#unnamed.changed(unnamed, backend);
+    this.answered();
+    this.unnamed.changed(unnamed, backend);
   }
 
   /** The batch ends: what the client may bind in the next one has to be known by then. */
   sync(backend: Backend): void {
-    this.#unnamed.sync(backend);
+    this.unnamed.sync(backend);
   }
 
   /** Gives up one by its name, as DEALLOCATE does; false when there is none. */
   deallocate(name: string): boolean {
-    const named = this.#named.get(name);
-    if (named !== undefined) this.#named.delete(named);
+    const named = this.named.get(name);
+    if (named !== undefined) this.named.delete(named);
     return named !== undefined;
   }
 
   /** The server has executed a DEALLOCATE of it. */
   deallocated(named: NamedByClient): void {
-    this.#named.delete(named);
+    this.named.delete(named);
   }
 
   has(name: string): boolean {
-    return this.#named.get(name) !== undefined;
+    return this.named.get(name) !== undefined;
   }
 
   clear(): void {
-    this.#named.clear();
+    this.named.clear();
     this.#touched.clear();
     this.#mayDiscard = false;
   }
