@@ -120,6 +120,7 @@ export class UnnamedRelay {
     this.#confirmed = unnamed;
     this.#confirmOn(backend);
     this.#shape = undefined;
+    this.#isCompared = this.#isOutdated = false;
   }
 
   /** A server has described it. */
