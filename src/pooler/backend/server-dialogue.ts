@@ -331,7 +331,9 @@ export abstract class ServerDialogue {
       if (this.#askAgain(error)) return false;
       this.#makeUpParsed(replies.headSubject as StandIn);
     } else if (error.code === SqlState.invalidStatementName) told = this.#noteLost(told);
-    if (replies.head === Asked.ownParse) this.#describeParameters(replies.headSubject);
+    // In a failed transaction it describes nothing.
+    if (replies.head === Asked.ownParse && error.code !== SqlState.inFailedSqlTransaction)
+      this.#describeParameters(replies.headSubject);
     const isReplaced = told !== error;
     if (isReplaced) writeError(this.toClient.mix(), told);
     const dropped = replies.dropUntilSync();

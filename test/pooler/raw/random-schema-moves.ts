@@ -202,6 +202,8 @@ export function turnsOf(steps: readonly Step[], servers: 'one' | 'several'): Tur
     if (isChange && others.some(({ isInTransaction }) => isInTransaction)) continue;
     if (servers === 'one' && who !== 'outsider' && others.some(({ isInTransaction }) => isInTransaction))
       continue;
+    // It would wait for a row that another transaction has changed.
+    if (isUpdate(move, mine) && others.some(({ isInTransaction }) => isInTransaction)) continue;
     const next = turnOf(who, move, mine);
     if (next === undefined) continue;
     turns.push(next);
@@ -210,6 +212,13 @@ export function turnsOf(steps: readonly Step[], servers: 'one' | 'several'): Tur
   }
   for (const [who, { isInTransaction }] of lives) if (isInTransaction) turns.push(query(who, 'rollback'));
   return [...turns, query('outsider', 'select * from public.t')];
+}
+
+function isUpdate(move: Move, { statements }: Life): boolean {
+  let text: string | undefined;
+  if ('of' in move) text = move.of.text;
+  else if ('name' in move) text = statements.get(move.name)?.text;
+  return text?.startsWith('update') === true;
 }
 
 function turnOf(who: Who, move: Move, mine: Life): Turn | undefined {
