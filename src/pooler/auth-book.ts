@@ -126,7 +126,7 @@ export class AuthBook {
     return userListSecrets(this.users, query && this.#cacheOf(query));
   }
 
-  /** The same for logins of clients, which DISABLE holds for: also where the answer is known, as in PgBouncer. */
+  /** Secrets for logins of clients, which DISABLE holds for: also where the answer is cached, as in PgBouncer. */
   #secretsForClients(database: DatabaseConfig | undefined): SecretSource {
     const query = this.#queryOf(database);
     if (query === undefined) return userListSecrets(this.users);

@@ -66,7 +66,7 @@ export function sendAway(visitor: Visitor, error: ErrorFields): void {
     return;
   }
   visitor.stay.end(new Refusal(error));
-  // It is told before that.
+  // The error is sent before that.
   setImmediate(() => visitor.transport.endAtOnce());
 }
 

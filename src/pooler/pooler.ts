@@ -70,7 +70,7 @@ const longestMs = 2 ** 31 - 1;
 const pollMs = 20;
 /** Cleaning after the last clients included. */
 const closeTimeoutMs = 5_000;
-/** The same for an immediate end. */
+/** Time for an immediate shutdown. */
 const hastyCloseMs = 500;
 
 /** Listens when it resolves. Rejects with what is wrong: a port that is taken, a file that can't be used. */
@@ -315,7 +315,7 @@ export class Pooler {
   #endNow(): void {
     for (const session of this.#house.sessions) session.kill(shuttingDown);
     for (const visitor of this.#house.visitors) sendAway(visitor, shuttingDown);
-    // They may be closing already, with more time.
+    // Pools may be closing already, with more time.
     for (const pool of this.#house.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
   }
 

@@ -158,8 +158,8 @@ export function textOf({ resets, sets }: Transition): string {
 }
 
 /**
- * Who one is comes back first, so that whoever has logged in takes back what nobody else may; and it is changed last, when
- * everything else is set. To be someone else ends the role that one plays.
+ * Identity and role are reset first, so that the login user resets settings that nobody else may reset, and are set last, when
+ * everything else is set. A change of identity ends the role.
  */
 function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): Transition {
   const isPerson = (name: string): boolean => name === identity || name === 'role';

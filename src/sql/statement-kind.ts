@@ -24,7 +24,7 @@ import { Token, Tokenizer } from './tokenizer.js';
  */
 export type StatementKind = 'shareable' | 'transaction' | 'session' | 'opaque' | 'unknown';
 
-/** What the first word of a statement says; the last four need another word. */
+/** Kinds of first words; the last four need another word. */
 type Opening = 'shareable' | 'transaction' | 'session' | 'explain' | 'prepare' | 'create' | 'set';
 
 const OPENINGS: ReadonlyMap<string, Opening> = new Map<string, Opening>([
@@ -71,7 +71,7 @@ export function statementKind(text: string): StatementKind {
   return kind;
 }
 
-/** What the next word means. Within the parentheses of an EXPLAIN are options or the statement itself. */
+/** Meaning of the next word. Within the parentheses of an EXPLAIN are options or the statement itself. */
 type Place =
   | 'start'
   | 'explain'
@@ -86,7 +86,7 @@ type Place =
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
 const CREATE_WORDS: ReadonlySet<string> = new Set(['or', 'replace', 'global', 'local']);
 const TEMPORARY_WORDS: ReadonlySet<string> = new Set(['temp', 'temporary', 'global', 'local']);
-/** What a SET sets until the end of its transaction only. */
+/** First words of a SET that ends with its transaction. */
 const TRANSACTION_SETTINGS: ReadonlySet<string> = new Set(['local', 'transaction', 'constraints']);
 /** Reserved words, so that none of them can be the name of an option. */
 const QUERY_IN_PARENTHESES: ReadonlySet<string> = new Set(['select', 'with', 'table']);

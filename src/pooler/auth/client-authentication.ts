@@ -274,7 +274,7 @@ function textOf(error: unknown): string {
   return error.cause instanceof Error ? `${error.message} ${error.cause.message}` : error.message;
 }
 
-/** What the server said when the secret was to be looked up there. */
+/** The server's refusal, if the secret could not be looked up because of one. */
 function refusalBehind(error: unknown): BackendRefusedError | undefined {
   let cause = error;
   while (cause instanceof Error && !(cause instanceof BackendRefusedError)) cause = cause.cause;

@@ -22,12 +22,12 @@ const discardAll = 'DISCARD ALL';
 const discardAllPattern = /^\s*DISCARD\s+ALL\s*;?\s*$/i;
 const resetSettings = 'SET SESSION AUTHORIZATION DEFAULT; RESET ALL';
 
-/** What is cleared away after a client. */
+/** How much is cleared away after a client. */
 export const Cleaning = {
   nothing: 0,
   /** Settings alone. */
   settings: 1,
-  /** What the reset query clears away, where there is one. */
+  /** Runs the reset query, where there is one. */
   session: 2,
   /** The same, and settings in any case. */
   sessionAndSettings: 3,

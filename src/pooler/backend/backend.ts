@@ -348,7 +348,7 @@ export class Backend extends ServerDialogue implements TransportListener {
       this.#lose(reason);
       return;
     }
-    // Whoever closes it waits for this.
+    // The user that closes the connection waits for this.
     const { user } = this;
     this.user = undefined;
     user?.backendLost(reason, undefined, false);

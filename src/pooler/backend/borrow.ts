@@ -28,7 +28,7 @@ export async function borrow<T>(
   }
 }
 
-/** What the last client has set must not change what the pooler asks. A server that does not take that back is replaced. */
+/** Takes a connection whose settings are those of a new session. A server that refuses to reset them is replaced. */
 async function takeClean(
   pool: BackendPool,
   { timeoutMs, signal }: BorrowOptions,

@@ -102,7 +102,7 @@ export class StatementRegistry {
     return statement;
   }
 
-  /** The same statement for one client alone; it has one user. */
+  /** Copies the statement for one client alone; the copy has one user. */
   separate({ parse, settingsKey, shape }: PreparedStatement): PreparedStatement {
     return new PreparedStatement(parse, undefined, settingsKey, shape);
   }

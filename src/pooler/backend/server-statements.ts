@@ -18,7 +18,7 @@ export class ServerCopy {
   }
 }
 
-/** What a server is asked to prepare. */
+/** A statement that a server is asked to prepare, and the copy that this makes. */
 export interface Preparation {
   readonly statement: PreparedStatement;
   readonly copy: ServerCopy;
@@ -60,7 +60,7 @@ export class ServerStatements {
     return copy;
   }
 
-  /** It was prepared in an earlier batch that may yet fail: nobody knows whether the server has it. */
+  /** Prepared in an earlier batch that may yet fail: nobody knows whether the server has it. */
   isUnsure(statement: PreparedStatement, replies: ReplyQueue): boolean {
     return replies.isUnsure(this.#copies.get(statement)?.batch);
   }

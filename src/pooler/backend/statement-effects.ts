@@ -1,7 +1,7 @@
-/** What a statement does to its session when it is run, as far as its text tells. */
+/** Effects of a statement on its session when it is run, as far as its text tells. */
 import type { PinReason } from '../pin-reasons.js';
 
-/** What may be left in the session that neither the text nor the server's answers show. */
+/** Leftovers that neither the text nor the server's answers rule out. */
 export const Unclear = {
   nothing: 0,
   /** Things that the server can be asked about. */
@@ -12,7 +12,7 @@ export const Unclear = {
 export type Unclear = (typeof Unclear)[keyof typeof Unclear];
 
 export interface StatementEffects {
-  /** What the tag of the statement confirms: how it changes settings, or the name of a statement that it gives up. */
+  /** Change that the tag of the statement confirms: of settings, or the name of a statement that is deallocated. */
   readonly change: object | undefined;
   /** Prepared statements or settings may be thrown away. */
   readonly mayDiscard: boolean;

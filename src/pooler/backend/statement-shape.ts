@@ -1,5 +1,5 @@
 /**
- * What a server says of a prepared statement: the types of its parameters, and the names and types of its columns. PostgreSQL
+ * The shape of a prepared statement: the types of its parameters, and the names and types of its columns. PostgreSQL
  * holds both fixed for as long as the statement lives: it analyses the text anew with the same parameter types, and refuses to
  * run the statement (0A000) when the columns have changed. A server that prepares the statement later has to agree with that.
  */

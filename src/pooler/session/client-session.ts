@@ -74,11 +74,11 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #holdsPlain = false;
   /** What the server is set to is not known. */
   #isServerSpoilt = false;
-  /** A cancel came while the server was busy with something of the pooler's own. */
+  /** A cancel request came while the server was busy with a query of the pooler's own. */
   #cancelsLater = false;
   /** What it is told when its transaction is over, because it is to go. */
   #goodbye: ErrorFields | undefined;
-  /** As long as it keeps a server, it need not. */
+  /** May stay past shutdown while it holds a server. */
   #mayKeepServer = false;
   #isEnding = false;
   #whyEnded = 'the client hung up';
@@ -238,10 +238,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   /** While the server takes COPY data, nothing waits for answers: it would wait for ever. */
   #handleInCopy(backend: Backend, message: MessageScanner): boolean {
-    const { type } = message;
-    if (isCopyMessage(type)) return this.#ask(backend, message);
+    if (isCopyMessage(message.type)) return this.#ask(backend, message);
     // A server is out of step then, and hangs up.
-    this.end(errors.noCopyMessage(type));
+    this.end(errors.noCopyMessage(message.type));
     return false;
   }
 
@@ -366,8 +365,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void {
     const backend = this.backend as Backend;
-    const { isInsideAnswer } = backend;
-    const isNeeded = this.needsBackend(backend);
+    const [isInsideAnswer, isNeeded] = [backend.isInsideAnswer, this.needsBackend(backend)];
     this.serverLost(backend, error);
     if (!isNeeded) {
       this.idleSince = systemClock.coarse();

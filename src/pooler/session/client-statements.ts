@@ -14,7 +14,7 @@ export class NamedByClient implements NamedStatement {
   statement: PreparedStatement;
   /** How its text was read when the client prepared it; undefined where something had just been set that was not answered. */
   reading: Reading | undefined;
-  /** What the client's own Parse has made, or what was prepared for this client alone. */
+  /** The copy that the client's own Parse has made, or that was prepared for this client alone. */
   copy: ServerCopy;
   /** The registry's tick when the server had parsed and described it; no other server may use anything older. */
   parsedAt = Number.POSITIVE_INFINITY;
@@ -39,7 +39,7 @@ export class NamedByClient implements NamedStatement {
     return copy.preparedAt > this.parsedAt || copy === this.copy;
   }
 
-  /** It does nothing to the session. */
+  /** Running it does nothing to the session. */
   get isPlain(): boolean {
     return this.effects === noEffects || this.effects === harmlessEffects;
   }

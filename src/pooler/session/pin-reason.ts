@@ -1,6 +1,6 @@
 /**
- * What in a text keeps a client on its server, where the server can't be asked: settings that nobody can list, and functions of
- * the session. Other leftovers are found by a session check. What is missed here is cleared away before the next client comes.
+ * Reasons in a text to pin a client where the server can't be asked: settings that no view lists, and functions that change the
+ * session. Other leftovers are found by a session check. What is missed here is cleared away before the next client comes.
  */
 import type { TextEffects } from '../../sql/text-effects.js';
 import type { PinReason } from '../pin-reasons.js';

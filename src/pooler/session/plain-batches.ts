@@ -43,12 +43,12 @@ export abstract class PlainBatches {
   /** Named statements have names of the pooler's on servers. */
   protected abstract get renames(): boolean;
 
-  /** What was sent last may have to be sent again: what comes next has to wait for that. */
+  /** The last batch may have to be sent again: the next message has to wait for its answer. */
   get mayAskAgain(): boolean {
     return this.#mayAskAgain;
   }
 
-  /** What was sent last need not be sent again. */
+  /** The last batch need not be sent again. */
   protected answered(): void {
     if (!this.#mayAskAgain) return;
     this.#mayAskAgain = false;
@@ -75,7 +75,7 @@ export abstract class PlainBatches {
     return true;
   }
 
-  /** What is run in place of the last plain statement, if there is something. */
+  /** The prepared statement that is run in place of the last plain one, if there is one. */
   #findStandIn(): StandIn | undefined {
     const { pool } = this.owner;
     const { repeated } = this.unnamed;
@@ -117,7 +117,7 @@ export abstract class PlainBatches {
     return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
   }
 
-  /** The same of one that other clients have sent, or this one before others. */
+  /** A batch of an unnamed statement that other clients have sent, or this one earlier. */
   #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
     const { pool } = this.owner;
     const { settings } = this.owner.settings;

@@ -29,7 +29,7 @@ import { readLeftovers, sessionCheckText } from './session-check.js';
 import { noServer } from './session-errors.js';
 import type { SessionSettings } from './session-settings.js';
 
-/** What a query of the pooler's is about that takes back what earlier clients have left. */
+/** Marks the query that resets what earlier clients have set. */
 const leftoverReset = new OwnRow();
 /** A query of up to so many bytes waits in memory that is used again. */
 const memoryKept = 256;
@@ -209,7 +209,7 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** A query of the pooler's own has failed: the server can't be made what this client needs, and another one is taken. */
   protected replacesServer(backend: Backend, row: Subject, error: ErrorFields): boolean {
-    // Whoever has used it may have something of its own there.
+    // A client that has used the server may have something of its own there.
     if (row !== leftoverReset || this.#hasUsed) return false;
     this.pool.discard(
       backend,

@@ -68,7 +68,7 @@ export function readLeftovers(row: OwnRow): Leftovers | undefined {
   };
 }
 
-/** What is not ASCII would be sent in an encoding that the next server may not have. */
+/** Undefined for values beyond ASCII: the next server may have another encoding. */
 function readSettings(all: string, settings: string): Map<string, string> | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII is meant.
   if (/[^\x00-\x7f]/.test(all)) return undefined;

@@ -103,7 +103,7 @@ export class SessionEffects {
   pinnedAt = 0;
   /** The server can't be asked whether the reason is still there. */
   #isPinnedForGood = false;
-  /** What may be left in the session since the server was asked last. */
+  /** Leftovers that are possible since the last session check. */
   #unclear: Unclear = Unclear.nothing;
   /** Settings may have been made that no server lists. */
   #mayHideSettings = false;
@@ -111,7 +111,7 @@ export class SessionEffects {
   #hasTouchedSchema = false;
   /** Something may change how the server reads texts, and is not answered yet. */
   #isReadingUnsure = false;
-  /** The same when `#lexical` was made. */
+  /** `#isReadingUnsure` when `#lexical` was made. */
   #wasUnsure = false;
   #lexical: LexicalSettings | undefined;
   #isAsciiSafe = false;
@@ -166,7 +166,7 @@ export class SessionEffects {
     return this.#unsettled;
   }
 
-  /** What a text does, alone or prepared. `told`: the settings that the server has reported. */
+  /** Reads the effects of a text, alone or to be prepared. `told`: the settings that the server has reported. */
   read({ source, textStart, textEnd }: TextView, told: ReadonlyMap<string, string>): StatementEffects {
     this.#readAs(told);
     if (this.#isPlain(source, textStart, textEnd)) return noEffects;
@@ -211,7 +211,7 @@ export class SessionEffects {
     this.#isReadingUnsure ||= mayChangeReading;
     this.#hasTouchedSchema ||= mayChangeSchema;
     if (unclear > this.#unclear) this.#unclear = unclear;
-    // What the client is pinned for may be gone then.
+    // The reason of the pin may be gone then.
     if (mayDiscard && this.pin !== undefined && this.#unclear === Unclear.nothing)
       this.#unclear = Unclear.objects;
     this.#mayHideSettings ||= unclear === Unclear.settings;

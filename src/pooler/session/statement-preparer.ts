@@ -31,7 +31,7 @@ export interface StatementOwner {
 
 /** A statement whose columns are not what the client was told. */
 export class Outdated {
-  /** What the client was told; undefined where no server could describe the statement. */
+  /** The shape that the client was told; undefined where no server could describe the statement. */
   readonly shape: StatementShape | undefined;
 
   constructor(shape: StatementShape | undefined) {
@@ -61,7 +61,7 @@ export class StatementPreparer {
   readonly #named: ClientStatements;
   /** Of the statement that was given a name last: most clients read all of theirs in the same way. */
   #lastReading: Reading | undefined;
-  /** What a server has just described otherwise than the client was told; its message waits to be refused. */
+  /** The statement that a server has just described otherwise than the client was told; its message waits to be refused. */
   #outdated: NamedByClient | undefined;
 
   constructor(owner: StatementOwner, named: ClientStatements) {

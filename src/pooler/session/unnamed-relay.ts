@@ -24,9 +24,9 @@ export class UnnamedRelay {
   /** The server that has parsed it for this client, and which of its unnamed statements it is. */
   #confirmedOn: Backend | undefined;
   #confirmedVersion = 0;
-  /** What the client was told of it, or would have been. */
+  /** The shape that the client was told, or would have been. */
   #shape: StatementShape | undefined;
-  /** It was parsed in this batch, and neither bound nor described since. */
+  /** Parsed in this batch, and neither bound nor described since. */
   #lacksShape = false;
   /** A server is asked to describe it again. */
   #isCompared = false;
@@ -138,7 +138,7 @@ export class UnnamedRelay {
     this.#confirmedVersion = backend?.unnamedVersion ?? 0;
   }
 
-  /** What an earlier batch has made of it is not known yet. */
+  /** An earlier batch that may have changed it is not answered yet. */
   isUnsure(backend: Backend): boolean {
     return backend.replies.owesTurn && !this.#isSentInThisTurn(backend);
   }

@@ -78,7 +78,7 @@ export abstract class SocketTransport implements Transport {
     if (this.isOver) return;
     clearTimeout(this.#lingering);
     this.#lingering = setTimeout(() => this.#giveUp(shortLingerMs), shortLingerMs).unref();
-    // What the client has sent is read until then: a socket that is closed with something unread is reset, and the client
+    // Bytes of the client are read until then: a socket that is closed with something unread is reset, and the client
     // may never see what it was told.
     setImmediate(() => {
       if (this.unsent === 0) this.destroy();
