@@ -55,6 +55,6 @@ describe('regular and reserved work of one user', () => {
     await client.query('commit');
     expect(classes()).toMatchObject({ regularLent: 0, reservedLent: 0 });
     await client.query('listen something');
-    expect(classes()).toMatchObject({ regularLent: 0, reservedLent: 1 });
+    await expect.poll(classes).toMatchObject({ regularLent: 0, reservedLent: 1 });
   });
 });
