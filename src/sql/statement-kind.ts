@@ -4,7 +4,7 @@
  * Only a text that is provably one statement, of a kind that can leave neither a transaction nor a changed session
  * behind, is 'shareable'. Wherever the answer would depend on a server setting, a server version or an unfinished
  * quote, the answer is no: a wrong "no" costs a little speed, a wrong "yes" mixes two people's work.
- * What the text cannot show is what the user's own functions, views and triggers do to the session. None of them
+ * The text can't show what the user's own functions, views and triggers do to the session. None of them
  * can leave a transaction open.
  *
  * The text is read once, from left to right.
@@ -20,7 +20,7 @@ import { Token, Tokenizer } from './tokenizer.js';
  * - `opaque`: reads what belongs to one session, or runs SQL that the text does not show.
  * - `unknown`: all else, and what could not be read to its end.
  *
- * What is not shareable runs alone on a connection.
+ * A statement that is not shareable runs alone on a connection.
  */
 export type StatementKind = 'shareable' | 'transaction' | 'session' | 'opaque' | 'unknown';
 

@@ -2,7 +2,7 @@
  * The unnamed statement of one client, on servers that it shares with others. It lives until the next one, or the next Query,
  * and each server has one of its own: a client that prepares in one transaction and binds in the next has to find its own.
  *
- * What the client has is what the servers have confirmed. Only within one batch it counts what was sent: should that fail,
+ * The client's statement is the one that servers have confirmed. Only within one batch the one that was sent counts: should that fail,
  * then all that follows in the batch is ignored, too.
  *
  * A statement that is parsed in one batch and bound in a later one has to mean there what it meant when it was parsed, and
