@@ -73,6 +73,8 @@ export class RepeatedStatements {
   readonly #most: number;
   /** By settings and Parse; about those used longest ago first. */
   readonly #byKey = new Map<string, RepeatedStatement>();
+  /** A client has used one in a later batch than the one in which it was parsed and bound first. */
+  areBoundAgain = false;
 
   constructor(registry: StatementRegistry, most = 1_000) {
     this.#registry = registry;

@@ -396,8 +396,9 @@ export abstract class ServerDialogue {
     if (asked === Asked.standInBind && !hasFailed) this.user?.unnamedChanged(undefined, false);
     if (asked !== Asked.ownParse && asked !== Asked.parse) return;
     if (isPreparation(subject)) this.statements.failed(subject);
+    if (!(subject instanceof UnnamedStatement)) return;
     // What fails to replace it ends it all the same.
-    else if (hasFailed && asked === Asked.parse) this.#changeUnnamed(undefined);
+    if (hasFailed && asked === Asked.parse) this.#changeUnnamed(undefined);
     else if (hasFailed) this.unnamedVersion++;
   }
 

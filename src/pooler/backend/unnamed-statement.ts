@@ -9,6 +9,8 @@ export class UnnamedStatement {
   readonly effects: StatementEffects;
   /** The client has asked for a description: should it fail to be parsed, the parameters are described all the same. */
   readonly told: StatementShape | undefined;
+  /** A server was asked to describe it, for one of the clients that have sent it. */
+  wasDescribed = false;
 
   constructor(parse?: Buffer, effects: StatementEffects = noEffects, told?: StatementShape) {
     this.parse = parse;

@@ -52,6 +52,7 @@ export const ownErrorReasons = [
   'no_server',
   'terminated',
   'not_supported',
+  'forgotten_statement',
   'protocol',
 ] as const;
 
@@ -66,6 +67,7 @@ const byOwnCode: Readonly<Record<string, OwnErrorReason>> = {
   [SqlState.connectionFailure]: 'server_lost',
   [SqlState.adminShutdown]: 'terminated',
   [SqlState.featureNotSupported]: 'not_supported',
+  [SqlState.invalidStatementName]: 'forgotten_statement',
   [SqlState.protocolViolation]: 'protocol',
 };
 

@@ -27,7 +27,7 @@ const longestName = 256;
 export abstract class PlainBatches {
   protected readonly owner: StatementOwner;
   protected readonly named: ClientStatements;
-  protected readonly unnamed = new UnnamedRelay();
+  protected readonly unnamed: UnnamedRelay;
   protected readonly preparer: StatementPreparer;
   /** From Bind on, while something stands in for the statement that it is about. */
   readonly #standInRun = new KeptRun();
@@ -37,6 +37,7 @@ export abstract class PlainBatches {
   constructor(owner: StatementOwner) {
     this.owner = owner;
     this.named = new ClientStatements(owner.pool.statements);
+    this.unnamed = new UnnamedRelay(owner.pool.repeated);
     this.preparer = new StatementPreparer(owner, this.named);
   }
 
@@ -112,6 +113,8 @@ export abstract class PlainBatches {
 
   /** A batch of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
   #isPlainTurn(source: Buffer, start: number, end: number): boolean {
+    // Each of them is described then.
+    if (this.owner.pool.repeated.areBoundAgain) return false;
     const { settings } = this.owner.settings;
     const bind = this.unnamed.endOfPlainParse(source, start, end, settings);
     return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);

@@ -161,3 +161,16 @@ export const outdatedStatement: ErrorFields = {
   file: 'plancache.c',
   routine: 'RevalidateCachedQuery',
 };
+
+export const noUnnamed: ErrorFields = {
+  severity: 'ERROR',
+  code: SqlState.invalidStatementName,
+  message: 'unnamed prepared statement does not exist',
+};
+
+/** What it meant is not known, and its server has another one by now. */
+export const forgottenUnnamed: ErrorFields = {
+  ...noUnnamed,
+  detail: 'It was run in the batch of its Parse, and another client has used its server connection since.',
+  hint: 'Send Parse again, or give the statement a name. From now on the pooler keeps such statements for the clients of this pool.',
+};

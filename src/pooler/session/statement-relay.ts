@@ -19,10 +19,11 @@ import { noEffects, type StatementEffects, unreadEffects } from '../backend/stat
 import type { StatementShape } from '../backend/statement-shape.js';
 import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolMode } from '../config/pooling-options.js';
+import { ownErrorReasonOf } from '../metrics/failure-words.js';
 import { NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { PlainBatches } from './plain-batches.js';
-import { outdatedStatement } from './session-errors.js';
+import { forgottenUnnamed, noUnnamed, outdatedStatement } from './session-errors.js';
 import type { SettingChange } from './setting-change.js';
 import { Outdated, type StatementOwner } from './statement-preparer.js';
 
@@ -101,6 +102,7 @@ export class StatementRelay extends PlainBatches {
       if (isPlain) this.unnamed.keepPlain(unnamed, settings.settings, repeated);
       return this.#parseUnnamed(backend, unnamed);
     }
+    this.unnamed.describe(backend);
     if (!this.renames) {
       backend.expect(Asked.parse);
       return Passing.asItIs;
@@ -189,12 +191,13 @@ export class StatementRelay extends PlainBatches {
       const brought = this.#bringUnnamed(backend, false);
       if (brought instanceof Outdated) return this.#bindOutdated(backend, brought, message);
       if (!(brought instanceof UnnamedStatement)) return brought;
-      this.unnamed.bound();
+      this.unnamed.bind(backend);
       this.#noteBound(brought.effects);
       pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
+    this.unnamed.describe(backend);
     if (!this.renames) {
       backend.expect(Asked.bind);
       return Passing.asItIs;
@@ -232,7 +235,8 @@ export class StatementRelay extends PlainBatches {
     if (this.unnamed.isUnsure(backend)) return Passing.later;
     const brought = this.unnamed.bring(backend, isForDescribe);
     if (brought === 'later') return Passing.later;
-    return brought ?? this.#refuseUnnamed(backend);
+    if (brought === undefined || brought === 'unknown') return this.#refuseUnnamed(backend, brought);
+    return brought;
   }
 
   /** A server looks at the values before it looks at the columns. */
@@ -254,6 +258,7 @@ export class StatementRelay extends PlainBatches {
   }
 
   execute(backend: Backend, { source, start }: MessageScanner): Passing {
+    this.unnamed.describe(backend);
     const isUnnamed = source[start + headerBytes] === 0;
     const change = isUnnamed ? this.#portalChange : undefined;
     this.changeComes(backend, change);
@@ -263,6 +268,7 @@ export class StatementRelay extends PlainBatches {
 
   describe(backend: Backend, message: MessageScanner): Passing {
     const view = describeView.read(message.source, message.start, message.end);
+    if (!view.isStatement || !view.isUnnamed) this.unnamed.describe(backend);
     if (!view.isStatement) {
       backend.expect(Asked.describePortal);
       return Passing.asItIs;
@@ -290,6 +296,7 @@ export class StatementRelay extends PlainBatches {
   close(backend: Backend, message: MessageScanner): Passing {
     const view = closeView.read(message.source, message.start, message.end);
     if (view.isStatement && !view.isUnnamed && this.renames) {
+      this.unnamed.describe(backend);
       const name = view.nameKey();
       if (this.#isUnsure(backend, name)) return Passing.later;
       // Other clients may have the statement, too: only the name is given up.
@@ -300,7 +307,10 @@ export class StatementRelay extends PlainBatches {
       return Passing.none;
     }
     if (view.isStatement && view.isUnnamed) this.unnamed.close(backend);
-    else backend.expect(Asked.close);
+    else {
+      this.unnamed.describe(backend);
+      backend.expect(Asked.close);
+    }
     return Passing.asItIs;
   }
 
@@ -323,9 +333,9 @@ export class StatementRelay extends PlainBatches {
     this.unnamed.changed(unnamed, backend);
   }
 
-  /** The batch ends: what the client may bind in the next one has to be known by then. */
+  /** The batch ends. */
   sync(backend: Backend): void {
-    this.unnamed.sync(backend);
+    this.unnamed.describe(backend);
   }
 
   /** Gives up one by its name, as DEALLOCATE does; false when there is none. */
@@ -350,8 +360,11 @@ export class StatementRelay extends PlainBatches {
     this.#mayDiscard = false;
   }
 
-  #refuseUnnamed(backend: Backend): Passing {
-    return this.#refuse(backend, SqlState.invalidStatementName, 'unnamed prepared statement does not exist');
+  #refuseUnnamed(backend: Backend, why: 'unknown' | undefined): Passing {
+    if (why === 'unknown')
+      this.owner.pool.tally.ownErrorCame(forgottenUnnamed.code, ownErrorReasonOf(forgottenUnnamed));
+    backend.fail(why === 'unknown' ? forgottenUnnamed : noUnnamed);
+    return Passing.none;
   }
 
   #refuseOutdated(backend: Backend): Passing {

@@ -5,14 +5,15 @@
  * The client's statement is the one that servers have confirmed. Only within one batch the one that was sent counts: should that fail,
  * then all that follows in the batch is ignored, too.
  *
- * A statement that is parsed in one batch and bound in a later one has to mean there what it meant when it was parsed, and
- * return what the client was told: it is described before its batch ends, and another server prepares it with the same parameter
- * types and has to describe it the same. One that was bound at once is not described, which would cost every query: where a client
- * binds it again later, without a Parse, on another server, its text is parsed as it came.
+ * A statement that is bound in a later batch than its Parse has to mean there what it meant when it was parsed, and return what the
+ * client was told: another server prepares it with the same parameter types and has to describe it the same. To that end it is described
+ * right behind its Parse, unless it is bound at once: most are, and never again. Of these a pool has each text described when it comes
+ * first, and every one from the time on that a client of the pool has bound one again. One that is bound again and was not described is
+ * refused where its server does not have it any more: nobody knows what it meant.
  */
 import { areSameBytes } from '../../wire/bytes.js';
 import type { Backend } from '../backend/backend.js';
-import type { RepeatedStatement } from '../backend/repeated-statement.js';
+import type { RepeatedStatement, RepeatedStatements } from '../backend/repeated-statement.js';
 import { Asked } from '../backend/reply-queue.js';
 import { parseWithTypes, type StatementShape } from '../backend/statement-shape.js';
 import { UnnamedStatement, unnamedStatement } from '../backend/unnamed-statement.js';
@@ -28,6 +29,8 @@ export class UnnamedRelay {
   #shape: StatementShape | undefined;
   /** Parsed in this batch, and neither bound nor described since. */
   #lacksShape = false;
+  /** The last one that was parsed was bound in the same batch. */
+  #isBoundAtOnce = false;
   /** A server is asked to describe it again. */
   #isCompared = false;
   /** A server has described it otherwise: the client's message waits to be refused. */
@@ -40,8 +43,11 @@ export class UnnamedRelay {
   #plain: UnnamedStatement | undefined;
   #plainUnder: Settings | undefined;
   #repeated: RepeatedStatement | undefined;
+  readonly #statements: RepeatedStatements;
 
-  constructor() {
+  /** `statements`: those of the client's pool. */
+  constructor(statements: RepeatedStatements) {
+    this.#statements = statements;
     this.#plain = undefined;
     this.#plainUnder = undefined;
     this.#repeated = undefined;
@@ -89,6 +95,7 @@ export class UnnamedRelay {
   parse(backend: Backend, unnamed: UnnamedStatement): void {
     this.#send(backend, unnamed);
     this.#lacksShape = true;
+    this.#isBoundAtOnce = false;
     backend.expect(Asked.parse, unnamed);
   }
 
@@ -98,21 +105,27 @@ export class UnnamedRelay {
     backend.expect(Asked.close, unnamedStatement);
   }
 
-  bound(): void {
-    this.#lacksShape = false;
+  /** It is about to be bound. */
+  bind(backend: Backend): void {
+    if (!this.#lacksShape) return;
+    this.#isBoundAtOnce = true;
+    if (this.#sent?.wasDescribed === true && !this.#statements.areBoundAgain) this.#lacksShape = false;
+    else this.describe(backend);
   }
 
-  /** By a Describe of the client's. */
+  /** The client has it described. */
   isDescribed(): void {
     this.#lacksShape = false;
   }
 
-  /** The batch ends. */
-  sync(backend: Backend): void {
+  /** Something comes that may not leave it as it is, or the batch ends: what it means has to be known by then. */
+  describe(backend: Backend): void {
     if (!this.#lacksShape) return;
     this.#lacksShape = false;
-    if (this.#isSentInThisTurn(backend) && this.#sent !== undefined && !backend.isDiscarding)
-      backend.describeStatement(undefined, this.#sent);
+    const sent = this.#isSentInThisTurn(backend) ? this.#sent : undefined;
+    if (sent === undefined || backend.isDiscarding) return;
+    sent.wasDescribed = true;
+    backend.describeStatement(undefined, sent);
   }
 
   /** A server has confirmed that the client has another one, or none. `backend`: it has parsed it. */
@@ -145,9 +158,12 @@ export class UnnamedRelay {
 
   /**
    * The client's one, on this server from here on; undefined where the client has none. `later`: the server has to describe it
-   * first.
+   * first. `unknown`: what it meant is not known, and nobody has it any more.
    */
-  bring(backend: Backend, isForDescribe: boolean): UnnamedStatement | Outdated | 'later' | undefined {
+  bring(
+    backend: Backend,
+    isForDescribe: boolean,
+  ): UnnamedStatement | Outdated | 'later' | 'unknown' | undefined {
     if (this.#isOutdated) {
       this.#isOutdated = false;
       this.#send(backend, undefined);
@@ -156,15 +172,16 @@ export class UnnamedRelay {
     if (this.#isSentInThisTurn(backend)) return this.#sent;
     const unnamed = this.#confirmed;
     if (unnamed === undefined) return undefined;
+    const shape = this.#shape;
+    if (shape === undefined || this.#isBoundAtOnce) this.#statements.areBoundAgain = true;
     if (this.#confirmedOn === backend && this.#confirmedVersion === backend.unnamedVersion) return unnamed;
     if (unnamed.parse === undefined) return undefined;
-    const shape = this.#shape;
+    if (shape === undefined) return 'unknown';
     this.#confirmedOn = undefined;
     this.#send(backend, unnamed);
     const told = isForDescribe ? shape : undefined;
     backend.expect(Asked.ownParse, new UnnamedStatement(unnamed.parse, unnamed.effects, told));
-    backend.toServer.mix().append(shape === undefined ? unnamed.parse : parseWithTypes(unnamed.parse, shape));
-    if (shape === undefined) return unnamed;
+    backend.toServer.mix().append(parseWithTypes(unnamed.parse, shape));
     this.#isCompared = true;
     backend.describeStatement(undefined, unnamed);
     return 'later';

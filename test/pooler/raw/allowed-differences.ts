@@ -1,8 +1,5 @@
 // What may differ between PostgreSQL and the pooler in front of it when tables and types change under prepared statements, and why.
 
-// An unnamed statement that was run in the batch in which it was parsed, and is bound again in a later one without another Parse, is
-// parsed from its text on another server connection: to describe each of them would cost every query. Random lives have no such step.
-
 /**
  * A statement has a parameter of a type that is gone. PostgreSQL looks its number up and fails (XX000). A server connection that
  * prepares the statement again fails to find the type by its name (42704), or finds another type of that name, which the old number does

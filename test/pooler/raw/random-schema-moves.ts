@@ -183,6 +183,9 @@ interface Life {
   hasChanged: boolean;
 }
 
+/** From then on every statement without a name is kept. */
+const boundAgain = [run('A', 'select 1'), use('A', '')];
+
 /**
  * The turns of a life. Left out are: uses of names that the client has not prepared, or not since a table began to hide another one;
  * changes while another client is in a transaction, which would wait for it; and all turns of others that would wait for a change which
@@ -211,7 +214,7 @@ export function turnsOf(steps: readonly Step[], servers: 'one' | 'several'): Tur
     if (isChange && move.text === shadow) for (const life of lives.values()) life.statements.clear();
   }
   for (const [who, { isInTransaction }] of lives) if (isInTransaction) turns.push(query(who, 'rollback'));
-  return [...turns, query('outsider', 'select * from public.t')];
+  return [...boundAgain, ...turns, query('outsider', 'select * from public.t')];
 }
 
 function isUpdate(move: Move, { statements }: Life): boolean {
@@ -224,8 +227,7 @@ function isUpdate(move: Move, { statements }: Life): boolean {
 function turnOf(who: Who, move: Move, mine: Life): Turn | undefined {
   switch (move.do) {
     case 'run':
-      // allowed-differences.ts: an unnamed statement that was run is not used again without another Parse.
-      mine.statements.delete('');
+      mine.statements.set('', move.of);
       return run(who, move.of.text, move.of.values, { types: move.of.types ?? [] });
     case 'change':
     case 'query':
@@ -272,8 +274,7 @@ function statementTurn(who: Who, move: StatementMove, mine: Life): Turn | undefi
   if ('of' in move) {
     const { text, types = [], values } = move.of;
     const had = mine.statements.has(name);
-    if (name === '' && move.do === 'prepareAndUse') mine.statements.delete('');
-    else mine.statements.set(name, move.of);
+    mine.statements.set(name, move.of);
     if (move.do === 'prepareAndUse')
       return turn(who, `close, parse and use ${name}: ${text}`, (s) =>
         s

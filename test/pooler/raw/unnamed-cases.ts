@@ -1,8 +1,11 @@
 // Scripts about statements without a name that are used in more than one batch while tables change.
+
+import { turn } from './actors.js';
 import type { Case } from './schema-cases.js';
 import { describeStatement, execute, parse, prepare, query, run, use } from './turns.js';
 
 const all = 'select * from t';
+const dropColumn = 'alter table t drop d';
 const addColumn = "alter table t add d text default 'new'";
 
 export const unnamedCases: readonly Case[] = [
@@ -38,6 +41,49 @@ export const unnamedCases: readonly Case[] = [
       use('A', ''),
       describeStatement('A', ''),
       query('outsider', all),
+    ],
+  },
+  {
+    name: 'An unnamed statement that was run from Parse to Sync keeps its types and its rows for later batches',
+    setUp: 'create table t (c timestamp)',
+    turns: [
+      run('A', 'insert into t values ($1)', ['2026-01-01 12:00']),
+      query('outsider', 'alter table t alter c type timestamptz'),
+      query('B', 'select 1'),
+      use('A', '', ['2026-01-01 13:00+05']),
+      run('A', all),
+      query('outsider', addColumn),
+      query('B', 'select 1'),
+      describeStatement('A', ''),
+      use('A', ''),
+      run('A', all),
+      query('outsider', dropColumn),
+      prepare('A', 'same', all),
+      query('B', addColumn),
+      describeStatement('A', ''),
+      use('A', ''),
+      query('outsider', all),
+    ],
+  },
+  {
+    name: 'A table that is dropped behind the Parse of an unnamed statement, in its batch, fails nothing else',
+    setUp: 'create table t (c int)',
+    turns: [
+      prepare('A', 'drops', 'drop table t'),
+      turn('A', 'parse, then drop', (s) => s.parse(all).bind([], 'drops').execute().sync()),
+      turn('A', 'run, then drop', (s) =>
+        s
+          .parse('create table t (c int)')
+          .bind()
+          .execute()
+          .parse(all)
+          .bind()
+          .execute()
+          .bind([], 'drops')
+          .execute()
+          .sync(),
+      ),
+      query('outsider', "select to_regclass('t')"),
     ],
   },
 ];
