@@ -13,6 +13,7 @@ import type { Random } from '../kernel/random.js';
 import type { DialFailureCause } from './breaker.js';
 import type { Dial, Dialer } from './dialer.js';
 import { Dialing } from './dialing.js';
+import { hangsAfterMs } from './dials.js';
 import {
   AcquireTimeoutError,
   DialTimeoutError,
@@ -85,6 +86,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   #fillDeadline = never;
   #drainDeadline = never;
   #onDrained: (() => void)[] = [];
+  #openedAt: number | undefined;
   /** In service, within the limit, and nobody asked for more connections: then a release is a simple thing. */
   #isOrdinary = true;
   #pumping = false;
@@ -101,6 +103,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     this.#random = random;
     this.#waiters = parts.queue ?? new Waiters<C>();
     this.#listener = listener;
+    this.#openedAt = undefined;
     this.#findsLeaks = policy.leakThreshold !== never;
     this.#isFilling = policy.reservoir !== undefined;
     this.#enoughReady = policy.reservoir?.targetReady ?? never;
@@ -302,7 +305,28 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
       idle.remove(c);
       this.#fleet.retire(c, reason);
     }
+    this.#giveUpHangingDials(this.#clock.now());
     this.#pump();
+  }
+
+  /** What has been under way for long may never arrive, and others have a better use for its place. */
+  #giveUpHangingDials(now: number): void {
+    const { dials } = this.#dialing;
+    for (let dial = dials.oldest; dial !== undefined && this.#isOwed(); dial = dials.oldest) {
+      const hangsAt = dial.startedAt + hangsAfterMs;
+      if (now < hangsAt) {
+        this.#wakeUp.by(hangsAt);
+        return;
+      }
+      dials.abandon(dial, now);
+      this.#wakeUp.by(dial.deadline);
+      this.#dialer.abandon(dial);
+    }
+  }
+
+  /** Others have a claim to more of its leases than are being given back. */
+  #isOwed(): boolean {
+    return this.#isInDebt() || this.#isRecalled();
   }
 
   /**
@@ -388,6 +412,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
       return;
     }
     this.#dialing.succeeded(now, dialMs);
+    this.#openedAt = now;
     if (dial.purpose === 'keeper') this.#tally.toppedUp++;
     const lifetime = drawLifetime(this.policy, this.#random);
     const pooled = this.#fleet.open(connection, now, lifetime, dial.approval.commit());
@@ -434,6 +459,13 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   leasesAvailable(): void {
     this.#dialing.leasesAvailable();
     this.#pump();
+  }
+
+  leasesGranted(count: number): number {
+    return this.#leases.offer(count, () => {
+      this.#dialing.leasesAvailable();
+      this.#pump();
+    });
   }
 
   leasesRefused(error: Error): void {
@@ -526,6 +558,16 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   /** Since when the connection is idle that nobody has used for longest. */
   get longestIdleSince(): number | undefined {
     return this.#fleet.idle.longestIdle?.idleSince;
+  }
+
+  /** Since when the dial is under way that takes longest; undefined where none is. */
+  get dialingSince(): number | undefined {
+    return this.#dialing.dials.oldest?.startedAt;
+  }
+
+  /** When a dial succeeded last; undefined where none ever did. */
+  get openedAt(): number | undefined {
+    return this.#openedAt;
   }
 
   /**
@@ -774,7 +816,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   /** Without what is being closed already: that will go by itself. */
   #isOverLimit(): boolean {
     const { pending, live, limit } = this.#ledger;
-    return pending + live > limit || this.#isInDebt() || this.#isRecalled();
+    return pending + live > limit || this.#isOwed();
   }
 
   /** More connections have lost their leases than are being closed. */
@@ -887,6 +929,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
       this.#dialer.abandon(dial);
     }
     dials.loseOverdue(now);
+    this.#giveUpHangingDials(now);
   }
 
   #reportLeaks(now: number): void {

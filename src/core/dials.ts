@@ -4,6 +4,9 @@ import { LinkedList } from '../kernel/linked-list.js';
 import { Dial } from './dialer.js';
 import type { Approval } from './ledger.js';
 
+/** What is under way for longer may never arrive: it is given up when others have a better use for its place. */
+export const hangsAfterMs = 1_000;
+
 export class Dials<C> {
   readonly #timeout: number;
   readonly #graceAfterAbandoning: number;
@@ -18,6 +21,11 @@ export class Dials<C> {
 
   get underWay(): number {
     return this.#underWay.size;
+  }
+
+  /** The one that is under way for longest. */
+  get oldest(): Dial<C> | undefined {
+    return this.#underWay.head;
   }
 
   get nextDeadline(): number {

@@ -10,6 +10,8 @@ export class LeaseAccount {
   #held = 0;
   /** Granted, but the rate limiter was not ready: kept for the next attempt. */
   #hasOneInHand = false;
+  /** Held out to this pool, and not taken yet. */
+  #offered = 0;
   /** Connections that exist without a lease, because it was lost. */
   #debt = 0;
   /** Leases that others have a better claim to, and that are yet to be given back. */
@@ -38,17 +40,34 @@ export class LeaseAccount {
   reserve(): boolean | Error {
     if (this.#leases === undefined || this.#hasOneInHand) return true;
     // What was lost comes first: a new lease would be for a connection that must go.
-    if (this.#isAsking || this.#debt > 0) return false;
-    const answer = this.#ask(this.#leases);
-    if (answer === 'granted') {
-      this.#held++;
-      this.#hasOneInHand = true;
-      // Whoever grants one more asks back one less.
-      if (this.recalled > 0) this.recalled--;
-      return true;
+    if (this.#debt > 0) return false;
+    if (this.#offered > 0) {
+      this.#offered--;
+      return this.#take();
     }
+    if (this.#isAsking) return false;
+    const answer = this.#ask(this.#leases);
+    if (answer === 'granted') return this.#take();
     this.#isAsking = answer === 'asking';
     return answer === 'asking' ? false : answer;
+  }
+
+  #take(): true {
+    this.#held++;
+    this.#hasOneInHand = true;
+    // Whoever grants one more asks back one less.
+    if (this.recalled > 0) this.recalled--;
+    return true;
+  }
+
+  /** These can be had while `use` is made of them; how many were. */
+  offer(count: number, use: () => void): number {
+    this.#isAsking = false;
+    this.#offered = count;
+    use();
+    const taken = count - this.#offered;
+    this.#offered = 0;
+    return taken;
   }
 
   /** A budget may be anyone's code: to throw is to say no. */

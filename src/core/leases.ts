@@ -25,6 +25,11 @@ export interface LeaseHolder {
   readonly name: string;
   /** It is worth asking again. */
   leasesAvailable(): void;
+  /**
+   * So many are its own now. Answers how many of them it takes: what it has no use for any more is not given. Only a budget whose answer was
+   * `asking`, and that keeps the place of the one who asked, gives leases in this way.
+   */
+  leasesGranted?(count: number): number;
   /** The answer to what was being asked is no, or there was none. */
   leasesRefused(error: Error): void;
   /** So many of those held belong to someone else now: their connections must go, and are not to be released. */

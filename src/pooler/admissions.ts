@@ -220,6 +220,7 @@ export class Admissions {
     const ended = (why: string): void => {
       leave();
       house.keys.forget(key.processId);
+      pool.clients--;
       house.left(session as ClientSession);
       if (house.config.logging.disconnections)
         this.#logClient('a client is gone', user, database, transport, {
@@ -242,6 +243,7 @@ export class Admissions {
         failed: (error) => this.#failed(user, database, pool, error),
       });
       house.sessions.add(session);
+      pool.clients++;
       house.logins.succeeded++;
       if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
       if (house.state === 'suspended') house.holdBack(session, rest);

@@ -116,7 +116,7 @@ export class PoolBook {
 
   #make(database: DatabaseConfig, user: string): PoolEntry {
     let entry: PoolEntry | undefined;
-    const leases = this.#leasesFor(database, user);
+    const leases = this.#leasesFor(database, user, () => entry?.pool.hasClients === true);
     const plan = this.#planFor(database, user, leases, () => entry);
     const pool = new BackendPool(database.name, user, this.#settings, plan);
     this.#parts.made(pool);
@@ -125,8 +125,9 @@ export class PoolBook {
     return entry;
   }
 
-  #leasesFor(database: DatabaseConfig, user: string): BudgetLeases {
-    return this.#parts.budgets().leasesFor({ database: database.name, user, server: serverOf(database) });
+  #leasesFor(database: DatabaseConfig, user: string, hasClients: () => boolean): BudgetLeases {
+    const server = serverOf(database);
+    return this.#parts.budgets().leasesFor({ database: database.name, user, server, hasClients });
   }
 
   /** Another configuration holds. Answers with the pools whose connections are to be replaced. */
@@ -160,7 +161,7 @@ export class PoolBook {
     entry.database = database;
     if (serverOf(was) !== serverOf(database)) {
       entry.leases.leave();
-      entry.leases = this.#leasesFor(database, user);
+      entry.leases = this.#leasesFor(database, user, () => pool.hasClients);
     }
     const leadsElsewhere =
       isElsewhere || isOutdated || needsOtherServers({ ...was, user }, { ...database, user });

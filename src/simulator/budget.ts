@@ -2,10 +2,11 @@
  * One budget that the pools of all services share fairly, as those of users behind one pooler do: the product's own. The
  * services are its users. There is no network in between: it lives where the pools are.
  */
+import type { FairBudget } from '../coordination/fair/fair-budget.js';
 import type { FairHolder } from '../coordination/fair/fair-holder.js';
-import { FairLeases } from '../coordination/fair/fair-leases.js';
-import type { FairMember } from '../coordination/fair/fair-members.js';
+import type { FairMember } from '../coordination/fair/fair-member.js';
 import { usualPolicy, usualTerms } from '../coordination/fair/fair-policy.js';
+import { FairQueue } from '../coordination/fair/fair-queue.js';
 import type { LeaseAnswer, LeaseHolder } from '../core/leases.js';
 import type { AlarmFactory } from '../kernel/clock.js';
 import type { Laws } from './laws.js';
@@ -19,7 +20,8 @@ import { Planned, type Timeline } from './timeline.js';
 
 export class Budget {
   readonly plan: BudgetPlan;
-  readonly #leases: FairLeases;
+  readonly #queue: FairQueue;
+  readonly #budget: FairBudget;
   readonly #clock: ServiceClock;
   readonly #server: Server;
   readonly #laws: Laws;
@@ -47,45 +49,49 @@ export class Budget {
         clear: () => timeline.cancel(planned),
       };
     };
-    this.#leases = new FairLeases({
+    this.#queue = new FairQueue({
       policy: {
         ...usualPolicy,
-        capacity,
         turn: turnMs,
         rebalanceInterval: rebalanceIntervalMs,
         demandWindow: demandWindowMs,
         foresees,
-        termsOf: (user) => ({ ...usualTerms, weight: weights.get(user) ?? 1 }),
       },
       clock: this.#clock,
       alarm,
     });
+    this.#budget = this.#queue.addBudget({
+      name: 'budget',
+      capacity,
+      termsOf: (user) => ({ ...usualTerms, weight: weights.get(user) ?? 1 }),
+    });
   }
 
   join(process: ServiceProcess): BudgetClient {
-    const member = this.#leases.join({ user: process.name, database: 'all' });
+    const { name: user } = process;
+    const member = this.#queue.join({ user, database: 'all' }, [{ budget: this.#budget, user }]);
     return new BudgetClient(process, member, this.#clock, () => this.#granted());
   }
 
   /** Judged by what the server has, and by what was given out. */
   #granted(): void {
-    const { capacity, held } = this.#leases;
+    const { capacity, held } = this.#budget;
     this.#peak = Math.max(this.#peak, held);
     this.#laws.checkLeases(held, capacity);
     this.#laws.checkLeases(this.#server.size, capacity);
   }
 
   shares(): ReadonlyMap<string, number> {
-    return new Map(this.#leases.stats().users.map(({ user, share }) => [user, share]));
+    return new Map(this.#budget.stats().users.map(({ user, share }) => [user, share]));
   }
 
   record(): BudgetRecord {
-    const { capacity, recalls, rebalances } = this.#leases.stats();
+    const { capacity, recalls, rebalances } = this.#budget.stats();
     return { capacity, peak: this.#peak, recalls, rebalances };
   }
 
   stop(): void {
-    this.#leases.stop();
+    this.#queue.stop();
   }
 }
 
@@ -143,6 +149,20 @@ export class BudgetClient implements ProcessLeases, FairHolder {
     const { pool, clockNow } = this.#process;
     const since = pool.longestIdleSince;
     return since === undefined ? undefined : this.#clock.now() - (clockNow - since);
+  }
+
+  /** A process that stands still takes what it is given, and gives back later what it has no use for. */
+  leasesGranted(count: number): number {
+    const { pool, isGone } = this.#process;
+    let taken = isGone ? 0 : count;
+    let isLate = false;
+    this.#process.deliver(() => {
+      taken = pool.leasesGranted(count);
+      if (isLate && taken < count) this.#member.release(count - taken, this);
+    });
+    isLate = true;
+    if (taken > 0) this.#granted();
+    return taken;
   }
 
   leasesAvailable(): void {

@@ -1,4 +1,4 @@
-/** What someone who shares a budget fairly with others tells about itself, and can be told. */
+/** What someone who shares budgets fairly with others tells about itself, and can be told. */
 import type { LeaseHolder } from '../../core/leases.js';
 
 /** A `ConnectionPool` is one; so is whoever speaks for a pool in another process. */
@@ -7,10 +7,16 @@ export interface FairHolder extends LeaseHolder {
   readonly demand: number;
   /** The highest `demand` since the last call. */
   takeDemandPeak(): number;
-  /** Since when the connection is idle that nobody has used for longest; undefined where none is idle. By the clock of the budget. */
+  /** Since when the connection is idle that nobody has used for longest; undefined where none is idle. By the clock of the budgets. */
   readonly longestIdleSince: number | undefined;
   /** Connections that are being opened; undefined where that is not known. */
   readonly pending?: number | undefined;
+  /** Since when the one is being opened that takes longest; undefined where none is. By the clock of the budgets. */
+  readonly dialingSince?: number | undefined;
+  /** When one was opened last; undefined where none ever was. By the same clock. */
+  readonly openedAt?: number | undefined;
+  /** So many are its own now, counted already. Answers how many of them it takes: what it has no use for any more is not given. */
+  leasesGranted(count: number): number;
   /**
    * Others have a better claim to so many of the leases held, in all: connections are to be closed, idle ones now and lent
    * ones when they come back. 0: to none any more.
@@ -22,4 +28,8 @@ export interface FairHolder extends LeaseHolder {
 export interface Tenant {
   readonly user: string;
   readonly database: string;
+  /** Where the connections lead: one that does not answer is probed by one pool at a time. Left out: nobody knows. */
+  readonly server?: string | undefined;
+  /** Whether anyone is there who could use them. Left out: always. */
+  readonly hasClients?: (() => boolean) | undefined;
 }

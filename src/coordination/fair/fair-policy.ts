@@ -1,4 +1,5 @@
-/** The rules of a budget that is shared fairly. Times are milliseconds. */
+/** The rules by which budgets are shared fairly. Times are milliseconds. */
+import { hangsAfterMs } from '../../core/dials.js';
 
 /** What one user has a claim to, apart from what it needs. */
 export interface UserTerms {
@@ -12,10 +13,15 @@ export interface UserTerms {
 
 export const usualTerms: UserTerms = { weight: 1, minimum: 0, maximum: Number.POSITIVE_INFINITY };
 
-export interface FairPolicy {
-  /** So many leases there are. */
+/** How much there is of one budget, and for whom. */
+export interface BudgetTerms {
+  /** So many leases there are. Infinity: as many as anybody wants. */
   readonly capacity: number;
   readonly termsOf: (user: string) => UserTerms;
+}
+
+/** What holds for all budgets that share a queue. */
+export interface FairPolicy {
   /** Shares are looked at this often; and so far back a demand counts. */
   readonly rebalanceInterval: number;
   readonly demandWindow: number;
@@ -33,6 +39,10 @@ export interface FairPolicy {
    */
   readonly idleGrace: number;
   readonly shortIdleGrace: number;
+  /** So long the needs of a user count whose last client has left. */
+  readonly clientGrace: number;
+  /** A connection that is not open after so long hangs: it may be given up for others, and its server is probed by one pool only. */
+  readonly hangsAfter: number;
   /** A connection that was asked back and has not come by then is not counted on: another is asked back. */
   readonly patience: number;
   /** While someone waits that has a claim to more, it is looked this often what can be asked back; otherwise this often. */
@@ -42,8 +52,7 @@ export interface FairPolicy {
   readonly largeRelease: number;
 }
 
-export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
-  termsOf: () => usualTerms,
+export const usualPolicy: FairPolicy = {
   rebalanceInterval: 10_000,
   demandWindow: 30_000,
   debounce: 50,
@@ -52,6 +61,8 @@ export const usualPolicy: Omit<FairPolicy, 'capacity'> = {
   shortestTurn: 200,
   idleGrace: 250,
   shortIdleGrace: 20,
+  clientGrace: 250,
+  hangsAfter: hangsAfterMs,
   patience: 100,
   lookInterval: 10,
   wishInterval: 50,

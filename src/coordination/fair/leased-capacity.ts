@@ -59,6 +59,10 @@ export class LeasedCapacity implements LeaseHolder {
     this.#alarm = parts.alarm(() => this.look());
   }
 
+  isOf(budget: LeasedBudget): boolean {
+    return budget === this.#budget;
+  }
+
   /** Leases of the source. */
   get leased(): number {
     return this.#leased;

@@ -1,10 +1,10 @@
-/** From what users needed of late to their shares, and from those to the shares of their pools. */
+/** From what users needed of late to their shares of a budget, and from those to the shares of their pools. */
 import { DemandTracker } from '../../core/demand-tracker.js';
 import { FairShareAllocator, type ShareUser } from '../../core/fair-share.js';
 import { Forecaster } from '../../core/forecaster.js';
 import type { ShareReason } from '../../core/share-reasons.js';
-import type { FairMember, FairUser } from './fair-members.js';
 import type { FairPolicy } from './fair-policy.js';
+import type { FairUser, Seat } from './fair-user.js';
 
 /** Why the shares were looked at. */
 export type RebalanceReason =
@@ -25,43 +25,26 @@ export interface ShareChange {
   readonly reason: ShareReason;
 }
 
+/** A look at the shares. */
+export interface ShareLook {
+  readonly policy: FairPolicy;
+  readonly now: number;
+  /** An interval is over. Otherwise it is a look in between. */
+  readonly isRound: boolean;
+}
+
+/** Those of one budget. */
 export class Shares {
-  #policy: FairPolicy;
   readonly #allocator = new FairShareAllocator();
   /** Remembers what users needed, while it is asked. */
   readonly #forecaster = new Forecaster();
 
-  constructor(policy: FairPolicy) {
-    this.#policy = policy;
-  }
-
-  /** Other rules. A window of another length begins anew. */
-  change(policy: FairPolicy, users: Iterable<FairUser>): void {
-    const { demandWindow, rebalanceInterval } = this.#policy;
-    const isOther = policy.demandWindow !== demandWindow || policy.rebalanceInterval !== rebalanceInterval;
-    this.#policy = policy;
-    for (const user of users) {
-      user.terms = policy.termsOf(user.name);
-      if (isOther) user.tracker = this.#newTracker();
-    }
-  }
-
-  welcome(user: FairUser): void {
-    user.terms = this.#policy.termsOf(user.name);
-    user.tracker = this.#newTracker();
-  }
-
-  #newTracker(): DemandTracker {
-    const { demandWindow: window, rebalanceInterval: interval } = this.#policy;
-    return new DemandTracker({ window, interval });
-  }
-
-  /** `isRound`: an interval is over. Otherwise it is a look in between. */
-  allocate(users: readonly FairUser[], now: number, isRound: boolean): ShareChange[] {
-    for (const user of users) this.#lookAtDemand(user, now, isRound);
+  /** Members have noted their peaks, and smaller budgets have given out their shares. */
+  allocate(users: readonly FairUser[], capacity: number, look: ShareLook): ShareChange[] {
+    for (const user of users) this.#lookAtDemand(user, look);
     const { changes } = this.#allocator.allocate({
-      capacity: this.#policy.capacity,
-      isRound,
+      capacity,
+      isRound: look.isRound,
       users: users.map(shareUserOf),
     });
     const told: ShareChange[] = [];
@@ -78,46 +61,99 @@ export class Shares {
     return told;
   }
 
-  #lookAtDemand(user: FairUser, now: number, isRound: boolean): void {
-    const tracker = user.tracker as DemandTracker;
+  #lookAtDemand(user: FairUser, { policy, now, isRound }: ShareLook): void {
     let peak = 0;
-    for (const member of user.members) peak += member.takeDemandPeak();
-    tracker.note(peak);
-    user.demand = tracker.peak;
-    const { foresees } = this.#policy;
+    let most = 0;
+    for (const seat of user.seats) {
+      peak += seat.member.peak;
+      most += usableBy(seat);
+    }
+    const tracker = trackerOf(user, policy);
+    if (isDeserted(user, peak, now, policy.clientGrace)) user.tracker = newTracker(policy);
+    else tracker.note(peak);
+    user.demand = Math.min(user.tracker?.peak ?? 0, most);
+    const { foresees } = policy;
     if (isRound) {
       if (foresees) this.#forecaster.record(user.name, tracker.present, now);
       tracker.endInterval(0);
     }
     if (foresees) {
       const { demand } = this.#forecaster.estimate(user.name, user.demand, now, user.terms.maximum);
-      user.demand = demand;
+      user.demand = Math.min(demand, most);
     }
   }
 }
 
+/** A budget that can't be the one that is short has the shares of those that decide. */
+export function followShares(users: Iterable<FairUser>): void {
+  for (const user of users) {
+    user.share = user.demand = 0;
+    for (const seat of user.seats) {
+      const deciding = seat.member.seats.filter(({ budget }) => !budget.isIdle);
+      seat.share = Math.min(...deciding.map(({ share }) => share));
+      user.share += seat.share;
+      user.demand += Math.min(...deciding.map((other) => other.user.demand));
+    }
+    user.share = Math.min(user.share, user.budget.capacity);
+  }
+}
+
+function trackerOf(user: FairUser, policy: FairPolicy): DemandTracker {
+  user.tracker ??= newTracker(policy);
+  return user.tracker;
+}
+
+function newTracker({ demandWindow: window, rebalanceInterval: interval }: FairPolicy): DemandTracker {
+  return new DemandTracker({ window, interval });
+}
+
+/** Whoever has no clients needs nothing, but for a moment: they may come back. */
+function isDeserted(user: FairUser, peak: number, now: number, graceMs: number): boolean {
+  if (user.hasClients) {
+    user.desertedSince = Number.NaN;
+    return false;
+  }
+  if (Number.isNaN(user.desertedSince)) user.desertedSince = now;
+  return peak === 0 && now - user.desertedSince >= graceMs;
+}
+
+/** What a pool can use of a budget: no more than its other ones give it, of those that were shared out before this one. */
+function usableBy({ budget, member }: Seat): number {
+  let usable = member.most;
+  for (const seat of member.seats) {
+    if (seat.budget === budget) break;
+    if (!seat.budget.isIdle) usable = Math.min(usable, Math.max(seat.share, member.held));
+  }
+  return usable;
+}
+
 function shareUserOf(user: FairUser): ShareUser {
   const { name: key, demand, held } = user;
-  const { weight, minimum, maximum } = user.terms;
-  const waitingSince = held > 0 ? Number.NEGATIVE_INFINITY : user.waitingSince;
+  const { weight, maximum } = user.terms;
+  // A promise is for what is needed.
+  const minimum = Math.min(user.terms.minimum, demand);
+  // Whoever holds something keeps its turn. The slot that goes round whatever is promised is for those to whom nothing is.
+  let waitingSince = held > 0 ? Number.NEGATIVE_INFINITY : user.waitingSince;
+  if (minimum > 0) waitingSince = Number.POSITIVE_INFINITY;
   return { key, demand, weight, minimum, maximum, isActive: demand > 0, waitingSince };
 }
 
 /** Each pool of the user has a part of its share, by what it needs now. */
 function split(user: FairUser): void {
-  if (user.members.size === 1) {
-    for (const only of user.members) only.share = user.share;
+  if (user.seats.size === 1) {
+    for (const only of user.seats) only.share = user.share;
     return;
   }
   user.splitter ??= new FairShareAllocator({ shrinkAfter: 1 });
   const { shares } = user.splitter.allocate({
     capacity: user.share,
-    users: Array.from(user.members, poolOf),
+    users: Array.from(user.seats, poolOf),
   });
-  for (const member of user.members) member.share = shares.get(member.key) ?? 0;
+  for (const seat of user.seats) seat.share = shares.get(seat.member.key) ?? 0;
 }
 
-function poolOf({ key, demand, waitingSince, held, isWaiting }: FairMember): ShareUser {
+function poolOf({ member }: Seat): ShareUser {
+  const { key, demand, waitingSince, held, isWaiting } = member;
   const since = isWaiting && held === 0 ? waitingSince : undefined;
   return { key, demand, weight: 1, isActive: demand > 0, waitingSince: since };
 }

@@ -1,29 +1,33 @@
 /**
- * The pools that wait for a lease of a budget, and which of them is next: a claim comes before a wish, who has nothing before
- * who has something, and otherwise who came first. Whoever comes to another rank stands behind those who are there: the wait
- * of someone with nothing begins when it has nothing.
+ * The pools that wait for a lease, of all budgets, and their order: by rank, and within a rank by who came first. The wait of someone with
+ * nothing begins when it has nothing. Whoever can't be served for want of something else is passed over, and keeps its place.
  */
 import { LinkedList } from '../../kernel/linked-list.js';
-import { type FairMember, type FairUser, Rank } from './fair-members.js';
+import type { FairMember } from './fair-member.js';
+import type { FairUser } from './fair-user.js';
+import { Rank, rankOf, ranks } from './rank.js';
 
 export class WaitingLine {
-  readonly #lines = [
-    new LinkedList<FairMember>(),
-    new LinkedList<FairMember>(),
-    new LinkedList<FairMember>(),
-  ] as const;
+  readonly #lines = ranks.map(() => new LinkedList<FairMember>());
 
   get size(): number {
-    return this.#lines[0].size + this.#lines[1].size + this.#lines[2].size;
+    let size = 0;
+    for (const line of this.#lines) size += line.size;
+    return size;
   }
 
   /** Someone waits for what is its due. */
   get hasClaims(): boolean {
-    return this.of(Rank.nothing).size > 0 || this.of(Rank.belowShare).size > 0;
+    return this.#lines.some((line, rank) => rank < Rank.wish && line.size > 0);
   }
 
   of(rank: Rank): LinkedList<FairMember> {
-    return this.#lines[rank];
+    return this.#lines[rank] as LinkedList<FairMember>;
+  }
+
+  /** In order. The one just seen may leave. */
+  *[Symbol.iterator](): IterableIterator<FairMember> {
+    for (const line of this.#lines) yield* line;
   }
 
   /** Who waits already keeps its place. */
@@ -32,49 +36,68 @@ export class WaitingLine {
     member.wanted = count;
     if (!isNew) return;
     member.waitingSince = now;
-    member.user.waiting++;
-    this.#stand(member, rankOf(member.user));
+    for (const { user } of member.seats) user.waiting++;
+    this.#stand(member, rankOf(member));
   }
 
   /** Does nothing when it does not wait. */
   remove(member: FairMember): void {
     if (!member.isWaiting) return;
-    this.#lines[member.rank].remove(member);
+    this.of(member.rank).remove(member);
     member.wanted = 0;
     member.waitingSince = Number.NaN;
-    member.user.waiting--;
+    member.isDue = false;
+    for (const { user } of member.seats) user.waiting--;
+  }
+
+  /** What was asked back for it has come. */
+  becomesDue(member: FairMember, now: number): void {
+    if (!member.isWaiting || member.isDue) return;
+    member.isDue = true;
+    member.dueSince = now;
+    this.rerank(member);
+  }
+
+  rerank(member: FairMember): void {
+    if (!member.isWaiting) return;
+    const rank = rankOf(member);
+    if (rank === member.rank && placeOf(member) === member.place) return;
+    this.of(member.rank).remove(member);
+    this.#stand(member, rank);
   }
 
   /** What a user has, or its share, is another than before. */
-  rerank(user: FairUser): void {
-    if (user.waiting === 0) return;
-    const rank = rankOf(user);
-    const moved: FairMember[] = [];
-    for (const member of user.members) if (member.isWaiting && member.rank !== rank) moved.push(member);
-    // Otherwise one of its pools could come before another for ever.
-    if (moved.length > 1) moved.sort((a, b) => a.waitingSince - b.waitingSince);
-    for (const member of moved) {
-      this.#lines[member.rank].remove(member);
-      this.#stand(member, rank);
-    }
-  }
-
-  /** Who may have what is free; never `except`. */
-  next(free: number, except: FairMember | undefined): FairMember | undefined {
-    if (free <= 0) return undefined;
-    for (const line of this.#lines)
-      for (let member = line.head; member !== undefined; member = member.next)
-        if (member !== except && member.wanted <= free) return member;
-    return undefined;
+  rerankUser(user: FairUser): void {
+    if (user.waiting > 0) for (const { member } of user.seats) this.rerank(member);
   }
 
   #stand(member: FairMember, rank: Rank): void {
     member.rank = rank;
-    this.#lines[rank].pushTail(member);
+    member.place = placeOf(member);
+    const line = this.of(rank);
+    let behind: FairMember | undefined;
+    let before = line.tail;
+    // Most come last.
+    while (before !== undefined && isBehind(before, member)) {
+      behind = before;
+      before = before.previous;
+    }
+    line.insertBefore(behind, member);
   }
 }
 
-function rankOf(user: FairUser): Rank {
-  if (user.held === 0) return Rank.nothing;
-  return user.held < user.share ? Rank.belowShare : Rank.wish;
+function isBehind(one: FairMember, other: FairMember): boolean {
+  return one.place === other.place ? ownPlaceOf(one) > ownPlaceOf(other) : one.place > other.place;
+}
+
+/** Whoever has just had its turn does not come before those who had none meanwhile, though it may have waited for more all the time. */
+function placeOf(member: FairMember): number {
+  let place = ownPlaceOf(member);
+  for (const { user, budget } of member.seats)
+    if (user.held === 0 && !budget.isIdle) place = Math.max(place, user.emptySince);
+  return place;
+}
+
+function ownPlaceOf({ held, waitingSince, emptySince }: FairMember): number {
+  return held === 0 ? Math.max(waitingSince, emptySince) : waitingSince;
 }

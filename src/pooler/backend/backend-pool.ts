@@ -57,6 +57,8 @@ export class BackendPool {
   readonly tally = new PoolTally();
   readonly classes: ClassBook;
   /** Who is told when a server did not like the query that a connection begins with. */
+  /** Clients that are in. */
+  clients = 0;
   onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
   readonly #dialers = new WeakMap<Engine, BackendDialer>();
   readonly #engines: EngineLine;
@@ -236,6 +238,11 @@ export class BackendPool {
     const { breaker, pending } = this.stats();
     const isProbed = breaker === 'half-open' && pending > 0;
     return breaker === 'open' || isProbed ? this.#engines.present.lastDialError : undefined;
+  }
+
+  /** Whether anyone is there who could use a connection: clients, or what waits for one. */
+  get hasClients(): boolean {
+    return this.clients > 0 || this.waiting > 0;
   }
 
   get waiting(): number {

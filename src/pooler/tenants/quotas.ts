@@ -28,8 +28,8 @@ export function quotasOf(config: PoolerConfig): ServerQuotas {
       demandWindow,
       turn,
       foresees: forecast,
-      termsOf: (user) => termsOf(config, user, ofUser(user)),
     },
+    termsOf: (user) => termsOf(config, user, ofUser(user)),
   };
 }
 

@@ -2,10 +2,11 @@
  * How many server connections all pools may have together: in all, of each server, of each database and of each user. What
  * there is of one of these is shared fairly: between users, or between the databases of one user.
  */
+import type { FairBudget, FairStats, Rebalance } from '../../coordination/fair/fair-budget.js';
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
-import { FairLeases, type FairStats, type Rebalance } from '../../coordination/fair/fair-leases.js';
-import type { FairMember } from '../../coordination/fair/fair-members.js';
-import { type FairPolicy, usualTerms } from '../../coordination/fair/fair-policy.js';
+import type { FairMember, SeatWish } from '../../coordination/fair/fair-member.js';
+import { type BudgetTerms, type FairPolicy, usualTerms } from '../../coordination/fair/fair-policy.js';
+import { FairQueue } from '../../coordination/fair/fair-queue.js';
 import { LeasedCapacity } from '../../coordination/fair/leased-capacity.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../core/leases.js';
 import { systemAlarm, systemClock } from '../../runtime/system.js';
@@ -17,6 +18,8 @@ export interface BudgetedPool {
   readonly user: string;
   /** Where its server is: pools with the same text share what that server allows. */
   readonly server: string;
+  /** Whether it has clients. Left out: nobody knows. */
+  readonly hasClients?: (() => boolean) | undefined;
 }
 
 export interface ServerQuotas {
@@ -26,8 +29,8 @@ export interface ServerQuotas {
   readonly ofUser: (user: string) => number;
   /** What a server allows is asked of it, and is a budget. */
   readonly asksServers: boolean;
-  /** All but the capacity. `termsOf` is about users. */
-  readonly fairness: Omit<FairPolicy, 'capacity'>;
+  readonly fairness: FairPolicy;
+  readonly termsOf: BudgetTerms['termsOf'];
 }
 
 /** Which budget it is: `total`, `server db:5432`, `database app`, `user app`. */
@@ -41,8 +44,6 @@ export interface BudgetStats extends FairStats {
 export interface BudgetLeases extends Leases {
   /** The smallest part that fairness gives it, of all its budgets. */
   readonly share: number;
-  /** How many it can hold without taking any from others; undefined where that is not known here. */
-  readonly reach?: number;
   /** Which budget it waits for, with its numbers; undefined where it does not, or where that is not known here. */
   readonly shortage: string | undefined;
   /** How many connections to keep here so that it stays at `size`; 0 for a pool that is not kept at any. To be asked again and again. */
@@ -66,12 +67,16 @@ export class ServerBudgets implements Budgets {
   #quotas: ServerQuotas;
   readonly #listener: RebalanceListener;
   readonly #fleet: Pick<Fleet, 'leasesOf'> | undefined;
-  readonly #total: FairLeases;
-  readonly #byServer = new Map<string, FairLeases>();
+  readonly #queue: FairQueue;
+  /** Small ones before those that contain them. */
+  readonly #budgets: Record<BudgetKind, Map<string, FairBudget>> = {
+    user: new Map(),
+    database: new Map(),
+    server: new Map(),
+    total: new Map(),
+  };
   /** Of those servers whose connections are shared with other poolers. */
   readonly #sharedServers = new Map<string, SharedServer>();
-  readonly #byDatabase = new Map<string, FairLeases>();
-  readonly #byUser = new Map<string, FairLeases>();
   /** What servers have said. */
   readonly #capacities = new Map<string, number>();
 
@@ -84,33 +89,45 @@ export class ServerBudgets implements Budgets {
     this.#quotas = quotas;
     this.#listener = listener;
     this.#fleet = fleet;
-    this.#total = this.#makeBudget('total', quotas.total, quotas.fairness);
+    this.#queue = new FairQueue({ policy: quotas.fairness, clock: systemClock, alarm: systemAlarm });
   }
 
-  /** What a pool has to ask. */
-  leasesFor({ database, user, server }: BudgetedPool): PoolLeases {
-    const tenant = { user, database };
-    const ofUser = { user: database, database };
-    const ofServer = this.#budgetOf(server).join(tenant);
-    const shared = this.#sharedServers.get(server);
-    shared?.members.add(ofServer);
-    const members = [
-      this.#find(this.#byUser, 'user', user).join(ofUser),
-      this.#find(this.#byDatabase, 'database', database).join(tenant),
-      ofServer,
-      this.#total.join(tenant),
+  /** The size of a pool that is in several processes. It has none at first. */
+  addPoolSize(name: string): FairBudget {
+    return this.#queue.addBudget({
+      name,
+      size: sizes.pool,
+      capacity: 0,
+      termsOf: () => usualTerms,
+    });
+  }
+
+  removePoolSize(size: FairBudget): void {
+    this.#queue.removeBudget(size);
+  }
+
+  /** What a pool has to ask. `ofSize`: its seat in the size that it shares with the same pool of other processes. */
+  leasesFor(pool: BudgetedPool, ofSize?: SeatWish): PoolLeases {
+    const { database, user, server } = pool;
+    const seats: SeatWish[] = [
+      ...(ofSize === undefined ? [] : [ofSize]),
+      { budget: this.#find('user', user), user: database },
+      { budget: this.#find('database', database), user },
+      { budget: this.#budgetOf(server), user },
+      { budget: this.#find('total', ''), user },
     ];
-    return new PoolLeases(members, shared && { shared, member: ofServer });
+    const member = this.#queue.join(pool, seats);
+    const shared = this.#sharedServers.get(server);
+    shared?.members.add(member);
+    return new PoolLeases(member, shared);
   }
 
-  #budgetOf(server: string): FairLeases {
-    const known = this.#byServer.get(server);
+  #budgetOf(server: string): FairBudget {
+    const known = this.#budgets.server.get(server);
     const source = this.#fleet?.leasesOf(server);
-    if (known !== undefined || source === undefined)
-      return known ?? this.#find(this.#byServer, 'server', server);
+    if (known !== undefined || source === undefined) return known ?? this.#find('server', server);
     const looked = (): void => this.#sharedServers.get(server)?.leased.look();
-    const budget = this.#makeBudget(`server ${server}`, 0, this.#fairnessOf('server'), looked);
-    this.#byServer.set(server, budget);
+    const budget = this.#makeBudget('server', server, 0, looked);
     const members = new Set<FairMember>();
     const leased = new LeasedCapacity(
       {
@@ -137,44 +154,37 @@ export class ServerBudgets implements Budgets {
     return Math.min(use, total, this.#limitOf('server', server));
   }
 
-  #find(budgets: Map<string, FairLeases>, kind: BudgetKind, name: string): FairLeases {
-    let budget = budgets.get(name);
-    if (budget === undefined) {
-      budget = this.#makeBudget(`${kind} ${name}`, this.#limitOf(kind, name), this.#fairnessOf(kind));
-      budgets.set(name, budget);
-    }
+  #find(kind: BudgetKind, name: string): FairBudget {
+    return this.#budgets[kind].get(name) ?? this.#makeBudget(kind, name, this.#limitOf(kind, name));
+  }
+
+  #makeBudget(kind: BudgetKind, name: string, capacity: number, balanceChanged?: () => void): FairBudget {
+    const title = kind === 'total' ? kind : `${kind} ${name}`;
+    const budget = this.#queue.addBudget({
+      name: title,
+      size: sizes[kind],
+      capacity,
+      termsOf: this.#termsOf(kind),
+      listener: {
+        rebalanced: (rebalance) => this.#listener(title, rebalance),
+        ...(balanceChanged === undefined ? {} : { balanceChanged }),
+      },
+    });
+    this.#budgets[kind].set(name, budget);
     return budget;
   }
 
-  #makeBudget(
-    name: string,
-    capacity: number,
-    fairness: ServerQuotas['fairness'],
-    balanceChanged: () => void = () => {},
-  ): FairLeases {
-    return new FairLeases({
-      policy: { ...fairness, capacity },
-      clock: systemClock,
-      alarm: systemAlarm,
-      name,
-      listener: {
-        rebalanced: (rebalance) => this.#listener(name, rebalance),
-        balanceChanged,
-      },
-    });
-  }
-
   #limitOf(kind: BudgetKind, name: string): number {
-    const { ofUser, ofDatabase, asksServers } = this.#quotas;
+    const { ofUser, ofDatabase, total, asksServers } = this.#quotas;
     if (kind === 'user') return ofUser(name);
     if (kind === 'database') return ofDatabase(name);
+    if (kind === 'total') return total;
     return asksServers ? (this.#capacities.get(name) ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
   }
 
   /** Between the databases of one user, all are alike. */
-  #fairnessOf(kind: BudgetKind): ServerQuotas['fairness'] {
-    const { fairness } = this.#quotas;
-    return kind === 'user' ? { ...fairness, termsOf: () => usualTerms } : fairness;
+  #termsOf(kind: BudgetKind): BudgetTerms['termsOf'] {
+    return kind === 'user' ? () => usualTerms : this.#quotas.termsOf;
   }
 
   /** Whether it is worth asking a server how many connections it allows. */
@@ -187,58 +197,42 @@ export class ServerBudgets implements Budgets {
     this.#capacities.set(server, capacity);
     if (!this.#quotas.asksServers) return;
     const shared = this.#sharedServers.get(server);
-    if (shared === undefined) this.#byServer.get(server)?.resize(capacity);
+    if (shared === undefined) this.#budgets.server.get(server)?.resize(capacity);
     else shared.leased.change(capacity);
   }
 
   /** Other limits from now on. */
   change(quotas: ServerQuotas): void {
     this.#quotas = quotas;
-    this.#total.change({ ...quotas.fairness, capacity: quotas.total });
-    const kinds = [
-      ['server', this.#byServer],
-      ['database', this.#byDatabase],
-      ['user', this.#byUser],
-    ] as const;
-    for (const [kind, budgets] of kinds)
-      for (const [name, budget] of budgets) {
+    this.#queue.change(quotas.fairness);
+    for (const kind of limitedKinds)
+      for (const [name, budget] of this.#budgets[kind]) {
         const leased = kind === 'server' ? this.#sharedServers.get(name)?.leased : undefined;
         const limit = this.#limitOf(kind, name);
         const capacity = leased === undefined ? limit : budget.capacity;
-        budget.change({ ...this.#fairnessOf(kind), capacity });
+        budget.change({ termsOf: this.#termsOf(kind), capacity });
         leased?.change(limit);
       }
   }
 
   /** Those that have a limit. */
   stats(): BudgetStats[] {
-    const named = [
-      ['total', this.#total] as const,
-      ...Array.from(this.#byServer, ([name, budget]) => [`server ${name}`, budget] as const),
-      ...Array.from(this.#byDatabase, ([name, budget]) => [`database ${name}`, budget] as const),
-      ...Array.from(this.#byUser, ([name, budget]) => [`user ${name}`, budget] as const),
-    ];
-    return named
-      .filter(([, { capacity }]) => Number.isFinite(capacity))
-      .map(([name, budget]) => ({ budget: name, ...budget.stats() }));
+    const stats: BudgetStats[] = [];
+    for (const kind of shownKinds)
+      for (const budget of this.#budgets[kind].values())
+        if (budget.isLimited) stats.push({ budget: budget.name, ...budget.stats() });
+    return stats;
   }
 
   stop(): void {
     for (const { leased } of this.#sharedServers.values()) leased.stop();
-    for (const budget of [this.#total, ...this.#byServer.values()]) budget.stop();
-    for (const budget of [...this.#byDatabase.values(), ...this.#byUser.values()]) budget.stop();
+    this.#queue.stop();
   }
 }
 
 /** What was free for so long goes back to the budget above; and so long a refusal holds. */
 const spareMs = 10_000;
 const retryMs = 250;
-
-/** A pool's part in such a server's budget. */
-interface MemberOfFleet {
-  readonly shared: SharedServer;
-  readonly member: FairMember;
-}
 
 /** A server whose connections are shared with other poolers. */
 interface SharedServer {
@@ -248,47 +242,48 @@ interface SharedServer {
   readonly members: Set<FairMember>;
 }
 
-type BudgetKind = 'server' | 'database' | 'user';
+type BudgetKind = 'user' | 'database' | 'server' | 'total';
+
+/** The smaller are shared out first. */
+const sizes: Readonly<Record<BudgetKind | 'pool', number>> = {
+  pool: 0,
+  user: 1,
+  database: 2,
+  server: 3,
+  total: 4,
+};
+const limitedKinds = ['user', 'database', 'server', 'total'] as const;
+const shownKinds = ['total', 'server', 'database', 'user'] as const;
 
 /** All of several budgets, or none of them. */
 export class PoolLeases implements BudgetLeases {
-  readonly #members: readonly FairMember[];
-  readonly #ofFleet: MemberOfFleet | undefined;
+  readonly #member: FairMember;
+  readonly #shared: SharedServer | undefined;
 
-  constructor(members: readonly FairMember[], ofFleet: MemberOfFleet | undefined) {
-    this.#members = members;
-    this.#ofFleet = ofFleet;
+  constructor(member: FairMember, shared: SharedServer | undefined) {
+    this.#member = member;
+    this.#shared = shared;
   }
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
-    const asker = holder as FairHolder;
-    // The one that has none is waited for; nothing is taken of the others meanwhile.
-    const missing = this.#members.find((member) => !member.mayAcquire(count));
-    if (missing !== undefined) return missing.acquire(count, asker);
-    for (const member of this.#members) member.acquire(count, asker);
-    return 'granted';
+    return this.#member.acquire(count, holder as FairHolder);
   }
 
   isFree(count: number): boolean {
-    return this.#members.every((member) => member.mayAcquire(count));
+    return this.#member.isFree(count);
   }
 
   release(count: number, holder: LeaseHolder): void {
-    for (const member of this.#members) member.release(count, holder as FairHolder);
+    this.#member.release(count, holder as FairHolder);
   }
 
-  /** The smallest part that fairness gives it, of all its budgets. */
   get share(): number {
-    let share = Number.POSITIVE_INFINITY;
-    for (const member of this.#members) if (member.isLimited) share = Math.min(share, member.share);
-    return share;
+    return this.#member.share;
   }
 
-  get reach(): number {
-    let reach = Number.POSITIVE_INFINITY;
-    for (const { held, budget } of this.#members)
-      reach = Math.min(reach, held + Math.max(0, budget.capacity - budget.held));
-    return reach;
+  /** How many more it can hold without taking any from others, as far as it is for the budgets beside this one. */
+  spareBeside(own: FairBudget): number {
+    return this.#member.spareBeside(own);
   }
 
   /** Nobody else keeps any. */
@@ -297,17 +292,21 @@ export class PoolLeases implements BudgetLeases {
   }
 
   get shortage(): string | undefined {
-    const missing = this.#members.find((member) => member.isWaiting);
-    if (missing === undefined) return undefined;
-    const { held, budget } = missing;
-    const refusal = missing === this.#ofFleet?.member ? this.#ofFleet.shared.leased.refusal : undefined;
-    const numbers = `${budget.held} of ${budget.capacity} connections (${budget.name}) are held, ${held} of them here`;
-    return refusal === undefined ? numbers : `${numbers}; ${refusalInWords(refusal)}`;
+    return this.#member.isWaiting ? shortageOf(this.#member, this.#shared) : undefined;
   }
 
   /** The pool is no more. */
   leave(): void {
-    for (const member of this.#members) member.leave();
-    this.#ofFleet?.shared.members.delete(this.#ofFleet.member);
+    this.#member.leave();
+    this.#shared?.members.delete(this.#member);
   }
+}
+
+/** Which budget has nothing for a pool that waits, with its numbers. */
+function shortageOf(member: FairMember, shared: SharedServer | undefined): string | undefined {
+  const { missing } = member;
+  if (missing === undefined) return undefined;
+  const refusal = shared?.leased.isOf(missing) === true ? shared.leased.refusal : undefined;
+  const numbers = `${missing.held} of ${missing.capacity} connections (${missing.name}) are held, ${member.held} of them here`;
+  return refusal === undefined ? numbers : `${numbers}; ${refusalInWords(refusal)}`;
 }

@@ -1,5 +1,5 @@
 /** Every change of a share, with its reason: to the log, and the last of them kept to be looked at. */
-import type { Rebalance } from '../../coordination/fair/fair-leases.js';
+import type { Rebalance } from '../../coordination/fair/fair-budget.js';
 import type { ShareChange } from '../../coordination/fair/shares.js';
 import type { PoolerLog } from '../pooler-log.js';
 

@@ -28,6 +28,11 @@ export interface PoolReport {
   readonly peak: number;
   /** How long its connection is idle that nobody has used for longest; undefined where none is idle. Clocks differ, ages do not. */
   readonly idleForMs?: number | undefined;
+  /** How long its connection is being opened that takes longest, and how long ago one was opened. */
+  readonly dialingForMs?: number | undefined;
+  readonly openedForMs?: number | undefined;
+  /** Whether it has any clients. */
+  readonly hasClients: boolean;
   /** How many connections the pool may have, the reserve included. */
   readonly limit: number;
   /** Slots that it waits for; and how many it had been granted, in all, when it said so. */
@@ -122,7 +127,12 @@ export type FromSupervisor =
   /** So many of those that the pool is to stay at are for this worker. */
   | { readonly kind: 'keep'; readonly pool: number; readonly count: number }
   /** So many are its fair part; undefined where there is enough for all. */
-  | { readonly kind: 'share'; readonly pool: number; readonly share?: number | undefined }
+  | {
+      readonly kind: 'share';
+      readonly pool: number;
+      readonly share?: number | undefined;
+      readonly shortage?: string | undefined;
+    }
   | {
       readonly kind: 'shutdown';
       readonly deadlineMs: number;
@@ -136,6 +146,9 @@ const report: Shape = {
   demand: count,
   peak: count,
   idleForMs: optional(time),
+  dialingForMs: optional(time),
+  openedForMs: optional(time),
+  hasClients: trueOrFalse,
   limit: count,
   wanted: count,
   seen: count,
@@ -192,7 +205,7 @@ const fromSupervisor: Readonly<Record<FromSupervisor['kind'], Shape>> = {
   lost: { pool: count, count },
   recalled: { pool: count, count },
   keep: { pool: count, count },
-  share: { pool: count, share: optional(count) },
+  share: { pool: count, share: optional(count), shortage: optional(text(1_024)) },
   shutdown: { deadlineMs: count, mode: isOneOf('immediate', 'wait_for_servers', 'wait_for_clients') },
 };
 

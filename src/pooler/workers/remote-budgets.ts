@@ -83,9 +83,8 @@ export class RemoteBudgets implements Budgets {
     this.#leases.get(pool)?.toKeep(count);
   }
 
-  shareChanged(pool: number, share: number | undefined): void {
-    const leases = this.#leases.get(pool);
-    if (leases !== undefined) leases.share = share ?? Number.POSITIVE_INFINITY;
+  shareChanged(pool: number, share: number | undefined, shortage: string | undefined): void {
+    this.#leases.get(pool)?.shareChanged(share ?? Number.POSITIVE_INFINITY, shortage);
   }
 
   /** The supervisor has the same configuration. */

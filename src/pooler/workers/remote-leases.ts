@@ -1,9 +1,10 @@
 /**
- * The slots of one pool of a worker, which the supervisor keeps. What was asked for stands there until it is granted. What
- * is granted is in hand while its pool is told, and goes back at once if that does not take it.
+ * The slots of one pool of a worker, which the supervisor keeps. What was asked for stands there until it is granted. What is granted and
+ * not taken by the pool goes back at once.
  */
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
 import { tell } from '../../coordination/tell.js';
+import { hangsAfterMs } from '../../core/dials.js';
 import type { LeaseAnswer, LeaseHolder } from '../../core/leases.js';
 import type { BudgetedPool, BudgetLeases } from '../tenants/server-budgets.js';
 import type { PoolReport } from './messages.js';
@@ -34,8 +35,8 @@ export class RemoteLeases implements BudgetLeases {
   /** Of the connections to keep, those that are for this worker, as the supervisor has said last; and what it was told. */
   #partToKeep = 0;
   #sizeToKeep = 0;
-  /** Only the supervisor knows. */
-  readonly shortage = undefined;
+  /** Which budget has nothing for it, as the supervisor has said last. */
+  #shortage: string | undefined;
   readonly #line: LeaseLine;
   readonly #heldBy = new Map<Engine, number>();
   /** Engines for which something has been asked and not been granted, in order. */
@@ -44,8 +45,6 @@ export class RemoteLeases implements BudgetLeases {
   readonly #insisting = new Set<Engine>();
   /** Slots that were ever granted. */
   #seen = 0;
-  /** Told that there is one, and about to take it. */
-  #inHandOf: Engine | undefined;
   /** The engine that asked last. */
   #present: Engine | undefined;
   /** What was told last, and when; and the peak of what has not been worth telling since. */
@@ -58,7 +57,7 @@ export class RemoteLeases implements BudgetLeases {
     this.pool = pool;
     this.number = number;
     this.#line = line;
-    this.#inHandOf = undefined;
+    this.#shortage = undefined;
     this.#present = undefined;
     this.#told = undefined;
   }
@@ -85,11 +84,6 @@ export class RemoteLeases implements BudgetLeases {
     if (count !== 1) return new RangeError(`A pool asks for one slot after the other, and not for ${count}.`);
     const engine = holder as Engine;
     this.#present = engine;
-    if (this.#inHandOf === engine) {
-      this.#inHandOf = undefined;
-      this.#heldBy.set(engine, this.#heldOf(engine) + 1);
-      return 'granted';
-    }
     if (!this.#asking.has(engine)) {
       this.#asking.add(engine);
       this.#line.asked(this.report());
@@ -124,14 +118,26 @@ export class RemoteLeases implements BudgetLeases {
   granted(): void {
     const [engine] = this.#asking;
     this.#seen++;
+    let taken = 0;
     if (engine !== undefined) {
       this.#withdraw(engine);
-      this.#inHandOf = engine;
-      tell(() => engine.leasesAvailable());
+      this.#setHeld(engine, this.#heldOf(engine) + 1);
+      tell(() => {
+        taken = engine.leasesGranted(1);
+      });
+      if (taken === 0) this.#setHeld(engine, this.#heldOf(engine) - 1);
     }
-    const wasTaken = engine !== undefined && this.#inHandOf === undefined;
-    this.#inHandOf = undefined;
-    if (!wasTaken) this.#line.released(this.number, 1);
+    if (taken === 0) this.#line.released(this.number, 1);
+  }
+
+  /** What fairness gives it, and what it waits for. */
+  shareChanged(share: number, shortage: string | undefined): void {
+    this.share = share;
+    this.#shortage = shortage;
+  }
+
+  get shortage(): string | undefined {
+    return this.#asking.size > 0 ? this.#shortage : undefined;
   }
 
   toKeep(count: number): void {
@@ -189,18 +195,26 @@ export class RemoteLeases implements BudgetLeases {
     const engines = new Set([...this.#heldBy.keys(), ...this.#asking]);
     let [demand, peak] = [0, 0];
     let idleSince: number | undefined;
+    let dialingSince: number | undefined;
+    let openedAt: number | undefined;
     for (const engine of engines) {
       demand += engine.demand;
       peak += engine.takeDemandPeak();
-      const since = engine.longestIdleSince;
-      if (since !== undefined) idleSince = Math.min(since, idleSince ?? since);
+      idleSince = least(idleSince, engine.longestIdleSince);
+      dialingSince = least(dialingSince, engine.dialingSince);
+      if (engine.openedAt !== undefined) openedAt = Math.max(engine.openedAt, openedAt ?? engine.openedAt);
     }
-    const idleForMs = idleSince === undefined ? undefined : Math.max(0, this.#line.clock.now() - idleSince);
+    const now = this.#line.clock.now();
+    const ageOf = (since: number | undefined): number | undefined =>
+      since === undefined ? undefined : Math.max(0, now - since);
     return {
       pool: this.number,
       demand,
       peak: Math.max(peak, this.#untoldPeak),
-      idleForMs,
+      idleForMs: ageOf(idleSince),
+      dialingForMs: ageOf(dialingSince),
+      openedForMs: ageOf(openedAt),
+      hasClients: this.pool.hasClients?.() !== false,
       limit: this.#limit,
       wanted: this.#asking.size,
       seen: this.#seen,
@@ -241,6 +255,10 @@ export class RemoteLeases implements BudgetLeases {
   }
 }
 
+function least(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+}
+
 /**
  * Whoever asks for more tells its demand with that. Otherwise the supervisor goes by the peaks, and by who has something idle:
  * how busy a pool is at the moment is another thing each time, and no reason to wake it.
@@ -248,10 +266,19 @@ export class RemoteLeases implements BudgetLeases {
 function isNews(now: PoolReport, told: PoolReport, sinceMs: number): boolean {
   if (now.limit !== told.limit || now.wanted !== told.wanted) return true;
   if ((now.idleForMs === undefined) !== (told.idleForMs === undefined)) return true;
-  if ((now.demand === 0) !== (told.demand === 0)) return true;
+  if ((now.demand === 0) !== (told.demand === 0) || now.hasClients !== told.hasClients) return true;
+  // A dial that was told of is taken to be under way ever since.
+  if (isTooOld(now.dialingForMs, told.dialingForMs, sinceMs)) return true;
   if (Math.abs(now.peak - told.peak) > Math.max(now.peak, told.peak) * littleChange) return true;
   // What was told is taken to have been idle ever since.
   if (told.idleForMs !== undefined && now.idleForMs !== undefined)
     if (told.idleForMs + sinceMs - now.idleForMs >= mostTooIdleMs) return true;
   return (now.demand !== told.demand || now.peak !== told.peak) && sinceMs >= littleAfterMs;
+}
+
+/** One that has begun meanwhile may be told of late, since it is young; one that is over may not, nor that there is none. */
+function isTooOld(now: number | undefined, told: number | undefined, sinceMs: number): boolean {
+  if (now === undefined || told === undefined)
+    return now !== told && (now ?? hangsAfterMs) >= hangsAfterMs / 2;
+  return told + sinceMs - now >= hangsAfterMs / 2;
 }

@@ -1,5 +1,6 @@
 /** Speaks in the supervisor for a pool of a worker: what that asks for, holds, needs, and is told. */
-import type { FairMember } from '../../coordination/fair/fair-members.js';
+import type { FairHolder } from '../../coordination/fair/fair-holder.js';
+import type { PoolLeases } from '../tenants/server-budgets.js';
 import type { FromSupervisor, PoolReport, ServerNote } from './messages.js';
 import type { PoolPart, SharedPool } from './shared-pool.js';
 
@@ -10,33 +11,39 @@ export interface RemotePoolParts {
   readonly database: string;
   /** The pool of the user in the database, over all workers. */
   readonly shared: SharedPool;
+  /** What a slot is of: that pool's size, and every budget above it. */
+  readonly leases: (holder: RemotePool) => PoolLeases;
   readonly clock: { now(): number };
   readonly send: (message: FromSupervisor) => void;
 }
 
-export class RemotePool implements PoolPart {
+export class RemotePool implements FairHolder, PoolPart {
   readonly name: string;
   /** By the worker's number for it: server connections that are there. */
   readonly servers = new Map<number, ServerNote>();
   readonly #parts: RemotePoolParts;
-  readonly #member: FairMember;
-  #demand = 0;
+  readonly #leases: PoolLeases;
+  #report: PoolReport | undefined;
+  #reportedAt = 0;
   #peak = 0;
-  #outerPeak = 0;
-  #idleSince: number | undefined;
   #held = 0;
   #wanted = 0;
+  /** It stands in the queue. */
+  #isAsking = false;
   /** Slots that were ever granted. */
   #sent = 0;
   #told = 0;
   #isGone = false;
   #share = Number.POSITIVE_INFINITY;
+  #shortage: string | undefined;
 
   constructor(parts: RemotePoolParts) {
     this.#parts = parts;
     this.name = `${parts.user}@${parts.database} of worker ${parts.worker}`;
-    this.#idleSince = undefined;
-    this.#member = parts.shared.join(this, parts.worker);
+    this.#report = undefined;
+    this.#shortage = undefined;
+    this.#leases = parts.leases(this);
+    parts.shared.join(this);
   }
 
   get user(): string {
@@ -51,10 +58,6 @@ export class RemotePool implements PoolPart {
     return this.#held;
   }
 
-  get wanted(): number {
-    return this.#wanted;
-  }
-
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -62,23 +65,39 @@ export class RemotePool implements PoolPart {
   // ---- what budgets ask -------------------------------------------------------------------------------------------
 
   get demand(): number {
-    return this.#demand;
+    return this.#report?.demand ?? 0;
   }
 
   takeDemandPeak(): number {
-    const peak = Math.max(this.#peak, this.#demand);
-    this.#peak = this.#demand;
-    return peak;
-  }
-
-  takeOuterPeak(): number {
-    const peak = Math.max(this.#outerPeak, this.#demand);
-    this.#outerPeak = this.#demand;
+    const peak = Math.max(this.#peak, this.demand);
+    this.#peak = this.demand;
     return peak;
   }
 
   get longestIdleSince(): number | undefined {
-    return this.#idleSince;
+    return this.#since(this.#report?.idleForMs);
+  }
+
+  get dialingSince(): number | undefined {
+    return this.#since(this.#report?.dialingForMs);
+  }
+
+  get openedAt(): number | undefined {
+    return this.#since(this.#report?.openedForMs);
+  }
+
+  /** Clocks differ, ages do not. */
+  #since(ageMs: number | undefined): number | undefined {
+    return ageMs === undefined ? undefined : this.#reportedAt - ageMs;
+  }
+
+  /** As long as it has said nothing, it is taken to have some. */
+  get hasClients(): boolean {
+    return this.#report?.hasClients !== false;
+  }
+
+  get spare(): number {
+    return this.#leases.spareBeside(this.#parts.shared.size);
   }
 
   /** What it holds a slot for, and has not told of yet. */
@@ -88,26 +107,27 @@ export class RemotePool implements PoolPart {
 
   // ---- what the worker says ---------------------------------------------------------------------------------------
 
-  reported({ demand, peak, idleForMs, limit, wanted, seen }: PoolReport): void {
+  reported(report: PoolReport): void {
     if (this.#isGone) return;
-    this.#demand = demand;
+    const { peak, limit, wanted, seen } = report;
+    this.#report = report;
+    this.#reportedAt = this.#parts.clock.now();
     this.#peak = Math.max(this.#peak, peak);
-    this.#outerPeak = Math.max(this.#outerPeak, peak);
-    this.#idleSince = idleForMs === undefined ? undefined : this.#parts.clock.now() - idleForMs;
     // What is on its way to it counts as granted.
     this.#wanted = Math.max(0, wanted - (this.#sent - seen));
     this.#parts.shared.setLimit(this, limit);
+    this.#ask();
     this.#tellShare();
-    this.#take();
   }
 
-  /** The worker has its own use for what is fair: between the two classes of a pool's work. */
+  /** The worker has its own use for what is fair, between the two classes of a pool's work; and it tells its clients what is missing. */
   #tellShare(): void {
-    const { shared, number, send } = this.#parts;
-    const share = shared.shareOf(this.#member);
-    if (share === this.#share) return;
+    const { number, send } = this.#parts;
+    const { share, shortage } = this.#leases;
+    if (share === this.#share && (shortage === undefined) === (this.#shortage === undefined)) return;
     this.#share = share;
-    send({ kind: 'share', pool: number, share: Number.isFinite(share) ? share : undefined });
+    this.#shortage = shortage;
+    send({ kind: 'share', pool: number, share: Number.isFinite(share) ? share : undefined, shortage });
   }
 
   keeps(size: number): void {
@@ -119,7 +139,7 @@ export class RemotePool implements PoolPart {
     if (given === 0) return;
     this.#held -= given;
     this.#told = Math.max(0, this.#told - given);
-    this.#parts.shared.release(this, this.#member, given);
+    this.#leases.release(given, this);
   }
 
   /** The worker, or the pool, is no more: it asks for nothing. What it holds is given back one by one. */
@@ -127,16 +147,23 @@ export class RemotePool implements PoolPart {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#wanted = 0;
-    this.#demand = 0;
-    this.#idleSince = undefined;
-    this.#parts.shared.left(this, this.#member);
+    this.#report = undefined;
+    this.#leases.leave();
+    this.#parts.shared.left(this);
   }
 
   // ---- what it is told --------------------------------------------------------------------------------------------
 
-  leasesAvailable(): void {
-    this.#take();
+  leasesGranted(count: number): number {
+    this.#isAsking = false;
+    const taken = Math.min(count, this.#wanted);
+    for (let n = 0; n < taken; n++) this.#pass();
+    this.#ask();
+    return taken;
   }
+
+  /** Those who share fairly give what there is. */
+  leasesAvailable(): void {}
 
   toKeep(count: number): void {
     this.#parts.send({ kind: 'keep', pool: this.#parts.number, count });
@@ -150,17 +177,24 @@ export class RemotePool implements PoolPart {
     if (this.#isGone || count === this.#told) return;
     this.#told = count;
     this.#parts.send({ kind: 'recalled', pool: this.#parts.number, count });
+    // Not from the middle of their decision.
+    process.nextTick(() => this.#parts.shared.shareOutAgain());
   }
 
-  /** As many as are wanted and there. */
-  #take(): void {
-    const { shared, number, send } = this.#parts;
-    while (this.#wanted > 0 && shared.take(this, this.#member)) {
-      this.#wanted--;
-      this.#held++;
-      this.#sent++;
-      this.#told = Math.max(0, this.#told - 1);
-      send({ kind: 'granted', pool: number });
+  /** As many as are wanted, one after the other. */
+  #ask(): void {
+    while (this.#wanted > 0 && !this.#isAsking) {
+      if (this.#leases.acquire(1, this) === 'granted') this.#pass();
+      else this.#isAsking = true;
     }
+  }
+
+  /** One more is the worker's. */
+  #pass(): void {
+    this.#wanted--;
+    this.#held++;
+    this.#sent++;
+    this.#told = Math.max(0, this.#told - 1);
+    this.#parts.send({ kind: 'granted', pool: this.#parts.number });
   }
 }

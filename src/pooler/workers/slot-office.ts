@@ -3,7 +3,7 @@
  * and one of every budget above that; between workers, as between users, they are shared fairly.
  */
 import { systemClock } from '../../runtime/system.js';
-import type { Budgets } from '../tenants/server-budgets.js';
+import type { ServerBudgets } from '../tenants/server-budgets.js';
 import type { FromSupervisor, FromWorker } from './messages.js';
 import { RemotePool } from './remote-pool.js';
 import { SharedPool } from './shared-pool.js';
@@ -84,10 +84,10 @@ export class SlotDesk {
 }
 
 export class SlotOffice {
-  readonly budgets: Budgets;
+  readonly budgets: ServerBudgets;
   readonly #pools = new Map<string, SharedPool>();
 
-  constructor(budgets: Budgets) {
+  constructor(budgets: ServerBudgets) {
     this.budgets = budgets;
   }
 
@@ -105,10 +105,16 @@ export class SlotOffice {
     // The same user and database on another server is another pool.
     const key = JSON.stringify([database, user, server]);
     const shared =
-      this.#pools.get(key) ??
-      new SharedPool(`${user}@${database}`, this.budgets.leasesFor({ database, user, server }));
+      this.#pools.get(key) ?? new SharedPool(this.budgets.addPoolSize(`pool ${user}@${database}`));
     this.#pools.set(key, shared);
-    return new RemotePool({ worker, number, user, database, shared, clock: systemClock, send });
+    return new RemotePool({
+      ...{ worker, number, user, database, shared, clock: systemClock, send },
+      leases: (pool) =>
+        this.budgets.leasesFor(
+          { database, user, server, hasClients: () => pool.hasClients },
+          { budget: shared.size, user: `worker ${worker}` },
+        ),
+    });
   }
 
   /** Those that no worker has any more. */
@@ -116,6 +122,7 @@ export class SlotOffice {
     for (const [key, pool] of this.#pools) {
       if (!pool.isOver) continue;
       pool.close();
+      this.budgets.removePoolSize(pool.size);
       this.#pools.delete(key);
     }
   }

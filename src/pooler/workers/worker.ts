@@ -146,7 +146,7 @@ class Worker {
         this.#budgets.toKeep(message.pool, message.count);
         break;
       case 'share':
-        this.#budgets.shareChanged(message.pool, message.share);
+        this.#budgets.shareChanged(message.pool, message.share, message.shortage);
         break;
       case 'shutdown':
         void this.#pooler?.shutdown({ deadlineMs: message.deadlineMs, mode: message.mode });

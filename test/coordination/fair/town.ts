@@ -1,15 +1,16 @@
 // Users with pools of their own on one budget, in virtual time: real engines, a real budget, and a server that counts.
+import type { FairBudget, FairListener } from '../../../src/coordination/fair/fair-budget.js';
 import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
-import { FairLeases, type FairListener } from '../../../src/coordination/fair/fair-leases.js';
-import type { FairMember } from '../../../src/coordination/fair/fair-members.js';
+import type { FairMember, SeatWish } from '../../../src/coordination/fair/fair-member.js';
 import {
   type FairPolicy,
   type UserTerms,
   usualPolicy,
   usualTerms,
 } from '../../../src/coordination/fair/fair-policy.js';
+import { FairQueue } from '../../../src/coordination/fair/fair-queue.js';
 import { ConnectionPool } from '../../../src/core/connection-pool.js';
-import type { Dialer } from '../../../src/core/dialer.js';
+import type { Dial, Dialer } from '../../../src/core/dialer.js';
 import type { Leases } from '../../../src/core/leases.js';
 import { readPolicy } from '../../../src/core/pool-policy.js';
 import type { PooledConnection } from '../../../src/core/pooled-connection.js';
@@ -28,6 +29,9 @@ export interface TownOptions {
   readonly dialFailures?: number;
   readonly seed?: number;
   readonly listener?: FairListener;
+  /** Of each database, and of each user; no limit where they are left out. */
+  readonly ofDatabase?: number;
+  readonly ofUser?: number;
   /** Where several towns share a server: its time. */
   readonly line?: Timeline;
 }
@@ -48,13 +52,19 @@ export interface Load {
 
 export class Town {
   readonly line: Timeline;
-  readonly budget: FairLeases;
+  readonly queue: FairQueue;
+  /** For all users together. */
+  readonly budget: FairBudget;
+  /** All of them, by their names. */
+  readonly budgets = new Map<string, FairBudget>();
   /** Those that are there, and those that have left. */
   readonly houses: House[] = [];
   readonly random: SeededRandom;
   readonly dialMs: number;
   readonly closeMs: number;
   dialFailures: number;
+  /** Servers that accept connections and do not answer. A database is a server of its own. */
+  readonly silent = new Set<string>();
   /** Connections as the server sees them, from the first packet until the socket is gone. */
   connections = 0;
   mostConnections = 0;
@@ -65,7 +75,7 @@ export class Town {
   looks = 0;
   /** Told after everything that happens. */
   onEvent: () => void = () => {};
-  #policy: FairPolicy;
+  readonly #options: TownOptions;
   readonly #terms = new Map<string, UserTerms>();
 
   constructor(options: TownOptions) {
@@ -75,25 +85,49 @@ export class Town {
     this.closeMs = closeMs;
     this.dialFailures = dialFailures;
     this.random = new SeededRandom(seed);
-    const termsOf = (user: string): UserTerms => this.#terms.get(user) ?? usualTerms;
-    this.#policy = { ...usualPolicy, capacity, termsOf, ...policy };
-    this.budget = new FairLeases({
-      policy: this.#policy,
+    this.#options = options;
+    this.queue = new FairQueue({
+      policy: { ...usualPolicy, ...policy },
       clock: this.clock,
       alarm: (ring) =>
         this.alarm(() => {
           this.looks++;
           ring();
         }),
-      listener,
     });
+    this.budget = this.#budgetNamed('total', 2, capacity, this.#termsOf, listener);
+  }
+
+  readonly #termsOf = (user: string): UserTerms => this.#terms.get(user) ?? usualTerms;
+
+  #budgetNamed(
+    name: string,
+    size: number,
+    capacity: number,
+    termsOf: (user: string) => UserTerms,
+    listener?: FairListener,
+  ): FairBudget {
+    const budget =
+      this.budgets.get(name) ?? this.queue.addBudget({ name, size, capacity, termsOf, listener });
+    this.budgets.set(name, budget);
+    return budget;
+  }
+
+  /** In all budgets that count the connections of this user to this database. */
+  seatsOf(user: string, database: string): SeatWish[] {
+    const { ofUser = Number.POSITIVE_INFINITY, ofDatabase = Number.POSITIVE_INFINITY } = this.#options;
+    return [
+      { budget: this.#budgetNamed(`user ${user}`, 0, ofUser, () => usualTerms), user: database },
+      { budget: this.#budgetNamed(`database ${database}`, 1, ofDatabase, this.#termsOf), user },
+      { budget: this.budget, user },
+    ];
   }
 
   /** As an operator would, while everything goes on. */
   setTerms(user: string, terms: Partial<UserTerms>): void {
     this.#terms.set(user, { ...usualTerms, ...this.#terms.get(user), ...terms });
-    this.#policy = { ...this.#policy, capacity: this.budget.capacity };
-    this.budget.change(this.#policy);
+    for (const [name, { capacity }] of this.budgets)
+      if (!name.startsWith('user ')) this.budgets.get(name)?.change({ capacity, termsOf: this.#termsOf });
   }
 
   plan(ms: number, act: () => void): void {
@@ -153,11 +187,10 @@ export class Town {
 
 export class House {
   readonly user: string;
+  readonly database: string;
   readonly pool: ConnectionPool<Socket>;
   readonly member: FairMember;
   readonly arrivedAt: number;
-  /** It has asked for a lease, and has not been given one. */
-  isAsking = false;
   answers = 0;
   firstAnswerAt = Number.NaN;
   readonly waits: number[] = [];
@@ -172,15 +205,18 @@ export class House {
   constructor(town: Town, user: string, load: Load, database: string) {
     this.#town = town;
     this.user = user;
+    this.database = database;
     this.#load = load;
     this.#pinsLeft = load.pinned ?? 0;
     this.arrivedAt = town.line.now;
-    this.member = town.budget.join({ user, database });
+    this.member = town.queue.join(
+      { user, database, server: database, hasClients: () => this.#isOpen },
+      town.seatsOf(user, database),
+    );
     const leases: Leases = {
       acquire: (count, holder) => {
         const answer = this.member.acquire(count, holder as FairHolder);
-        this.isAsking = answer === 'asking';
-        if (this.isAsking) town.asked++;
+        if (answer === 'asking') town.asked++;
         return answer;
       },
       release: (count, holder) => this.member.release(count, holder as FairHolder),
@@ -195,6 +231,11 @@ export class House {
       name: user,
     });
     this.pool.start();
+  }
+
+  /** It has asked for a lease, and has not been given one. */
+  get isAsking(): boolean {
+    return this.member.isWaiting;
   }
 
   begin(): void {
@@ -274,6 +315,7 @@ export class House {
 
   #dialer(): Dialer<Socket> {
     const town = this.#town;
+    const hanging = new Set<Dial<Socket>>();
     const gone = (): void => {
       town.connections--;
     };
@@ -282,6 +324,10 @@ export class House {
         town.connections++;
         town.opened++;
         town.mostConnections = Math.max(town.mostConnections, town.connections);
+        if (town.silent.has(this.database)) {
+          hanging.add(dial);
+          return;
+        }
         const fails = town.random.next() < town.dialFailures;
         town.plan(town.dialMs, () => {
           if (!fails) {
@@ -292,7 +338,14 @@ export class House {
           this.pool.dialFailed(dial, new Error('the server is out of order'));
         });
       },
-      abandon: () => {},
+      abandon: (dial) => {
+        // An answer that was under way comes yet.
+        if (!hanging.delete(dial)) return;
+        town.plan(town.closeMs, () => {
+          gone();
+          this.pool.dialFailed(dial, new Error('given up'));
+        });
+      },
       close: (pooled) => {
         town.plan(town.closeMs, () => {
           gone();

@@ -91,7 +91,7 @@ describe('fair shares', () => {
     const yaml = `${minimal}users: { a: { weight: 4, minUserConnections: 2, maxUserConnections: 9 } }
 fairShares: { weights: { a: 3, b: 2.5 }, weightsFile: weights.json }\n`;
     const { config } = load(yaml, {}, { 'weights.json': '{ "a": 7, "b": 7, "c": 0.5 }' });
-    const { termsOf } = quotasOf(config).fairness;
+    const { termsOf } = quotasOf(config);
     expect(termsOf('a')).toEqual({ weight: 4, minimum: 2, maximum: 9 });
     expect(['b', 'c', 'd'].map((user) => termsOf(user).weight)).toEqual([2.5, 0.5, 1]);
     expect(withFlags('--connpool-user-weights=a=2,b=0.5').config.fairShares.weights).toEqual(

@@ -37,6 +37,12 @@ export class FiguredEngine implements FairHolder {
     this.ask();
   }
 
+  leasesGranted(count: number): number {
+    const taken = Math.min(count, Math.max(0, this.demand - this.held));
+    this.held += taken;
+    return taken;
+  }
+
   leasesRefused(): void {}
   leasesLost(): void {}
   leasesRecalled(): void {}

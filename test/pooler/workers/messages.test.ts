@@ -18,7 +18,16 @@ import {
 import { ownerOf, WorkerIds } from '../../../src/pooler/workers/worker-ids.js';
 import { poolerConfig } from '../../support/pooler.js';
 
-const report = { pool: 1, demand: 2, peak: 3, idleForMs: 1.5, limit: 4, wanted: 1, seen: 2 };
+const report = {
+  pool: 1,
+  demand: 2,
+  peak: 3,
+  idleForMs: 1.5,
+  hasClients: true,
+  limit: 4,
+  wanted: 1,
+  seen: 2,
+};
 
 const ofWorkers: FromWorker[] = [
   { kind: 'ready' },

@@ -55,6 +55,14 @@ class Engine implements FairHolder {
     this.#open();
   }
 
+  leasesGranted(count: number): number {
+    const taken = Math.min(count, Math.max(0, this.demand - this.held));
+    this.held += taken;
+    this.recalled = Math.max(0, this.recalled - taken);
+    this.#open();
+    return taken;
+  }
+
   leasesRefused(): void {}
   leasesLost(): void {}
 

@@ -1,0 +1,225 @@
+/** One budget: how many leases there are of it, how many are held, and by which users. */
+
+import type { FairMember } from './fair-member.js';
+import type { BudgetTerms, UserTerms } from './fair-policy.js';
+import { FairUser } from './fair-user.js';
+import { type RebalanceReason, type ShareChange, Shares } from './shares.js';
+import { TurnPace } from './turn-pace.js';
+
+/** Told after the fact. */
+export interface FairListener {
+  /** Someone waits for whom nothing is free, or something was given back: for whoever decides about the capacity. */
+  balanceChanged?(): void;
+  /** Only where at least one share is another than before. */
+  rebalanced?(rebalance: Rebalance): void;
+}
+
+export interface Rebalance {
+  readonly reason: RebalanceReason;
+  readonly capacity: number;
+  readonly changes: readonly ShareChange[];
+}
+
+/** One user, as it is now. */
+export interface FairUserStats extends UserTerms {
+  readonly user: string;
+  readonly demand: number;
+  readonly share: number;
+  readonly held: number;
+  /** Of those held: asked back, and not back yet. */
+  readonly recalled: number;
+  /** How long its pool waits that has waited longest; 0 where none does. */
+  readonly waitedMs: number;
+}
+
+export interface FairStats {
+  readonly capacity: number;
+  /** Never above the capacity, but while one that was lowered is being reached. */
+  readonly held: number;
+  readonly waiting: number;
+  readonly recalls: number;
+  readonly rebalances: number;
+  readonly users: readonly FairUserStats[];
+}
+
+/** What the budget does to others: they are looked at again. */
+export interface BudgetEvents {
+  /** The members that wait for nothing but this one. */
+  waitingFor(budget: FairBudget): number;
+  changed(reason: RebalanceReason): void;
+  rebalanceNow(): void;
+  now(): number;
+}
+
+export interface BudgetParts extends BudgetTerms {
+  /** For messages. */
+  readonly name: string;
+  /** Those of a smaller size are shared out first: a budget that contains others has a larger one. Default 0. */
+  readonly size?: number | undefined;
+  readonly listener?: FairListener | undefined;
+}
+
+let lastNumber = 0;
+
+export class FairBudget {
+  readonly number = ++lastNumber;
+  readonly name: string;
+  readonly size: number;
+  readonly listener: FairListener | undefined;
+  readonly users = new Map<string, FairUser>();
+  /** Members that hold at least one. */
+  readonly holding = new Set<FairMember>();
+  readonly members = new Set<FairMember>();
+  /** Of these, how many have a seat in another budget, too. */
+  readonly #alsoIn = new Map<FairBudget, number>();
+  readonly pace = new TurnPace();
+  held = 0;
+  /** The most that ever were. */
+  mostHeld = 0;
+  recalls = 0;
+  rebalances = 0;
+  /** Since the shares were looked at. */
+  givenBack = 0;
+  /** While room is made: what is free or on its way, and not spoken for yet. */
+  available = 0;
+  usersHolding = 0;
+  /** While it goes round who may have what is free: what is kept for someone else. */
+  reserved = 0;
+  #terms: BudgetTerms;
+  #heldPeak = 0;
+  #shares: Shares | undefined;
+  readonly #events: BudgetEvents;
+
+  constructor({ name, size = 0, listener, capacity, termsOf }: BudgetParts, events: BudgetEvents) {
+    this.name = name;
+    this.size = size;
+    this.listener = listener;
+    this.#terms = { capacity, termsOf };
+    this.#events = events;
+    this.#shares = undefined;
+  }
+
+  get shares(): Shares {
+    this.#shares ??= new Shares();
+    return this.#shares;
+  }
+
+  get capacity(): number {
+    return this.#terms.capacity;
+  }
+
+  get isLimited(): boolean {
+    return this.#terms.capacity !== Number.POSITIVE_INFINITY;
+  }
+
+  /** Below 0 while a lowered capacity is being reached. */
+  get free(): number {
+    return this.capacity - this.held;
+  }
+
+  /** Members that wait for one, and lack nothing else. */
+  get waiting(): number {
+    return this.#events.waitingFor(this);
+  }
+
+  /** The most that were held at one moment, since this was last asked. */
+  takeHeldPeak(): number {
+    const peak = this.#heldPeak;
+    this.#heldPeak = this.held;
+    return peak;
+  }
+
+  /** Can never be the one that is short: another, which has all members of this one, has no more than this. */
+  get isIdle(): boolean {
+    if (!this.isLimited) return true;
+    const { capacity, number } = this;
+    const { size } = this.members;
+    for (const { seats } of this.members) {
+      for (const { budget: other } of seats) {
+        if (other.capacity > capacity || this.#alsoIn.get(other) !== size) continue;
+        // Of two that are alike, the one with more members decides, and otherwise the one that was made first.
+        if (other.capacity < capacity || other.members.size > size || other.number < number) return true;
+      }
+      // Who has all of its members has this one, too.
+      break;
+    }
+    return false;
+  }
+
+  // ---- rules ------------------------------------------------------------------------------------------------------
+
+  /** Other rules from now on. What is above a lowered capacity is asked back from those above their share. */
+  change(terms: BudgetTerms): void {
+    this.#terms = terms;
+    for (const user of this.users.values()) user.terms = terms.termsOf(user.name);
+    this.#events.changed('configuration');
+  }
+
+  resize(capacity: number): void {
+    if (!(Number.isSafeInteger(capacity) || capacity === Number.POSITIVE_INFINITY) || capacity < 0)
+      throw new RangeError(`A capacity is a whole number of at least 0, not ${capacity}.`);
+    if (capacity === this.capacity) return;
+    this.#terms = { ...this.#terms, capacity };
+    this.#events.changed('capacity');
+  }
+
+  /** Looks at the shares now. */
+  rebalance(): void {
+    this.#events.rebalanceNow();
+  }
+
+  // ---- who has a seat ---------------------------------------------------------------------------------------------
+
+  userNamed(name: string): FairUser {
+    const known = this.users.get(name);
+    if (known !== undefined) return known;
+    const user = new FairUser(name, this);
+    user.terms = this.#terms.termsOf(name);
+    this.users.set(name, user);
+    return user;
+  }
+
+  memberCame(member: FairMember): void {
+    this.members.add(member);
+    this.#countBoth(member, 1);
+  }
+
+  memberLeft(member: FairMember): void {
+    this.members.delete(member);
+    this.#countBoth(member, -1);
+  }
+
+  #countBoth({ seats }: FairMember, change: 1 | -1): void {
+    for (const { budget: other } of seats) {
+      const both = (this.#alsoIn.get(other) ?? 0) + change;
+      if (both === 0) this.#alsoIn.delete(other);
+      else this.#alsoIn.set(other, both);
+    }
+  }
+
+  count(change: number): void {
+    this.held += change;
+    if (this.held <= this.#heldPeak) return;
+    this.#heldPeak = this.held;
+    this.mostHeld = Math.max(this.mostHeld, this.held);
+  }
+
+  // ---- what can be seen -------------------------------------------------------------------------------------------
+
+  stats(): FairStats {
+    const now = this.#events.now();
+    let waiting = 0;
+    const users = Array.from(this.users.values(), (user) => {
+      waiting += user.waiting;
+      return userStats(user, now);
+    });
+    const { capacity, held, recalls, rebalances } = this;
+    return { capacity, held, waiting, recalls, rebalances, users };
+  }
+}
+
+function userStats(user: FairUser, now: number): FairUserStats {
+  const { name, terms, demand, share, held, recalled } = user;
+  const waitedMs = now - (user.waitingSince ?? now);
+  return { user: name, ...terms, demand, share, held, recalled, waitedMs };
+}

@@ -1,0 +1,293 @@
+/** One pool of a user, with a seat in every budget that its connections are counted in. It is what the pool asks for leases. */
+import type { LeaseAnswer, Leases } from '../../core/leases.js';
+import type { Linked } from '../../kernel/linked-list.js';
+import { tell } from '../tell.js';
+import type { FairBudget } from './fair-budget.js';
+import type { FairHolder, Tenant } from './fair-holder.js';
+import { Seat } from './fair-user.js';
+import { Rank } from './rank.js';
+import { Recall } from './recall.js';
+
+/** What the queue does for a member. */
+export interface MemberEvents {
+  mayAcquire(member: FairMember, count: number): boolean;
+  acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer;
+  /** Its counts are as they are to be. `arrived`: of what it has given back, what had been asked of it. */
+  released(member: FairMember, count: number, arrived: readonly Recall[]): void;
+  left(member: FairMember): void;
+  now(): number;
+}
+
+/** In which budget, and who it is there. */
+export interface SeatWish {
+  readonly budget: FairBudget;
+  readonly user: string;
+}
+
+interface Holding {
+  held: number;
+  recalled: number;
+}
+
+let lastMember = 0;
+
+export class FairMember implements Leases, Linked<FairMember> {
+  /** No other has it. */
+  readonly key = `${++lastMember}`;
+  readonly tenant: Tenant;
+  /** In the order in which they were named. */
+  readonly seats: readonly Seat[];
+  held = 0;
+  /** Since when it waits for a lease; NaN when it does not. And for how many. */
+  waitingSince = Number.NaN;
+  wanted = 0;
+  /** Its place among those who wait. */
+  rank: Rank = Rank.wish;
+  place = 0;
+  previous: FairMember | undefined;
+  next: FairMember | undefined;
+  /** What was asked back for it has come, and since when. */
+  isDue = false;
+  dueSince = 0;
+  /** Its pool is no more. */
+  hasLeft = false;
+  /** Since when it has held any, or none. */
+  turnBeganAt = 0;
+  emptySince = Number.NEGATIVE_INFINITY;
+  /** The highest demand since the last look at the shares; and what it can have use for at most. */
+  peak = 0;
+  most = Number.POSITIVE_INFINITY;
+  /** Of those held: asked back, and not back yet; those that were asked for first come first. */
+  readonly recalls: Recall[] = [];
+  readonly #events: MemberEvents;
+  readonly #holdings = new Map<FairHolder, Holding>();
+  /** The holder that asked last. */
+  #latest: FairHolder | undefined;
+
+  constructor(tenant: Tenant, seats: readonly SeatWish[], events: MemberEvents) {
+    this.tenant = tenant;
+    this.#events = events;
+    this.#latest = undefined;
+    this.previous = undefined;
+    this.next = undefined;
+    this.seats = seats.map(({ budget, user }) => new Seat(budget, this, budget.userNamed(user)));
+    this.enter();
+  }
+
+  /** Its pool is there, or was forgotten and has something to do yet. */
+  enter(): void {
+    for (const seat of this.seats) {
+      seat.user = seat.budget.userNamed(seat.user.name);
+      seat.user.seats.add(seat);
+      seat.budget.memberCame(this);
+    }
+  }
+
+  /** It is forgotten. */
+  exit(): void {
+    for (const seat of this.seats) {
+      const { user, budget } = seat;
+      user.seats.delete(seat);
+      budget.memberLeft(this);
+      if (user.seats.size === 0 && budget.users.get(user.name) === user) budget.users.delete(user.name);
+    }
+  }
+
+  get isForgotten(): boolean {
+    const [seat] = this.seats;
+    return seat !== undefined && !seat.user.seats.has(seat);
+  }
+
+  get recalled(): number {
+    return this.recalls.length;
+  }
+
+  get kept(): number {
+    return this.held - this.recalls.length;
+  }
+
+  get isWaiting(): boolean {
+    return this.wanted > 0;
+  }
+
+  get latestHolder(): FairHolder | undefined {
+    return this.#latest;
+  }
+
+  /** Whether anyone is there who could use what it has. */
+  get hasClients(): boolean {
+    return this.tenant.hasClients?.() !== false;
+  }
+
+  /** Of those who hold something, and of the one that asked last. */
+  *#holders(): Iterable<FairHolder> {
+    const latest = this.#latest;
+    if (latest !== undefined && !this.#holdings.has(latest)) yield latest;
+    yield* this.#holdings.keys();
+  }
+
+  get demand(): number {
+    let demand = 0;
+    for (const holder of this.#holders()) demand += holder.demand;
+    return demand;
+  }
+
+  notePeak(): void {
+    let peak = 0;
+    for (const holder of this.#holders()) peak += holder.takeDemandPeak();
+    this.peak = peak;
+  }
+
+  /** Since when the connection is idle that nobody has used for longest. */
+  get longestIdleSince(): number | undefined {
+    let longest: number | undefined;
+    for (const { longestIdleSince: since } of this.#holdings.keys())
+      if (since !== undefined && since < (longest ?? Number.POSITIVE_INFINITY)) longest = since;
+    return longest;
+  }
+
+  get pending(): number {
+    let pending = 0;
+    for (const holder of this.#holdings.keys()) pending += holder.pending ?? 0;
+    return pending;
+  }
+
+  /** Since when the one is being opened that takes longest. */
+  get dialingSince(): number | undefined {
+    let longest: number | undefined;
+    for (const { dialingSince: since } of this.#holdings.keys())
+      if (since !== undefined && since < (longest ?? Number.POSITIVE_INFINITY)) longest = since;
+    return longest;
+  }
+
+  get openedAt(): number {
+    let last = Number.NEGATIVE_INFINITY;
+    for (const { openedAt } of this.#holders()) if (openedAt !== undefined) last = Math.max(last, openedAt);
+    return last;
+  }
+
+  /** Every budget of it, but for this one, has so many that nobody holds. */
+  spareBeside(own: FairBudget): number {
+    let spare = Number.POSITIVE_INFINITY;
+    for (const { budget } of this.seats)
+      if (budget !== own) spare = Math.min(spare, Math.max(0, budget.free));
+    return spare;
+  }
+
+  /** The smallest part that fairness gives it, of all its budgets. */
+  get share(): number {
+    let share = Number.POSITIVE_INFINITY;
+    for (const seat of this.seats) if (seat.budget.isLimited) share = Math.min(share, seat.share);
+    return share;
+  }
+
+  /** The budget that has nothing for it, if one has not. */
+  get missing(): FairBudget | undefined {
+    return this.seats.find(({ budget }) => budget.free < Math.max(1, this.wanted))?.budget;
+  }
+
+  // ---- what a pool asks -------------------------------------------------------------------------------------------
+
+  /** Whether so many would be granted at once. */
+  isFree(count: number): boolean {
+    return this.#events.mayAcquire(this, count);
+  }
+
+  acquire(count: number, holder: FairHolder): LeaseAnswer {
+    this.#latest = holder;
+    return this.#events.acquire(this, count, holder);
+  }
+
+  release(count: number, holder: FairHolder): void {
+    const given = Math.min(count, this.#holdings.get(holder)?.held ?? 0);
+    if (given === 0) return;
+    const arrived: Recall[] = [];
+    for (let n = 0; n < given; n++) {
+      const recall = this.#endRecall(holder, 'first');
+      if (recall !== undefined) arrived.push(recall);
+    }
+    this.#count(holder, -given);
+    this.#events.released(this, given, arrived);
+  }
+
+  /** Its pool is no more; what it still holds comes back by `release()`. */
+  leave(): void {
+    this.#events.left(this);
+  }
+
+  // ---- what the queue does ----------------------------------------------------------------------------------------
+
+  grant(count: number, holder: FairHolder): void {
+    // The holder knows that each lease granted is one less to be given back.
+    for (let n = 0; n < count; n++) this.#endRecall(holder, 'last');
+    this.#count(holder, count);
+  }
+
+  /** It has no use for what it was to have. */
+  ungrant(count: number, holder: FairHolder): void {
+    this.#count(holder, -count);
+  }
+
+  #count(holder: FairHolder, change: number): void {
+    const now = this.#events.now();
+    const holding = this.#holdings.get(holder) ?? { held: 0, recalled: 0 };
+    this.#holdings.set(holder, holding);
+    holding.held += change;
+    if (holding.held === 0) this.#holdings.delete(holder);
+    if (this.held === 0 && change > 0) this.turnBeganAt = now;
+    this.held += change;
+    if (this.held === 0) this.emptySince = now;
+    for (const { user, budget } of this.seats) {
+      user.count(change, now);
+      budget.count(change);
+      if (this.held > 0) budget.holding.add(this);
+      else budget.holding.delete(this);
+    }
+  }
+
+  /** Asks for one more back, of whoever holds most that nobody has asked for yet. */
+  recallOne(now: number, whom: FairMember | undefined): Recall | undefined {
+    let richest: FairHolder | undefined;
+    let most = 0;
+    for (const [holder, { held, recalled }] of this.#holdings) {
+      if (held - recalled <= most) continue;
+      richest = holder;
+      most = held - recalled;
+    }
+    if (richest === undefined) return undefined;
+    const recall = new Recall(this, richest, now, whom);
+    this.recalls.push(recall);
+    this.#countRecalled(richest, 1);
+    this.#tellRecalls(richest);
+    return recall;
+  }
+
+  /** Nobody needs it any more. */
+  forget(recall: Recall): void {
+    const at = this.recalls.indexOf(recall);
+    if (at === -1) return;
+    this.recalls.splice(at, 1);
+    this.#countRecalled(recall.holder, -1);
+    this.#tellRecalls(recall.holder);
+  }
+
+  /** One is not asked for any more: the one that was asked for first, or last. */
+  #endRecall(holder: FairHolder, which: 'first' | 'last'): Recall | undefined {
+    const isOf = (recall: Recall): boolean => recall.holder === holder;
+    const at = which === 'first' ? this.recalls.findIndex(isOf) : this.recalls.findLastIndex(isOf);
+    if (at === -1) return undefined;
+    this.#countRecalled(holder, -1);
+    return this.recalls.splice(at, 1)[0];
+  }
+
+  #countRecalled(holder: FairHolder, change: number): void {
+    const holding = this.#holdings.get(holder);
+    if (holding !== undefined) holding.recalled += change;
+    for (const { user } of this.seats) user.recalled += change;
+  }
+
+  #tellRecalls(holder: FairHolder): void {
+    const recalled = this.#holdings.get(holder)?.recalled ?? 0;
+    tell(() => holder.leasesRecalled(recalled));
+  }
+}

@@ -1,0 +1,394 @@
+/**
+ * One queue for all budgets of connections that are shared fairly between users: who may hold one more, and who has to give one back for it.
+ *
+ * A connection takes a lease of every budget that its pool has a seat in, all of them at once or none. Shares are targets, leases are the
+ * truth: nothing is granted beyond a capacity, whatever the shares say. What is free goes to the first who waits and for whom every budget
+ * has room; who lacks something else is passed over, and keeps its place. Only when nothing is free do the shares decide: whoever has less
+ * than its share has a claim, and whoever has more is asked to close connections. A lease moves when the connection is gone, and not
+ * before; and what was asked back for someone is for that one.
+ *
+ * With more users than leases each has its turn: who has nothing comes before all others but those who were promised more, the longest
+ * wait first, and who has had its turn gives way. A turn is long enough to be worth a new connection.
+ */
+import type { LeaseAnswer } from '../../core/leases.js';
+import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';
+import { isCount } from '../lease-book.js';
+import { tell } from '../tell.js';
+import { type BudgetEvents, type BudgetParts, FairBudget } from './fair-budget.js';
+import type { FairHolder, Tenant } from './fair-holder.js';
+import { FairMember, type MemberEvents, type SeatWish } from './fair-member.js';
+import type { FairPolicy } from './fair-policy.js';
+import { makeRoom } from './giving-way.js';
+import type { Recall } from './recall.js';
+import { followShares, type RebalanceReason } from './shares.js';
+import { SilentServers } from './silent-servers.js';
+import { WaitingLine } from './waiting-line.js';
+
+export interface FairQueueParts {
+  readonly policy: FairPolicy;
+  readonly clock: Clock;
+  readonly alarm: AlarmFactory;
+}
+
+/** What took long is not done again at once: no more than one part in so many of the time goes into it. */
+const restAfterWork = 10;
+/** What is kept for someone who lacks something else is kept for so many turns. */
+const keptForTurns = 2;
+
+export class FairQueue implements MemberEvents, BudgetEvents {
+  readonly #clock: Clock;
+  readonly #alarm: Alarm;
+  #policy: FairPolicy;
+  readonly #budgets = new Set<FairBudget>();
+  /** Those that have a limit, small ones before those that contain them; undefined where that has to be found out. */
+  #limitedOnes: readonly FairBudget[] | undefined;
+  readonly #line = new WaitingLine();
+  readonly #silent = new SilentServers();
+  /** Those that hold at least one. */
+  readonly #holding = new Set<FairMember>();
+  /** Those that asked although they had left: for callers that they had yet, who may have given up since. */
+  readonly #leaving = new Set<FairMember>();
+  /** There may be leases that were asked back and have not come. */
+  #mayHaveRecalled = false;
+  #isGoingRound = false;
+  #alarmAt = Number.POSITIVE_INFINITY;
+  #nextRoundAt: number;
+  #mayLookAt = Number.NEGATIVE_INFINITY;
+  #mayRebalanceAt = Number.NEGATIVE_INFINITY;
+  /** Why the shares are to be looked at before the next round. */
+  #pressing: RebalanceReason | undefined;
+
+  constructor({ policy, clock, alarm }: FairQueueParts) {
+    this.#policy = policy;
+    this.#clock = clock;
+    this.#alarm = alarm(() => this.#rang());
+    this.#pressing = undefined;
+    this.#limitedOnes = undefined;
+    this.#nextRoundAt = clock.now() + policy.rebalanceInterval;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  // ---- who shares -------------------------------------------------------------------------------------------------
+
+  addBudget(parts: BudgetParts): FairBudget {
+    const budget = new FairBudget(parts, this);
+    this.#budgets.add(budget);
+    this.#limitedOnes = undefined;
+    return budget;
+  }
+
+  removeBudget(budget: FairBudget): void {
+    this.#budgets.delete(budget);
+    this.#limitedOnes = undefined;
+  }
+
+  get #limited(): readonly FairBudget[] {
+    this.#limitedOnes ??= [...this.#budgets]
+      .filter(({ isLimited }) => isLimited)
+      .sort((one, other) => one.size - other.size);
+    return this.#limitedOnes;
+  }
+
+  /** A pool of this user is there. Its seats: those in small budgets first. */
+  join(tenant: Tenant, seats: readonly SeatWish[]): FairMember {
+    return new FairMember(tenant, seats, this);
+  }
+
+  left(member: FairMember): void {
+    this.#line.remove(member);
+    member.hasLeft = true;
+    this.#forgetIfOver(member);
+  }
+
+  /** A pool that is no more never says that it needs nothing any more. */
+  #forgetLeaving(): void {
+    for (const member of this.#leaving) {
+      if (member.isWaiting && member.demand > 0) continue;
+      this.#leaving.delete(member);
+      this.#line.remove(member);
+      this.#forgetIfOver(member);
+    }
+  }
+
+  #forgetIfOver(member: FairMember): void {
+    if (member.hasLeft && member.held === 0 && !member.isWaiting && !member.isForgotten) member.exit();
+  }
+
+  /** Other rules from now on. A window of another length begins anew. */
+  change(policy: FairPolicy): void {
+    const { demandWindow, rebalanceInterval } = this.#policy;
+    this.#policy = policy;
+    if (policy.demandWindow !== demandWindow || policy.rebalanceInterval !== rebalanceInterval)
+      for (const { users } of this.#budgets) for (const user of users.values()) user.tracker = undefined;
+    this.#rebalance('configuration', this.#clock.now());
+    this.#settle(undefined);
+  }
+
+  /** The rules of a budget are others than before. */
+  changed(reason: RebalanceReason): void {
+    this.#limitedOnes = undefined;
+    if (reason === 'configuration') this.#rebalance(reason, this.#clock.now());
+    else this.#press(reason);
+    this.#settle(undefined);
+  }
+
+  rebalanceNow(): void {
+    this.#rebalance('asked', this.#clock.now());
+    this.#settle(undefined);
+  }
+
+  // ---- what members do --------------------------------------------------------------------------------------------
+
+  mayAcquire(member: FairMember, count: number): boolean {
+    return !this.#isGoingRound && this.#line.size === 0 && this.#hasRoom(member, count);
+  }
+
+  acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer {
+    if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
+    if (member.isForgotten) member.enter();
+    if (this.mayAcquire(member, count)) {
+      this.#grant(member, count, holder);
+      return 'granted';
+    }
+    this.#wait(member, count);
+    if (this.#isGoingRound || this.#next(undefined) !== member) return 'asking';
+    this.#grant(member, count, holder);
+    return 'granted';
+  }
+
+  #grant(member: FairMember, count: number, holder: FairHolder): void {
+    for (const { user, budget } of member.seats)
+      if (user.share === 0 && budget.isLimited) this.#press('newcomer');
+    this.#line.remove(member);
+    member.grant(count, holder);
+    this.#silent.granted(member);
+    this.#holding.add(member);
+    this.#rerank(member);
+    this.#lookBy(this.#nextRoundAt);
+  }
+
+  #rerank(member: FairMember): void {
+    if (this.#line.size > 0) for (const { user } of member.seats) this.#line.rerankUser(user);
+  }
+
+  #wait(member: FairMember, count: number): void {
+    if (!member.isWaiting) {
+      for (const { user, share, budget } of member.seats)
+        if (budget.isLimited && (user.held >= user.share || member.held >= share))
+          this.#press(user.held === 0 ? 'newcomer' : 'wait');
+      // Not from inside the call of the one who asks. For one that waits already it is looked anyway.
+      this.#lookSoon();
+    }
+    if (member.hasLeft) this.#leaving.add(member);
+    this.#line.add(member, count, this.#clock.now());
+  }
+
+  released(member: FairMember, count: number, arrived: readonly Recall[]): void {
+    const now = this.#clock.now();
+    if (member.held === 0) this.#holding.delete(member);
+    this.#silent.released(member);
+    this.#forgetIfOver(member);
+    for (const { for: whom } of arrived) {
+      if (whom === undefined) continue;
+      this.#line.becomesDue(whom, now);
+      for (const { user } of member.seats)
+        user.isHandingOver = user.held === 0 && whom.seats.some((seat) => seat.user === user);
+    }
+    this.#rerank(member);
+    for (const { budget } of member.seats) {
+      budget.givenBack += count;
+      if (budget.givenBack >= budget.capacity * this.#policy.largeRelease) this.#press('release');
+    }
+    this.#settle(member);
+    for (const { budget } of member.seats) budget.listener?.balanceChanged?.();
+  }
+
+  // ---- who is next ------------------------------------------------------------------------------------------------
+
+  /** Hands out what is free. `caller`: inside whose call this is, who can't be told anything now. */
+  #settle(caller: FairMember | undefined): void {
+    if (this.#isGoingRound) return;
+    this.#isGoingRound = true;
+    for (let next = this.#next(caller); next !== undefined; next = this.#next(caller)) this.#handOut(next);
+    this.#isGoingRound = false;
+    // Either the caller is next, who will be told when its call is over, or there is more to do than to hand out.
+    if (caller?.isWaiting === true && this.#next(undefined) !== undefined) this.#lookSoon();
+    else if (this.#isShort()) this.#lookBy(this.#clock.now() + this.#lookInterval);
+  }
+
+  #handOut(member: FairMember): void {
+    const holder = member.latestHolder as FairHolder;
+    const count = member.wanted;
+    this.#grant(member, count, holder);
+    let taken = 0;
+    tell(() => {
+      taken = holder.leasesGranted(count);
+    });
+    if (taken >= count) return;
+    member.ungrant(count - taken, holder);
+    this.#silent.released(member);
+    if (member.held === 0) this.#holding.delete(member);
+    this.#rerank(member);
+    this.#forgetIfOver(member);
+  }
+
+  /** The first for whom every budget has room; whoever is owed something, and lacks something else, has what there is kept for it. */
+  #next(caller: FairMember | undefined): FairMember | undefined {
+    if (this.#line.size === 0) return undefined;
+    for (const budget of this.#limited) budget.reserved = 0;
+    const keptSince = this.#clock.now() - keptForTurns * this.#policy.turn;
+    for (const member of this.#line) {
+      const hasRoom = this.#hasRoom(member, member.wanted);
+      if (hasRoom && member !== caller) return member;
+      const isKept = member === caller ? hasRoom : member.isDue && member.dueSince >= keptSince;
+      if (isKept) for (const { budget } of member.seats) budget.reserved += member.wanted;
+    }
+    return undefined;
+  }
+
+  #hasRoom(member: FairMember, count: number): boolean {
+    for (const { budget } of member.seats) if (budget.free - budget.reserved < count) return false;
+    return this.#silent.mayDial(member);
+  }
+
+  /** Someone waits for what is free: never for longer than a moment. */
+  get isOwing(): boolean {
+    return this.#next(undefined) !== undefined;
+  }
+
+  /** Someone waits, or has to give back what it has. */
+  #isShort(): boolean {
+    return this.#line.size > 0 || this.#mayHaveRecalled || this.#isAboveCapacity();
+  }
+
+  #isAboveCapacity(): boolean {
+    return this.#limited.some(({ free }) => free < 0);
+  }
+
+  /** Who has its share and wishes for more can have no more than what others leave idle for a while. */
+  get #lookInterval(): number {
+    const areClaims = this.#line.hasClaims || this.#isAboveCapacity();
+    return areClaims ? this.#policy.lookInterval : this.#policy.wishInterval;
+  }
+
+  #makeRoom(now: number): void {
+    makeRoom({
+      budgets: this.#limited.filter(({ isIdle }) => !isIdle),
+      holding: this.#holding,
+      line: this.#line,
+      silent: this.#silent,
+      policy: this.#policy,
+      now,
+    });
+    this.#mayHaveRecalled = this.#line.size > 0 || this.#isAboveCapacity();
+    this.#mayLookAt = this.#restingUntil(now);
+  }
+
+  waitingFor(budget: FairBudget): number {
+    let waiting = 0;
+    for (const member of this.#line) {
+      const lacksOther = member.seats.some(
+        (seat) => seat.budget !== budget && seat.budget.free < member.wanted,
+      );
+      if (!lacksOther && member.seats.some((seat) => seat.budget === budget)) waiting++;
+    }
+    return waiting;
+  }
+
+  // ---- shares -----------------------------------------------------------------------------------------------------
+
+  /** The shares are looked at soon. */
+  #press(reason: RebalanceReason): void {
+    this.#pressing ??= reason;
+    this.#lookBy(Math.max(this.#clock.now(), this.#mayRebalanceAt));
+  }
+
+  #rebalance(reason: RebalanceReason, now: number): void {
+    this.#pressing = undefined;
+    this.#mayRebalanceAt = now + this.#policy.debounce;
+    this.#notePeaks();
+    const idle: FairBudget[] = [];
+    for (const budget of this.#limited) {
+      budget.givenBack = 0;
+      if (budget.isIdle) idle.push(budget);
+      else this.#shareOut(budget, reason, now);
+    }
+    for (const { users } of idle) followShares(users.values());
+    for (const member of [...this.#line]) this.#line.rerank(member);
+    this.#mayRebalanceAt = Math.max(this.#mayRebalanceAt, this.#restingUntil(now));
+  }
+
+  /** Once, for all budgets. */
+  #notePeaks(): void {
+    const seen = new Set<FairMember>();
+    for (const budget of this.#limited) {
+      for (const member of budget.members) {
+        if (seen.has(member)) continue;
+        seen.add(member);
+        member.notePeak();
+        member.most = this.#silent.mostOf(member);
+      }
+    }
+  }
+
+  #shareOut(budget: FairBudget, reason: RebalanceReason, now: number): void {
+    const { capacity } = budget;
+    budget.rebalances++;
+    const look = { policy: this.#policy, now, isRound: reason === 'interval' };
+    const changes = budget.shares.allocate([...budget.users.values()], capacity, look);
+    if (changes.length > 0) budget.listener?.rebalanced?.({ reason, capacity, changes });
+  }
+
+  // ---- time -------------------------------------------------------------------------------------------------------
+
+  #lookSoon(): void {
+    this.#lookBy(Math.max(this.#clock.now(), this.#mayLookAt));
+  }
+
+  #lookBy(at: number): void {
+    if (at >= this.#alarmAt) return;
+    this.#alarmAt = at;
+    this.#alarm.set(at, false);
+  }
+
+  #rang(): void {
+    this.#alarmAt = Number.POSITIVE_INFINITY;
+    const now = this.#clock.now();
+    if (now + this.#alarm.granularityMs >= this.#nextRoundAt) {
+      this.#nextRoundAt = now + this.#policy.rebalanceInterval;
+      this.#rebalance('interval', now);
+    } else if (this.#pressing !== undefined && now >= this.#mayRebalanceAt)
+      this.#rebalance(this.#pressing, now);
+    this.#forgetLeaving();
+    this.#silent.look(this.#holding, this.#line, now, this.#policy.hangsAfter);
+    this.#settle(undefined);
+    if (this.#line.size > 0) for (const { listener } of [...this.#budgets]) listener?.balanceChanged?.();
+    if (this.#isShort()) this.#makeRoom(this.#clock.now());
+    this.#planNextLook();
+  }
+
+  /** The earliest of all that is to be looked at. What could be seen just now is no reason to look again at once. */
+  #planNextLook(): void {
+    let at = Number.POSITIVE_INFINITY;
+    if (this.#pressing !== undefined) at = this.#mayRebalanceAt;
+    if (this.#isShort()) at = Math.min(at, Math.max(this.#clock.now() + this.#lookInterval, this.#mayLookAt));
+    if (this.#holding.size > 0) at = Math.min(at, this.#nextRoundAt);
+    this.#alarmAt = Number.POSITIVE_INFINITY;
+    this.#lookBy(at);
+  }
+
+  /** After work that has begun at this time. */
+  #restingUntil(began: number): number {
+    const now = this.#clock.now();
+    return now + (now - began) * restAfterWork;
+  }
+
+  /** Nothing is looked at any more; leases are granted and taken back as before. */
+  stop(): void {
+    this.#alarm.clear();
+    this.#alarmAt = Number.NEGATIVE_INFINITY;
+  }
+}

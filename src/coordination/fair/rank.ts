@@ -1,0 +1,41 @@
+/** What kind of claim a pool has to one more of a budget, and with that its place in the queue. */
+import type { FairMember } from './fair-member.js';
+import type { Seat } from './fair-user.js';
+
+/** The smaller comes first. */
+export const Rank = {
+  /** What was asked back for it has come. */
+  due: 0,
+  /** Its user has less than was promised to it. */
+  promised: 1,
+  /** Its user has nothing. */
+  nothing: 2,
+  belowShare: 3,
+  /** Its user has its share, and this pool of it less than its part. */
+  belowPart: 4,
+  wish: 5,
+} as const;
+export type Rank = (typeof Rank)[keyof typeof Rank];
+export const ranks: readonly Rank[] = Object.values(Rank);
+
+/** In one budget. */
+export function rankIn({ user, member, share }: Seat): Rank {
+  const { held } = user;
+  if (held < user.promise) return Rank.promised;
+  if (held === 0) return Rank.nothing;
+  if (held < user.share) return Rank.belowShare;
+  const isPoolInNeed = user.seats.size > 1 && (member.held === 0 || member.held < share);
+  return isPoolInNeed ? Rank.belowPart : Rank.wish;
+}
+
+/** The least of what it is in any of its budgets: whoever has its share of one has no claim to it that others would have to yield to. */
+export function rankOf(member: FairMember): Rank {
+  if (member.isDue) return Rank.due;
+  let worst: Rank = Rank.promised;
+  for (const seat of member.seats) {
+    if (seat.budget.isIdle) continue;
+    const rank = rankIn(seat);
+    if (rank > worst) worst = rank;
+  }
+  return worst;
+}

@@ -1,0 +1,18 @@
+/** One lease that was asked back: of whom, and for whom. */
+import type { FairHolder } from './fair-holder.js';
+import type { FairMember } from './fair-member.js';
+
+export class Recall {
+  readonly of: FairMember;
+  readonly holder: FairHolder;
+  readonly at: number;
+  /** Who is to have it when it comes; undefined where a budget has become smaller, or for whoever is next. */
+  for: FairMember | undefined;
+
+  constructor(of: FairMember, holder: FairHolder, at: number, whom: FairMember | undefined) {
+    this.of = of;
+    this.holder = holder;
+    this.at = at;
+    this.for = whom;
+  }
+}

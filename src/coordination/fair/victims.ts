@@ -1,0 +1,283 @@
+/** Of those who hold leases of one budget: who has to give one back first. Asked anew with each look. */
+import { Heap, type HeapItem } from '../../kernel/heap.js';
+import type { FairBudget } from './fair-budget.js';
+import type { FairMember } from './fair-member.js';
+import type { FairPolicy } from './fair-policy.js';
+import type { FairUser, Seat } from './fair-user.js';
+import { Rank } from './rank.js';
+import type { SilentServers } from './silent-servers.js';
+import type { WaitingLine } from './waiting-line.js';
+
+export interface VictimsLook {
+  readonly policy: FairPolicy;
+  readonly now: number;
+  readonly line: WaitingLine;
+  readonly silent: SilentServers;
+}
+
+/** Turns end no faster than so many times what would be needed if usual ones were spread evenly. */
+const fastestPace = 2;
+/** Turns are shorter if someone would wait for more than so many of them. */
+const longestRotation = 2;
+
+export class Victims {
+  readonly #budget: FairBudget;
+  readonly #look: VictimsLook;
+  readonly #seats: readonly Seat[];
+  #above: Heap<Candidate> | undefined;
+  #turns: Heap<UserInTurn> | undefined;
+  #usersWithNothing: number | undefined;
+
+  constructor(budget: FairBudget, look: VictimsLook) {
+    this.#budget = budget;
+    this.#look = look;
+    this.#above = undefined;
+    this.#turns = undefined;
+    this.#usersWithNothing = undefined;
+    this.#seats = Array.from(budget.holding, (member) => seatIn(member, budget));
+  }
+
+  /** For someone who has a claim to more. */
+  forClaim(seat: Seat, rank: Rank): FairMember | undefined {
+    const { policy } = this.#look;
+    const isBadlyOff = rank === Rank.nothing || rank === Rank.promised;
+    return (
+      this.#idle(seat, isBadlyOff ? policy.shortIdleGrace : policy.idleGrace) ??
+      this.#hanging(seat) ??
+      this.#aboveShare(seat) ??
+      (isBadlyOff ? this.#pastTurn(seat, this.#turnMsFor(seat.user)) : undefined)
+    );
+  }
+
+  /** For someone who has its share, and would like more. */
+  forWish(seat: Seat): FairMember | undefined {
+    return this.#idle(seat, this.#look.policy.idleGrace) ?? this.#hanging(seat);
+  }
+
+  /** The capacity has become less than what is held. */
+  forExcess(): FairMember | undefined {
+    return (
+      this.#idle(undefined, 0) ??
+      this.#hanging(undefined) ??
+      this.#aboveShare(undefined) ??
+      this.#pastTurn(undefined, 0)
+    );
+  }
+
+  /** The user has its share: between its pools, from one that has more than its part, or has had its turn. */
+  ofSameUser({ user, member }: Seat): FairMember | undefined {
+    if (user.recalled > 0) return undefined;
+    const { policy, now } = this.#look;
+    const above = poolAbovePart(user);
+    if (above !== undefined || member.held > 0) return above;
+    let using = 0;
+    for (const { member: one } of user.seats) if (one.held > 0 || one.isWaiting) using++;
+    // All of them are to have their turn within one of the user's.
+    const rounds = Math.ceil(using / Math.max(1, user.held));
+    return poolPastTurn(user, now - Math.max(policy.shortestTurn, policy.turn / rounds));
+  }
+
+  // ---- idle -------------------------------------------------------------------------------------------------------
+
+  /** What nobody has used for long enough: of those whose clients have left, of those above their share, and then the longest first. */
+  #idle(seat: Seat | undefined, graceMs: number): FairMember | undefined {
+    const { now } = this.#look;
+    let best: Seat | undefined;
+    let bestKey: readonly number[] = [];
+    for (const one of this.#seats) {
+      const { member, user } = one;
+      // Of more than one that is idle nothing is known: the next is asked for when this one is back.
+      if (member === seat?.member || member.kept === 0 || member.recalled > 0) continue;
+      const since = member.longestIdleSince;
+      if (since === undefined) continue;
+      const isAbove = isAboveShare(user);
+      const isDeserted = !member.hasClients;
+      if (now - since < (isAbove || isDeserted ? 0 : graceOf(user, graceMs, this.#look.policy))) continue;
+      // A pool may wait although it has one idle: it has helped itself since.
+      const key = [isDeserted ? 0 : 1, isAbove ? 0 : 1, since, Number(member.key)];
+      if (best === undefined || isLess(key, bestKey)) {
+        best = one;
+        bestKey = key;
+      }
+    }
+    return best?.member;
+  }
+
+  // ---- hanging ----------------------------------------------------------------------------------------------------
+
+  #hanging(seat: Seat | undefined): FairMember | undefined {
+    const { silent, now, policy } = this.#look;
+    if (silent.size === 0) return undefined;
+    for (const { member } of this.#seats) {
+      if (member === seat?.member || member.kept === 0 || member.recalled > 0) continue;
+      const since = member.dialingSince;
+      if (since !== undefined && now - since >= policy.hangsAfter && silent.isInVain(member)) return member;
+    }
+    return undefined;
+  }
+
+  // ---- above their share ------------------------------------------------------------------------------------------
+
+  /** The one that is furthest above its share. One connection is left to everyone: that ends with the turn. */
+  #aboveShare(seat: Seat | undefined): FairMember | undefined {
+    this.#above ??= this.#gatherAbove();
+    for (let first = this.#above.peek(); first !== undefined; first = this.#above.peek()) {
+      this.#above.remove(first);
+      // What was asked back before may have changed how this one stands.
+      const key = keyAboveShare(first.seat);
+      if (key === undefined) continue;
+      this.#above.push(new Candidate(first.seat, key));
+      if (key > first.heapKey) continue;
+      return first.seat.member === seat?.member ? undefined : first.seat.member;
+    }
+    return undefined;
+  }
+
+  #gatherAbove(): Heap<Candidate> {
+    const above = new Heap<Candidate>();
+    for (const seat of this.#seats) {
+      const key = keyAboveShare(seat);
+      if (key !== undefined) above.push(new Candidate(seat, key));
+    }
+    return above;
+  }
+
+  // ---- turns ------------------------------------------------------------------------------------------------------
+
+  /** Of those who have had their turn: the most connections first, and among equals the turn that began first. */
+  #pastTurn(seat: Seat | undefined, turnMs: number): FairMember | undefined {
+    this.#turns ??= this.#gatherTurns();
+    const { policy, now } = this.#look;
+    const shortestMs = Math.min(turnMs, policy.shortestTurn);
+    const passedOver: UserInTurn[] = [];
+    let victim: FairMember | undefined;
+    for (let first = this.#turns.peek(); first !== undefined; first = this.#turns.peek()) {
+      this.#turns.remove(first);
+      const { user } = first;
+      if (user.kept <= user.promise && turnMs > 0) continue;
+      if (user.kept === 0) continue;
+      const hasHadTurn = user.turnBeganAt + turnMs <= now && user.openSince + shortestMs <= now;
+      passedOver.push(new UserInTurn(user, now));
+      if (!hasHadTurn || user === seat?.user) continue;
+      if (this.#mayEndTurn(turnMs)) victim = mostKept(user);
+      break;
+    }
+    for (const one of passedOver) this.#turns.push(one);
+    return victim;
+  }
+
+  #gatherTurns(): Heap<UserInTurn> {
+    const turns = new Heap<UserInTurn>();
+    const users = new Set<FairUser>();
+    for (const { user } of this.#seats) users.add(user);
+    for (const user of users) if (user.kept > 0) turns.push(new UserInTurn(user, this.#look.now));
+    return turns;
+  }
+
+  /** What is above the capacity has no turn. */
+  #mayEndTurn(turnMs: number): boolean {
+    if (turnMs === 0) return true;
+    const { policy, now } = this.#look;
+    const apartMs = this.#turnMs / (fastestPace * Math.max(1, this.#budget.usersHolding));
+    return this.#budget.pace.mayEnd(now, apartMs, 2 * policy.lookInterval);
+  }
+
+  /** Of those who have nothing, whoever has had no turn of late has the first one soon. */
+  #turnMsFor(user: FairUser): number {
+    const { policy, now } = this.#look;
+    const isNewcomer = user.turnBeganAt < now - 2 * (longestRotation + 1) * policy.turn;
+    return isNewcomer ? policy.shortestTurn : this.#turnMs;
+  }
+
+  /** As long as is usual, unless those who have nothing would wait for too long. */
+  get #turnMs(): number {
+    const { turn, shortestTurn } = this.#look.policy;
+    this.#usersWithNothing ??= this.#countUsersWithNothing();
+    const others = this.#usersWithNothing / Math.max(1, this.#budget.usersHolding);
+    return Math.min(turn, Math.max(shortestTurn, (longestRotation * turn) / Math.max(others, 1e-9)));
+  }
+
+  #countUsersWithNothing(): number {
+    let count = 0;
+    for (const { held, waiting } of this.#budget.users.values()) if (held === 0 && waiting > 0) count++;
+    return count;
+  }
+}
+
+export function seatIn(member: FairMember, budget: FairBudget): Seat {
+  return member.seats.find((seat) => seat.budget === budget) as Seat;
+}
+
+class Candidate implements HeapItem {
+  readonly seat: Seat;
+  readonly heapKey: number;
+  heapIndex = -1;
+
+  constructor(seat: Seat, key: number) {
+    this.seat = seat;
+    this.heapKey = key;
+  }
+}
+
+class UserInTurn implements HeapItem {
+  readonly user: FairUser;
+  readonly heapKey: number;
+  heapIndex = -1;
+
+  constructor(user: FairUser, now: number) {
+    this.user = user;
+    const age = now - user.turnBeganAt;
+    // The age decides between equals and is too little to make a difference otherwise.
+    this.heapKey = -(user.kept / user.terms.weight) * (1 + (1e-6 * age) / (age + 1_000));
+  }
+}
+
+/** The smallest is to give way first; undefined where it has nothing to give. */
+function keyAboveShare({ member, user, share }: Seat): number | undefined {
+  if (member.kept === 0 || !isAboveShare(user)) return undefined;
+  const excess = (member.kept - share) / user.terms.weight;
+  return excess > 0 ? -excess : undefined;
+}
+
+/** One connection is left to everyone who may use it. */
+function isAboveShare(user: FairUser): boolean {
+  return user.kept > (user.hasClients ? Math.max(1, user.share) : user.share);
+}
+
+/** How long a connection may be idle while others wait: less, the less claim its user has to it. */
+function graceOf(user: FairUser, graceMs: number, { shortIdleGrace }: FairPolicy): number {
+  return user.kept > user.share ? Math.min(graceMs, shortIdleGrace) : graceMs;
+}
+
+function isLess(one: readonly number[], other: readonly number[]): boolean {
+  for (const [at, value] of one.entries()) if (value !== other[at]) return value < (other[at] as number);
+  return false;
+}
+
+function mostKept(user: FairUser): FairMember | undefined {
+  let most: FairMember | undefined;
+  for (const { member } of user.seats) if (member.kept > (most?.kept ?? 0)) most = member;
+  return most;
+}
+
+/** One connection is left to every pool. */
+function poolAbovePart(user: FairUser): FairMember | undefined {
+  let worst: FairMember | undefined;
+  let most = 0;
+  for (const { member, share } of user.seats) {
+    const excess = member.kept - Math.max(1, share);
+    if (excess <= most) continue;
+    worst = member;
+    most = excess;
+  }
+  return worst;
+}
+
+/** The one whose turn began first, and before this time. */
+function poolPastTurn(user: FairUser, before: number): FairMember | undefined {
+  let first: FairMember | undefined;
+  for (const { member } of user.seats)
+    if (member.kept > 0 && member.turnBeganAt <= Math.min(before, first?.turnBeganAt ?? before))
+      first = member;
+  return first;
+}
