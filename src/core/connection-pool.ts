@@ -319,6 +319,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
         return;
       }
       dials.abandon(dial, now);
+      this.#refiller.dialWithdrawn(dial.purpose, dial.failedBefore);
       this.#wakeUp.by(dial.deadline);
       this.#dialer.abandon(dial);
     }

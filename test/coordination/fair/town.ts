@@ -130,6 +130,14 @@ export class Town {
       if (!name.startsWith('user ')) this.budgets.get(name)?.change({ capacity, termsOf: this.#termsOf });
   }
 
+  /** What was above its capacity when a connection was opened. */
+  openedAbove: string | undefined;
+
+  noteOpened(): void {
+    for (const { name, held, capacity } of this.budgets.values())
+      if (held > capacity) this.openedAbove ??= `${held} of ${capacity} (${name})`;
+  }
+
   plan(ms: number, act: () => void): void {
     this.line.plan(this.line.now + ms, () => {
       act();
@@ -323,6 +331,7 @@ export class House {
       dial: (dial) => {
         town.connections++;
         town.opened++;
+        town.noteOpened();
         town.mostConnections = Math.max(town.mostConnections, town.connections);
         if (town.silent.has(this.database)) {
           hanging.add(dial);
