@@ -155,8 +155,11 @@ export class House {
           logServers(pool, log, () => this.#config.logging),
         ),
       forgotten: (pool) => this.#forget(pool),
-      opened: shared && ((backend, leases) => shared.budgets.opened(backend, leases)),
-      entered: (server, backend) => capacity.entered(server, backend),
+      notes: shared?.budgets,
+      entered: async (server, backend) => {
+        await shared?.budgets.entered(backend);
+        await capacity.entered(server, backend);
+      },
     });
   }
 

@@ -23,6 +23,7 @@ import {
 import { type MakeIamToken, noTokens, openWithToken } from './iam-login.js';
 import { KnownValues } from './session/startup-settings.js';
 import { SettingsRegistry } from './settings.js';
+import type { ServerNotes } from './shared-parts.js';
 import { keepAliveOf } from './socket-settings.js';
 import type { BudgetLeases, Budgets } from './tenants/server-budgets.js';
 import type { ServerTlsBook } from './tls-book.js';
@@ -33,8 +34,8 @@ export interface PoolBookParts {
   readonly budgets: () => Budgets;
   /** Says when a connection to this server may be opened; undefined: at any time. */
   readonly rateLimiterOf: (server: string) => RateLimiter | undefined;
-  /** A server connection is there, and has one of these leases. */
-  readonly opened?: ((backend: Backend, leases: BudgetLeases) => void) | undefined;
+  /** Told of every server connection that is being opened or open, where another process has to know. */
+  readonly notes?: ServerNotes | undefined;
   readonly serverTls: ServerTlsBook;
   readonly makeIamToken: MakeIamToken | undefined;
   readonly isPaused: (database: string) => boolean;
@@ -262,12 +263,18 @@ export class PoolBook {
 
   /** Whoever has to know of a connection is told before anyone uses it. */
   #noting(leases: BudgetLeases, open: OpenBackend): OpenBackend {
-    const { opened } = this.#parts;
-    if (opened === undefined) return open;
+    const { notes } = this.#parts;
+    if (notes === undefined) return open;
     return async (opening) => {
-      const backend = await open(opening);
-      opened(backend, leases);
-      return backend;
+      opening.onProgress = () => notes.dialing(opening, leases);
+      try {
+        const backend = await open(opening);
+        notes.opened(backend, leases);
+        return backend;
+      } catch (error) {
+        notes.dialEnded(opening, leases);
+        throw error;
+      }
     };
   }
 

@@ -3,18 +3,28 @@ import type { BackendKey } from '../wire/session-messages.js';
 import type { PoolerState } from './admin/pooler-view.js';
 import type { ConsoleTools } from './admin/run-command.js';
 import type { Backend } from './backend/backend.js';
+import type { Opening } from './backend/opening.js';
 import type { ProcessIds } from './session/cancel-keys.js';
 import type { BudgetLeases, Budgets } from './tenants/server-budgets.js';
 
 type Tools = Omit<ConsoleTools, 'role'>;
 
+/** What has to be known elsewhere of server connections, should this process die. */
+export interface ServerNotes {
+  /** Its socket is connected, or the server has just let it in. */
+  dialing(opening: Opening, leases: BudgetLeases): void;
+  /** The attempt has failed. */
+  dialEnded(opening: Opening, leases: BudgetLeases): void;
+  /** The connection is open, and has one of these leases. */
+  opened(backend: Backend, leases: BudgetLeases): void;
+  /** A connection was let in, and nobody uses it yet. Rejects only if it is lost. */
+  entered(backend: Backend): Promise<void>;
+}
+
 export interface SharedParts {
   /** Numbers that the others don't give out. */
   readonly ids: ProcessIds;
-  readonly budgets: Budgets & {
-    /** A server connection is there: it must be known elsewhere, should this process die. */
-    opened(backend: Backend, leases: BudgetLeases): void;
-  };
+  readonly budgets: Budgets & ServerNotes;
   readonly places: {
     /** Takes a place among the clients of all; rejects with a `Refusal`. What it answers gives it back. */
     take(user: string, database: string): Promise<() => void>;

@@ -7,6 +7,7 @@ import { BackendRefusedError, OwnQueryError, WrongServerError } from '../errors.
 import type { Settings } from '../settings.js';
 import { connectTransport, type DialOptions, type DialTls } from '../transport/connect-transport.js';
 import { DialFailedError } from '../transport/errors.js';
+import type { SocketEnds } from '../transport/socket-ends.js';
 import type { SocketTransport } from '../transport/socket-transport.js';
 import { otherWayOf } from '../transport/tls-mode.js';
 import { Backend } from './backend.js';
@@ -69,7 +70,8 @@ function canOtherServe(error: unknown): boolean {
 async function openAt(plan: ServerPlan, address: ServerAddress, opening: Opening): Promise<Backend> {
   const dial = dialOf(plan, address);
   const { signal } = opening;
-  const transport = await connectTransport({ ...dial, signal });
+  const connected = (ends: SocketEnds): void => opening.connected(ends);
+  const transport = await connectTransport({ ...dial, signal, connected });
   try {
     return await enter(plan, dial, transport, opening);
   } catch (error) {
@@ -79,7 +81,12 @@ async function openAt(plan: ServerPlan, address: ServerAddress, opening: Opening
     const otherDial = { ...dial, tls: { ...plan.tls, mode } };
     try {
       opening.tries(address);
-      return await enter(plan, otherDial, await connectTransport({ ...otherDial, signal }), opening);
+      return await enter(
+        plan,
+        otherDial,
+        await connectTransport({ ...otherDial, signal, connected }),
+        opening,
+      );
     } catch {
       // What was said first is the better explanation.
       throw error;
@@ -116,6 +123,7 @@ async function enter(
   });
   const startup = new Map([['user', user], ...parameters]);
   const loggedIn = await logIn({ transport, parameters: startup, authenticator, signal });
+  opening.loggedIn(loggedIn.key);
   const statements = new ServerStatements(plan.mostStatements);
   const backend = new Backend({ id, transport, dial, statements, settings, ...loggedIn });
   transport.resumeReading();

@@ -1,4 +1,6 @@
 /** A server connection that is being opened: what is known of it before it is there. */
+import type { BackendKey } from '../../wire/session-messages.js';
+import type { SocketEnds } from '../transport/socket-ends.js';
 import type { Transport } from '../transport/transport.js';
 import type { ServerAddress } from './server-hosts.js';
 
@@ -19,11 +21,18 @@ export class Opening {
   readonly signal: AbortSignal;
   #address: ServerAddress | undefined;
   #transport: Transport | undefined;
+  #ends: SocketEnds | undefined;
+  #key: BackendKey | undefined;
+  /** Called when a socket is connected, and when the server has let us in. */
+  onProgress: (() => void) | undefined;
 
   constructor(signal: AbortSignal) {
     this.signal = signal;
     this.#address = undefined;
     this.#transport = undefined;
+    this.#ends = undefined;
+    this.#key = undefined;
+    this.onProgress = undefined;
   }
 
   /** The server that is tried; undefined as long as none is. */
@@ -39,9 +48,32 @@ export class Opening {
   tries(address: ServerAddress): void {
     this.#address = address;
     this.#transport = undefined;
+    this.#ends = undefined;
+    this.#key = undefined;
   }
 
   reached(transport: Transport): void {
     this.#transport = transport;
+  }
+
+  /** The ends of the latest socket, from before TLS and the login on. */
+  get ends(): SocketEnds | undefined {
+    return this.#ends;
+  }
+
+  /** The server process of that socket, once its login is over. */
+  get key(): BackendKey | undefined {
+    return this.#key;
+  }
+
+  connected(ends: SocketEnds): void {
+    this.#ends = ends;
+    this.#key = undefined;
+    this.onProgress?.();
+  }
+
+  loggedIn(key: BackendKey | undefined): void {
+    this.#key = key;
+    if (key !== undefined) this.onProgress?.();
   }
 }

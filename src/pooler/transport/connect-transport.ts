@@ -35,6 +35,8 @@ export interface DialOptions {
   readonly readBuffer?: ReadBuffer | undefined;
   /** Finds the addresses of a name. Default: the system. */
   readonly lookup?: LookupFunction | undefined;
+  /** Called for every socket as soon as it is connected, before anything is sent. */
+  readonly connected?: ((ends: SocketEnds) => void) | undefined;
 }
 
 const serverReadBytes = 65_536;
@@ -107,7 +109,7 @@ function endsOf({ path, port = 5_432 }: DialOptions, socket: Socket): SocketEnds
 /** Resolves in the turn in which it is connected; nobody reads from it yet. */
 function openSocket(options: DialOptions, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const { path, host = 'localhost', port = 5_432, lookup, keepAlive } = options;
+    const { path, host = 'localhost', port = 5_432, lookup, keepAlive, connected } = options;
     const place = path === undefined ? { host, port } : { path };
     const socket = connect({
       ...place,
@@ -136,6 +138,7 @@ function openSocket(options: DialOptions, signal: AbortSignal): Promise<Socket> 
       signal.removeEventListener('abort', abort);
       socket.off('close', closed);
       setKeepAlive(socket, keepAlive);
+      connected?.(endsOf(options, socket));
       resolve(socket);
     });
   });

@@ -51,6 +51,39 @@ export interface ServerNote {
   readonly secretKey: Uint8Array;
 }
 
+/** A server connection that is being opened: its socket is connected. Both ends tell it apart from all others of that server. */
+export interface DialNote {
+  readonly pool: number;
+  /** The number that the server connection will have. */
+  readonly server: number;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly path?: string | undefined;
+  readonly ends: DialEnds;
+  /** Known when the login is over. */
+  readonly key?: { readonly processId: number; readonly secretKey: Uint8Array } | undefined;
+}
+
+/** `unix` and no ports that mean anything for a Unix socket. */
+export interface DialEnds {
+  readonly localAddress: string;
+  readonly localPort: number;
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+}
+
+/** What a server has said about itself, by the address it was reached at. */
+export interface ServerFacts {
+  readonly address: string;
+  readonly port: number;
+  /** The server sees the addresses and ports that we see: there is no NAT and no proxy on the way. */
+  readonly isDirect: boolean;
+  /** Its `authentication_timeout`. */
+  readonly authenticationMs?: number | undefined;
+  /** The connection that it was asked over. */
+  readonly askedOver: DialEnds;
+}
+
 /** A question, which is answered by the other side; `drop`: nobody waits for the answer any more. */
 export type CallMessage =
   | { readonly kind: 'call'; readonly call: number; readonly what: string; readonly body?: unknown }
@@ -94,6 +127,9 @@ export type FromWorker =
     }
   | { readonly kind: 'reports'; readonly reports: readonly PoolReport[] }
   | { readonly kind: 'server'; readonly server: ServerNote }
+  | { readonly kind: 'dial'; readonly dial: DialNote }
+  | { readonly kind: 'dialEnded'; readonly pool: number; readonly server: number }
+  | { readonly kind: 'facts'; readonly facts: ServerFacts }
   /** A server allows so many connections. */
   | { readonly kind: 'learned'; readonly server: string; readonly capacity: number }
   /** A client that was given a place is gone. */
@@ -153,6 +189,7 @@ const report: Shape = {
   wanted: count,
   seen: count,
 };
+const ends: Shape = { localAddress: text(64), localPort: count, remoteAddress: text(64), remotePort: count };
 const answers: Readonly<Record<string, Shape>> = {
   call: { call: count, what: text(64), body: anything },
   drop: { call: count },
@@ -180,6 +217,27 @@ const fromWorker: Readonly<Record<FromWorker['kind'], Shape>> = {
       path: optional(name),
       processId: anyInteger,
       secretKey: isShortBytes,
+    }),
+  },
+  dial: {
+    dial: typed({
+      pool: count,
+      server: count,
+      host: optional(name),
+      port: optional(count),
+      path: optional(name),
+      ends: typed(ends),
+      key: optional(typed({ processId: anyInteger, secretKey: isShortBytes })),
+    }),
+  },
+  dialEnded: { pool: count, server: count },
+  facts: {
+    facts: typed({
+      address: text(64),
+      port: count,
+      isDirect: trueOrFalse,
+      authenticationMs: optional(time),
+      askedOver: typed(ends),
     }),
   },
   learned: { server: name, capacity: count },
@@ -263,5 +321,12 @@ export const questions = {
     port: optional(count),
     path: optional(name),
     processIds: listOf(anyInteger, 100_000),
+  }),
+  ports: typed({
+    user: name,
+    address: text(64),
+    port: count,
+    from: text(64),
+    ports: listOf(count, 100_000),
   }),
 } as const;

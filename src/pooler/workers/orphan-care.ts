@@ -1,20 +1,27 @@
 /**
- * Sees to the server connections that a worker leaves behind when it dies. Their sockets are closed, so servers that wait
- * for a query end at once; those that are busy are asked to stop. A slot is free when its connection is gone: a worker that
- * lives asks the server which are still there. Where nobody can ask, a moment is waited, and in no case for ever.
+ * Cares for the server connections of a worker that died. Their sockets are closed, so servers that wait for a query end at
+ * once; those that are busy are cancelled. A slot is free when its connection is gone: a living worker asks the server which
+ * are still there. Where nobody can ask, a moment is waited, and in no case for ever. `orphan-dials.ts` waits for logins.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeCancelRequest } from '../../wire/startup-packet.js';
 import type { PoolerLog } from '../pooler-log.js';
 import { connectTransport, type DialOptions } from '../transport/connect-transport.js';
-import type { ServerNote } from './messages.js';
+import type { DialNote, ServerNote } from './messages.js';
+import {
+  type DialTimes,
+  type OrphanDial,
+  OrphanDials,
+  type OrphanDialsParts,
+  usualDialTimes,
+} from './orphan-dials.js';
 import type { RemotePool } from './remote-pool.js';
 
 /** Where a server is. */
 export type ServerPlace = Pick<ServerNote, 'host' | 'port' | 'path'>;
 
-export interface OrphanCareParts {
+export interface OrphanCareParts extends OrphanDialsParts {
   readonly log: PoolerLog;
   /** TLS as the pools of the database use it. */
   readonly tlsFor: (database: string) => DialOptions['tls'];
@@ -27,16 +34,23 @@ export interface OrphanCareParts {
 
 /** The times, for tests. */
 export interface CareTimes {
-  /** A connection that was being opened, and whose process nobody knows, is gone by then. */
+  /** A slot whose connection had no socket yet, as far as was told, is free then. */
   readonly unknownMs: number;
   /** The same for those that are known, where nobody can ask. */
   readonly blindMs: number;
   /** What is still there then is given up. */
   readonly longestMs: number;
   readonly betweenLooksMs: number;
+  readonly dials: DialTimes;
 }
 
-const usualTimes: CareTimes = { unknownMs: 1_000, blindMs: 2_000, longestMs: 60_000, betweenLooksMs: 50 };
+const usualTimes: CareTimes = {
+  unknownMs: 1_000,
+  blindMs: 2_000,
+  longestMs: 60_000,
+  betweenLooksMs: 50,
+  dials: usualDialTimes,
+};
 const cancelTimeoutMs = 2_000;
 const mostCancelsAtOnce = 16;
 
@@ -48,12 +62,16 @@ interface Orphan {
 export class OrphanCare {
   readonly #parts: OrphanCareParts;
   readonly #times: CareTimes;
-  /** Slots that are not free yet. */
+  readonly #dials: OrphanDials;
+  /** By the pool: slots of which nothing is known. */
+  readonly #unknown = new Map<RemotePool, number>();
+  /** Connections that are not gone yet. */
   #waiting = 0;
 
   constructor(parts: OrphanCareParts, times: CareTimes = usualTimes) {
     this.#parts = parts;
     this.#times = times;
+    this.#dials = new OrphanDials(parts, times.dials);
   }
 
   get waiting(): number {
@@ -63,22 +81,30 @@ export class OrphanCare {
   /** The pools of a worker that is no more, with what they hold. Resolves when all slots are free. */
   async take(worker: number, pools: readonly RemotePool[]): Promise<void> {
     const began = Date.now();
-    const orphans = pools.flatMap((pool) =>
-      Array.from(pool.servers.values(), (note) => ({ pool, note })).slice(0, pool.held),
-    );
-    const unknown = pools.map((pool) => ({
-      pool,
-      count: pool.held - Math.min(pool.held, pool.servers.size),
-    }));
-    this.#waiting += orphans.length;
+    const dials = pools.flatMap((pool) => Array.from(pool.dials.values(), (note) => ({ pool, note })));
+    const orphans = [
+      ...pools.flatMap((pool) => Array.from(pool.servers.values(), (note) => ({ pool, note }))),
+      ...dials.flatMap(knownOf),
+    ];
+    const underWay = dials.filter(({ note }) => note.key === undefined);
+    this.#waiting += orphans.length + underWay.length;
     const cancels = this.#cancelAll(orphans);
-    await Promise.all([this.#freeUnknown(unknown), this.#freeWhenGone(orphans, cancels, began, worker)]);
+    await Promise.all([
+      this.#freeUnknown(pools),
+      this.#freeWhenGone(orphans, cancels, began, worker),
+      this.#dials.wait(worker, underWay, (over) => this.#free(over)),
+    ]);
   }
 
-  async #freeUnknown(unknown: readonly { pool: RemotePool; count: number }[]): Promise<void> {
-    if (unknown.every(({ count }) => count === 0)) return;
-    await sleep(this.#times.unknownMs, undefined, { ref: false });
-    for (const { pool, count } of unknown) pool.released(count);
+  async #freeUnknown(pools: readonly RemotePool[]): Promise<void> {
+    for (const pool of pools)
+      this.#unknown.set(pool, Math.max(0, pool.held - pool.servers.size - pool.dials.size));
+    if (pools.some((pool) => this.#unknown.get(pool) !== 0))
+      await sleep(this.#times.unknownMs, undefined, { ref: false });
+    for (const pool of pools) {
+      this.#unknown.delete(pool);
+      this.#settle(pool);
+    }
   }
 
   async #freeWhenGone(
@@ -115,12 +141,19 @@ export class OrphanCare {
     }
   }
 
-  #free(orphans: readonly Orphan[]): void {
+  #free(orphans: readonly (Orphan | OrphanDial)[]): void {
+    this.#waiting -= orphans.length;
     for (const { pool, note } of orphans) {
       pool.servers.delete(note.server);
-      pool.released(1);
+      pool.dials.delete(note.server);
     }
-    this.#waiting -= orphans.length;
+    for (const pool of new Set(orphans.map(({ pool }) => pool))) this.#settle(pool);
+  }
+
+  /** A pool holds a slot for every connection that may be there. */
+  #settle(pool: RemotePool): void {
+    const left = pool.servers.size + pool.dials.size + (this.#unknown.get(pool) ?? 0);
+    if (pool.held > left) pool.released(pool.held - left);
   }
 
   /** Which of them are left, as far as that can be found out. */
@@ -179,4 +212,10 @@ export class OrphanCare {
       // A server that can't be reached has nothing to cancel, or ends its connections itself.
     }
   }
+}
+
+/** A login that was over, although nobody had used its connection yet. */
+function knownOf({ pool, note }: OrphanDial): Orphan[] {
+  const { key, ends: _, ...rest } = note satisfies DialNote;
+  return key === undefined ? [] : [{ pool, note: { ...rest, ...key } }];
 }

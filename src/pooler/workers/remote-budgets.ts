@@ -1,6 +1,8 @@
 /** The budgets of a worker: every slot is asked of the supervisor, which has the same question from all workers. */
 import { systemClock } from '../../runtime/system.js';
 import type { Backend } from '../backend/backend.js';
+import type { Opening } from '../backend/opening.js';
+import type { ServerNotes } from '../shared-parts.js';
 import type {
   BudgetedPool,
   BudgetLeases,
@@ -10,17 +12,19 @@ import type {
 } from '../tenants/server-budgets.js';
 import type { FromWorker } from './messages.js';
 import { RemoteLeases } from './remote-leases.js';
+import { ServerFactsAsker } from './server-facts.js';
 
 /** It is looked this often whether there is something to tell; while nothing is in use, this often. */
 const reportMs = 25;
 const idleReportMs = 100;
 
-export class RemoteBudgets implements Budgets {
+export class RemoteBudgets implements Budgets, ServerNotes {
   asksServers = false;
   readonly #send: (message: FromWorker) => void;
   readonly #leases = new Map<number, RemoteLeases>();
   /** By the pool's number: its server connections that the supervisor knows. */
   readonly #servers = new Map<number, Set<Backend>>();
+  readonly #facts = new ServerFactsAsker((facts) => this.#send({ kind: 'facts', facts }));
   #lastNumber = 0;
   #timer: NodeJS.Timeout | undefined;
   #isTimerSlow = false;
@@ -51,15 +55,43 @@ export class RemoteBudgets implements Budgets {
     return leases;
   }
 
+  /** The supervisor can only find a server process again whose connection it knows. */
+  dialing({ id, address, ends, key }: Opening, leases: BudgetLeases): void {
+    if (address === undefined || ends === undefined) return;
+    const { host, port, path } = address;
+    const { localAddress, localPort, remoteAddress, remotePort } = ends;
+    this.#send({
+      kind: 'dial',
+      dial: {
+        pool: (leases as RemoteLeases).number,
+        server: id,
+        host,
+        port,
+        path,
+        ends: { localAddress, localPort, remoteAddress, remotePort },
+        key: key && { processId: key.processId, secretKey: key.secretKey },
+      },
+    });
+  }
+
+  dialEnded({ id }: Opening, leases: BudgetLeases): void {
+    this.#send({ kind: 'dialEnded', pool: (leases as RemoteLeases).number, server: id });
+  }
+
+  entered(backend: Backend): Promise<void> {
+    return this.#facts.entered(backend);
+  }
+
   /** A server connection is there: whoever comes after this worker must be able to end it. */
   opened(backend: Backend, leases: BudgetLeases): void {
     const { key, dial, id } = backend;
-    if (key === undefined) return;
     const { host, port, path } = dial;
     const pool = (leases as RemoteLeases).number;
     const servers = this.#servers.get(pool) ?? new Set();
     this.#servers.set(pool, servers);
     servers.add(backend);
+    // Without a key, what was told of the dial is all there is to know.
+    if (key === undefined) return;
     const { processId, secretKey } = key;
     this.#send({ kind: 'server', server: { pool, server: id, host, port, path, processId, secretKey } });
   }

@@ -1,7 +1,7 @@
 /** Speaks in the supervisor for a pool of a worker: what that asks for, holds, needs, and is told. */
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
 import type { PoolLeases } from '../tenants/server-budgets.js';
-import type { FromSupervisor, PoolReport, ServerNote } from './messages.js';
+import type { DialNote, FromSupervisor, PoolReport, ServerNote } from './messages.js';
 import type { PoolPart, SharedPool } from './shared-pool.js';
 
 export interface RemotePoolParts {
@@ -21,6 +21,8 @@ export class RemotePool implements FairHolder, PoolPart {
   readonly name: string;
   /** By the worker's number for it: server connections that are there. */
   readonly servers = new Map<number, ServerNote>();
+  /** By the same number: server connections that are being opened, and have a socket. */
+  readonly dials = new Map<number, DialNote>();
   readonly #parts: RemotePoolParts;
   readonly #leases: PoolLeases;
   #report: PoolReport | undefined;

@@ -4,6 +4,7 @@
  */
 import { systemClock } from '../../runtime/system.js';
 import type { ServerBudgets } from '../tenants/server-budgets.js';
+import { KnownServers } from './known-servers.js';
 import type { FromSupervisor, FromWorker } from './messages.js';
 import { RemotePool } from './remote-pool.js';
 import { SharedPool } from './shared-pool.js';
@@ -52,8 +53,18 @@ export class SlotDesk {
       case 'release':
         this.#released(message.pool, message.count, message.servers);
         return true;
+      case 'dial':
+        this.#pools.get(message.dial.pool)?.dials.set(message.dial.server, message.dial);
+        return true;
+      case 'dialEnded':
+        this.#pools.get(message.pool)?.dials.delete(message.server);
+        return true;
       case 'server':
+        this.#pools.get(message.server.pool)?.dials.delete(message.server.server);
         this.#pools.get(message.server.pool)?.servers.set(message.server.server, message.server);
+        return true;
+      case 'facts':
+        void this.#office.knownServers.learned(message.facts);
         return true;
       default:
         return false;
@@ -62,7 +73,10 @@ export class SlotDesk {
 
   #released(number: number, count: number, servers: readonly number[]): void {
     const pool = this.#pools.get(number);
-    for (const server of servers) pool?.servers.delete(server);
+    for (const server of servers) {
+      pool?.servers.delete(server);
+      pool?.dials.delete(server);
+    }
     pool?.released(count);
     if (pool?.isGone === true && pool.held === 0) this.#pools.delete(number);
   }
@@ -85,6 +99,7 @@ export class SlotDesk {
 
 export class SlotOffice {
   readonly budgets: ServerBudgets;
+  readonly knownServers = new KnownServers();
   readonly #pools = new Map<string, SharedPool>();
 
   constructor(budgets: ServerBudgets) {

@@ -27,9 +27,10 @@ import type { ControlMessage } from './control-message.js';
 import { ControlRoom } from './control-room.js';
 import { Crew } from './crew.js';
 import { FrontDoor } from './front-door.js';
+import { readSocketTable } from './kernel-sockets.js';
 import type { LookRequest } from './look.js';
 import { questions } from './messages.js';
-import { OrphanCare, type ServerPlace } from './orphan-care.js';
+import { OrphanCare } from './orphan-care.js';
 import { SlotOffice } from './slot-office.js';
 import { ownerOf } from './worker-ids.js';
 import type { WorkerProcess } from './worker-process.js';
@@ -116,7 +117,11 @@ export class Supervisor {
     this.#orphans = new OrphanCare({
       log: this.#log,
       tlsFor: (database) => this.#tlsFor(database),
-      whichAreThere: (place, processIds) => this.#whichAreThere(place, processIds),
+      knownServer: (ends) => this.#slots.knownServers.of(ends),
+      readSocketTable,
+      whichAreThere: ({ host, port, path }, processIds) =>
+        this.#firstNumbers('there', { host, port, path, processIds }),
+      whichPortsAreThere: (question) => this.#firstNumbers('ports', question),
     });
     this.#crew = new Crew({
       size: options.workers,
@@ -289,15 +294,9 @@ export class Supervisor {
   }
 
   /** The first worker that can tell. */
-  async #whichAreThere(
-    { host, port, path }: ServerPlace,
-    processIds: readonly number[],
-  ): Promise<ReadonlySet<number> | undefined> {
+  async #firstNumbers(what: 'there' | 'ports', question: object): Promise<ReadonlySet<number> | undefined> {
     for (const { calls } of this.#crew.serving) {
-      const question = { host, port, path, processIds };
-      const answer = await calls
-        .ask('there', question, { timeoutMs: processQuestionMs })
-        .catch(() => undefined);
+      const answer = await calls.ask(what, question, { timeoutMs: processQuestionMs }).catch(() => undefined);
       if (Array.isArray(answer)) return new Set(answer as number[]);
     }
     return undefined;

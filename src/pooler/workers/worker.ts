@@ -22,7 +22,7 @@ import type { ServerPlace } from './orphan-care.js';
 import { RemoteBudgets } from './remote-budgets.js';
 import { RemoteConsole } from './remote-console.js';
 import { RemotePlaces } from './remote-places.js';
-import { whichAreThere } from './server-processes.js';
+import { type PortsQuestion, whichAreThere, whichPortsAreThere } from './server-processes.js';
 import { WorkerIds } from './worker-ids.js';
 
 /** What a worker needs of the program that it is. */
@@ -102,6 +102,10 @@ class Worker {
         check: questions.there,
         answer: (question: ServerPlace & { processIds: number[] }) =>
           whichAreThere(this.#pools(), question, question.processIds),
+      },
+      ports: {
+        check: questions.ports,
+        answer: (question: PortsQuestion) => whichPortsAreThere(this.#pools(), question),
       },
     });
   }

@@ -29,6 +29,10 @@ const report = {
   seen: 2,
 };
 
+function ends(address: string) {
+  return { localAddress: address, localPort: 40_000, remoteAddress: address, remotePort: 5_432 };
+}
+
 const ofWorkers: FromWorker[] = [
   { kind: 'ready' },
   { kind: 'took', ticket: 1, open: 2 },
@@ -40,6 +44,19 @@ const ofWorkers: FromWorker[] = [
   {
     kind: 'server',
     server: { pool: 1, server: 7, host: 'db', port: 5432, processId: -5, secretKey: Buffer.alloc(32) },
+  },
+  { kind: 'dial', dial: { pool: 1, server: 7, path: '/run/.s.PGSQL.5432', ends: ends('unix') } },
+  {
+    kind: 'dial',
+    dial: {
+      ...{ pool: 1, server: 7, host: 'db', port: 5432, ends: ends('fe80::1%eth0') },
+      key: { processId: -5, secretKey: Buffer.alloc(32) },
+    },
+  },
+  { kind: 'dialEnded', pool: 1, server: 7 },
+  {
+    kind: 'facts',
+    facts: { address: '::1', port: 5432, isDirect: true, authenticationMs: 60_000, askedOver: ends('::1') },
   },
   { kind: 'log', level: 'info', message: 'a client is in', details: { user: 'app', tls: undefined } },
   { kind: 'call', call: 1, what: 'place', body: { user: 'app', database: 'app' } },
@@ -75,6 +92,10 @@ describe('A message', () => {
     ['a negative count', { kind: 'release', pool: 1, count: -1, servers: [] }],
     ['half a slot', { kind: 'release', pool: 1, count: 0.5, servers: [] }],
     ['a key that is too long', { kind: 'server', server: { ...serverNote(), secretKey: Buffer.alloc(257) } }],
+    [
+      'an address that is too long',
+      { kind: 'dial', dial: { pool: 1, server: 7, ends: ends('x'.repeat(65)) } },
+    ],
     ['a name without an end', { ...(ofWorkers[2] as object), user: 'x'.repeat(16_385) }],
     ['a log without an end', { kind: 'log', level: 'info', message: 'x'.repeat(65_537), details: {} }],
     ['a list that is none', { kind: 'reports', reports: { length: 1 } }],

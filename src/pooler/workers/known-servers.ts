@@ -1,0 +1,47 @@
+/** What the supervisor has learned of servers from its workers: how long a login can take there, and whether it can be seen from here. */
+import { readSocketTable, type SocketTable } from './kernel-sockets.js';
+import type { DialEnds, ServerFacts } from './messages.js';
+
+export interface KnownServer {
+  /** `authentication_timeout`; undefined where the server has not said. */
+  readonly authenticationMs: number | undefined;
+  /** The server's end of every connection to it is in the list of this machine's sockets. */
+  readonly isOnThisMachine: boolean;
+}
+
+/** The longest unused are forgotten beyond that. */
+const mostServers = 1_000;
+
+export class KnownServers {
+  readonly #readTable: () => Promise<SocketTable | undefined>;
+  readonly #servers = new Map<string, KnownServer>();
+
+  constructor(readTable: () => Promise<SocketTable | undefined> = readSocketTable) {
+    this.#readTable = readTable;
+  }
+
+  of({ remoteAddress, remotePort }: DialEnds): KnownServer | undefined {
+    return this.#servers.get(keyOf(remoteAddress, remotePort));
+  }
+
+  /** While the connection is open that the server was asked over. */
+  async learned({ address, port, isDirect, authenticationMs, askedOver }: ServerFacts): Promise<void> {
+    const key = keyOf(address, port);
+    // What was true before may not be true any more.
+    this.#set(key, { authenticationMs, isOnThisMachine: false });
+    if (!isDirect) return;
+    const table = await this.#readTable();
+    if (table?.hasServerEnd(askedOver) === true) this.#set(key, { authenticationMs, isOnThisMachine: true });
+  }
+
+  #set(key: string, server: KnownServer): void {
+    this.#servers.delete(key);
+    this.#servers.set(key, server);
+    const [oldest] = this.#servers.keys();
+    if (this.#servers.size > mostServers && oldest !== undefined) this.#servers.delete(oldest);
+  }
+}
+
+function keyOf(address: string, port: number): string {
+  return `${address} ${port}`;
+}

@@ -1,0 +1,210 @@
+// What a dead worker leaves: a slot is kept until its connection or its login is known to be over, and comes back in the end.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
+import { ServerBudgets } from '../../../src/pooler/tenants/server-budgets.js';
+import type { KnownServer } from '../../../src/pooler/workers/known-servers.js';
+import type { DialEnds, DialNote } from '../../../src/pooler/workers/messages.js';
+import { type CareTimes, OrphanCare, type OrphanCareParts } from '../../../src/pooler/workers/orphan-care.js';
+import { type SlotDesk, SlotOffice } from '../../../src/pooler/workers/slot-office.js';
+import { configWith } from '../config/config-files.js';
+
+const never = 3_600_000;
+/** What a test waits for is short; everything else is longer than any test. */
+const patient: CareTimes = {
+  unknownMs: never,
+  blindMs: never,
+  longestMs: never,
+  betweenLooksMs: 5,
+  dials: { authenticationMs: never, graceMs: 0, longestMs: never, firstLookMs: 5, mostBetweenLooksMs: 5 },
+};
+const severalLooksMs = 100;
+
+function endsOf(localPort: number): DialEnds {
+  return { localAddress: '127.0.0.1', localPort, remoteAddress: '127.0.0.1', remotePort: 5_432 };
+}
+
+/** A worker that holds so many slots of one pool, and a care for what it leaves. */
+function setting(held: number, times: Partial<CareTimes> = {}) {
+  const office = new SlotOffice(
+    new ServerBudgets(quotasOf(configWith('limits: { maxServerConnections: 10 }\n'))),
+  );
+  const world = {
+    known: undefined as KnownServer | undefined,
+    /** By our port: the server's ends that the kernel lists. */
+    listed: new Set<number>(),
+    hasTable: true,
+    /** What the server shows; undefined: nobody can ask. */
+    ports: undefined as Set<number> | undefined,
+    processes: new Set<number>() as Set<number> | undefined,
+    looks: 0,
+    log: [] as string[],
+  };
+  const parts: OrphanCareParts = {
+    log: (_level, message, details) => world.log.push(`${message} ${JSON.stringify(details)}`),
+    tlsFor: () => undefined,
+    knownServer: () => world.known,
+    readSocketTable: async () => {
+      world.looks++;
+      return world.hasTable ? { hasServerEnd: ({ localPort }) => world.listed.has(localPort) } : undefined;
+    },
+    whichAreThere: async () => world.processes,
+    whichPortsAreThere: async () => world.ports,
+  };
+  const desk = office.desk(1, () => {});
+  hold(desk, held);
+  const care = new OrphanCare(parts, { ...patient, ...times });
+  const heldNow = (): number => office.budgets.stats()[0]?.held ?? 0;
+  const die = (): void => {
+    void care.take(1, desk.close());
+  };
+  const dial = (server: number, more: Partial<DialNote> = {}): void => {
+    desk.came({
+      kind: 'dial',
+      dial: { pool: 1, server, host: 'db', port: 5_432, ends: endsOf(server), ...more },
+    });
+  };
+  return { office, world, desk, care, heldNow, die, dial };
+}
+
+function hold(desk: SlotDesk, count: number): void {
+  desk.came({ kind: 'pool', pool: 1, user: 'app', database: 'app', server: 'db:5432', limit: 0 });
+  const report = { pool: 1, demand: count, peak: count, limit: 10, wanted: count, seen: 0 };
+  desk.came({ kind: 'ask', report });
+}
+
+const onThisMachine: KnownServer = { isOnThisMachine: true, authenticationMs: never };
+const elsewhere: KnownServer = { isOnThisMachine: false, authenticationMs: never };
+
+test('a slot is kept while the kernel lists the server end of its login, and is free when it does not', async () => {
+  const { world, heldNow, die, dial, care } = setting(3);
+  world.known = onThisMachine;
+  for (const port of [1, 2, 3]) {
+    dial(port);
+    world.listed.add(port);
+  }
+  die();
+  await expect.poll(() => world.looks).toBeGreaterThan(5);
+  expect([heldNow(), care.waiting]).toEqual([3, 3]);
+  world.listed.delete(2);
+  await expect.poll(heldNow).toBe(2);
+  world.listed.clear();
+  await expect.poll(heldNow).toBe(0);
+  expect(care.waiting).toBe(0);
+  expect(world.log).toEqual([
+    expect.stringMatching(/^worker 1 died during 3 server logins; .*"logins":3,"visible":3,"mostMs":3600000/),
+    expect.stringMatching(/^all server logins of worker 1 have ended .*"gone":3,"authenticationTimeout":0/),
+  ]);
+});
+
+test('a login that the kernel does not list is kept while the server shows its session', async () => {
+  const { world, heldNow, die, dial } = setting(1);
+  world.known = onThisMachine;
+  world.ports = new Set([7]);
+  dial(7);
+  die();
+  await expect.poll(() => world.looks).toBeGreaterThan(5);
+  expect(heldNow()).toBe(1);
+  world.ports = new Set();
+  await expect.poll(heldNow).toBe(0);
+});
+
+test.each<[string, KnownServer | undefined, boolean]>([
+  ['of a server that is elsewhere', elsewhere, true],
+  ['of a server that nothing is known of', undefined, true],
+  ['where the kernel has no list', onThisMachine, false],
+])('a login %s is not taken for gone because nobody sees it', async (_, known, hasTable) => {
+  const { world, heldNow, die, dial } = setting(1);
+  Object.assign(world, { known, hasTable, ports: new Set() });
+  dial(7);
+  die();
+  await sleep(severalLooksMs);
+  expect(heldNow()).toBe(1);
+});
+
+test.each([
+  ['as the server has said', { isOnThisMachine: false, authenticationMs: severalLooksMs }, never],
+  ['as usual, where the server has said nothing', undefined, severalLooksMs],
+])(
+  'a login that nobody sees is over after authentication_timeout, %s',
+  async (_, known, authenticationMs) => {
+    const { world, heldNow, die, dial } = setting(2, { dials: { ...patient.dials, authenticationMs } });
+    world.known = known;
+    dial(7);
+    dial(8);
+    const began = performance.now();
+    die();
+    await expect.poll(heldNow).toBe(0);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(severalLooksMs);
+    expect(world.log.at(-1)).toMatch(/"gone":0,"authenticationTimeout":2,"stillThere":0/);
+  },
+);
+
+test('a session that is to be seen after authentication_timeout is waited for, and not for ever', async () => {
+  const known = { isOnThisMachine: false, authenticationMs: 10 };
+  const { world, heldNow, die, dial } = setting(2, { dials: { ...patient.dials, longestMs: 300 } });
+  Object.assign(world, { known, ports: new Set([7, 8]) });
+  dial(7);
+  dial(8);
+  die();
+  await sleep(severalLooksMs);
+  expect(heldNow()).toBe(2);
+  world.ports = new Set([8]);
+  await expect.poll(heldNow).toBe(1);
+  await expect.poll(heldNow).toBe(0);
+  expect(world.log.at(-1)).toMatch(
+    /^the server still has 1 connections of logins of worker 1, .*"stillThere":1/,
+  );
+});
+
+test('a login that was over is looked for by its process', async () => {
+  const { world, heldNow, die, dial } = setting(1);
+  world.processes = new Set([77]);
+  const key = { processId: 77, secretKey: Buffer.alloc(4) };
+  dial(7);
+  dial(7, { host: undefined, path: '/nowhere/at/all', key });
+  die();
+  await sleep(severalLooksMs);
+  expect(heldNow()).toBe(1);
+  world.processes = new Set();
+  await expect.poll(heldNow).toBe(0);
+});
+
+test('a slot without a socket is free after a moment, and those with one are not', async () => {
+  const { desk, heldNow, die, dial } = setting(5, { unknownMs: 20 });
+  for (const port of [1, 2, 3]) dial(port);
+  // This one has failed, and its slot is on its way back.
+  desk.came({ kind: 'dialEnded', pool: 1, server: 3 });
+  die();
+  await expect.poll(heldNow).toBe(2);
+  await sleep(severalLooksMs);
+  expect(heldNow()).toBe(2);
+});
+
+test('connections, logins and slots without a socket come back each in its time', async () => {
+  const { world, desk, heldNow, die, dial } = setting(3, { unknownMs: 20 });
+  world.known = onThisMachine;
+  world.processes = new Set([77]);
+  world.listed.add(8);
+  dial(7);
+  dial(8);
+  const note = { pool: 1, server: 7, path: '/nowhere/at/all', processId: 77, secretKey: Buffer.alloc(4) };
+  desk.came({ kind: 'server', server: note });
+  die();
+  await expect.poll(heldNow).toBe(2);
+  world.processes = new Set();
+  await expect.poll(heldNow).toBe(1);
+  world.listed.clear();
+  await expect.poll(heldNow).toBe(0);
+});
+
+test('a connection without a key counts as a login until it is closed', async () => {
+  const { desk, heldNow, die, dial } = setting(2, { unknownMs: 20 });
+  dial(7);
+  dial(8);
+  desk.came({ kind: 'release', pool: 1, count: 1, servers: [7] });
+  expect(heldNow()).toBe(1);
+  die();
+  await sleep(severalLooksMs);
+  expect(heldNow()).toBe(1);
+});
