@@ -46,7 +46,7 @@ export const usualDialTimes: DialTimes = {
   graceMs: 1_000,
   longestMs: 60_000,
   firstLookMs: 50,
-  mostBetweenLooksMs: 1_000,
+  mostBetweenLooksMs: 500,
 };
 
 /** The kernel's list is read in several pieces, and may lack a socket once that is there. */
@@ -79,8 +79,8 @@ export class OrphanDials {
     for (let ms = this.#times.firstLookMs; left.length > 0; ) {
       await sleep(ms, undefined, { ref: false });
       ms = Math.min(ms * slowerBy, this.#times.mostBetweenLooksMs);
-      const look = await this.#look(left);
       const elapsedMs = performance.now() - began;
+      const look = await this.#look(left, elapsedMs);
       const ended = left.filter((dial) => {
         const verdict = this.#judge(dial, look, absences, elapsedMs);
         if (verdict !== 'there') counts[verdict]++;
@@ -93,34 +93,44 @@ export class OrphanDials {
   }
 
   #judge(dial: OrphanDial, look: Look, absences: Map<OrphanDial, number>, elapsedMs: number): Verdict {
-    const { ends } = dial.note;
-    const isListed =
-      look.table === undefined || !this.#isOnThisMachine(ends) ? undefined : look.table.hasServerEnd(ends);
+    const isListed = this.#isListed(dial, look.table);
     const isSeen = look.shown.has(dial) || isListed === true;
     const absent = isListed === false && !isSeen ? (absences.get(dial) ?? 0) + 1 : 0;
     absences.set(dial, absent);
     if (absent >= looksToBeSure) return 'gone';
-    const overdueMs = elapsedMs - this.#authenticationMs(ends) - this.#times.graceMs;
+    const overdueMs = this.#overdueMs(dial, elapsedMs);
     if (overdueMs < 0) return 'there';
     if (!isSeen) return 'overdue';
     return overdueMs < this.#times.longestMs ? 'there' : 'given up';
+  }
+
+  /** Undefined where the kernel's list says nothing about this server. */
+  #isListed({ note: { ends } }: OrphanDial, table: SocketTable | undefined): boolean | undefined {
+    return this.#isOnThisMachine(ends) ? table?.hasServerEnd(ends) : undefined;
   }
 
   #isOnThisMachine(ends: DialEnds): boolean {
     return this.#parts.knownServer(ends)?.isOnThisMachine === true;
   }
 
+  /** Negative while the login may be under way. */
+  #overdueMs({ note }: OrphanDial, elapsedMs: number): number {
+    return elapsedMs - this.#authenticationMs(note.ends) - this.#times.graceMs;
+  }
+
   #authenticationMs(ends: DialEnds): number {
     return this.#parts.knownServer(ends)?.authenticationMs ?? this.#times.authenticationMs;
   }
 
-  async #look(dials: readonly OrphanDial[]): Promise<Look> {
+  /** The server is asked only where its answer counts. */
+  async #look(dials: readonly OrphanDial[], elapsedMs: number): Promise<Look> {
     const isOfUse = dials.some(({ note }) => this.#isOnThisMachine(note.ends));
-    const [table, shown] = await Promise.all([
-      isOfUse ? this.#parts.readSocketTable() : undefined,
-      this.#shown(dials),
-    ]);
-    return { table, shown };
+    const table = isOfUse ? await this.#parts.readSocketTable() : undefined;
+    const inDoubt = dials.filter((dial) => {
+      const isListed = this.#isListed(dial, table);
+      return isListed === false || (isListed === undefined && this.#overdueMs(dial, elapsedMs) >= 0);
+    });
+    return { table, shown: await this.#shown(inDoubt) };
   }
 
   /** Those that the server shows to their user. A Unix socket has no port to look for. */

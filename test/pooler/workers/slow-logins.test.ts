@@ -1,36 +1,47 @@
 // Workers that die while their logins are slow: a login under way counts until the server has ended it.
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';
 import { type Served, serve } from './served.js';
 
 const limit = 10;
 const isLinux = process.platform === 'linux';
 
+/** The server's own processes, by their titles; a process that was just forked has none yet. */
+const ownTitle =
+  /^postgres: (checkpointer|background writer|walwriter|io worker|logical replication launcher|archiver)/;
+
 /** Counts the processes that a server has for clients, whatever they do: those that log in are in no view of PostgreSQL. */
 class ProcessWatch {
   readonly #server: number;
-  readonly #others: ReadonlySet<number>;
   readonly #timer: NodeJS.Timeout;
   most = 0;
   now = 0;
 
-  /** To be made before there are clients: the processes of that moment are the server's own. */
   constructor(server: number) {
     this.#server = server;
-    this.#others = new Set(childrenOf(server));
     this.#timer = setInterval(() => this.#look(), 20);
   }
 
   #look(): void {
-    this.now = childrenOf(this.#server).filter((pid) => !this.#others.has(pid)).length;
+    this.now = childrenOf(this.#server).filter((pid) => !ownTitle.test(titleOf(pid))).length;
     this.most = Math.max(this.most, this.now);
   }
 
   stop(): void {
     clearInterval(this.#timer);
+  }
+}
+
+function titleOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
   }
 }
 
@@ -50,16 +61,45 @@ function parentOf(pid: number): number | undefined {
   }
 }
 
+/** Between the pooler and a server. While it sticks, answers get lost, and the server does not learn that a client has gone. */
+class StickyProxy {
+  readonly #server = createServer();
+  isSticking = false;
+
+  async open(serverPort: number): Promise<number> {
+    this.#server.on('connection', (client) => this.#join(client, serverPort));
+    this.#server.listen(0, '127.0.0.1');
+    onTestFinished(() => void this.#server.close());
+    await once(this.#server, 'listening');
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  #join(client: Socket, port: number): void {
+    const server = connect(port, '127.0.0.1');
+    const sticks = this.isSticking;
+    client.on('data', (bytes) => server.write(bytes));
+    server.on('data', (bytes) => {
+      if (!sticks) client.write(bytes);
+    });
+    for (const socket of [client, server]) socket.on('error', () => {});
+    server.on('close', () => client.destroy());
+    client.on('close', () => {
+      if (!sticks) server.destroy();
+    });
+  }
+}
+
 interface Slow {
   readonly served: Served;
   readonly watch: ProcessWatch;
 }
 
 /** A server whose logins take long, and a pooler with two workers in front of it. */
-async function slowServer(settings: Record<string, number>): Promise<Slow> {
+async function slowServer(settings: Record<string, number>, proxy?: StickyProxy): Promise<Slow> {
   const server = await startPostgres({ settings: { autovacuum: false, ...settings } });
   const watch = new ProcessWatch(server.pid);
-  const db: TestDatabase = { ...server, drop: async () => {} };
+  const port = (await proxy?.open(server.port)) ?? server.port;
+  const db: TestDatabase = { ...server, port, drop: async () => {} };
   const served = await serve(db, {
     pooling: { poolSize: 20 },
     limits: { maxServerConnections: limit },
@@ -118,6 +158,7 @@ test.runIf(isLinux).each([
     const { served, watch } = await slowServer(settings);
     await warmUp(served);
     await expect.poll(() => watch.now, { timeout: 20_000 }).toBe(0);
+    watch.most = 0;
     let isOver = false;
     const clients = Array.from({ length: 20 }, () => answered(served, () => isOver));
     await expect.poll(() => watch.now, { timeout: 20_000 }).toBe(limit);
@@ -130,6 +171,30 @@ test.runIf(isLinux).each([
     await served.says(/worker 1 died during \d+ server logins; their slots are kept/);
     await served.says(/all server logins of worker 1 have ended/);
     await served.says(/all server logins of worker 2 have ended/);
+    await Promise.all(clients);
+    isOver = true;
+    watch.stop();
+    expect(watch.most).toBe(limit);
+  },
+  90_000,
+);
+
+test.runIf(isLinux)(
+  'server logins behind a proxy count until authentication_timeout when a worker is killed',
+  async () => {
+    const proxy = new StickyProxy();
+    const { served, watch } = await slowServer({ authentication_timeout: 6 }, proxy);
+    await warmUp(served);
+    await expect.poll(() => watch.now, { timeout: 20_000 }).toBe(0);
+    watch.most = 0;
+    proxy.isSticking = true;
+    let isOver = false;
+    const clients = Array.from({ length: 20 }, () => answered(served, () => isOver));
+    await expect.poll(() => watch.now, { timeout: 20_000 }).toBe(limit);
+    process.kill(await pidOf(served, 1), 'SIGKILL');
+    proxy.isSticking = false;
+    await served.says(/worker 1 died during \d+ server logins; .* visible=0 mostMs=7000/);
+    await served.says(/all server logins of worker 1 have ended {2}gone=0 authenticationTimeout=[1-9]/);
     await Promise.all(clients);
     isOver = true;
     watch.stop();
