@@ -3,6 +3,8 @@
  * it reads or writes, and nobody knows its process. Such a login counts until it is known to be over:
  *
  * - The server is on this machine, and nothing is between: the kernel lists its end of the connection until its process ends.
+ *   It does not list a connection that was reset, which happens only when the server writes. A server that logs someone in then
+ *   reads, and ends; one that is past that shows the session.
  * - Otherwise a login is over after `authentication_timeout`. It began before the worker died, so that is counted from there.
  *   A session that the server shows then is past its login, and is waited for until it ends.
  *
