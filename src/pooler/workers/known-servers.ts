@@ -24,14 +24,16 @@ export class KnownServers {
     return this.#servers.get(keyOf(remoteAddress, remotePort));
   }
 
-  /** While the connection is open that the server was asked over. */
+  /** A worker may have died since it was told this. Then the list has neither end of the connection, and says nothing. */
   async learned({ address, port, isDirect, authenticationMs, askedOver }: ServerFacts): Promise<void> {
     const key = keyOf(address, port);
-    // What was true before may not be true any more.
-    this.#set(key, { authenticationMs, isOnThisMachine: false });
-    if (!isDirect) return;
-    const table = await this.#readTable();
-    if (table?.hasServerEnd(askedOver) === true) this.#set(key, { authenticationMs, isOnThisMachine: true });
+    const wasOnThisMachine = this.#servers.get(key)?.isOnThisMachine === true;
+    this.#set(key, { authenticationMs, isOnThisMachine: isDirect && wasOnThisMachine });
+    const table = isDirect ? await this.#readTable() : undefined;
+    if (table === undefined) return;
+    const isListed = table.hasServerEnd(askedOver);
+    if (isListed || table.hasServerEnd(otherWayRound(askedOver)))
+      this.#set(key, { authenticationMs, isOnThisMachine: isListed });
   }
 
   #set(key: string, server: KnownServer): void {
@@ -40,6 +42,16 @@ export class KnownServers {
     const [oldest] = this.#servers.keys();
     if (this.#servers.size > mostServers && oldest !== undefined) this.#servers.delete(oldest);
   }
+}
+
+/** What is the server's end of this is our end of the connection. */
+function otherWayRound({ localAddress, localPort, remoteAddress, remotePort }: DialEnds): DialEnds {
+  return {
+    localAddress: remoteAddress,
+    localPort: remotePort,
+    remoteAddress: localAddress,
+    remotePort: localPort,
+  };
 }
 
 function keyOf(address: string, port: number): string {

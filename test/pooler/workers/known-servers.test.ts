@@ -34,3 +34,19 @@ test('a server that is reached in another way now is not taken for one on this m
   await servers.learned({ ...facts, isDirect: false });
   expect(servers.of(askedOver)?.isOnThisMachine).toBe(false);
 });
+
+test.each([
+  ['stays on this machine where the connection is closed at both ends', [], true],
+  ['is not on this machine any more where only our end is listed', [askedOver.localPort], false],
+])('a server that was on this machine %s', async (_, listedPorts, expected) => {
+  let listed = [askedOver.remotePort, askedOver.localPort];
+  // By the port of the end that is looked for.
+  const servers = new KnownServers(async () => ({
+    hasServerEnd: ({ remotePort }) => listed.includes(remotePort),
+  }));
+  await servers.learned(facts);
+  expect(servers.of(askedOver)?.isOnThisMachine).toBe(true);
+  listed = listedPorts;
+  await servers.learned(facts);
+  expect(servers.of(askedOver)?.isOnThisMachine).toBe(expected);
+});
