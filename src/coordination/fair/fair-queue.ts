@@ -101,6 +101,8 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#line.remove(member);
     member.hasLeft = true;
     this.#forgetIfOver(member);
+    // What was kept for it is for others.
+    this.#settle(member);
   }
 
   /** A pool that is no more never says that it needs nothing any more. */

@@ -36,6 +36,8 @@ export function makeRoom(shortage: Shortage): void {
 class Room {
   readonly #shortage: Shortage;
   readonly #victims = new Map<FairBudget, Victims>();
+  /** On their way to someone: of each budget, how many. */
+  readonly #expected = new Map<FairMember, Map<FairBudget, number>>();
   readonly #look = ++looks;
 
   constructor(shortage: Shortage) {
@@ -77,8 +79,22 @@ class Room {
     const { policy, now } = this.#shortage;
     for (const recall of this.#recalls()) {
       if (recall.for?.isWaiting === false) recall.for = undefined;
-      if (now - recall.at >= policy.patience) continue;
-      for (const { budget } of recall.of.seats) budget.available++;
+      if (now - recall.at < policy.patience) this.#count(recall);
+    }
+  }
+
+  /** What is for someone is for no one else. */
+  #count({ of, for: whom }: Recall): void {
+    if (whom === undefined) {
+      for (const { budget } of of.seats) budget.available++;
+      return;
+    }
+    const expected = this.#expected.get(whom) ?? new Map<FairBudget, number>();
+    this.#expected.set(whom, expected);
+    for (const { budget } of of.seats) {
+      if (whom.seats.some((seat) => seat.budget === budget))
+        expected.set(budget, (expected.get(budget) ?? 0) + 1);
+      else budget.available++;
     }
   }
 
@@ -92,17 +108,37 @@ class Room {
 
   /** Someone has a claim: as much as that is, as far as others have to give way to it. */
   #serve(member: FairMember): void {
-    for (let left = this.#claimOf(member); left > 0; left--) {
-      const victims: FairMember[] = [];
-      for (const seat of member.seats) {
-        if (seat.budget.isIdle || seat.budget.available + gained(victims, seat.budget) > 0) continue;
-        const victim = this.#victimFor(seat);
-        if (victim === undefined) return;
-        victims.push(victim);
+    for (let left = this.#claimOf(member); left > 0; left--)
+      if (!this.#serveOne(member, (seat) => this.#victimFor(seat))) return;
+  }
+
+  /** A wish is for what nobody has used for long. */
+  #fulfil(member: FairMember): void {
+    if (this.#shortage.silent.mayDial(member))
+      this.#serveOne(member, (seat) => this.#victimsOf(seat.budget).forWish(seat));
+  }
+
+  /** Whatever is missing for one more is asked back, or nothing is. */
+  #serveOne(member: FairMember, victimFor: (seat: Seat) => FairMember | undefined): boolean {
+    const expected = this.#expected.get(member);
+    const victims: FairMember[] = [];
+    const used: FairBudget[] = [];
+    for (const seat of member.seats) {
+      const { budget } = seat;
+      if (budget.isIdle || (expected?.get(budget) ?? 0) > 0) continue;
+      if (budget.available > 0) {
+        used.push(budget);
+        continue;
       }
-      for (const victim of victims) if (!this.#recall(victim, member)) return;
-      for (const { budget } of member.seats) budget.available--;
+      if (gained(victims, budget) > 0) continue;
+      const victim = victimFor(seat);
+      if (victim === undefined) return false;
+      victims.push(victim);
     }
+    for (const [budget, count] of expected ?? []) expected?.set(budget, count - 1);
+    for (const budget of used) budget.available--;
+    for (const victim of victims) this.#recall(victim, member);
+    return true;
   }
 
   /** In each budget as many as its user has room for in its share; at least one for someone who has nothing. */
@@ -134,20 +170,6 @@ class Room {
     return rank === Rank.wish ? victims.forWish(seat) : victims.forClaim(seat, rank);
   }
 
-  /** A wish is for what nobody has used for long. */
-  #fulfil(member: FairMember): void {
-    if (!this.#shortage.silent.mayDial(member)) return;
-    const victims: FairMember[] = [];
-    for (const seat of member.seats) {
-      if (seat.budget.isIdle || seat.budget.available + gained(victims, seat.budget) > 0) continue;
-      const victim = this.#victimsOf(seat.budget).forWish(seat);
-      if (victim === undefined) return;
-      victims.push(victim);
-    }
-    for (const victim of victims) this.#recall(victim, member);
-    for (const { budget } of member.seats) budget.available--;
-  }
-
   #victimsOf(budget: FairBudget): Victims {
     const known = this.#victims.get(budget);
     if (known !== undefined) return known;
@@ -161,8 +183,9 @@ class Room {
     const recall = victim.recallOne(this.#shortage.now, whom);
     if (recall === undefined) return false;
     for (const { budget } of victim.seats) {
-      budget.available++;
       budget.recalls++;
+      // What it takes of the others is free for anyone.
+      if (whom === undefined || !whom.seats.some((seat) => seat.budget === budget)) budget.available++;
     }
     return true;
   }

@@ -2,12 +2,25 @@
 import { expect } from 'vitest';
 import type { FairBudget } from '../../../src/coordination/fair/fair-budget.js';
 import type { FairUser } from '../../../src/coordination/fair/fair-user.js';
-import type { Town } from './town.js';
+import { Rank } from '../../../src/coordination/fair/rank.js';
+import type { House, Town } from './town.js';
+
+/** More than it takes to look at the budgets once more. */
+const leftForMs = 60;
+
+/** All that is missing for the first could be had of the other. */
+function lacksOnly({ member }: House, other: House): boolean {
+  const missing = member.seats.filter(({ budget }) => budget.free < 1).map(({ budget }) => budget);
+  const given = other.member.seats.map(({ budget }) => budget);
+  return missing.length > 0 && missing.every((budget) => given.includes(budget));
+}
 
 export class Laws {
   readonly #town: Town;
   /** Since when someone waits although a lease is free. */
   #idleSince = Number.NaN;
+  /** Since when something is idle of a user who has left, while others wait. */
+  readonly #leftSince = new Map<House, number>();
 
   constructor(town: Town) {
     this.#town = town;
@@ -34,14 +47,35 @@ export class Laws {
       if (one.held !== count) expect.fail(`${one.name} holds ${one.held}, and members hold ${count}`);
     if (connections > seen) expect.fail(`the server sees ${connections} connections, the pools ${seen}`);
     if (this.#town.openedAbove !== undefined) expect.fail(`one was opened with ${this.#town.openedAbove}`);
-    this.#judgeIdleness(line.now);
+    this.#judgeIdleness(held, line.now);
+    this.#judgeLeftovers(line.now);
   }
 
-  /** Whoever waits lacks something, unless it is kept for someone who was there before. */
-  #judgeIdleness(now: number): void {
+  /** Whoever waits lacks something, unless it is kept for someone whose due it is, or its server is probed by another. */
+  #judgeIdleness(held: ReadonlyMap<unknown, number>, now: number): void {
     if (!Number.isNaN(this.#idleSince) && now > this.#idleSince)
       expect.fail(`someone waits for what is free since ${this.#idleSince}`);
-    this.#idleSince = this.#town.queue.isOwing ? now : Number.NaN;
+    const { houses, silent } = this.#town;
+    const isKept = houses.some(({ member }) => member.isDue);
+    const isOwed = ({ member }: House): boolean =>
+      member.isWaiting && member.seats.every(({ budget }) => (held.get(budget) ?? 0) < budget.capacity);
+    const isIdle = !isKept && silent.size === 0 && !this.#town.hasBeenSilent && houses.some(isOwed);
+    this.#idleSince = isIdle ? now : Number.NaN;
+  }
+
+  /** What users have left behind is given to those who wait for it. */
+  #judgeLeftovers(now: number): void {
+    const { houses } = this.#town;
+    const waiting = houses.filter(({ member }) => member.isWaiting && member.rank <= Rank.nothing);
+    for (const house of houses) {
+      const { member, pool, isDeserted } = house;
+      const isLeft = isDeserted && pool.idle > 0 && pool.counts().closing === 0 && member.recalled === 0;
+      const isWanted = isLeft && waiting.some((one) => lacksOnly(one, house));
+      if (!isWanted) this.#leftSince.delete(house);
+      else if (now - (this.#leftSince.get(house) ?? now) > leftForMs)
+        expect.fail(`${house.user} has left, and what it had is idle while others wait`);
+      else if (!this.#leftSince.has(house)) this.#leftSince.set(house, now);
+    }
   }
 
   /** All leave, and nothing is left of them. */

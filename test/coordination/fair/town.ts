@@ -32,6 +32,11 @@ export interface TownOptions {
   /** Of each database, and of each user; no limit where they are left out. */
   readonly ofDatabase?: number;
   readonly ofUser?: number;
+  /** Of each server; and which server a database is on, each on its own where that is left out. */
+  readonly ofServer?: number;
+  readonly serverOf?: (database: string) => string;
+  /** Of each pool that is in several processes, over all of them. */
+  readonly poolSize?: number;
   /** Where several towns share a server: its time. */
   readonly line?: Timeline;
 }
@@ -65,6 +70,7 @@ export class Town {
   dialFailures: number;
   /** Servers that accept connections and do not answer. A database is a server of its own. */
   readonly silent = new Set<string>();
+  hasBeenSilent = false;
   /** Connections as the server sees them, from the first packet until the socket is gone. */
   connections = 0;
   mostConnections = 0;
@@ -95,7 +101,7 @@ export class Town {
           ring();
         }),
     });
-    this.budget = this.#budgetNamed('total', 2, capacity, this.#termsOf, listener);
+    this.budget = this.#budgetNamed('total', 4, capacity, this.#termsOf, listener);
   }
 
   readonly #termsOf = (user: string): UserTerms => this.#terms.get(user) ?? usualTerms;
@@ -113,12 +119,25 @@ export class Town {
     return budget;
   }
 
-  /** In all budgets that count the connections of this user to this database. */
-  seatsOf(user: string, database: string): SeatWish[] {
-    const { ofUser = Number.POSITIVE_INFINITY, ofDatabase = Number.POSITIVE_INFINITY } = this.#options;
+  serverOf(database: string): string {
+    return this.#options.serverOf?.(database) ?? database;
+  }
+
+  /** In all budgets that count the connections of this user to this database. `worker`: it has a pool of its own. */
+  seatsOf(user: string, database: string, worker?: number): SeatWish[] {
+    const none = Number.POSITIVE_INFINITY;
+    const { ofUser = none, ofDatabase = none, ofServer = none, poolSize = none } = this.#options;
+    const server = this.serverOf(database);
+    const equal = (): UserTerms => usualTerms;
+    const ofPool = {
+      budget: this.#budgetNamed(`pool ${user}@${database}`, 0, poolSize, equal),
+      user: `${worker}`,
+    };
     return [
-      { budget: this.#budgetNamed(`user ${user}`, 0, ofUser, () => usualTerms), user: database },
-      { budget: this.#budgetNamed(`database ${database}`, 1, ofDatabase, this.#termsOf), user },
+      ...(worker === undefined ? [] : [ofPool]),
+      { budget: this.#budgetNamed(`user ${user}`, 1, ofUser, equal), user: database },
+      { budget: this.#budgetNamed(`database ${database}`, 2, ofDatabase, this.#termsOf), user },
+      { budget: this.#budgetNamed(`server ${server}`, 3, ofServer, this.#termsOf), user },
       { budget: this.budget, user },
     ];
   }
@@ -127,14 +146,15 @@ export class Town {
   setTerms(user: string, terms: Partial<UserTerms>): void {
     this.#terms.set(user, { ...usualTerms, ...this.#terms.get(user), ...terms });
     for (const [name, { capacity }] of this.budgets)
-      if (!name.startsWith('user ')) this.budgets.get(name)?.change({ capacity, termsOf: this.#termsOf });
+      if (!/^(?:user|pool) /u.test(name))
+        this.budgets.get(name)?.change({ capacity, termsOf: this.#termsOf });
   }
 
   /** What was above its capacity when a connection was opened. */
   openedAbove: string | undefined;
 
-  noteOpened(): void {
-    for (const { name, held, capacity } of this.budgets.values())
+  noteOpened({ seats }: FairMember): void {
+    for (const { name, held, capacity } of seats.map(({ budget }) => budget))
       if (held > capacity) this.openedAbove ??= `${held} of ${capacity} (${name})`;
   }
 
@@ -165,8 +185,8 @@ export class Town {
   };
 
   /** A user comes, and its clients begin at once. */
-  arrive(user: string, load: Load, database = 'db'): House {
-    const house = new House(this, user, load, database);
+  arrive(user: string, load: Load, database = 'db', worker?: number): House {
+    const house = new House(this, user, load, database, worker);
     this.houses.push(house);
     house.begin();
     return house;
@@ -210,7 +230,7 @@ export class House {
   #isOpen = true;
   isVacated = false;
 
-  constructor(town: Town, user: string, load: Load, database: string) {
+  constructor(town: Town, user: string, load: Load, database: string, worker: number | undefined) {
     this.#town = town;
     this.user = user;
     this.database = database;
@@ -218,8 +238,8 @@ export class House {
     this.#pinsLeft = load.pinned ?? 0;
     this.arrivedAt = town.line.now;
     this.member = town.queue.join(
-      { user, database, server: database, hasClients: () => this.#isOpen },
-      town.seatsOf(user, database),
+      { user, database, server: town.serverOf(database), hasClients: () => this.#isOpen },
+      town.seatsOf(user, database, worker),
     );
     const leases: Leases = {
       acquire: (count, holder) => {
@@ -269,6 +289,11 @@ export class House {
   unpin(): void {
     this.#pinsLeft = 0;
     for (const giveBack of this.#pinned.splice(0)) giveBack();
+  }
+
+  /** Nobody is there any more. */
+  get isDeserted(): boolean {
+    return !this.#isOpen && this.pool.waiting === 0;
   }
 
   get connections(): number {
@@ -331,9 +356,9 @@ export class House {
       dial: (dial) => {
         town.connections++;
         town.opened++;
-        town.noteOpened();
+        town.noteOpened(this.member);
         town.mostConnections = Math.max(town.mostConnections, town.connections);
-        if (town.silent.has(this.database)) {
+        if (town.silent.has(town.serverOf(this.database))) {
           hanging.add(dial);
           return;
         }

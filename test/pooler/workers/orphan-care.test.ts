@@ -69,7 +69,8 @@ function setting(held: number, times: Partial<CareTimes> = {}) {
 
 function hold(desk: SlotDesk, count: number): void {
   desk.came({ kind: 'pool', pool: 1, user: 'app', database: 'app', server: 'db:5432', limit: 0 });
-  const report = { pool: 1, demand: count, peak: count, limit: 10, wanted: count, seen: 0 };
+  const hasClients = true;
+  const report = { pool: 1, demand: count, peak: count, hasClients, limit: 10, wanted: count, seen: 0 };
   desk.came({ kind: 'ask', report });
 }
 
