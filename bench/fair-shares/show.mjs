@@ -11,7 +11,9 @@ import { newcomers } from './newcomers.mjs';
 import { users as neighbours, noisyNeighbour } from './noisy-neighbour.mjs';
 import { Server } from './server.mjs';
 import { sharingOut } from './sharing-out.mjs';
+import { stackedLimits } from './stacked-limits.mjs';
 import { twoWorkers } from './two-workers.mjs';
+import { passingUsers, silentServer } from './undisturbed.mjs';
 
 /**
  * What a case gets.
@@ -41,6 +43,9 @@ const cases = [
   { name: 'lookup', run: lookup },
   { name: 'sharing-out', run: sharingOut },
   { name: 'two-workers', run: twoWorkers },
+  { name: 'stacked-limits', run: stackedLimits },
+  { name: 'passing-users', run: passingUsers },
+  { name: 'silent-server', run: silentServer },
 ];
 
 export const fairShares = { name: 'fair-shares', cases: cases.map(({ name }) => name), run };

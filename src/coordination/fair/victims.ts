@@ -204,7 +204,7 @@ export class Victims {
   }
 }
 
-export function seatIn(member: FairMember, budget: FairBudget): Seat {
+function seatIn(member: FairMember, budget: FairBudget): Seat {
   return member.seats.find((seat) => seat.budget === budget) as Seat;
 }
 
