@@ -59,6 +59,8 @@ export class FairMember implements Leases, Linked<FairMember> {
   most = Number.POSITIVE_INFINITY;
   /** Of those held: asked back, and not back yet; those that were asked for first come first. */
   readonly recalls: Recall[] = [];
+  /** What was asked back of others for it, and has not come. */
+  readonly #awaited = new Set<Recall>();
   readonly #events: MemberEvents;
   readonly #holdings = new Map<FairHolder, Holding>();
   /** The holder that asked last. */
@@ -218,6 +220,8 @@ export class FairMember implements Leases, Linked<FairMember> {
   // ---- what the queue does ----------------------------------------------------------------------------------------
 
   grant(count: number, holder: FairHolder): void {
+    // What was asked back for it is for whoever is next.
+    for (const recall of [...this.#awaited].slice(0, count)) recall.for = undefined;
     // The holder knows that each lease granted is one less to be given back.
     for (let n = 0; n < count; n++) this.#endRecall(holder, 'last');
     this.#count(holder, count);
@@ -255,11 +259,18 @@ export class FairMember implements Leases, Linked<FairMember> {
       most = held - recalled;
     }
     if (richest === undefined) return undefined;
-    const recall = new Recall(this, richest, now, whom);
+    const recall = new Recall(this, richest, now);
+    recall.for = whom;
     this.recalls.push(recall);
     this.#countRecalled(richest, 1);
     this.#tellRecalls(richest);
     return recall;
+  }
+
+  /** Whether something was asked back for it, or is no longer. */
+  awaits(recall: Recall, does: boolean): void {
+    if (does) this.#awaited.add(recall);
+    else this.#awaited.delete(recall);
   }
 
   /** Nobody needs it any more. */
@@ -267,6 +278,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     const at = this.recalls.indexOf(recall);
     if (at === -1) return;
     this.recalls.splice(at, 1);
+    recall.for = undefined;
     this.#countRecalled(recall.holder, -1);
     this.#tellRecalls(recall.holder);
   }
@@ -277,7 +289,9 @@ export class FairMember implements Leases, Linked<FairMember> {
     const at = which === 'first' ? this.recalls.findIndex(isOf) : this.recalls.findLastIndex(isOf);
     if (at === -1) return undefined;
     this.#countRecalled(holder, -1);
-    return this.recalls.splice(at, 1)[0];
+    const [ended] = this.recalls.splice(at, 1);
+    if (which === 'last' && ended !== undefined) ended.for = undefined;
+    return ended;
   }
 
   #countRecalled(holder: FairHolder, change: number): void {

@@ -193,7 +193,9 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     if (member.held === 0) this.#holding.delete(member);
     this.#silent.released(member);
     this.#forgetIfOver(member);
-    for (const { for: whom } of arrived) {
+    for (const recall of arrived) {
+      const whom = recall.for;
+      recall.for = undefined;
       if (whom === undefined) continue;
       this.#line.becomesDue(whom, now);
       for (const { user } of member.seats)
@@ -245,7 +247,8 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     for (const member of this.#line) {
       const hasRoom = this.#hasRoom(member, member.wanted);
       if (hasRoom && member !== caller) return member;
-      const isKept = member === caller ? hasRoom : member.isDue && member.dueSince >= keptSince;
+      const isOwed = member.isDue && member.dueSince >= keptSince && member.demand > member.held;
+      const isKept = member === caller ? hasRoom : isOwed;
       if (isKept) for (const { budget } of member.seats) budget.reserved += member.wanted;
     }
     return undefined;

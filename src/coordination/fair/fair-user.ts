@@ -33,9 +33,9 @@ export class FairUser {
   recalled = 0;
   /** Pools of it that wait. */
   waiting = 0;
-  /** Since when it has held any, or did last; and since when one of them could be used, as far as is known. */
+  /** Since when it has held any, or did last; and since when one of them could be used, NaN where that is not known. */
   turnBeganAt = Number.NEGATIVE_INFINITY;
-  openSince = 0;
+  openSince = Number.NaN;
   /** One of its pools gives way to another: that is still the same turn. */
   isHandingOver = false;
   /** Since when it has held none. */
@@ -82,8 +82,10 @@ export class FairUser {
 
   count(change: number, now: number): void {
     if (this.held === 0 && change > 0) {
-      if (!this.isHandingOver) this.turnBeganAt = now;
-      this.openSince = now;
+      if (!this.isHandingOver) {
+        this.turnBeganAt = now;
+        this.openSince = Number.NaN;
+      }
       this.isHandingOver = false;
     }
     this.held += change;

@@ -38,6 +38,8 @@ class Room {
   readonly #victims = new Map<FairBudget, Victims>();
   /** On their way to someone: of each budget, how many. */
   readonly #expected = new Map<FairMember, Map<FairBudget, number>>();
+  /** Claims that have been met in this look, as far as that is possible. */
+  readonly #served = new Map<FairMember, number>();
   readonly #look = ++looks;
 
   constructor(shortage: Shortage) {
@@ -57,13 +59,13 @@ class Room {
   }
 
   #lookAround(budget: FairBudget): void {
-    const { policy, now } = this.#shortage;
+    const { now } = this.#shortage;
     budget.available = budget.free;
     budget.usersHolding = 0;
     for (const member of budget.holding)
       for (const { user, budget: of } of member.seats) {
         if (of !== budget) continue;
-        if (now - user.turnBeganAt < 2 * policy.turn && member.pending >= member.held) user.openSince = now;
+        if (Number.isNaN(user.openSince) && member.pending < member.held) user.openSince = now;
         if (user.seenIn === this.#look) continue;
         user.seenIn = this.#look;
         budget.usersHolding++;
@@ -108,8 +110,14 @@ class Room {
 
   /** Someone has a claim: as much as that is, as far as others have to give way to it. */
   #serve(member: FairMember): void {
-    for (let left = this.#claimOf(member); left > 0; left--)
-      if (!this.#serveOne(member, (seat) => this.#victimFor(seat))) return;
+    while (this.#hasClaim(member) && this.#serveOne(member, (seat) => this.#victimFor(seat))) {
+      for (const { user } of member.seats) user.claimLeft--;
+      this.#served.set(member, this.#servedTo(member) + 1);
+    }
+  }
+
+  #servedTo(member: FairMember): number {
+    return this.#served.get(member) ?? 0;
   }
 
   /** A wish is for what nobody has used for long. */
@@ -141,19 +149,21 @@ class Room {
     return true;
   }
 
-  /** In each budget as many as its user has room for in its share; at least one for someone who has nothing. */
-  #claimOf(member: FairMember): number {
-    const { silent } = this.#shortage;
-    if (!silent.mayDial(member)) return 0;
-    let claim = Math.max(member.wanted, member.demand - member.held);
-    const seats = member.seats.filter(({ budget }) => !budget.isIdle);
-    for (const { user } of seats) {
+  /**
+   * To one more, in this look: in each budget as many as its user has room for in its share; at least one for someone who has nothing, and
+   * one for a pool that has less than its part of what its user has.
+   */
+  #hasClaim(member: FairMember): boolean {
+    const served = this.#servedTo(member);
+    if (served >= Math.max(member.wanted, member.demand - member.held)) return false;
+    if (!this.#shortage.silent.mayDial(member)) return false;
+    for (const { user, budget } of member.seats) {
+      if (budget.isIdle) continue;
       this.#openClaim(user);
-      const isInner = user.held > 0 && user.held >= user.share;
-      claim = Math.min(claim, isInner ? 1 : user.claimLeft);
+      const isAtShare = user.held > 0 && user.held >= user.share;
+      if (isAtShare ? served > 0 : user.claimLeft <= 0) return false;
     }
-    for (const { user } of seats) user.claimLeft -= claim;
-    return claim;
+    return true;
   }
 
   #openClaim(user: FairUser): void {

@@ -6,13 +6,23 @@ export class Recall {
   readonly of: FairMember;
   readonly holder: FairHolder;
   readonly at: number;
-  /** Who is to have it when it comes; undefined where a budget has become smaller, or for whoever is next. */
-  for: FairMember | undefined;
+  #for: FairMember | undefined;
 
-  constructor(of: FairMember, holder: FairHolder, at: number, whom: FairMember | undefined) {
+  constructor(of: FairMember, holder: FairHolder, at: number) {
     this.of = of;
     this.holder = holder;
     this.at = at;
-    this.for = whom;
+    this.#for = undefined;
+  }
+
+  /** Who is to have it when it comes; undefined where a budget has become smaller, or for whoever is next. */
+  get for(): FairMember | undefined {
+    return this.#for;
+  }
+
+  set for(whom: FairMember | undefined) {
+    this.#for?.awaits(this, false);
+    this.#for = whom;
+    whom?.awaits(this, true);
   }
 }

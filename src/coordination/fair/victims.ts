@@ -17,8 +17,17 @@ export interface VictimsLook {
 
 /** Turns end no faster than so many times what would be needed if usual ones were spread evenly. */
 const fastestPace = 2;
+/** The turn of one of a user's pools, within the user's, is no shorter than the shortest of a user, divided by this. */
+const shortestPart = 2;
 /** Turns are shorter if someone would wait for more than so many of them. */
 const longestRotation = 2;
+
+/** Of those who have something or wait for it. */
+interface Crowd {
+  readonly usersWithNothing: number;
+  /** On average. */
+  readonly poolsOfUser: number;
+}
 
 export class Victims {
   readonly #budget: FairBudget;
@@ -26,14 +35,14 @@ export class Victims {
   readonly #seats: readonly Seat[];
   #above: Heap<Candidate> | undefined;
   #turns: Heap<UserInTurn> | undefined;
-  #usersWithNothing: number | undefined;
+  #crowd: Crowd | undefined;
 
   constructor(budget: FairBudget, look: VictimsLook) {
     this.#budget = budget;
     this.#look = look;
     this.#above = undefined;
     this.#turns = undefined;
-    this.#usersWithNothing = undefined;
+    this.#crowd = undefined;
     this.#seats = Array.from(budget.holding, (member) => seatIn(member, budget));
   }
 
@@ -70,11 +79,14 @@ export class Victims {
     const { policy, now } = this.#look;
     const above = poolAbovePart(user);
     if (above !== undefined || member.held > 0) return above;
+    // Whoever comes next has more of it with the user's next turn.
+    if (this.#crowdNow.usersWithNothing > 0 && user.turnBeganAt + this.#turnMs <= now) return undefined;
     let using = 0;
     for (const { member: one } of user.seats) if (one.held > 0 || one.isWaiting) using++;
     // All of them are to have their turn within one of the user's.
     const rounds = Math.ceil(using / Math.max(1, user.held));
-    return poolPastTurn(user, now - Math.max(policy.shortestTurn, policy.turn / rounds));
+    const turnMs = Math.max(policy.shortestTurn / shortestPart, this.#turnMs / rounds);
+    return poolPastTurn(user, now - turnMs);
   }
 
   // ---- idle -------------------------------------------------------------------------------------------------------
@@ -156,14 +168,23 @@ export class Victims {
       const { user } = first;
       if (user.kept <= user.promise && turnMs > 0) continue;
       if (user.kept === 0) continue;
-      const hasHadTurn = user.turnBeganAt + turnMs <= now && user.openSince + shortestMs <= now;
+      const hasHadTurn = user.turnBeganAt + turnMs <= now && this.#hasBeenOpen(user, shortestMs);
       passedOver.push(new UserInTurn(user, now));
       if (!hasHadTurn || user === seat?.user) continue;
-      if (this.#mayEndTurn(turnMs)) victim = mostKept(user);
+      // One of its pools may have only just begun.
+      const pool = mostKept(user, now - shortestMs / shortestPart);
+      if (pool === undefined) continue;
+      if (this.#mayEndTurn(turnMs)) victim = pool;
       break;
     }
     for (const one of passedOver) this.#turns.push(one);
     return victim;
+  }
+
+  /** The time that opening takes is part of a turn, but not of what it is at least; unless it takes very long. */
+  #hasBeenOpen({ openSince, turnBeganAt }: FairUser, shortestMs: number): boolean {
+    const { policy, now } = this.#look;
+    return Number.isNaN(openSince) ? turnBeganAt + 2 * policy.turn <= now : openSince + shortestMs <= now;
   }
 
   #gatherTurns(): Heap<UserInTurn> {
@@ -189,18 +210,32 @@ export class Victims {
     return isNewcomer ? policy.shortestTurn : this.#turnMs;
   }
 
-  /** As long as is usual, unless those who have nothing would wait for too long. */
+  /**
+   * As long as is usual, unless those who have nothing would wait for too long. Where users have several pools, which share their turns, each
+   * pool waits for the others of its own user, too: then turns are shorter by up to a third.
+   */
   get #turnMs(): number {
-    const { turn, shortestTurn } = this.#look.policy;
-    this.#usersWithNothing ??= this.#countUsersWithNothing();
-    const others = this.#usersWithNothing / Math.max(1, this.#budget.usersHolding);
+    const { usersWithNothing, poolsOfUser } = this.#crowdNow;
+    const { shortestTurn } = this.#look.policy;
+    const turn = this.#look.policy.turn / (1.5 - 0.5 / poolsOfUser);
+    const others = usersWithNothing / Math.max(1, this.#budget.usersHolding);
     return Math.min(turn, Math.max(shortestTurn, (longestRotation * turn) / Math.max(others, 1e-9)));
   }
 
-  #countUsersWithNothing(): number {
-    let count = 0;
-    for (const { held, waiting } of this.#budget.users.values()) if (held === 0 && waiting > 0) count++;
-    return count;
+  get #crowdNow(): Crowd {
+    this.#crowd ??= this.#countCrowd();
+    return this.#crowd;
+  }
+
+  #countCrowd(): Crowd {
+    let [usersWithNothing, users, pools] = [0, 0, 0];
+    for (const { held, waiting, seats } of this.#budget.users.values()) {
+      if (held === 0 && waiting === 0) continue;
+      users++;
+      if (held === 0) usersWithNothing++;
+      for (const { member } of seats) if (member.held > 0 || member.isWaiting) pools++;
+    }
+    return { usersWithNothing, poolsOfUser: Math.max(1, pools / Math.max(1, users)) };
   }
 }
 
@@ -254,9 +289,11 @@ function isLess(one: readonly number[], other: readonly number[]): boolean {
   return false;
 }
 
-function mostKept(user: FairUser): FairMember | undefined {
+/** Of those that hold something since before this time. */
+function mostKept(user: FairUser, before: number): FairMember | undefined {
   let most: FairMember | undefined;
-  for (const { member } of user.seats) if (member.kept > (most?.kept ?? 0)) most = member;
+  for (const { member } of user.seats)
+    if (member.turnBeganAt <= before && member.kept > (most?.kept ?? 0)) most = member;
   return most;
 }
 

@@ -120,6 +120,7 @@ describe('a server that accepts connections and does not answer', () => {
     const town = new Town({ capacity: 20 });
     const laws = new Laws(town);
     town.silent.add('dead');
+    town.hasBeenSilent = true;
     for (let n = 0; n < users; n++) town.arrive(`lost ${n}`, { ...load, pauseMs: 50 }, 'dead');
     const healthy = town.arrive('healthy', { clients: 10, queryMs: 10 });
     town.run(35_000);
