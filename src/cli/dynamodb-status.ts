@@ -16,8 +16,10 @@ function endpointText(state: EndpointState, nowMs: number): string {
   );
   if (drift !== 0)
     lines.push(`  WRONG      the leases add up to ${counter.active - drift}: headgate dynamodb reconcile`);
-  if (counter.waiting > 0)
-    lines.push(`  waiting    ${counter.waiting} instances; each may have ${counter.level}`);
+  if (counter.waiting > 0) lines.push(`  waiting    ${counter.waiting} instances`);
+  const level = Math.min(counter.levels.callersLevel, counter.levels.level || Number.POSITIVE_INFINITY);
+  if (level !== Number.POSITIVE_INFINITY)
+    lines.push(`  scarce     each user may have about ${level.toFixed(1)}`);
   if (rate !== undefined) {
     const ahead =
       rate.aheadMs === 0 ? 'nobody waits' : `spoken for ${formatDuration(Math.round(rate.aheadMs))} ahead`;
@@ -28,17 +30,19 @@ function endpointText(state: EndpointState, nowMs: number): string {
 }
 
 function leaseLines(leases: readonly Lease[], nowMs: number): string[] {
-  const rows = leases.map(({ instance, service, slots, used, wanted, expiresMs }) => [
+  const rows = leases.map(({ instance, service, slots, used, needs, expiresMs }) => [
     instance,
     service,
     String(slots),
     String(used),
-    String(wanted),
+    String(needs.callers),
+    String(needs.total),
+    String(needs.claimants),
     expiresMs >= nowMs
       ? `in ${formatDuration(expiresMs - nowMs)}`
       : `OVER for ${formatDuration(nowMs - expiresMs)}`,
   ]);
-  const table = [['instance', 'service', 'slots', 'used', 'wanted', 'ends'], ...rows];
+  const table = [['instance', 'service', 'slots', 'used', 'callers', 'wanted', 'users', 'ends'], ...rows];
   const widths =
     table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
   return table.map((row) =>

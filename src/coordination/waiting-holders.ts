@@ -8,6 +8,10 @@
 import type { LeaseHolder } from '../core/leases.js';
 import { tell } from './tell.js';
 
+type MayHave = (holder: LeaseHolder, count: number) => boolean;
+
+const anyMay: MayHave = () => true;
+
 export class WaitingHolders {
   /** How many each wants. */
   readonly #wishes = new Map<LeaseHolder, number>();
@@ -51,20 +55,27 @@ export class WaitingHolders {
   }
 
   /** The first who would be content with `free`; never `caller`, who must not be called from inside its own call. */
-  first(free: number, caller: LeaseHolder | undefined): LeaseHolder | undefined {
+  first(free: number, caller: LeaseHolder | undefined, mayHave = anyMay): LeaseHolder | undefined {
     if (free <= 0) return undefined;
     for (const [holder, count] of this.#wishes) {
-      if (count <= free && holder !== caller) return holder;
+      if (count <= free && holder !== caller && mayHave(holder, count)) return holder;
     }
     return undefined;
   }
 
-  /** Tells one after the other until nothing is free that someone could use. */
-  goRound(free: () => number, caller: LeaseHolder | undefined): void {
+  /** Tells one after the other until nothing is free that someone could use and may have. */
+  goRound(free: () => number, caller: LeaseHolder | undefined, mayHave = anyMay): void {
     if (this.#isGoingRound) return;
     this.#isGoingRound = true;
-    for (let next = this.first(free(), caller); next !== undefined; next = this.first(free(), caller)) {
+    /** Told, and refused what was free: it is not told again in this round. */
+    const turnedAway = new Set<LeaseHolder>();
+    const may: MayHave = (holder, count) => !turnedAway.has(holder) && mayHave(holder, count);
+    for (let left = free(), next = this.first(left, caller, may); next !== undefined; ) {
       this.tell(next);
+      const before = left;
+      left = free();
+      if (left >= before && this.wishOf(next) > 0) turnedAway.add(next);
+      next = this.first(left, caller, may);
     }
     this.#isGoingRound = false;
   }

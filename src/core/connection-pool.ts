@@ -551,6 +551,15 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     return this.#lent + this.#waiters.size;
   }
 
+  /** Connections wanted ready on top of `demand`, as far as the limit leaves room: reservoir, `minIdle`, warmup, keeper. */
+  get readyDemand(): number {
+    if (this.#isEnding()) return 0;
+    const { demand } = this;
+    const { size, spares } = this.#fleet.idle;
+    const wanted = Math.max(this.#refiller.wantedSize(demand, size - spares), this.#readiness.target);
+    return Math.max(0, Math.min(wanted, this.limit) - demand);
+  }
+
   /** How many slots are free. */
   get room(): number {
     return this.#ledger.room;

@@ -23,6 +23,15 @@ export interface Leases {
 export interface LeaseHolder {
   /** Names the holder in messages. */
   readonly name: string;
+  /** Need of callers: connections in use and waiting callers. A budget that shares by need reads it. */
+  readonly demand?: number | undefined;
+  /**
+   * Need of ready connections, on top of `demand`: those that a reservoir, `minIdle`, a warmup or a keeper wants and no caller
+   * asks for. Served after the callers of all holders. Default 0.
+   */
+  readonly readyDemand?: number | undefined;
+  /** Users that stand behind this holder, by weight: a fair share is in proportion to it. Default 1. */
+  readonly claimants?: number | undefined;
   /** It is worth asking again. */
   leasesAvailable(): void;
   /**

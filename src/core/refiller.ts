@@ -129,6 +129,18 @@ export class Refiller {
     return this.#keeper?.target ?? 0;
   }
 
+  /**
+   * The size that it wants for connections that nobody waits for. `inUse`: in use or waited for. `expiring`: idle, and to be
+   * replaced before they end.
+   */
+  wantedSize(inUse: number, expiring: number): number {
+    if (this.#isHeldBack) return 0;
+    const warm = this.#warmup?.target ?? 0;
+    const { minIdle } = this.#policy;
+    const spare = minIdle > 0 ? inUse + minIdle + expiring : 0;
+    return Math.max(spare, warm, this.keeperTarget);
+  }
+
   get nextTickAt(): number {
     if (this.#isHeldBack) return this.#beginsAt;
     if (this.#warmup !== undefined) return Number.POSITIVE_INFINITY;

@@ -77,7 +77,7 @@ describe.runIf(hasJava)('headgate dynamodb on a table', () => {
       instance: leaseId,
       service: 'orders',
       used: slots,
-      wanted: slots + 1,
+      needs: { callers: slots - 1, total: slots + 1, claimants: 2 },
       epoch: 1,
       seq: 0,
     };
@@ -114,7 +114,7 @@ describe.runIf(hasJava)('headgate dynamodb on a table', () => {
     const status = await run('status', ...where);
     expect(status.code).toBe(1);
     expect(status.out).toMatch(/slots {6}7 of 10, 2 instances\n {2}WRONG {6}the leases add up to 5/);
-    expect(status.out).toMatch(/a {9}orders {3}3 {6}3 {5}4 {7}in \d/);
+    expect(status.out).toMatch(/a {9}orders {3}3 {6}3 {5}2 {8}4 {7}2 {6}in \d/);
     const dry = await run('reconcile', ...where);
     expect(dry.code).toBe(1);
     expect(dry.out).toContain(

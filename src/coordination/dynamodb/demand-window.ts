@@ -1,20 +1,58 @@
-/** How many connections pools have had use for lately: lent ones and callers that wait, at the highest of the last half minute. */
+/** What pools have needed lately: each of their numbers at its highest of the last half minute. */
 import type { LeaseHolder } from '../../core/leases.js';
+import type { Needs } from './fair-level.js';
 import { RecentPeak } from './recent-peak.js';
 
 const windowMs = 30_000;
 const parts = 6;
 
-export class DemandWindow {
-  readonly #peaks = new WeakMap<LeaseHolder, RecentPeak>();
+interface Peaks {
+  readonly callers: RecentPeak;
+  readonly total: RecentPeak;
+  readonly claimants: RecentPeak;
+}
 
-  /** Undefined where a holder does not tell what it has use for. Call often: only what is seen counts. */
-  of(holder: LeaseHolder, now: number): number | undefined {
-    const { demand: asked, limit } = holder as { readonly demand?: unknown; readonly limit?: unknown };
-    if (typeof asked !== 'number') return undefined;
-    const peak = this.#peaks.get(holder) ?? new RecentPeak(windowMs, parts);
-    this.#peaks.set(holder, peak);
+/** What a holder has, and what it waits for. */
+export interface Holding {
+  readonly held: number;
+  readonly wish: number;
+}
+
+export class DemandWindow {
+  readonly #peaks = new WeakMap<LeaseHolder, Peaks>();
+
+  /**
+   * A holder that does not tell its demand needs what it has and what it waits for. Who waits asks for one at a time, however
+   * many it needs. Call often: only what is seen counts.
+   */
+  of(holder: LeaseHolder, { held, wish }: Holding, now: number): Needs {
+    const { demand, readyDemand = 0 } = holder;
+    const peaks = this.#peaksOf(holder);
+    const claimants = peaks.claimants.of(weightOf(holder), now);
+    if (demand === undefined) return { callers: held + wish, total: held + wish, claimants };
+    const { limit = Number.POSITIVE_INFINITY } = holder as { readonly limit?: number };
     // However many callers wait: a pool has use for no more than it may have.
-    return peak.of(typeof limit === 'number' ? Math.min(asked, limit) : asked, now);
+    const present = Math.min(demand, limit);
+    // Callers that waited are no need any more when they have been served; those that had connections may come again.
+    const callers = Math.max(present, peaks.callers.of(Math.min(present, held), now));
+    const total = peaks.total.of(Math.min(demand + readyDemand, limit), now);
+    return { callers, total: Math.max(callers, total, wish > 0 ? held + wish : 0), claimants };
   }
+
+  #peaksOf(holder: LeaseHolder): Peaks {
+    const known = this.#peaks.get(holder);
+    if (known !== undefined) return known;
+    const peaks = { callers: newPeak(), total: newPeak(), claimants: newPeak() };
+    this.#peaks.set(holder, peaks);
+    return peaks;
+  }
+}
+
+function newPeak(): RecentPeak {
+  return new RecentPeak(windowMs, parts);
+}
+
+/** Nobody behind it, or no number: it counts as one. */
+function weightOf({ claimants }: LeaseHolder): number {
+  return claimants !== undefined && claimants > 0 && Number.isFinite(claimants) ? claimants : 1;
 }

@@ -1,4 +1,5 @@
 /** How many slots an instance is to have: what it has use for, some ahead of need, and for a while what it had use for before. */
+import { type Claim, callersShare, type FairLevels, type Needs, readyShare } from './fair-level.js';
 
 /** What the instance has use for. */
 export interface LeaseGoal {
@@ -6,28 +7,32 @@ export interface LeaseGoal {
   readonly slots: number;
   /** How many have connections. */
   readonly used: number;
-  /** How many it would use if it had them. */
-  readonly wanted: number;
-  /** Others wait too, and what it wants matters to them up to so many; undefined while there is enough. */
-  readonly matters?: number | undefined;
+  readonly needs: Needs;
+  /** There is not enough for all, and by these the shares are found; undefined while there is enough. */
+  readonly levels?: FairLevels | undefined;
 }
 
 /** What the goal goes by. */
-export interface LeaseNeeds {
+export interface LeaseSituation {
   /** Slots that it has. */
   readonly slots: number;
   readonly held: number;
-  readonly wanted: number;
+  readonly needs: Needs;
   /** The most that it used lately. */
   readonly usedLately: number;
   /** How many to hold ahead of need, and how many at most. */
   readonly block: number;
   readonly largestBlock: number;
   readonly limit: number;
-  /** No instance is to have more while others wait; Infinity while none does. */
-  readonly level: number;
-  /** It was refused more just now. */
-  readonly isDenied: boolean;
+  /** Undefined while there is enough for all. */
+  readonly levels: FairLevels | undefined;
+  /** The instance is to have no more; Infinity while there is enough for all. */
+  readonly share: number;
+  /** Slots that nobody has, as last seen. */
+  readonly free: number;
+  readonly instances: number;
+  /** Others have fewer slots than their callers are to have: free ones are for them. */
+  readonly areCallersShort: boolean;
   /** There is little left for others. */
   readonly isCrowded: boolean;
   /** The lease is written anyway, so that to give slots back costs little. */
@@ -35,26 +40,52 @@ export interface LeaseNeeds {
 }
 
 /** Asked with every acquire and release. */
-export function leaseGoal(needs: LeaseNeeds): LeaseGoal {
-  const { held, wanted, level } = needs;
-  const isScarce = needs.isDenied || level !== Number.POSITIVE_INFINITY;
-  // Above the level, what is wanted changes nothing for anybody.
-  const matters = isScarce ? level + 1 : undefined;
-  return { slots: slotsFor(needs, isScarce), used: held, wanted, matters };
+export function leaseGoal(situation: LeaseSituation): LeaseGoal {
+  const { held, needs, levels } = situation;
+  return { slots: slotsFor(situation), used: held, needs, levels };
 }
 
-function slotsFor(needs: LeaseNeeds, isScarce: boolean): number {
-  const { slots, held, wanted, limit, level, isCrowded } = needs;
-  const ahead = isScarce ? 0 : isCrowded ? 1 : needs.block;
-  const need = Math.max(held, wanted);
-  const most = Math.max(held, Math.min(need + ahead, level, limit));
-  // With half of what is to be ahead in hand, there is no hurry to fetch more.
-  if (slots < most) return slots >= need + Math.ceil(ahead / 2) ? slots : most;
-  if (isScarce) return most;
+function slotsFor(situation: LeaseSituation): number {
+  const { held, needs, limit, share, levels, isCrowded } = situation;
+  const isScarce = levels !== undefined;
+  const ahead = isScarce ? 0 : isCrowded ? 1 : situation.block;
+  const need = Math.max(held, needs.total);
+  const most = Math.max(held, Math.min(need + ahead, share, limit));
+  const { slots } = situation;
+  if (slots < most) return hasEnoughInHand(situation, need, ahead) ? slots : reach(situation, most);
+  if (isScarce) return Math.max(held, Math.min(most, needs.total));
   // What others have no use for may be needed here again, and then it costs nothing.
-  const kept = isCrowded ? most : Math.max(most, Math.min(slots, needs.usedLately + ahead));
+  const kept = isCrowded ? most : Math.max(most, Math.min(slots, situation.usedLately + ahead));
   const spare = slots - kept;
-  const isWorthIt = needs.isRenewing && (isCrowded || spare >= needs.largestBlock / 2);
-  const isUrgent = isCrowded && spare > needs.largestBlock;
+  const isWorthIt = situation.isRenewing && (isCrowded || spare >= situation.largestBlock / 2);
+  const isUrgent = isCrowded && spare > situation.largestBlock;
   return isWorthIt || isUrgent ? kept : slots;
+}
+
+/** With half of what is to be ahead in hand, there is no hurry to fetch more. */
+function hasEnoughInHand(situation: LeaseSituation, need: number, ahead: number): boolean {
+  const { slots, held, needs, block, free, instances } = situation;
+  // Nothing is fetched ahead of need that would leave others without.
+  if (slots >= need && (slots >= need + Math.ceil(ahead / 2) || free < instances)) return true;
+  if (slots < needs.callers) return false;
+  return situation.areCallersShort || slots >= held + Math.ceil(block / 2);
+}
+
+/** Ready connections are opened one after the other. What one instance has in hand for them, another may need now. */
+function reach({ slots, held, needs, block }: LeaseSituation, most: number): number {
+  return Math.max(slots, Math.min(most, Math.max(needs.callers, held) + block));
+}
+
+/**
+ * Whether others may get another share because an instance needs something else than it told. While there is enough for
+ * all, nobody's need matters; above its share, and for callers below what is there for ready connections, neither does it.
+ */
+export function isNews(told: Needs, claim: Claim, levels: FairLevels | undefined): boolean {
+  if (levels === undefined) return false;
+  if (told.claimants !== claim.claimants) return true;
+  const ready = readyShare(claim, levels);
+  const most = callersShare({ ...claim, callers: Number.MAX_SAFE_INTEGER }, levels);
+  const callersOf = ({ callers }: Needs): number => Math.max(Math.min(callers, most + 1), ready);
+  const totalOf = ({ total }: Needs): number => Math.min(total, ready + 1);
+  return callersOf(told) !== callersOf(claim) || totalOf(told) !== totalOf(claim);
 }

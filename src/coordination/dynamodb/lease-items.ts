@@ -10,6 +10,7 @@
  * A lease's owner is the only one that changes it. Each of its changes names the `epoch` and the `seq` that it goes by and
  * raises `seq`, so that of two that go by the same, one is made. Others can only delete a lease, and only as they saw it.
  */
+import type { FairLevels, Needs } from './fair-level.js';
 import { type Change, type Item, numberOf, textOf } from './table.js';
 import type { Turns } from './turns.js';
 
@@ -31,8 +32,7 @@ export interface Lease {
   readonly slots: number;
   /** Of its slots, those that have connections. */
   readonly used: number;
-  /** How many it has use for. */
-  readonly wanted: number;
+  readonly needs: Needs;
   readonly epoch: number;
   readonly seq: number;
   /** By the server's clock. */
@@ -41,16 +41,21 @@ export interface Lease {
   readonly sinceMs: number;
 }
 
+/** So that a share can be computed whatever a lease says. */
+const leastClaimants = 1e-6;
+
 export function leaseOf(item: Item): Lease {
   // Leases for single connections, of other programs, have no slots.
   const slots = numberOf(item, 'slots', 1);
+  const total = numberOf(item, 'wanted', slots);
+  const callers = Math.min(numberOf(item, 'callers', total), total);
   return {
     key: textOf(item, 'pk'),
     instance: textOf(item, 'instance'),
     service: textOf(item, 'service_name'),
     slots,
     used: numberOf(item, 'used', slots),
-    wanted: numberOf(item, 'wanted', slots),
+    needs: { callers, total, claimants: Math.max(leastClaimants, numberOf(item, 'claimants', 1)) },
     epoch: numberOf(item, 'epoch'),
     seq: numberOf(item, 'seq'),
     expiresMs: numberOf(item, 'expires_ms', numberOf(item, 'ttl_epoch') * 1_000),
@@ -64,12 +69,14 @@ export interface Counter {
   readonly version: number;
   /** When the leases were last looked through. */
   readonly sweptMs: number;
-  /** No instance is to have more while others wait; beyond all measure when none does. */
-  readonly level: number;
+  /** By which each instance finds its share. */
+  readonly levels: FairLevels;
   readonly levelMs: number;
-  /** Instances that want more than they have, and instances in all, as of the last look. */
+  /** Instances that have less than their share or than their callers need, and instances in all, as of the last look. */
   readonly waiting: number;
   readonly owners: number;
+  /** Instances with fewer slots than there are for their callers. */
+  readonly callersShort: number;
   /** Undefined while there are slots for all. */
   readonly turns: Turns | undefined;
 }
@@ -80,12 +87,30 @@ export function counterOf(item: Item | undefined): Counter {
     active: numberOf(item, 'active'),
     version: numberOf(item, 'version'),
     sweptMs: numberOf(item, 'swept_ms'),
-    level: numberOf(item, 'level', Number.POSITIVE_INFINITY),
+    levels: {
+      callersLevel: levelOf(item, 'callers_level'),
+      level: levelOf(item, 'level'),
+      rank: numberOf(item, 'level_rank'),
+    },
     levelMs: numberOf(item, 'level_ms'),
     waiting: numberOf(item, 'waiting'),
     owners: numberOf(item, 'owners'),
+    callersShort: numberOf(item, 'callers_short'),
     turns: takeBeforeMs === 0 ? undefined : { giveBeforeMs: numberOf(item, 'give_before_ms'), takeBeforeMs },
   };
+}
+
+/** There is not enough for all, or someone has less than there is for it. */
+export function isScarce({ waiting, levels }: Counter): boolean {
+  return waiting > 0 || levels.level !== Number.POSITIVE_INFINITY;
+}
+
+/** The table has no Infinity. */
+const enough = Number.MAX_SAFE_INTEGER;
+
+function levelOf(item: Item | undefined, name: string): number {
+  const level = numberOf(item, name, enough);
+  return level >= enough ? Number.POSITIVE_INFINITY : level;
 }
 
 /** What an owner writes into its lease. */
@@ -95,7 +120,7 @@ export interface LeaseEntry {
   readonly service: string;
   readonly slots: number;
   readonly used: number;
-  readonly wanted: number;
+  readonly needs: Needs;
   readonly epoch: number;
   /** The one that it goes by; 0: there is no such lease yet. */
   readonly seq: number;
@@ -111,7 +136,7 @@ const keptForMs = 86_400_000;
 
 /** A lease is made, renewed, or given other slots. */
 export function leaseChange(entry: LeaseEntry): Change {
-  const { key, epoch, seq, expiresMs } = entry;
+  const { key, epoch, seq, expiresMs, needs } = entry;
   return {
     key,
     when:
@@ -126,7 +151,9 @@ export function leaseChange(entry: LeaseEntry): Change {
     set: {
       slots: entry.slots,
       used: entry.used,
-      wanted: entry.wanted,
+      wanted: needs.total,
+      callers: needs.callers,
+      claimants: needs.claimants,
       epoch,
       seq: seq + 1,
       expires_ms: Math.ceil(expiresMs),
@@ -197,13 +224,19 @@ export function claimSweep(keys: LeaseKeys, nowMs: number, everyMs: number): Cha
 /** What a look through the leases found, for all to see. */
 export function publishSweep(
   keys: LeaseKeys,
-  found: Pick<Counter, 'level' | 'waiting' | 'owners' | 'turns'>,
+  found: Pick<Counter, 'levels' | 'waiting' | 'owners' | 'callersShort' | 'turns'>,
   nowMs: number,
 ): Change {
   const { waiting, owners, turns } = found;
-  const level = Math.min(found.level, Number.MAX_SAFE_INTEGER);
+  const level = Math.min(found.levels.level, enough);
+  const callersLevel = Math.min(found.levels.callersLevel, enough);
+  const levelsSet = { level, callers_level: callersLevel, level_rank: found.levels.rank };
+  const callers_short = found.callersShort;
   const turnsSet = { give_before_ms: turns?.giveBeforeMs ?? 0, take_before_ms: turns?.takeBeforeMs ?? 0 };
-  return { key: keys.counter, set: { level, waiting, owners, ...turnsSet, level_ms: Math.floor(nowMs) } };
+  return {
+    key: keys.counter,
+    set: { ...levelsSet, waiting, owners, callers_short, ...turnsSet, level_ms: Math.floor(nowMs) },
+  };
 }
 
 /** The counter is put right, if no slot has moved since it was read. */

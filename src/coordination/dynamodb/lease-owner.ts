@@ -11,7 +11,8 @@
  */
 import { Backoff } from '../../core/backoff.js';
 import type { Alarm } from '../../kernel/clock.js';
-import type { LeaseGoal } from './lease-goal.js';
+import { type Needs, rankOf } from './fair-level.js';
+import { isNews, type LeaseGoal } from './lease-goal.js';
 import {
   type Counter,
   counterChange,
@@ -59,6 +60,7 @@ interface Doubt {
 }
 
 const never = Number.POSITIVE_INFINITY;
+const nothing: Needs = { callers: 0, total: 0, claimants: 1 };
 const backoffPolicy = { base: 100, cap: 5_000 };
 /** Who waits for slots looks for them so often; more seldom, the more wait. */
 const pollMs = 1_000;
@@ -90,7 +92,7 @@ export class LeaseOwner {
   #isDenied = false;
   /** The next change may not make it more than this: so many are free. */
   #cap = never;
-  #told = { wanted: 0, at: Number.NEGATIVE_INFINITY };
+  #told = { needs: nothing, at: Number.NEGATIVE_INFINITY };
   #createdMs = 0;
   #sinceMs = never;
   #counter: Counter | undefined;
@@ -111,6 +113,11 @@ export class LeaseOwner {
 
   get key(): string {
     return this.#key;
+  }
+
+  /** What others know that it needs; undefined without a lease. */
+  get toldNeeds(): Needs | undefined {
+    return this.#seq === 0 ? undefined : this.#told.needs;
   }
 
   /** Slots that are surely its own, as long as the lease is valid. */
@@ -201,7 +208,7 @@ export class LeaseOwner {
       return;
     }
     const goal = this.#listener.goal(now >= this.#renewAt);
-    if (this.#seq === 0 && goal.slots === 0 && goal.wanted === 0) return;
+    if (this.#seq === 0 && goal.slots === 0 && goal.needs.total === 0) return;
     if (!this.#calls.time.isSet) {
       this.#look();
       return;
@@ -214,7 +221,7 @@ export class LeaseOwner {
 
   #stepToEnd(): void {
     if (this.#seq === 0 && this.#doubts.length === 0) this.abandon();
-    else if (this.#doubts.length > 0) this.#write(this.#slots, { slots: 0, used: 0, wanted: 0 });
+    else if (this.#doubts.length > 0) this.#write(this.#slots, { slots: 0, used: 0, needs: nothing });
     else this.#endLease();
   }
 
@@ -228,9 +235,8 @@ export class LeaseOwner {
   #mustWrite(goal: LeaseGoal, now: number): boolean {
     if (this.#doubts.length > 0 || now >= this.#renewAt) return true;
     // Others can only make room for what they know to be wanted; and while they wait, what each may have depends on that.
-    const { matters = 0 } = goal;
-    const isNews = Math.min(goal.wanted, matters) !== Math.min(this.#told.wanted, matters);
-    return isNews && now - this.#told.at >= tellEveryMs;
+    const claim = { ...goal.needs, rank: rankOf(this.#key) };
+    return now - this.#told.at >= tellEveryMs && isNews(this.#told.needs, claim, goal.levels);
   }
 
   // ---- calls ------------------------------------------------------------------------------------------------------
@@ -281,7 +287,7 @@ export class LeaseOwner {
     const lease = leaseChange({
       key: this.#key,
       ...{ instance, service, slots, nowMs },
-      ...{ used: goal.used, wanted: goal.wanted },
+      ...{ used: goal.used, needs: goal.needs },
       ...{ epoch: this.#epoch, seq: this.#seq, createdMs: this.#createdMs, sinceMs },
       // Not earlier than we stop by our own clock, whatever the server's is.
       expiresMs: nowMs + leaseMs,
@@ -291,16 +297,16 @@ export class LeaseOwner {
     this.#send(changes, slots, (reply, sentAt) => {
       if (reply.kind === 'done') {
         // What was refused nobody has heard.
-        this.#told = { wanted: goal.wanted, at: now };
+        this.#told = { needs: goal.needs, at: now };
         this.#confirm(slots, sinceMs, sentAt);
       } else if (reply.kind === 'refused') this.#refused(reply.findings, by, sentAt);
     });
   }
 
-  /** A turn begins with the first slot, and a wait with the loss of the last one or with the first wish. */
+  /** A turn begins with the first slot, and a wait with the loss of the last one or with the first caller. */
   #sinceWith(slots: number, goal: LeaseGoal, nowMs: number): number {
     const isNew = this.#seq === 0 || slots > 0 !== this.#slots > 0;
-    const beginsToWant = slots === 0 && goal.wanted > 0 && this.#told.wanted === 0;
+    const beginsToWant = slots === 0 && goal.needs.callers > 0 && this.#told.needs.callers === 0;
     return isNew || beginsToWant ? Math.floor(nowMs) : this.#sinceMs;
   }
 

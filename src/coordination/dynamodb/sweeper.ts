@@ -6,12 +6,13 @@
  * looking: after an outage everybody's time is over, and everybody is about to renew.
  */
 import type { Alarm } from '../../kernel/clock.js';
-import { fairLevel } from './fair-level.js';
+import { type Claim, callersShare, enoughForAll, fairLevels, rankOf, shareOf } from './fair-level.js';
 import {
   type Counter,
   claimSweep,
   counterChange,
   counterOf,
+  isScarce,
   type Lease,
   type LeaseKeys,
   leaseOf,
@@ -156,8 +157,8 @@ export class Sweeper {
       const counter = counterOf(reply.value);
       this.#planSweep(counter.owners);
       const { sweepMs, urgentMs } = this.#terms;
-      const isScarce = counter.waiting > 0 || counter.active >= this.#terms.limit;
-      const everyMs = isScarce ? urgentMs : sweepMs;
+      const isUrgent = counter.waiting > 0 || counter.active >= this.#terms.limit;
+      const everyMs = isUrgent ? urgentMs : sweepMs;
       const nowMs = this.#calls.time.latest(this.#world.clock.now());
       if (counter.sweptMs > nowMs - everyMs) this.#done();
       else this.#claimAt(nowMs, everyMs);
@@ -206,16 +207,16 @@ export class Sweeper {
   /** For all to see: how many there are, how many wait, and how much each may have meanwhile. */
   #publish(counter: Counter, leases: readonly Lease[]): void {
     const { keys, limit, turnMs } = this.#terms;
-    const waiting = leases.filter(({ wanted, slots }) => wanted > slots).length;
     const nowMs = this.#calls.time.earliest(this.#world.clock.now());
     const takeBeforeMs = counter.turns?.takeBeforeMs ?? 0;
     const found = {
-      level: waiting === 0 ? Number.POSITIVE_INFINITY : levelFor(leases, limit),
-      ...{ waiting, owners: leases.length },
-      turns: waiting === 0 ? undefined : turnsOf(leases, { limit, turnMs, nowMs, takeBeforeMs }),
+      ...sharesOf(leases, limit),
+      owners: leases.length,
+      turns: turnsOf(leases, { limit, turnMs, nowMs, takeBeforeMs }),
     };
     // That there is still enough for as many as before is no news.
-    if (waiting === 0 && counter.waiting === 0 && counter.owners === found.owners) {
+    const isCalm = found.waiting === 0 && found.levels === enoughForAll;
+    if (isCalm && !isScarce(counter) && counter.owners === found.owners) {
       this.#listener.swept();
       this.#done();
       return;
@@ -258,12 +259,21 @@ export class Sweeper {
   }
 }
 
-/** When everybody has what the level gives, what is left over by rounding goes to whoever comes first. */
-function levelFor(leases: readonly Lease[], limit: number): number {
-  const level = fairLevel(
-    leases.map(({ wanted }) => wanted),
-    limit,
-  );
-  const isServed = leases.every(({ wanted, slots }) => slots >= Math.min(wanted, level));
-  return isServed ? level + 1 : level;
+/** What each may have, and how many lack what nobody has left over. */
+function sharesOf(
+  leases: readonly Lease[],
+  limit: number,
+): Pick<Counter, 'levels' | 'waiting' | 'callersShort'> {
+  const claims = leases.map(({ needs, key }) => ({ ...needs, rank: rankOf(key) }));
+  const levels = fairLevels(claims, limit);
+  const found = { levels, waiting: 0, callersShort: 0 };
+  let missing = leases.reduce((free, { slots }) => free + slots, -limit);
+  for (const [n, { slots }] of leases.entries()) {
+    const claim = claims[n] as Claim;
+    const lacking = Math.max(claim.callers, shareOf(claim, levels)) - slots;
+    missing += Math.max(0, lacking);
+    if (lacking > 0) found.waiting++;
+    if (slots < callersShare(claim, levels)) found.callersShort++;
+  }
+  return missing > 0 ? found : { ...found, waiting: 0, callersShort: 0 };
 }

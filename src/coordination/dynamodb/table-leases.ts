@@ -12,7 +12,9 @@ import { tell } from '../tell.js';
 import { WaitingHolders } from '../waiting-holders.js';
 import { BlockSize } from './block-size.js';
 import { DemandWindow } from './demand-window.js';
+import { type Claim, enoughForAll, type FairLevels, type Needs, rankOf, shareOf } from './fair-level.js';
 import { type LeaseGoal, leaseGoal } from './lease-goal.js';
+import { isScarce } from './lease-items.js';
 import { type LeaseDenial, LeaseOwner } from './lease-owner.js';
 import { type LeaseSettings, sweepTimes } from './lease-settings.js';
 import { Recalls } from './recalls.js';
@@ -82,6 +84,9 @@ export class TableLeases implements Leases {
   readonly #waiting = new WaitingHolders();
   readonly #demand = new DemandWindow();
   readonly #used = new RecentPeak(keptMs, keptParts);
+  readonly #rank: number;
+  /** Who asks at this moment: its need counts like that of one that waits. */
+  #asker: { readonly holder: LeaseHolder; readonly count: number } | undefined;
   #slotsBefore = 0;
   /** Of those who wait, the ones that are owed an answer. */
   readonly #asking = new Set<LeaseHolder>();
@@ -101,7 +106,10 @@ export class TableLeases implements Leases {
     this.#note = note;
     this.#calls = new TableCalls(table, world);
     this.#block = new BlockSize(settings.block);
-    this.#recalls = new Recalls(this.#book);
+    this.#recalls = new Recalls(this.#book, this.#waiting, {
+      all: () => this.#holders(),
+      needsOf: (holder) => this.#needsOf(holder),
+    });
     this.#owner = new LeaseOwner(this.#calls, world, settings, {
       goal: (isRenewing) => this.#goal(isRenewing),
       changed: () => this.#settle(),
@@ -109,6 +117,7 @@ export class TableLeases implements Leases {
       lost: (slots) => this.#noteLost(slots),
       miscounted: () => this.#sweeper.hurry(),
     });
+    this.#rank = rankOf(this.#owner.key);
     this.#sweeper = new Sweeper(
       this.#calls,
       world,
@@ -133,12 +142,18 @@ export class TableLeases implements Leases {
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
     if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
+    this.#asker = { holder, count };
+    const answer = this.#answer(count, holder);
+    this.#asker = undefined;
+    return answer;
+  }
+
+  #answer(count: number, holder: LeaseHolder): LeaseAnswer {
     if (this.#isEnding) return new LeaseCoordinatorError('These leases have been given back for good.');
     const now = this.#world.clock.now();
     this.#isUsed = true;
     this.#sweeper.start();
-    const free = this.#free(now);
-    if (count <= free && this.#waiting.mayTake(holder, count)) {
+    if (this.#mayTake(count, holder, now)) {
       this.#book.grant(count, holder);
       this.#waiting.took(holder, count);
       this.#asking.delete(holder);
@@ -153,6 +168,12 @@ export class TableLeases implements Leases {
     this.#block.ranOut();
     this.#owner.pump();
     return 'asking';
+  }
+
+  #mayTake(count: number, holder: LeaseHolder, now: number): boolean {
+    const capacity = this.#capacity(now);
+    if (count > capacity - this.#book.held || !this.#waiting.mayTake(holder, count)) return false;
+    return this.#recalls.mayHave(holder, count, capacity);
   }
 
   release(count: number, holder: LeaseHolder): void {
@@ -235,43 +256,46 @@ export class TableLeases implements Leases {
 
   /** How many connections there may be. */
   #capacity(now: number): number {
-    if (this.#owner.isValid(now)) return Math.min(this.#owner.slots, this.#level(now));
+    if (this.#owner.isValid(now)) return Math.min(this.#owner.slots, this.#allowed(now));
     const { onCoordinatorLoss, localShare } = this.#settings;
     // Those that are open stay, and none is opened.
     if (onCoordinatorLoss === 'hold') return this.#book.held;
     return onCoordinatorLoss === 'localShare' && this.#owner.failures > 0 ? localShare : 0;
   }
 
-  #free(now: number): number {
-    return this.#capacity(now) - this.#book.held;
-  }
-
-  /** What is to be closed: above what there may be, and while others wait, above what there is use for. */
-  #surplus(now: number): number {
-    const { held } = this.#book;
+  /** How many connections are to stay: while there is not enough for all, none that nobody here needs. */
+  #kept(now: number): number {
     const most = this.#capacity(now);
-    const isScarce = this.#level(now) !== Number.POSITIVE_INFINITY;
-    return Math.max(0, held - (isScarce ? Math.min(most, this.#wanted(now)) : most));
+    return this.#scarceLevels(now) === undefined ? most : Math.min(most, this.#needs(now).total);
   }
 
-  /** No instance is to have more, while others wait. */
-  #level(now: number): number {
+  /** How the shares are found while there is not enough for all. */
+  #scarceLevels(now: number): FairLevels | undefined {
     const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
-    if (counter === undefined || counter.waiting === 0) return Number.POSITIVE_INFINITY;
-    const { sweepMs } = sweepTimes(this.#settings);
+    if (counter === undefined || !isScarce(counter)) return undefined;
     const ageMs = this.#calls.time.earliest(now) - counter.levelMs;
-    if (ageMs > 4 * sweepMs) return Number.POSITIVE_INFINITY;
-    if (counter.turns === undefined) return counter.level;
-    return hasTurn(counter.turns, this.#owner.confirmedSlots > 0, this.#owner.sinceMs) ? 1 : 0;
+    return ageMs > 4 * sweepTimes(this.#settings).sweepMs ? undefined : counter.levels;
+  }
+
+  /** The instance's share, if it needed any number of connections; Infinity while there is enough for all. */
+  #allowed(now: number): number {
+    const levels = this.#scarceLevels(now);
+    if (levels === undefined) return Number.POSITIVE_INFINITY;
+    const claim = this.#claim(now);
+    const turns = this.#owner.counter(now, Number.POSITIVE_INFINITY)?.turns;
+    if (turns === undefined) return shareOf({ ...claim, total: Number.POSITIVE_INFINITY }, levels);
+    const isTurn = hasTurn(turns, this.#owner.confirmedSlots > 0, this.#owner.sinceMs);
+    return claim.callers > 0 && isTurn ? 1 : 0;
   }
 
   #goal(isRenewing: boolean): LeaseGoal {
     const now = this.#world.clock.now();
     const { held } = this.#book;
-    if (this.#isEnding) return { slots: held, used: held, wanted: held };
+    if (this.#isEnding)
+      return { slots: held, used: held, needs: { callers: held, total: held, claimants: 1 } };
     this.#block.tick(now);
     const { limit, lookMs, block: largestBlock } = this.#settings;
-    const active = this.#owner.counter(now, 3 * lookMs)?.active ?? 0;
+    const { active = 0, owners = 0, callersShort = 0 } = this.#owner.counter(now, 3 * lookMs) ?? {};
     return leaseGoal({
       held,
       limit,
@@ -279,24 +303,46 @@ export class TableLeases implements Leases {
       isRenewing,
       block: this.#block.size,
       slots: this.#owner.confirmedSlots,
-      wanted: this.#wanted(now),
+      needs: this.#needs(now),
       usedLately: this.#used.of(held, now),
-      level: this.#level(now),
-      isDenied: this.#owner.isDenied,
+      levels: this.#scarceLevels(now) ?? (this.#owner.isDenied ? enoughForAll : undefined),
+      share: this.#allowed(now),
+      free: limit - active,
+      instances: owners,
+      areCallersShort: callersShort > 0,
       isCrowded: active > limit * crowded,
     });
   }
 
-  /** What the pools have use for. Who waits asks for one at a time, however many it needs; who tells nothing needs what it has. */
-  #wanted(now: number): number {
-    let wanted = 0;
-    for (const holder of new Set([...this.#book.latestFirst(), ...this.#waiting])) {
-      const held = this.#book.heldBy(holder);
-      const wish = this.#waiting.wishOf(holder);
-      const demand = this.#demand.of(holder, now) ?? held;
-      wanted += wish > 0 ? Math.max(held + wish, demand) : demand;
+  /** What the pools of this instance need together. */
+  #needs(now: number): Needs {
+    let [callers, total, claimants] = [0, 0, 0];
+    for (const holder of this.#holders()) {
+      const needs = this.#needsOf(holder, now);
+      callers += needs.callers;
+      total += needs.total;
+      if (needs.total > 0) claimants += needs.claimants;
     }
-    return wanted;
+    return { callers, total, claimants: claimants > 0 ? claimants : 1 };
+  }
+
+  #needsOf(holder: LeaseHolder, now = this.#world.clock.now()): Needs {
+    const asked = this.#asker?.holder === holder ? this.#asker.count : 0;
+    const wish = Math.max(asked, this.#waiting.wishOf(holder));
+    return this.#demand.of(holder, { held: this.#book.heldBy(holder), wish }, now);
+  }
+
+  /** Those that hold, wait or ask. */
+  #holders(): LeaseHolder[] {
+    const asking = this.#asker === undefined ? [] : [this.#asker.holder];
+    return [...new Set([...this.#book.latestFirst(), ...this.#waiting, ...asking])];
+  }
+
+  /** With the users that others know of: their number is what the levels were found with. */
+  #claim(now: number): Claim {
+    const needs = this.#needs(now);
+    const { claimants } = this.#owner.toldNeeds ?? needs;
+    return { ...needs, claimants, rank: this.#rank };
   }
 
   // ---- answering --------------------------------------------------------------------------------------------------
@@ -305,8 +351,12 @@ export class TableLeases implements Leases {
   #refusal(count: number, holder: LeaseHolder, now: number): Error | undefined {
     if (this.#owner.failures >= patience || (this.#owner.failures > 0 && !this.#owner.isValid(now)))
       return this.#coordinatorError();
-    const isRefused = this.#owner.isDenied || this.#goal(false).slots <= this.#owner.confirmedSlots;
-    return isRefused ? this.#limitError(count, holder) : undefined;
+    return this.#hasAll() ? this.#limitError(count, holder) : undefined;
+  }
+
+  /** No more slots are to be had now. */
+  #hasAll(): boolean {
+    return this.#owner.isDenied || this.#goal(false).slots <= this.#owner.confirmedSlots;
   }
 
   #limitError(count: number, holder: LeaseHolder): LeaseLimitError {
@@ -326,29 +376,33 @@ export class TableLeases implements Leases {
     const now = this.#world.clock.now();
     this.#noteState(now);
     this.#noteSlots(this.#owner.confirmedSlots);
-    this.#recalls.set(this.#surplus(now));
+    this.#recalls.limit(this.#kept(now), this.#hasAll());
     this.#goRound(undefined);
     this.#seeToShares(now);
-    if (this.#asking.size === 0 || this.#isEnding) return;
-    if (!this.#owner.isDenied && this.#goal(false).slots > this.#owner.confirmedSlots) return;
+    if (this.#asking.size === 0 || this.#isEnding || !this.#hasAll()) return;
     if (this.#owner.failures === 0) this.#refuseAsking(undefined);
   }
 
-  /** Who waits sees to it that shares and turns are found anew, unless another has just done so. */
+  /** Who waits sees to it that shares and turns are found anew, unless another has just done so; and who goes by old ones. */
   #seeToShares(now: number): void {
     const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
     if (counter === undefined || this.#isEnding) return;
-    const isWaiting = this.#wanted(now) > this.#owner.confirmedSlots;
-    const { urgentMs } = sweepTimes(this.#settings);
-    const isOld = this.#calls.time.earliest(now) - counter.sweptMs >= urgentMs;
-    if (isWaiting && isOld) this.#sweeper.hurry(counter.waiting);
+    const { slots, needs } = this.#goal(false);
+    const isWaiting = Math.max(needs.callers, slots) > this.#owner.confirmedSlots;
+    const { urgentMs, sweepMs } = sweepTimes(this.#settings);
+    const ageMs = this.#calls.time.earliest(now) - counter.sweptMs;
+    if (isWaiting && ageMs >= urgentMs) this.#sweeper.hurry(counter.waiting);
+    else if (isScarce(counter) && ageMs >= sweepMs) this.#sweeper.hurry(counter.owners);
     else this.#sweeper.relax();
   }
 
   #goRound(caller: LeaseHolder | undefined): void {
     if (this.#isEnding) return;
     const now = this.#world.clock.now();
-    this.#waiting.goRound(() => this.#free(now), caller);
+    const free = (): number => this.#capacity(now) - this.#book.held;
+    const mayHave = (holder: LeaseHolder, count: number): boolean =>
+      this.#recalls.mayHave(holder, count, this.#capacity(now));
+    this.#waiting.goRound(free, caller, mayHave);
     // Who was told has been answered, whatever it made of it.
     for (const holder of [...this.#asking])
       if (this.#waiting.wishOf(holder) === 0) this.#asking.delete(holder);

@@ -25,10 +25,10 @@ export interface TurnTerms {
 /** Who has not given back after so many turns can't, as with a long transaction, or is gone. Others are asked instead. */
 const stuckTurns = 3;
 
-/** Undefined when all who want something can have something. */
+/** Undefined when all whose callers want something can have something. */
 export function turnsOf(leases: readonly Lease[], terms: TurnTerms): Turns | undefined {
   const { limit, nowMs, turnMs } = terms;
-  const wanting = leases.filter(({ wanted }) => wanted > 0);
+  const wanting = leases.filter(({ needs }) => needs.callers > 0);
   if (wanting.length <= limit) return undefined;
   const bySince = wanting.sort((one, other) => one.sinceMs - other.sinceMs);
   const waiting = bySince.filter(({ slots }) => slots === 0);

@@ -21,6 +21,8 @@ export interface LeasedCapacityParts {
   readonly source: Leases;
   /** What there is use for here. A source that shares by need asks whoever holds its leases. */
   readonly demand?: (() => number) | undefined;
+  /** Users that stand behind it, by weight. A source that shares fairly between users asks. Default: one. */
+  readonly claimants?: (() => number) | undefined;
   /** Never more than this. */
   readonly most: number;
   /** What was free for so long is given back. */
@@ -71,6 +73,10 @@ export class LeasedCapacity implements LeaseHolder {
   /** Undefined where nobody has said what there is use for. */
   get demand(): number | undefined {
     return this.#parts.demand?.();
+  }
+
+  get claimants(): number | undefined {
+    return this.#parts.claimants?.();
   }
 
   /** Why the last lease that was asked for was not had; undefined when it was. */

@@ -49,7 +49,7 @@ export class FleetStage {
   /** What an instance has told the others that it wants. */
   async wantedBy(instance: string): Promise<number | undefined> {
     const { endpoints } = await readTable(openTable(this.#where));
-    return endpoints[0]?.leases.find((lease) => lease.instance === instance)?.wanted;
+    return endpoints[0]?.leases.find((lease) => lease.instance === instance)?.needs.total;
   }
 
   get #where() {
