@@ -12,6 +12,8 @@ import type { TenantTally } from './workload.js';
 export interface Evidence {
   readonly durationMs: number;
   readonly peakPerSecond: number;
+  /** Connections that the server accepted. */
+  readonly accepted: number;
   readonly fills: FillWatch;
   readonly services: readonly Service[];
   readonly faults: readonly FaultRecord[];
@@ -32,6 +34,8 @@ export function judge(plan: AssertionPlan, evidence: Evidence): AssertionOutcome
   if (minJain !== undefined) outcomes.push(judgeFairness(minJain, evidence));
   if (maxTenantP99Ms !== undefined) outcomes.push(judgeTenants(maxTenantP99Ms, evidence));
   if (plan.maxFailedCallers !== undefined) outcomes.push(judgeFailures(plan.maxFailedCallers, evidence));
+  if (plan.maxOpened !== undefined) outcomes.push(judgeOpened(plan.maxOpened, evidence));
+  if (plan.maxEmptyEvents !== undefined) outcomes.push(judgeAllEmptyEvents(plan.maxEmptyEvents, evidence));
   return outcomes;
 }
 
@@ -156,6 +160,25 @@ function judgeFailures(max: number, { waits: { failed, count } }: Evidence): Ass
     passed: failed <= max,
     expected: `at most ${max} callers without a connection`,
     actual: `${failed} of ${count}`,
+  };
+}
+
+function judgeOpened(max: number, { accepted }: Evidence): AssertionOutcome {
+  return {
+    name: 'assertMaxOpened',
+    passed: accepted <= max,
+    expected: `at most ${max} connections opened`,
+    actual: `${accepted}`,
+  };
+}
+
+function judgeAllEmptyEvents(max: number, { services }: Evidence): AssertionOutcome {
+  const count = services.reduce((sum, service) => sum + service.totals().emptyEvents, 0);
+  return {
+    name: 'assertMaxEmptyEvents',
+    passed: count <= max,
+    expected: `at most ${max} checkouts find nothing ready`,
+    actual: `${count} did`,
   };
 }
 

@@ -4,6 +4,9 @@ import { Fields, isMapping, readDuration, show } from './scenario-reader-fields.
 import { scenarioBounds } from './scenario-reader-keys.js';
 import { Problems } from './scenario-reader-problems.js';
 
+/** More than a server could accept in a simulation. */
+const mostOpened = Number.MAX_SAFE_INTEGER;
+
 type Assertions = Fields<'assertions'>;
 
 export function readAssertions(
@@ -25,6 +28,8 @@ export function readAssertions(
     waits: readWaits(fields),
     fairness: readFairness(fields),
     maxFailedCallers: fields.integer('assertMaxFailedCallers', { min: 0, max: scenarioBounds.callers }),
+    maxOpened: fields.integer('assertMaxOpened', { min: 0, max: mostOpened }),
+    maxEmptyEvents: fields.integer('assertMaxEmptyEvents', { min: 0, max: scenarioBounds.callers }),
   };
 }
 
@@ -36,7 +41,12 @@ function refuseVain(
   const arrivals = services.flatMap(({ workload }) => workload?.arrivals ?? []);
   if (fields.has('assertRecoverWithin') && faults.length === 0)
     fields.problem('assertRecoverWithin', 'has nothing to judge: the scenario has no faults');
-  for (const key of ['assertWait', 'assertFairness', 'assertMaxFailedCallers'] as const) {
+  for (const key of [
+    'assertWait',
+    'assertFairness',
+    'assertMaxFailedCallers',
+    'assertMaxEmptyEvents',
+  ] as const) {
     if (fields.has(key) && arrivals.length === 0)
       fields.problem(key, 'has nothing to judge: no service has a workload');
   }

@@ -55,6 +55,8 @@ export const scenarioKeys = {
     'assertWait',
     'assertFairness',
     'assertMaxFailedCallers',
+    'assertMaxOpened',
+    'assertMaxEmptyEvents',
   ],
   fairness: ['jain', 'tenantP99'],
 } as const;

@@ -170,4 +170,8 @@ export interface AssertionPlan {
     | undefined;
   /** Callers who went away without a connection. */
   readonly maxFailedCallers: number | undefined;
+  /** Connections that the server accepted in all. */
+  readonly maxOpened: number | undefined;
+  /** Checkouts of all services that found nothing ready, from the beginning. */
+  readonly maxEmptyEvents: number | undefined;
 }

@@ -59,6 +59,8 @@ const steps = 200;
  *     waits: [],
  *     fairness: undefined,
  *     maxFailedCallers: undefined,
+ *     maxOpened: undefined,
+ *     maxEmptyEvents: undefined,
  *   },
  * });
  *

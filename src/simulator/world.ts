@@ -135,6 +135,7 @@ export class World {
     const assertions = judge(this.#scenario.assertions, {
       durationMs,
       peakPerSecond: server.peakPerSecond,
+      accepted: server.accepted,
       fills: this.#fills,
       services: this.#services,
       faults,

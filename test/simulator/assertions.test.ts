@@ -212,3 +212,22 @@ test('assertMaxFailedCallers: those who went away without a connection are count
   });
   expect(only({ ...crowd, assertions: { maxFailedCallers: 15 } }).passed).toBe(true);
 });
+
+test('assertMaxOpened: every connection that the server let in counts', () => {
+  const outcome = only({ services: services(2), assertions: { maxOpened: 19 } });
+  expect(outcome).toEqual({
+    name: 'assertMaxOpened',
+    passed: false,
+    expected: 'at most 19 connections opened',
+    actual: '20',
+  });
+  expect(only({ services: services(2), assertions: { maxOpened: 20 } }).passed).toBe(true);
+});
+
+test('assertMaxEmptyEvents: callers that came before a service was full count, too', () => {
+  const early = callers({ everyMs: 100_000, burst: 3, maxWaitMs: 5_000 });
+  const fleet = { services: services(2, undefined, early) };
+  const outcome = only({ ...fleet, assertions: { maxEmptyEvents: 5 } });
+  expect(outcome).toMatchObject({ name: 'assertMaxEmptyEvents', passed: false, actual: '6 did' });
+  expect(only({ ...fleet, assertions: { maxEmptyEvents: 6 } }).passed).toBe(true);
+});

@@ -63,6 +63,8 @@ describe('A scenario file', () => {
         waits: [],
         fairness: undefined,
         maxFailedCallers: undefined,
+        maxOpened: undefined,
+        maxEmptyEvents: undefined,
       },
     });
   });
@@ -175,6 +177,8 @@ assertions:
   assertWait: { p50: 1ms, p99.9: 10ms, max: 1s }
   assertFairness: { jain: 0.9, tenantP99: 50ms }
   assertMaxFailedCallers: 0
+  assertMaxOpened: 1000
+  assertMaxEmptyEvents: 9
 `);
     expect(assertions).toEqual({
       maxConnectsPerSec: 100,
@@ -189,6 +193,8 @@ assertions:
       ],
       fairness: { minJain: 0.9, maxTenantP99Ms: 50 },
       maxFailedCallers: 0,
+      maxOpened: 1_000,
+      maxEmptyEvents: 9,
     });
   });
 });

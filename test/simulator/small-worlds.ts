@@ -47,6 +47,8 @@ export function scenario(changes: SmallScenario = {}): Scenario {
       waits: [],
       fairness: undefined,
       maxFailedCallers: undefined,
+      maxOpened: undefined,
+      maxEmptyEvents: undefined,
       ...changes.assertions,
     },
   };
