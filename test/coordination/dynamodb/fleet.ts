@@ -123,6 +123,7 @@ export class Instance {
   readonly name: string;
   readonly leases: TableLeases;
   readonly pool: ModelPool;
+  readonly #makePool: (name: string) => ModelPool;
   readonly fleet: Fleet;
   readonly notes: string[] = [];
   isCutOff = false;
@@ -185,19 +186,26 @@ export class Instance {
         if (message.startsWith('took back')) fleet.reclaims.push(message);
       },
     );
-    this.pool = new ModelPool(name, this.leases, {
-      later,
-      random: () => random.next(),
-      longestLoanMs,
-      opened: () => {
-        this.#sockets++;
-        fleet.sockets++;
-      },
-      closed: () => {
-        this.#sockets--;
-        fleet.sockets--;
-      },
-    });
+    this.#makePool = (poolName) =>
+      new ModelPool(poolName, this.leases, {
+        later,
+        random: () => random.next(),
+        longestLoanMs,
+        opened: () => {
+          this.#sockets++;
+          fleet.sockets++;
+        },
+        closed: () => {
+          this.#sockets--;
+          fleet.sockets--;
+        },
+      });
+    this.pool = this.#makePool(name);
+  }
+
+  /** A further pool on the same leases. */
+  addPool(): ModelPool {
+    return this.#makePool(`${this.name} too`);
   }
 
   /** How long nobody may take its slots away, but for the grace; below 0 when that is over. */
@@ -207,8 +215,8 @@ export class Instance {
     return item === undefined ? 0 : Math.max(-7_000, leaseOf(item).expiresMs - nowMs);
   }
 
-  want(count: number): void {
-    this.deliver(() => this.pool.want(count));
+  want(count: number, ready = 0): void {
+    this.deliver(() => this.pool.want(count, ready));
   }
 
   deliver(action: () => void): void {

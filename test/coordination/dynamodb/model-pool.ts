@@ -19,7 +19,10 @@ export class ModelPool implements LeaseHolder {
   readonly name: string;
   readonly #leases: Leases;
   readonly #world: PoolWorld;
+  /** What its callers need, and what it wants ready besides. */
   wants = 0;
+  readyDemand = 0;
+  claimants: number | undefined = undefined;
   /** Leases that it has: for connections that are being opened, are open, or are being closed. */
   held = 0;
   idle = 0;
@@ -48,14 +51,19 @@ export class ModelPool implements LeaseHolder {
     return this.idle + this.lent + this.dialing;
   }
 
-  want(count: number): void {
+  want(count: number, ready = 0): void {
     this.wants = count;
+    this.readyDemand = ready;
     this.pump();
   }
 
+  get #target(): number {
+    return this.wants + this.readyDemand;
+  }
+
   pump(): void {
-    while (this.idle > 0 && (this.size > this.wants || this.recalled > this.closing)) this.#close();
-    while (this.size < this.wants && !this.isAsking && !this.isRetrying && this.recalled === 0) {
+    while (this.idle > 0 && (this.size > this.#target || this.recalled > this.closing)) this.#close();
+    while (this.size < this.#target && !this.isAsking && !this.isRetrying && this.recalled === 0) {
       const answer = this.#call(() => this.#leases.acquire(1, this));
       if (answer === 'granted') this.#dial();
       else if (answer === 'asking') this.isAsking = true;
