@@ -77,11 +77,10 @@ function reach({ slots, held, needs, block }: LeaseSituation, most: number): num
 }
 
 /**
- * Whether others may get another share because an instance needs something else than it told. While there is enough for
- * all, nobody's need matters; above its share, and for callers below what is there for ready connections, neither does it.
+ * Whether others may get another share because an instance needs something else than it told. What is needed above
+ * the share changes nothing, nor do callers' needs below what is there for ready connections.
  */
-export function isNews(told: Needs, claim: Claim, levels: FairLevels | undefined): boolean {
-  if (levels === undefined) return false;
+export function isNews(told: Needs, claim: Claim, levels: FairLevels): boolean {
   if (told.claimants !== claim.claimants) return true;
   const ready = readyShare(claim, levels);
   const most = callersShare({ ...claim, callers: Number.MAX_SAFE_INTEGER }, levels);

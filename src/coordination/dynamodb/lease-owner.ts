@@ -74,6 +74,8 @@ export class LeaseOwner {
   readonly #terms: LeaseTerms;
   readonly #listener: LeaseOwnerListener;
   readonly #key: string;
+  /** Of its claim, among equals. */
+  readonly rank: number;
   readonly #alarm: Alarm;
   readonly #backoff: Backoff;
   #epoch = 1;
@@ -107,6 +109,7 @@ export class LeaseOwner {
     this.#terms = terms;
     this.#listener = listener;
     this.#key = terms.keys.leases + terms.leaseId;
+    this.rank = rankOf(this.#key);
     this.#alarm = world.alarm(() => this.#rang());
     this.#backoff = new Backoff(backoffPolicy, world.random);
   }
@@ -235,8 +238,9 @@ export class LeaseOwner {
   #mustWrite(goal: LeaseGoal, now: number): boolean {
     if (this.#doubts.length > 0 || now >= this.#renewAt) return true;
     // Others can only make room for what they know to be wanted; and while they wait, what each may have depends on that.
-    const claim = { ...goal.needs, rank: rankOf(this.#key) };
-    return now - this.#told.at >= tellEveryMs && isNews(this.#told.needs, claim, goal.levels);
+    const { needs, levels } = goal;
+    if (levels === undefined || now - this.#told.at < tellEveryMs) return false;
+    return isNews(this.#told.needs, { ...needs, rank: this.rank }, levels);
   }
 
   // ---- calls ------------------------------------------------------------------------------------------------------

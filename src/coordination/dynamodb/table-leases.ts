@@ -12,7 +12,7 @@ import { tell } from '../tell.js';
 import { WaitingHolders } from '../waiting-holders.js';
 import { BlockSize } from './block-size.js';
 import { DemandWindow } from './demand-window.js';
-import { type Claim, enoughForAll, type FairLevels, type Needs, rankOf, shareOf } from './fair-level.js';
+import { type Claim, enoughForAll, type FairLevels, type Needs, shareOf } from './fair-level.js';
 import { type LeaseGoal, leaseGoal } from './lease-goal.js';
 import { isScarce } from './lease-items.js';
 import { type LeaseDenial, LeaseOwner } from './lease-owner.js';
@@ -84,7 +84,6 @@ export class TableLeases implements Leases {
   readonly #waiting = new WaitingHolders();
   readonly #demand = new DemandWindow();
   readonly #used = new RecentPeak(keptMs, keptParts);
-  readonly #rank: number;
   /** Who asks at this moment: its need counts like that of one that waits. */
   #asker: { readonly holder: LeaseHolder; readonly count: number } | undefined;
   #slotsBefore = 0;
@@ -117,7 +116,6 @@ export class TableLeases implements Leases {
       lost: (slots) => this.#noteLost(slots),
       miscounted: () => this.#sweeper.hurry(),
     });
-    this.#rank = rankOf(this.#owner.key);
     this.#sweeper = new Sweeper(
       this.#calls,
       world,
@@ -334,15 +332,19 @@ export class TableLeases implements Leases {
 
   /** Those that hold, wait or ask. */
   #holders(): LeaseHolder[] {
-    const asking = this.#asker === undefined ? [] : [this.#asker.holder];
-    return [...new Set([...this.#book.latestFirst(), ...this.#waiting, ...asking])];
+    const holders = this.#book.latestFirst();
+    for (const holder of this.#waiting) if (this.#book.heldBy(holder) === 0) holders.push(holder);
+    const asker = this.#asker?.holder;
+    if (asker !== undefined && this.#book.heldBy(asker) + this.#waiting.wishOf(asker) === 0)
+      holders.push(asker);
+    return holders;
   }
 
   /** With the users that others know of: their number is what the levels were found with. */
   #claim(now: number): Claim {
     const needs = this.#needs(now);
     const { claimants } = this.#owner.toldNeeds ?? needs;
-    return { ...needs, claimants, rank: this.#rank };
+    return { ...needs, claimants, rank: this.#owner.rank };
   }
 
   // ---- answering --------------------------------------------------------------------------------------------------
