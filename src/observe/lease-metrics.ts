@@ -19,9 +19,14 @@ export const leaseFamilies: readonly StatsFamily<TableLeasesStats>[] = [
   one('gauge', 'headgate_lease_held', 'Slots of this instance that have connections.', (of) => of.held),
   one('gauge', 'headgate_lease_waiting', 'Pools of this instance that wait for a lease.', (of) => of.waiting),
   one('gauge', 'headgate_lease_instances', 'Instances that share the limit.', (of) => of.instances),
-  one('gauge', 'headgate_lease_waiting_instances', 'Instances that want more than they have.', (of) => {
-    return of.waitingInstances;
-  }),
+  one(
+    'gauge',
+    'headgate_lease_waiting_instances',
+    'Instances with less than their share, or than their callers need.',
+    (of) => {
+      return of.waitingInstances;
+    },
+  ),
   one('counter', 'headgate_lease_reclaimed_total', 'Slots taken back from instances that are gone.', (of) => {
     return of.reclaimed;
   }),

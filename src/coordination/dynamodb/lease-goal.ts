@@ -72,8 +72,9 @@ function hasEnoughInHand(situation: LeaseSituation, need: number, ahead: number)
 }
 
 /** Ready connections are opened one after the other. What one instance has in hand for them, another may need now. */
-function reach({ slots, held, needs, block }: LeaseSituation, most: number): number {
-  return Math.max(slots, Math.min(most, Math.max(needs.callers, held) + block));
+function reach({ slots, held, needs, block, areCallersShort }: LeaseSituation, most: number): number {
+  const wanted = areCallersShort ? needs.callers : Math.max(needs.callers, held) + block;
+  return Math.max(slots, Math.min(most, wanted));
 }
 
 /**

@@ -44,7 +44,7 @@ export interface TableLeasesStats {
   readonly held: number;
   /** Pools of this instance that were refused and have not been told since that it is worth asking again. */
   readonly waiting: number;
-  /** Instances that want more than they have, and instances in all, as last counted. */
+  /** Instances with less than their share or than their callers need, and instances in all, as last counted. */
   readonly waitingInstances: number;
   readonly instances: number;
   /** Slots of instances that are gone, which this one took back for all. */
