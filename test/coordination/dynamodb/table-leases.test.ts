@@ -309,7 +309,7 @@ function turnsDuring(fleet: Fleet, instances: readonly Instance[], ms: number): 
 function storm(seed: number): Fleet {
   const fleet = new Fleet({ seed, limit: 50, skewMs: 3_600_000 });
   const { random, timeline } = fleet;
-  for (let n = 0; n < 8; n++) fleet.start().want(Math.floor(random.next() * 25));
+  for (let n = 0; n < 8; n++) wantAnything(fleet.start());
   fleet.faults = { lostRequests: 0.03, lostReplies: 0.05, conflicts: 0.1, throttles: 0.05 };
   const end = timeline.now + 300_000;
   while (timeline.now < end) {
@@ -325,20 +325,27 @@ function storm(seed: number): Fleet {
   return fleet;
 }
 
+/** For callers, to be ready, or both; and for some number of users. */
+function wantAnything(instance: Instance): void {
+  const { random } = instance.fleet;
+  const count = (): number => Math.floor(random.next() * 25);
+  instance.pool.claimants = 1 + Math.floor(random.next() * 3);
+  if (random.next() < 0.5) instance.want(count());
+  else instance.want(Math.floor(random.next() * 8), count());
+}
+
 function act(fleet: Fleet): void {
   const { random, timeline } = fleet;
   const alive = fleet.instances.filter(({ isGone }) => !isGone);
   const one = alive[Math.floor(random.next() * alive.length)];
   if (one === undefined) return;
   const drawn = random.next();
-  if (drawn < 0.3) one.want(Math.floor(random.next() * 25));
+  if (drawn < 0.3) wantAnything(one);
   else if (drawn < 0.6) one.deliver(() => one.pool.lend());
   else if (drawn < 0.8) one.deliver(() => one.pool.expireOne());
   else if (drawn < 0.84) {
     one.kill();
-    timeline.plan(timeline.now + random.next() * 5_000, () =>
-      fleet.start().want(Math.floor(random.next() * 25)),
-    );
+    timeline.plan(timeline.now + random.next() * 5_000, () => wantAnything(fleet.start()));
   } else if (drawn < 0.88 && !one.isPaused) {
     // Past its lease, but not past the grace: nobody can close the sockets of a process that stands still.
     one.pause();
