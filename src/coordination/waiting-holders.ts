@@ -67,16 +67,8 @@ export class WaitingHolders {
   goRound(free: () => number, caller: LeaseHolder | undefined, mayHave = anyMay): void {
     if (this.#isGoingRound) return;
     this.#isGoingRound = true;
-    /** Told, and refused what was free: it is not told again in this round. */
-    const turnedAway = new Set<LeaseHolder>();
-    const may: MayHave = (holder, count) => !turnedAway.has(holder) && mayHave(holder, count);
-    for (let left = free(), next = this.first(left, caller, may); next !== undefined; ) {
-      this.tell(next);
-      const before = left;
-      left = free();
-      if (left >= before && this.wishOf(next) > 0) turnedAway.add(next);
-      next = this.first(left, caller, may);
-    }
+    const first = (): LeaseHolder | undefined => this.first(free(), caller, mayHave);
+    for (let next = first(); next !== undefined; next = first()) this.tell(next);
     this.#isGoingRound = false;
   }
 

@@ -84,6 +84,8 @@ export class TableLeases implements Leases {
   readonly #waiting = new WaitingHolders();
   readonly #demand = new DemandWindow();
   readonly #used = new RecentPeak(keptMs, keptParts);
+  /** Were refused since free slots last began to go round: they are not told again in the same round. */
+  readonly #turnedAway = new Set<LeaseHolder>();
   /** Who asks at this moment: its need counts like that of one that waits. */
   #asker: { readonly holder: LeaseHolder; readonly count: number } | undefined;
   #slotsBefore = 0;
@@ -169,9 +171,12 @@ export class TableLeases implements Leases {
   }
 
   #mayTake(count: number, holder: LeaseHolder, now: number): boolean {
+    if (!this.#waiting.mayTake(holder, count)) return false;
     const capacity = this.#capacity(now);
-    if (count > capacity - this.#book.held || !this.#waiting.mayTake(holder, count)) return false;
-    return this.#recalls.mayHave(holder, count, capacity);
+    const isFree = count <= capacity - this.#book.held;
+    if (isFree && this.#recalls.mayHave(holder, count, capacity)) return true;
+    this.#turnedAway.add(holder);
+    return false;
   }
 
   release(count: number, holder: LeaseHolder): void {
@@ -403,7 +408,8 @@ export class TableLeases implements Leases {
     const now = this.#world.clock.now();
     const free = (): number => this.#capacity(now) - this.#book.held;
     const mayHave = (holder: LeaseHolder, count: number): boolean =>
-      this.#recalls.mayHave(holder, count, this.#capacity(now));
+      !this.#turnedAway.has(holder) && this.#recalls.mayHave(holder, count, this.#capacity(now));
+    this.#turnedAway.clear();
     this.#waiting.goRound(free, caller, mayHave);
     // Who was told has been answered, whatever it made of it.
     for (const holder of [...this.#asking])
