@@ -312,17 +312,23 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   /** What has been under way for long may never arrive, and others have a better use for its place. */
   #giveUpHangingDials(now: number): void {
     const { dials } = this.#dialing;
-    for (let dial = dials.oldest; dial !== undefined && this.#isOwed(); dial = dials.oldest) {
+    for (let dial = dials.oldest; dial !== undefined && this.#owesHanging(); dial = dials.oldest) {
       const hangsAt = dial.startedAt + hangsAfterMs;
       if (now < hangsAt) {
         this.#wakeUp.by(hangsAt);
         return;
       }
       dials.abandon(dial, now);
+      this.#leases.hanging--;
       this.#refiller.dialWithdrawn(dial.purpose, dial.failedBefore);
       this.#wakeUp.by(dial.deadline);
       this.#dialer.abandon(dial);
     }
+  }
+
+  /** For so many of what others have a claim to, dials may be given up. */
+  #owesHanging(): boolean {
+    return this.#leases.hanging > 0 && this.#isRecalled();
   }
 
   /** Others have a claim to more of its leases than are being given back. */
@@ -479,8 +485,9 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     this.#shed('lease_lost');
   }
 
-  leasesRecalled(count: number): void {
+  leasesRecalled(count: number, hanging = 0): void {
     this.#leases.recalled = count;
+    this.#leases.hanging = hanging;
     this.#shed('lease_recalled');
   }
 

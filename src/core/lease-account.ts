@@ -16,6 +16,8 @@ export class LeaseAccount {
   #debt = 0;
   /** Leases that others have a better claim to, and that are yet to be given back. */
   recalled = 0;
+  /** Of these, so many for which dials that hang may be given up. */
+  hanging = 0;
   #isAsking = false;
 
   constructor(leases: Leases | undefined, holder: LeaseHolder) {

@@ -46,7 +46,8 @@ export interface LeaseHolder {
   /**
    * Others have a better claim to so many of those held, in all: their connections are to be closed, idle ones now and lent
    * ones when they come back, and the leases released as ever. 0: to none any more. Only a budget that shares fairly asks.
-   * Each lease that is released or granted from then on is one less to be given back.
+   * Each lease that is released or granted from then on is one less to be given back. `hanging`: so many of them are for connections to
+   * other servers, and dials that have been under way for long may be given up for them.
    */
-  leasesRecalled?(count: number): void;
+  leasesRecalled?(count: number, hanging?: number): void;
 }

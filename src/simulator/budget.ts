@@ -177,8 +177,8 @@ export class BudgetClient implements ProcessLeases, FairHolder {
     this.#process.deliver(() => this.#process.pool.leasesLost(count));
   }
 
-  leasesRecalled(count: number): void {
-    this.#process.deliver(() => this.#process.pool.leasesRecalled(count));
+  leasesRecalled(count: number, hanging: number): void {
+    this.#process.deliver(() => this.#process.pool.leasesRecalled(count, hanging));
   }
 
   // ---- how it ends ------------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ export interface FairHolder extends LeaseHolder {
   leasesGranted(count: number): number;
   /**
    * Others have a better claim to so many of the leases held, in all: connections are to be closed, idle ones now and lent
-   * ones when they come back. 0: to none any more.
+   * ones when they come back. 0: to none any more. `hanging`: for so many of them, dials that hang may be given up.
    */
-  leasesRecalled(count: number): void;
+  leasesRecalled(count: number, hanging: number): void;
 }
 
 /** Whose connections these are. */

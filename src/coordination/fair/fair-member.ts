@@ -259,7 +259,8 @@ export class FairMember implements Leases, Linked<FairMember> {
       most = held - recalled;
     }
     if (richest === undefined) return undefined;
-    const recall = new Recall(this, richest, now);
+    const isElsewhere = whom !== undefined && whom.tenant.server !== this.tenant.server;
+    const recall = new Recall(this, richest, now, isElsewhere);
     recall.for = whom;
     this.recalls.push(recall);
     this.#countRecalled(richest, 1);
@@ -302,6 +303,8 @@ export class FairMember implements Leases, Linked<FairMember> {
 
   #tellRecalls(holder: FairHolder): void {
     const recalled = this.#holdings.get(holder)?.recalled ?? 0;
-    tell(() => holder.leasesRecalled(recalled));
+    let hanging = 0;
+    for (const recall of this.recalls) if (recall.holder === holder && recall.isOfHanging) hanging++;
+    tell(() => holder.leasesRecalled(recalled, hanging));
   }
 }

@@ -244,19 +244,26 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     if (this.#line.size === 0) return undefined;
     for (const budget of this.#limited) budget.reserved = 0;
     const keptSince = this.#clock.now() - keptForTurns * this.#policy.turn;
+    let inVain: FairMember | undefined;
+    let doOthersWait = false;
     for (const member of this.#line) {
       const hasRoom = this.#hasRoom(member, member.wanted);
+      if (!this.#silent.mayDial(member)) {
+        if (hasRoom && member !== caller) inVain ??= member;
+        continue;
+      }
+      doOthersWait = true;
       if (hasRoom && member !== caller) return member;
       const isOwed = member.isDue && member.dueSince >= keptSince && member.demand > member.held;
       const isKept = member === caller ? hasRoom : isOwed;
       if (isKept) for (const { budget } of member.seats) budget.reserved += member.wanted;
     }
-    return undefined;
+    return doOthersWait ? undefined : inVain;
   }
 
   #hasRoom(member: FairMember, count: number): boolean {
     for (const { budget } of member.seats) if (budget.free - budget.reserved < count) return false;
-    return this.#silent.mayDial(member);
+    return true;
   }
 
   /** Someone waits for what is free: never for longer than a moment. */

@@ -78,9 +78,15 @@ class Room {
 
   /** What was asked for a moment ago is on its way. */
   #countComing(): void {
-    const { policy, now } = this.#shortage;
-    for (const recall of this.#recalls()) {
-      if (recall.for?.isWaiting === false) recall.for = undefined;
+    const { policy, now, silent } = this.#shortage;
+    for (const recall of [...this.#recalls()]) {
+      if (recall.for !== undefined && !(recall.for.isWaiting && silent.mayDial(recall.for)))
+        recall.for = undefined;
+      // What hangs can be given up for someone else, and would not come otherwise.
+      if (recall.for === undefined && silent.isInVain(recall.of) && !isExceeded(recall)) {
+        recall.of.forget(recall);
+        continue;
+      }
       if (now - recall.at < policy.patience) this.#count(recall);
     }
   }
@@ -205,11 +211,16 @@ class Room {
     const { line, policy, now } = this.#shortage;
     const keptMs = line.size === 0 ? 0 : policy.patience;
     for (const recall of [...this.#recalls()]) {
-      const isNeeded = recall.for !== undefined || recall.of.seats.some(({ budget }) => budget.free < 0);
+      const isNeeded = recall.for !== undefined || isExceeded(recall);
       if (isNeeded || now - recall.at < keptMs) continue;
       recall.of.forget(recall);
     }
   }
+}
+
+/** A budget has become smaller than what is held of it. */
+function isExceeded({ of }: Recall): boolean {
+  return of.seats.some(({ budget }) => budget.free < 0);
 }
 
 /** How many of the victims have a seat in this budget. */

@@ -6,12 +6,15 @@ export class Recall {
   readonly of: FairMember;
   readonly holder: FairHolder;
   readonly at: number;
+  /** It is for a connection to another server: one that hangs while it is being opened may be given up for it. */
+  readonly isOfHanging: boolean;
   #for: FairMember | undefined;
 
-  constructor(of: FairMember, holder: FairHolder, at: number) {
+  constructor(of: FairMember, holder: FairHolder, at: number, isOfHanging: boolean) {
     this.of = of;
     this.holder = holder;
     this.at = at;
+    this.isOfHanging = isOfHanging;
     this.#for = undefined;
   }
 

@@ -1,6 +1,6 @@
 /**
  * Servers that accept connections and do not answer. Every pool that leads there would hold a lease for each attempt, until its own timeout
- * ends it: instead one pool at a time tries, and the others wait until it has an answer.
+ * ends it: while others wait, one pool at a time tries, and what the others try can be given up.
  */
 import type { FairMember } from './fair-member.js';
 
@@ -47,7 +47,7 @@ export class SilentServers {
     for (const [server, silence] of this.#silences) {
       const { since, wantedAt, probe } = silence;
       silence.isTried = probe.pending > 0;
-      const hasAnswered = (openedAt.get(server) ?? Number.NEGATIVE_INFINITY) >= since;
+      const hasAnswered = Math.max(probe.openedAt, openedAt.get(server) ?? probe.openedAt) >= since;
       if (hasAnswered || now - wantedAt >= forgottenAfterMs) this.#silences.delete(server);
     }
   }
@@ -61,7 +61,7 @@ export class SilentServers {
     return tenant.server === undefined ? undefined : this.#silences.get(tenant.server);
   }
 
-  /** Whether it may open a connection: its server answers, or nobody tries. */
+  /** Whether it is worth a connection that others could use: its server answers, or nobody tries. */
   mayDial(member: FairMember): boolean {
     return this.#silences.size === 0 || this.#of(member)?.isTried !== true;
   }

@@ -65,12 +65,7 @@ export class Victims {
 
   /** The capacity has become less than what is held. */
   forExcess(): FairMember | undefined {
-    return (
-      this.#idle(undefined, 0) ??
-      this.#hanging(undefined) ??
-      this.#aboveShare(undefined) ??
-      this.#pastTurn(undefined, 0)
-    );
+    return this.#idle(undefined, 0) ?? this.#aboveShare(undefined) ?? this.#pastTurn(undefined, 0);
   }
 
   /** The user has its share: between its pools, from one that has more than its part, or has had its turn. */
@@ -117,11 +112,13 @@ export class Victims {
 
   // ---- hanging ----------------------------------------------------------------------------------------------------
 
-  #hanging(seat: Seat | undefined): FairMember | undefined {
+  #hanging(seat: Seat): FairMember | undefined {
     const { silent, now, policy } = this.#look;
     if (silent.size === 0) return undefined;
     for (const { member } of this.#seats) {
-      if (member === seat?.member || member.kept === 0 || member.recalled > 0) continue;
+      if (member.kept === 0 || member.recalled > 0) continue;
+      // The server may have a process for it yet, and must not get one more in its place.
+      if (seat.member.tenant.server === member.tenant.server) continue;
       const since = member.dialingSince;
       if (since !== undefined && now - since >= policy.hangsAfter && silent.isInVain(member)) return member;
     }

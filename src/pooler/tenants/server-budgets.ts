@@ -134,6 +134,7 @@ export class ServerBudgets implements Budgets {
         name: `server ${server}`,
         source,
         demand: () => this.#useFor(server, members),
+        claimants: () => this.#claimantsAmong(members),
         most: this.#limitOf('server', server),
         ...{ spareMs, retryMs, clock: systemClock, alarm: systemAlarm },
       },
@@ -152,6 +153,15 @@ export class ServerBudgets implements Budgets {
       use += Math.min(demand, limit, ofUser(tenant.user), ofDatabase(tenant.database));
     }
     return Math.min(use, total, this.#limitOf('server', server));
+  }
+
+  /** The users of these pools that need something, by weight: what is fair between poolers is fair between their users. */
+  #claimantsAmong(members: Iterable<FairMember>): number {
+    const users = new Set<string>();
+    for (const { demand, tenant } of members) if (demand > 0) users.add(tenant.user);
+    let claimants = 0;
+    for (const user of users) claimants += this.#quotas.termsOf(user).weight;
+    return claimants === 0 ? 1 : claimants;
   }
 
   #find(kind: BudgetKind, name: string): FairBudget {

@@ -159,7 +159,7 @@ export type FromSupervisor =
   | { readonly kind: 'client'; readonly ticket: number; readonly endpoint: number }
   | { readonly kind: 'granted'; readonly pool: number }
   | { readonly kind: 'lost'; readonly pool: number; readonly count: number }
-  | { readonly kind: 'recalled'; readonly pool: number; readonly count: number }
+  | { readonly kind: 'recalled'; readonly pool: number; readonly count: number; readonly hanging: number }
   /** So many of those that the pool is to stay at are for this worker. */
   | { readonly kind: 'keep'; readonly pool: number; readonly count: number }
   /** So many are its fair part; undefined where there is enough for all. */
@@ -261,7 +261,7 @@ const fromSupervisor: Readonly<Record<FromSupervisor['kind'], Shape>> = {
   client: { ticket: count, endpoint: count },
   granted: { pool: count },
   lost: { pool: count, count },
-  recalled: { pool: count, count },
+  recalled: { pool: count, count, hanging: count },
   keep: { pool: count, count },
   share: { pool: count, share: optional(count), shortage: optional(text(1_024)) },
   shutdown: { deadlineMs: count, mode: isOneOf('immediate', 'wait_for_servers', 'wait_for_clients') },

@@ -107,8 +107,8 @@ export class RemoteBudgets implements Budgets, ServerNotes {
     this.#leases.get(pool)?.lost(count);
   }
 
-  recalled(pool: number, count: number): void {
-    this.#leases.get(pool)?.recalled(count);
+  recalled(pool: number, count: number, hanging: number): void {
+    this.#leases.get(pool)?.recalled(count, hanging);
   }
 
   toKeep(pool: number, count: number): void {

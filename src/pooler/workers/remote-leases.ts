@@ -161,13 +161,16 @@ export class RemoteLeases implements BudgetLeases {
   }
 
   /** Engines whose connections go anyway come first. */
-  recalled(count: number): void {
+  recalled(count: number, hanging: number): void {
     let left = count;
+    let hangingLeft = hanging;
     const inOrder = [...this.#heldBy].sort(([one], [other]) => this.#rank(one) - this.#rank(other));
     for (const [engine, held] of inOrder) {
       const recalled = Math.min(left, held);
       left -= recalled;
-      tell(() => engine.leasesRecalled(recalled));
+      const ofHanging = Math.min(hangingLeft, recalled);
+      hangingLeft -= ofHanging;
+      tell(() => engine.leasesRecalled(recalled, ofHanging));
     }
   }
 

@@ -175,10 +175,10 @@ export class RemotePool implements FairHolder, PoolPart {
   leasesRefused(): void {}
   leasesLost(): void {}
 
-  leasesRecalled(count: number): void {
-    if (this.#isGone || count === this.#told) return;
+  leasesRecalled(count: number, hanging: number): void {
+    if (this.#isGone || (count === this.#told && hanging === 0)) return;
     this.#told = count;
-    this.#parts.send({ kind: 'recalled', pool: this.#parts.number, count });
+    this.#parts.send({ kind: 'recalled', pool: this.#parts.number, count, hanging });
     // Not from the middle of their decision.
     process.nextTick(() => this.#parts.shared.shareOutAgain());
   }

@@ -144,7 +144,7 @@ class Worker {
         this.#budgets.lost(message.pool, message.count);
         break;
       case 'recalled':
-        this.#budgets.recalled(message.pool, message.count);
+        this.#budgets.recalled(message.pool, message.count, message.hanging);
         break;
       case 'keep':
         this.#budgets.toKeep(message.pool, message.count);

@@ -65,7 +65,9 @@ export class Laws {
 
   /** What users have left behind is given to those who wait for it. */
   #judgeLeftovers(now: number): void {
-    const { houses } = this.#town;
+    const { houses, hasBeenSilent } = this.#town;
+    // Who waits for a server that says nothing has no use for it.
+    if (hasBeenSilent) return;
     const waiting = houses.filter(({ member }) => member.isWaiting && member.rank <= Rank.nothing);
     for (const house of houses) {
       const { member, pool, isDeserted } = house;

@@ -66,7 +66,7 @@ const ofWorkers: FromWorker[] = [
 const ofSupervisors: FromSupervisor[] = [
   { kind: 'client', ticket: 1, endpoint: 0 },
   { kind: 'granted', pool: 1 },
-  { kind: 'recalled', pool: 1, count: 2 },
+  { kind: 'recalled', pool: 1, count: 2, hanging: 1 },
   { kind: 'keep', pool: 1, count: 2 },
   { kind: 'share', pool: 1 },
   { kind: 'shutdown', deadlineMs: 30_000, mode: 'wait_for_servers' },

@@ -82,7 +82,7 @@ function worker(office: SlotOffice, number: number) {
     const message = readFromSupervisor(structuredClone(raw));
     setImmediate(() => {
       if (message?.kind === 'granted') budgets.granted(message.pool);
-      if (message?.kind === 'recalled') budgets.recalled(message.pool, message.count);
+      if (message?.kind === 'recalled') budgets.recalled(message.pool, message.count, message.hanging);
       if (message?.kind === 'keep') budgets.toKeep(message.pool, message.count);
     });
   });
