@@ -17,8 +17,6 @@ export interface VictimsLook {
 
 /** Turns end no faster than so many times what would be needed if usual ones were spread evenly. */
 const fastestPace = 2;
-/** The turn of one of a user's pools, within the user's, is no shorter than the shortest of a user, divided by this. */
-const shortestPart = 2;
 /** Turns are shorter if someone would wait for more than so many of them. */
 const longestRotation = 2;
 
@@ -80,7 +78,7 @@ export class Victims {
     for (const { member: one } of user.seats) if (one.held > 0 || one.isWaiting) using++;
     // All of them are to have their turn within one of the user's.
     const rounds = Math.ceil(using / Math.max(1, user.held));
-    const turnMs = Math.max(policy.shortestTurn / shortestPart, this.#turnMs / rounds);
+    const turnMs = Math.max(policy.shortestTurn, this.#turnMs / rounds);
     return poolPastTurn(user, now - turnMs);
   }
 
@@ -169,7 +167,7 @@ export class Victims {
       passedOver.push(new UserInTurn(user, now));
       if (!hasHadTurn || user === seat?.user) continue;
       // One of its pools may have only just begun.
-      const pool = mostKept(user, now - shortestMs / shortestPart);
+      const pool = mostKept(user, now - shortestMs);
       if (pool === undefined) continue;
       if (this.#mayEndTurn(turnMs)) victim = pool;
       break;
