@@ -15,7 +15,7 @@ export interface Tenants extends TestPooler {
   /** The name that a user has on the server. */
   nameOf(user: string): string;
   /** So many clients of a user, each with one question after the other until `stop()`. */
-  work(user: string, clients: number, question: string | Question): Work;
+  work(user: string, clients: number, question: string | Question, database?: string): Work;
   /** The server connections of these users, in this order, as the server sees them. */
   connectionsOf(...users: string[]): number[];
   /** Waits until the server sees these numbers. */
@@ -106,9 +106,9 @@ export async function startTenants(
     show: async (what) => (await admin.query(`SHOW ${what}`)).rows,
     settled: (numbers) =>
       vi.waitFor(() => expect(connectionsOf(...Object.keys(numbers))).toEqual(Object.values(numbers)), soon),
-    work: (user, clients, question) => {
+    work: (user, clients, question, database = db.database) => {
       const ask: Question = typeof question === 'string' ? (one) => one.query(question) : question;
-      const work = new Work(() => client(user), clients, ask);
+      const work = new Work(() => pooler.connect({ user: nameOf(user), database }), clients, ask);
       works.push(work);
       return work;
     },
