@@ -80,7 +80,10 @@ test('users of a server that accepts and never answers take nothing from others'
   deaf.on('connection', (socket) => {
     sockets.add(socket);
     most = Math.max(most, sockets.size);
-    socket.on('error', () => {}).on('close', () => sockets.delete(socket)).resume();
+    socket
+      .on('error', () => {})
+      .on('close', () => sockets.delete(socket))
+      .resume();
   });
   deaf.listen(0, '127.0.0.1');
   await once(deaf, 'listening');
