@@ -144,6 +144,7 @@ export class ConsoleView implements PoolerView {
       clients,
       servers,
       longestWaitMs,
+      shortage: pool.shortage,
       ledger: { limit, pending, live, closing, peak },
       discarded: pool.totals().discarded,
     };

@@ -44,6 +44,9 @@ export interface FairStats {
 
 /** What the budget does to others: they are looked at again. */
 export interface BudgetEvents {
+  /** Another number when members have come or gone, or capacities have changed. */
+  readonly layout: number;
+  layoutChanged(): void;
   /** The members that wait for nothing but this one. */
   waitingFor(budget: FairBudget): number;
   changed(reason: RebalanceReason): void;
@@ -87,6 +90,9 @@ export class FairBudget {
   reserved = 0;
   #terms: BudgetTerms;
   #heldPeak = 0;
+  #isIdle = false;
+  /** The layout of all budgets for which that was found. */
+  #idleIn = -1;
   #shares: Shares | undefined;
   readonly #events: BudgetEvents;
 
@@ -132,6 +138,15 @@ export class FairBudget {
   /** Can never be the one that is short: another, which has all members of this one, has no more than this. */
   get isIdle(): boolean {
     if (!this.isLimited) return true;
+    const { layout } = this.#events;
+    if (this.#idleIn !== layout) {
+      this.#idleIn = layout;
+      this.#isIdle = this.#findIdle();
+    }
+    return this.#isIdle;
+  }
+
+  #findIdle(): boolean {
     const { capacity, number } = this;
     const { size } = this.members;
     for (const { seats } of this.members) {
@@ -151,6 +166,7 @@ export class FairBudget {
   /** Other rules from now on. What is above a lowered capacity is asked back from those above their share. */
   change(terms: BudgetTerms): void {
     this.#terms = terms;
+    this.#events.layoutChanged();
     for (const user of this.users.values()) user.terms = terms.termsOf(user.name);
     this.#events.changed('configuration');
   }
@@ -160,6 +176,7 @@ export class FairBudget {
       throw new RangeError(`A capacity is a whole number of at least 0, not ${capacity}.`);
     if (capacity === this.capacity) return;
     this.#terms = { ...this.#terms, capacity };
+    this.#events.layoutChanged();
     this.#events.changed('capacity');
   }
 
@@ -180,11 +197,13 @@ export class FairBudget {
   }
 
   memberCame(member: FairMember): void {
+    this.#events.layoutChanged();
     this.members.add(member);
     this.#countBoth(member, 1);
   }
 
   memberLeft(member: FairMember): void {
+    this.#events.layoutChanged();
     this.members.delete(member);
     this.#countBoth(member, -1);
   }

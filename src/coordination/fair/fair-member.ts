@@ -57,6 +57,8 @@ export class FairMember implements Leases, Linked<FairMember> {
   /** The highest demand since the last look at the shares; and what it can have use for at most. */
   peak = 0;
   most = Number.POSITIVE_INFINITY;
+  /** The look in which that was noted. */
+  notedIn = 0;
   /** Of those held: asked back, and not back yet; those that were asked for first come first. */
   readonly recalls: Recall[] = [];
   /** What was asked back of others for it, and has not come. */
@@ -135,8 +137,9 @@ export class FairMember implements Leases, Linked<FairMember> {
   }
 
   notePeak(): void {
-    let peak = 0;
-    for (const holder of this.#holders()) peak += holder.takeDemandPeak();
+    const latest = this.#latest;
+    let peak = latest === undefined || this.#holdings.has(latest) ? 0 : latest.takeDemandPeak();
+    for (const holder of this.#holdings.keys()) peak += holder.takeDemandPeak();
     this.peak = peak;
   }
 

@@ -42,6 +42,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   readonly #budgets = new Set<FairBudget>();
   /** Those that have a limit, small ones before those that contain them; undefined where that has to be found out. */
   #limitedOnes: readonly FairBudget[] | undefined;
+  layout = 0;
   readonly #line = new WaitingLine();
   readonly #silent = new SilentServers();
   /** Those that hold at least one. */
@@ -51,6 +52,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   /** There may be leases that were asked back and have not come. */
   #mayHaveRecalled = false;
   #isGoingRound = false;
+  #looks = 0;
   #alarmAt = Number.POSITIVE_INFINITY;
   #nextRoundAt: number;
   #mayLookAt = Number.NEGATIVE_INFINITY;
@@ -69,6 +71,10 @@ export class FairQueue implements MemberEvents, BudgetEvents {
 
   now(): number {
     return this.#clock.now();
+  }
+
+  layoutChanged(): void {
+    this.layout++;
   }
 
   // ---- who shares -------------------------------------------------------------------------------------------------
@@ -335,13 +341,13 @@ export class FairQueue implements MemberEvents, BudgetEvents {
 
   /** Once, for all budgets. */
   #notePeaks(): void {
-    const seen = new Set<FairMember>();
-    for (const budget of this.#limited) {
-      for (const member of budget.members) {
-        if (seen.has(member)) continue;
-        seen.add(member);
+    const look = ++this.#looks;
+    for (const { members } of this.#limited) {
+      for (const member of members) {
+        if (member.notedIn === look) continue;
+        member.notedIn = look;
         member.notePeak();
-        member.most = this.#silent.mostOf(member);
+        member.most = this.#silent.size === 0 ? Number.POSITIVE_INFINITY : this.#silent.mostOf(member);
       }
     }
   }

@@ -42,6 +42,9 @@ export class Shares {
   /** Members have noted their peaks, and smaller budgets have given out their shares. */
   allocate(users: readonly FairUser[], capacity: number, look: ShareLook): ShareChange[] {
     for (const user of users) this.#lookAtDemand(user, look);
+    const [only] = users;
+    // Most users have no database but one: there is nothing to share out.
+    if (only !== undefined && users.length === 1 && isContent(only, capacity)) return [];
     const { changes } = this.#allocator.allocate({
       capacity,
       isRound: look.isRound,
@@ -96,6 +99,14 @@ export function followShares(users: Iterable<FairUser>): void {
     }
     user.share = Math.min(user.share, user.budget.capacity);
   }
+}
+
+/** Alone, and it has all that it may have. */
+function isContent({ share, demand, terms, seats }: FairUser, capacity: number): boolean {
+  const due = demand > 0 ? Math.min(capacity, terms.maximum) : 0;
+  if (share !== due || seats.size > 1) return false;
+  for (const seat of seats) if (seat.share !== share) return false;
+  return true;
 }
 
 function trackerOf(user: FairUser, policy: FairPolicy): DemandTracker {

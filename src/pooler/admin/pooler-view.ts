@@ -89,6 +89,8 @@ export interface PoolRecord {
   readonly servers: Readonly<Partial<Record<ServerState, number>>>;
   /** Of the client that waits longest; 0 where none does. */
   readonly longestWaitMs: number;
+  /** Which budget has nothing for it, with its numbers; undefined where it lacks none. */
+  readonly shortage: string | undefined;
   readonly ledger: LedgerRecord;
   /** Server connections that were discarded since the start, by reason. */
   readonly discarded: Readonly<Record<string, number>>;

@@ -26,6 +26,7 @@ export const pools: Show = showEach<PoolRecord>(
     int4('maxwait_us', ({ longestWaitMs }) => restMicros(longestWaitMs)),
     text('pool_mode', ({ mode }) => mode),
     text('load_balance_hosts', ({ hosts, loadBalanceHosts }) => (hosts > 1 ? loadBalanceHosts : null)),
+    text('waits_for', ({ shortage }) => shortage ?? null),
   ],
   (view) => view.pools(),
 );

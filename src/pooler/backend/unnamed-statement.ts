@@ -9,13 +9,15 @@ export class UnnamedStatement {
   readonly effects: StatementEffects;
   /** The client has asked for a description: should it fail to be parsed, the parameters are described all the same. */
   readonly told: StatementShape | undefined;
-  /** A server was asked to describe it, for one of the clients that have sent it. */
+  /** A server was asked to describe it, for one of the clients that have sent it; and what was said last, to any of them. */
   wasDescribed = false;
+  lastShape: StatementShape | undefined;
 
   constructor(parse?: Buffer, effects: StatementEffects = noEffects, told?: StatementShape) {
     this.parse = parse;
     this.effects = effects;
     this.told = told;
+    this.lastShape = undefined;
   }
 }
 

@@ -144,12 +144,13 @@ export const timeouts = {
 /** For a client that waits for long. */
 export function waitNotice(pool: BackendPool, waitedMs: number): ErrorFields {
   const { lent, limit, waiting } = pool.stats();
+  const numbers = pool.shortage ?? `${lent} of ${limit} are in use`;
   return {
     severity: 'NOTICE',
     code: SqlState.successfulCompletion,
     message:
       `waiting for a server connection for ${formatDuration(Math.round(waitedMs / 100) * 100)}: ` +
-      `${lent} of ${limit} are in use, ${waiting} clients wait`,
+      `${numbers}, ${waiting} clients wait`,
   };
 }
 

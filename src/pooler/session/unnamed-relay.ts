@@ -8,8 +8,8 @@
  * A statement that is bound in a later batch than its Parse has to mean there what it meant when it was parsed, and return what the
  * client was told: another server prepares it with the same parameter types and has to describe it the same. To that end it is described
  * right behind its Parse, unless it is bound at once: most are, and never again. Of these a pool has each text described when it comes
- * first, and every one from the time on that a client of the pool has bound one again. One that is bound again and was not described is
- * refused where its server does not have it any more: nobody knows what it meant.
+ * first, and every one from the time on that a client of the pool has bound one again. One that is bound again, was not described, and is not
+ * on its server any more has to be what the text was for whoever had it described last; otherwise it is refused: nobody knows what it meant.
  */
 import { areSameBytes } from '../../wire/bytes.js';
 import type { Backend } from '../backend/backend.js';
@@ -27,6 +27,8 @@ export class UnnamedRelay {
   #confirmedVersion = 0;
   /** The shape that the client was told, or would have been. */
   #shape: StatementShape | undefined;
+  /** It was never described for this client: the shape is the last that the text had for another one. */
+  #isShapeOfOthers = false;
   /** Parsed in this batch, and neither bound nor described since. */
   #lacksShape = false;
   /** The last one that was parsed was bound in the same batch. */
@@ -133,11 +135,12 @@ export class UnnamedRelay {
     this.#confirmed = unnamed;
     this.#confirmOn(backend);
     this.#shape = undefined;
-    this.#isCompared = this.#isOutdated = false;
+    this.#isCompared = this.#isOutdated = this.#isShapeOfOthers = false;
   }
 
   /** A server has described it. */
   described(backend: Backend, unnamed: UnnamedStatement, shape: StatementShape | undefined): void {
+    if (!this.#isCompared) unnamed.lastShape = shape;
     if (unnamed !== this.#confirmed) return;
     if (this.#isCompared) {
       this.#isOutdated = shape?.key !== this.#shape?.key;
@@ -167,15 +170,17 @@ export class UnnamedRelay {
     if (this.#isOutdated) {
       this.#isOutdated = false;
       this.#send(backend, undefined);
-      return new Outdated(this.#shape);
+      return this.#isShapeOfOthers ? 'unknown' : new Outdated(this.#shape);
     }
     if (this.#isSentInThisTurn(backend)) return this.#sent;
     const unnamed = this.#confirmed;
     if (unnamed === undefined) return undefined;
-    const shape = this.#shape;
-    if (shape === undefined || this.#isBoundAtOnce) this.#statements.areBoundAgain = true;
+    if (this.#shape === undefined || this.#isBoundAtOnce) this.#statements.areBoundAgain = true;
     if (this.#confirmedOn === backend && this.#confirmedVersion === backend.unnamedVersion) return unnamed;
     if (unnamed.parse === undefined) return undefined;
+    this.#isShapeOfOthers ||= this.#shape === undefined;
+    this.#shape ??= unnamed.lastShape;
+    const shape = this.#shape;
     if (shape === undefined) return 'unknown';
     this.#confirmedOn = undefined;
     this.#send(backend, unnamed);

@@ -98,6 +98,7 @@ export class MergedView implements PoolerView {
       clients: summedCounts(same.map(({ clients }) => clients)),
       servers: summedCounts(same.map(({ servers }) => servers)),
       longestWaitMs: Math.max(...same.map(({ longestWaitMs }) => longestWaitMs)),
+      shortage: same.find(({ shortage }) => shortage !== undefined)?.shortage,
       ledger: {
         // The size is that of all workers together.
         limit: Math.max(...same.map(({ ledger }) => ledger.limit)),

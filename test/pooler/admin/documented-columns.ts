@@ -60,6 +60,8 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['int4', 'sv_active sv_active_cancel sv_being_canceled sv_idle sv_used sv_tested sv_login'],
     ['int4', 'maxwait maxwait_us'],
     ['text', 'pool_mode load_balance_hosts'],
+    // Headgate's own.
+    ['text', 'waits_for'],
   ],
   peer_pools: [['int4', 'peer_id cl_active_cancel_req cl_waiting_cancel_req sv_active_cancel sv_login']],
   lists: [

@@ -286,6 +286,7 @@ export function poolRecord(own: Partial<PoolRecord> = {}): PoolRecord {
     clients: {},
     servers: {},
     longestWaitMs: 0,
+    shortage: undefined,
     ledger: { limit: 20, pending: 0, live: 0, closing: 0, peak: 0 },
     discarded: {},
     ...own,

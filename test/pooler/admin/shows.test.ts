@@ -233,6 +233,7 @@ describe('SHOW POOLS', () => {
         maxwait_us: 2_003,
         pool_mode: 'session',
         load_balance_hosts: null,
+        waits_for: null,
       },
       expect.objectContaining({ user: 'bob', cl_active: 0, maxwait: 0, load_balance_hosts: 'round-robin' }),
     ]);

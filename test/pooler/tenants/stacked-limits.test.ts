@@ -117,16 +117,21 @@ test('with workers, who waits in vain is told which budget has nothing left', as
   const served = await serve(db, {
     pooling: { poolSize: 5 },
     limits: { maxDbConnections: 1 },
-    timeouts: { queryWaitTimeout: '1s' },
+    timeouts: { queryWaitTimeout: '2s' },
   });
   const holder = await served.connect();
   await holder.query('begin');
   await holder.query('select 1');
-  const refused = await rejectionOf(
+  const refusal = rejectionOf(
     Promise.all([served.connect(), served.connect()]).then((clients) =>
       Promise.all(clients.map((client) => client.query('select 1'))),
     ),
   );
+  const console = await served.console();
+  await expect
+    .poll(async () => (await console.query('SHOW POOLS')).rows.map(({ waits_for }) => waits_for))
+    .toContainEqual(expect.stringMatching(/^1 of 1 connections \(database \S+\) are held/u));
+  const refused = await refusal;
   expect(refused).toMatchObject({ code: '53300' });
   expect(String((refused as { detail?: string }).detail)).toMatch(
     /^1 of 1 connections \(database \S+\) are held, [01] of them here\.$/u,
