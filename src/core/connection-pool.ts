@@ -309,7 +309,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     this.#pump();
   }
 
-  /** What has been under way for long may never arrive, and others have a better use for its place. */
+  /** A dial that has been under way for long may never arrive, and others have a better use for its place. */
   #giveUpHangingDials(now: number): void {
     const { dials } = this.#dialing;
     for (let dial = dials.oldest; dial !== undefined && this.#owesHanging(); dial = dials.oldest) {

@@ -4,7 +4,7 @@ import { LinkedList } from '../kernel/linked-list.js';
 import { Dial } from './dialer.js';
 import type { Approval } from './ledger.js';
 
-/** What is under way for longer may never arrive: it is given up when others have a better use for its place. */
+/** A dial that is under way for longer may never arrive: it is given up when others have a better use for its place. */
 export const hangsAfterMs = 1_000;
 
 export class Dials<C> {

@@ -57,7 +57,7 @@ export class LeaseAccount {
   #take(): true {
     this.#held++;
     this.#hasOneInHand = true;
-    // Whoever grants one more asks back one less.
+    // One more that is granted is one less that is asked back.
     if (this.recalled > 0) this.recalled--;
     return true;
   }

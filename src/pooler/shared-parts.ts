@@ -9,7 +9,7 @@ import type { BudgetLeases, Budgets } from './tenants/server-budgets.js';
 
 type Tools = Omit<ConsoleTools, 'role'>;
 
-/** What has to be known elsewhere of server connections, should this process die. */
+/** Notes of server connections that have to be known elsewhere, should this process die. */
 export interface ServerNotes {
   /** Its socket is connected, or the server has just let it in. */
   dialing(opening: Opening, leases: BudgetLeases): void;

@@ -1,4 +1,4 @@
-/** What pools have needed lately: each of their numbers at its highest of the last half minute. */
+/** The needs of pools lately: each of their numbers at its highest of the last half minute. */
 import type { LeaseHolder } from '../../core/leases.js';
 import type { Needs } from './fair-level.js';
 import { RecentPeak } from './recent-peak.js';
@@ -12,7 +12,7 @@ interface Peaks {
   readonly claimants: RecentPeak;
 }
 
-/** What a holder has, and what it waits for. */
+/** Leases that a holder has, and those that it waits for. */
 export interface Holding {
   readonly held: number;
   readonly wish: number;

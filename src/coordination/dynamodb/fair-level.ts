@@ -10,11 +10,11 @@
  * limit is a longer part of the same order, so that nobody's share falls when the limit rises.
  */
 
-/** What an instance needs. */
+/** The needs of an instance. */
 export interface Needs {
   /** Connections in use, and waiting callers. */
   readonly callers: number;
-  /** The same and the connections that are to be ready besides. */
+  /** With the connections that are to be ready besides. */
   readonly total: number;
   /** Users that stand behind it, by weight. Above 0. */
   readonly claimants: number;
@@ -67,7 +67,7 @@ function callersLevels(claims: readonly Claim[], limit: number): FairLevels {
   return { callersLevel, level: 0, rank };
 }
 
-/** What a claim may have. Never more than its total. */
+/** The share of a claim. Never more than its total. */
 export function shareOf(claim: Claim, levels: FairLevels): number {
   return Math.max(callersShare(claim, levels), Math.min(claim.total, readyShare(claim, levels)));
 }
@@ -80,7 +80,7 @@ export function callersShare({ callers, claimants, rank }: Claim, levels: FairLe
   return Math.min(callers, Math.max(1, slotsBelow(callersLevel, claimants, rank, levels.rank)));
 }
 
-/** What a claim may have for callers and ready connections together; more only for callers. */
+/** The share of a claim for callers and ready connections together; more only for callers. */
 export function readyShare({ claimants, rank }: Claim, { level, rank: levelRank }: FairLevels): number {
   return level === never ? never : slotsBelow(level, claimants, rank, levelRank);
 }

@@ -118,7 +118,7 @@ export class LeaseOwner {
     return this.#key;
   }
 
-  /** What others know that it needs; undefined without a lease. */
+  /** Needs as others know them; undefined without a lease. */
   get toldNeeds(): Needs | undefined {
     return this.#seq === 0 ? undefined : this.#told.needs;
   }

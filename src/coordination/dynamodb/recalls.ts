@@ -1,5 +1,5 @@
 /**
- * What each pool of this instance may have of its slots, and the leases that are asked back for that.
+ * The part of each pool of this instance in its slots, and the leases that are asked back for that.
  *
  * While there are enough slots for all pools, they are taken first come, first served. Otherwise pools have shares as
  * instances do: callers of all pools come before ready connections of any.
@@ -12,7 +12,7 @@ import { fairLevels, type Needs, shareOf } from './fair-level.js';
 
 /** The pools of an instance. */
 export interface Holders {
-  /** Those that hold, wait or ask. */
+  /** Holders that hold, wait or ask. */
   all(): readonly LeaseHolder[];
   needsOf(holder: LeaseHolder): Needs;
 }
@@ -82,7 +82,7 @@ export class Recalls {
     tell(() => holder.leasesRecalled?.(count));
   }
 
-  /** Who has most above its share gives back first. */
+  /** The holder with most above its share gives back first. */
   #split(count: number, shares: ReadonlyMap<LeaseHolder, number>): Map<LeaseHolder, number> {
     const above = new Map(this.#book.latestFirst().map((holder) => [holder, -this.#below(holder, shares)]));
     const recalled = new Map<LeaseHolder, number>();

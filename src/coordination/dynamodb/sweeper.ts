@@ -259,7 +259,7 @@ export class Sweeper {
   }
 }
 
-/** What each may have, and how many lack what nobody has left over. */
+/** The levels of all shares, and how many instances lack what nobody has left over. */
 function sharesOf(
   leases: readonly Lease[],
   limit: number,

@@ -86,7 +86,7 @@ export class TableLeases implements Leases {
   readonly #used = new RecentPeak(keptMs, keptParts);
   /** Were refused since free slots last began to go round: they are not told again in the same round. */
   readonly #turnedAway = new Set<LeaseHolder>();
-  /** Who asks at this moment: its need counts like that of one that waits. */
+  /** The holder that asks at this moment: its need counts like that of one that waits. */
   #asker: { readonly holder: LeaseHolder; readonly count: number } | undefined;
   #slotsBefore = 0;
   /** Of those who wait, the ones that are owed an answer. */
@@ -317,7 +317,7 @@ export class TableLeases implements Leases {
     });
   }
 
-  /** What the pools of this instance need together. */
+  /** The needs of all pools of this instance together. */
   #needs(now: number): Needs {
     let [callers, total, claimants] = [0, 0, 0];
     for (const holder of this.#holders()) {
@@ -335,7 +335,7 @@ export class TableLeases implements Leases {
     return this.#demand.of(holder, { held: this.#book.heldBy(holder), wish }, now);
   }
 
-  /** Those that hold, wait or ask. */
+  /** Holders that hold, wait or ask. */
   #holders(): LeaseHolder[] {
     const holders = this.#book.latestFirst();
     for (const holder of this.#waiting) if (this.#book.heldBy(holder) === 0) holders.push(holder);

@@ -42,7 +42,7 @@ export interface FairStats {
   readonly users: readonly FairUserStats[];
 }
 
-/** What the budget does to others: they are looked at again. */
+/** Calls of a budget to the queue that it belongs to. */
 export interface BudgetEvents {
   /** Another number when members have come or gone, or capacities have changed. */
   readonly layout: number;
@@ -57,7 +57,7 @@ export interface BudgetEvents {
 export interface BudgetParts extends BudgetTerms {
   /** For messages. */
   readonly name: string;
-  /** Those of a smaller size are shared out first: a budget that contains others has a larger one. Default 0. */
+  /** Budgets of a smaller size are shared out first; one that contains others has a larger size. Default 0. */
   readonly size?: number | undefined;
   readonly listener?: FairListener | undefined;
 }
@@ -155,7 +155,7 @@ export class FairBudget {
         // Of two that are alike, the one with more members decides, and otherwise the one that was made first.
         if (other.capacity < capacity || other.members.size > size || other.number < number) return true;
       }
-      // Who has all of its members has this one, too.
+      // A budget with all of these members has this one, too.
       break;
     }
     return false;

@@ -1,4 +1,4 @@
-/** What someone who shares budgets fairly with others tells about itself, and can be told. */
+/** A pool that shares budgets fairly with others: what it tells about itself, and can be told. */
 import type { LeaseHolder } from '../../core/leases.js';
 
 /** A `ConnectionPool` is one; so is whoever speaks for a pool in another process. */
@@ -24,7 +24,7 @@ export interface FairHolder extends LeaseHolder {
   leasesRecalled(count: number, hanging: number): void;
 }
 
-/** Whose connections these are. */
+/** The owner of a pool's connections. */
 export interface Tenant {
   readonly user: string;
   readonly database: string;

@@ -8,7 +8,7 @@ import { Seat } from './fair-user.js';
 import { Rank } from './rank.js';
 import { Recall } from './recall.js';
 
-/** What the queue does for a member. */
+/** Calls of a member to its queue. */
 export interface MemberEvents {
   mayAcquire(member: FairMember, count: number): boolean;
   acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer;
@@ -46,7 +46,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   place = 0;
   previous: FairMember | undefined;
   next: FairMember | undefined;
-  /** What was asked back for it has come, and since when. */
+  /** A lease that was asked back for it has come, and since when. */
   isDue = false;
   dueSince = 0;
   /** Its pool is no more. */
@@ -61,7 +61,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   notedIn = 0;
   /** Of those held: asked back, and not back yet; those that were asked for first come first. */
   readonly recalls: Recall[] = [];
-  /** What was asked back of others for it, and has not come. */
+  /** Recalls from others for this member that have not come. */
   readonly #awaited = new Set<Recall>();
   readonly #events: MemberEvents;
   readonly #holdings = new Map<FairHolder, Holding>();
@@ -87,7 +87,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     }
   }
 
-  /** It is forgotten. */
+  /** Leaves all seats: the pool is no more, and has nothing left. */
   exit(): void {
     for (const seat of this.seats) {
       const { user, budget } = seat;
@@ -223,14 +223,14 @@ export class FairMember implements Leases, Linked<FairMember> {
   // ---- what the queue does ----------------------------------------------------------------------------------------
 
   grant(count: number, holder: FairHolder): void {
-    // What was asked back for it is for whoever is next.
+    // Recalls that were for this lease are for whoever is next.
     for (const recall of [...this.#awaited].slice(0, count)) recall.for = undefined;
     // The holder knows that each lease granted is one less to be given back.
     for (let n = 0; n < count; n++) this.#endRecall(holder, 'last');
     this.#count(holder, count);
   }
 
-  /** It has no use for what it was to have. */
+  /** The holder has not taken so many of what it was granted. */
   ungrant(count: number, holder: FairHolder): void {
     this.#count(holder, -count);
   }

@@ -1,7 +1,7 @@
 /** The rules by which budgets are shared fairly. Times are milliseconds. */
 import { hangsAfterMs } from '../../core/dials.js';
 
-/** What one user has a claim to, apart from what it needs. */
+/** Claims of one user, apart from what it needs. */
 export interface UserTerms {
   /** Twice the weight is twice the share. */
   readonly weight: number;
@@ -20,7 +20,7 @@ export interface BudgetTerms {
   readonly termsOf: (user: string) => UserTerms;
 }
 
-/** What holds for all budgets that share a queue. */
+/** Rules for all budgets that share a queue. */
 export interface FairPolicy {
   /** Shares are looked at this often; and so far back a demand counts. */
   readonly rebalanceInterval: number;

@@ -30,9 +30,9 @@ export interface FairQueueParts {
   readonly alarm: AlarmFactory;
 }
 
-/** What took long is not done again at once: no more than one part in so many of the time goes into it. */
+/** Work that took long is not done again at once: no more than one part in so many of the time goes into it. */
 const restAfterWork = 10;
-/** What is kept for someone who lacks something else is kept for so many turns. */
+/** Leases are kept for so many turns for someone who lacks another one. */
 const keptForTurns = 2;
 
 export class FairQueue implements MemberEvents, BudgetEvents {
@@ -40,14 +40,14 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   readonly #alarm: Alarm;
   #policy: FairPolicy;
   readonly #budgets = new Set<FairBudget>();
-  /** Those that have a limit, small ones before those that contain them; undefined where that has to be found out. */
+  /** Budgets with a limit, small ones before those that contain them; undefined where that has to be found out. */
   #limitedOnes: readonly FairBudget[] | undefined;
   layout = 0;
   readonly #line = new WaitingLine();
   readonly #silent = new SilentServers();
-  /** Those that hold at least one. */
+  /** Members that hold at least one lease. */
   readonly #holding = new Set<FairMember>();
-  /** Those that asked although they had left: for callers that they had yet, who may have given up since. */
+  /** Members that asked although they had left: for callers that they had yet, who may have given up since. */
   readonly #leaving = new Set<FairMember>();
   /** There may be leases that were asked back and have not come. */
   #mayHaveRecalled = false;
@@ -107,7 +107,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#line.remove(member);
     member.hasLeft = true;
     this.#forgetIfOver(member);
-    // What was kept for it is for others.
+    // Leases that were kept for it are for others.
     this.#settle(member);
   }
 
@@ -286,7 +286,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return this.#limited.some(({ free }) => free < 0);
   }
 
-  /** Who has its share and wishes for more can have no more than what others leave idle for a while. */
+  /** A user that has its share and wishes for more can have no more than what others leave idle for a while. */
   get #lookInterval(): number {
     const areClaims = this.#line.hasClaims || this.#isAboveCapacity();
     return areClaims ? this.#policy.lookInterval : this.#policy.wishInterval;

@@ -25,7 +25,7 @@ export class FairUser {
   readonly budget: FairBudget;
   readonly seats = new Set<Seat>();
   terms = usualTerms;
-  /** What it wanted at most, of late, and is expected to want; and what fairness gives it. */
+  /** The most that was needed of late, or is expected; and the share that fairness gives. */
   demand = 0;
   share = 0;
   held = 0;
@@ -42,7 +42,7 @@ export class FairUser {
   emptySince = Number.NEGATIVE_INFINITY;
   /** Since when nobody is there who could use what it has; NaN while somebody is. */
   desertedSince = Number.NaN;
-  /** What it needed of late; and, where it has several pools, what gives each its part. */
+  /** Needs of late; and, for several pools, the allocator that gives each its part. */
   tracker: DemandTracker | undefined;
   splitter: FairShareAllocator | undefined;
   /** The look in which it was seen last, so that nobody is counted twice; and what it may claim yet in that look. */
@@ -69,7 +69,7 @@ export class FairUser {
     return this.held - this.recalled;
   }
 
-  /** What is promised to it, as far as the promise can be kept. */
+  /** The promised minimum, as far as it can be kept. */
   get promise(): number {
     return Math.min(this.terms.minimum, this.share);
   }

@@ -1,5 +1,5 @@
 /**
- * Who is asked for a connection when there is none for someone who waits. Of each budget that lacks one, and only if that helps: those above
+ * Chooses who is asked for a connection when there is none for someone who waits. Of each budget that lacks one, and only if that helps: those above
  * their share, and what nobody has used for a while; then connections that hang while they are being opened; then, for those who have
  * nothing, those who have had their turn, which is short as long as there is someone who has had none. Idle connections go before busy
  * ones, and those of users who have left before all others. No more is asked back than there are claims to it.
@@ -16,10 +16,10 @@ import type { WaitingLine } from './waiting-line.js';
 
 /** How things are when room is to be made. */
 export interface Shortage {
-  /** Those that can be short. */
+  /** Budgets that can be short. */
   readonly budgets: readonly FairBudget[];
   readonly line: WaitingLine;
-  /** Those that hold at least one. */
+  /** Members that hold at least one lease. */
   readonly holding: ReadonlySet<FairMember>;
   readonly silent: SilentServers;
   readonly policy: FairPolicy;
@@ -76,13 +76,13 @@ class Room {
     for (const { recalls } of this.#shortage.holding) yield* recalls;
   }
 
-  /** What was asked for a moment ago is on its way. */
+  /** Leases that were asked for a moment ago are on their way. */
   #countComing(): void {
     const { policy, now, silent } = this.#shortage;
     for (const recall of [...this.#recalls()]) {
       if (recall.for !== undefined && !(recall.for.isWaiting && silent.mayDial(recall.for)))
         recall.for = undefined;
-      // What hangs can be given up for someone else, and would not come otherwise.
+      // A hanging dial can be given up for someone else, and would not come otherwise.
       if (recall.for === undefined && silent.isInVain(recall.of) && !isExceeded(recall)) {
         recall.of.forget(recall);
         continue;
@@ -91,7 +91,7 @@ class Room {
     }
   }
 
-  /** What is for someone is for no one else. */
+  /** A recall for someone is for no one else. */
   #count({ of, for: whom }: Recall): void {
     if (whom === undefined) {
       for (const { budget } of of.seats) budget.available++;
@@ -106,7 +106,7 @@ class Room {
     }
   }
 
-  /** What is above the capacity has no turn. */
+  /** Leases above the capacity have no turn. */
   #recallExcess(budget: FairBudget): void {
     while (budget.available < 0) {
       const victim = this.#victimsOf(budget).forExcess();
@@ -200,13 +200,13 @@ class Room {
     if (recall === undefined) return false;
     for (const { budget } of victim.seats) {
       budget.recalls++;
-      // What it takes of the others is free for anyone.
+      // Leases of budgets that the claimant has no seat in are free for anyone.
       if (whom === undefined || !whom.seats.some((seat) => seat.budget === budget)) budget.available++;
     }
     return true;
   }
 
-  /** What nobody has a claim to any more. What was asked for a moment ago is on its way. */
+  /** Recalls that nobody has a claim to any more are taken back, unless they were made a moment ago. */
   #forgetOldRecalls(): void {
     const { line, policy, now } = this.#shortage;
     const keptMs = line.size === 0 ? 0 : policy.patience;

@@ -1,10 +1,10 @@
-/** What kind of claim a pool has to one more of a budget, and with that its place in the queue. */
+/** The kind of claim that a pool has to one more of a budget, and with that its place in the queue. */
 import type { FairMember } from './fair-member.js';
 import type { Seat } from './fair-user.js';
 
 /** The smaller comes first. */
 export const Rank = {
-  /** What was asked back for it has come. */
+  /** A lease that was asked back for it has come. */
   due: 0,
   /** Its user has less than was promised to it. */
   promised: 1,

@@ -6,7 +6,7 @@ export class Recall {
   readonly of: FairMember;
   readonly holder: FairHolder;
   readonly at: number;
-  /** It is for a connection to another server: one that hangs while it is being opened may be given up for it. */
+  /** For a connection to another server: a dial that hangs may be given up for it. */
   readonly isOfHanging: boolean;
   #for: FairMember | undefined;
 
@@ -18,7 +18,7 @@ export class Recall {
     this.#for = undefined;
   }
 
-  /** Who is to have it when it comes; undefined where a budget has become smaller, or for whoever is next. */
+  /** The member that is to have it when it comes; undefined where a budget has become smaller, or for whoever is next. */
   get for(): FairMember | undefined {
     return this.#for;
   }

@@ -33,7 +33,7 @@ export interface ShareLook {
   readonly isRound: boolean;
 }
 
-/** Those of one budget. */
+/** The shares of one budget. */
 export class Shares {
   readonly #allocator = new FairShareAllocator();
   /** Remembers what users needed, while it is asked. */
@@ -118,7 +118,7 @@ function newTracker({ demandWindow: window, rebalanceInterval: interval }: FairP
   return new DemandTracker({ window, interval });
 }
 
-/** Whoever has no clients needs nothing, but for a moment: they may come back. */
+/** A user without clients needs nothing, but for a moment: they may come back. */
 function isDeserted(user: FairUser, peak: number, now: number, graceMs: number): boolean {
   if (user.hasClients) {
     user.desertedSince = Number.NaN;
@@ -128,7 +128,7 @@ function isDeserted(user: FairUser, peak: number, now: number, graceMs: number):
   return peak === 0 && now - user.desertedSince >= graceMs;
 }
 
-/** What a pool can use of a budget: no more than its other ones give it, of those that were shared out before this one. */
+/** The most that a pool can use of a budget: no more than its other ones give it, of those that were shared out before this one. */
 function usableBy({ budget, member }: Seat): number {
   let usable = member.most;
   for (const seat of member.seats) {
@@ -143,7 +143,7 @@ function shareUserOf(user: FairUser): ShareUser {
   const { weight, maximum } = user.terms;
   // A promise is for what is needed.
   const minimum = Math.min(user.terms.minimum, demand);
-  // Whoever holds something keeps its turn. The slot that goes round whatever is promised is for those to whom nothing is.
+  // A user that holds something keeps its turn. The slot that goes round whatever is promised is for those to whom nothing is.
   let waitingSince = held > 0 ? Number.NEGATIVE_INFINITY : user.waitingSince;
   if (minimum > 0) waitingSince = Number.POSITIVE_INFINITY;
   return { key, demand, weight, minimum, maximum, isActive: demand > 0, waitingSince };

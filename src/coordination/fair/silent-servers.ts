@@ -7,7 +7,7 @@ import type { FairMember } from './fair-member.js';
 interface Silence {
   /** When the attempt began that was not answered. */
   readonly since: number;
-  /** Who tries, or did last. */
+  /** The member that tries, or did last. */
   probe: FairMember;
   /** Whether it tries, as of the last look, or of what it has been given or given back since. */
   isTried: boolean;
@@ -66,7 +66,7 @@ export class SilentServers {
     return this.#silences.size === 0 || this.#of(member)?.isTried !== true;
   }
 
-  /** It opens a connection. */
+  /** A member opens a connection. */
   granted(member: FairMember): void {
     if (this.#silences.size === 0) return;
     const silence = this.#of(member);
@@ -75,7 +75,7 @@ export class SilentServers {
     silence.isTried = true;
   }
 
-  /** It has given something back. */
+  /** A member has given something back. */
   released(member: FairMember): void {
     if (this.#silences.size === 0) return;
     const silence = this.#of(member);

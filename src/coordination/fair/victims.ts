@@ -72,7 +72,7 @@ export class Victims {
     const { policy, now } = this.#look;
     const above = poolAbovePart(user);
     if (above !== undefined || member.held > 0) return above;
-    // Whoever comes next has more of it with the user's next turn.
+    // The next pool has more of it with the user's next turn.
     if (this.#crowdNow.usersWithNothing > 0 && user.turnBeganAt + this.#turnMs <= now) return undefined;
     let using = 0;
     for (const { member: one } of user.seats) if (one.held > 0 || one.isWaiting) using++;
@@ -84,7 +84,7 @@ export class Victims {
 
   // ---- idle -------------------------------------------------------------------------------------------------------
 
-  /** What nobody has used for long enough: of those whose clients have left, of those above their share, and then the longest first. */
+  /** Connections that nobody has used for long enough: of those whose clients have left, of those above their share, and then the longest first. */
   #idle(seat: Seat | undefined, graceMs: number): FairMember | undefined {
     const { now } = this.#look;
     let best: Seat | undefined;
@@ -130,7 +130,7 @@ export class Victims {
     this.#above ??= this.#gatherAbove();
     for (let first = this.#above.peek(); first !== undefined; first = this.#above.peek()) {
       this.#above.remove(first);
-      // What was asked back before may have changed how this one stands.
+      // Recalls may have changed how this one stands.
       const key = keyAboveShare(first.seat);
       if (key === undefined) continue;
       this.#above.push(new Candidate(first.seat, key));
@@ -190,7 +190,7 @@ export class Victims {
     return turns;
   }
 
-  /** What is above the capacity has no turn. */
+  /** Leases above the capacity have no turn. */
   #mayEndTurn(turnMs: number): boolean {
     if (turnMs === 0) return true;
     const { policy, now } = this.#look;
@@ -206,7 +206,7 @@ export class Victims {
   }
 
   /**
-   * As long as is usual, unless those who have nothing would wait for too long. Where users have several pools, which share their turns, each
+   * The usual time, unless those who have nothing would wait for too long. Where users have several pools, which share their turns, each
    * pool waits for the others of its own user, too: then turns are shorter by up to a third.
    */
   get #turnMs(): number {

@@ -30,7 +30,7 @@ export class WaitingLine {
     for (const line of this.#lines) yield* line;
   }
 
-  /** Who waits already keeps its place. */
+  /** A member that waits already keeps its place. */
   add(member: FairMember, count: number, now: number): void {
     const isNew = !member.isWaiting;
     member.wanted = count;
@@ -50,7 +50,7 @@ export class WaitingLine {
     for (const { user } of member.seats) user.waiting--;
   }
 
-  /** What was asked back for it has come. */
+  /** A lease that was asked back for it has come. */
   becomesDue(member: FairMember, now: number): void {
     if (!member.isWaiting || member.isDue) return;
     member.isDue = true;
@@ -66,7 +66,7 @@ export class WaitingLine {
     this.#stand(member, rank);
   }
 
-  /** What a user has, or its share, is another than before. */
+  /** The leases of a user, or its share, are others than before. */
   rerankUser(user: FairUser): void {
     if (user.waiting > 0) for (const { member } of user.seats) this.rerank(member);
   }
@@ -90,7 +90,7 @@ function isBehind(one: FairMember, other: FairMember): boolean {
   return one.place === other.place ? ownPlaceOf(one) > ownPlaceOf(other) : one.place > other.place;
 }
 
-/** Whoever has just had its turn does not come before those who had none meanwhile, though it may have waited for more all the time. */
+/** A member that has just had its turn does not come before those who had none meanwhile, though it may have waited for more all the time. */
 function placeOf(member: FairMember): number {
   let place = ownPlaceOf(member);
   for (const { user, budget } of member.seats)

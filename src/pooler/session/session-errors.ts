@@ -169,7 +169,7 @@ export const noUnnamed: ErrorFields = {
   message: 'unnamed prepared statement does not exist',
 };
 
-/** What it meant is not known, and its server has another one by now. */
+/** The meaning of a statement is not known, and its server has another one by now. */
 export const forgottenUnnamed: ErrorFields = {
   ...noUnnamed,
   detail: 'It was run in the batch of its Parse, and another client has used its server connection since.',

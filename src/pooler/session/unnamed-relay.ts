@@ -27,7 +27,7 @@ export class UnnamedRelay {
   #confirmedVersion = 0;
   /** The shape that the client was told, or would have been. */
   #shape: StatementShape | undefined;
-  /** It was never described for this client: the shape is the last that the text had for another one. */
+  /** The statement was never described for this client: the shape is the last that its text had for another one. */
   #isShapeOfOthers = false;
   /** Parsed in this batch, and neither bound nor described since. */
   #lacksShape = false;
@@ -107,7 +107,7 @@ export class UnnamedRelay {
     backend.expect(Asked.close, unnamedStatement);
   }
 
-  /** It is about to be bound. */
+  /** The statement is about to be bound. */
   bind(backend: Backend): void {
     if (!this.#lacksShape) return;
     this.#isBoundAtOnce = true;

@@ -106,7 +106,7 @@ export class ServerBudgets implements Budgets {
     this.#queue.removeBudget(size);
   }
 
-  /** What a pool has to ask. `ofSize`: its seat in the size that it shares with the same pool of other processes. */
+  /** The leases of a pool. `ofSize`: its seat in the size that it shares with the same pool of other processes. */
   leasesFor(pool: BudgetedPool, ofSize?: SeatWish): PoolLeases {
     const { database, user, server } = pool;
     const seats: SeatWish[] = [
@@ -225,7 +225,7 @@ export class ServerBudgets implements Budgets {
       }
   }
 
-  /** Those that have a limit. */
+  /** Budgets that have a limit. */
   stats(): BudgetStats[] {
     const stats: BudgetStats[] = [];
     for (const kind of shownKinds)

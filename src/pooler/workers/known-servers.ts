@@ -1,4 +1,4 @@
-/** What the supervisor has learned of servers from its workers: how long a login can take there, and whether it can be seen from here. */
+/** Facts about servers that the supervisor has learned from its workers: how long a login can take there, and whether it can be seen from here. */
 import { readSocketTable, type SocketTable } from './kernel-sockets.js';
 import type { DialEnds, ServerFacts } from './messages.js';
 
@@ -44,7 +44,7 @@ export class KnownServers {
   }
 }
 
-/** What is the server's end of this is our end of the connection. */
+/** The server's end of this is our end of the connection. */
 function otherWayRound({ localAddress, localPort, remoteAddress, remotePort }: DialEnds): DialEnds {
   return {
     localAddress: remoteAddress,

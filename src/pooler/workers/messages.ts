@@ -72,7 +72,7 @@ export interface DialEnds {
   readonly remotePort: number;
 }
 
-/** What a server has said about itself, by the address it was reached at. */
+/** Facts that a server has told about itself, by the address it was reached at. */
 export interface ServerFacts {
   readonly address: string;
   readonly port: number;

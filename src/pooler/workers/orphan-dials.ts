@@ -27,7 +27,7 @@ export interface OrphanDialsParts {
   readonly log: PoolerLog;
   readonly knownServer: (ends: DialEnds) => KnownServer | undefined;
   readonly readSocketTable: () => Promise<SocketTable | undefined>;
-  /** Those of these connections that the server shows; undefined where nobody can ask now. */
+  /** The connections, of these, that the server shows; undefined where nobody can ask now. */
   readonly whichPortsAreThere: (question: PortsQuestion) => Promise<ReadonlySet<number> | undefined>;
 }
 
@@ -35,9 +35,9 @@ export interface OrphanDialsParts {
 export interface DialTimes {
   /** `authentication_timeout` of a server that has not said it: PostgreSQL's default. */
   readonly authenticationMs: number;
-  /** What a server may take beyond that to end its process. */
+  /** The time that a server may take beyond that to end its process. */
   readonly graceMs: number;
-  /** What is still to be seen so long after that is given up. */
+  /** Logins that are still to be seen so long after that are given up. */
   readonly longestMs: number;
   readonly firstLookMs: number;
   readonly mostBetweenLooksMs: number;
@@ -135,7 +135,7 @@ export class OrphanDials {
     return { table, shown: await this.#shown(inDoubt) };
   }
 
-  /** Those that the server shows to their user. A Unix socket has no port to look for. */
+  /** The logins that the server shows to their user. A Unix socket has no port to look for. */
   async #shown(dials: readonly OrphanDial[]): Promise<ReadonlySet<OrphanDial>> {
     const groups = new Map<string, OrphanDial[]>();
     for (const dial of dials) {

@@ -130,7 +130,7 @@ export class RemoteLeases implements BudgetLeases {
     if (taken === 0) this.#line.released(this.number, 1);
   }
 
-  /** What fairness gives it, and what it waits for. */
+  /** The supervisor has said what fairness gives, and what is waited for. */
   shareChanged(share: number, shortage: string | undefined): void {
     this.share = share;
     this.#shortage = shortage;

@@ -11,7 +11,7 @@ export interface RemotePoolParts {
   readonly database: string;
   /** The pool of the user in the database, over all workers. */
   readonly shared: SharedPool;
-  /** What a slot is of: that pool's size, and every budget above it. */
+  /** A slot is of that pool's size, and of every budget above it. */
   readonly leases: (holder: RemotePool) => PoolLeases;
   readonly clock: { now(): number };
   readonly send: (message: FromSupervisor) => void;
@@ -30,7 +30,7 @@ export class RemotePool implements FairHolder, PoolPart {
   #peak = 0;
   #held = 0;
   #wanted = 0;
-  /** It stands in the queue. */
+  /** Its question stands in the queue. */
   #isAsking = false;
   /** Slots that were ever granted. */
   #sent = 0;
@@ -93,7 +93,7 @@ export class RemotePool implements FairHolder, PoolPart {
     return ageMs === undefined ? undefined : this.#reportedAt - ageMs;
   }
 
-  /** As long as it has said nothing, it is taken to have some. */
+  /** Until the worker has said something, it is taken to have some. */
   get hasClients(): boolean {
     return this.#report?.hasClients !== false;
   }
@@ -164,14 +164,14 @@ export class RemotePool implements FairHolder, PoolPart {
     return taken;
   }
 
-  /** Those who share fairly give what there is. */
+  /** Budgets that are shared fairly hand out leases, and never say that one should ask. */
   leasesAvailable(): void {}
 
   toKeep(count: number): void {
     this.#parts.send({ kind: 'keep', pool: this.#parts.number, count });
   }
 
-  /** Those who share fairly never say so. */
+  /** Budgets that are shared fairly never refuse, nor lose anything. */
   leasesRefused(): void {}
   leasesLost(): void {}
 

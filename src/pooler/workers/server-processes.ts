@@ -36,7 +36,7 @@ export interface PortsQuestion {
 }
 
 /**
- * Those of these connections that the server shows to their user. What it does not show may be there all the same: nobody
+ * The connections, of these, that the server shows to their user. Others may be there all the same: nobody
  * sees a login that is not over. Undefined where no pool of this user has a connection to that server, or none for this.
  */
 export function whichPortsAreThere(

@@ -91,7 +91,7 @@ export class SharedPool {
     }
   }
 
-  /** What they hold, and what is free: that each of them sees. */
+  /** The connections that all hold, and those that are free, as each of them sees it. */
   #reach(parts: readonly PoolPart[]): number {
     let free = Number.POSITIVE_INFINITY;
     for (const { spare } of parts) free = Math.min(free, spare);
