@@ -390,7 +390,7 @@ export class TableLeases implements Leases {
     if (this.#owner.failures === 0) this.#refuseAsking(undefined);
   }
 
-  /** Who waits sees to it that shares and turns are found anew, unless another has just done so; and who goes by old ones. */
+  /** An instance that waits, or goes by old shares and turns, has them found anew, unless another has just done so. */
   #seeToShares(now: number): void {
     const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
     if (counter === undefined || this.#isEnding) return;
