@@ -247,8 +247,8 @@ export class FairQueue implements MemberEvents, BudgetEvents {
 
   /** The first for whom every budget has room; whoever is owed something, and lacks something else, has what there is kept for it. */
   #next(caller: FairMember | undefined): FairMember | undefined {
-    if (this.#line.size === 0) return undefined;
     for (const budget of this.#limited) budget.reserved = 0;
+    if (this.#line.size === 0) return undefined;
     const keptSince = this.#clock.now() - keptForTurns * this.#policy.turn;
     let inVain: FairMember | undefined;
     let doOthersWait = false;
@@ -270,11 +270,6 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   #hasRoom(member: FairMember, count: number): boolean {
     for (const { budget } of member.seats) if (budget.free - budget.reserved < count) return false;
     return true;
-  }
-
-  /** Someone waits for what is free: never for longer than a moment. */
-  get isOwing(): boolean {
-    return this.#next(undefined) !== undefined;
   }
 
   /** Someone waits, or has to give back what it has. */
