@@ -14,7 +14,7 @@ const pureTests = [
   'test/wire/*.test.ts',
   'test/pooler/backend/*.test.ts',
   'test/pooler/config/**/*.test.ts',
-  'test/pooler/transport/*.test.ts',
+  'test/net/*.test.ts',
 ];
 
 export default defineConfig({

@@ -3,13 +3,13 @@
 // connection for each client. Started with its kind and the server's port; says its own port and, when asked, its
 // processor time.
 import { connect, createServer } from 'node:net';
-import { nativeHandleOf } from '../dist/pooler/transport/native-streams.js';
-import { RawTransport } from '../dist/pooler/transport/raw-transport.js';
-import { tcpEnds } from '../dist/pooler/transport/socket-ends.js';
-import { StreamTransport } from '../dist/pooler/transport/stream-transport.js';
+import { nativeHandleOf } from '../dist/net/native-streams.js';
+import { RawTransport } from '../dist/net/raw-transport.js';
+import { tcpEnds } from '../dist/net/socket-ends.js';
+import { StreamTransport } from '../dist/net/stream-transport.js';
 
 /** @typedef {import('node:net').Socket} Socket */
-/** @typedef {import('../dist/pooler/transport/transport.js').Transport} Transport */
+/** @typedef {import('../dist/net/transport.js').Transport} Transport */
 
 const [kind = '', serverPort = ''] = process.argv.slice(2);
 
@@ -34,7 +34,7 @@ const contestants = {
 
 /**
  * @param {Socket} socket
- * @param {import('../dist/pooler/transport/raw-transport.js').ReadBuffer} readBuffer
+ * @param {import('../dist/net/raw-transport.js').ReadBuffer} readBuffer
  */
 function raw(socket, readBuffer) {
   const handle = nativeHandleOf(socket);

@@ -3,10 +3,10 @@
 // answers. It is the same for every contestant, and as cheap as can be, so that what differs is the process in between.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { plainTransport } from '../dist/pooler/transport/make-transport.js';
-import { tcpEnds } from '../dist/pooler/transport/socket-ends.js';
+import { plainTransport } from '../dist/net/make-transport.js';
+import { tcpEnds } from '../dist/net/socket-ends.js';
 
-/** @typedef {import('../dist/pooler/transport/transport.js').Transport} Transport */
+/** @typedef {import('../dist/net/transport.js').Transport} Transport */
 
 const socketOptions = { allowHalfOpen: true, noDelay: true };
 

@@ -12,6 +12,7 @@ const order = [
   ['runtime'],
   ['coordination'],
   ['sql', 'wire', 'observe'],
+  ['net'],
   ['pg'],
   ['dsql', 'pooler', 'simulator', 'dsql-local', 'dashboard'],
   ['cli'],

@@ -1,4 +1,6 @@
 /** Lets clients in: finds their place, their pool and what their session begins with. */
+
+import type { Transport } from '../net/transport.js';
 import { asError } from '../runtime/promise-dialer.js';
 import { systemClock } from '../runtime/system.js';
 import type { ErrorFields } from '../wire/error-fields.js';
@@ -27,7 +29,6 @@ import { noDatabase, Refusal, shown } from './session/refusal.js';
 import { fatal, refusalOf, shuttingDown } from './session/session-errors.js';
 import { resolveStartup, type StartupSettings } from './session/startup-settings.js';
 import { needsTls } from './tls-book.js';
-import type { Transport } from './transport/transport.js';
 
 /** What a client at the console can look at and do. */
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;

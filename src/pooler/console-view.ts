@@ -1,5 +1,6 @@
 /** What can be seen on the console, made of what there is at the moment it is asked for. */
 import { createRequire } from 'node:module';
+import type { Endpoint } from '../net/endpoint.js';
 import { systemClock } from '../runtime/system.js';
 import { type Counters, noCounters, StatsWindow, sumOf } from './admin/counters.js';
 import type {
@@ -36,7 +37,6 @@ import type { House } from './house.js';
 import type { PoolEntry } from './pool-book.js';
 import type { ClientSession } from './session/client-session.js';
 import type { FleetStats } from './tenants/fleet.js';
-import type { Endpoint } from './transport/endpoint.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string };
 

@@ -1,4 +1,7 @@
 /** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
+
+import { SocketTransport } from '../net/socket-transport.js';
+import type { Transport } from '../net/transport.js';
 import type { ErrorFields } from '../wire/error-fields.js';
 import type { ScanRules } from '../wire/scan-rules.js';
 import { frontendRules } from '../wire/scan-rules.js';
@@ -34,8 +37,6 @@ import { type Budgets, ServerBudgets } from './tenants/server-budgets.js';
 import { ServerCapacity } from './tenants/server-capacity.js';
 import { ShareLog } from './tenants/share-log.js';
 import { clientTlsOf, filesOf, ServerTlsBook } from './tls-book.js';
-import { SocketTransport } from './transport/socket-transport.js';
-import type { Transport } from './transport/transport.js';
 
 /** A connection whose client is not in yet, or only cancels. */
 export interface Visitor {

@@ -2,8 +2,9 @@
  * What goes to one side in one turn: stretches of what came from the other side, and messages made here, in order, sent
  * with one write. A single stretch is sent as it is; only what is mixed is copied.
  */
+
+import type { Transport } from '../net/transport.js';
 import { MessageWriter } from '../wire/message-writer.js';
-import type { Transport } from './transport/transport.js';
 
 const nothing = Buffer.alloc(0);
 

@@ -3,6 +3,8 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ClassCounts } from '../core/class-waiters.js';
 import type { PoolStats } from '../core/pool-stats.js';
+import { type Endpoint, showEndpoint } from '../net/endpoint.js';
+import { Listeners } from '../net/listeners.js';
 import { systemClock } from '../runtime/system.js';
 import type { BackendKey } from '../wire/session-messages.js';
 import type { PoolerView, ShutdownMode } from './admin/pooler-view.js';
@@ -28,8 +30,6 @@ import { giveToGroup } from './socket-group.js';
 import { endpointsOf, keepAliveOf } from './socket-settings.js';
 import { statsDetails } from './stats-line.js';
 import type { Fleet } from './tenants/fleet.js';
-import { type Endpoint, showEndpoint } from './transport/endpoint.js';
-import { Listeners } from './transport/listeners.js';
 
 /** What the pooler can ask of whoever runs it. */
 export interface PoolerHost {

@@ -1,7 +1,7 @@
 /** The group that a Unix socket is given to. */
 import { chownSync, readFileSync } from 'node:fs';
+import type { Endpoint } from '../net/endpoint.js';
 import { ServingError } from './errors.js';
-import type { Endpoint } from './transport/endpoint.js';
 
 /** Throws a `ServingError` for a group that is not there, or may not be used. */
 export function giveToGroup(endpoints: Iterable<Endpoint>, group: string): void {

@@ -1,7 +1,8 @@
 /** What the configuration says about sockets, as the transport wants it. */
+
+import { type Endpoint, unixEndpoint } from '../net/endpoint.js';
+import type { KeepAlive } from '../net/socket-options.js';
 import type { PoolerConfig } from './config/pooler-config.js';
-import { type Endpoint, unixEndpoint } from './transport/endpoint.js';
-import type { KeepAlive } from './transport/socket-options.js';
 
 /** Where nothing is said, the system's own; two hours is what most have. */
 const usualIdleMs = 7_200_000;

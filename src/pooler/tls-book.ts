@@ -2,12 +2,12 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { DEFAULT_CIPHERS } from 'node:tls';
+import type { DialTls } from '../net/connect-transport.js';
+import { TlsContext, type TlsMaterial, type TlsRole } from '../net/tls-context.js';
 import { tlsServerEndPoint } from './auth/channel-binding.js';
 import type { GeneralConfig } from './config/pooler-config.js';
 import { ServingError } from './errors.js';
 import type { ClientTls } from './session/client-door.js';
-import type { DialTls } from './transport/connect-transport.js';
-import { TlsContext, type TlsMaterial, type TlsRole } from './transport/tls-context.js';
 
 type ClientTlsConfig = GeneralConfig['clientTls'];
 type ServerTlsConfig = GeneralConfig['serverTls'];

@@ -9,7 +9,7 @@ import { startTestPooler, type TestPooler } from '../support/pooler.js';
 import type { TestDatabase } from '../support/postgres.js';
 import { startTlsPostgres, type TlsPostgres } from '../support/tls-postgres.js';
 
-const pems = join(import.meta.dirname, 'transport/certificates');
+const pems = join(import.meta.dirname, '../net/certificates');
 const dhe = 'DHE-RSA-AES256-GCM-SHA384';
 
 let server: TlsPostgres;

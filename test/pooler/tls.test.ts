@@ -20,7 +20,7 @@ import type { TestDatabase } from '../support/postgres.js';
 import { startTlsPostgres, type TlsPostgres, tlsPostgresCa } from '../support/tls-postgres.js';
 import { has, run } from './clients/programs.js';
 
-const pems = join(import.meta.dirname, 'transport/certificates');
+const pems = join(import.meta.dirname, '../net/certificates');
 const hba = `
 hostssl  all  bound   127.0.0.1/32  scram-sha-256
 host     all  clear   127.0.0.1/32  password

@@ -4,13 +4,14 @@
  * What comes while a command waits for something, or while the client does not read, is held until that is over. A client
  * that goes away waits no more.
  */
+
+import type { Transport, TransportListener } from '../../net/transport.js';
 import { type ErrorFields, writeError } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Frontend } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { SqlState } from '../../wire/sql-states.js';
-import type { Transport, TransportListener } from '../transport/transport.js';
 import { ConsoleDialogue, consoleRules } from './console-dialogue.js';
 import type { ConsoleTools } from './run-command.js';
 

@@ -1,8 +1,9 @@
 /** What the console needs of the pooler: records to make rows of, made when someone asks for them, and what can be done. */
+
+import type { Transport } from '../../net/transport.js';
 import type { DatabaseConfig, PoolerConfig } from '../config/pooler-config.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { FleetStats } from '../tenants/fleet.js';
-import type { Transport } from '../transport/transport.js';
 import type { Counters } from './counters.js';
 
 export type PoolerState = 'active' | 'paused' | 'suspended';

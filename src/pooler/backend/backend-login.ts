@@ -1,4 +1,6 @@
 /** From an open transport to a server that is ready: the startup packet, who we are, and what the server reports. */
+
+import type { Transport, TransportListener } from '../../net/transport.js';
 import { readErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
@@ -8,7 +10,6 @@ import { backendRules } from '../../wire/scan-rules.js';
 import { type BackendKey, readBackendKeyData, readParameterStatus } from '../../wire/session-messages.js';
 import { writeStartup } from '../../wire/startup-packet.js';
 import { BackendRefusedError, LoginEndedError } from '../errors.js';
-import type { Transport, TransportListener } from '../transport/transport.js';
 
 /** Answers what a server asks in order to know who we are. */
 export interface Authenticator {

@@ -1,6 +1,8 @@
 /** A connection to the server, once it is logged in: sends what is asked, and passes answers on to whoever has it. */
 import type { ConnectionPool } from '../../core/connection-pool.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
+import type { DialOptions } from '../../net/connect-transport.js';
+import type { Transport, TransportListener } from '../../net/transport.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { sync } from '../../wire/fixed-messages.js';
@@ -19,8 +21,6 @@ import { backendRules } from '../../wire/scan-rules.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Settings } from '../settings.js';
-import type { DialOptions } from '../transport/connect-transport.js';
-import type { Transport, TransportListener } from '../transport/transport.js';
 import { Caretaker } from './backend-user.js';
 import { OwnRow } from './own-row.js';
 import { Asked, firstMadeUp } from './reply-queue.js';

@@ -2,9 +2,10 @@
  * Passes requests to cancel on to servers, over the same kind of connection as the one that is cancelled, a few at a time.
  * A connection that is cancelled goes to nobody else until the request is over: it might hit the next one's query.
  */
+
+import { connectTransport } from '../../net/connect-transport.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeCancelRequest } from '../../wire/startup-packet.js';
-import { connectTransport } from '../transport/connect-transport.js';
 import type { Backend } from './backend.js';
 
 export interface CancellerOptions {

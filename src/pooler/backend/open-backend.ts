@@ -1,15 +1,15 @@
 /** Opens server connections: finds a host that answers, agrees on TLS, logs in, and sees to it that the server is a wanted one. */
 import type { TLSSocket } from 'node:tls';
+import { connectTransport, type DialOptions, type DialTls } from '../../net/connect-transport.js';
+import { DialFailedError } from '../../net/errors.js';
+import type { SocketEnds } from '../../net/socket-ends.js';
+import type { SocketTransport } from '../../net/socket-transport.js';
+import { otherWayOf } from '../../net/tls-mode.js';
 import { tlsServerEndPoint } from '../auth/channel-binding.js';
 import type { ScramKeyCache } from '../auth/scram-keys.js';
 import { ServerAuthentication, type ServerCredentials } from '../auth/server-authentication.js';
 import { BackendRefusedError, OwnQueryError, WrongServerError } from '../errors.js';
 import type { Settings } from '../settings.js';
-import { connectTransport, type DialOptions, type DialTls } from '../transport/connect-transport.js';
-import { DialFailedError } from '../transport/errors.js';
-import type { SocketEnds } from '../transport/socket-ends.js';
-import type { SocketTransport } from '../transport/socket-transport.js';
-import { otherWayOf } from '../transport/tls-mode.js';
 import { Backend } from './backend.js';
 import { logIn } from './backend-login.js';
 import type { Opening } from './opening.js';

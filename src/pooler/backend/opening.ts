@@ -1,7 +1,8 @@
 /** A server connection that is being opened: what is known of it before it is there. */
+
+import type { SocketEnds } from '../../net/socket-ends.js';
+import type { Transport } from '../../net/transport.js';
 import type { BackendKey } from '../../wire/session-messages.js';
-import type { SocketEnds } from '../transport/socket-ends.js';
-import type { Transport } from '../transport/transport.js';
 import type { ServerAddress } from './server-hosts.js';
 
 const largestId = 0x7fff_ffff;

@@ -6,13 +6,13 @@
  * sent by somebody who waited for the answer, and must not be taken for what comes through TLS.
  */
 
+import { UnencryptedBytesError } from '../../net/errors.js';
+import { type ServeTlsOptions, serveTls } from '../../net/serve-tls.js';
+import type { Transport } from '../../net/transport.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { encryptionAccepted, encryptionRefused } from '../../wire/fixed-messages.js';
 import { tlsHandshakeByte } from '../../wire/message-types.js';
 import { type CancelRequest, readStartupPacket, type StartupMessage } from '../../wire/startup-packet.js';
-import { UnencryptedBytesError } from '../transport/errors.js';
-import { type ServeTlsOptions, serveTls } from '../transport/serve-tls.js';
-import type { Transport } from '../transport/transport.js';
 import { ClientGoneError, StartupTalk } from './startup-talk.js';
 import type { Stay } from './stay.js';
 

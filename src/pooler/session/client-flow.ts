@@ -6,7 +6,7 @@
  * can't write on, so that the server does not read on. To that end the server's answers are taken from it as long as there
  * are not too many of them.
  */
-import type { Transport } from '../transport/transport.js';
+import type { Transport } from '../../net/transport.js';
 
 /** Why a client is not read from. */
 export const Pause = {

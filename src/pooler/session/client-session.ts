@@ -2,6 +2,8 @@
  * A client that is let in: passes what it sends on to a server connection, and what the server answers back to it. Which server
  * that is, and for how long, is the holder's concern.
  */
+
+import type { Transport, TransportListener } from '../../net/transport.js';
 import { systemClock } from '../../runtime/system.js';
 import { type ErrorFields, writeError } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
@@ -21,7 +23,6 @@ import type { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { Outgoing } from '../outgoing.js';
-import type { Transport, TransportListener } from '../transport/transport.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
 import { MessageRelay } from './message-relay.js';

@@ -1,5 +1,5 @@
 /** What a client has sent to run a statement, kept until it is known that it need not be sent again. */
-import { copyRead } from '../transport/byte-space.js';
+import { copyRead } from '../../net/byte-space.js';
 
 /** Memory of up to so many bytes is used again for the next. */
 const memoryKept = 256;

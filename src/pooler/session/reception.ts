@@ -3,6 +3,8 @@
  * what its session begins with.
  */
 import { formatDuration } from '../../kernel/duration.js';
+import { UnencryptedBytesError } from '../../net/errors.js';
+import type { Transport } from '../../net/transport.js';
 import { type ErrorFields, writeError, writeNotice } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { authenticationOk, readyIdle } from '../../wire/fixed-messages.js';
@@ -19,8 +21,6 @@ import type { CancelRequest, StartupMessage } from '../../wire/startup-packet.js
 import { ClientAuthentication, type Login, type LoginTools } from '../auth/client-authentication.js';
 import type { Demand } from '../auth-book.js';
 import { consoleDatabases } from '../config/pooler-config.js';
-import { UnencryptedBytesError } from '../transport/errors.js';
-import type { Transport } from '../transport/transport.js';
 import { type ClientTls, hearWish, type Wish } from './client-door.js';
 import * as refusals from './refusal.js';
 import { Refusal } from './refusal.js';

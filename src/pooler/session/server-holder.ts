@@ -6,6 +6,7 @@
  * open, and everything sent has left. Otherwise it is cleaned up, or closed.
  */
 import type { PooledConnection } from '../../core/pooled-connection.js';
+import { copyRead } from '../../net/byte-space.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { flush as flushMessage } from '../../wire/fixed-messages.js';
@@ -21,7 +22,6 @@ import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { PinReason } from '../pin-reasons.js';
 import { textOf, transition } from '../settings.js';
-import { copyRead } from '../transport/byte-space.js';
 import { BackendWaiter, type WaitingClient } from './backend-waiter.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import { LocalAnswers } from './local-answers.js';

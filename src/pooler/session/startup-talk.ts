@@ -1,9 +1,10 @@
 /** The conversation with a client before it is let in: one packet or message after the other. */
+
+import type { Transport, TransportListener } from '../../net/transport.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Frontend } from '../../wire/message-types.js';
 import { authenticationRules, type ScanRules, startupRules } from '../../wire/scan-rules.js';
-import type { Transport, TransportListener } from '../transport/transport.js';
 import type { Stay } from './stay.js';
 
 /** The client has disconnected or sent a Terminate. It is not answered. */

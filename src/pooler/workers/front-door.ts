@@ -3,13 +3,13 @@
  * who was on the way to that one goes to another, and while there is none, clients wait at the door.
  */
 import type { Socket } from 'node:net';
+import { type Endpoint, showEndpoint, withAddresses } from '../../net/endpoint.js';
+import { ListeningSocket } from '../../net/listening-socket.js';
+import { openSockets } from '../../net/open-sockets.js';
 import { systemClock } from '../../runtime/system.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { PoolerLog } from '../pooler-log.js';
 import { endpointsOf } from '../socket-settings.js';
-import { type Endpoint, showEndpoint, withAddresses } from '../transport/endpoint.js';
-import { ListeningSocket } from '../transport/listening-socket.js';
-import { openSockets } from '../transport/open-sockets.js';
 
 /** Someone who can be sent clients. */
 export interface Receiver {

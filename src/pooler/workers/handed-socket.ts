@@ -5,7 +5,7 @@
  */
 import type { ChildProcess, SendHandle } from 'node:child_process';
 import { Socket, type SocketConstructorOpts } from 'node:net';
-import { nativeHandleOf } from '../transport/native-streams.js';
+import { nativeHandleOf } from '../../net/native-streams.js';
 
 /** Whether it arrives, the other side has to say. */
 export function sendSocket(to: ChildProcess, message: object, socket: Socket): void {

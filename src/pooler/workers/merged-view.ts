@@ -1,4 +1,6 @@
 /** All workers in one view: connections of all, pools and counts added up. */
+
+import type { Endpoint } from '../../net/endpoint.js';
 import { type Counters, noCounters, sumOf } from '../admin/counters.js';
 import type {
   ClassRecord,
@@ -18,7 +20,6 @@ import type {
 import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import type { FleetStats } from '../tenants/fleet.js';
 import { mergeFleet } from '../tenants/fleet-merge.js';
-import type { Endpoint } from '../transport/endpoint.js';
 import type { DatabaseLook, Looks } from './look.js';
 
 type Counts = Readonly<Partial<Record<string, number>>>;

@@ -2,7 +2,7 @@
  * What the supervisor and its workers tell each other. Each message is checked when it comes, and nothing in it is longer or
  * larger than it can be.
  */
-import type { Endpoint } from '../transport/endpoint.js';
+import type { Endpoint } from '../../net/endpoint.js';
 import type { EncodedConfig } from './config-codec.js';
 import type { EncodedError } from './error-codec.js';
 import {

@@ -4,10 +4,10 @@
  * are still there. Where nobody can ask, a moment is waited, and in no case for ever. `orphan-dials.ts` waits for logins.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connectTransport, type DialOptions } from '../../net/connect-transport.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeCancelRequest } from '../../wire/startup-packet.js';
 import type { PoolerLog } from '../pooler-log.js';
-import { connectTransport, type DialOptions } from '../transport/connect-transport.js';
 import type { DialNote, ServerNote } from './messages.js';
 import {
   type DialTimes,

@@ -1,7 +1,8 @@
 /** The console of a worker: it shows all workers, and what is done on it is done in all of them. */
+
+import type { Endpoint } from '../../net/endpoint.js';
 import type { PoolerControls, PoolerView, ShutdownMode } from '../admin/pooler-view.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
-import type { Endpoint } from '../transport/endpoint.js';
 import type { Calls } from './calls.js';
 import { encodeConfig } from './config-codec.js';
 import type { ControlMessage } from './control-message.js';

@@ -2,6 +2,8 @@
  * The pooler in several processes: workers serve clients, and the supervisor keeps what they share. It listens, counts slots
  * and clients, passes on what concerns others, and replaces workers that die. No query goes through it.
  */
+
+import type { DialOptions } from '../../net/connect-transport.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import { AuthBook, AuthMemory } from '../auth-book.js';
 import { diffConfig } from '../config/config-diff.js';
@@ -19,7 +21,6 @@ import { quotasOf } from '../tenants/quotas.js';
 import { ServerBudgets } from '../tenants/server-budgets.js';
 import { ShareLog } from '../tenants/share-log.js';
 import { clientTlsOf, ServerTlsBook } from '../tls-book.js';
-import type { DialOptions } from '../transport/connect-transport.js';
 import { type Question, WorkerCallError } from './calls.js';
 import { ClientOffice, type PlaceRequest } from './client-office.js';
 import { encodeConfig } from './config-codec.js';

@@ -1,11 +1,11 @@
 // A server that has a console and nothing else: whoever is called `admin` or `stats` is let in without a password.
 import { randomInt } from 'node:crypto';
 import { onTestFinished } from 'vitest';
+import { type Endpoint, unixEndpoint } from '../../../src/net/endpoint.js';
+import { Listeners } from '../../../src/net/listeners.js';
+import type { Transport, TransportListener } from '../../../src/net/transport.js';
 import { type AdminKeeper, AdminSession } from '../../../src/pooler/admin/admin-session.js';
 import { reportedSettings } from '../../../src/pooler/admin/driver-settings.js';
-import { type Endpoint, unixEndpoint } from '../../../src/pooler/transport/endpoint.js';
-import { Listeners } from '../../../src/pooler/transport/listeners.js';
-import type { Transport, TransportListener } from '../../../src/pooler/transport/transport.js';
 import { writeError } from '../../../src/wire/error-fields.js';
 import { authenticationOk, encryptionRefused, readyIdle } from '../../../src/wire/fixed-messages.js';
 import { MessageScanner } from '../../../src/wire/message-scanner.js';
@@ -13,7 +13,7 @@ import { MessageWriter } from '../../../src/wire/message-writer.js';
 import { startupRules } from '../../../src/wire/scan-rules.js';
 import { writeBackendKeyData, writeParameterStatus } from '../../../src/wire/session-messages.js';
 import { readStartupPacket, type StartupMessage } from '../../../src/wire/startup-packet.js';
-import { temporaryFolder } from '../transport/sockets.js';
+import { temporaryFolder } from '../../net/sockets.js';
 import { FakePooler } from './fake-pooler.js';
 
 export class ConsoleServer implements AdminKeeper {

@@ -1,5 +1,5 @@
 // A transport without a socket: bytes come in exactly the pieces that the test wants, and it decides when they leave.
-import type { Transport, TransportListener } from '../../../src/pooler/transport/transport.js';
+import type { Transport, TransportListener } from '../../../src/net/transport.js';
 import { readErrorFields } from '../../../src/wire/error-fields.js';
 import { MessageScanner } from '../../../src/wire/message-scanner.js';
 import { Backend } from '../../../src/wire/message-types.js';

@@ -2,6 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readPolicy } from '../../../src/core/pool-policy.js';
 import { OptionReader } from '../../../src/kernel/option-reader.js';
+import type { DialOptions } from '../../../src/net/connect-transport.js';
+import type { TransportListener } from '../../../src/net/transport.js';
 import { Backend } from '../../../src/pooler/backend/backend.js';
 import { BackendPool } from '../../../src/pooler/backend/backend-pool.js';
 import { ServerStatements } from '../../../src/pooler/backend/server-statements.js';
@@ -9,8 +11,6 @@ import type { PoolSettings } from '../../../src/pooler/config/pool-settings.js';
 import type { PoolMode } from '../../../src/pooler/config/pooling-options.js';
 import { ClientSession } from '../../../src/pooler/session/client-session.js';
 import { SettingsRegistry } from '../../../src/pooler/settings.js';
-import type { DialOptions } from '../../../src/pooler/transport/connect-transport.js';
-import type { TransportListener } from '../../../src/pooler/transport/transport.js';
 import { beginTurn, endTurn } from '../../../src/runtime/turn.js';
 import { readyIdle } from '../../../src/wire/fixed-messages.js';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';

@@ -7,8 +7,8 @@ import { sslRequest } from '../../../src/wire/fixed-messages.js';
 import { MessageScanner } from '../../../src/wire/message-scanner.js';
 import { Backend, Frontend } from '../../../src/wire/message-types.js';
 import { frontendRules } from '../../../src/wire/scan-rules.js';
+import { ca } from '../../net/certificates.js';
 import type { SeededRandom } from '../../support/seeded-random.js';
-import { ca } from '../transport/certificates.js';
 import { BadClient } from './bad-client.js';
 import * as hostile from './hostile-bytes.js';
 

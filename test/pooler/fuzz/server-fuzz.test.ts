@@ -4,11 +4,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { material } from '../../net/certificates.js';
 import { SessionCounter } from '../../support/counting.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';
 import { seededRandom } from '../../support/seeded-random.js';
-import { material } from '../transport/certificates.js';
 import { goodbyes, lives } from './bad-lives.js';
 import { GoodClient } from './good-client.js';
 

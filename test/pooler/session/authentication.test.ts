@@ -7,10 +7,10 @@ import { sslRequest } from '../../../src/wire/fixed-messages.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
 import { writeCancelRequest } from '../../../src/wire/startup-packet.js';
+import { ca, material, pem } from '../../net/certificates.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';
 import { greet, nextByte, open, readGreeting, startupPacket } from '../raw/greeting.js';
-import { ca, material, pem } from '../transport/certificates.js';
 
 /** A server of its own: roles are the server's, and TLS has to be switched on. */
 let server: Awaited<ReturnType<typeof startPostgres>>;

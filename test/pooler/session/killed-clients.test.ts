@@ -7,10 +7,10 @@ import { sslRequest } from '../../../src/wire/fixed-messages.js';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
+import { ca, material } from '../../net/certificates.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { nextByte, startupPacket } from '../raw/greeting.js';
-import { ca, material } from '../transport/certificates.js';
 import { ScriptedServer } from './scripted-server.js';
 
 let db: TestDatabase;

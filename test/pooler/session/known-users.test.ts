@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ca, material } from '../../net/certificates.js';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';
-import { ca, material } from '../transport/certificates.js';
 
 /** A server of its own, since roles are the server's. */
 let server: Awaited<ReturnType<typeof startPostgres>>;

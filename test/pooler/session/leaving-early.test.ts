@@ -4,10 +4,10 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sslRequest, terminate } from '../../../src/wire/fixed-messages.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
+import { ca, material } from '../../net/certificates.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { nextByte, open, startupPacket } from '../raw/greeting.js';
-import { ca, material } from '../transport/certificates.js';
 import { ScriptedServer } from './scripted-server.js';
 
 let db: TestDatabase;

@@ -11,10 +11,10 @@ import {
 } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import type { MessageWriter } from '../../../src/wire/message-writer.js';
+import { ca, material } from '../../net/certificates.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { startPostgres, type TestDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
-import { ca, material } from '../transport/certificates.js';
 
 /** What a client does again and again until its connection ends. */
 type Work = (session: RawSession, turn: number) => Promise<unknown>;

@@ -7,11 +7,11 @@ import { gssEncRequest, sslRequest, sync } from '../../../src/wire/fixed-message
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
+import { ca, material } from '../../net/certificates.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { has } from '../clients/programs.js';
 import { nextByte, open, readGreeting, startupPacket } from '../raw/greeting.js';
-import { ca, material } from '../transport/certificates.js';
 
 let db: TestDatabase;
 let pooler: TestPooler;

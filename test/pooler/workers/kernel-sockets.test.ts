@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { endianness, networkInterfaces } from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
-import { tcpEnds } from '../../../src/pooler/transport/socket-ends.js';
+import { tcpEnds } from '../../../src/net/socket-ends.js';
 import { readSocketTable, socketTableOf } from '../../../src/pooler/workers/kernel-sockets.js';
 
 const isLinux = process.platform === 'linux';

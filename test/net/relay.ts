@@ -1,5 +1,5 @@
 // Passes bytes on between two transports as the pooler does, with back-pressure.
-import type { Transport } from '../../../src/pooler/transport/transport.js';
+import type { Transport } from '../../src/net/transport.js';
 
 /** Ends when both sides have ended, or when one is gone. */
 export function relay(one: Transport, other: Transport): Promise<void> {

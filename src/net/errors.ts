@@ -1,6 +1,6 @@
 /** What can go wrong with a connection's bytes, on the way to one, and with what TLS is done with. */
-import { formatDuration } from '../../kernel/duration.js';
-import { HeadgateError } from '../../kernel/errors.js';
+import { formatDuration } from '../kernel/duration.js';
+import { HeadgateError } from '../kernel/errors.js';
 
 /** A connection was ended, and the other side did not take what was left. */
 export class UnsentBytesError extends HeadgateError {

@@ -11,7 +11,7 @@
  */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { InvariantError } from '../../kernel/errors.js';
+import { InvariantError } from '../kernel/errors.js';
 import { TlsHandshakeError, UnencryptedBytesError } from './errors.js';
 import { SocketTransport } from './socket-transport.js';
 import { StreamTransport } from './stream-transport.js';

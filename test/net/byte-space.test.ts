@@ -1,6 +1,6 @@
 // Memory with views of its beginning, which writes are made from.
 import { describe, expect, it } from 'vitest';
-import { ByteSpace } from '../../../src/pooler/transport/byte-space.js';
+import { ByteSpace } from '../../src/net/byte-space.js';
 
 describe('A view of a space', () => {
   const space = new ByteSpace(Buffer.from(Array.from({ length: 4_096 }, (_, i) => i & 0xff)));

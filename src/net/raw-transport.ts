@@ -8,7 +8,7 @@
 import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import process from 'node:process';
-import { beginTurn, endTurn } from '../../runtime/turn.js';
+import { beginTurn, endTurn } from '../runtime/turn.js';
 import { ByteSpace, copyRead, newSpace, sharedSpace } from './byte-space.js';
 import {
   endOfFile,

@@ -7,15 +7,15 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
-import { type NativeHandle, nativeHandleOf } from '../../../src/pooler/transport/native-streams.js';
-import { RawTransport, type ReadBuffer } from '../../../src/pooler/transport/raw-transport.js';
-import { beginTls } from '../../../src/pooler/transport/request-tls.js';
-import { serveTls } from '../../../src/pooler/transport/serve-tls.js';
-import { tcpEnds, unixEnds } from '../../../src/pooler/transport/socket-ends.js';
-import type { SocketTransport } from '../../../src/pooler/transport/socket-transport.js';
-import { StreamTransport } from '../../../src/pooler/transport/stream-transport.js';
-import { TlsContext } from '../../../src/pooler/transport/tls-context.js';
-import { demandOf } from '../../../src/pooler/transport/tls-mode.js';
+import { type NativeHandle, nativeHandleOf } from '../../src/net/native-streams.js';
+import { RawTransport, type ReadBuffer } from '../../src/net/raw-transport.js';
+import { beginTls } from '../../src/net/request-tls.js';
+import { serveTls } from '../../src/net/serve-tls.js';
+import { tcpEnds, unixEnds } from '../../src/net/socket-ends.js';
+import type { SocketTransport } from '../../src/net/socket-transport.js';
+import { StreamTransport } from '../../src/net/stream-transport.js';
+import { TlsContext } from '../../src/net/tls-context.js';
+import { demandOf } from '../../src/net/tls-mode.js';
 import { ca, material, serverContext } from './certificates.js';
 
 export interface SocketPair {

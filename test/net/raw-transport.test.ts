@@ -3,17 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { plainTransport } from '../../../src/pooler/transport/make-transport.js';
-import {
-  type NativeHandle,
-  nativeHandleOf,
-  nativeStreams,
-} from '../../../src/pooler/transport/native-streams.js';
-import { Outbox } from '../../../src/pooler/transport/outbox.js';
-import { RawTransport } from '../../../src/pooler/transport/raw-transport.js';
-import { tcpEnds } from '../../../src/pooler/transport/socket-ends.js';
-import { StreamTransport } from '../../../src/pooler/transport/stream-transport.js';
-import { seededRandom } from '../../support/seeded-random.js';
+import { plainTransport } from '../../src/net/make-transport.js';
+import { type NativeHandle, nativeHandleOf, nativeStreams } from '../../src/net/native-streams.js';
+import { Outbox } from '../../src/net/outbox.js';
+import { RawTransport } from '../../src/net/raw-transport.js';
+import { tcpEnds } from '../../src/net/socket-ends.js';
+import { StreamTransport } from '../../src/net/stream-transport.js';
+import { seededRandom } from '../support/seeded-random.js';
 import { Recorder } from './recorder.js';
 import { openSockets, rawTransport } from './sockets.js';
 import { pieces, readFrom } from './traffic.js';

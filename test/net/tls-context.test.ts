@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { serveTls } from '../../../src/pooler/transport/serve-tls.js';
-import { TlsContext } from '../../../src/pooler/transport/tls-context.js';
+import { serveTls } from '../../src/net/serve-tls.js';
+import { TlsContext } from '../../src/net/tls-context.js';
 import { ca, material, pem } from './certificates.js';
 import { openSockets, rawTransport } from './sockets.js';
 

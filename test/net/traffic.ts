@@ -2,8 +2,8 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Transport } from '../../../src/pooler/transport/transport.js';
-import type { SeededRandom } from '../../support/seeded-random.js';
+import type { Transport } from '../../src/net/transport.js';
+import type { SeededRandom } from '../support/seeded-random.js';
 import type { Recorder } from './recorder.js';
 
 const megabyte = 1_000_000;

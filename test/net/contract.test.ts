@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Transport } from '../../../src/pooler/transport/transport.js';
-import { seededRandom } from '../../support/seeded-random.js';
+import type { Transport } from '../../src/net/transport.js';
+import { seededRandom } from '../support/seeded-random.js';
 import { Recorder } from './recorder.js';
 import { kinds, type Pair } from './sockets.js';
 import { readFrom, sendThrough, writeTo } from './traffic.js';

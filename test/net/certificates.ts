@@ -1,6 +1,6 @@
 // The certificates of this folder, and TLS made from them.
 import { readFileSync } from 'node:fs';
-import { TlsContext, type TlsMaterial } from '../../../src/pooler/transport/tls-context.js';
+import { TlsContext, type TlsMaterial } from '../../src/net/tls-context.js';
 
 export type CertificateName = 'server' | 'renewed' | 'elsewhere' | 'alice' | 'two-names' | 'mallory';
 

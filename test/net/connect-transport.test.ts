@@ -4,17 +4,13 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { join } from 'node:path';
 import { TLSSocket, type TLSSocketOptions } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  connectTransport,
-  type DialOptions,
-  type DialTls,
-} from '../../../src/pooler/transport/connect-transport.js';
-import type { DialFailedError } from '../../../src/pooler/transport/errors.js';
-import type { SocketTransport } from '../../../src/pooler/transport/socket-transport.js';
-import { TlsContext } from '../../../src/pooler/transport/tls-context.js';
-import { demandOf, otherWayOf, type TlsMode } from '../../../src/pooler/transport/tls-mode.js';
-import { sslRequest } from '../../../src/wire/fixed-messages.js';
-import { rejectionOf } from '../../support/outcomes.js';
+import { connectTransport, type DialOptions, type DialTls } from '../../src/net/connect-transport.js';
+import type { DialFailedError } from '../../src/net/errors.js';
+import type { SocketTransport } from '../../src/net/socket-transport.js';
+import { TlsContext } from '../../src/net/tls-context.js';
+import { demandOf, otherWayOf, type TlsMode } from '../../src/net/tls-mode.js';
+import { sslRequest } from '../../src/wire/fixed-messages.js';
+import { rejectionOf } from '../support/outcomes.js';
 import { ca, material, pem } from './certificates.js';
 import { Recorder } from './recorder.js';
 import { temporaryFolder } from './sockets.js';

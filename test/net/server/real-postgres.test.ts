@@ -1,13 +1,13 @@
 // A real PostgreSQL with TLS lets us in, in every way in which it can be asked.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { EmbeddedPostgres } from '../../../../scripts/lib/embedded-postgres.mjs';
-import { connectTransport, type DialTls } from '../../../../src/pooler/transport/connect-transport.js';
-import { TlsContext } from '../../../../src/pooler/transport/tls-context.js';
-import { Backend, StartupCode } from '../../../../src/wire/message-types.js';
-import { MessageWriter } from '../../../../src/wire/message-writer.js';
-import { writeStartup } from '../../../../src/wire/startup-packet.js';
-import { startPostgres } from '../../../support/postgres.js';
+import type { EmbeddedPostgres } from '../../../scripts/lib/embedded-postgres.mjs';
+import { connectTransport, type DialTls } from '../../../src/net/connect-transport.js';
+import { TlsContext } from '../../../src/net/tls-context.js';
+import { Backend, StartupCode } from '../../../src/wire/message-types.js';
+import { MessageWriter } from '../../../src/wire/message-writer.js';
+import { writeStartup } from '../../../src/wire/startup-packet.js';
+import { startPostgres } from '../../support/postgres.js';
 import { ca, pem } from '../certificates.js';
 import { Recorder } from '../recorder.js';
 

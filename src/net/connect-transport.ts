@@ -1,7 +1,7 @@
 /** Opens a connection to a server: socket, then TLS as far as it is wanted, all within one time limit. */
 import { connect, type LookupFunction, type Socket } from 'node:net';
-import { formatDuration } from '../../kernel/duration.js';
-import { onAbort } from '../../runtime/abort-listeners.js';
+import { formatDuration } from '../kernel/duration.js';
+import { onAbort } from '../runtime/abort-listeners.js';
 import { DialFailedError, TlsHandshakeError, TlsMaterialError, UnencryptedBytesError } from './errors.js';
 import { plainTransport } from './make-transport.js';
 import type { ReadBuffer } from './raw-transport.js';

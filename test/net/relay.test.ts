@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../support/seeded-random.js';
+import { seededRandom } from '../support/seeded-random.js';
 import { relay } from './relay.js';
 import { type Kind, kinds, openSockets, rawTransport } from './sockets.js';
 import { readFrom, writeTo } from './traffic.js';

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { type ServeTlsOptions, serveTls, tlsHandshakeByte } from '../../../src/pooler/transport/serve-tls.js';
-import type { StreamTransport } from '../../../src/pooler/transport/stream-transport.js';
-import { sslRequest } from '../../../src/wire/fixed-messages.js';
-import { rejectionOf } from '../../support/outcomes.js';
+import { type ServeTlsOptions, serveTls, tlsHandshakeByte } from '../../src/net/serve-tls.js';
+import type { StreamTransport } from '../../src/net/stream-transport.js';
+import { sslRequest } from '../../src/wire/fixed-messages.js';
+import { rejectionOf } from '../support/outcomes.js';
 import { ca, material, serverContext } from './certificates.js';
 import { Recorder } from './recorder.js';
 import { kinds, openSockets, rawTransport, type SocketPair } from './sockets.js';

@@ -2,7 +2,7 @@
  * Memory that is read into or sent from, with views of its beginning. To make a view costs more than all else that is done
  * in JavaScript for a short write, and most writes are short: those views are made once and used again.
  */
-import { copyBytes } from '../../wire/bytes.js';
+import { copyBytes } from '../wire/bytes.js';
 
 /** Longer ones are made each time: they cost little compared to what they show. */
 const longestKept = 1_024;

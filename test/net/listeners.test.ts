@@ -4,22 +4,17 @@ import { chmodSync, existsSync, linkSync, readFileSync, statSync, unlinkSync, wr
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  type Endpoint,
-  type TcpEndpoint,
-  type UnixEndpoint,
-  unixEndpoint,
-} from '../../../src/pooler/transport/endpoint.js';
+import { type Endpoint, type TcpEndpoint, type UnixEndpoint, unixEndpoint } from '../../src/net/endpoint.js';
 import {
   Listeners,
   type ListenersOptions,
   type ListenTrouble,
   usualEndpoint,
-} from '../../../src/pooler/transport/listeners.js';
-import { ListeningSocket } from '../../../src/pooler/transport/listening-socket.js';
-import { OpenFileWatch, openFileLimit } from '../../../src/pooler/transport/open-files.js';
-import type { SocketTransport } from '../../../src/pooler/transport/socket-transport.js';
-import { rejectionOf } from '../../support/outcomes.js';
+} from '../../src/net/listeners.js';
+import { ListeningSocket } from '../../src/net/listening-socket.js';
+import { OpenFileWatch, openFileLimit } from '../../src/net/open-files.js';
+import type { SocketTransport } from '../../src/net/socket-transport.js';
+import { rejectionOf } from '../support/outcomes.js';
 import { Recorder } from './recorder.js';
 import { temporaryFolder } from './sockets.js';
 

@@ -1,7 +1,7 @@
 /** TLS towards a server: asks whether it can, and puts it on the connection. */
 import { isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, connect } from 'node:tls';
-import { sslRequest } from '../../wire/fixed-messages.js';
+import { sslRequest } from '../wire/fixed-messages.js';
 import { TlsHandshakeError, UnencryptedBytesError } from './errors.js';
 import { plainTransport } from './make-transport.js';
 import type { SocketEnds } from './socket-ends.js';

@@ -1,6 +1,6 @@
 // Writes down what a transport tells its listener, and lets a test wait for it.
 import { createHash, type Hash } from 'node:crypto';
-import type { Transport, TransportListener } from '../../../src/pooler/transport/transport.js';
+import type { Transport, TransportListener } from '../../src/net/transport.js';
 
 export type Call = 'bytes' | 'drained' | 'ended' | 'closed';
 
