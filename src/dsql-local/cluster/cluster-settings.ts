@@ -17,7 +17,7 @@ export const fixedSettings: PostgresSettings = {
   max_prepared_transactions: 0,
 };
 
-/** Data survives the end of the server but not that of the machine. Small, and quick to start and to stop. */
+/** Data survives the end of the server but not that of the machine. One query runs in one process. */
 export const defaultSettings: PostgresSettings = {
   max_connections: defaultMaxConnections,
   superuser_reserved_connections: 0,
@@ -33,7 +33,8 @@ export const defaultSettings: PostgresSettings = {
   jit: false,
   autovacuum: true,
   deadlock_timeout: '1s',
-  // Parallel workers would take shared memory, of which containers have little.
+  // In the data folder, so that a server that is killed leaves no shared memory behind. Windows has only its own kind.
+  ...(process.platform === 'win32' ? {} : { dynamic_shared_memory_type: 'mmap' }),
   max_parallel_workers: 0,
   max_parallel_workers_per_gather: 0,
   max_parallel_maintenance_workers: 0,

@@ -9,7 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { ClusterStartError } from './errors.js';
 import { postgresMajor } from './find-postgres.js';
 import { isOpenToAll } from './folders.js';
@@ -28,11 +28,10 @@ export function prepareKeptData(dataFolder: string, forAnotherUser: boolean): st
     throw new ClusterStartError(
       `${parent} is not a folder. Name an empty folder, or one that does not exist yet.`,
     );
-  if (!existsSync(parent)) {
-    mkdirSync(parent, { recursive: true, mode: 0o700 });
-    // The other user passes through it to its own folder, and can't list it.
-    if (forAnotherUser) chmodSync(parent, 0o711);
-  }
+  const made = mkdirSync(parent, { recursive: true, mode: 0o700 });
+  // The other user passes through to its own folder, and can't list the others.
+  if (forAnotherUser && made !== undefined)
+    for (let path = parent; path.startsWith(made); path = dirname(path)) chmodSync(path, 0o711);
   if (forAnotherUser && !isOpenToAll(parent))
     throw new ClusterStartError(
       `PostgreSQL refuses to run as root, and the user that it runs as may not enter ${parent}. ` +
