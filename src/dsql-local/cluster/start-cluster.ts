@@ -36,6 +36,8 @@ export interface Cluster {
   /** Of PostgreSQL itself. */
   readonly dataFolder: string;
   readonly logFile: string;
+  /** For other files of this run, such as certificates: only its owner may enter it, and it is removed at the end. */
+  readonly temporaryFolder: string;
   /** Of the server. */
   readonly pid: number;
   /** Resolves when the server has ended: undefined after `stop()`, else why. */
@@ -88,6 +90,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     version: programs.version,
     dataFolder,
     logFile,
+    temporaryFolder: folder,
     pid: server.pid,
     ended: server.ended,
     stop: () => server.stop(),
