@@ -1,0 +1,173 @@
+/** DROP, RENAME, OWNER TO and SET SCHEMA by the kind of object, and roles, schemas, views, domains, functions, statistics. */
+import type {
+  AlterFunctionStmt,
+  AlterObjectSchemaStmt,
+  AlterOwnerStmt,
+  AlterRoleSetStmt,
+  AlterStatsStmt,
+  CreateDomainStmt,
+  CreateFunctionStmt,
+  CreateRoleStmt,
+  CreateSchemaStmt,
+  DefineStmt,
+  DropStmt,
+  ObjectType,
+  RenameStmt,
+  ViewStmt,
+} from 'libpg-query';
+import { judgeColumnType } from './column-types.js';
+import { judgeConstraint } from './constraints.js';
+import { judgeCollation, judgeCreateTable } from './create-table.js';
+import { bodiesOf, bodyOf, integerOf, kindOf, stringOf } from './parse-tree.js';
+import type { Feature } from './profile.js';
+import { refuse, unsupported, unsupportedStatement } from './refusal.js';
+import { firstRefusal, type Rule, type RuleContext } from './rule.js';
+
+type Accepted = Readonly<Partial<Record<ObjectType, Feature | 'always'>>>;
+
+const droppable: Accepted = {
+  OBJECT_TABLE: 'always',
+  OBJECT_VIEW: 'always',
+  OBJECT_INDEX: 'always',
+  OBJECT_SCHEMA: 'always',
+  OBJECT_DOMAIN: 'always',
+  OBJECT_FUNCTION: 'always',
+  OBJECT_ROUTINE: 'ALTER ROUTINE',
+  OBJECT_SEQUENCE: 'identity columns and sequences',
+  OBJECT_STATISTIC_EXT: 'extended statistics',
+};
+
+const renamable: Accepted = {
+  OBJECT_TABLE: 'always',
+  OBJECT_COLUMN: 'always',
+  OBJECT_VIEW: 'always',
+  OBJECT_SCHEMA: 'always',
+  OBJECT_DOMAIN: 'always',
+  OBJECT_DOMCONSTRAINT: 'always',
+  OBJECT_TABCONSTRAINT: 'always',
+  OBJECT_FUNCTION: 'always',
+  OBJECT_ROUTINE: 'ALTER ROUTINE',
+  OBJECT_ROLE: 'ALTER ROLE RENAME',
+  OBJECT_SEQUENCE: 'identity columns and sequences',
+  OBJECT_STATISTIC_EXT: 'extended statistics',
+};
+
+const ownable: Accepted = {
+  OBJECT_SCHEMA: 'always',
+  OBJECT_DOMAIN: 'always',
+  OBJECT_FUNCTION: 'always',
+  OBJECT_ROUTINE: 'ALTER ROUTINE',
+  OBJECT_STATISTIC_EXT: 'extended statistics',
+};
+
+const movable: Accepted = {
+  OBJECT_TABLE: 'always',
+  OBJECT_VIEW: 'always',
+  OBJECT_DOMAIN: 'always',
+  OBJECT_FUNCTION: 'always',
+  OBJECT_ROUTINE: 'ALTER ROUTINE',
+  OBJECT_SEQUENCE: 'identity columns and sequences',
+  OBJECT_STATISTIC_EXT: 'extended statistics',
+};
+
+function isAccepted(type: ObjectType | undefined, accepted: Accepted, { profile }: RuleContext): boolean {
+  const since = type && accepted[type];
+  return since !== undefined && (since === 'always' || profile.accepts(since));
+}
+
+export const judgeDrop: Rule<DropStmt> = (statement, context) => {
+  if (!isAccepted(statement.removeType, droppable, context))
+    return unsupported('unsupported object in DROP statement');
+  return statement.concurrent ? unsupported('CONCURRENTLY not supported for DROP INDEX') : undefined;
+};
+
+export const judgeRename: Rule<RenameStmt> = (statement, context) =>
+  isAccepted(statement.renameType, renamable, context)
+    ? undefined
+    : unsupported('unsupported object in RENAME statement');
+
+export const judgeOwner: Rule<AlterOwnerStmt> = (statement, context) => {
+  if (isAccepted(statement.objectType, ownable, context)) return undefined;
+  return statement.objectType === 'OBJECT_TYPE'
+    ? unsupported('ALTER TYPE not supported')
+    : unsupported('unsupported object in OWNER TO statement');
+};
+
+export const judgeSetSchema: Rule<AlterObjectSchemaStmt> = (statement, context) => {
+  if (isAccepted(statement.objectType, movable, context)) return undefined;
+  return statement.objectType === 'OBJECT_TYPE'
+    ? unsupported('ALTER TYPE not supported')
+    : unsupported('unsupported object in SET SCHEMA statement');
+};
+
+/** By the names of PostgreSQL's options; a role of DSQL has neither a password nor attributes. */
+const roleOptions: ReadonlySet<string> = new Set(['canlogin', 'inherit', 'addroleto', 'rolemembers']);
+
+export const judgeCreateRole: Rule<CreateRoleStmt> = ({ stmt_type, options }) => {
+  if ((stmt_type ?? 'ROLESTMT_ROLE') !== 'ROLESTMT_ROLE') return unsupportedStatement('CreateRoleStmt');
+  return firstRefusal(bodiesOf(options, 'DefElem'), ({ defname = '' }) =>
+    roleOptions.has(defname)
+      ? undefined
+      : unsupported(`option ${defname.toUpperCase()} not supported for CREATE ROLE`),
+  );
+};
+
+export const judgeAlterRoleSet: Rule<AlterRoleSetStmt> = ({ setstmt }) =>
+  setstmt?.kind === 'VAR_RESET_ALL' ? undefined : unsupportedStatement('AlterRoleSetStmt');
+
+export const judgeCreateSchema: Rule<CreateSchemaStmt> = ({ schemaElts }, context) => {
+  if (schemaElts && !context.profile.accepts('schema elements in CREATE SCHEMA'))
+    return unsupported('schema elements not supported for CREATE SCHEMA');
+  return firstRefusal(schemaElts ?? [], (element) => {
+    const table = bodyOf(element, 'CreateStmt');
+    if (table) return judgeCreateTable(table, context);
+    const view = bodyOf(element, 'ViewStmt');
+    return view ? judgeView(view, context) : unsupportedStatement(kindOf(element));
+  });
+};
+
+const longestViewBytes = 2 * 1024 * 1024;
+
+export const judgeView: Rule<ViewStmt> = ({ view }, { text }) => {
+  if (view?.relpersistence === 't')
+    return unsupported('TEMPORARY or TEMP view not supported for CREATE VIEW');
+  return text.byteLength > longestViewBytes ? refuse('54000', 'view definition too large') : undefined;
+};
+
+export const judgeCreateDomain: Rule<CreateDomainStmt> = ({ typeName, collClause, constraints }, context) =>
+  (typeName && judgeColumnType(typeName, context)) ??
+  judgeCollation(collClause) ??
+  firstRefusal(bodiesOf(constraints, 'Constraint'), (constraint) =>
+    judgeConstraint(constraint, undefined, new Map(), context),
+  );
+
+export const judgeCreateFunction: Rule<CreateFunctionStmt> = ({ is_procedure, options }) => {
+  if (is_procedure) return unsupported('PROCEDURE is not supported');
+  const option = bodiesOf(options, 'DefElem').find(({ defname }) => defname === 'language');
+  const language = stringOf(option?.arg);
+  // A body without quotes is always SQL; PostgreSQL refuses a quoted one without a language.
+  return language === undefined || language.toLowerCase() === 'sql'
+    ? undefined
+    : unsupported(`CREATE FUNCTION with language ${language} not supported`);
+};
+
+export const judgeAlterFunction: Rule<AlterFunctionStmt> = ({ objtype }) =>
+  objtype === 'OBJECT_PROCEDURE'
+    ? unsupported('PROCEDURE is not supported')
+    : unsupportedStatement('AlterFunctionStmt');
+
+export const judgeDefine: Rule<DefineStmt> = ({ kind }) =>
+  kind === 'OBJECT_TYPE' ? unsupported('CREATE TYPE not supported') : unsupportedStatement('DefineStmt');
+
+const largestStatisticsTarget = 100;
+
+export const judgeAlterStatistics: Rule<AlterStatsStmt> = ({ stxstattarget }, { profile }) => {
+  if (!profile.accepts('extended statistics')) return unsupportedStatement('AlterStatsStmt');
+  const target = typeof stxstattarget === 'number' ? stxstattarget : (integerOf(stxstattarget) ?? 0);
+  return target > largestStatisticsTarget
+    ? refuse(
+        '22023',
+        `statistics target ${target} exceeds maximum allowed value of ${largestStatisticsTarget}`,
+      )
+    : undefined;
+};

@@ -1,0 +1,102 @@
+/** One statement's text: the parser's byte offsets, and edits on the way to the text that PostgreSQL runs. */
+import { Tokenizer } from '../../sql/tokenizer.js';
+
+interface Edit {
+  /** Byte offset in the whole text. */
+  readonly at: number;
+  readonly insert: string;
+}
+
+/** A whole text, which holds several statements. `masked` has as many bytes, and is what PostgreSQL's grammar can read. */
+export class WholeText {
+  /** Of the masked text. */
+  readonly bytes: Buffer;
+  readonly #originalBytes: Buffer;
+  readonly #isAscii: boolean;
+  /** Index and byte offset of the last conversion, from which the next goes on. */
+  #lastByte = 0;
+  #lastIndex = 0;
+
+  constructor(
+    readonly original: string,
+    masked: string,
+  ) {
+    this.#originalBytes = Buffer.from(original);
+    this.bytes = masked === original ? this.#originalBytes : Buffer.from(masked);
+    this.#isAscii = this.#originalBytes.length === original.length;
+  }
+
+  /** UTF-16 index of a byte offset in the original. Linear over ascending offsets. */
+  indexOf(byte: number): number {
+    if (this.#isAscii) return byte;
+    if (byte < this.#lastByte) this.#lastByte = this.#lastIndex = 0;
+    this.#lastIndex += this.#originalBytes.toString('utf8', this.#lastByte, byte).length;
+    this.#lastByte = byte;
+    return this.#lastIndex;
+  }
+}
+
+export class StatementText {
+  readonly #whole: WholeText;
+  readonly #startByte: number;
+  readonly #endByte: number;
+  readonly #start: number;
+  readonly #end: number;
+  readonly #edits: Edit[] = [];
+
+  constructor(whole: WholeText, startByte: number, endByte: number) {
+    this.#whole = whole;
+    this.#startByte = startByte;
+    this.#endByte = endByte;
+    this.#start = whole.indexOf(startByte);
+    this.#end = whole.indexOf(endByte);
+  }
+
+  get source(): string {
+    return this.#whole.original.slice(this.#start, this.#end);
+  }
+
+  get byteLength(): number {
+    return this.#endByte - this.#startByte;
+  }
+
+  insert(at: number, text: string): void {
+    this.#edits.push({ at, insert: text });
+  }
+
+  tokens(): Tokenizer {
+    return this.tokensFrom(this.#startByte);
+  }
+
+  /** Tokens from a byte offset to the end of the statement. */
+  tokensFrom(byte: number): Tokenizer {
+    return new Tokenizer(this.#whole.bytes, byte, this.#endByte, 'literal');
+  }
+
+  /** Position for an ErrorResponse: characters of the statement, from 1. */
+  positionOf(byte: number): number {
+    const before = this.#whole.bytes.toString('utf8', this.#startByte, byte);
+    return [...before].length + 1;
+  }
+
+  /** The text with its edits, and the conversion of ascending byte offsets to indexes in it. */
+  finish(): { sql: string; indexOf: (byte: number) => number } {
+    const { bytes } = this.#whole;
+    const edits = this.#edits.sort((a, b) => a.at - b.at);
+    let sql = '';
+    let from = this.#startByte;
+    for (const edit of edits) {
+      sql += bytes.toString('utf8', from, edit.at) + edit.insert;
+      from = edit.at;
+    }
+    sql += bytes.toString('utf8', from, this.#endByte);
+    let applied = 0;
+    let shift = -this.#start;
+    const indexOf = (byte: number): number => {
+      for (let edit = edits[applied]; edit !== undefined && edit.at <= byte; edit = edits[++applied])
+        shift += edit.insert.length;
+      return this.#whole.indexOf(byte) + shift;
+    };
+    return { sql, indexOf };
+  }
+}
