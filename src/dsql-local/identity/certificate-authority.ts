@@ -94,7 +94,9 @@ function readServer(
   const isIssued =
     certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
   const written = new Set((certificate.subjectAltName ?? '').split(', '));
-  const hasNames = names.every((name) => written.has(alternativeName(name)));
+  const hasNames = names.every((name) =>
+    isIP(name) === 0 ? written.has(`DNS:${name}`) : certificate.checkIP(name) !== undefined,
+  );
   return isIssued && hasNames && isCurrent(certificate, now, serverRenewalDays) ? found : undefined;
 }
 
@@ -102,12 +104,6 @@ function makeServer(folder: string, names: readonly string[], authority: Issued,
   const key = newKey();
   const signer = { name: authorityName, key: authority.key };
   return keep(folder, 'server', serverCertificate(key, names, signer, validity(now, serverDays)), key);
-}
-
-/** As Node writes it. */
-function alternativeName(name: string): string {
-  if (isIP(name) === 0) return `DNS:${name}`;
-  return `IP Address:${name === '::1' ? '0:0:0:0:0:0:0:1' : name}`;
 }
 
 /** A certificate with its key; undefined when one of them is missing, broken or of another pair. */
