@@ -1,4 +1,4 @@
-// Who may connect: policies, grants of database roles to IAM identities, and the keys that exist.
+// Logins are decided by policies, grants of database roles to IAM identities, and the keys that exist.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
