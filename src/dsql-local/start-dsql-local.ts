@@ -98,8 +98,7 @@ export async function startDsqlLocal(options: DsqlLocalOptions = {}): Promise<Ds
 async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect): Promise<DsqlLocal> {
   const now = (): number => performance.now();
   const { region, host } = settings;
-  const keptFolder =
-    settings.dataFolder === undefined ? cluster.temporaryFolder : `${cluster.dataFolder}.identity`;
+  const keptFolder = settings.dataFolder ?? cluster.temporaryFolder;
   mkdirSync(keptFolder, { recursive: true, mode: 0o700 });
   const clusterId = settings.clusterId ?? keptClusterId(keptFolder);
   const endpoint = `${clusterId}.dsql.${region}.on.aws`;

@@ -8,7 +8,7 @@ import { type ErrorFields, readErrorFields } from '../../wire/error-fields.js';
 import { terminate } from '../../wire/fixed-messages.js';
 import { writePassword, writeQuery } from '../../wire/frontend-writers.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
-import { Backend, StartupCode, TransactionStatus } from '../../wire/message-types.js';
+import { Backend, StartupCode, type TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { readDataRow } from '../../wire/rows.js';
 import { backendRules } from '../../wire/scan-rules.js';
