@@ -179,10 +179,7 @@ export class Conflicts {
   /** Makes the changes of the copies in the tables. False: a conflict. */
   async #apply(participant: Participant, transaction: Transaction): Promise<boolean> {
     const { link } = participant;
-    const names = [...transaction.copies.values()].map(({ name }) => name);
-    const drop = hidden('drop_copies', [arrayText(names)]);
-    await link.exchange([hidden('wait_for_locks'), drop]);
-    drop.answer.rows();
+    await link.exchange([hidden('wait_for_locks'), hidden('leave_copies')]);
     for (const { bytes } of transaction.keptLocks) {
       const answer = new Answer();
       await this.#evictFor(participant, 'data', link.exchange([{ bytes, take: answer.take }]));

@@ -105,13 +105,7 @@ $$;
 
 CREATE FUNCTION dsql_local.key_action(letter "char") RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE letter WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END
-$$;
-
-CREATE FUNCTION dsql_local.drop_copies(names text[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE one text;
-BEGIN
-  FOREACH one IN ARRAY names LOOP EXECUTE format('DROP TABLE IF EXISTS pg_temp.%I CASCADE', one); END LOOP;
-END $$;`;
+$$;`;
 
 /** Makes changes again, row by row and in their order, to the tables themselves or to their copies. */
 const applySql = `
