@@ -1,11 +1,12 @@
 // @ts-check
 // A real PostgreSQL server for tests, benchmarks and the demonstration: starts in under a second, leaves nothing behind.
-import { execFileSync, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { findNativeFolder, temporaryFolder, usableNativeFolder } from './postgres-binaries.mjs';
+import { temporaryFolder } from '../../dist/dsql-local/cluster/folders.js';
+import { startGuardedServer } from '../../dist/dsql-local/cluster/guarded-server.js';
+import { usableNativeFolder } from '../../dist/dsql-local/cluster/npm-programs.js';
+import { findServerOwner } from '../../dist/dsql-local/cluster/server-owner.js';
+import { findNativeFolder } from './postgres-binaries.mjs';
 
 /**
  * @typedef {object} EmbeddedPostgresOptions
@@ -32,7 +33,6 @@ import { findNativeFolder, temporaryFolder, usableNativeFolder } from './postgre
 
 const host = '127.0.0.1';
 const database = 'postgres';
-const guard = fileURLToPath(new URL('postgres-guard.mjs', import.meta.url));
 
 /** What is in here dies with the test, so nothing is made safe on disk, and the server stays small. */
 const throwawaySettings = {
@@ -45,7 +45,6 @@ const throwawaySettings = {
   huge_pages: false,
   io_method: 'sync',
   jit: false,
-  unix_socket_directories: '',
 };
 
 /**
@@ -56,40 +55,19 @@ const throwawaySettings = {
 export async function startEmbeddedPostgres(options = {}) {
   const { user = 'postgres', password = 'headgate', maxConnections = 100 } = options;
   const settings = { ...throwawaySettings, max_connections: maxConnections, ...options.settings };
-  const owner = findOwner();
-  const folder = temporaryFolder(owner !== undefined);
-
-  /** @type {import('./postgres-guard.mjs').GuardOrders} */
-  let orders;
-  try {
-    const native = options.nativeFolder ?? findNativeFolder();
-    const programs = join(usableNativeFolder(native, owner !== undefined, folder), 'bin');
-    orders = {
-      initdb: join(programs, 'initdb'),
-      postgres: join(programs, 'postgres'),
-      folder,
-      owner,
-      host,
-      port: options.port,
-      user,
-      password,
-      serverArguments: Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    };
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
-  }
-
-  // A group of its own: a Ctrl-C in the terminal must not end the server before those who use it.
-  const child = spawn(process.execPath, [guard], { detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
-  const gone = new Promise((resolve) => child.once('close', resolve));
-  child.stdin.on('error', () => {}); // The guard that ended first says why itself.
-  child.stdin.write(`${JSON.stringify(orders)}\n`);
-  const { port, pid } = await firstReport(child);
-
-  // A program that forgets stop() can still end; the guard notices and cleans up.
-  child.unref();
-  for (const pipe of [child.stdin, child.stdout]) /** @type {import('node:net').Socket} */ (pipe).unref();
+  const owner = findServerOwner();
+  const folder = temporaryFolder({ forAnotherUser: owner !== undefined });
+  const { port, pid, stop } = await startGuardedServer({
+    ...findPrograms(options.nativeFolder, owner !== undefined, folder),
+    dataFolder: join(folder, 'data'),
+    temporaryFolders: [folder],
+    owner,
+    address: { kind: 'tcp', host, port: options.port },
+    user,
+    password,
+    settings,
+    logFile: undefined,
+  });
 
   const account = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;
   return {
@@ -101,51 +79,21 @@ export async function startEmbeddedPostgres(options = {}) {
     url: `postgresql://${account}@${host}:${port}/${database}`,
     pid,
     folder,
-    async stop() {
-      child.ref();
-      child.stdin.end();
-      await gone;
-    },
+    stop,
   };
 }
 
 /**
- * @param {import('node:child_process').ChildProcessByStdio<import('node:stream').Writable, import('node:stream').Readable, null>} child
- * @returns {Promise<{ port: number, pid: number }>}
+ * @param {string | undefined} nativeFolder
+ * @param {boolean} forAnotherUser
+ * @param {string} scratch removed when there are no programs
  */
-function firstReport(child) {
-  return new Promise((resolve, reject) => {
-    createInterface({ input: child.stdout }).once('line', (line) => {
-      /** @type {import('./postgres-guard.mjs').GuardReport} */
-      const report = JSON.parse(line);
-      if (report.state === 'ready') resolve(report);
-      else reject(new Error(report.message));
-    });
-    child.once('error', reject);
-    child.once('close', (code) =>
-      reject(new Error(`The guard of the PostgreSQL server ended with ${code} before it was ready.`)),
-    );
-  });
-}
-
-/**
- * PostgreSQL refuses to run as root, so root runs it as somebody else: the user `postgres` where there is one, else `nobody`.
- * @returns {{ uid: number, gid: number } | undefined}
- */
-function findOwner() {
-  if (process.getuid?.() !== 0) return undefined;
-  for (const name of ['postgres', 'nobody']) {
-    try {
-      const [uid, gid] = ['-u', '-g'].map((flag) =>
-        Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
-      );
-      if (uid !== undefined && gid !== undefined) return { uid, gid };
-    } catch {
-      // No such user here.
-    }
+function findPrograms(nativeFolder, forAnotherUser, scratch) {
+  try {
+    const native = usableNativeFolder(nativeFolder ?? findNativeFolder(), forAnotherUser, scratch);
+    return { initdb: join(native, 'bin/initdb'), postgres: join(native, 'bin/postgres') };
+  } catch (error) {
+    rmSync(scratch, { recursive: true, force: true });
+    throw error;
   }
-  throw new Error(
-    'PostgreSQL refuses to run as root, and this system has neither a user "postgres" nor a user "nobody" to run it as. ' +
-      'Add one (useradd --system postgres), or do not run as root.',
-  );
 }

@@ -82,6 +82,8 @@ export interface JudgedStatement {
   /** Of `sql`, in ascending order. */
   readonly schemaMentions: readonly SchemaMention[];
   readonly locking: 'none' | 'key_share' | 'update';
+  /** COPY FROM STDIN: the client sends rows before there is an answer. */
+  readonly isCopyIn: boolean;
   /** BEGIN READ ONLY, or a mode of START TRANSACTION. */
   readonly isReadOnly: boolean;
   /** COMMIT AND CHAIN, ROLLBACK AND CHAIN. */

@@ -1,11 +1,12 @@
 // A server of the PostgreSQL that is installed on this machine. pg_dump works only with servers that are no newer than it
 // is, and the one that npm brings mostly is newer.
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { temporaryFolder } from '../../../scripts/lib/postgres-binaries.mjs';
+import { temporaryFolder } from '../../../src/dsql-local/cluster/folders.js';
+import { findServerOwner } from '../../../src/dsql-local/cluster/server-owner.js';
 import type { TestDatabase } from '../../support/postgres.js';
 import { sayNotRun } from './programs.js';
 
@@ -49,8 +50,8 @@ const settings = [
 
 /** Starts a server from these programs, with an empty database `postgres`; `drop()` ends it. */
 export async function startSystemPostgres(programs: string): Promise<TestDatabase> {
-  const owner = findOwner();
-  const folder = temporaryFolder(owner !== undefined);
+  const owner = findServerOwner();
+  const folder = temporaryFolder({ forAnotherUser: owner !== undefined });
   const port = await findFreePort();
   const who = { ...owner, cwd: folder };
   if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
@@ -95,18 +96,6 @@ export async function startSystemPostgres(programs: string): Promise<TestDatabas
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** PostgreSQL refuses to run as root. */
-function findOwner(): { uid: number; gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined;
-  for (const name of ['postgres', 'nobody']) {
-    const [uid, gid] = ['-u', '-g'].map((flag) => spawnSync('id', [flag, name], { encoding: 'utf8' }));
-    if (uid?.status === 0 && gid?.status === 0) return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
-  }
-  throw new Error(
-    'PostgreSQL refuses to run as root, and there is no user "postgres" or "nobody" to run it as.',
-  );
 }
 
 function findFreePort(): Promise<number> {

@@ -1,0 +1,79 @@
+/** Rows that a transaction has changed, as PostgreSQL told them, and what is known of a row from its text. */
+import type { ErrorFields } from '../../wire/error-fields.js';
+
+export type Operation = 'INSERT' | 'UPDATE' | 'DELETE';
+
+export interface Change {
+  /** The table's oid. */
+  readonly table: number;
+  readonly operation: Operation;
+  /** The row before, in PostgreSQL's text form of a record; empty for an INSERT. */
+  readonly before: string;
+  /** The row after; empty for a DELETE. */
+  readonly after: string;
+  /** Made in a copy of the table. */
+  readonly isInCopy: boolean;
+}
+
+/** A notice of the trigger `dsql_local.capture()`. */
+export function readChange({ message, detail = '', hint = '' }: ErrorFields): Change {
+  const [table, operation, copy] = message.split(' ');
+  return {
+    table: Number(table),
+    operation: operation as Operation,
+    before: detail,
+    after: hint,
+    isInCopy: copy !== undefined,
+  };
+}
+
+/** What a change counts for in the limit of a transaction's size. */
+export function sizeOf({ before, after }: Change): number {
+  return after.length > 0 ? after.length : before.length;
+}
+
+/** The values of a record's text, `(1,"a ""b""",)`: null where nothing stands. */
+export function recordValues(text: string): (string | null)[] {
+  const values: (string | null)[] = [];
+  let at = 1;
+  const end = text.length - 1;
+  while (at <= end) {
+    let value: string | null = null;
+    while (at < end && text[at] !== ',') {
+      const char = text[at] as string;
+      value ??= '';
+      if (char === '\\') {
+        value += text[at + 1] ?? '';
+        at += 2;
+      } else if (char === '"') {
+        at += 1;
+        [value, at] = quotedPart(text, at, value);
+      } else {
+        value += char;
+        at += 1;
+      }
+    }
+    values.push(value);
+    at += 1;
+  }
+  return values;
+}
+
+function quotedPart(text: string, from: number, before: string): [value: string, at: number] {
+  let value = before;
+  let at = from;
+  while (at < text.length) {
+    const char = text[at] as string;
+    if (char === '\\') {
+      value += text[at + 1] ?? '';
+      at += 2;
+    } else if (char !== '"') {
+      value += char;
+      at += 1;
+    } else if (text[at + 1] === '"') {
+      value += '"';
+      at += 2;
+    } else return [value, at + 1];
+  }
+  return [value, at];
+}

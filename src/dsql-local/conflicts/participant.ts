@@ -1,0 +1,36 @@
+/** A session as conflicts see it: its connection to PostgreSQL, and its transaction. */
+import type { Link } from '../postgres/link.js';
+import type { Transaction } from './transaction.js';
+import { Turn } from './turn.js';
+
+export class Participant {
+  readonly link: Link;
+  transaction: Transaction | undefined;
+  /** The version of the catalog that the session has seen; undefined until it has run a statement. */
+  catalog: number | undefined;
+  /** One request at a time uses the connection: the client's, or another session's that takes its locks away. */
+  readonly turn = new Turn();
+  #endTurn: () => void = () => {};
+
+  constructor(link: Link) {
+    this.link = link;
+  }
+
+  async take(): Promise<void> {
+    this.#endTurn = await this.turn.take();
+  }
+
+  giveBack(): void {
+    this.#endTurn();
+  }
+
+  /** Lets others use the connection while this one waits for something that they may have. */
+  async waitFor<T>(something: Promise<T>): Promise<T> {
+    this.giveBack();
+    try {
+      return await something;
+    } finally {
+      await this.take();
+    }
+  }
+}

@@ -1,0 +1,142 @@
+/** A client's connection after TLS: its messages one by one, and what is sent to it. */
+import type { Transport, TransportListener } from '../../net/transport.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { MessageScanner } from '../../wire/message-scanner.js';
+import { Frontend } from '../../wire/message-types.js';
+import { authenticationRules, frontendRules, type ScanRules, startupRules } from '../../wire/scan-rules.js';
+
+export interface Message {
+  /** 0 for the startup packet. */
+  readonly type: number;
+  /** The whole message, header included. */
+  readonly bytes: Buffer;
+}
+
+/** DSQL closes the connection of a client that sends a longer message, without a word. */
+const largestMessage = 10 * 1_048_576;
+/** A client that sends faster than it is served is not read from beyond this. */
+const largestQueue = 1_048_576;
+
+const { password: _, ...types } = Frontend;
+const rule = { wholeUpTo: largestMessage, longest: largestMessage };
+const clientRules = frontendRules(
+  Object.fromEntries(
+    Object.keys(types).map((name) => [
+      name,
+      ['flush', 'sync', 'terminate', 'copyDone'].includes(name) ? {} : rule,
+    ]),
+  ),
+);
+
+export class Channel implements TransportListener {
+  readonly transport: Transport;
+  /** The client has taken what was sent. */
+  onDrained: () => void = () => {};
+  /** The connection is gone. */
+  onClosed: () => void = () => {};
+  readonly #scanner: MessageScanner;
+  readonly #queue: Message[] = [];
+  #queued = 0;
+  #isPaused = false;
+  #isOver = false;
+  #wake: (() => void) | undefined;
+
+  constructor(transport: Transport, rules: ScanRules = startupRules) {
+    this.transport = transport;
+    this.#scanner = new MessageScanner(rules);
+    transport.listener = this;
+    transport.start();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  expectPassword(): void {
+    this.#scanner.use(authenticationRules);
+  }
+
+  expectMessages(): void {
+    this.#scanner.use(clientRules);
+  }
+
+  /** Whether a message has come already. */
+  get hasNext(): boolean {
+    return this.#queue.length > 0;
+  }
+
+  /** The next message; undefined when the client has left. */
+  async next(): Promise<Message | undefined> {
+    while (this.#queue.length === 0) {
+      if (this.#isOver) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const message = this.#queue.shift() as Message;
+    this.#queued -= message.bytes.length;
+    if (this.#isPaused && this.#queued <= largestQueue) {
+      this.#isPaused = false;
+      this.transport.resumeReading();
+    }
+    return message;
+  }
+
+  /** False: the client does not keep up; wait for `onDrained`. */
+  send(source: Buffer, start = 0, end: number = source.length): boolean {
+    return this.transport.send(source, start, end);
+  }
+
+  end(): void {
+    this.transport.end();
+  }
+
+  destroy(): void {
+    this.transport.destroy();
+  }
+
+  bytesCame(source: Buffer, start: number, end: number): void {
+    const scanner = this.#scanner;
+    try {
+      scanner.push(source, start, end);
+      while (scanner.next()) this.#came(scanner);
+    } catch (error) {
+      if (!(error instanceof ProtocolViolationError)) throw error;
+      this.transport.destroy(error);
+    }
+  }
+
+  drained(): void {
+    this.onDrained();
+  }
+
+  ended(): void {
+    this.#over();
+  }
+
+  closed(): void {
+    this.#over();
+    this.onClosed();
+  }
+
+  #came({ type, source, start, end }: MessageScanner): void {
+    this.#queue.push({ type, bytes: Buffer.from(source.subarray(start, end)) });
+    this.#queued += end - start;
+    if (this.#queued > largestQueue && !this.#isPaused) {
+      this.#isPaused = true;
+      this.transport.pauseReading();
+    }
+    this.#wakeUp();
+  }
+
+  #over(): void {
+    this.#isOver = true;
+    this.#wakeUp();
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}

@@ -1,0 +1,58 @@
+/** DSQL's answers that are not about a statement's text. */
+import type { ErrorFields } from '../../wire/error-fields.js';
+import type { Conflict } from '../conflicts/transaction.js';
+import type { Refusal } from '../dialect/judgement.js';
+
+/** A statement has failed: the fields of its ErrorResponse. */
+export class StatementFailed extends Error {
+  readonly fields: ErrorFields;
+
+  constructor(fields: ErrorFields) {
+    super(fields.message);
+    this.fields = fields;
+  }
+}
+
+export function errorOf({ code, message, detail, hint, position }: Refusal): ErrorFields {
+  return {
+    severity: 'ERROR',
+    code,
+    message,
+    ...(detail === undefined ? {} : { detail }),
+    ...(hint === undefined ? {} : { hint }),
+    ...(position === undefined ? {} : { position: String(position) }),
+  };
+}
+
+export function fail(code: string, message: string, detail?: string): StatementFailed {
+  return new StatementFailed(errorOf({ code, message, detail }));
+}
+
+export const conflictErrors: Readonly<Record<Conflict, ErrorFields>> = {
+  data: errorOf({ code: '40001', message: 'change conflicts with another transaction (OC000)' }),
+  schema: errorOf({ code: '40001', message: 'schema has been updated by another transaction (OC001)' }),
+};
+
+export function conflictFailure(conflict: Conflict): StatementFailed {
+  return new StatementFailed(conflictErrors[conflict]);
+}
+
+/** PostgreSQL's own errors that DSQL has other words for. */
+export function translate(fields: ErrorFields): ErrorFields {
+  if (fields.code === '53400' && fields.message.includes('temp_file_limit'))
+    return errorOf({
+      code: '54000',
+      message: 'query requires more than allowed temp space of 131072 KB to execute',
+    });
+  // A table that an uncommitted DDL statement has locked: in DSQL the statement runs, or finds the schema changed.
+  if (fields.code === '55P03') return conflictErrors.schema;
+  if (fields.code === '40001' || fields.code === '40P01') return conflictErrors.data;
+  return fields;
+}
+
+export const abortedTransaction: ErrorFields = errorOf({
+  code: '25P02',
+  message: 'current transaction is aborted, commands ignored until end of transaction block',
+});
+
+export const serverUnavailable: ErrorFields = errorOf({ code: 'XX000', message: 'server unavailable' });

@@ -1,0 +1,314 @@
+/** One client that is let in: takes its messages in order, and answers each as DSQL would. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { HeadgateError } from '../../kernel/errors.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
+import { emptyQueryResponse, readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-messages.js';
+import { QueryView } from '../../wire/frontend-views.js';
+import { Frontend } from '../../wire/message-types.js';
+import type { Conflicts } from '../conflicts/conflicts.js';
+import { Participant } from '../conflicts/participant.js';
+import type { Dialect, JudgedStatement } from '../dialect/judgement.js';
+import { prepareHidden } from '../postgres/hidden-commands.js';
+import type { Link } from '../postgres/link.js';
+import type { Channel, Message } from './channel.js';
+import { abortedTransaction, errorOf, StatementFailed } from './errors.js';
+import { type BatchHost, ExtendedBatch } from './extended-batch.js';
+import { errorBytes, isOwn, newJobId, ownColumn, ownResult, warningBytes } from './own-answers.js';
+import { Runner } from './runner.js';
+import type { SessionHooks, TransactionLimits } from './settings.js';
+import { QueryUnit } from './unit.js';
+
+export interface SessionOptions {
+  readonly channel: Channel;
+  readonly conflicts: Conflicts;
+  readonly dialect: Dialect;
+  readonly limits: TransactionLimits;
+  readonly hooks: SessionHooks;
+  /** Opens a connection to PostgreSQL with the client's role and settings. */
+  readonly openLink: () => Promise<Link>;
+  /** Grants or revokes a role; throws a `StatementFailed`. */
+  readonly grantIam: (isGrant: boolean, role: string, arn: string) => Promise<void>;
+  readonly cancel: (link: Link) => void;
+}
+
+const queryView = new QueryView();
+
+export class Session implements BatchHost {
+  readonly #options: SessionOptions;
+  readonly #channel: Channel;
+  readonly #batch = new ExtendedBatch(this);
+  #participant: Participant | undefined;
+  #runner: Runner | undefined;
+  #isSkipping = false;
+  #isEnding = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#channel = options.channel;
+  }
+
+  /** The connection to PostgreSQL, once there is one. */
+  get link(): Link | undefined {
+    return this.#participant?.link;
+  }
+
+  /** In a transaction that its client has begun, or in the middle of a request. */
+  get isBusy(): boolean {
+    return this.#runner?.isOpen === true || this.#participant?.turn.isFree === false;
+  }
+
+  /** Serves the client until it leaves. */
+  async serve(): Promise<void> {
+    try {
+      for (;;) {
+        const message = await this.#channel.next();
+        if (message === undefined || message.type === Frontend.terminate) return;
+        await this.#take(message);
+        if (this.#isEnding && this.#runner?.isOpen !== true) return;
+      }
+    } catch (error) {
+      if (!(error instanceof HeadgateError) && !(error instanceof ProtocolViolationError)) throw error;
+    } finally {
+      this.#leave();
+    }
+  }
+
+  /** Ends when its transaction is over: at once where it has none. */
+  endWhenIdle(): void {
+    this.#isEnding = true;
+    if (!this.isBusy) this.#channel.destroy();
+  }
+
+  #leave(): void {
+    const participant = this.#participant;
+    if (participant !== undefined) {
+      this.#options.conflicts.leave(participant);
+      participant.link.close();
+    }
+    this.#channel.end();
+  }
+
+  async #take(message: Message): Promise<void> {
+    const { hooks } = this.#options;
+    const wait = hooks.latencyMs();
+    if (wait > 0 && (message.type === Frontend.query || message.type === Frontend.sync)) await delay(wait);
+    const participant = this.#participant ?? (await this.#open());
+    await participant.take();
+    try {
+      if (message.type === Frontend.query) await this.#query(message);
+      else if (message.type === Frontend.sync) await this.#sync();
+      else if (!this.#isSkipping) await this.#inBatch(message);
+    } finally {
+      participant.giveBack();
+    }
+  }
+
+  async #open(): Promise<Participant> {
+    const { conflicts, dialect, limits, hooks, openLink, cancel } = this.#options;
+    const link = await openLink();
+    await prepareHidden(link);
+    const participant = new Participant(link);
+    link.onClosed = () => this.#channel.destroy();
+    link.onParameter = (_type, source, start, end) => this.#channel.send(source, start, end);
+    this.#channel.onDrained = () => link.resume();
+    conflicts.join(participant);
+    const send = (source: Buffer, start = 0, end: number = source.length): void => {
+      if (end > start && !this.#channel.send(source, start, end) && !this.#channel.isOver) link.pause();
+    };
+    const next = (): Promise<Message | undefined> => this.#channel.next();
+    this.#participant = participant;
+    this.#runner = new Runner({
+      participant,
+      conflicts,
+      dialect,
+      limits,
+      hooks,
+      send,
+      next,
+      cancel: () => cancel(link),
+    });
+    return participant;
+  }
+
+  get #run(): Runner {
+    return this.#runner as Runner;
+  }
+
+  async #query({ bytes }: Message): Promise<void> {
+    this.#isSkipping = false;
+    this.#batch.clear();
+    try {
+      const text = queryView.read(bytes, 0, bytes.length).text();
+      const { statements, isMalformed } = this.judge(text);
+      if (isMalformed) await this.#relayAll(bytes);
+      else if (statements.length === 0) this.send(emptyQueryResponse);
+      else await this.#statements(statements, bytes);
+    } catch (error) {
+      await this.#fail(error);
+    }
+    this.#ready();
+  }
+
+  async #statements(statements: readonly JudgedStatement[], bytes: Buffer): Promise<void> {
+    const [first] = statements;
+    const isAlone = statements.length === 1 && first !== undefined;
+    for (const statement of statements) {
+      this.#refuse(statement);
+      if (isOwn(statement)) {
+        await this.runOwn(statement, true);
+        continue;
+      }
+      const isPlain = this.isPlain(statement);
+      if (!this.isInTransaction && !(isAlone && isPlain)) await this.#run.beginImplicit();
+      this.admit(statement);
+      const unit = new QueryUnit(
+        statement,
+        isAlone && statement.sql === statement.source ? bytes : undefined,
+      );
+      if (!isPlain) await this.run(unit);
+      else {
+        await this.#relayAll(unit.bytes);
+        await this.ran(statement);
+      }
+    }
+    if (this.#run.transaction?.isImplicit) await this.#run.commit();
+  }
+
+  async #inBatch(message: Message): Promise<void> {
+    try {
+      await this.#batch.take(message);
+    } catch (error) {
+      this.#isSkipping = true;
+      await this.#fail(error);
+    }
+  }
+
+  async #sync(): Promise<void> {
+    try {
+      if (!this.#isSkipping) await this.#batch.flush(true);
+      if (this.#run.transaction?.isImplicit) await this.#run.commit();
+    } catch (error) {
+      await this.#fail(error);
+    }
+    this.#isSkipping = false;
+    if (!this.#run.isOpen) this.#batch.forgetPortals();
+    this.#ready();
+  }
+
+  /** Tells the client of a statement's error; any other is not for it. */
+  async #fail(error: unknown): Promise<void> {
+    this.#batch.clear();
+    if (error instanceof ProtocolViolationError) {
+      this.send(errorBytes({ severity: 'FATAL', code: '08P01', message: error.message }));
+      throw error;
+    }
+    if (!(error instanceof StatementFailed)) throw error;
+    await this.#run.failed();
+    this.send(errorBytes(error.fields));
+  }
+
+  #ready(): void {
+    const { isFailed, isOpen } = this.#run;
+    this.send(isFailed ? readyFailed : isOpen ? readyInTransaction : readyIdle);
+  }
+
+  /** What a batch asks of its session. */
+  get isInTransaction(): boolean {
+    return this.#run.transaction !== undefined;
+  }
+
+  judge(text: string): ReturnType<Dialect['judge']> {
+    const judgement = this.#options.dialect.judge(text);
+    for (const { source, refusal } of judgement.statements) this.#options.hooks.judged(source, refusal);
+    return judgement;
+  }
+
+  send(bytes: Buffer): void {
+    this.#channel.send(bytes);
+  }
+
+  admit(statement: JudgedStatement): void {
+    if (this.#run.isFailed) throw new StatementFailed(abortedTransaction);
+    this.#run.admit(statement);
+  }
+
+  isPlain(statement: JudgedStatement): boolean {
+    return this.#run.isPlain(statement);
+  }
+
+  async run(unit: Parameters<Runner['run']>[0]): Promise<void> {
+    await this.#run.run(unit);
+  }
+
+  async relay(bytes: Buffer): Promise<void> {
+    await this.#relayAll(bytes);
+  }
+
+  async beginImplicit(): Promise<void> {
+    await this.#run.beginImplicit();
+  }
+
+  async ran(statement: JudgedStatement): Promise<void> {
+    this.#run.keepSetting(statement);
+    if (!statement.sql.toUpperCase().startsWith('DEALLOCATE')) return;
+    this.#batch.forgetStatements();
+    await this.#run.prepareAgain();
+  }
+
+  async runOwn(statement: JudgedStatement, isDescribed = false): Promise<void> {
+    const tag = await this.#own(statement);
+    const { value, name } = tag;
+    this.send(ownResult(ownColumn(statement), value, name, isDescribed));
+  }
+
+  async #own(statement: JudgedStatement): Promise<{ name: string; value?: string }> {
+    const { kind, isChained, iam, job, ownAnswer } = statement;
+    if (kind === 'begin') return this.#begin(statement);
+    if (kind === 'commit' || kind === 'rollback') return this.#end(kind, isChained);
+    this.admit(statement);
+    if (iam !== undefined) {
+      await this.#options.grantIam(iam.isGrant, iam.role, iam.arn);
+      return { name: iam.isGrant ? 'AWS IAM GRANT' : 'AWS IAM REVOKE' };
+    }
+    if (job === undefined) return { name: ownAnswer?.tag ?? 'SELECT 1', value: ownAnswer?.value ?? '' };
+    const id = newJobId();
+    if (!this.isInTransaction) await this.#run.beginImplicit();
+    this.admit(statement);
+    await this.#run.job(statement, id);
+    return { name: job.tag, value: id };
+  }
+
+  async #begin(statement: JudgedStatement): Promise<{ name: string }> {
+    const { isFailed, transaction } = this.#run;
+    if (isFailed) throw new StatementFailed(abortedTransaction);
+    if (transaction === undefined) await this.#run.begin(statement);
+    else if (transaction.isImplicit) this.#run.makeExplicit();
+    else this.send(warningBytes('25001', 'there is already a transaction in progress'));
+    return { name: statement.sql.toUpperCase().startsWith('START') ? 'START TRANSACTION' : 'BEGIN' };
+  }
+
+  async #end(kind: 'commit' | 'rollback', isChained: boolean): Promise<{ name: string }> {
+    const { isFailed, transaction } = this.#run;
+    if (!isFailed && (transaction === undefined || transaction.isImplicit))
+      this.send(warningBytes('25P01', 'there is no transaction in progress'));
+    if (isFailed || kind === 'rollback') await this.#run.rollback();
+    else await this.#run.commit();
+    this.#batch.forgetPortals();
+    if (isChained && (isFailed || transaction !== undefined)) await this.#run.beginPlain();
+    return { name: isFailed || kind === 'rollback' ? 'ROLLBACK' : 'COMMIT' };
+  }
+
+  /** In a transaction that has failed, that comes first. */
+  #refuse({ refusal, kind }: JudgedStatement): void {
+    if (this.#run.isFailed && kind !== 'commit' && kind !== 'rollback')
+      throw new StatementFailed(abortedTransaction);
+    if (refusal !== undefined) throw new StatementFailed(errorOf(refusal));
+  }
+
+  /** Sends a request to PostgreSQL and its answer to the client. */
+  async #relayAll(bytes: Buffer): Promise<void> {
+    const { take, done } = this.#run.relay();
+    await (this.#participant as Participant).link.exchange([{ bytes, take }]);
+    done();
+  }
+}

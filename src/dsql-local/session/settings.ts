@@ -1,0 +1,27 @@
+/** Limits of DSQL's transactions, each of which a test can make smaller. */
+export interface TransactionLimits {
+  /** Rows that one transaction may change. */
+  readonly rows: number;
+  /** Bytes that it may change, checked at COMMIT. */
+  readonly bytes: number;
+  readonly ageMs: number;
+}
+
+export const usualLimits: TransactionLimits = { rows: 3_000, bytes: 10 * 1_048_576, ageMs: 300_000 };
+
+/** What is done to a COMMIT on demand. */
+export type CommitFault = 'conflict' | 'unavailable_before' | 'unavailable_after';
+
+/** What a session needs of the stand-in around it. */
+export interface SessionHooks {
+  /** Milliseconds, from any start. */
+  now(): number;
+  /** Asked at each COMMIT. */
+  commitFault(): CommitFault | undefined;
+  /** Milliseconds to wait before each request is answered. */
+  latencyMs(): number;
+  /** A statement was refused, or ran: for the report. */
+  judged(sql: string, refusal: { readonly code: string; readonly message: string } | undefined): void;
+  /** IAM GRANT or REVOKE took effect. */
+  iamGranted(isGrant: boolean, role: string, arn: string): void;
+}
