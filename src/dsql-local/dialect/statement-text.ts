@@ -44,11 +44,12 @@ export class StatementText {
   readonly #end: number;
   readonly #edits: Edit[] = [];
 
+  /** The first statement begins with the text; a later one with its first token. */
   constructor(whole: WholeText, startByte: number, endByte: number) {
     this.#whole = whole;
-    this.#startByte = startByte;
     this.#endByte = endByte;
-    this.#start = whole.indexOf(startByte);
+    this.#startByte = startByte === 0 ? 0 : firstToken(whole.bytes, startByte, endByte);
+    this.#start = whole.indexOf(this.#startByte);
     this.#end = whole.indexOf(endByte);
   }
 
@@ -99,4 +100,10 @@ export class StatementText {
     };
     return { sql, indexOf };
   }
+}
+
+function firstToken(bytes: Buffer, start: number, end: number): number {
+  const tokens = new Tokenizer(bytes, start, end, 'literal');
+  tokens.next();
+  return tokens.start;
 }

@@ -137,3 +137,15 @@ describe('Startup parameters', () => {
     },
   );
 });
+
+it.each([
+  'more than 10 schemas not allowed',
+  'creating more than 1000 tables not allowed',
+  'creating more than 5000 views not allowed',
+  'creating more than 5000 sequences not allowed',
+  'more than 24 indexes per table are not allowed',
+  'tables can have at most 255 columns',
+  'more than 5 extended statistics per table are not allowed',
+])('The limit check can answer: %s', (message) => {
+  expect(dialect.limitCheck).toContain(`'${message}'`);
+});

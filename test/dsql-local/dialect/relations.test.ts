@@ -107,6 +107,7 @@ it.each([
 describe('Jobs', () => {
   it.each([
     ['CREATE INDEX ASYNC i ON s.t (a)', ['INDEX_BUILD', 'CREATE INDEX', 's', 't', 'i']],
+    ['CREATE INDEX ASYNC async ON async (a)', ['INDEX_BUILD', 'CREATE INDEX', undefined, 'async', 'async']],
     ['create unique index async on t (a)', ['INDEX_BUILD', 'CREATE INDEX', undefined, 't', undefined]],
     ['CREATE INDEX/**/ASYNC"I"ON t(a)', ['INDEX_BUILD', 'CREATE INDEX', undefined, 't', 'I']],
     [
@@ -156,11 +157,11 @@ describe('AWS IAM', () => {
     const { statements } = dialect.judge(`SELECT 'é'; AWS IAM GRANT "é" TO 'é'; SELECT 'aws' FROM s.t`);
     expect(statements.map(({ source }) => source)).toEqual([
       "SELECT 'é'",
-      ` AWS IAM GRANT "é" TO 'é'`,
-      " SELECT 'aws' FROM s.t",
+      `AWS IAM GRANT "é" TO 'é'`,
+      "SELECT 'aws' FROM s.t",
     ]);
     expect(statements.map(({ iam }) => iam?.role)).toEqual([undefined, 'é', undefined]);
-    expect(statements[2]?.schemaMentions).toEqual([{ schema: 's', relation: 't', start: 19, end: 20 }]);
+    expect(statements[2]?.schemaMentions).toEqual([{ schema: 's', relation: 't', start: 18, end: 19 }]);
   });
 });
 
