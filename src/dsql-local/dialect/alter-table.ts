@@ -7,7 +7,7 @@ import { bodiesOf, bodyOf } from './parse-tree.js';
 import type { Feature } from './profile.js';
 import { unsupported } from './refusal.js';
 import { firstRefusal, type Rule, type RuleContext } from './rule.js';
-import { judgeIdentity } from './sequences.js';
+import { judgeIdentity, judgeIdentityChange } from './sequences.js';
 
 interface Subcommand {
   /** As in `unsupported ALTER TABLE <name> statement`. */
@@ -125,6 +125,8 @@ function judgeSubcommand(
       context.checks.push(bigintColumnCheck(relation, name));
       return judgeIdentity(undefined, bodyOf(def, 'Constraint')?.options, context);
     }
+    case 'AT_SetIdentity':
+      return judgeIdentityChange(bodyOf(def, 'List')?.items);
     case 'AT_DropColumn':
       context.checks.push(primaryKeyColumnCheck(relation, name));
       return undefined;

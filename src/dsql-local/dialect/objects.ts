@@ -18,7 +18,7 @@ import type {
 import { judgeColumnType } from './column-types.js';
 import { judgeConstraint } from './constraints.js';
 import { judgeCollation, judgeCreateTable } from './create-table.js';
-import { bodiesOf, bodyOf, integerOf, kindOf, stringOf } from './parse-tree.js';
+import { bodiesOf, bodyOf, integerOf, kindOf, namesOf, stringOf } from './parse-tree.js';
 import type { Feature } from './profile.js';
 import { refuse, unsupported, unsupportedStatement } from './refusal.js';
 import { firstRefusal, type Rule, type RuleContext } from './rule.js';
@@ -141,14 +141,15 @@ export const judgeCreateDomain: Rule<CreateDomainStmt> = ({ typeName, collClause
     judgeConstraint(constraint, undefined, new Map(), context),
   );
 
-export const judgeCreateFunction: Rule<CreateFunctionStmt> = ({ is_procedure, options }) => {
+export const judgeCreateFunction: Rule<CreateFunctionStmt> = ({ is_procedure, options }, context) => {
   if (is_procedure) return unsupported('PROCEDURE is not supported');
-  const option = bodiesOf(options, 'DefElem').find(({ defname }) => defname === 'language');
-  const language = stringOf(option?.arg);
+  const option = (name: string) => bodiesOf(options, 'DefElem').find(({ defname }) => defname === name)?.arg;
+  const language = stringOf(option('language'));
   // A body without quotes is always SQL; PostgreSQL refuses a quoted one without a language.
-  return language === undefined || language.toLowerCase() === 'sql'
-    ? undefined
-    : unsupported(`CREATE FUNCTION with language ${language} not supported`);
+  if (language !== undefined && language.toLowerCase() !== 'sql')
+    return unsupported(`CREATE FUNCTION with language ${language} not supported`);
+  const [body] = namesOf(bodyOf(option('as'), 'List')?.items);
+  return body === undefined ? undefined : context.judgeInner(body);
 };
 
 export const judgeAlterFunction: Rule<AlterFunctionStmt> = ({ objtype }) =>

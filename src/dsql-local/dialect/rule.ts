@@ -10,6 +10,8 @@ export interface RuleContext {
   readonly isAsync: boolean;
   readonly text: StatementText;
   readonly checks: string[];
+  /** The first refusal of another text that the statement holds, such as a function's body. */
+  judgeInner(sql: string): Refusal | undefined;
 }
 
 export type Rule<B> = (body: B, context: RuleContext) => Refusal | undefined;

@@ -216,6 +216,7 @@ export const refusals: Readonly<Record<string, readonly Refused[]>> = {
       '0A000',
       `identity column is not supported ${cache}`,
     ],
+    ['ALTER TABLE t ALTER COLUMN id SET CACHE 5', '0A000', `identity column is not supported ${cache}`],
     ['CREATE SEQUENCE s', '0A000', `CREATE SEQUENCE is not supported ${cache}`],
     ['CREATE SEQUENCE s CACHE 65535', '0A000', `CREATE SEQUENCE is not supported ${cache}`],
     [
@@ -318,6 +319,11 @@ export const refusals: Readonly<Record<string, readonly Refused[]>> = {
       "CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'",
       '0A000',
       'CREATE FUNCTION with language plpgsql not supported',
+    ],
+    [
+      "CREATE FUNCTION f() RETURNS bool LANGUAGE sql AS 'SELECT pg_try_advisory_lock(1)'",
+      '0A000',
+      'function pg_try_advisory_lock not supported',
     ],
     ["CREATE PROCEDURE p() LANGUAGE sql AS 'SELECT 1'", '0A000', 'PROCEDURE is not supported'],
     ['DROP PROCEDURE p', '0A000', 'unsupported object in DROP statement'],
