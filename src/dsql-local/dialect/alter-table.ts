@@ -19,7 +19,7 @@ interface Subcommand {
 const column = 'ALTER COLUMN ...';
 
 /** A subcommand that is missing here is refused without a name. */
-export const subcommands: Readonly<Partial<Record<AlterTableType, Subcommand>>> = {
+const subcommands: Readonly<Partial<Record<AlterTableType, Subcommand>>> = {
   AT_AddColumn: { name: 'ADD COLUMN', since: 'always' },
   AT_AddConstraint: { name: 'ADD CONSTRAINT', since: 'always' },
   AT_ChangeOwner: { name: 'OWNER', since: 'always' },

@@ -11,7 +11,7 @@ import { firstRefusal, type Rule, type RuleContext } from './rule.js';
 const mostColumns = 256;
 
 /** Variants of CREATE TABLE, refused with `<clause> not supported for CREATE TABLE`, in this order. */
-export const refusedClauses: readonly [clause: string, isUsed: (table: CreateStmt) => boolean][] = [
+const refusedClauses: readonly [clause: string, isUsed: (table: CreateStmt) => boolean][] = [
   ['TEMPORARY or TEMP table', (table) => table.relation?.relpersistence === 't'],
   ['UNLOGGED table', (table) => table.relation?.relpersistence === 'u'],
   ['PARTITION OF', (table) => table.partbound !== undefined],

@@ -38,7 +38,7 @@ export const refusedFunctions: ReadonlySet<string> = new Set([
 const refusedViews: Readonly<Record<string, string>> = { pg_stat_activity: 'pg_stat_get_activity' };
 
 /** Functions whose first of two arguments, or whose default, is a text search configuration. */
-export const textSearchFunctions: ReadonlySet<string> = new Set([
+const textSearchFunctions: ReadonlySet<string> = new Set([
   ...[
     'to_tsvector',
     'to_tsquery',

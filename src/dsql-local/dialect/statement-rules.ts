@@ -30,7 +30,7 @@ import { judgeTransaction } from './transactions.js';
 type StatementRules = { readonly [K in NodeKind]?: StatementRule<Body<K>> };
 
 /** Refused with a text of their own, whatever is in them. Kinds are of no use for them. */
-export const refusedStatements: Readonly<Partial<Record<NodeKind, string>>> = {
+const refusedStatements: Readonly<Partial<Record<NodeKind, string>>> = {
   CreateTrigStmt: 'CREATE TRIGGER not supported',
   CreateEnumStmt: 'CREATE TYPE not supported',
   AlterEnumStmt: 'ALTER TYPE not supported',

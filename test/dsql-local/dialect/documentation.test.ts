@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { refusedFunctions } from '../../../src/dsql-local/dialect/expressions.js';
 import { featureDays } from '../../../src/dsql-local/dialect/profile.js';
 import { settableParameters } from '../../../src/dsql-local/dialect/settings.js';
 import { refusals } from './refusals.js';
@@ -17,8 +18,11 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
 
 const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 
+const list = (names: ReadonlySet<string>) => [...names].sort().map(code).join(', ');
+
 const generated: Readonly<Record<string, string>> = {
-  parameters: [...settableParameters].sort().map(code).join(', '),
+  functions: list(refusedFunctions),
+  parameters: list(settableParameters),
   profiles: table(
     ['from', 'DSQL has'],
     Object.entries(featureDays).map(([feature, day]) => [day, feature]),
