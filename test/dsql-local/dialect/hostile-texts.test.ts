@@ -4,6 +4,8 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createDialect } from '../../../src/dsql-local/dialect/dialect.js';
 import type { Dialect } from '../../../src/dsql-local/dialect/judgement.js';
 import { VerdictCache } from '../../../src/dsql-local/dialect/verdict-cache.js';
+import { acceptedDdl, acceptedQueries } from './accepted.js';
+import { refusals } from './refusals.js';
 
 let dialect: Dialect;
 beforeAll(async () => {
@@ -175,6 +177,29 @@ describe('Random texts', () => {
               last = start;
             }
           }
+        },
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('Judging never throws on a known statement that lost or gained a token', () => {
+    const known = [
+      ...acceptedDdl,
+      ...acceptedQueries,
+      ...Object.values(refusals).flatMap((rows) => rows.map(([sql]) => sql)),
+    ];
+    const short = known.filter((sql) => sql.length < 500);
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...short),
+        fc.nat(30),
+        fc.nat(2),
+        fc.constantFrom('', ...words),
+        (sql, place, removed, word) => {
+          const tokens = sql.split(' ');
+          tokens.splice(place % tokens.length, removed, word);
+          expect(() => dialect.judge(tokens.join(' '))).not.toThrow();
         },
       ),
       { numRuns: 3_000 },

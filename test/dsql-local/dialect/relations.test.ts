@@ -43,6 +43,7 @@ describe('Relations', () => {
     ['SELECT * FROM a, b y FOR UPDATE OF y', ['a', '*b']],
     ['SELECT * FROM a, (SELECT * FROM b) y FOR KEY SHARE', ['*a', '*b']],
     ['SELECT * FROM a WHERE x IN (SELECT x FROM b) FOR UPDATE', ['*a', 'b']],
+    ['WITH x AS (SELECT * FROM a) SELECT * FROM x FOR UPDATE', ['a']],
     ['SELECT 1 FROM a UNION SELECT 2 FROM b', ['a', 'b']],
     ['CREATE TABLE s.t (a int REFERENCES p)', ['s.t', 'p']],
     ['CREATE VIEW v AS SELECT * FROM s.t', ['v', 's.t']],
