@@ -16,6 +16,7 @@ const pureTests = [
   'test/pooler/config/**/*.test.ts',
   'test/net/*.test.ts',
   'test/dsql-local/dialect/**/*.test.ts',
+  'test/dsql-local/identity/*.test.ts',
 ];
 
 export default defineConfig({

@@ -1,14 +1,14 @@
-/** How the PostgreSQL behind the stand-in is configured. */
+/** Settings of the PostgreSQL behind the stand-in. */
 
 export type PostgresSettings = Readonly<Record<string, string | number | boolean>>;
 
 /**
- * One client of the stand-in takes one of PostgreSQL's. A cluster of DSQL has 10,000, for which PostgreSQL would reserve about
- * 520 MB of shared memory and need some 5 MB for each client more; 500 need 60 MB and don't delay the start.
+ * Each client of the stand-in has a PostgreSQL process of its own. 500 take 60 MB of shared memory, the 10,000 of a DSQL cluster
+ * 520 MB; a process in use takes 1.5 MB and more besides.
  */
 export const defaultMaxConnections = 500;
 
-/** The stand-in relies on these, so that nobody can change them. */
+/** The stand-in relies on these; options do not override them. */
 export const fixedSettings: PostgresSettings = {
   default_transaction_isolation: 'repeatable read',
   timezone: 'UTC',
@@ -17,7 +17,7 @@ export const fixedSettings: PostgresSettings = {
   max_prepared_transactions: 0,
 };
 
-/** Data survives the end of the server but not that of the machine. One query runs in one process. */
+/** Data survives a killed server, but not a crash of the machine. One query runs in one process. */
 export const defaultSettings: PostgresSettings = {
   max_connections: defaultMaxConnections,
   superuser_reserved_connections: 0,

@@ -12,14 +12,14 @@ export interface PostgresPrograms {
   readonly binFolder: string;
   /** `16.14` */
   readonly version: string;
-  /** Where npm put the programs together with their libraries: may have to be copied for another user to run them. */
+  /** The npm package's folder of programs and libraries, which may have to be copied for another user to run them. */
   readonly nativeFolder: string | undefined;
 }
 
 export interface FindPostgresOptions {
   /** Use the programs in this folder and no others. */
   readonly binFolder?: string | undefined;
-  /** Where to look for npm packages first. Default: the working folder. */
+  /** The folder to resolve npm packages from first. Default: the working folder. */
   readonly workingFolder?: string | undefined;
   /** Default: those of the variable PATH, and where Linux distributions, Homebrew and installers put PostgreSQL 16. */
   readonly systemFolders?: readonly string[] | undefined;
@@ -96,7 +96,7 @@ function tryToMakeLinks(nativeFolder: string): void {
   }
 }
 
-/** What `postgres --version` says, where it is beside `initdb` and can be run. */
+/** The version that `postgres --version` prints; undefined when it or `initdb` is missing or can't be run. */
 async function versionIn(folder: string): Promise<string | undefined> {
   const [initdb, postgres] = [`initdb${ending}`, `postgres${ending}`].map((name) => join(folder, name));
   if (initdb === undefined || postgres === undefined || !existsSync(initdb) || !existsSync(postgres))

@@ -1,4 +1,4 @@
-/** Where a server's files go while it runs: a temporary folder, or memory where the system offers it as a folder. */
+/** Folders for a server's files while it runs: temporary ones, in memory where the system offers that as a folder. */
 import { accessSync, constants, existsSync, mkdtempSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What the guard process of a server is told, and what it reports: one line of JSON each. */
+/** Orders to the guard process of a server, and its reports: one line of JSON each. */
 import type { ServerOwner } from './server-owner.js';
 
 /** `unix`: a socket in a folder that only its owner may enter. `tcp`: the loopback, with a password. */
@@ -13,14 +13,14 @@ export interface GuardOrders {
   readonly dataFolder: string;
   /** Exist and are empty; the guard owns them from here on and removes them at the end. The first is for small files. */
   readonly temporaryFolders: readonly [string, ...string[]];
-  /** Who runs the server, when that isn't the present user. */
+  /** The user that runs the server; undefined: the present one. */
   readonly owner: ServerOwner | undefined;
   readonly address: ServerAddress;
   readonly user: string;
   /** Without one, everybody who reaches the address is trusted. */
   readonly password: string | undefined;
   readonly settings: Readonly<Record<string, string | number | boolean>>;
-  /** Gets what the server logs. */
+  /** The server's log. */
   readonly logFile: string | undefined;
 }
 

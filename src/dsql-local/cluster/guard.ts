@@ -13,6 +13,7 @@ import {
   mkdirSync,
   renameSync,
   rmSync,
+  statSync,
   type WriteStream,
   writeFileSync,
 } from 'node:fs';
@@ -24,6 +25,8 @@ import type { GuardOrders, GuardReport } from './guard-orders.js';
 const portAttempts = 5;
 const patienceMs = 5_000;
 const keptLines = 30;
+/** A kept log that is longer begins anew at the next start. */
+const longestLog = 10 * 1024 ** 2;
 
 /** English messages, and no settings that PostgreSQL's programs would take from PGPORT, PGDATA and the like. */
 const plainEnvironment = {
@@ -182,7 +185,8 @@ function giveToOwner(path: string, mode: number): void {
 }
 
 function openLog(file: string): void {
-  log = createWriteStream(file, { flags: 'a', mode: 0o600 });
+  const isLong = existsSync(file) && statSync(file).size > longestLog;
+  log = createWriteStream(file, { flags: isLong ? 'w' : 'a', mode: 0o600 });
   // A full disk must not end the server.
   log.on('error', () => {
     log = undefined;

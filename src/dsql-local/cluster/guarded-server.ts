@@ -21,7 +21,7 @@ export interface GuardedServer {
 
 type Guard = ChildProcessByStdio<Writable, Readable, null>;
 
-/** In `dist/` also for who runs from `src/`, which is as deep: Node can't run TypeScript. */
+/** Always in `dist/`, since Node can't run TypeScript; `src/` is as deep, so the path holds for both. */
 const program = fileURLToPath(new URL('../../../dist/dsql-local/cluster/guard.js', import.meta.url));
 const patienceMs = 5_000;
 
@@ -46,6 +46,7 @@ export async function startGuardedServer(orders: GuardOrders): Promise<GuardedSe
   const first = reports[0];
   if (first?.state !== 'ready') {
     const code = await closed;
+    removeFolders(orders.temporaryFolders);
     throw new ClusterStartError(
       first?.message ?? `The guard of the PostgreSQL server ended with ${code} before the server was ready.`,
     );
@@ -90,7 +91,11 @@ async function endOrphan(pid: number, folders: readonly string[]): Promise<void>
     }
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended.
+    // The server has ended.
   }
+  removeFolders(folders);
+}
+
+function removeFolders(folders: readonly string[]): void {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }

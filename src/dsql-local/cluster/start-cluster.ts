@@ -22,7 +22,7 @@ export interface ClusterOptions {
 
 /** A PostgreSQL 16 that runs. It ends with `stop()`, and together with this process whatever way that ends. */
 export interface Cluster {
-  /** As pg and libpq want it: the folder of the Unix socket, or `127.0.0.1`. */
+  /** The `host` of pg and libpq: the folder of the Unix socket, or `127.0.0.1`. */
   readonly host: string;
   /** The folder of the Unix socket; undefined when the server listens on the loopback. */
   readonly socketFolder: string | undefined;

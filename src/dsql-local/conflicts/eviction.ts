@@ -43,6 +43,8 @@ export async function evict(participant: Participant, conflict: Conflict, keeper
 export function command(sql: string): Part & { readonly answer: Answer } {
   const writer = new MessageWriter();
   const name = 'dsql_local_once';
+  writeClose(writer, Target.portal, name);
+  writeClose(writer, Target.statement, name);
   writeParse(writer, { name, text: sql });
   writeBind(writer, { portal: name, statement: name });
   writeExecute(writer, name);

@@ -1,7 +1,7 @@
 /** The AWS identities that exist for the stand-in, and their access keys. */
 import { HeadgateError } from '../../kernel/errors.js';
 
-/** What a token asks for, and what a policy allows: `DbConnectAdmin` for the user `admin`, `DbConnect` for all others. */
+/** The action of a token and of a policy: `DbConnectAdmin` for the user `admin`, `DbConnect` for all others. */
 export type ConnectAction = 'DbConnect' | 'DbConnectAdmin';
 
 export interface AccessKey {
@@ -17,7 +17,7 @@ export interface IdentityOptions {
   /** `arn:aws:iam::111122223333:user/name`, `arn:aws:sts::111122223333:assumed-role/name/session` */
   readonly arn: string;
   readonly keys: readonly AccessKey[];
-  /** What its policies allow. Default: both. */
+  /** Actions that its policies allow. Default: both. */
   readonly actions?: readonly ConnectAction[] | undefined;
 }
 

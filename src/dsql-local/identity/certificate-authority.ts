@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { authorityCertificate, serverCertificate } from './x509.js';
 
 export interface CertificateOptions {
-  /** Where certificates and keys are kept. */
+  /** The folder that keeps certificates and keys. */
   readonly folder: string;
   /** The cluster's names. `localhost` and the addresses of the loopback are added. */
   readonly hosts: readonly string[];
@@ -15,7 +15,7 @@ export interface CertificateOptions {
 
 /** In PEM. */
 export interface Certificates {
-  /** Of the authority: what clients must trust. */
+  /** The authority's certificate, which clients must trust. */
   readonly ca: string;
   /** The file with `ca`, for `sslrootcert` and the like. */
   readonly caFile: string;
@@ -23,7 +23,7 @@ export interface Certificates {
   readonly cert: string;
   /** Of the server. */
   readonly key: string;
-  /** When to ask for new ones. */
+  /** The time to call `prepareCertificates` again. */
   readonly renewAt: Date;
 }
 
@@ -49,7 +49,7 @@ export function hostsOf(clusterId: string, region: string): readonly string[] {
   return [`${clusterId}.dsql.${region}.on.aws`, `*.dsql.${region}.on.aws`];
 }
 
-/** Those in the folder where they are good for these hosts and for a while; otherwise new ones, which are put there. */
+/** Returns the folder's certificates if they are valid for these hosts and for a while; otherwise makes and stores new ones. */
 export function prepareCertificates({ folder, hosts, now = new Date() }: CertificateOptions): Certificates {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const names = [...new Set([...hosts.map((host) => host.toLowerCase()), 'localhost', '127.0.0.1', '::1'])];
@@ -94,7 +94,9 @@ function readServer(
   const isIssued =
     certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
   const written = new Set((certificate.subjectAltName ?? '').split(', '));
-  const hasNames = names.every((name) => written.has(alternativeName(name)));
+  const hasNames = names.every((name) =>
+    isIP(name) === 0 ? written.has(`DNS:${name}`) : certificate.checkIP(name) !== undefined,
+  );
   return isIssued && hasNames && isCurrent(certificate, now, serverRenewalDays) ? found : undefined;
 }
 
@@ -102,12 +104,6 @@ function makeServer(folder: string, names: readonly string[], authority: Issued,
   const key = newKey();
   const signer = { name: authorityName, key: authority.key };
   return keep(folder, 'server', serverCertificate(key, names, signer, validity(now, serverDays)), key);
-}
-
-/** As Node writes it. */
-function alternativeName(name: string): string {
-  if (isIP(name) === 0) return `DNS:${name}`;
-  return `IP Address:${name === '::1' ? '0:0:0:0:0:0:0:1' : name}`;
 }
 
 /** A certificate with its key; undefined when one of them is missing, broken or of another pair. */

@@ -1,11 +1,11 @@
-/** Which IAM identities may connect as which database role: AWS IAM GRANT role TO 'arn'. */
+/** Grants of database roles to IAM identities: AWS IAM GRANT role TO 'arn'. */
 
 export interface IamGrant {
   readonly role: string;
   readonly arn: string;
 }
 
-/** Where grants live on between runs. */
+/** Storage that keeps grants between runs. */
 export interface GrantStore {
   load(): Promise<readonly IamGrant[]>;
   save(grants: readonly IamGrant[]): Promise<void>;

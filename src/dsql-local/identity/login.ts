@@ -1,4 +1,4 @@
-/** Whether a client may connect: its token is good, its policy allows the action, and the database role was granted to it. */
+/** Decides about a login: the token must be good, a policy must allow its action, and the database role must be granted. */
 import { accountOf, type Identity } from './accounts.js';
 import type { IamGrants } from './iam-grants.js';
 import { type TokenExpectations, verifyToken } from './token-verifier.js';

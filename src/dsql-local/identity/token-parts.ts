@@ -11,7 +11,7 @@ export interface TokenParts extends SignedRequest {
   readonly signature: string;
 }
 
-/** Why a token is refused, in the words of AWS. */
+/** A refused token; the hint is in the words of AWS. */
 export interface Refused {
   readonly hint: string;
 }
@@ -83,7 +83,7 @@ export function readToken(token: string): TokenParts | Refused {
   };
 }
 
-/** A text of the query that another one could stand for as well is refused, so that no changed token is good. */
+/** Refuses any text that is not in canonical form, so that no two tokens mean the same. */
 function readQuery(query: string): Map<string, string> | Refused {
   const parameters = new Map<string, string>();
   for (const part of query.split('&')) {
@@ -120,7 +120,7 @@ export function showTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/[-:]|\.\d+/g, '');
 }
 
-/** The client wrote it, and it comes back in an answer. */
+/** Bounds a client's text that is repeated in an answer. */
 function shorten(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40)}...` : text;
 }

@@ -27,14 +27,6 @@ export interface Signer {
 
 const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
 
-/** What an authority of this machine may vouch for, so that who trusts it trusts it with nothing else. */
-const permittedNames = [
-  dnsName('on.aws'),
-  dnsName('localhost'),
-  implicit(7, Buffer.from([127, 0, 0, 0, 255, 0, 0, 0])),
-  implicit(7, Buffer.concat([addressBytes('::1'), Buffer.alloc(16, 0xff)])),
-];
-
 /** Signed by its own key. */
 export function authorityCertificate(authority: Signer, validity: Validity): string {
   return certificate(authority.name, publicKeyOf(authority.key), authority, validity, [
@@ -42,7 +34,6 @@ export function authorityCertificate(authority: Signer, validity: Validity): str
     extension('2.5.29.19', true, sequence(boolean(true), unsigned(Buffer.from([0])))),
     // keyCertSign and cRLSign.
     extension('2.5.29.15', true, bitString(Buffer.from([0b0000_0110]), 1)),
-    extension('2.5.29.30', true, sequence(explicit(0, ...permittedNames.map((name) => sequence(name))))),
   ]);
 }
 

@@ -87,6 +87,8 @@ function fixedBytes(name: HiddenCommand): Buffer {
 
 function bytesOf(name: HiddenCommand, values: readonly (string | null)[]): Buffer {
   const writer = new MessageWriter();
+  // One that has failed has left its portal behind.
+  writeClose(writer, Target.portal, portal);
   writeBind(writer, { portal, statement: `${prefix}${name}`, values });
   writeExecute(writer, portal);
   writeClose(writer, Target.portal, portal);

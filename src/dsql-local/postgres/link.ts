@@ -8,11 +8,11 @@ import { type ErrorFields, readErrorFields } from '../../wire/error-fields.js';
 import { terminate } from '../../wire/fixed-messages.js';
 import { writePassword, writeQuery } from '../../wire/frontend-writers.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
-import { Backend, StartupCode, TransactionStatus } from '../../wire/message-types.js';
+import { Backend, StartupCode, type TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { readDataRow } from '../../wire/rows.js';
 import { backendRules } from '../../wire/scan-rules.js';
-import { readBackendKeyData, readReadyForQuery } from '../../wire/session-messages.js';
+import { readBackendKeyData, readParameterStatus, readReadyForQuery } from '../../wire/session-messages.js';
 import { writeStartup } from '../../wire/startup-packet.js';
 
 /** Where PostgreSQL listens, and as whom the stand-in connects. */
@@ -36,7 +36,7 @@ export class ServerError extends HeadgateError {
 }
 
 /** The connection to PostgreSQL is closed: the server has stopped or crashed, or the session was ended. */
-export class LinkClosedError extends HeadgateError {
+class LinkClosedError extends HeadgateError {
   constructor(cause?: unknown) {
     super('HG_DSQL_LOCAL_LINK', 'The connection to PostgreSQL is closed.', { cause });
   }
@@ -75,8 +75,10 @@ export class Link implements TransportListener {
   secretKey: Buffer = nothing;
   /** Called once, when the connection is gone. */
   onClosed: () => void = () => {};
-  /** ParameterStatus messages that come outside of an exchange, and those of the login. */
+  /** ParameterStatus messages that come outside of an exchange. */
   onParameter: Take = () => {};
+  /** What the server said of its settings at the login. */
+  readonly parameters = new Map<string, string>();
 
   readonly #scanner = new MessageScanner(rules);
   readonly #writer = new MessageWriter();
@@ -192,8 +194,10 @@ export class Link implements TransportListener {
       const take: Take = (type, source, start, end) => {
         if (type === Backend.error) reject(new ServerError(readErrorFields(source, start, end)));
         else if (type === Backend.authentication) this.#authenticate(source, start, end, password);
-        else if (type === Backend.parameterStatus) this.onParameter(type, source, start, end);
-        else if (type === Backend.backendKeyData) {
+        else if (type === Backend.parameterStatus) {
+          const { name, value } = readParameterStatus(source, start, end);
+          this.parameters.set(name, value);
+        } else if (type === Backend.backendKeyData) {
           const key = readBackendKeyData(source, start, end);
           this.processId = key.processId;
           this.secretKey = Buffer.from(key.secretKey);
@@ -253,9 +257,4 @@ export class Answer {
     if (this.error !== undefined) throw new ServerError(this.error);
     return this.#rows;
   }
-}
-
-/** Whether an exchange left the server outside of any transaction. */
-export function isIdle(status: TransactionStatus): boolean {
-  return status === TransactionStatus.idle;
 }

@@ -219,7 +219,7 @@ CREATE ROLE admin LOGIN CREATEROLE;
 GRANT CREATE ON DATABASE postgres TO admin;
 ALTER SCHEMA public OWNER TO admin;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
-GRANT USAGE ON SCHEMA sys TO PUBLIC;
+GRANT USAGE ON SCHEMA sys, dsql_local TO PUBLIC;
 CREATE OR REPLACE FUNCTION pg_catalog.version() RETURNS text LANGUAGE sql STABLE AS 'SELECT ''PostgreSQL 16''';`;
 
 /** Runs once on an empty cluster; on one that has been set up before, does nothing. */

@@ -399,7 +399,7 @@ export class Runner {
     );
     const { error } = part.answer;
     // What the rows are to blame for is found out by the job, after the statement has succeeded.
-    const isOfRows = error !== undefined && error.code.startsWith('23');
+    const isOfRows = error?.code.startsWith('23') === true;
     if (error !== undefined && !isOfRows) throw new StatementFailed(translate(error));
     if (isOfRows) await this.#link.exchange([hidden('rollback_to'), hidden('release')]);
     await this.#check(dialect.limitCheck);

@@ -1,6 +1,5 @@
 /** One client that is let in: takes its messages in order, and answers each as DSQL would. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { HeadgateError } from '../../kernel/errors.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { emptyQueryResponse, readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-messages.js';
 import { QueryView } from '../../wire/frontend-views.js';
@@ -67,7 +66,8 @@ export class Session implements BatchHost {
         if (this.#isEnding && this.#runner?.isOpen !== true) return;
       }
     } catch (error) {
-      if (!(error instanceof HeadgateError) && !(error instanceof ProtocolViolationError)) throw error;
+      const isClients = this.#channel.isOver || error instanceof ProtocolViolationError;
+      if (!isClients) this.#options.hooks.troubled(error);
     } finally {
       this.#leave();
     }

@@ -20,8 +20,8 @@ export interface SessionHooks {
   commitFault(): CommitFault | undefined;
   /** Milliseconds to wait before each request is answered. */
   latencyMs(): number;
+  /** A session ended because of an error that is not its client's. */
+  troubled(error: unknown): void;
   /** A statement was refused, or ran: for the report. */
   judged(sql: string, refusal: { readonly code: string; readonly message: string } | undefined): void;
-  /** IAM GRANT or REVOKE took effect. */
-  iamGranted(isGrant: boolean, role: string, arn: string): void;
 }

@@ -253,7 +253,7 @@ function temporaryFolder(): string {
   return folder;
 }
 
-/** What is left of a cluster whose data is not kept. */
+/** Process and folders that are left of a cluster whose data is not kept. */
 function remains({ host, pid, dataFolder }: Left): string[] {
   const folders = [host, dirname(dataFolder)].filter((folder) => existsSync(folder));
   return isRunning(pid) ? [`process ${pid}`, ...folders] : folders;
