@@ -81,7 +81,7 @@ const objectNames: Readonly<Record<string, string>> = {
   OBJECT_FOREIGN_TABLE: 'FOREIGN TABLE',
 };
 
-/** What views and sequences can have altered through ALTER TABLE's node. */
+/** Subcommands that views and sequences accept. */
 const otherObjects: Readonly<Record<string, ReadonlySet<AlterTableType>>> = {
   OBJECT_VIEW: new Set<AlterTableType>(['AT_ChangeOwner', 'AT_ColumnDefault']),
   OBJECT_SEQUENCE: new Set<AlterTableType>(['AT_ChangeOwner']),

@@ -1,4 +1,4 @@
-/** What a rule is given, and what it answers. */
+/** Types of the rules: a statement's parse node and its context in, a refusal or nothing out. */
 import type { Refusal, StatementKind } from './judgement.js';
 import type { Profile } from './profile.js';
 import type { StatementText } from './statement-text.js';

@@ -1,4 +1,4 @@
-// What DSQL accepts: no refusal, and the kind that the session acts on.
+// Accepted statements have no refusal, and the kind that the session acts on.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDialect } from '../../../src/dsql-local/dialect/dialect.js';
 import type { Dialect, JudgedStatement, StatementKind } from '../../../src/dsql-local/dialect/judgement.js';

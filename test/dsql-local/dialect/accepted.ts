@@ -1,4 +1,4 @@
-// What the newest DSQL accepts. In this order, PostgreSQL 16 runs each of them: see dialect-on-server.test.ts.
+// Statements that the newest DSQL accepts, in an order in which PostgreSQL 16 can run them: see dialect-on-server.test.ts.
 
 /** Of AWS's documentation and of observations on clusters. */
 export const acceptedDdl = [

@@ -1,4 +1,4 @@
-// Long, deep and random texts: each has a verdict, and the next text is judged as ever.
+// Long, deep and random texts: each has a verdict, and the next text is judged normally.
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createDialect } from '../../../src/dsql-local/dialect/dialect.js';

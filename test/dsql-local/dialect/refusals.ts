@@ -1,4 +1,4 @@
-// What the newest DSQL refuses, by topic: text, SQLSTATE, message. The documentation prints this table.
+// Refusals of the newest DSQL by topic: text, SQLSTATE, message. The documentation prints this table.
 
 export type Refused = readonly [sql: string, code: string, message: string];
 
