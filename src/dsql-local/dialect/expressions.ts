@@ -38,7 +38,7 @@ export const refusedFunctions: ReadonlySet<string> = new Set([
 const refusedViews: Readonly<Record<string, string>> = { pg_stat_activity: 'pg_stat_get_activity' };
 
 /** Functions whose first of two arguments, or whose default, is a text search configuration. */
-export const textSearchFunctions: ReadonlySet<string> = new Set([
+const textSearchFunctions: ReadonlySet<string> = new Set([
   ...[
     'to_tsvector',
     'to_tsquery',
@@ -49,6 +49,8 @@ export const textSearchFunctions: ReadonlySet<string> = new Set([
   ],
 ]);
 const defaultConfiguration = 'english';
+/** The only configuration that needs no dictionary. */
+const simpleConfiguration = 'simple';
 
 export function judgeExpressions(survey: Survey, context: RuleContext): Refusal | undefined {
   if (survey.hasMerge) return unsupported('unsupported statement type: MERGE');
@@ -79,12 +81,12 @@ function judgeFunction(call: FuncCall): Refusal | undefined {
   if (geometricTypes.has(name)) return unsupported(`datatype ${name} not supported`);
   if (!textSearchFunctions.has(name)) return undefined;
   const configuration = configurationOf(call);
-  return configuration === undefined
+  return configuration === undefined || configuration === simpleConfiguration
     ? undefined
     : refuse('42704', `text search configuration "${configuration}" does not exist`);
 }
 
-/** DSQL has no configuration but `simple`. Undefined where the text does not tell. */
+/** Undefined where the text does not tell. */
 function configurationOf(call: FuncCall): string | undefined {
   const args = call.args ?? [];
   const cast = bodyOf(args[0], 'TypeCast');

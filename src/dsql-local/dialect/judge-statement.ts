@@ -41,9 +41,10 @@ export function judgeStatement(
   text: StatementText,
   isAsync: boolean,
   profile: Profile,
+  judgeInner: RuleContext['judgeInner'],
 ): JudgedStatement {
   const { source } = text;
-  const context: RuleContext = { profile, isAsync, text, checks: [] };
+  const context: RuleContext = { profile, isAsync, text, checks: [], judgeInner };
   const rule = ruleOf(kindOf(node));
   if ('code' in rule) return refusedText(source, rule);
   const survey = surveyStatement(node);
