@@ -209,14 +209,25 @@ export class Runner {
     if (transaction.isDetached && usesCopies(statement, transaction.copies.values()))
       return this.#onCopies(unit, transaction);
     if (statement.isCopyIn) return this.#copyIn(unit, transaction);
+    if (await this.#needsCopies(statement, transaction))
+      return this.#detach(unit, transaction, lockRefused, false);
     const held = await this.#attempt(unit, unit.bytes, transaction);
     if (held.error === undefined) return this.#accept(unit, held, transaction, false);
     const { code } = held.error;
     const isConflict = conflictStates.has(code);
     if (!isConflict || !this.#mayBeConflict(code, transaction))
       throw new StatementFailed(translate(held.error));
-    if (transaction.isImplicit && !transaction.hasDml && code === lockRefused) return this.#overtake(unit);
-    await this.#detach(unit, transaction, code);
+    await this.#detach(unit, transaction, code, true);
+  }
+
+  /**
+   * A cascade in PostgreSQL follows the newest rows, and passes over those that others have changed since the snapshot. On copies it
+   * follows those of the snapshot.
+   */
+  async #needsCopies(statement: JudgedStatement, transaction: Transaction): Promise<boolean> {
+    const { conflicts } = this.#options;
+    if (statement.kind !== 'write' || !conflicts.hasNewerCommits(transaction)) return false;
+    return conflicts.haveDependents(statement.relations.filter(({ isChanged }) => isChanged));
   }
 
   /** A duplicate key is a conflict only where another transaction may have committed it since the snapshot. */
@@ -232,7 +243,8 @@ export class Runner {
     transaction: Transaction,
     leftOut: readonly number[] = [],
   ): Promise<HeldAnswer> {
-    const { limits, cancel } = this.#options;
+    const { limits, cancel, conflicts, participant } = this.#options;
+    if (unit.statement.kind === 'write') await conflicts.noteLocks(participant);
     const held = new HeldAnswer(
       { rows: limits.rows - transaction.rows, bytes: limits.bytes },
       cancel,
@@ -247,7 +259,7 @@ export class Runner {
     if (held.isTooMuch) throw fail('54000', 'transaction row limit exceeded');
     if (isLocking && held.error === undefined) {
       addLockers(transaction, lockers.answer.rows());
-      for (const name of changedNames(unit.statement)) transaction.lockedTables.add(name);
+      noteLocked(unit.statement, transaction);
     }
     return held;
   }
@@ -300,10 +312,13 @@ export class Runner {
   }
 
   /** Runs the statement on copies of its tables, because PostgreSQL refused it on the tables themselves. */
-  async #detach(unit: Unit, transaction: Transaction, code: string): Promise<void> {
+  async #detach(unit: Unit, transaction: Transaction, code: string, hasFailed: boolean): Promise<void> {
     const { conflicts, participant } = this.#options;
-    await this.#link.exchange([hidden('rollback_to'), hidden('release')]);
-    if (!(await conflicts.detach(participant, changedNames(unit.statement)))) throw conflictFailure('data');
+    if (hasFailed) await this.#link.exchange([hidden('rollback_to'), hidden('release')]);
+    if (!(await conflicts.detach(participant, changedNames(unit.statement)))) {
+      if (transaction.isImplicit && !transaction.hasDml && code === lockRefused) return this.#overtake(unit);
+      throw conflictFailure('data');
+    }
     // A row that has changed since the snapshot can't change back: the transaction is lost.
     if (code !== lockRefused) transaction.doom ??= 'data';
     await this.#onCopies(unit, transaction);
@@ -315,14 +330,10 @@ export class Runner {
     if (bytes === undefined) throw conflictFailure('data');
     const held = await this.#attempt(unit, bytes, transaction, unit.leftOutAgain);
     if (held.error !== undefined) throw new StatementFailed(translate(held.error));
-    if (unit.statement.locking !== 'none') {
-      const again = unit.again(unit.statement.sql);
-      if (again !== undefined) transaction.keptLocks.push({ bytes: again });
-    }
     this.#accept(unit, held, transaction, true);
   }
 
-  /** A statement that commits by itself is earlier than all open transactions: it takes their locks. */
+  /** A statement that commits by itself, on tables too large to copy: takes the locks of open transactions, which are all later. */
   async #overtake(unit: Unit): Promise<void> {
     const { conflicts, participant, limits, cancel, hooks } = this.#options;
     for (let attempt = 1; ; attempt += 1) {
@@ -344,7 +355,7 @@ export class Runner {
       if (held.error === undefined) {
         if (unit.statement.locking !== 'none') {
           addLockers(transaction, lockers.answer.rows());
-          for (const name of changedNames(unit.statement)) transaction.lockedTables.add(name);
+          noteLocked(unit.statement, transaction);
         }
         return this.#accept(unit, held, transaction, false);
       }
@@ -456,6 +467,11 @@ function changedNames({ relations }: JudgedStatement): string[] {
   return relations
     .filter(({ isChanged }) => isChanged)
     .map(({ schema, name }) => (schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`));
+}
+
+function noteLocked({ relations }: JudgedStatement, { lockedTables }: Transaction): void {
+  for (const { isChanged, schema, name } of relations)
+    if (isChanged) lockedTables.set(`${schema ?? ''} ${name}`, { schema, name });
 }
 
 function quoted(name: string): string {

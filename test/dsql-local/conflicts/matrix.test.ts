@@ -34,7 +34,11 @@ const operations = {
   'update key': { sql: 'UPDATE parent SET code = 100 + $1 WHERE id = 1', row: 1, mode: 'strong' },
   'for update': { sql: 'SELECT id FROM parent WHERE id = 1 AND $1 > 0 FOR UPDATE', row: 1, mode: 'strong' },
   'update non-key': { sql: 'UPDATE parent SET v = $1 WHERE id = 1', row: 1, mode: 'weak' },
-  'for key share': { sql: 'SELECT id FROM parent WHERE id = 1 AND $1 > 0 FOR KEY SHARE', row: 1, mode: 'share' },
+  'for key share': {
+    sql: 'SELECT id FROM parent WHERE id = 1 AND $1 > 0 FOR KEY SHARE',
+    row: 1,
+    mode: 'share',
+  },
   'insert child': { sql: 'INSERT INTO child VALUES ($1, 1)', row: 1, mode: 'share' },
 } as const;
 
@@ -48,11 +52,7 @@ function excludes(one: Name, other: Name): boolean {
   return x.mode === 'weak' && y.mode === 'weak';
 }
 
-const orders = [
-  'winner first',
-  'loser first',
-  'loser after the commit',
-] as const;
+const orders = ['winner first', 'loser first', 'loser after the commit'] as const;
 
 describe.each(names)('%s commits first', (first) => {
   describe.each(names)('before %s', (second) => {

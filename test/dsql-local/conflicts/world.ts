@@ -49,7 +49,10 @@ export class World {
 
   static async start(options: DsqlLocalOptions = {}): Promise<World> {
     const troubles: unknown[] = [];
-    return new World(await startDsqlLocal({ ...options, onTrouble: (error) => troubles.push(error) }), troubles);
+    return new World(
+      await startDsqlLocal({ ...options, onTrouble: (error) => troubles.push(error) }),
+      troubles,
+    );
   }
 
   async connect(): Promise<Client> {
@@ -70,7 +73,11 @@ export class World {
   }
 }
 
-export const conflict = { ok: false, code: '40001', message: 'change conflicts with another transaction (OC000)' };
+export const conflict = {
+  ok: false,
+  code: '40001',
+  message: 'change conflicts with another transaction (OC000)',
+};
 export const schemaConflict = {
   ok: false,
   code: '40001',
