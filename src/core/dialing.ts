@@ -125,6 +125,11 @@ export class Dialing<C> {
     return false;
   }
 
+  /** The last lease that was wanted could not be had. */
+  get isShortOfLeases(): boolean {
+    return this.#leaseBackoff.failures > 0;
+  }
+
   #hasPermit(now: number, isUrgent: boolean): boolean {
     const limiter = this.#policy.rateLimiter;
     if (limiter === undefined) return true;
