@@ -35,6 +35,9 @@ export class ModelPool implements LeaseHolder {
   isWaiting = false;
   isRetrying = false;
   granted = 0;
+  /** Requests that had to wait, and requests that were refused. */
+  waits = 0;
+  refusals = 0;
   /** When it began to want what it does not have. */
   readonly complaints: string[] = [];
   #isCalling = false;
@@ -67,13 +70,17 @@ export class ModelPool implements LeaseHolder {
   pump(): void {
     while (this.idle > 0 && (this.size > this.#target || this.recalled > this.closing)) this.#close();
     while (this.size < this.#target && this.#mayAsk && this.recalled === 0) {
+      const wasWaiting = this.isWaiting;
       const answer = this.#call(() => this.#leases.acquire(1, this));
       this.isWaiting = false;
       this.#hasReleased = false;
       if (answer === 'granted') this.#dial();
       else if (answer instanceof Error) this.#retry();
       else if (answer === 'asking') this.isAsking = true;
-      else this.isWaiting = true;
+      else {
+        if (!wasWaiting) this.waits++;
+        this.isWaiting = true;
+      }
     }
   }
 
@@ -123,6 +130,7 @@ export class ModelPool implements LeaseHolder {
     if (!this.isAsking) this.complaints.push('was delayed without having asked');
     this.isAsking = false;
     this.isWaiting = true;
+    this.waits++;
   }
 
   leasesRefused(): void {
@@ -170,6 +178,7 @@ export class ModelPool implements LeaseHolder {
   }
 
   #retry(): void {
+    this.refusals++;
     this.isRetrying = true;
     this.#world.later(retryMs, () => {
       this.isRetrying = false;
