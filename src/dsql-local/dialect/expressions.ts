@@ -48,6 +48,7 @@ const textSearchFunctions: ReadonlySet<string> = new Set([
     'ts_headline',
   ],
 ]);
+const hiddenSchema = 'dsql_local';
 const defaultConfiguration = 'english';
 /** The only configuration that needs no dictionary. */
 const simpleConfiguration = 'simple';
@@ -58,6 +59,7 @@ export function judgeExpressions(survey: Survey, context: RuleContext): Refusal 
   if (survey.hasTableSample) return unsupported('TABLESAMPLE clause not supported');
   return (
     firstRefusal(survey.functions, judgeFunction) ??
+    firstRefusal(survey.relations, ({ schemaname }) => judgeSchema(schemaname)) ??
     firstRefusal(survey.relations, ({ schemaname, relname = '' }) =>
       (schemaname ?? 'pg_catalog') === 'pg_catalog' && Object.hasOwn(refusedViews, relname)
         ? unsupported(`function ${refusedViews[relname]} not supported`)
@@ -73,10 +75,15 @@ export function judgeExpressions(survey: Survey, context: RuleContext): Refusal 
   );
 }
 
+/** The stand-in's own schema does not exist for clients. */
+function judgeSchema(schema: string | undefined): Refusal | undefined {
+  return schema === hiddenSchema ? refuse('3F000', `schema "${schema}" does not exist`) : undefined;
+}
+
 function judgeFunction(call: FuncCall): Refusal | undefined {
   const names = namesOf(call.funcname);
   const name = names.at(-1) ?? '';
-  if (names.length > 1 && names[0] !== 'pg_catalog') return undefined;
+  if (names.length > 1 && names[0] !== 'pg_catalog') return judgeSchema(names[0]);
   if (refusedFunctions.has(name)) return unsupported(`function ${name} not supported`);
   if (geometricTypes.has(name)) return unsupported(`datatype ${name} not supported`);
   if (!textSearchFunctions.has(name)) return undefined;

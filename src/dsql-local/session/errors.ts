@@ -33,6 +33,9 @@ export const conflictErrors: Readonly<Record<Conflict, ErrorFields>> = {
   schema: errorOf({ code: '40001', message: 'schema has been updated by another transaction (OC001)' }),
 };
 
+/** PostgreSQL's answer to a statement that meets a lock. */
+export const lockRefused = '55P03';
+
 export function conflictFailure(conflict: Conflict): StatementFailed {
   return new StatementFailed(conflictErrors[conflict]);
 }
@@ -45,7 +48,7 @@ export function translate(fields: ErrorFields): ErrorFields {
       message: 'query requires more than allowed temp space of 131072 KB to execute',
     });
   // A table that an uncommitted DDL statement has locked: in DSQL the statement runs, or finds the schema changed.
-  if (fields.code === '55P03') return conflictErrors.schema;
+  if (fields.code === lockRefused) return conflictErrors.schema;
   if (fields.code === '40001' || fields.code === '40P01') return conflictErrors.data;
   return fields;
 }

@@ -3,12 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { emptyQueryResponse, readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-messages.js';
 import { QueryView } from '../../wire/frontend-views.js';
-import { Frontend } from '../../wire/message-types.js';
+import { Backend, Frontend } from '../../wire/message-types.js';
+import { isCommandTag } from '../../wire/rows.js';
 import type { Conflicts } from '../conflicts/conflicts.js';
 import { Participant } from '../conflicts/participant.js';
 import type { Dialect, JudgedStatement } from '../dialect/judgement.js';
 import { prepareHidden } from '../postgres/hidden-commands.js';
-import type { Link } from '../postgres/link.js';
+import type { Link, Take } from '../postgres/link.js';
 import type { Channel, Message } from './channel.js';
 import { abortedTransaction, errorOf, StatementFailed } from './errors.js';
 import { type BatchHost, ExtendedBatch } from './extended-batch.js';
@@ -39,6 +40,8 @@ export class Session implements BatchHost {
   #participant: Participant | undefined;
   #runner: Runner | undefined;
   #isSkipping = false;
+  /** DEALLOCATE ALL has ended the stand-in's own statements too. */
+  #isDeallocated = false;
   #isEnding = false;
 
   constructor(options: SessionOptions) {
@@ -250,7 +253,8 @@ export class Session implements BatchHost {
 
   async ran(statement: JudgedStatement): Promise<void> {
     this.#run.keepSetting(statement);
-    if (!statement.sql.toUpperCase().startsWith('DEALLOCATE')) return;
+    if (!this.#isDeallocated) return;
+    this.#isDeallocated = false;
     this.#batch.forgetStatements();
     await this.#run.prepareAgain();
   }
@@ -284,7 +288,7 @@ export class Session implements BatchHost {
     if (transaction === undefined) await this.#run.begin(statement);
     else if (transaction.isImplicit) this.#run.makeExplicit();
     else this.send(warningBytes('25001', 'there is already a transaction in progress'));
-    return { name: statement.sql.toUpperCase().startsWith('START') ? 'START TRANSACTION' : 'BEGIN' };
+    return { name: statement.isStart ? 'START TRANSACTION' : 'BEGIN' };
   }
 
   async #end(kind: 'commit' | 'rollback', isChained: boolean): Promise<{ name: string }> {
@@ -308,7 +312,12 @@ export class Session implements BatchHost {
   /** Sends a request to PostgreSQL and its answer to the client. */
   async #relayAll(bytes: Buffer): Promise<void> {
     const { take, done } = this.#run.relay();
-    await (this.#participant as Participant).link.exchange([{ bytes, take }]);
+    const watch: Take = (type, source, start, end) => {
+      if (type === Backend.commandComplete && isCommandTag(source, start, end, 'DEALLOCATE ALL'))
+        this.#isDeallocated = true;
+      take(type, source, start, end);
+    };
+    await (this.#participant as Participant).link.exchange([{ bytes, take: watch }]);
     done();
   }
 }

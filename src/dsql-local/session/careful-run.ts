@@ -1,0 +1,158 @@
+/** Runs statements that change or lock rows: on the tables, or on copies of them where another transaction is in the way. */
+import { addLockers } from '../conflicts/conflicts.js';
+import { Transaction } from '../conflicts/transaction.js';
+import type { JudgedStatement } from '../dialect/judgement.js';
+import { hidden } from '../postgres/hidden-commands.js';
+import type { Link, Part } from '../postgres/link.js';
+import { copyIn } from './copy-in.js';
+import { conflictFailure, fail, lockRefused, StatementFailed, translate } from './errors.js';
+import { HeldAnswer } from './held-answer.js';
+import { leaveTransaction } from './leave-transaction.js';
+import { changedNames, noteLocked } from './relation-names.js';
+import type { RunOptions } from './run-options.js';
+import { onCopies, type Unit, usesCopies } from './unit.js';
+
+/** Errors that PostgreSQL raises where DSQL lets the statement through and refuses COMMIT. */
+const conflictStates = new Set([lockRefused, '40001', '40P01', '23505', '23503', '23P01']);
+/** An autocommitted statement that meets changes again and again gives up after so many times. */
+const mostAttempts = 5;
+
+export class CarefulRun {
+  readonly #options: RunOptions;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+  }
+
+  get #link(): Link {
+    return this.#options.participant.link;
+  }
+
+  /** The transaction is there. The answer is sent when it is certain. */
+  async run(unit: Unit, transaction: Transaction): Promise<void> {
+    const { statement } = unit;
+    if (transaction.isEvicted && !(await this.#options.conflicts.restore(this.#options.participant)))
+      throw conflictFailure('data');
+    if (transaction.isDetached && usesCopies(statement, transaction.copies.values()))
+      return this.#onCopies(unit, transaction);
+    if (statement.isCopyIn) {
+      const held = await copyIn(unit, transaction, this.#options);
+      return this.#accept(unit, held, transaction);
+    }
+    if (await this.#needsCopies(statement, transaction))
+      return this.#detach(unit, transaction, lockRefused, false);
+    const held = await this.#attempt(unit, unit.bytes, transaction);
+    if (held.error === undefined) return this.#accept(unit, held, transaction);
+    const { code } = held.error;
+    const isConflict = conflictStates.has(code);
+    if (!isConflict || !this.#mayBeConflict(code, transaction))
+      throw new StatementFailed(translate(held.error));
+    await this.#detach(unit, transaction, code, true);
+  }
+
+  /**
+   * A cascade in PostgreSQL follows the newest rows, and passes over those that others have changed since the snapshot. On copies it
+   * follows those of the snapshot.
+   */
+  async #needsCopies(statement: JudgedStatement, transaction: Transaction): Promise<boolean> {
+    const { conflicts } = this.#options;
+    if (statement.kind !== 'write' || !conflicts.hasNewerCommits(transaction)) return false;
+    return conflicts.haveDependents(statement.relations.filter(({ isChanged }) => isChanged));
+  }
+
+  /** A duplicate key is a conflict only where another transaction may have committed it since the snapshot. */
+  #mayBeConflict(code: string, transaction: Transaction): boolean {
+    return (
+      code === lockRefused || code.startsWith('40') || this.#options.conflicts.hasNewerCommits(transaction)
+    );
+  }
+
+  async #attempt(
+    unit: Unit,
+    bytes: Buffer,
+    transaction: Transaction,
+    leftOut: readonly number[] = [],
+  ): Promise<HeldAnswer> {
+    const { limits, cancel, conflicts, participant } = this.#options;
+    if (unit.statement.kind === 'write') await conflicts.noteLocks(participant);
+    const held = new HeldAnswer(
+      { rows: limits.rows - transaction.rows, bytes: limits.bytes },
+      cancel,
+      leftOut,
+    );
+    const isLocking = unit.statement.locking !== 'none';
+    const lockers = hidden('own_xids');
+    const parts: Part[] = [hidden('savepoint'), { bytes, take: held.take }];
+    if (isLocking) parts.push(lockers);
+    parts.push(hidden('release'));
+    await this.#link.exchange(parts);
+    if (held.isTooMuch) throw fail('54000', 'transaction row limit exceeded');
+    if (isLocking && held.error === undefined) {
+      addLockers(transaction, lockers.answer.rows());
+      noteLocked(unit.statement, transaction);
+    }
+    return held;
+  }
+
+  #accept({ statement }: Unit, held: HeldAnswer, transaction: Transaction): void {
+    for (const change of held.changes)
+      (change.isInCopy ? transaction.detached : transaction.direct).push(change);
+    transaction.rows += held.changes.length;
+    transaction.bytes += held.changedBytes;
+    transaction.hasDml ||= statement.kind === 'write' || statement.locking !== 'none';
+    this.#options.send(held.bytes());
+  }
+
+  /** Runs the statement on copies of its tables, because PostgreSQL refused it on the tables themselves. */
+  async #detach(unit: Unit, transaction: Transaction, code: string, hasFailed: boolean): Promise<void> {
+    const { conflicts, participant } = this.#options;
+    if (hasFailed) await this.#link.exchange([hidden('rollback_to'), hidden('release')]);
+    if (!(await conflicts.detach(participant, changedNames(unit.statement)))) {
+      if (transaction.isImplicit && !transaction.hasDml && code === lockRefused) return this.#overtake(unit);
+      throw conflictFailure('data');
+    }
+    // A row that has changed since the snapshot can't change back: the transaction is lost.
+    if (code !== lockRefused) transaction.doom ??= 'data';
+    await this.#onCopies(unit, transaction);
+  }
+
+  async #onCopies(unit: Unit, transaction: Transaction): Promise<void> {
+    const sql = onCopies(unit.statement, transaction.copies.values());
+    const bytes = unit.again(sql);
+    if (bytes === undefined) throw conflictFailure('data');
+    const held = await this.#attempt(unit, bytes, transaction, unit.leftOutAgain);
+    if (held.error !== undefined) throw new StatementFailed(translate(held.error));
+    this.#accept(unit, held, transaction);
+  }
+
+  /** A statement that commits by itself, on tables too large to copy: takes the locks of open transactions, which are all later. */
+  async #overtake(unit: Unit): Promise<void> {
+    const { conflicts, participant, limits, cancel, hooks } = this.#options;
+    for (let attempt = 1; ; attempt += 1) {
+      const held = new HeldAnswer({ rows: limits.rows, bytes: limits.bytes }, cancel);
+      await leaveTransaction(this.#options);
+      const transaction = new Transaction(hooks.now(), true, false);
+      participant.transaction = transaction;
+      conflicts.takeSnapshot(transaction);
+      const lockers = hidden('own_xids');
+      await conflicts.evicting(participant, 'data', () =>
+        this.#link.exchange([
+          hidden('begin'),
+          hidden('wait_for_locks'),
+          { bytes: unit.bytes, take: held.take },
+          lockers,
+        ]),
+      );
+      if (held.isTooMuch) throw fail('54000', 'transaction row limit exceeded');
+      if (held.error === undefined) {
+        if (unit.statement.locking !== 'none') {
+          addLockers(transaction, lockers.answer.rows());
+          noteLocked(unit.statement, transaction);
+        }
+        return this.#accept(unit, held, transaction);
+      }
+      if (!held.error.code.startsWith('40') || attempt === mostAttempts)
+        throw new StatementFailed(translate(held.error));
+    }
+  }
+}

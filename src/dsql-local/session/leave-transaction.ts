@@ -1,0 +1,10 @@
+/** Ends PostgreSQL's transaction of a session, if there is one, without COMMIT. */
+import { hidden } from '../postgres/hidden-commands.js';
+import type { RunOptions } from './run-options.js';
+
+export async function leaveTransaction({ participant, conflicts }: RunOptions): Promise<void> {
+  if (participant.transaction === undefined) return;
+  conflicts.ended(participant);
+  const { link } = participant;
+  if (!link.isClosed) await link.exchange([hidden('rollback')]);
+}
