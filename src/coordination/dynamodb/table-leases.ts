@@ -22,7 +22,7 @@ import { RecentPeak } from './recent-peak.js';
 import { Sweeper } from './sweeper.js';
 import type { Table } from './table.js';
 import { type CallTally, type CallWorld, TableCalls } from './table-calls.js';
-import { hasTurn } from './turns.js';
+import { slotsInTurn, wholeSlots } from './turns.js';
 
 /**
  * - `unused`: nothing was asked for yet.
@@ -283,19 +283,21 @@ export class TableLeases implements Leases {
     const claim = this.#claim(now);
     const turns = this.#owner.counter(now, Number.POSITIVE_INFINITY)?.turns;
     if (turns === undefined) return shareOf({ ...claim, total: Number.POSITIVE_INFINITY }, levels);
-    const isTurn = hasTurn(turns, this.#owner.confirmedSlots > 0, this.#owner.sinceMs);
-    return claim.callers > 0 && isTurn ? 1 : 0;
+    if (claim.callers === 0) return 0;
+    return slotsInTurn(claim, this.#owner.confirmedSlots, this.#owner.sinceMs, turns);
   }
 
   #goal(isRenewing: boolean): LeaseGoal {
     const now = this.#world.clock.now();
     const { held } = this.#book;
     if (this.#isEnding)
-      return { slots: held, used: held, needs: { callers: held, total: held, claimants: 1 } };
+      return { slots: held, used: held, needs: { callers: held, total: held, claimants: 1 }, whole: 0 };
     this.#block.tick(now);
     const { limit, lookMs, block: largestBlock } = this.#settings;
     const { active = 0, owners = 0, callersShort = 0 } = this.#owner.counter(now, 3 * lookMs) ?? {};
+    const turns = this.#scarceLevels(now) && this.#owner.counter(now, Number.POSITIVE_INFINITY)?.turns;
     return leaseGoal({
+      whole: turns === undefined ? 0 : wholeSlots(this.#claim(now), turns),
       held,
       limit,
       largestBlock,
