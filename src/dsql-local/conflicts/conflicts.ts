@@ -112,6 +112,10 @@ export class Conflicts {
   async commit(participant: Participant): Promise<CommitOutcome> {
     const { transaction, link } = participant;
     if (transaction === undefined) return {};
+    if (participant.pendingBegin !== undefined) {
+      participant.pendingBegin = undefined;
+      return {};
+    }
     if (transaction.isPlain && !this.#needsLook(transaction)) return this.#finish(participant, []);
     if (transaction.doom !== undefined) return this.#rollBack(participant, transaction.doom);
     const end = await participant.waitFor(this.#evicting.take());

@@ -1,9 +1,10 @@
 /** Runs statements that change or lock rows: on the tables, or on copies of them where another transaction is in the way. */
 import { addLockers } from '../conflicts/conflicts.js';
+import type { Participant } from '../conflicts/participant.js';
 import { Transaction } from '../conflicts/transaction.js';
 import type { JudgedStatement } from '../dialect/judgement.js';
 import { hidden } from '../postgres/hidden-commands.js';
-import type { Link, Part } from '../postgres/link.js';
+import type { Part } from '../postgres/link.js';
 import { copyIn } from './copy-in.js';
 import { conflictFailure, fail, lockRefused, StatementFailed, translate } from './errors.js';
 import { HeldAnswer } from './held-answer.js';
@@ -24,30 +25,38 @@ export class CarefulRun {
     this.#options = options;
   }
 
-  get #link(): Link {
-    return this.#options.participant.link;
-  }
-
   /** The transaction is there. The answer is sent when it is certain. */
   async run(unit: Unit, transaction: Transaction): Promise<void> {
     const { statement } = unit;
-    if (transaction.isEvicted && !(await this.#options.conflicts.restore(this.#options.participant)))
-      throw conflictFailure('data');
+    const { conflicts, participant } = this.#options;
+    if (transaction.isEvicted && !(await conflicts.restore(participant))) throw conflictFailure('data');
     if (transaction.isDetached && usesCopies(statement, transaction.copies.values()))
       return this.#onCopies(unit, transaction);
     if (statement.isCopyIn) {
       const held = await copyIn(unit, transaction, this.#options);
       return this.#accept(unit, held, transaction);
     }
-    if (await this.#needsCopies(statement, transaction))
-      return this.#detach(unit, transaction, lockRefused, false);
+    if (await this.#needsCopies(statement, transaction)) return this.#detach(unit, transaction, lockRefused);
+    const wasAlone = isAlone(transaction, participant);
     const held = await this.#attempt(unit, unit.bytes, transaction);
     if (held.error === undefined) return this.#accept(unit, held, transaction);
     const { code } = held.error;
     const isConflict = conflictStates.has(code);
     if (!isConflict || !this.#mayBeConflict(code, transaction))
       throw new StatementFailed(translate(held.error));
-    await this.#detach(unit, transaction, code, true);
+    if (wasAlone) {
+      await this.#beginAgain(transaction);
+      return this.#detach(unit, transaction, lockRefused);
+    }
+    await participant.exchange([hidden('rollback_to'), hidden('release')]);
+    await this.#detach(unit, transaction, code);
+  }
+
+  async #beginAgain(transaction: Transaction): Promise<void> {
+    const { conflicts, participant } = this.#options;
+    transaction.snapshot = undefined;
+    conflicts.takeSnapshot(transaction);
+    await participant.exchange([hidden('rollback'), hidden('begin')]);
   }
 
   /**
@@ -82,10 +91,14 @@ export class CarefulRun {
     );
     const isLocking = unit.statement.locking !== 'none';
     const lockers = hidden('own_xids');
-    const parts: Part[] = [hidden('savepoint'), { bytes, take: held.take }];
+    const parts: Part[] = [{ bytes, take: held.take }];
     if (isLocking) parts.push(lockers);
-    parts.push(hidden('release'));
-    await this.#link.exchange(parts);
+    // What is alone in its transaction needs no savepoint to go back to.
+    if (!isAlone(transaction, participant)) {
+      parts.unshift(hidden('savepoint'));
+      parts.push(hidden('release'));
+    }
+    await participant.exchange(parts);
     if (held.isTooMuch) throw fail('54000', 'transaction row limit exceeded');
     if (isLocking && held.error === undefined) {
       addLockers(transaction, lockers.answer.rows());
@@ -104,9 +117,9 @@ export class CarefulRun {
   }
 
   /** Runs the statement on copies of its tables, because PostgreSQL refused it on the tables themselves. */
-  async #detach(unit: Unit, transaction: Transaction, code: string, hasFailed: boolean): Promise<void> {
+  async #detach(unit: Unit, transaction: Transaction, code: string): Promise<void> {
     const { conflicts, participant } = this.#options;
-    if (hasFailed) await this.#link.exchange([hidden('rollback_to'), hidden('release')]);
+    await participant.exchange([]);
     if (!(await conflicts.detach(participant, changedNames(unit.statement)))) {
       if (transaction.isImplicit && !transaction.hasDml && code === lockRefused) return this.#overtake(unit);
       throw conflictFailure('data');
@@ -136,7 +149,7 @@ export class CarefulRun {
       conflicts.takeSnapshot(transaction);
       const lockers = hidden('own_xids');
       await conflicts.evicting(participant, 'data', () =>
-        this.#link.exchange([
+        participant.exchange([
           hidden('begin'),
           hidden('wait_for_locks'),
           { bytes: unit.bytes, take: held.take },
@@ -155,4 +168,9 @@ export class CarefulRun {
         throw new StatementFailed(translate(held.error));
     }
   }
+}
+
+/** The only statement of a transaction that the stand-in has begun for it. */
+function isAlone({ isImplicit }: Transaction, { pendingBegin }: Participant): boolean {
+  return isImplicit && pendingBegin !== undefined;
 }

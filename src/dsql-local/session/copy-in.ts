@@ -39,7 +39,7 @@ export async function copyIn(unit: Unit, transaction: Transaction, options: RunO
     if (type === Backend.error && rows === undefined) end();
   };
   const bytes = unit.unsynced === undefined ? unit.bytes : Buffer.concat([unit.unsynced, flush]);
-  await link.exchange([{ bytes, take }]);
+  await participant.exchange([{ bytes, take }]);
   await rows;
   if (held.isTooMuch) throw fail('54000', 'transaction row limit exceeded');
   if (held.error !== undefined) throw failureOf(held.error);

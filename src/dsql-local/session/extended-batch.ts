@@ -30,7 +30,7 @@ export interface BatchHost {
   /** Sends messages that end with Sync to PostgreSQL, and the answer to the client. */
   relay(bytes: Buffer): Promise<void>;
   readonly isInTransaction: boolean;
-  beginImplicit(): Promise<void>;
+  beginImplicit(): void;
   /** Plain statements of the batch have run. */
   ran(statement: JudgedStatement): Promise<void>;
 }
@@ -91,7 +91,7 @@ export class ExtendedBatch {
     const needsTransaction = isEnd
       ? executed.length > 1
       : executed.length > 0 || pending.some(({ type }) => type === Frontend.bind);
-    if (needsTransaction && !this.#host.isInTransaction) await this.#host.beginImplicit();
+    if (needsTransaction && !this.#host.isInTransaction) this.#host.beginImplicit();
     this.clear();
     await this.#host.relay(Buffer.concat([...pending.map(({ bytes }) => bytes), sync]));
     for (const statement of executed) await this.#host.ran(statement);
@@ -196,7 +196,7 @@ export class ExtendedBatch {
       this.#pending = this.#pending.slice(0, start);
     }
     await this.flush(false);
-    if (!this.#host.isInTransaction) await this.#host.beginImplicit();
+    if (!this.#host.isInTransaction) this.#host.beginImplicit();
     this.#host.admit(portal.statement.judged);
     await this.#host.run(
       new ExtendedUnit(portal.statement, [...own, message], from >= 0 ? undefined : portal.bind),

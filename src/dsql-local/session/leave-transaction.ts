@@ -5,6 +5,7 @@ import type { RunOptions } from './run-options.js';
 export async function leaveTransaction({ participant, conflicts }: RunOptions): Promise<void> {
   if (participant.transaction === undefined) return;
   conflicts.ended(participant);
-  const { link } = participant;
-  if (!link.isClosed) await link.exchange([hidden('rollback')]);
+  const { link, pendingBegin } = participant;
+  participant.pendingBegin = undefined;
+  if (pendingBegin === undefined && !link.isClosed) await link.exchange([hidden('rollback')]);
 }

@@ -68,13 +68,13 @@ export class Runner {
   }
 
   /** BEGIN of the client's. */
-  async begin(statement: JudgedStatement): Promise<void> {
-    await this.#open(false, statement);
+  begin(statement: JudgedStatement): void {
+    this.#open(false, statement);
   }
 
   /** A transaction around a statement or a batch, unless there is one. */
-  async beginImplicit(): Promise<void> {
-    if (this.transaction === undefined) await this.#open(true, undefined);
+  beginImplicit(): void {
+    if (this.transaction === undefined) this.#open(true, undefined);
   }
 
   /** BEGIN inside of a text or a batch that has begun: what ran before belongs to the transaction. */
@@ -83,15 +83,13 @@ export class Runner {
   }
 
   /** After AND CHAIN. */
-  async beginPlain(): Promise<void> {
-    await this.#open(false, undefined);
+  beginPlain(): void {
+    this.#open(false, undefined);
   }
 
-  async #open(isImplicit: boolean, statement: JudgedStatement | undefined): Promise<void> {
+  #open(isImplicit: boolean, statement: JudgedStatement | undefined): void {
     const { participant, hooks } = this.#options;
-    const part = statement === undefined ? hidden('begin') : command(statement.sql);
-    await this.#link.exchange([part]);
-    if (part.answer.error !== undefined) throw new StatementFailed(part.answer.error);
+    participant.pendingBegin = statement === undefined ? hidden('begin') : command(statement.sql);
     participant.transaction = new Transaction(hooks.now(), isImplicit, statement?.isReadOnly ?? false);
   }
 

@@ -29,7 +29,7 @@ export class SchemaChange {
     const held = new HeldAnswer({ rows: limits.rows, bytes: limits.bytes }, cancel);
     transaction.hasDdl = true;
     await conflicts.evicting(participant, 'schema', () =>
-      this.#link.exchange([
+      this.#options.participant.exchange([
         hidden('wait_for_locks'),
         { bytes: unit.bytes, take: held.take },
         hidden('refuse_locks'),
@@ -43,7 +43,7 @@ export class SchemaChange {
   /** A query that answers with a refusal, or with no row. */
   async check(sql: string): Promise<void> {
     const part = command(sql);
-    await this.#link.exchange([part]);
+    await this.#options.participant.exchange([part]);
     const [[code, message] = []] = part.answer.rows();
     if (code !== undefined && code !== null)
       throw new StatementFailed(errorOf({ code, message: message ?? '' }));
@@ -58,7 +58,7 @@ export class SchemaChange {
     transaction.hasDdl = true;
     const part = command(statement.sql);
     await conflicts.evicting(participant, 'schema', () =>
-      this.#link.exchange([
+      this.#options.participant.exchange([
         hidden('wait_for_locks'),
         hidden('savepoint'),
         part,
@@ -70,7 +70,7 @@ export class SchemaChange {
     // What the rows are to blame for is found out by the job, after the statement has succeeded.
     const isOfRows = error?.code.startsWith('23') === true;
     if (error !== undefined && !isOfRows) throw new StatementFailed(translate(error));
-    if (isOfRows) await this.#link.exchange([hidden('rollback_to'), hidden('release')]);
+    if (isOfRows) await this.#options.participant.exchange([hidden('rollback_to'), hidden('release')]);
     await this.check(dialect.limitCheck);
     const table = qualified(job.schema, job.table);
     const name = job.object ?? job.table;

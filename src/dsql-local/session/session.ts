@@ -162,7 +162,7 @@ export class Session implements BatchHost {
         continue;
       }
       const isPlain = this.isPlain(statement);
-      if (!this.isInTransaction && !(isAlone && isPlain)) await this.#run.beginImplicit();
+      if (!this.isInTransaction && !(isAlone && isPlain)) this.#run.beginImplicit();
       this.admit(statement);
       const unit = new QueryUnit(
         statement,
@@ -247,8 +247,8 @@ export class Session implements BatchHost {
     await this.#relayAll(bytes);
   }
 
-  async beginImplicit(): Promise<void> {
-    await this.#run.beginImplicit();
+  beginImplicit(): void {
+    this.#run.beginImplicit();
   }
 
   async ran(statement: JudgedStatement): Promise<void> {
@@ -276,16 +276,16 @@ export class Session implements BatchHost {
     }
     if (job === undefined) return { name: ownAnswer?.tag ?? 'SELECT 1', value: ownAnswer?.value ?? '' };
     const id = newJobId();
-    if (!this.isInTransaction) await this.#run.beginImplicit();
+    if (!this.isInTransaction) this.#run.beginImplicit();
     this.admit(statement);
     await this.#run.job(statement, id);
     return { name: job.tag, value: id };
   }
 
-  async #begin(statement: JudgedStatement): Promise<{ name: string }> {
+  #begin(statement: JudgedStatement): { name: string } {
     const { isFailed, transaction } = this.#run;
     if (isFailed) throw new StatementFailed(abortedTransaction);
-    if (transaction === undefined) await this.#run.begin(statement);
+    if (transaction === undefined) this.#run.begin(statement);
     else if (transaction.isImplicit) this.#run.makeExplicit();
     else this.send(warningBytes('25001', 'there is already a transaction in progress'));
     return { name: statement.isStart ? 'START TRANSACTION' : 'BEGIN' };
@@ -298,7 +298,7 @@ export class Session implements BatchHost {
     if (isFailed || kind === 'rollback') await this.#run.rollback();
     else await this.#run.commit();
     this.#batch.forgetPortals();
-    if (isChained && (isFailed || transaction !== undefined)) await this.#run.beginPlain();
+    if (isChained && (isFailed || transaction !== undefined)) this.#run.beginPlain();
     return { name: isFailed || kind === 'rollback' ? 'ROLLBACK' : 'COMMIT' };
   }
 
@@ -317,7 +317,7 @@ export class Session implements BatchHost {
         this.#isDeallocated = true;
       take(type, source, start, end);
     };
-    await (this.#participant as Participant).link.exchange([{ bytes, take: watch }]);
+    await (this.#participant as Participant).exchange([{ bytes, take: watch }]);
     done();
   }
 }
