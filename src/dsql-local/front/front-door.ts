@@ -19,7 +19,8 @@ import { differingSettings, readStartup, reportedSettings, type Startup } from '
 
 export interface FrontDoorOptions {
   readonly tls: TlsContext;
-  readonly dialect: Dialect;
+  /** Whether a startup packet may set the parameter. */
+  readonly judgeParameter: Dialect['judgeParameter'];
   readonly admission: Admission;
   readonly lifeMs: number;
   readonly now: () => number;
@@ -100,7 +101,7 @@ export class FrontDoor {
   }
 
   async #login(channel: Channel, done: () => void): Promise<void> {
-    const { dialect, admission, refusal, judge, now } = this.#options;
+    const { judgeParameter, admission, refusal, judge, now } = this.#options;
     const first = await channel.next();
     if (first === undefined) return;
     const packet = readStartupPacket(first.bytes, 0, first.bytes.length);
@@ -115,7 +116,7 @@ export class FrontDoor {
         code: '0A000',
         message: `unsupported frontend protocol ${packet.major}.${packet.minor}`,
       });
-    const startup = readStartup(packet, dialect);
+    const startup = readStartup(packet, judgeParameter);
     const error = 'error' in startup ? startup.error : (refusal() ?? admission.enter(now()));
     if (error !== undefined) return refuse(channel, error);
     try {
