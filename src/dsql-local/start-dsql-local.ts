@@ -125,11 +125,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
   const cancel = (link: Link): void => void cancelOn(target, link).catch(() => {});
   const door = new FrontDoor({
     tls: new TlsContext('server', { cert: certificates.cert, key: certificates.key }),
-    judgeParameter: (name, value) => {
-      const refusal = dialect.judgeParameter(name, value);
-      if (refusal !== undefined) report.refuse(`(startup packet) ${name}=${value}`, refusal);
-      return refusal;
-    },
+    dialect: reporting(dialect, report),
     admission,
     lifeMs: settings.admission.lifeMs,
     now,
@@ -204,6 +200,20 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
       listeners.close();
       door.close();
       await cluster.stop();
+    },
+  };
+}
+
+/** Startup packets are refused before there is a session that could tell the report. */
+function reporting(dialect: Dialect, report: Report): Dialect {
+  return {
+    profile: dialect.profile,
+    limitCheck: dialect.limitCheck,
+    judge: (sql) => dialect.judge(sql),
+    judgeParameter(name, value) {
+      const refusal = dialect.judgeParameter(name, value);
+      if (refusal !== undefined) report.refuse(`(startup packet) ${name}=${value}`, refusal);
+      return refusal;
     },
   };
 }

@@ -19,8 +19,7 @@ import { differingSettings, readStartup, reportedSettings, type Startup } from '
 
 export interface FrontDoorOptions {
   readonly tls: TlsContext;
-  /** Whether a startup packet may set the parameter. */
-  readonly judgeParameter: Dialect['judgeParameter'];
+  readonly dialect: Dialect;
   readonly admission: Admission;
   readonly lifeMs: number;
   readonly now: () => number;
@@ -101,7 +100,7 @@ export class FrontDoor {
   }
 
   async #login(channel: Channel, done: () => void): Promise<void> {
-    const { judgeParameter, admission, refusal, judge, now } = this.#options;
+    const { dialect, admission, refusal, judge, now } = this.#options;
     const first = await channel.next();
     if (first === undefined) return;
     const packet = readStartupPacket(first.bytes, 0, first.bytes.length);
@@ -116,7 +115,7 @@ export class FrontDoor {
         code: '0A000',
         message: `unsupported frontend protocol ${packet.major}.${packet.minor}`,
       });
-    const startup = readStartup(packet, judgeParameter);
+    const startup = readStartup(packet, dialect);
     const error = 'error' in startup ? startup.error : (refusal() ?? admission.enter(now()));
     if (error !== undefined) return refuse(channel, error);
     try {

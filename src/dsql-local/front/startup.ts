@@ -35,7 +35,7 @@ const reported: ReadonlyMap<string, string> = new Map([
 
 export function readStartup(
   { parameters }: StartupMessage,
-  judgeParameter: Dialect['judgeParameter'],
+  dialect: Dialect,
 ): Startup | { readonly error: ErrorFields } {
   const settings = new Map<string, string>();
   const user = parameters.get('user') ?? '';
@@ -44,7 +44,7 @@ export function readStartup(
   for (const [key, value] of [...parameters, ...optionsOf(parameters.get('options') ?? '')]) {
     if (key === 'user' || key === 'database' || key === 'options') continue;
     if (key === 'replication') return fatal('0A000', 'replication is not supported');
-    const refusal = judgeParameter(key, value);
+    const refusal = dialect.judgeParameter(key, value);
     if (refusal !== undefined) return { error: { ...errorOf(refusal), severity: 'FATAL' } };
     settings.set(ownSettings.has(key.toLowerCase()) ? `dsql.${key}` : key, value);
   }
