@@ -23,7 +23,7 @@ interface GroupedReport {
 const mostStatements = 10;
 const longestLine = 100;
 
-export function groupReport({ statements, refused, refusals, notKept }: StatementReport): GroupedReport {
+function groupReport({ statements, refused, refusals, notKept }: StatementReport): GroupedReport {
   const reasons = new Map<
     string,
     RefusalReason & { count: number; statements: { sql: string; count: number }[] }

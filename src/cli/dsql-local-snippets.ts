@@ -40,7 +40,7 @@ Ctrl-C ends it.
 }
 
 /** By the title that each has. All but the first and psql rely on the first. */
-export function clientSnippets(dsql: Ready, program: string): Readonly<Record<string, string>> {
+function clientSnippets(dsql: Ready, program: string): Readonly<Record<string, string>> {
   const { port, endpoint, region, accessKeyId, secretAccessKey, caFile } = dsql;
   const host = addressOf(dsql.host);
   const keys = `AWS_ACCESS_KEY_ID=${quoted(accessKeyId)} AWS_SECRET_ACCESS_KEY=${quoted(secretAccessKey)}`;

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { localFlags } from '../../../src/cli/dsql-local-options.js';
 import { LocalProcess, type ReadyLine, run } from './local-process.js';
 
 function emptyFolder(): string {
@@ -236,4 +237,13 @@ test('headgate dsql-local --help has every option', () => {
   for (const flag of ['--data DIR', '--connection-life TIME', '--require-sni', '--report', '--expires TIME'])
     expect(out).toContain(flag);
   expect(code).toBe(0);
+});
+
+test('docs/dsql-local.md has each option of headgate dsql-local with its meaning in programs', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/dsql-local.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `--'));
+  for (const [flag, { option, value }] of Object.entries(localFlags)) {
+    const written = `\`--${flag}${value === undefined ? '' : ` ${value}`}\``;
+    expect(rows.filter((row) => row.includes(written) && row.includes(`\`${option}\``))).toHaveLength(1);
+  }
 });

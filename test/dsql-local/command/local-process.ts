@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
 const root = join(import.meta.dirname, '../../..');
-export const program = join(root, 'dist/cli/main.js');
+const program = join(root, 'dist/cli/main.js');
 
 export interface ReadyLine {
   readonly host: string;

@@ -1,5 +1,4 @@
 // What `headgate dsql-local` prints for each client works by copy and paste.
-import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -15,7 +14,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { LocalProcess, shell, snippetOf } from './local-process.js';
 
 const root = join(import.meta.dirname, '../../..');
-const hasPsql = spawnSync('psql', ['--version']).status === 0;
+const hasPsql = shell('command -v psql').code === 0;
 
 /** A program of Node in a project that has the packages. */
 function programOf(code: string): string {
