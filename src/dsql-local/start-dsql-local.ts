@@ -9,6 +9,7 @@ import { TlsContext } from '../net/tls-context.js';
 import type { ErrorFields } from '../wire/error-fields.js';
 import { MessageWriter } from '../wire/message-writer.js';
 import { writeCancelRequest } from '../wire/startup-packet.js';
+import { ClusterEndedError } from './cluster/errors.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
 import { Conflicts } from './conflicts/conflicts.js';
@@ -124,7 +125,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
   const cancel = (link: Link): void => void cancelOn(target, link).catch(() => {});
   const door = new FrontDoor({
     tls: new TlsContext('server', { cert: certificates.cert, key: certificates.key }),
-    dialect,
+    dialect: reporting(dialect, report),
     admission,
     lifeMs: settings.admission.lifeMs,
     now,
@@ -154,6 +155,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
           latencyMs: () => faults.latencyMs,
           troubled: settings.onTrouble,
           judged: (sql, refusal) => report.add(sql, refusal),
+          refused: (sql, refusal) => report.refuse(sql, refusal),
         },
         openLink,
         grantIam: (isGrant, role, arn) => grantRole(admin, grants, isGrant, role, arn),
@@ -167,6 +169,9 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     troubled: () => {},
   });
   await listeners.open();
+  void cluster.ended.then((reason) => {
+    if (reason !== undefined) settings.onTrouble(new ClusterEndedError(reason));
+  });
   const [listening] = listeners.endpoints;
   return {
     host,
@@ -195,6 +200,20 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
       listeners.close();
       door.close();
       await cluster.stop();
+    },
+  };
+}
+
+/** Startup packets are refused before there is a session that could tell the report. */
+function reporting(dialect: Dialect, report: Report): Dialect {
+  return {
+    profile: dialect.profile,
+    limitCheck: dialect.limitCheck,
+    judge: (sql) => dialect.judge(sql),
+    judgeParameter(name, value) {
+      const refusal = dialect.judgeParameter(name, value);
+      if (refusal !== undefined) report.refuse(`(startup packet) ${name}=${value}`, refusal);
+      return refusal;
     },
   };
 }

@@ -32,6 +32,8 @@ export interface SessionOptions {
 }
 
 const queryView = new QueryView();
+/** Not supported, and beyond a limit. */
+const refusalStates = new Set(['0A000', '54000', '54001', '54011']);
 
 export class Session implements BatchHost {
   readonly #options: SessionOptions;
@@ -174,7 +176,7 @@ export class Session implements BatchHost {
         await this.ran(statement);
       }
     }
-    if (this.#run.transaction?.isImplicit) await this.#run.commit();
+    if (this.#run.transaction?.isImplicit) await this.#reporting('COMMIT', this.#run.commit());
   }
 
   async #inBatch(message: Message): Promise<void> {
@@ -189,7 +191,7 @@ export class Session implements BatchHost {
   async #sync(): Promise<void> {
     try {
       if (!this.#isSkipping) await this.#batch.flush(true);
-      if (this.#run.transaction?.isImplicit) await this.#run.commit();
+      if (this.#run.transaction?.isImplicit) await this.#reporting('COMMIT', this.#run.commit());
     } catch (error) {
       await this.#fail(error);
     }
@@ -232,7 +234,12 @@ export class Session implements BatchHost {
 
   admit(statement: JudgedStatement): void {
     if (this.#run.isFailed) throw new StatementFailed(abortedTransaction);
-    this.#run.admit(statement);
+    try {
+      this.#run.admit(statement);
+    } catch (error) {
+      this.#report(statement.source, error);
+      throw error;
+    }
   }
 
   isPlain(statement: JudgedStatement): boolean {
@@ -240,7 +247,22 @@ export class Session implements BatchHost {
   }
 
   async run(unit: Parameters<Runner['run']>[0]): Promise<void> {
-    await this.#run.run(unit);
+    await this.#reporting(unit.statement.source, this.#run.run(unit));
+  }
+
+  async #reporting(sql: string, work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#report(sql, error);
+      throw error;
+    }
+  }
+
+  /** Conflicts and errors of data are not refusals. */
+  #report(sql: string, error: unknown): void {
+    if (error instanceof StatementFailed && refusalStates.has(error.fields.code))
+      this.#options.hooks.refused(sql, error.fields);
   }
 
   async relay(bytes: Buffer): Promise<void> {
@@ -278,7 +300,7 @@ export class Session implements BatchHost {
     const id = newJobId();
     if (!this.isInTransaction) this.#run.beginImplicit();
     this.admit(statement);
-    await this.#run.job(statement, id);
+    await this.#reporting(statement.source, this.#run.job(statement, id));
     return { name: job.tag, value: id };
   }
 
@@ -296,7 +318,7 @@ export class Session implements BatchHost {
     if (!isFailed && (transaction === undefined || transaction.isImplicit))
       this.send(warningBytes('25P01', 'there is no transaction in progress'));
     if (isFailed || kind === 'rollback') await this.#run.rollback();
-    else await this.#run.commit();
+    else await this.#reporting('COMMIT', this.#run.commit());
     this.#batch.forgetPortals();
     if (isChained && (isFailed || transaction !== undefined)) this.#run.beginPlain();
     return { name: isFailed || kind === 'rollback' ? 'ROLLBACK' : 'COMMIT' };
