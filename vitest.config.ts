@@ -16,6 +16,8 @@ const pureTests = [
   'test/pooler/config/**/*.test.ts',
   'test/net/*.test.ts',
   'test/dsql-local/identity/*.test.ts',
+  'test/dsql-local/front/*.test.ts',
+  'test/dsql-local/fault-settings.test.ts',
 ];
 
 export default defineConfig({

@@ -12,10 +12,12 @@ import { writeCancelRequest } from '../wire/startup-packet.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
 import { Conflicts } from './conflicts/conflicts.js';
+import { type ControlAddress, openControl } from './control/control-server.js';
 import { createDialect } from './dialect/dialect.js';
 import type { Dialect } from './dialect/judgement.js';
 import { type FaultSettings, Faults } from './faults.js';
 import { Admission } from './front/admission.js';
+import type { ConnectionCounts } from './front/connection-counts.js';
 import { FrontDoor } from './front/front-door.js';
 import { Accounts, type IdentityOptions } from './identity/accounts.js';
 import { hostsOf, prepareCertificates } from './identity/certificate-authority.js';
@@ -48,7 +50,7 @@ export interface DsqlLocal {
   readonly profile: string;
   /** What goes wrong on demand, at present. */
   readonly faults: FaultSettings;
-  /** Replaces all faults by these; `{}` ends them. */
+  /** Replaces all faults by these; `{}` ends them. Throws a `PoolOptionsError` with all problems, and then changes nothing. */
   setFaults(faults: FaultSettings): void;
   /** Another IAM identity, whose keys can sign tokens. */
   addIdentity(identity: IdentityOptions): void;
@@ -56,8 +58,14 @@ export interface DsqlLocal {
   report(): StatementReport;
   /** Open connections. */
   readonly connections: number;
+  /** Connections and logins since the start, or since `resetCounts()`. */
+  connectionCounts(): ConnectionCounts;
+  /** Counts anew: the peak from what is open now, logins from zero. */
+  resetCounts(): void;
   /** Closes every connection without a word, as DSQL does after an hour. Answers how many there were. */
   dropConnections(): number;
+  /** The control interface: its address and the token that each request needs. Undefined without `controlPort`. */
+  readonly control: ControlAddress | undefined;
   stop(): Promise<void>;
 }
 
@@ -127,6 +135,9 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     dialect,
     admission,
     lifeMs: settings.admission.lifeMs,
+    loginTimeoutMs: settings.loginTimeoutMs,
+    onLogin: settings.onLogin,
+    troubled: settings.onTrouble,
     now,
     cancel,
     refusal: () => faults.connection(),
@@ -163,14 +174,25 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
 
   const listeners = new Listeners({
     endpoints: [{ kind: 'tcp', host, port: settings.port }],
-    connected: (transport) => void door.connected(transport).catch(() => transport.destroy()),
+    connected: (transport) => void door.connected(transport),
     troubled: () => {},
   });
   await listeners.open();
   const [listening] = listeners.endpoints;
+  const port = listening?.kind === 'tcp' ? listening.port : settings.port;
+  const control = await openControl(settings.controlPort, {
+    status: () => ({ host, port, endpoint, profile: dialect.profile, connections: door.counts() }),
+    faults: () => faults.settings,
+    setFaults: (next) => faults.set(next),
+    report: () => report.read(),
+    drop: () => door.dropAll(),
+  }).catch((error: unknown) => {
+    listeners.close();
+    throw error;
+  });
   return {
     host,
-    port: listening?.kind === 'tcp' ? listening.port : settings.port,
+    port,
     endpoint,
     region,
     accessKeyId: key.accessKeyId,
@@ -190,8 +212,12 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     get connections() {
       return door.guests;
     },
+    connectionCounts: () => door.counts(),
+    resetCounts: () => door.resetCounts(),
     dropConnections: () => door.dropAll(),
+    control: control?.address,
     async stop() {
+      control?.close();
       listeners.close();
       door.close();
       await cluster.stop();
