@@ -12,6 +12,7 @@ import { writeCancelRequest } from '../wire/startup-packet.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
 import { Conflicts } from './conflicts/conflicts.js';
+import { Turn } from './conflicts/turn.js';
 import { type ControlAddress, openControl } from './control/control-server.js';
 import { createDialect } from './dialect/dialect.js';
 import type { Dialect } from './dialect/judgement.js';
@@ -69,6 +70,9 @@ export interface DsqlLocal {
   stop(): Promise<void>;
 }
 
+/** Runs a text of the stand-in's own, one after the other. */
+type Ask = (sql: string) => Promise<(string | null)[][]>;
+
 /** PostgreSQL's own settings of every session: who meets a lock does not wait for it. */
 const serverOptions = '-c lock_timeout=5 -c temp_file_limit=131072';
 
@@ -120,8 +124,10 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     ['database', 'postgres'],
     ['options', serverOptions],
   ]);
-  const admin = await Link.open(target, parameters);
-  await setUp(admin);
+  const adminLink = await Link.open(target, parameters);
+  await setUp(adminLink);
+  const adminTurn = new Turn();
+  const admin: Ask = (sql) => adminTurn.run(() => adminLink.query(sql));
   const [watch, keeper] = await Promise.all([Link.open(target, parameters), Link.open(target, parameters)]);
   const conflicts = new Conflicts(watch, keeper, { copyLimit: settings.copyLimit, patienceMs: 2_000 });
   const grants = await IamGrants.open(storeOf(admin));
@@ -143,6 +149,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     refusal: () => faults.connection(),
     judge: (token, user, serverName) =>
       judgeToken(token, user, serverName, { settings, endpoint, clusterId, accounts, grants, faults }),
+    checkUser: (user) => checkRole(admin, user),
     openLink: async (user, session) => {
       const link = await Link.open(target, new Map([...parameters, ...session]));
       try {
@@ -169,6 +176,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
         openLink,
         grantIam: (isGrant, role, arn) => grantRole(admin, grants, isGrant, role, arn),
         cancel,
+        terminate: (link) => void admin(`SELECT pg_terminate_backend(${link.processId})`).catch(() => {}),
       }),
   });
 
@@ -263,31 +271,39 @@ function judgeToken(
   return 'refusal' in verdict ? verdict.refusal : undefined;
 }
 
+/** The role of an administrator is always there. */
+async function checkRole(admin: Ask, role: string): Promise<void> {
+  if (role === 'admin') return;
+  const [[canLogin] = []] = await admin(`SELECT rolcanlogin FROM pg_roles WHERE rolname = ${literal(role)}`);
+  if (canLogin === undefined) throw fail('28000', `role "${role}" does not exist`);
+  if (canLogin !== 't') throw fail('28000', `role "${role}" is not permitted to log in`);
+}
+
 async function grantRole(
-  admin: Link,
+  admin: Ask,
   grants: IamGrants,
   isGrant: boolean,
   role: string,
   arn: string,
 ): Promise<void> {
   if (!looksLikeIamArn(arn)) throw fail('22023', 'IAM role must look like an IAM ARN');
-  const [[exists] = []] = await admin.query(`SELECT 1 FROM pg_roles WHERE rolname = ${literal(role)}`);
+  const [[exists] = []] = await admin(`SELECT 1 FROM pg_roles WHERE rolname = ${literal(role)}`);
   if (exists === undefined) throw fail('42704', `role "${role}" does not exist`);
   await (isGrant ? grants.grant(role, arn) : grants.revoke(role, arn));
 }
 
 /** Grants are a table, so that `sys.iam_pg_role_mappings` shows them and a kept data folder has them. */
-function storeOf(admin: Link): Parameters<typeof IamGrants.open>[0] {
+function storeOf(admin: Ask): Parameters<typeof IamGrants.open>[0] {
   return {
     async load() {
-      const rows = await admin.query('SELECT role_name, arn FROM dsql_local.iam_grants');
+      const rows = await admin('SELECT role_name, arn FROM dsql_local.iam_grants');
       return rows.map(([role, arn]) => ({ role: role ?? '', arn: arn ?? '' }));
     },
     async save(grants) {
       const values = grants.map(({ role, arn }) => `(${literal(role)}, ${literal(arn)}, 'admin')`);
       const insert =
         values.length === 0 ? '' : `INSERT INTO dsql_local.iam_grants VALUES ${values.join(', ')};`;
-      await admin.query(`DELETE FROM dsql_local.iam_grants; ${insert}`);
+      await admin(`DELETE FROM dsql_local.iam_grants; ${insert}`);
     },
   };
 }

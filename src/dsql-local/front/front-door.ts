@@ -17,7 +17,7 @@ import type { Admission } from './admission.js';
 import { type ConnectionCounts, LoginCounter } from './connection-counts.js';
 import { beginConnection } from './encryption.js';
 import { type LoginEvent, type LoginSteps, logIn } from './login.js';
-import { differingSettings, reportedSettings, type Startup } from './startup.js';
+import { differingSettings, isCertain, reportedSettings, type Startup } from './startup.js';
 
 export interface FrontDoorOptions {
   readonly tls: TlsContext;
@@ -31,6 +31,8 @@ export interface FrontDoorOptions {
   readonly refusal: () => ErrorFields | undefined;
   readonly judge: LoginSteps['judge'];
   readonly onLogin: (login: LoginEvent) => void;
+  /** Rejects where the database has no such role, or none that can log in. */
+  readonly checkUser: (user: string) => Promise<void>;
   readonly openLink: (user: string, settings: ReadonlyMap<string, string>) => Promise<Link>;
   readonly makeSession: (channel: Channel, openLink: () => Promise<Link>) => Session;
   readonly cancel: (link: Link) => void;
@@ -165,7 +167,7 @@ export class FrontDoor {
     startup: Startup,
     told: (error: ErrorFields | undefined) => void,
   ): Promise<void> {
-    const { openLink, makeSession, lifeMs } = this.#options;
+    const { checkUser, openLink, makeSession, lifeMs } = this.#options;
     const { user, settings } = startup;
     let opened: Promise<Link> | undefined;
     const open = (): Promise<Link> => {
@@ -173,16 +175,14 @@ export class FrontDoor {
       return opened;
     };
     channel.expectMessages();
-    // What PostgreSQL may refuse is refused at the login. Others have a connection when they ask for something.
-    const isSimple = user === 'admin' && [...settings.keys()].every((name) => name === 'application_name');
-    if (!isSimple) {
-      try {
-        await open();
-      } catch (error) {
-        const fields = fatalOf(error);
-        told(fields);
-        return refuse(channel, fields);
-      }
+    try {
+      await checkUser(user);
+      // What PostgreSQL may refuse is refused at the login. Others have a process of it when they ask for something.
+      if (!isCertain(startup)) await open();
+    } catch (error) {
+      const fields = fatalOf(error);
+      told(fields);
+      return refuse(channel, fields);
     }
     const session = makeSession(channel, async () => {
       const link = await open();

@@ -60,7 +60,8 @@ export const serverUnavailable: ErrorFields = errorOf({ code: 'XX000', message: 
 
 /** The answer to a client for which PostgreSQL opens no session. */
 export function fatalOf(error: unknown): ErrorFields {
-  if (!(error instanceof ServerError)) return { ...serverUnavailable, severity: 'FATAL' };
+  if (!(error instanceof ServerError) && !(error instanceof StatementFailed))
+    return { ...serverUnavailable, severity: 'FATAL' };
   const { fields } = error;
   if (fields.code !== '53300') return { ...fields, severity: 'FATAL' };
   return {

@@ -28,6 +28,8 @@ export interface SessionOptions {
   /** Grants or revokes a role; throws a `StatementFailed`. */
   readonly grantIam: (isGrant: boolean, role: string, arn: string) => Promise<void>;
   readonly cancel: (link: Link) => void;
+  /** Ends PostgreSQL's session, whatever it does. */
+  readonly terminate: (link: Link) => void;
 }
 
 const queryView = new QueryView();
@@ -115,7 +117,7 @@ export class Session implements BatchHost {
   }
 
   async #open(): Promise<Participant> {
-    const { conflicts, dialect, limits, hooks, openLink, cancel } = this.#options;
+    const { conflicts, dialect, limits, hooks, openLink, cancel, terminate } = this.#options;
     const link = await openLink().catch((error: unknown) => {
       this.send(errorBytes(fatalOf(error)));
       throw error;
@@ -125,10 +127,10 @@ export class Session implements BatchHost {
     await prepareHidden(link);
     link.onParameter = (_type, source, start, end) => this.#channel.send(source, start, end);
     this.#channel.onDrained = () => link.resume();
-    // An answer that nobody reads is read to its end here, and a statement whose client has left is cancelled.
+    // Nobody reads the rest of an answer. A cancel request would be lost where PostgreSQL has yet to read the statement.
     this.#channel.onLeft = () => {
       link.resume();
-      if (this.#isTaking && link.isBusy) cancel(link);
+      if (this.#isTaking && link.isBusy) terminate(link);
     };
     conflicts.join(participant);
     const send = (source: Buffer, start = 0, end: number = source.length): void => {
