@@ -12,7 +12,7 @@ import {
 import { nextTurn } from './outcomes.js';
 
 export interface TestDsql extends DsqlLocal {
-  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly credentials: AccessKey;
   /** Options of a `DsqlPool` that connects to the stand-in under the cluster's name. */
   readonly connection: {
     readonly host: string;
@@ -56,7 +56,7 @@ export async function startTestDsql(options: DsqlLocalOptions = {}): Promise<Tes
     ...options,
   });
   const { endpoint, port, region, ca, accessKeyId, secretAccessKey } = local;
-  const credentials = { accessKeyId, secretAccessKey };
+  const credentials: AccessKey = { accessKeyId, secretAccessKey };
   const stream = (): net.Socket => new LoopbackSocket();
 
   async function token(wanted: TokenOptions = {}): Promise<string> {
