@@ -160,7 +160,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
       }
       return link;
     },
-    makeSession: (channel, openLink) =>
+    makeSession: (user, channel, openLink) =>
       new Session({
         channel,
         conflicts,
@@ -174,7 +174,11 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
           judged: (sql, refusal) => report.add(sql, refusal),
         },
         openLink,
-        grantIam: (isGrant, role, arn) => grantRole(admin, grants, isGrant, role, arn),
+        grantIam: async (isGrant, role, arn) => {
+          if (user !== 'admin')
+            throw fail('42501', `permission denied to ${isGrant ? 'grant' : 'revoke'} role "${role}"`);
+          await grantRole(admin, grants, isGrant, role, arn);
+        },
         cancel,
         terminate: (link) => void admin(`SELECT pg_terminate_backend(${link.processId})`).catch(() => {}),
       }),

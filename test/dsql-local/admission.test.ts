@@ -32,7 +32,7 @@ function admittedBy(rate: number, burst: number, times: readonly number[]): bool
 }
 
 describe('a burst of connections', () => {
-  test('of 2,000 is admitted exactly as a bucket of 1,000 with 20 a second admits it, and leaves nothing behind', async () => {
+  test('a burst of 2,000 connections is admitted exactly as a bucket of 1,000 with 20 a second admits it, and leaves nothing behind', async () => {
     const enter = vi.spyOn(Admission.prototype, 'enter');
     dsql = await startTestDsql({ connectionBurst: 1_000, connectionRate: 20 });
     const dialer = new RawDialer(dsql);
@@ -76,7 +76,7 @@ describe('a burst of connections', () => {
 });
 
 describe('the number of connections', () => {
-  test('is limited with 53300, a refused token takes no place, and a place that is left is free at once', async () => {
+  test('the number of connections is limited with 53300, a refused token takes no place, and a place that is left is free at once', async () => {
     dsql = await startTestDsql({ maxConnections: 3 });
     const clients = [await dsql.connect(), await dsql.connect(), await dsql.connect()];
     expect(await rejectionOf(dsql.connect())).toMatchObject({
@@ -100,7 +100,7 @@ describe('the number of connections', () => {
     await Promise.all(clients.map((client) => client.end()));
   });
 
-  test('that run statements is limited by maxSessions, and the error says so', async () => {
+  test('the number of connections that run statements is limited by maxSessions, and the error says so', async () => {
     dsql = await startTestDsql({ maxSessions: 20 });
     const clients = await Promise.all(Array.from({ length: 30 }, () => dsql.connect()));
     const outcomes = await Promise.allSettled(clients.map((client) => client.query('SELECT 1')));
@@ -118,7 +118,7 @@ describe('the number of connections', () => {
 });
 
 describe('the life of a connection', () => {
-  test('ends without a word where nothing is open, and a transaction may finish first', async () => {
+  test('the life of a connection ends without a word where nothing is open, and a transaction may finish first', async () => {
     dsql = await startTestDsql({ connectionLifeMs: 300 });
     await dsql.run('CREATE TABLE lives (n int)');
     const unused = await dsql.connect();
@@ -148,7 +148,7 @@ describe('the life of a connection', () => {
     await after.end();
   });
 
-  test('lasts for a statement that is running', async () => {
+  test('the life of a connection lasts for a statement that is running', async () => {
     dsql = await startTestDsql({ connectionLifeMs: 300 });
     const client = await dsql.connect();
     const end = eventOf(client, 'end');
@@ -156,7 +156,7 @@ describe('the life of a connection', () => {
     await end;
   });
 
-  test('does not last longer than the longest transaction where a client leaves one open', async () => {
+  test('the life of a connection does not last longer than the longest transaction where a client leaves one open', async () => {
     dsql = await startTestDsql({ connectionLifeMs: 100, transactionMs: 200 });
     const client = await dsql.connect();
     await client.query('BEGIN');

@@ -31,7 +31,7 @@ async function entries(client: pg.Client): Promise<number[]> {
 }
 
 describe('connections', () => {
-  test('all are dropped without a word, also in the middle of a statement and of a transaction', async () => {
+  test('all connections are dropped without a word, also in the middle of a statement and of a transaction', async () => {
     const [idle, busy, open] = [await connect(), await connect(), await connect()];
     await open.query('BEGIN');
     await open.query('INSERT INTO entries VALUES (1)');
@@ -47,7 +47,7 @@ describe('connections', () => {
     expect(await entries(await connect())).toEqual([]);
   });
 
-  test('all are refused as if the rate were exceeded, and open ones go on', async () => {
+  test('all new connections are refused as if the rate were exceeded, and open ones go on', async () => {
     const before = await connect();
     dsql.setFaults({ refuseConnections: true });
     expect(await rejectionOf(dsql.connect())).toMatchObject({
@@ -61,7 +61,7 @@ describe('connections', () => {
     expect(dsql.connectionCounts()).toMatchObject({ accepted: 2, refused: { 53400: 1 } });
   });
 
-  test('a share of them is refused', async () => {
+  test('a share of new connections is refused', async () => {
     dsql.setFaults({ refuseShare: 0.5 });
     const attempts = Array.from({ length: 60 }, async () => {
       const client = await dsql.connect();
@@ -75,7 +75,7 @@ describe('connections', () => {
     expect(refused).toBeLessThan(60);
   });
 
-  test('are told that the cluster is waking up, for as long as it does', async () => {
+  test('new connections are told that the cluster is waking up, for as long as it does', async () => {
     dsql.setFaults({ wakingMs: 3_600_000 });
     expect(await rejectionOf(dsql.connect())).toMatchObject({
       severity: 'FATAL',
@@ -93,7 +93,7 @@ describe('connections', () => {
     expect(performance.now() - start).toBeGreaterThanOrEqual(50);
   });
 
-  test('find that their tokens have expired', async () => {
+  test('new connections find that their tokens have expired', async () => {
     dsql.setFaults({ expireTokens: true });
     const error = await rejectionOf(dsql.connect());
     expect(error).toMatchObject({
@@ -143,12 +143,12 @@ const writes: [string, (client: pg.Client, n: number) => Promise<unknown>][] = [
   ],
 ];
 
-describe.each(writes)('the commit of %s', (_name, write) => {
+describe.each(writes)('the commit of %s', (name, write) => {
   test.each([
     ['fails with XX000 before it took effect', { unavailableBeforeCommit: 1 }, unavailable, []],
     ['takes effect and is answered with XX000', { unavailableAfterCommit: 1 }, unavailable, [7]],
     ['fails with OC000', { conflictShare: 1 }, conflict, []],
-  ])('%s, and the connection stays usable', async (_what, faults, error, left) => {
+  ])(`the commit of ${name} %s, and the connection stays usable`, async (_what, faults, error, left) => {
     const client = await connect();
     dsql.setFaults(faults);
     expect(await rejectionOf(write(client, 7))).toMatchObject(error);

@@ -34,7 +34,7 @@ export interface TestDsql extends DsqlLocal {
   run(...statements: string[]): Promise<void>;
   /** A role that the stand-in's identity may log in as. */
   addRole(role: string): Promise<void>;
-  /** Waits for all connections to end, then forgets faults, logins and counts. */
+  /** Ends all connections, and forgets faults, logins and counts. */
   reset(): Promise<void>;
 }
 
@@ -114,6 +114,7 @@ export async function startTestDsql(options: DsqlLocalOptions = {}): Promise<Tes
       run(`CREATE ROLE ${role} WITH LOGIN`, `AWS IAM GRANT ${role} TO '${local.arn}'`),
     async reset() {
       local.setFaults({});
+      local.dropConnections();
       while (local.connectionCounts().open > 0) await nextTurn();
       logins.length = 0;
       local.resetCounts();

@@ -34,7 +34,7 @@ export interface FrontDoorOptions {
   /** Rejects where the database has no such role, or none that can log in. */
   readonly checkUser: (user: string) => Promise<void>;
   readonly openLink: (user: string, settings: ReadonlyMap<string, string>) => Promise<Link>;
-  readonly makeSession: (channel: Channel, openLink: () => Promise<Link>) => Session;
+  readonly makeSession: (user: string, channel: Channel, openLink: () => Promise<Link>) => Session;
   readonly cancel: (link: Link) => void;
   /** An error that is not the client's. */
   readonly troubled: (error: unknown) => void;
@@ -184,7 +184,7 @@ export class FrontDoor {
       told(fields);
       return refuse(channel, fields);
     }
-    const session = makeSession(channel, async () => {
+    const session = makeSession(user, channel, async () => {
       const link = await open();
       const differing = differingSettings(startup, link.parameters);
       if (differing.length > 0) channel.send(differing);

@@ -10,7 +10,7 @@ function admitted(admission: Admission, from: number, until: number, everyMs: nu
 }
 
 describe('the bucket', () => {
-  test('admits exactly 1,000 of 2,000 connections that come at once, and refuses the rest with 53400', () => {
+  test('the bucket admits exactly 1,000 of 2,000 connections that come at once, and refuses the rest with 53400', () => {
     const admission = new Admission(usualAdmission);
     const codes = Array.from({ length: 2_000 }, () => admission.enter(5_000)?.code);
     expect(codes.indexOf('53400')).toBe(1_000);
@@ -18,14 +18,14 @@ describe('the bucket', () => {
     expect(admission.open).toBe(1_000);
   });
 
-  test('admits 100 a second after the burst, and none of the refused ones costs a token', () => {
+  test('the bucket admits 100 a second after the burst, and none of the refused ones costs a token', () => {
     const admission = new Admission(usualAdmission);
     expect(admitted(admission, 0, 1, 0.0005)).toBe(1_000);
     // 10 s of a client that asks every millisecond: one place every 10 ms.
     expect(admitted(admission, 1, 10_001, 1)).toBe(1_000);
   });
 
-  test('admits burst + rate x elapsed at any moment of a steady rush', () => {
+  test('the bucket admits burst + rate x elapsed at any moment of a steady rush', () => {
     for (const [rate, burst] of [
       [100, 1_000],
       [7, 3],
@@ -44,7 +44,7 @@ describe('the bucket', () => {
     }
   });
 
-  test('never holds more than its burst, however long nobody comes', () => {
+  test('the bucket never holds more than its burst, however long nobody comes', () => {
     const admission = new Admission({ ...usualAdmission, burst: 20, rate: 10 });
     expect(admitted(admission, 0, 1, 0.01)).toBe(20);
     expect(admitted(admission, 3_600_000, 3_600_001, 0.01)).toBe(20);
@@ -52,7 +52,7 @@ describe('the bucket', () => {
 });
 
 describe('the number of connections', () => {
-  test('is refused beyond its limit with 53300, which takes no token, and a place that is left is given again', () => {
+  test('a connection beyond the limit is refused with 53300, which takes no token, and a place that is left is given again', () => {
     const admission = new Admission({ rate: 1, burst: 4, connections: 2, lifeMs: 1 });
     expect([1, 2, 3, 4, 5].map(() => admission.enter(0)?.code)).toEqual([
       undefined,
