@@ -17,6 +17,8 @@ const pureTests = [
   'test/net/*.test.ts',
   'test/dsql-local/dialect/**/*.test.ts',
   'test/dsql-local/identity/*.test.ts',
+  'test/dsql-local/front/*.test.ts',
+  'test/dsql-local/fault-settings.test.ts',
 ];
 
 export default defineConfig({

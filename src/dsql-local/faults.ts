@@ -1,12 +1,15 @@
 /** What goes wrong on demand, so that an application can be seen to cope with it. */
+import { OptionReader } from '../kernel/option-reader.js';
 import type { ErrorFields } from '../wire/error-fields.js';
 import type { CommitFault } from './session/settings.js';
 
-/** Each is off unless set. Shares are between 0 and 1. */
+/** Each is off unless set. Shares are from 0 to 1; those of COMMIT add up to 1 at most. */
 export interface FaultSettings {
   /** New connections are answered with 53400, as if the rate were exceeded. */
   readonly refuseConnections?: boolean | undefined;
-  /** New connections are told that the cluster is waking up, for so many milliseconds from now. */
+  /** The share of new connections that are answered with 53400. */
+  readonly refuseShare?: number | undefined;
+  /** For so many milliseconds from now, new connections are told that the cluster is waking up. */
   readonly wakingMs?: number | undefined;
   /** All tokens have expired. */
   readonly expireTokens?: boolean | undefined;
@@ -32,24 +35,57 @@ const rateExceeded: ErrorFields = {
   message: 'Unable to accept connection, rate exceeded.',
 };
 
+/** Longer than any timer of Node's can be. */
+const longestMs = 0x7fff_ffff;
+/** The sum of shares such as 0.1 + 0.2 + 0.7 is not exactly 1. */
+const roundingError = 1e-9;
+
+/** Throws a `PoolOptionsError` with all that is wrong. Faults that are not set are left out of the answer. */
+export function readFaults(settings: unknown): FaultSettings {
+  const isObject = typeof settings === 'object' && settings !== null && !Array.isArray(settings);
+  const read = new OptionReader(isObject ? settings : {});
+  if (!isObject) read.problem('faults', 'must be an object with the names of faults');
+  const faults = {
+    refuseConnections: read.boolean('refuseConnections', false),
+    refuseShare: read.share('refuseShare', 0),
+    wakingMs: read.integer('wakingMs', 0, { min: 0, max: longestMs }),
+    expireTokens: read.boolean('expireTokens', false),
+    latencyMs: read.integer('latencyMs', 0, { min: 0, max: longestMs }),
+    conflictShare: read.share('conflictShare', 0),
+    unavailableBeforeCommit: read.share('unavailableBeforeCommit', 0),
+    unavailableAfterCommit: read.share('unavailableAfterCommit', 0),
+  };
+  const sum = faults.conflictShare + faults.unavailableBeforeCommit + faults.unavailableAfterCommit;
+  if (sum > 1 + roundingError)
+    read.problem(
+      'conflictShare',
+      `must not add up with unavailableBeforeCommit and unavailableAfterCommit to more than 1; the sum is ${Number(sum.toFixed(9))}`,
+    );
+  read.refuseUnknown();
+  read.throwIfAnyProblem('the faults');
+  return Object.fromEntries(Object.entries(faults).filter(([, value]) => value !== false && value !== 0));
+}
+
 export class Faults {
   readonly #now: () => number;
+  readonly #random: () => number;
   #settings: FaultSettings = {};
   #awakeAt = Number.NEGATIVE_INFINITY;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, random: () => number = Math.random) {
     this.#now = now;
+    this.#random = random;
   }
 
   get settings(): FaultSettings {
     return this.#settings;
   }
 
-  /** Replaces all faults by these. */
-  set(settings: FaultSettings): void {
-    this.#settings = { ...settings };
-    this.#awakeAt =
-      settings.wakingMs === undefined ? Number.NEGATIVE_INFINITY : this.#now() + settings.wakingMs;
+  /** Replaces all faults by these. Throws a `PoolOptionsError`, and then changes nothing. */
+  set(settings: unknown): void {
+    const next = readFaults(settings);
+    this.#settings = next;
+    this.#awakeAt = next.wakingMs === undefined ? Number.NEGATIVE_INFINITY : this.#now() + next.wakingMs;
   }
 
   get areTokensExpired(): boolean {
@@ -62,13 +98,14 @@ export class Faults {
 
   connection(): ErrorFields | undefined {
     if (this.#now() < this.#awakeAt) return waking;
-    return this.#settings.refuseConnections === true ? rateExceeded : undefined;
+    const { refuseConnections = false, refuseShare = 0 } = this.#settings;
+    return refuseConnections || this.#random() < refuseShare ? rateExceeded : undefined;
   }
 
   commit(): CommitFault | undefined {
     const { conflictShare = 0, unavailableBeforeCommit = 0, unavailableAfterCommit = 0 } = this.#settings;
     if (conflictShare + unavailableBeforeCommit + unavailableAfterCommit === 0) return undefined;
-    let drawn = Math.random();
+    let drawn = this.#random();
     if (drawn < conflictShare) return 'conflict';
     drawn -= conflictShare;
     if (drawn < unavailableBeforeCommit) return 'unavailable_before';

@@ -2,6 +2,7 @@
 import { OptionReader } from '../kernel/option-reader.js';
 import { createProfile } from './dialect/profile.js';
 import { type AdmissionLimits, usualAdmission } from './front/admission.js';
+import type { LoginEvent } from './front/login.js';
 import type { AccessKey, IdentityOptions } from './identity/accounts.js';
 import { localAccount } from './identity/default-identity.js';
 import { type TransactionLimits, usualLimits } from './session/settings.js';
@@ -32,6 +33,8 @@ export interface DsqlLocalOptions {
   readonly maxConnections?: number | undefined;
   /** How long a connection lives, in milliseconds. Default: an hour. */
   readonly connectionLifeMs?: number | undefined;
+  /** How long a client may take to log in, in milliseconds. Default: a minute. */
+  readonly loginTimeoutMs?: number | undefined;
   /** Connections that may ask for something at the same time: each takes a process of PostgreSQL. Default: 500. */
   readonly maxSessions?: number | undefined;
   /** Rows that a transaction may change. Default: 3,000. */
@@ -44,6 +47,10 @@ export interface DsqlLocalOptions {
   readonly requireServerName?: boolean | undefined;
   /** Bytes of tables that are copied for one conflict at most; beyond, the statement itself fails with OC000. Default: 64 MiB. */
   readonly copyLimit?: number | undefined;
+  /** The port of the control interface (HTTP on 127.0.0.1): faults, the report, dropping connections. 0: any free one. Default: none. */
+  readonly controlPort?: number | undefined;
+  /** Called after each login, successful or not. Default: nobody. */
+  readonly onLogin?: ((login: LoginEvent) => void) | undefined;
   /** Hears of errors that are neither a client's nor DSQL's: PostgreSQL has ended, or there is a bug. Default: nobody. */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
@@ -59,9 +66,12 @@ export interface LocalSettings {
   readonly identity: (IdentityOptions & { readonly keys: readonly [AccessKey] }) | undefined;
   readonly admission: AdmissionLimits;
   readonly transaction: TransactionLimits;
+  readonly loginTimeoutMs: number;
   readonly maxSessions: number;
   readonly requireServerName: boolean;
   readonly copyLimit: number;
+  readonly controlPort: number | undefined;
+  readonly onLogin: (login: LoginEvent) => void;
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -85,11 +95,16 @@ export function readLocalOptions(options: DsqlLocalOptions): LocalSettings {
     transaction: {
       rows: read.integer('transactionRows', usualLimits.rows, { min: 1 }),
       bytes: read.integer('transactionBytes', usualLimits.bytes, { min: 1 }),
-      ageMs: read.integer('transactionMs', usualLimits.ageMs, { min: 1 }),
+      ageMs: read.integer('transactionMs', usualLimits.ageMs, { min: 1, max: 0x7fff_ffff }),
     },
+    loginTimeoutMs: read.integer('loginTimeoutMs', 60_000, { min: 1, max: 0x7fff_ffff }),
     maxSessions: read.integer('maxSessions', 500, { min: 1, max: 10_000 }),
     requireServerName: read.boolean('requireServerName', false),
     copyLimit: read.integer('copyLimit', 64 * 1_048_576, { min: 0 }),
+    controlPort: read.has('controlPort')
+      ? read.integer('controlPort', 0, { min: 0, max: 65_535 })
+      : undefined,
+    onLogin: read.callback<(login: LoginEvent) => void>('onLogin', false) ?? (() => {}),
     onTrouble: read.callback<(error: unknown) => void>('onTrouble', false) ?? (() => {}),
   };
   if (settings.clusterId !== undefined && !/^[a-z0-9]{26}$/.test(settings.clusterId))
@@ -98,7 +113,7 @@ export function readLocalOptions(options: DsqlLocalOptions): LocalSettings {
     read.problem('region', 'must be the name of an AWS Region, such as us-east-1');
   checkProfile(read, settings.profile);
   read.refuseUnknown();
-  read.throwIfAnyProblem();
+  read.throwIfAnyProblem('the options of the stand-in');
   return settings;
 }
 

@@ -13,10 +13,13 @@ import { ClusterEndedError } from './cluster/errors.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
 import { Conflicts } from './conflicts/conflicts.js';
+import { Turn } from './conflicts/turn.js';
+import { type ControlAddress, openControl } from './control/control-server.js';
 import { createDialect } from './dialect/dialect.js';
 import type { Dialect } from './dialect/judgement.js';
 import { type FaultSettings, Faults } from './faults.js';
 import { Admission } from './front/admission.js';
+import type { ConnectionCounts } from './front/connection-counts.js';
 import { FrontDoor } from './front/front-door.js';
 import { Accounts, type IdentityOptions } from './identity/accounts.js';
 import { hostsOf, prepareCertificates } from './identity/certificate-authority.js';
@@ -49,7 +52,7 @@ export interface DsqlLocal {
   readonly profile: string;
   /** What goes wrong on demand, at present. */
   readonly faults: FaultSettings;
-  /** Replaces all faults by these; `{}` ends them. */
+  /** Replaces all faults by these; `{}` ends them. Throws a `PoolOptionsError` with all problems, and then changes nothing. */
   setFaults(faults: FaultSettings): void;
   /** Another IAM identity, whose keys can sign tokens. */
   addIdentity(identity: IdentityOptions): void;
@@ -57,10 +60,19 @@ export interface DsqlLocal {
   report(): StatementReport;
   /** Open connections. */
   readonly connections: number;
+  /** Connections and logins since the start, or since `resetCounts()`. */
+  connectionCounts(): ConnectionCounts;
+  /** Counts anew: the peak from what is open now, logins from zero. */
+  resetCounts(): void;
   /** Closes every connection without a word, as DSQL does after an hour. Answers how many there were. */
   dropConnections(): number;
+  /** The control interface: its address and the token that each request needs. Undefined without `controlPort`. */
+  readonly control: ControlAddress | undefined;
   stop(): Promise<void>;
 }
+
+/** Runs a text of the stand-in's own, one after the other. */
+type Ask = (sql: string) => Promise<(string | null)[][]>;
 
 /** PostgreSQL's own settings of every session: who meets a lock does not wait for it. */
 const serverOptions = '-c lock_timeout=5 -c temp_file_limit=131072';
@@ -113,8 +125,10 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     ['database', 'postgres'],
     ['options', serverOptions],
   ]);
-  const admin = await Link.open(target, parameters);
-  await setUp(admin);
+  const adminLink = await Link.open(target, parameters);
+  await setUp(adminLink);
+  const adminTurn = new Turn();
+  const admin: Ask = (sql) => adminTurn.run(() => adminLink.query(sql));
   const [watch, keeper] = await Promise.all([Link.open(target, parameters), Link.open(target, parameters)]);
   const conflicts = new Conflicts(watch, keeper, { copyLimit: settings.copyLimit, patienceMs: 2_000 });
   const grants = await IamGrants.open(storeOf(admin));
@@ -128,11 +142,15 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     dialect: reporting(dialect, report),
     admission,
     lifeMs: settings.admission.lifeMs,
+    loginTimeoutMs: settings.loginTimeoutMs,
+    onLogin: settings.onLogin,
+    troubled: settings.onTrouble,
     now,
     cancel,
     refusal: () => faults.connection(),
     judge: (token, user, serverName) =>
       judgeToken(token, user, serverName, { settings, endpoint, clusterId, accounts, grants, faults }),
+    checkUser: (user) => checkRole(admin, user),
     openLink: async (user, session) => {
       const link = await Link.open(target, new Map([...parameters, ...session]));
       try {
@@ -143,7 +161,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
       }
       return link;
     },
-    makeSession: (channel, openLink) =>
+    makeSession: (user, channel, openLink) =>
       new Session({
         channel,
         conflicts,
@@ -158,14 +176,19 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
           refused: (sql, refusal) => report.refuse(sql, refusal),
         },
         openLink,
-        grantIam: (isGrant, role, arn) => grantRole(admin, grants, isGrant, role, arn),
+        grantIam: async (isGrant, role, arn) => {
+          if (user !== 'admin')
+            throw fail('42501', `permission denied to ${isGrant ? 'grant' : 'revoke'} role "${role}"`);
+          await grantRole(admin, grants, isGrant, role, arn);
+        },
         cancel,
+        terminate: (link) => void admin(`SELECT pg_terminate_backend(${link.processId})`).catch(() => {}),
       }),
   });
 
   const listeners = new Listeners({
     endpoints: [{ kind: 'tcp', host, port: settings.port }],
-    connected: (transport) => void door.connected(transport).catch(() => transport.destroy()),
+    connected: (transport) => void door.connected(transport),
     troubled: () => {},
   });
   await listeners.open();
@@ -173,9 +196,20 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     if (reason !== undefined) settings.onTrouble(new ClusterEndedError(reason));
   });
   const [listening] = listeners.endpoints;
+  const port = listening?.kind === 'tcp' ? listening.port : settings.port;
+  const control = await openControl(settings.controlPort, {
+    status: () => ({ host, port, endpoint, profile: dialect.profile, connections: door.counts() }),
+    faults: () => faults.settings,
+    setFaults: (next) => faults.set(next),
+    report: () => report.read(),
+    drop: () => door.dropAll(),
+  }).catch((error: unknown) => {
+    listeners.close();
+    throw error;
+  });
   return {
     host,
-    port: listening?.kind === 'tcp' ? listening.port : settings.port,
+    port,
     endpoint,
     region,
     accessKeyId: key.accessKeyId,
@@ -195,8 +229,12 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     get connections() {
       return door.guests;
     },
+    connectionCounts: () => door.counts(),
+    resetCounts: () => door.resetCounts(),
     dropConnections: () => door.dropAll(),
+    control: control?.address,
     async stop() {
+      control?.close();
       listeners.close();
       door.close();
       await cluster.stop();
@@ -256,31 +294,39 @@ function judgeToken(
   return 'refusal' in verdict ? verdict.refusal : undefined;
 }
 
+/** The role of an administrator is always there. */
+async function checkRole(admin: Ask, role: string): Promise<void> {
+  if (role === 'admin') return;
+  const [[canLogin] = []] = await admin(`SELECT rolcanlogin FROM pg_roles WHERE rolname = ${literal(role)}`);
+  if (canLogin === undefined) throw fail('28000', `role "${role}" does not exist`);
+  if (canLogin !== 't') throw fail('28000', `role "${role}" is not permitted to log in`);
+}
+
 async function grantRole(
-  admin: Link,
+  admin: Ask,
   grants: IamGrants,
   isGrant: boolean,
   role: string,
   arn: string,
 ): Promise<void> {
   if (!looksLikeIamArn(arn)) throw fail('22023', 'IAM role must look like an IAM ARN');
-  const [[exists] = []] = await admin.query(`SELECT 1 FROM pg_roles WHERE rolname = ${literal(role)}`);
+  const [[exists] = []] = await admin(`SELECT 1 FROM pg_roles WHERE rolname = ${literal(role)}`);
   if (exists === undefined) throw fail('42704', `role "${role}" does not exist`);
   await (isGrant ? grants.grant(role, arn) : grants.revoke(role, arn));
 }
 
 /** Grants are a table, so that `sys.iam_pg_role_mappings` shows them and a kept data folder has them. */
-function storeOf(admin: Link): Parameters<typeof IamGrants.open>[0] {
+function storeOf(admin: Ask): Parameters<typeof IamGrants.open>[0] {
   return {
     async load() {
-      const rows = await admin.query('SELECT role_name, arn FROM dsql_local.iam_grants');
+      const rows = await admin('SELECT role_name, arn FROM dsql_local.iam_grants');
       return rows.map(([role, arn]) => ({ role: role ?? '', arn: arn ?? '' }));
     },
     async save(grants) {
       const values = grants.map(({ role, arn }) => `(${literal(role)}, ${literal(arn)}, 'admin')`);
       const insert =
         values.length === 0 ? '' : `INSERT INTO dsql_local.iam_grants VALUES ${values.join(', ')};`;
-      await admin.query(`DELETE FROM dsql_local.iam_grants; ${insert}`);
+      await admin(`DELETE FROM dsql_local.iam_grants; ${insert}`);
     },
   };
 }

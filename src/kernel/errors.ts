@@ -28,10 +28,11 @@ export interface OptionProblem {
 export class PoolOptionsError extends HeadgateError {
   readonly problems: readonly OptionProblem[];
 
-  constructor(problems: readonly OptionProblem[]) {
+  /** `subject`: the options, as the message calls them. */
+  constructor(problems: readonly OptionProblem[], subject = "the pool's options") {
     const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
     const lines = problems.map(({ path, message }) => `  ${path}: ${message}`);
-    super('HG_BAD_OPTIONS', [`${count} with the pool's options:`, ...lines].join('\n'));
+    super('HG_BAD_OPTIONS', [`${count} with ${subject}:`, ...lines].join('\n'));
     this.problems = Object.freeze([...problems]);
   }
 }

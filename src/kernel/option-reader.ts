@@ -69,6 +69,15 @@ export class OptionReader {
     return 1;
   }
 
+  /** A number from 0 to 1. */
+  share(name: string, fallback: number): number {
+    const value = this.#take(name);
+    if (value === undefined) return fallback;
+    if (typeof value === 'number' && value >= 0 && value <= 1) return value;
+    this.problem(name, `must be a number from 0 to 1, not ${show(value)}`);
+    return fallback;
+  }
+
   /** Milliseconds; 0 means `whenZero` (usually "off"). */
   duration(name: string, fallback: number, whenZero: number): number {
     const value = this.#take(name);
@@ -142,8 +151,9 @@ export class OptionReader {
     }
   }
 
-  throwIfAnyProblem(): void {
-    if (this.#problems.length > 0) throw new PoolOptionsError(this.#problems);
+  /** `subject`: the options, as the message calls them. */
+  throwIfAnyProblem(subject?: string): void {
+    if (this.#problems.length > 0) throw new PoolOptionsError(this.#problems, subject);
   }
 
   /** What the user calls it. */

@@ -4,7 +4,7 @@ import { createHash, createHmac } from 'node:crypto';
 export interface TestCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  readonly sessionToken?: string;
+  readonly sessionToken?: string | undefined;
 }
 
 export interface TokenDetails {

@@ -35,6 +35,7 @@ export class Admission {
   readonly #bucket: TokenBucket;
   readonly #limits: AdmissionLimits;
   #open = 0;
+  #peak = 0;
 
   constructor(limits: AdmissionLimits) {
     this.#limits = limits;
@@ -45,11 +46,22 @@ export class Admission {
     return this.#open;
   }
 
+  /** The most that were open at once. */
+  get peak(): number {
+    return this.#peak;
+  }
+
+  /** Counts the peak anew, from what is open now. */
+  resetPeak(): void {
+    this.#peak = this.#open;
+  }
+
   /** Takes a place and a token of the bucket, or answers why not. The place is given back with `left()`. */
   enter(now: number): ErrorFields | undefined {
     if (this.#open >= this.#limits.connections) return tooMany;
     if (this.#bucket.take(now) > 0) return tooFast;
     this.#open += 1;
+    this.#peak = Math.max(this.#peak, this.#open);
     return undefined;
   }
 

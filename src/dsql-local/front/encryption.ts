@@ -1,5 +1,4 @@
 /** The beginning of a connection: TLS, in PostgreSQL's way or directly, before anything else is said. */
-
 import { serveTls } from '../../net/serve-tls.js';
 import type { SocketTransport } from '../../net/socket-transport.js';
 import type { TlsContext } from '../../net/tls-context.js';
@@ -11,9 +10,9 @@ import { tlsHandshakeByte } from '../../wire/message-types.js';
 import { startupRules } from '../../wire/scan-rules.js';
 import { type CancelRequest, readStartupPacket } from '../../wire/startup-packet.js';
 
-/** `plain`: the client did not ask for TLS. */
+/** `isDirect`: TLS began with the first byte, without an SSLRequest. `plain`: the client did not ask for TLS. */
 export type Beginning =
-  | { readonly kind: 'secure'; readonly transport: Transport }
+  | { readonly kind: 'secure'; readonly transport: Transport; readonly isDirect: boolean }
   | { readonly kind: 'plain'; readonly transport: Transport }
   | { readonly kind: 'cancel'; readonly transport: Transport; readonly request: CancelRequest }
   | { readonly kind: 'gone' };
@@ -30,7 +29,7 @@ export function beginConnection(
     const gone = (): void => resolve({ kind: 'gone' });
     const secure = (firstBytes: Buffer | undefined): void => {
       serveTls(transport, { context, clientCertificates: 'ignore', firstBytes, signal }).then(
-        (tls) => resolve({ kind: 'secure', transport: tls }),
+        (tls) => resolve({ kind: 'secure', transport: tls, isDirect: firstBytes !== undefined }),
         gone,
       );
     };

@@ -2,34 +2,42 @@
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import type { SocketTransport } from '../../net/socket-transport.js';
 import type { TlsContext } from '../../net/tls-context.js';
-import { BodyReader } from '../../wire/body-reader.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
 import { authenticationOk, readyIdle } from '../../wire/fixed-messages.js';
-import { Backend } from '../../wire/message-types.js';
 import { writeBackendKeyData } from '../../wire/session-messages.js';
-import { type CancelRequest, readStartupPacket } from '../../wire/startup-packet.js';
+import type { CancelRequest } from '../../wire/startup-packet.js';
 import type { Dialect } from '../dialect/judgement.js';
 import type { Link } from '../postgres/link.js';
 import { Channel } from '../session/channel.js';
+import { fatalOf } from '../session/errors.js';
 import { errorBytes } from '../session/own-answers.js';
 import type { Session } from '../session/session.js';
 import type { Admission } from './admission.js';
+import { type ConnectionCounts, LoginCounter } from './connection-counts.js';
 import { beginConnection } from './encryption.js';
-import { differingSettings, readStartup, reportedSettings, type Startup } from './startup.js';
+import { type LoginEvent, type LoginSteps, logIn } from './login.js';
+import { differingSettings, isCertain, reportedSettings, type Startup } from './startup.js';
 
 export interface FrontDoorOptions {
   readonly tls: TlsContext;
   readonly dialect: Dialect;
   readonly admission: Admission;
   readonly lifeMs: number;
+  /** The time from the TCP connection to the end of the login. */
+  readonly loginTimeoutMs: number;
   readonly now: () => number;
-  /** Refuses on demand, before anything else is looked at. */
+  /** A fault that refuses the connection before the admission does. */
   readonly refusal: () => ErrorFields | undefined;
-  /** Whether the token lets the user in; `serverName` is the client's SNI. */
-  readonly judge: (token: string, user: string, serverName: string | undefined) => ErrorFields | undefined;
+  readonly judge: LoginSteps['judge'];
+  readonly onLogin: (login: LoginEvent) => void;
+  /** Rejects where the database has no such role, or none that can log in. */
+  readonly checkUser: (user: string) => Promise<void>;
   readonly openLink: (user: string, settings: ReadonlyMap<string, string>) => Promise<Link>;
-  readonly makeSession: (channel: Channel, openLink: () => Promise<Link>) => Session;
+  readonly makeSession: (user: string, channel: Channel, openLink: () => Promise<Link>) => Session;
   readonly cancel: (link: Link) => void;
+  /** An error that is not the client's. */
+  readonly troubled: (error: unknown) => void;
 }
 
 interface Guest {
@@ -37,10 +45,6 @@ interface Guest {
   readonly session: Session;
   readonly channel: Channel;
 }
-
-const loginTimeoutMs = 60_000;
-/** AuthenticationCleartextPassword. */
-const askForToken = Buffer.from([Backend.authentication, 0, 0, 0, 8, 0, 0, 0, 3]);
 
 const noTls: ErrorFields = {
   severity: 'FATAL',
@@ -52,7 +56,9 @@ const noTls: ErrorFields = {
 export class FrontDoor {
   readonly #options: FrontDoorOptions;
   readonly #guests = new Map<number, Guest>();
-  readonly #connections = new Set<SocketTransport>();
+  /** Connections that are not logged in yet. */
+  readonly #logins = new Set<AbortController>();
+  readonly #counter = new LoginCounter();
 
   constructor(options: FrontDoorOptions) {
     this.#options = options;
@@ -63,6 +69,18 @@ export class FrontDoor {
     return this.#guests.size;
   }
 
+  counts(): ConnectionCounts {
+    const { open, peak } = this.#options.admission;
+    const { accepted, refused } = this.#counter;
+    return { open, peak, accepted, refused };
+  }
+
+  /** The peak counts anew from what is open now, logins from zero. */
+  resetCounts(): void {
+    this.#options.admission.resetPeak();
+    this.#counter.reset();
+  }
+
   /** Closes every connection without a word, as DSQL does after an hour. */
   dropAll(): number {
     const { size } = this.#guests;
@@ -70,89 +88,103 @@ export class FrontDoor {
     return size;
   }
 
-  /** No more of any kind. */
+  /** Closes all connections, those that are logging in among them. */
   close(): void {
-    for (const connection of this.#connections) connection.destroy();
+    for (const login of this.#logins) login.abort();
     this.dropAll();
   }
 
+  /** Serves a connection to its end; never rejects. */
   async connected(transport: SocketTransport): Promise<void> {
-    this.#connections.add(transport);
     const login = new AbortController();
-    const timer = setTimeout(() => login.abort(), loginTimeoutMs);
+    this.#logins.add(login);
+    const timer = setTimeout(() => login.abort(), this.#options.loginTimeoutMs);
+    const done = (): void => {
+      clearTimeout(timer);
+      this.#logins.delete(login);
+    };
     let channel: Channel | undefined;
-    login.signal.addEventListener('abort', () => channel?.destroy(), { once: true });
     try {
       const beginning = await beginConnection(transport, this.#options.tls, login.signal);
-      this.#connections.delete(transport);
       if (beginning.kind === 'gone') return;
       if (beginning.kind === 'cancel') {
         beginning.transport.destroy();
         return this.#cancel(beginning.request);
       }
-      if (beginning.kind === 'plain') return refuse(new Channel(beginning.transport), noTls);
       channel = new Channel(beginning.transport);
-      await this.#login(channel, () => clearTimeout(timer));
+      if (beginning.kind === 'plain') return refuse(channel, noTls);
+      login.signal.addEventListener('abort', () => channel?.destroy(), { once: true });
+      if (login.signal.aborted) channel.destroy();
+      await this.#serve(channel, beginning.isDirect, done);
+    } catch (error) {
+      // A client that does not speak the protocol is disconnected without a word.
+      if (!(error instanceof ProtocolViolationError)) this.#options.troubled(error);
+      channel?.destroy();
+      transport.destroy();
     } finally {
-      clearTimeout(timer);
-      this.#connections.delete(transport);
-    }
-  }
-
-  async #login(channel: Channel, done: () => void): Promise<void> {
-    const { dialect, admission, refusal, judge, now } = this.#options;
-    const first = await channel.next();
-    if (first === undefined) return;
-    const packet = readStartupPacket(first.bytes, 0, first.bytes.length);
-    if (packet.kind === 'cancel') {
-      channel.destroy();
-      return this.#cancel(packet);
-    }
-    if (packet.kind !== 'startup') return channel.destroy();
-    if (packet.major !== 3)
-      return refuse(channel, {
-        severity: 'FATAL',
-        code: '0A000',
-        message: `unsupported frontend protocol ${packet.major}.${packet.minor}`,
-      });
-    const startup = readStartup(packet, dialect);
-    const error = 'error' in startup ? startup.error : (refusal() ?? admission.enter(now()));
-    if (error !== undefined) return refuse(channel, error);
-    try {
-      channel.expectPassword();
-      channel.send(askForToken);
-      const answer = await channel.next();
-      if (answer === undefined) return;
-      const token = new BodyReader('PasswordMessage', answer.bytes, 0, answer.bytes.length).text();
-      const { user } = startup as Startup;
-      const denial = judge(token, user, channel.transport.tls?.serverName);
-      if (denial !== undefined) return refuse(channel, denial);
       done();
-      await this.#serve(channel, startup as Startup);
-    } finally {
-      admission.left();
     }
   }
 
-  async #serve(channel: Channel, startup: Startup): Promise<void> {
-    const { openLink, makeSession, lifeMs } = this.#options;
+  /** `done`: the login is over. */
+  async #serve(channel: Channel, isDirectTls: boolean, done: () => void): Promise<void> {
+    const { dialect, admission, refusal, judge, now, onLogin } = this.#options;
+    let hasPlace = false;
+    const enter = (): ErrorFields | undefined => {
+      const error = refusal() ?? admission.enter(now());
+      hasPlace = error === undefined;
+      return error;
+    };
+    const tell = (user: string, error: ErrorFields | undefined): void => {
+      const { serverName } = channel.transport.tls ?? { serverName: undefined };
+      const login = { user, serverName, isDirectTls, refusal: error && refusalOf(error) };
+      this.#counter.add(login);
+      onLogin(login);
+    };
+    try {
+      const outcome = await logIn(channel, { dialect, enter, judge });
+      if (outcome.kind === 'abandoned') return channel.destroy();
+      if (outcome.kind === 'cancel') {
+        channel.destroy();
+        return this.#cancel(outcome.request);
+      }
+      if (outcome.kind === 'refused') {
+        tell(outcome.user, outcome.error);
+        return refuse(channel, outcome.error);
+      }
+      await this.#open(channel, outcome.startup, (error) => {
+        done();
+        tell(outcome.startup.user, error);
+      });
+    } finally {
+      if (hasPlace) admission.left();
+    }
+  }
+
+  /** `told` hears once whether the client is in. */
+  async #open(
+    channel: Channel,
+    startup: Startup,
+    told: (error: ErrorFields | undefined) => void,
+  ): Promise<void> {
+    const { checkUser, openLink, makeSession, lifeMs } = this.#options;
     const { user, settings } = startup;
     let opened: Promise<Link> | undefined;
     const open = (): Promise<Link> => {
       opened ??= openLink(user, settings);
       return opened;
     };
-    // What PostgreSQL may refuse is refused at the login. Others have a connection when they ask for something.
-    const isSimple = user === 'admin' && [...settings.keys()].every((name) => name === 'application_name');
-    if (!isSimple) {
-      try {
-        await open();
-      } catch (error) {
-        return refuse(channel, fatalOf(error));
-      }
-    }
     channel.expectMessages();
-    const session = makeSession(channel, async () => {
+    try {
+      await checkUser(user);
+      // What PostgreSQL may refuse is refused at the login. Others have a process of it when they ask for something.
+      if (!isCertain(startup)) await open();
+    } catch (error) {
+      const fields = fatalOf(error);
+      told(fields);
+      return refuse(channel, fields);
+    }
+    const session = makeSession(user, channel, async () => {
       const link = await open();
       const differing = differingSettings(startup, link.parameters);
       if (differing.length > 0) channel.send(differing);
@@ -166,6 +198,7 @@ export class FrontDoor {
       const writer = reportedSettings(startup);
       writeBackendKeyData(writer, { processId, secretKey: key });
       channel.send(Buffer.concat([authenticationOk, writer.take(), readyIdle]));
+      told(undefined);
       await session.serve();
     } finally {
       clearTimeout(life);
@@ -199,9 +232,6 @@ function refuse(channel: Channel, error: ErrorFields): void {
   channel.end();
 }
 
-/** PostgreSQL's own words where it has refused. */
-function fatalOf(error: unknown): ErrorFields {
-  const { fields } = error as { fields?: ErrorFields };
-  if (fields !== undefined) return { ...fields, severity: 'FATAL' };
-  return { severity: 'FATAL', code: 'XX000', message: 'server unavailable' };
+function refusalOf({ code, message, hint }: ErrorFields): NonNullable<LoginEvent['refusal']> {
+  return { code, message, hint };
 }

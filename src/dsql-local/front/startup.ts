@@ -52,6 +52,20 @@ export function readStartup(
   return { user, settings };
 }
 
+/** Settings as clients usually send them, which PostgreSQL can't refuse; and what it makes of them, where it reports them. */
+const certain: Readonly<Record<string, { readonly values: RegExp; readonly reported?: string }>> = {
+  application_name: { values: /^[\x20-\x7e]{0,63}$/ },
+  client_encoding: { values: /^'?(?:utf-?8|unicode)'?$/i, reported: 'UTF8' },
+  datestyle: { values: /^iso(?:, ?mdy)?$/i, reported: 'ISO, MDY' },
+  extra_float_digits: { values: /^-?\d$/ },
+  timezone: { values: /^utc$/i, reported: 'UTC' },
+};
+
+/** Whether PostgreSQL will take all settings: then its process can be started when the client asks for something. */
+export function isCertain({ settings }: Startup): boolean {
+  return [...settings].every(([name, value]) => certain[name.toLowerCase()]?.values.test(value) === true);
+}
+
 /** `-c name=value` and `--name=value`, with a backslash before a space that belongs to a value. */
 function optionsOf(text: string): [string, string][] {
   const words = text.match(/(?:\\.|[^\s\\])+/g)?.map((word) => word.replace(/\\(.)/g, '$1')) ?? [];
@@ -90,7 +104,9 @@ function initialSettings(user: string, settings: ReadonlyMap<string, string>): M
   all.set('session_authorization', user);
   for (const [name, value] of settings) {
     const known = [...reported.keys()].find((key) => key.toLowerCase() === name.toLowerCase());
-    if (known !== undefined) all.set(known, value);
+    const usual = certain[name.toLowerCase()];
+    if (known !== undefined)
+      all.set(known, usual?.values.test(value) === true ? (usual.reported ?? value) : value);
   }
   return all;
 }

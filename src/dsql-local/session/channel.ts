@@ -35,8 +35,8 @@ export class Channel implements TransportListener {
   readonly transport: Transport;
   /** The client has taken what was sent. */
   onDrained: () => void = () => {};
-  /** The connection is gone. */
-  onClosed: () => void = () => {};
+  /** The client has left, or said that it sends no more, with no message in the queue. Called once or twice. */
+  onLeft: () => void = () => {};
   readonly #scanner: MessageScanner;
   readonly #queue: Message[] = [];
   readonly #unsent = new MessageWriter();
@@ -57,11 +57,11 @@ export class Channel implements TransportListener {
   }
 
   expectPassword(): void {
-    this.#scanner.use(authenticationRules);
+    this.#expect(authenticationRules);
   }
 
   expectMessages(): void {
-    this.#scanner.use(clientRules);
+    this.#expect(clientRules);
   }
 
   /** Whether a message has come already. */
@@ -122,11 +122,20 @@ export class Channel implements TransportListener {
 
   ended(): void {
     this.#over();
+    if (this.#queue.length === 0) this.onLeft();
   }
 
   closed(): void {
+    this.#queue.length = 0;
     this.#over();
-    this.onClosed();
+    this.onLeft();
+  }
+
+  /** Bytes that came before they were asked for have been read by other rules. */
+  #expect(rules: ScanRules): void {
+    if (!this.#scanner.isBetweenMessages || this.#queue.length > 0)
+      throw new ProtocolViolationError('The client sent a message before it was asked for it.');
+    this.#scanner.use(rules);
   }
 
   #came({ type, source, start, end }: MessageScanner): void {

@@ -2,6 +2,7 @@
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { Conflict } from '../conflicts/transaction.js';
 import type { Refusal } from '../dialect/judgement.js';
+import { ServerError } from '../postgres/link.js';
 
 /** A statement has failed: the fields of its ErrorResponse. */
 export class StatementFailed extends Error {
@@ -59,3 +60,17 @@ export const abortedTransaction: ErrorFields = errorOf({
 });
 
 export const serverUnavailable: ErrorFields = errorOf({ code: 'XX000', message: 'server unavailable' });
+
+/** The answer to a client for which PostgreSQL opens no session. */
+export function fatalOf(error: unknown): ErrorFields {
+  if (!(error instanceof ServerError) && !(error instanceof StatementFailed))
+    return { ...serverUnavailable, severity: 'FATAL' };
+  const { fields } = error;
+  if (fields.code !== '53300') return { ...fields, severity: 'FATAL' };
+  return {
+    severity: 'FATAL',
+    code: '53300',
+    message: 'Unable to accept connection, too many open connections.',
+    hint: 'Each session that runs statements takes a process of PostgreSQL here. Raise maxSessions of the stand-in.',
+  };
+}

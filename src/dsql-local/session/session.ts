@@ -11,7 +11,7 @@ import type { Dialect, JudgedStatement } from '../dialect/judgement.js';
 import { prepareHidden } from '../postgres/hidden-commands.js';
 import type { Link, Take } from '../postgres/link.js';
 import type { Channel, Message } from './channel.js';
-import { abortedTransaction, errorOf, StatementFailed } from './errors.js';
+import { abortedTransaction, errorOf, fatalOf, StatementFailed } from './errors.js';
 import { type BatchHost, ExtendedBatch } from './extended-batch.js';
 import { errorBytes, isOwn, newJobId, ownColumn, ownResult, warningBytes } from './own-answers.js';
 import { Runner } from './runner.js';
@@ -29,6 +29,8 @@ export interface SessionOptions {
   /** Grants or revokes a role; throws a `StatementFailed`. */
   readonly grantIam: (isGrant: boolean, role: string, arn: string) => Promise<void>;
   readonly cancel: (link: Link) => void;
+  /** Ends PostgreSQL's session, whatever it does. */
+  readonly terminate: (link: Link) => void;
 }
 
 const queryView = new QueryView();
@@ -45,6 +47,11 @@ export class Session implements BatchHost {
   /** DEALLOCATE ALL has ended the stand-in's own statements too. */
   #isDeallocated = false;
   #isEnding = false;
+  /** A message is being answered. */
+  #isTaking = false;
+  /** Messages came whose Sync is still to come. */
+  #isInBatch = false;
+  #lastCall: NodeJS.Timeout | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -57,8 +64,8 @@ export class Session implements BatchHost {
   }
 
   /** In a transaction that its client has begun, or in the middle of a request. */
-  get isBusy(): boolean {
-    return this.#runner?.isOpen === true || this.#participant?.turn.isFree === false;
+  get #isBusy(): boolean {
+    return this.#isTaking || this.#isInBatch || this.#runner?.isOpen === true;
   }
 
   /** Serves the client until it leaves. */
@@ -67,8 +74,11 @@ export class Session implements BatchHost {
       for (;;) {
         const message = await this.#channel.next();
         if (message === undefined || message.type === Frontend.terminate) return;
+        this.#isTaking = true;
         await this.#take(message);
-        if (this.#isEnding && this.#runner?.isOpen !== true) return;
+        this.#isTaking = false;
+        this.#isInBatch = message.type !== Frontend.query && message.type !== Frontend.sync;
+        if (this.#isEnding && !this.#isBusy) return;
       }
     } catch (error) {
       const isClients = this.#channel.isOver || error instanceof ProtocolViolationError;
@@ -78,13 +88,16 @@ export class Session implements BatchHost {
     }
   }
 
-  /** Ends when its transaction is over: at once where it has none. */
+  /** Ends when its transaction is over, at once where it has none; at the latest when a transaction reaches its longest age. */
   endWhenIdle(): void {
     this.#isEnding = true;
-    if (!this.isBusy) this.#channel.destroy();
+    const { ageMs } = this.#options.limits;
+    if (!this.#isBusy) this.#channel.destroy();
+    else this.#lastCall = setTimeout(() => this.#channel.destroy(), ageMs);
   }
 
   #leave(): void {
+    clearTimeout(this.#lastCall);
     const participant = this.#participant;
     if (participant !== undefined) {
       this.#options.conflicts.leave(participant);
@@ -109,13 +122,21 @@ export class Session implements BatchHost {
   }
 
   async #open(): Promise<Participant> {
-    const { conflicts, dialect, limits, hooks, openLink, cancel } = this.#options;
-    const link = await openLink();
-    await prepareHidden(link);
+    const { conflicts, dialect, limits, hooks, openLink, cancel, terminate } = this.#options;
+    const link = await openLink().catch((error: unknown) => {
+      this.send(errorBytes(fatalOf(error)));
+      throw error;
+    });
     const participant = new Participant(link);
     link.onClosed = () => this.#channel.destroy();
+    await prepareHidden(link);
     link.onParameter = (_type, source, start, end) => this.#channel.send(source, start, end);
     this.#channel.onDrained = () => link.resume();
+    // Nobody reads the rest of an answer. A cancel request would be lost where PostgreSQL has yet to read the statement.
+    this.#channel.onLeft = () => {
+      link.resume();
+      if (this.#isTaking && link.isBusy) terminate(link);
+    };
     conflicts.join(participant);
     const send = (source: Buffer, start = 0, end: number = source.length): void => {
       if (end > start && !this.#channel.send(source, start, end) && !this.#channel.isOver) link.pause();
