@@ -44,6 +44,8 @@ export class FairMember implements Leases, Linked<FairMember> {
   /** Since when it waits for a lease; NaN when it does not. And for how many. */
   waitingSince = Number.NaN;
   wanted = 0;
+  /** The highest demand of its pool between the last two looks. */
+  peak = 0;
   /** Its place among those who wait. */
   rank: Rank = Rank.wish;
   lineKey = 0;
@@ -149,6 +151,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     let peak = latest?.takeDemandPeak() ?? 0;
     if (this.#holdings.size > 0)
       for (const holder of this.#holdings.keys()) if (holder !== latest) peak += holder.takeDemandPeak();
+    this.peak = peak;
     return peak;
   }
 
