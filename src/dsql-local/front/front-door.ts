@@ -29,7 +29,7 @@ export interface FrontDoorOptions {
   readonly judge: (token: string, user: string, serverName: string | undefined) => ErrorFields | undefined;
   readonly openLink: (user: string, settings: ReadonlyMap<string, string>) => Promise<Link>;
   readonly makeSession: (channel: Channel, openLink: () => Promise<Link>) => Session;
-  readonly cancel: (link: Link) => void;
+  readonly cancel: (link: Link) => Promise<void>;
 }
 
 interface Guest {
@@ -190,7 +190,7 @@ export class FrontDoor {
     )
       return;
     const { link } = guest.session;
-    if (link !== undefined) this.#options.cancel(link);
+    if (link !== undefined) void this.#options.cancel(link);
   }
 }
 

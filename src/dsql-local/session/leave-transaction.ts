@@ -1,4 +1,5 @@
 /** Ends PostgreSQL's transaction of a session, if there is one, without COMMIT. */
+import { TransactionStatus } from '../../wire/message-types.js';
 import { hidden } from '../postgres/hidden-commands.js';
 import type { RunOptions } from './run-options.js';
 
@@ -6,5 +7,6 @@ export async function leaveTransaction({ participant, conflicts }: RunOptions): 
   if (participant.transaction === undefined) return;
   conflicts.ended(participant);
   const { link } = participant;
-  if (!link.isClosed) await link.exchange([hidden('rollback')]);
+  // A cancel request that comes late can hit the ROLLBACK.
+  while (!link.isClosed && (await link.exchange([hidden('rollback')])) !== TransactionStatus.idle);
 }
