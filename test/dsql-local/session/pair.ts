@@ -2,7 +2,6 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { DsqlSigner } from '@aws-sdk/dsql-signer';
 import { expect } from 'vitest';
 import { findPostgres } from '../../../src/dsql-local/cluster/find-postgres.js';
 import { type Cluster, startCluster } from '../../../src/dsql-local/cluster/start-cluster.js';
@@ -18,15 +17,15 @@ import {
 import { answers, type Step } from '../../pooler/raw/trace.js';
 import { RawSession, type Received } from '../../wire/server/raw-session.js';
 import { World } from '../conflicts/world.js';
+import { tokenFor } from './token.js';
 
 /** Longer than anything here takes, even on a busy machine. */
 const deadlineMs = 10_000;
 
 /** A client of the stand-in whose every byte is written by the test. */
 export async function connectRaw(dsql: DsqlLocal): Promise<RawSession> {
-  const { host, port, region, accessKeyId, secretAccessKey, ca } = dsql;
-  const signer = new DsqlSigner({ hostname: host, region, credentials: { accessKeyId, secretAccessKey } });
-  const password = await signer.getDbConnectAdminAuthToken();
+  const { host, port, ca } = dsql;
+  const password = await tokenFor(dsql);
   const socket = connectTls({ host, port, ca, ALPNProtocols: ['postgresql'] });
   await opened(socket, 'secureConnect');
   return RawSession.startOver(
