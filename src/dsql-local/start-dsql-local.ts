@@ -3,12 +3,9 @@ import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { connectTransport } from '../net/connect-transport.js';
 import { Listeners } from '../net/listeners.js';
 import { TlsContext } from '../net/tls-context.js';
 import type { ErrorFields } from '../wire/error-fields.js';
-import { MessageWriter } from '../wire/message-writer.js';
-import { writeCancelRequest } from '../wire/startup-packet.js';
 import { ClusterEndedError } from './cluster/errors.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
@@ -27,6 +24,7 @@ import { defaultIdentity, localAccount } from './identity/default-identity.js';
 import { IamGrants, looksLikeIamArn } from './identity/iam-grants.js';
 import { judgeLogin } from './identity/login.js';
 import { type DsqlLocalOptions, type LocalSettings, readLocalOptions } from './options.js';
+import { cancelRequest } from './postgres/cancel.js';
 import { Link, type ServerTarget } from './postgres/link.js';
 import { setUp } from './postgres/setup.js';
 import { Report, type StatementReport } from './report.js';
@@ -136,7 +134,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
   const report = new Report();
   const admission = new Admission(settings.admission);
 
-  const cancel = (link: Link): void => void cancelOn(target, link).catch(() => {});
+  const cancel = (link: Link): Promise<void> => cancelRequest(target, link);
   const door = new FrontDoor({
     tls: new TlsContext('server', { cert: certificates.cert, key: certificates.key }),
     dialect: reporting(dialect, report),
@@ -338,17 +336,6 @@ function literal(text: string): string {
 function targetOf({ socketFolder, host, port, user, password }: Cluster): ServerTarget {
   if (socketFolder === undefined) return { host, port, user, password };
   return { path: join(socketFolder, `.s.PGSQL.${port}`), port, user };
-}
-
-async function cancelOn({ path, host, port }: ServerTarget, { processId, secretKey }: Link): Promise<void> {
-  const transport = await connectTransport({ path, host, port, timeoutMs: 5_000 });
-  const writer = new MessageWriter();
-  writeCancelRequest(writer, processId, secretKey);
-  const bytes = writer.take();
-  transport.listener = { bytesCame() {}, drained() {}, ended: () => transport.destroy(), closed() {} };
-  transport.start();
-  transport.send(bytes, 0, bytes.length);
-  transport.end();
 }
 
 const idLetters = 'abcdefghijklmnopqrstuvwxyz234567';

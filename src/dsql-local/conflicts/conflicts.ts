@@ -15,6 +15,7 @@ import { type Claim, Claims, claimsOfChange, claimsOfLock } from './claims.js';
 import { evict } from './eviction.js';
 import type { Participant } from './participant.js';
 import { type Relation, Relations } from './relations.js';
+import { checkSizeOf, mayBeTooLarge } from './row-sizes.js';
 import type { Conflict, Transaction } from './transaction.js';
 import { Turn } from './turn.js';
 
@@ -216,7 +217,10 @@ export class Conflicts {
   async #evictOne(blocker: Participant, conflict: Conflict): Promise<void> {
     const patience = new AbortController();
     const cancel = delay(this.#settings.patienceMs, undefined, { signal: patience.signal, ref: false }).then(
-      () => this.#ask(`SELECT pg_cancel_backend(${blocker.link.processId})`),
+      () => {
+        blocker.interruption = conflict;
+        return this.#ask(`SELECT pg_cancel_backend(${blocker.link.processId})`);
+      },
       () => {},
     );
     try {
@@ -291,6 +295,16 @@ export class Conflicts {
         claims.push(...claimsOfLock(relation, row ?? '', isExclusive === 't' ? 'strong' : 'share'));
     }
     return claims;
+  }
+
+  /** Throws if a row or a key is larger than DSQL takes. */
+  async checkSizes(changes: readonly Change[]): Promise<void> {
+    if (!changes.some(mayBeTooLarge)) return;
+    await this.#readRelations();
+    for (const change of changes) {
+      const relation = this.#relations.get(change.table);
+      if (relation !== undefined) checkSizeOf(relation, change);
+    }
   }
 
   /** Whether other tables have foreign keys to one of these. */

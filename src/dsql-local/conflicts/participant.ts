@@ -1,6 +1,6 @@
 /** A session as conflicts see it: its connection to PostgreSQL, and its transaction. */
 import type { Link, Part } from '../postgres/link.js';
-import type { Transaction } from './transaction.js';
+import type { Conflict, Transaction } from './transaction.js';
 import { Turn } from './turn.js';
 
 export class Participant {
@@ -10,6 +10,8 @@ export class Participant {
   pendingBegin: Part | undefined;
   /** The version of the catalog that the session has seen; undefined until it has run a statement. */
   catalog: number | undefined;
+  /** Why its statement was cancelled, where another session had that done. */
+  interruption: Conflict | undefined;
   /** One request at a time uses the connection: the client's, or another session's that takes its locks away. */
   readonly turn = new Turn();
   #endTurn: () => void = () => {};

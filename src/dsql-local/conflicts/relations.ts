@@ -17,6 +17,8 @@ export interface Relation {
   /** Columns of each unique index that is neither partial nor on an expression. */
   readonly uniqueKeys: readonly (readonly number[])[];
   readonly foreignKeys: readonly ForeignKey[];
+  /** Columns of every index, the primary key's too; those of expressions and INCLUDE left out. */
+  readonly indexes: readonly (readonly number[])[];
 }
 
 const relationsSql = `
@@ -34,6 +36,9 @@ SELECT json_build_object(
   'uniqueKeys', coalesce((SELECT json_agg((SELECT json_agg(p.place) FROM places p WHERE p.attrelid = t.oid
     AND p.attnum = ANY (x.indkey[0:x.indnkeyatts - 1]))) FROM pg_index x
     WHERE x.indrelid = t.oid AND x.indisunique AND x.indpred IS NULL AND x.indexprs IS NULL), '[]'),
+  'indexes', coalesce((SELECT json_agg((SELECT json_agg(p.place) FROM places p WHERE p.attrelid = t.oid
+    AND p.attnum = ANY (x.indkey[0:x.indnkeyatts - 1]))) FROM pg_index x WHERE x.indrelid = t.oid
+    AND 0 <> ANY (x.indkey[0:x.indnkeyatts - 1])), '[]'),
   'foreignKeys', coalesce((SELECT json_agg(json_build_object('parent', k.confrelid::bigint,
       'columns', (SELECT json_agg(p.place ORDER BY o.place) FROM unnest(k.conkey) WITH ORDINALITY o(number, place)
         JOIN places p ON p.attrelid = k.conrelid AND p.attnum = o.number),

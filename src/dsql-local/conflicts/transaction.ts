@@ -41,6 +41,8 @@ export class Transaction {
   doom: Conflict | undefined;
   /** PostgreSQL's transaction was begun anew at the same snapshot, and the changes are not in its copies yet. */
   isEvicted = false;
+  /** How often PostgreSQL's transaction was begun anew; portals of an earlier one are gone. */
+  evictions = 0;
   hasDdl = false;
   hasDml = false;
   rows = 0;

@@ -11,6 +11,7 @@ const portal = 'dsql_local';
 
 const texts = {
   begin: 'BEGIN',
+  begin_read_only: 'BEGIN READ ONLY',
   commit: 'COMMIT',
   rollback: 'ROLLBACK',
   savepoint: 'SAVEPOINT dsql_local',

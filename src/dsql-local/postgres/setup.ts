@@ -11,13 +11,16 @@ export const OwnState = {
   ambiguous: 'HG003',
 } as const;
 
+/** Rows have the same text in every session, whatever its settings are. */
+const fixedOutput = `SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET timezone = 'UTC' SET extra_float_digits = 1`;
+
 /**
  * Tells each changed row as a notice: MESSAGE `<table's oid> <operation> [copy]`, DETAIL the old row, HINT the new one. The trigger's
  * argument is the oid, since a copy speaks for its table. Named so that it fires after the triggers of foreign keys: what
  * a cascade changes is told before the row that caused it.
  */
 const captureSql = `
-CREATE FUNCTION dsql_local.capture() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION dsql_local.capture() RETURNS trigger LANGUAGE plpgsql ${fixedOutput} AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = '${OwnState.change}', MESSAGE = tg_argv[0] || ' ' || tg_op || coalesce(' ' || tg_argv[1], ''),
     DETAIL = coalesce(old::text, ''), HINT = coalesce(new::text, '');
@@ -79,7 +82,11 @@ BEGIN
       EXECUTE format('ALTER TABLE pg_temp.%I ALTER %I SET DEFAULT dsql_local.next_value(%s)', t.relname, f.attname, f.sequence);
     END LOOP;
     EXECUTE format('INSERT INTO pg_temp.%I (%s) SELECT %s FROM %I.%I', t.relname, t.names, t.names, t.nspname, t.relname);
-    EXECUTE format('GRANT ALL ON pg_temp.%I TO PUBLIC', t.relname);
+    -- A copy has the owner and the rights of its table.
+    UPDATE pg_class c SET relowner = o.relowner, relacl = o.relacl FROM pg_class o
+      WHERE o.oid = t.oid AND c.oid = format('pg_temp.%I', t.relname)::regclass;
+    UPDATE pg_attribute a SET attacl = o.attacl FROM pg_attribute o WHERE o.attrelid = t.oid AND o.attname = a.attname
+      AND o.attacl IS NOT NULL AND a.attrelid = format('pg_temp.%I', t.relname)::regclass;
     id := t.oid; schema_name := t.nspname; table_name := t.relname;
     RETURN NEXT;
   END LOOP;
@@ -110,7 +117,7 @@ $$;`;
 /** Makes changes again, row by row and in their order, to the tables themselves or to their copies. */
 const applySql = `
 CREATE FUNCTION dsql_local.apply_changes(to_copies boolean, ids oid[], operations text[], olds text[], news text[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER ${fixedOutput} AS $$
 DECLARE
   i int;
   t record;
@@ -164,7 +171,7 @@ CREATE FUNCTION dsql_local.own_xids() RETURNS xid[] LANGUAGE sql SECURITY DEFINE
 $$;
 
 CREATE FUNCTION dsql_local.locked_rows(id oid, mine xid[]) RETURNS TABLE (row_image text, is_exclusive boolean)
-LANGUAGE plpgsql SECURITY DEFINER AS $$
+LANGUAGE plpgsql SECURITY DEFINER ${fixedOutput} AS $$
 BEGIN
   RETURN QUERY EXECUTE format(
     'SELECT t::text, bool_or(l.mode NOT IN (''For Key Share'', ''Key Share'')) FROM %1$s t JOIN (SELECT r.locked_row, m.mode FROM dsql_local.pgrowlocks(%1$L) r,

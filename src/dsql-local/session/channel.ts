@@ -64,20 +64,21 @@ export class Channel implements TransportListener {
     this.#expect(clientRules);
   }
 
-  /** Whether a message has come already. */
-  get hasNext(): boolean {
-    return this.#queue.length > 0;
-  }
-
-  /** The next message; undefined when the client has left. */
-  async next(): Promise<Message | undefined> {
+  /** The next message; undefined when the client has left, or `isOver` was first. */
+  async next(isOver?: Promise<unknown>): Promise<Message | undefined> {
     this.#flush();
+    let isWanted = true;
     while (this.#queue.length === 0) {
-      if (this.#isOver) return undefined;
+      if (this.#isOver || !isWanted) return undefined;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
+        isOver?.then(() => {
+          isWanted = false;
+          resolve();
+        });
       });
     }
+    if (!isWanted) return undefined;
     const message = this.#queue.shift() as Message;
     this.#queued -= message.bytes.length;
     if (this.#isPaused && this.#queued <= largestQueue) {

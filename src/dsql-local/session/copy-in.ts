@@ -1,51 +1,80 @@
 /** COPY FROM STDIN. Its rows are not kept, so that it can't be run again: it meets conflicts at once. */
-import type { ErrorFields } from '../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../wire/errors.js';
 import { flush, sync } from '../../wire/fixed-messages.js';
 import { Backend, Frontend } from '../../wire/message-types.js';
 import type { Transaction } from '../conflicts/transaction.js';
 import type { Take } from '../postgres/link.js';
-import { conflictErrors, fail, lockRefused, StatementFailed, translate } from './errors.js';
 import { HeldAnswer } from './held-answer.js';
 import type { RunOptions } from './run-options.js';
-import type { Unit } from './unit.js';
 
-/** The answer, with the changed rows, once the client has sent everything. Throws a `StatementFailed`. */
-export async function copyIn(unit: Unit, transaction: Transaction, options: RunOptions): Promise<HeldAnswer> {
-  const { limits, cancel, send, next, participant } = options;
+/** A Query, or messages up to Execute: without a Sync, which PostgreSQL would pass over while it copies. */
+export interface CopyRequest {
+  readonly bytes: Buffer;
+  readonly unsynced: Buffer | undefined;
+}
+
+/** The answer, with the changed rows, once the client has sent everything or PostgreSQL has refused it. */
+export async function copyIn(
+  request: CopyRequest,
+  transaction: Transaction,
+  options: RunOptions,
+  leftOut: readonly number[] = [],
+): Promise<HeldAnswer> {
+  const { send, next, participant } = options;
   const { link } = participant;
-  const held = new HeldAnswer({ rows: limits.rows - transaction.rows, bytes: limits.bytes }, cancel);
-  let isSynced = unit.unsynced === undefined;
+  const { unsynced } = request;
+  const held = new HeldAnswer(options, transaction.rows, leftOut);
+  let isSynced = unsynced === undefined;
   const end = (): void => {
-    if (!isSynced) link.write(sync);
+    if (!isSynced) void link.write(sync);
     isSynced = true;
   };
+  let isAnswered = false;
+  let finish = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    finish = () => {
+      isAnswered = true;
+      resolve();
+    };
+  });
+  let violation: ProtocolViolationError | undefined;
   const pump = async (): Promise<void> => {
     for (;;) {
-      const message = await next();
-      if (message === undefined) return link.close();
-      const isOver = message.type === Frontend.copyDone || message.type === Frontend.copyFail;
-      if (message.type === Frontend.copyData || isOver) link.write(message.bytes);
+      const message = await next(answered);
+      if (message === undefined) return isAnswered ? undefined : link.close();
+      const { type, bytes } = message;
+      // PostgreSQL passes over these while it copies.
+      if (type === Frontend.sync || type === Frontend.flush) continue;
+      const isOver = type === Frontend.copyDone || type === Frontend.copyFail;
+      if (type !== Frontend.copyData && !isOver) {
+        violation = new ProtocolViolationError('unexpected message during COPY from stdin');
+        return link.close();
+      }
+      await link.write(bytes);
       if (isOver) return end();
     }
   };
   let rows: Promise<void> | undefined;
   const take: Take = (type, source, start, stop) => {
     if (type === Backend.copyInResponse) {
+      held.send();
       send(source, start, stop);
       rows = pump();
       return;
     }
     held.take(type, source, start, stop);
-    if (type === Backend.error && rows === undefined) end();
+    if (type !== Backend.error) return;
+    finish();
+    end();
   };
-  const bytes = unit.unsynced === undefined ? unit.bytes : Buffer.concat([unit.unsynced, flush]);
-  await participant.exchange([{ bytes, take }]);
-  await rows;
-  if (held.isTooMuch) throw fail('54000', 'transaction row limit exceeded');
-  if (held.error !== undefined) throw failureOf(held.error);
+  const bytes = unsynced === undefined ? request.bytes : Buffer.concat([unsynced, flush]);
+  try {
+    await participant.exchange([{ bytes, take }]);
+  } catch (error) {
+    throw violation ?? error;
+  } finally {
+    finish();
+    await rows;
+  }
   return held;
-}
-
-function failureOf(fields: ErrorFields): StatementFailed {
-  return new StatementFailed(fields.code === lockRefused ? conflictErrors.data : translate(fields));
 }

@@ -13,8 +13,10 @@ export interface RunOptions {
   readonly hooks: SessionHooks;
   /** Sends bytes of an answer to the client. */
   readonly send: (source: Buffer, start?: number, end?: number) => void;
-  /** The client's next message, while it sends the rows of a COPY. */
-  readonly next: () => Promise<Message | undefined>;
-  /** Cancels what PostgreSQL does in this session. */
-  readonly cancel: () => void;
+  /** The client's next message, while it sends the rows of a COPY; undefined when it has left, or `isOver` tells that none is wanted. */
+  readonly next: (isOver: Promise<unknown>) => Promise<Message | undefined>;
+  /** Cancels what PostgreSQL does in this session; resolves when that can't hit a later request any more. */
+  readonly cancel: () => Promise<void>;
+  /** A message of PostgreSQL's was sent to the client. */
+  readonly answered: (type: number) => void;
 }

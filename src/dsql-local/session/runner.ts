@@ -13,7 +13,15 @@ import { hidden, prepareHidden } from '../postgres/hidden-commands.js';
 import type { Link, Take } from '../postgres/link.js';
 import { OwnState } from '../postgres/setup.js';
 import { CarefulRun } from './careful-run.js';
-import { conflictFailure, fail, StatementFailed, serverUnavailable, translate } from './errors.js';
+import {
+  conflictFailure,
+  fail,
+  StatementFailed,
+  serverUnavailable,
+  sizeExceeded,
+  translate,
+} from './errors.js';
+import { ageExceeded, runInTime } from './interruption.js';
 import { leaveTransaction } from './leave-transaction.js';
 import type { RunOptions } from './run-options.js';
 import { SchemaChange } from './schema-change.js';
@@ -24,6 +32,8 @@ export class Runner {
   readonly #careful: CarefulRun;
   readonly #schema: SchemaChange;
   #isFailed = false;
+  /** Of the last transaction. */
+  #isReadOnly = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -51,13 +61,14 @@ export class Runner {
 
   /** Passes an answer on to the client as it comes; an error is thrown when the answer is complete. */
   relay(): { readonly take: Take; done(): void } {
-    const { send } = this.#options;
+    const { send, answered } = this.#options;
     let error: StatementFailed | undefined;
     const take: Take = (type, source, start, end) => {
       if (type === Backend.error)
         error ??= new StatementFailed(translate(readErrorFields(source, start, end)));
       else if (type !== Backend.notice || readErrorFields(source, start, end).code !== OwnState.change)
         send(source, start, end);
+      answered(type);
     };
     return {
       take,
@@ -82,15 +93,21 @@ export class Runner {
     if (this.transaction !== undefined) this.transaction.isImplicit = false;
   }
 
-  /** After AND CHAIN. */
-  beginPlain(): void {
-    this.#open(false, undefined);
+  /** AND CHAIN: a transaction like the last one. */
+  beginChained(): void {
+    this.#open(false, undefined, this.#isReadOnly);
   }
 
-  #open(isImplicit: boolean, statement: JudgedStatement | undefined): void {
+  #open(
+    isImplicit: boolean,
+    statement: JudgedStatement | undefined,
+    isReadOnly = statement?.isReadOnly ?? false,
+  ): void {
     const { participant, hooks } = this.#options;
-    participant.pendingBegin = statement === undefined ? hidden('begin') : command(statement.sql);
-    participant.transaction = new Transaction(hooks.now(), isImplicit, statement?.isReadOnly ?? false);
+    participant.pendingBegin =
+      statement === undefined ? hidden(isReadOnly ? 'begin_read_only' : 'begin') : command(statement.sql);
+    this.#isReadOnly = isReadOnly;
+    participant.transaction = new Transaction(hooks.now(), isImplicit, isReadOnly);
   }
 
   /** Ends the transaction with COMMIT; throws the conflict that it lost to. */
@@ -166,6 +183,16 @@ export class Runner {
   /** Runs a statement that is not plain; the transaction is there. Its answer is sent when it is certain. */
   async run(unit: Unit): Promise<void> {
     const transaction = this.transaction as Transaction;
+    await this.inTime(() => this.#run(unit, transaction));
+  }
+
+  /** Ends work that makes the transaction older than it may be. */
+  inTime<T>(work: () => Promise<T>): Promise<T> {
+    const { hooks } = this.#options;
+    return runInTime(this.#options, this.transaction?.beganAt ?? hooks.now(), work);
+  }
+
+  async #run(unit: Unit, transaction: Transaction): Promise<void> {
     if (unit.statement.kind === 'ddl') return this.#schema.run(unit, transaction);
     for (const check of unit.statement.checks) await this.#schema.check(check);
     return this.#careful.run(unit, transaction);
@@ -173,7 +200,8 @@ export class Runner {
 
   /** CREATE INDEX ASYNC and the like; the transaction is there. */
   async job(statement: JudgedStatement, id: string): Promise<void> {
-    await this.#schema.job(statement, id, this.transaction as Transaction);
+    const transaction = this.transaction as Transaction;
+    await this.inTime(() => this.#schema.job(statement, id, transaction));
   }
 
   /** The settings of a statement are to be made again when PostgreSQL's transaction is begun anew. */
@@ -189,21 +217,6 @@ export class Runner {
   #checkAge({ beganAt }: Transaction): void {
     const { hooks, limits } = this.#options;
     const age = hooks.now() - beganAt;
-    if (age <= limits.ageMs) return;
-    const most = Math.round(limits.ageMs / 1_000);
-    throw fail(
-      '54000',
-      `transaction age limit of ${most}s exceeded`,
-      `Current transaction age ${Math.floor(age / 1_000)}s exceeds ${most}s`,
-    );
+    if (age > limits.ageMs) throw ageExceeded(age, limits);
   }
-}
-
-function sizeExceeded(bytes: number, most: number): StatementFailed {
-  const mb = (value: number): number => Math.ceil(value / 1_048_576);
-  return fail(
-    '54000',
-    `transaction size limit ${mb(most)}mb exceeded`,
-    `Current transaction size ${mb(bytes)}mb > ${mb(most)}mb`,
-  );
 }

@@ -24,9 +24,9 @@ export class SchemaChange {
 
   /** A DDL statement. Its answer is sent when the limits of the catalog are kept. */
   async run(unit: Unit, transaction: Transaction): Promise<void> {
-    const { conflicts, participant, dialect, limits, cancel } = this.#options;
+    const { conflicts, participant, dialect } = this.#options;
     for (const check of unit.statement.checks) await this.check(check);
-    const held = new HeldAnswer({ rows: limits.rows, bytes: limits.bytes }, cancel);
+    const held = new HeldAnswer(this.#options, 0);
     transaction.hasDdl = true;
     await conflicts.evicting(participant, 'schema', () =>
       this.#options.participant.exchange([
@@ -35,9 +35,12 @@ export class SchemaChange {
         hidden('refuse_locks'),
       ]),
     );
-    if (held.error !== undefined) throw new StatementFailed(translate(held.error));
+    if (held.error !== undefined) {
+      held.send();
+      throw new StatementFailed(translate(held.error));
+    }
     await this.check(dialect.limitCheck);
-    this.#options.send(held.bytes());
+    held.send();
   }
 
   /** A query that answers with a refusal, or with no row. */
