@@ -32,14 +32,14 @@ export class Channel implements TransportListener {
   readonly transport: Transport;
   /** The client has taken what was sent. */
   onDrained: () => void = () => {};
-  /** The client has left, or said that it sends no more, with no message in the queue. Called once or twice. */
-  onLeft: () => void = () => {};
   readonly #scanner: MessageScanner;
   readonly #queue: Message[] = [];
   #queued = 0;
   #isPaused = false;
   #isOver = false;
   #wake: (() => void) | undefined;
+  #hasLeft = false;
+  readonly #leftListeners: (() => void)[] = [];
 
   constructor(transport: Transport, rules: ScanRules = startupRules) {
     this.transport = transport;
@@ -60,9 +60,14 @@ export class Channel implements TransportListener {
     this.#expect(clientRules);
   }
 
-  /** Whether a message has come already. */
-  get hasNext(): boolean {
-    return this.#queue.length > 0;
+  /** The client has left, or sends no more and no message of it is in the queue. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** Calls back when `hasLeft` becomes true. */
+  onLeft(listener: () => void): void {
+    this.#leftListeners.push(listener);
   }
 
   /** The next message; undefined when the client has left. */
@@ -112,13 +117,19 @@ export class Channel implements TransportListener {
 
   ended(): void {
     this.#over();
-    if (this.#queue.length === 0) this.onLeft();
+    if (this.#queue.length === 0) this.#left();
   }
 
   closed(): void {
     this.#queue.length = 0;
     this.#over();
-    this.onLeft();
+    this.#left();
+  }
+
+  #left(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    for (const listener of this.#leftListeners) listener();
   }
 
   /** Bytes that came before they were asked for have been read by other rules. */
