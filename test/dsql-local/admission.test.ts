@@ -72,7 +72,7 @@ describe('a burst of connections', () => {
     while (dsql.connectionCounts().open > 0) await nextTurn();
     // The sockets of both sides are closed some turns later.
     while (openFiles() > filesBefore) await nextTurn();
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('the number of connections', () => {

@@ -1,7 +1,7 @@
-// DsqlPool against a real PostgreSQL behind a front that verifies tokens as Aurora DSQL does.
+// DsqlPool against the stand-in for Aurora DSQL.
 import { type EventEmitter, once } from 'node:events';
 import { inspect } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   DsqlConnectError,
   DsqlPool,
@@ -10,26 +10,26 @@ import {
   StatementTimeoutError,
   type TokenRequest,
 } from '../../src/dsql.js';
+import type { FaultSettings } from '../../src/dsql-local.js';
 import { TokenBucket } from '../../src/index.js';
-import { type DsqlFront, refusals, startDsqlFront } from '../support/dsql-front.js';
+import { startTestDsql, type TestDsql } from '../support/dsql-local.js';
 import { signToken } from '../support/dsql-token.js';
-import { eventOf, rejectionOf } from '../support/outcomes.js';
-import { type TestDatabase, withDatabase } from '../support/postgres.js';
+import { eventOf, nextTurn, rejectionOf } from '../support/outcomes.js';
 
-let db: TestDatabase;
-let front: DsqlFront;
+let dsql: TestDsql;
 const pools: DsqlPool[] = [];
 
 beforeAll(async () => {
-  db = await withDatabase();
+  dsql = await startTestDsql();
+  await dsql.addRole('app');
+  await dsql.run('CREATE TABLE left_alone (n int)');
+  await dsql.reset();
 });
-afterAll(() => db.drop());
-beforeEach(async () => {
-  front = await startDsqlFront(db);
-});
+afterAll(() => dsql.stop());
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.end()));
-  await front.stop();
+  await dsql.reset();
+  expect(dsql.troubles).toEqual([]);
 });
 
 /**
@@ -37,10 +37,10 @@ afterEach(async () => {
  * has to wait for what another did to the limiter that they would share.
  */
 function openPool(options: DsqlPoolOptions = {}): DsqlPool {
-  const { credentials } = front;
+  const { credentials } = dsql;
   const source = options.tokenProvider === undefined ? { credentials } : {};
   const pool = new DsqlPool({
-    ...front.connection,
+    ...dsql.connection,
     ...source,
     onDialFailure: 'reject',
     env: {},
@@ -56,7 +56,7 @@ function openPool(options: DsqlPoolOptions = {}): DsqlPool {
 
 function tokenFor({ host, region, user }: TokenRequest, signedAt = new Date()): string {
   const action = user === 'admin' ? 'DbConnectAdmin' : 'DbConnect';
-  return signToken({ host, region, action, credentials: front.credentials, signedAt });
+  return signToken({ host, region, action, credentials: dsql.credentials, signedAt });
 }
 
 const longAgo = new Date(Date.now() - 3_600_000);
@@ -72,13 +72,15 @@ describe('logging in', () => {
     const pool = openPool({ user });
     const { rows } = await pool.query('select 1 + 1 as two');
     expect(rows).toEqual([{ two: 2 }]);
-    expect(front.logins).toEqual([{ user, serverName: front.host, isDirect: true, refusal: undefined }]);
+    expect(dsql.logins).toEqual([{ user, serverName: dsql.endpoint, isDirectTls: true, refusal: undefined }]);
   });
 
   test('a session token of temporary credentials is part of the signature', async () => {
-    const pool = openPool({ credentials: { ...front.credentials, sessionToken: 'a/b+c= d' } });
+    const key = { accessKeyId: 'ASIATESTTESTTESTTEST', secretAccessKey: 'secret', sessionToken: 'a/b+c= d' };
+    dsql.addIdentity({ arn: 'arn:aws:sts::000000000000:assumed-role/work/test', keys: [key] });
+    const pool = openPool({ credentials: key });
     await pool.query('select 1');
-    expect(front.logins).toHaveLength(1);
+    expect(dsql.logins).toHaveLength(1);
   });
 
   test('a token for another kind of user is refused, and the error says what to allow', async () => {
@@ -89,11 +91,11 @@ describe('logging in', () => {
     const error = await connectErrorOf(pool.query('select 1'));
     expect(error).toMatchObject({ reason: 'not_authorized', remedy: 'never', sqlState: '08006' });
     expect(error.hint).toBe('Wrong user to action mapping. user: app, action: DbConnectAdmin');
-    expect(front.accepted).toBe(1);
+    expect(dsql.logins).toHaveLength(1);
   });
 
   test('a wrong secret key is refused', async () => {
-    const pool = openPool({ credentials: { ...front.credentials, secretAccessKey: 'another' } });
+    const pool = openPool({ credentials: { ...dsql.credentials, secretAccessKey: 'another' } });
     expect(await connectErrorOf(pool.query('select 1'))).toMatchObject({ reason: 'not_authorized' });
   });
 
@@ -108,14 +110,14 @@ describe('logging in', () => {
     });
     await Promise.all(Array.from({ length: 40 }, () => pool.query('select pg_sleep(0)')));
     expect(signed).toBe(1);
-    expect(front.logins.length).toBeGreaterThan(1);
-    expect(front.peak).toBeLessThanOrEqual(4);
+    expect(dsql.logins.length).toBeGreaterThan(1);
+    expect(dsql.connectionCounts().peak).toBeLessThanOrEqual(4);
   });
 
   test('TLS can also be asked for in the old way', async () => {
     const pool = openPool({ sslnegotiation: 'postgres' });
     await pool.query('select 1');
-    expect(front.logins[0]).toMatchObject({ isDirect: false, serverName: front.host });
+    expect(dsql.logins[0]).toMatchObject({ isDirectTls: false, serverName: dsql.endpoint });
   });
 });
 
@@ -127,11 +129,11 @@ describe('a token that the server finds too old', () => {
       tokenProvider: (request) => ({ token: tokenFor(request, tokens.shift()), expiresAt: inAnHour() }),
     });
     await pool.query('select 1');
-    expect(front.logins.map(({ refusal }) => refusal?.slice(0, 17))).toEqual([
+    expect(dsql.logins.map(({ refusal }) => refusal?.hint?.slice(0, 17))).toEqual([
       'Signature expired',
       undefined,
     ]);
-    expect(front.peak).toBe(1);
+    expect(dsql.connectionCounts().peak).toBe(1);
   });
 
   test('is replaced once: when the new one is too old as well, the error says so', async () => {
@@ -141,7 +143,7 @@ describe('a token that the server finds too old', () => {
     const error = await connectErrorOf(pool.query('select 1'));
     expect(error).toMatchObject({ reason: 'token_expired', remedy: 'fresh_token' });
     expect(error.message).toContain('clock');
-    expect(front.accepted).toBe(2);
+    expect(dsql.logins).toHaveLength(2);
   });
 
   test('is not replaced for a pool that has ended meanwhile', async () => {
@@ -166,7 +168,7 @@ describe('a token that the server finds too old', () => {
     await refused;
     await pool.end();
     pools.length = 0;
-    expect(front.accepted).toBe(1);
+    expect(dsql.logins).toHaveLength(1);
   });
 
   test('is replaced once for all dials that used it', async () => {
@@ -180,7 +182,7 @@ describe('a token that the server finds too old', () => {
     });
     await pool.ready(8);
     expect(signed).toBe(2);
-    expect(front.peak).toBeLessThanOrEqual(8);
+    expect(dsql.connectionCounts().peak).toBeLessThanOrEqual(8);
   });
 });
 
@@ -198,7 +200,7 @@ describe('a token provider that fails', () => {
       reason: 'token_unavailable',
       cause: { message: 'no route to the credentials' },
     });
-    expect(front.accepted).toBe(0);
+    expect(dsql.logins).toHaveLength(0);
     isDown = false;
     await pool.query('select 1');
     expect(pool.stats()).toMatchObject({ live: 1, pending: 0 });
@@ -215,7 +217,7 @@ describe('a token provider that fails', () => {
       },
     });
     await pool.query('select 1');
-    expect(front.accepted).toBe(1);
+    expect(dsql.logins).toHaveLength(1);
   });
 
   test('that hangs costs its caller the timeout, and nobody a slot for ever', async () => {
@@ -225,37 +227,63 @@ describe('a token provider that fails', () => {
       tokenProvider: () => new Promise(() => {}),
     });
     await rejectionOf(pool.query('select 1'));
-    expect(front.accepted).toBe(0);
+    expect(dsql.logins).toHaveLength(0);
     expect(pool.stats()).toMatchObject({ pending: 0, live: 0 });
   });
 });
 
 describe('what the server says', () => {
-  test.each([
-    ['too_many_connections', '53300', refusals.tooMany],
-    ['rate_exceeded', '53400', refusals.rate],
-    ['waking_up', '08006', refusals.waking],
-    [
-      'not_authorized',
-      '08006',
-      refusals.denied('User: arn:aws:iam::1:user/x is not authorized to perform this'),
-    ],
-    ['not_authorized', '28000', { code: '28000', message: 'no such role' }],
-  ] as const)('reaches the caller as %s (%s)', async (reason, sqlState, refusal) => {
-    front.refuse(refusal);
+  test.each<[string, string, FaultSettings]>([
+    ['rate_exceeded', '53400', { refuseConnections: true }],
+    ['waking_up', '08006', { wakingMs: 3_600_000 }],
+  ])('reaches the caller as %s (%s)', async (reason, sqlState, faults) => {
+    dsql.setFaults(faults);
     const pool = openPool();
     expect(await connectErrorOf(pool.query('select 1'))).toMatchObject({ reason, sqlState });
-    expect(front.accepted).toBe(1);
-    front.refuse(undefined);
+    expect(dsql.logins).toHaveLength(1);
+    dsql.setFaults({});
     await pool.query('select 1');
   });
 
+  test('reaches the caller as not_authorized where the role is not granted, or can not log in', async () => {
+    const pool = openPool({ user: 'nobody' });
+    expect(await connectErrorOf(pool.query('select 1'))).toMatchObject({
+      reason: 'not_authorized',
+      sqlState: '08006',
+      hint: expect.stringContaining('is not authorized to access this resource'),
+    });
+    await dsql.run('CREATE ROLE silent', `AWS IAM GRANT silent TO '${dsql.arn}'`);
+    const silent = openPool({ user: 'silent' });
+    expect(await connectErrorOf(silent.query('select 1'))).toMatchObject({
+      reason: 'not_authorized',
+      sqlState: '28000',
+    });
+  });
+
+  test('reaches the caller as too_many_connections where the cluster is full', async () => {
+    const full = await startTestDsql({ maxConnections: 1 });
+    try {
+      const held = await full.connect();
+      const pool = openPool({ ...full.connection, credentials: full.credentials });
+      expect(await connectErrorOf(pool.query('select 1'))).toMatchObject({
+        reason: 'too_many_connections',
+        sqlState: '53300',
+      });
+      await held.end();
+      while (full.connectionCounts().open > 0) await nextTurn();
+      await pool.query('select 1');
+    } finally {
+      await Promise.all(pools.splice(0).map((pool) => pool.end()));
+      await full.stop();
+    }
+  });
+
   test('is waited out when the pool retries, as it does unless told otherwise', async () => {
-    front.refuse(refusals.rate);
+    dsql.setFaults({ refuseConnections: true });
     const pool = openPool({ onDialFailure: undefined, backoffBaseMillis: 1 });
     const answer = pool.query('select 1');
-    while (front.logins.length < 2) await new Promise((resolve) => setImmediate(resolve));
-    front.refuse(undefined);
+    while (dsql.logins.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    dsql.setFaults({});
     await answer;
   });
 });
@@ -264,14 +292,14 @@ describe('TLS', () => {
   test('to a server whose certificate nobody vouches for is refused before a token is sent', async () => {
     const pool = openPool({ ssl: true });
     expect(await connectErrorOf(pool.query('select 1'))).toMatchObject({ reason: 'tls', remedy: 'never' });
-    expect(front.logins).toEqual([]);
+    expect(dsql.logins).toEqual([]);
   });
 
   test('to a server with a certificate for another name is refused before a token is sent', async () => {
     const pool = openPool({ host: 'db.example', region: 'us-east-1' });
     const error = await connectErrorOf(pool.query('select 1'));
     expect(error).toMatchObject({ reason: 'tls', cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' } });
-    expect(front.logins).toEqual([]);
+    expect(dsql.logins).toEqual([]);
   });
 });
 
@@ -281,7 +309,7 @@ describe('connections that the server cuts', () => {
     const pool = openPool({ max: 1, log: (message: string) => logged.push(message) });
     await pool.ready(1);
     const lost = once(pool, 'remove');
-    front.cutAll();
+    dsql.dropConnections();
     await lost;
     await pool.query('select 1');
     expect(logged).toContain('an idle connection was lost');
@@ -291,7 +319,7 @@ describe('connections that the server cuts', () => {
     const pool = openPool({ max: 1 });
     const client = await pool.connect();
     const query = rejectionOf(client.query('select pg_sleep(60)'));
-    front.cutAll();
+    dsql.dropConnections();
     await query;
     client.release();
     await pool.query('select 1');
@@ -303,8 +331,8 @@ describe('limits that the server does not have', () => {
     const pool = openPool({ max: 1, statementTimeoutMillis: 50 });
     expect(await rejectionOf(pool.query('select pg_sleep(600)'))).toBeInstanceOf(StatementTimeoutError);
     expect(await rejectionOf(pool.query('select pg_sleep($1)', [600]))).toBeInstanceOf(StatementTimeoutError);
-    expect(front.logins).toHaveLength(2);
-    expect(front.peak).toBe(1);
+    expect(dsql.logins).toHaveLength(2);
+    expect(dsql.connectionCounts().peak).toBe(1);
   });
 
   test('a statement that is done in time leaves its connection as it is', async () => {
@@ -313,7 +341,7 @@ describe('limits that the server does not have', () => {
     for (let count = 0; count < 3; count++) expect((await pool.query(named, [1])).rows).toEqual([{ one: 1 }]);
     await rejectionOf(pool.query('select 1/0'));
     await pool.query('select 1; select 2');
-    expect(front.logins).toHaveLength(2);
+    expect(dsql.logins).toHaveLength(2);
   });
 
   test('a transaction that is left alone ends, its holder learns of it, and nothing of it is kept', async () => {
@@ -323,7 +351,6 @@ describe('limits that the server does not have', () => {
       idleInTransactionTimeoutMillis: 50,
       log: (_message: string, error: unknown) => said.push(error),
     });
-    await pool.query('create table left_alone (n int)');
     const client = await pool.connect();
     await client.query('begin');
     await client.query('insert into left_alone values (1)');
@@ -347,7 +374,7 @@ test('no token is in any error, log line, or inspection of the pool and its clie
   const client = await working.connect();
   seen.push(pool, working, client);
   client.release();
-  front.cutAll();
+  dsql.dropConnections();
   await once(working, 'remove');
   const everything = seen
     .map(
@@ -357,7 +384,7 @@ test('no token is in any error, log line, or inspection of the pool and its clie
     .join('\n');
   expect(everything).toContain('Signature expired');
   expect(everything).not.toContain('X-Amz-Signature');
-  expect(everything).not.toContain(front.credentials.secretAccessKey);
+  expect(everything).not.toContain(dsql.credentials.secretAccessKey);
 });
 
 function inAnHour(): Date {

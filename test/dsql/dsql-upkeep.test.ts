@@ -1,34 +1,29 @@
-// How a DsqlPool keeps its connections, with a reservoir and without, against a real PostgreSQL behind a front that lets
-// clients in as Aurora DSQL does.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+// How a DsqlPool keeps its connections, with a reservoir and without, against the stand-in for Aurora DSQL.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { DsqlConnectError, DsqlPool, type DsqlPoolOptions, type TokenRequest } from '../../src/dsql.js';
 import { type PoolStats, ReservoirEmptyError, TokenBucket } from '../../src/index.js';
-import { type DsqlFront, refusals, startDsqlFront } from '../support/dsql-front.js';
+import { startTestDsql, type TestDsql } from '../support/dsql-local.js';
 import { signToken } from '../support/dsql-token.js';
 import { nextTurn, rejectionOf } from '../support/outcomes.js';
-import { type TestDatabase, withDatabase } from '../support/postgres.js';
 
-let db: TestDatabase;
-let front: DsqlFront;
+let dsql: TestDsql;
 const pools: DsqlPool[] = [];
 
 beforeAll(async () => {
-  db = await withDatabase();
+  dsql = await startTestDsql();
 });
-afterAll(() => db.drop());
-beforeEach(async () => {
-  front = await startDsqlFront(db);
-});
+afterAll(() => dsql.stop());
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.end()));
-  await front.stop();
+  await dsql.reset();
+  expect(dsql.troubles).toEqual([]);
 });
 
 /** Nothing is held up by another test's use of the limiter, nor by the wait that spreads the starts of processes. */
 function openPool(options: DsqlPoolOptions = {}): DsqlPool {
-  const { credentials } = front;
+  const { credentials } = dsql;
   const pool = new DsqlPool({
-    ...front.connection,
+    ...dsql.connection,
     ...(options.tokenProvider === undefined ? { credentials } : {}),
     env: {},
     startJitter: 0,
@@ -50,7 +45,7 @@ function discarded(pool: DsqlPool): Partial<PoolStats['totals']['discarded']> {
 }
 
 function tokenFor({ host, region }: TokenRequest): string {
-  const { credentials } = front;
+  const { credentials } = dsql;
   return signToken({ host, region, action: 'DbConnectAdmin', credentials, signedAt: new Date() });
 }
 
@@ -73,7 +68,7 @@ describe('a pool with a reservoir', () => {
       expect((await client?.query('select 1 + 1 as two'))?.rows).toEqual([{ two: 2 }]);
     }
     for (const client of clients) client?.release();
-    expect(front.peak).toBeLessThanOrEqual(4);
+    expect(dsql.connectionCounts().peak).toBeLessThanOrEqual(4);
   });
 
   test('opens no connection for a caller who finds it empty, who learns why it is', async () => {
@@ -84,7 +79,7 @@ describe('a pool with a reservoir', () => {
     expect(pool.tryConnect()).toBeUndefined();
     expect(await rejectionOf(pool.connect())).toBeInstanceOf(ReservoirEmptyError);
     client?.release();
-    expect(front.accepted).toBe(1);
+    expect(dsql.logins).toHaveLength(1);
     expect(pool.stats().totals.foundEmpty).toBe(2);
   });
 
@@ -95,7 +90,7 @@ describe('a pool with a reservoir', () => {
     await until(() => pool.stats().totals.opened >= 6 && pool.stats().idle === 3);
     const byScan = ['expired_on_scan', 'expiring_soon_on_scan'];
     expect(Object.keys(discarded(pool)).filter((reason) => !byScan.includes(reason))).toEqual([]);
-    expect(front.peak).toBeLessThanOrEqual(3);
+    expect(dsql.connectionCounts().peak).toBeLessThanOrEqual(3);
   });
 
   test('lets go of what comes back when enough are ready', async () => {
@@ -119,7 +114,7 @@ describe('a pool with a reservoir', () => {
     client.release();
     expect(discarded(pool)).toMatchObject({ expired_on_return: 1 });
     await until(() => pool.stats().totals.opened > 1);
-    expect(front.peak).toBe(1);
+    expect(dsql.connectionCounts().peak).toBe(1);
   });
 
   test('fills up by itself when a token provider that failed works again', async () => {
@@ -136,21 +131,21 @@ describe('a pool with a reservoir', () => {
     });
     await until(() => pool.stats().totals.refillFailures.token_provider >= 4);
     expect(pool.stats().totals.refillFailures).toMatchObject({ connection_open: 0, rate_limit: 0 });
-    expect(front.accepted).toBe(0);
+    expect(dsql.logins).toHaveLength(0);
     const error = await rejectionOf(pool.connect());
     expect(error.cause).toBeInstanceOf(DsqlConnectError);
     expect(error.cause).toMatchObject({ reason: 'token_unavailable' });
     isDown = false;
     await until(() => pool.stats().idle === 2);
-    expect(front.accepted).toBe(2);
+    expect(dsql.logins).toHaveLength(2);
   });
 
   test('counts what the server refuses for being too fast apart from what fails', async () => {
-    front.refuse(refusals.rate);
+    dsql.setFaults({ refuseConnections: true });
     const pool = openPool({ max: 1, backoffCapMillis: 10, reservoir: true });
     await until(() => pool.stats().totals.refillFailures.rate_limit >= 2);
     expect(pool.stats().totals.refillFailures).toMatchObject({ connection_open: 0, token_provider: 0 });
-    front.refuse(undefined);
+    dsql.setFaults({});
     await until(() => pool.stats().idle === 1);
   });
 });
@@ -160,10 +155,10 @@ describe('a pool without a reservoir', () => {
     const pool = openPool({ max: 3, keeper: { interval: 20, perTick: 3 } });
     await until(() => pool.stats().live === 3);
     expect(pool.stats().totals).toMatchObject({ acquired: 0, opened: 3 });
-    front.cutAll();
+    dsql.dropConnections();
     await until(() => pool.stats().totals.opened === 6 && pool.stats().live === 3);
     expect(pool.stats().totals.toppedUp).toBe(3);
-    expect(front.peak).toBeLessThanOrEqual(3);
+    expect(dsql.connectionCounts().peak).toBeLessThanOrEqual(3);
   });
 
   test('opens nothing by itself where that is turned off', async () => {

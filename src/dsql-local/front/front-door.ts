@@ -135,6 +135,12 @@ export class FrontDoor {
       hasPlace = error === undefined;
       return error;
     };
+    // A client that has left needs no place, also while PostgreSQL still ends its statement.
+    const leave = (): void => {
+      if (hasPlace) admission.left();
+      hasPlace = false;
+    };
+    channel.onLeft(leave);
     const tell = (user: string, error: ErrorFields | undefined): void => {
       const { serverName } = channel.transport.tls ?? { serverName: undefined };
       const login = { user, serverName, isDirectTls, refusal: error && refusalOf(error) };
@@ -157,7 +163,7 @@ export class FrontDoor {
         tell(outcome.startup.user, error);
       });
     } finally {
-      if (hasPlace) admission.left();
+      leave();
     }
   }
 

@@ -35,8 +35,6 @@ export class Channel implements TransportListener {
   readonly transport: Transport;
   /** The client has taken what was sent. */
   onDrained: () => void = () => {};
-  /** The client has left, or said that it sends no more, with no message in the queue. Called once or twice. */
-  onLeft: () => void = () => {};
   readonly #scanner: MessageScanner;
   readonly #queue: Message[] = [];
   readonly #unsent = new MessageWriter();
@@ -44,6 +42,8 @@ export class Channel implements TransportListener {
   #isPaused = false;
   #isOver = false;
   #wake: (() => void) | undefined;
+  #hasLeft = false;
+  readonly #leftListeners: (() => void)[] = [];
 
   constructor(transport: Transport, rules: ScanRules = startupRules) {
     this.transport = transport;
@@ -62,6 +62,16 @@ export class Channel implements TransportListener {
 
   expectMessages(): void {
     this.#expect(clientRules);
+  }
+
+  /** The client has left, or sends no more and no message of it is in the queue. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** Calls back when `hasLeft` becomes true. */
+  onLeft(listener: () => void): void {
+    this.#leftListeners.push(listener);
   }
 
   /** The next message; undefined when the client has left, or `isOver` was first. */
@@ -123,13 +133,19 @@ export class Channel implements TransportListener {
 
   ended(): void {
     this.#over();
-    if (this.#queue.length === 0) this.onLeft();
+    if (this.#queue.length === 0) this.#left();
   }
 
   closed(): void {
     this.#queue.length = 0;
     this.#over();
-    this.onLeft();
+    this.#left();
+  }
+
+  #left(): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    for (const listener of this.#leftListeners) listener();
   }
 
   /** Bytes that came before they were asked for have been read by other rules. */

@@ -111,6 +111,8 @@ export class Session implements BatchHost {
     const wait = hooks.latencyMs();
     if (wait > 0 && (message.type === Frontend.query || message.type === Frontend.sync)) await delay(wait);
     const participant = this.#participant ?? (await this.#open());
+    // The client has left before PostgreSQL had a process for it.
+    if (this.#channel.hasLeft) return;
     await participant.take();
     try {
       if (message.type === Frontend.query) await this.#query(message);
@@ -134,10 +136,10 @@ export class Session implements BatchHost {
     link.onParameter = (_type, source, start, end) => this.#channel.send(source, start, end);
     this.#channel.onDrained = () => link.resume();
     // Nobody reads the rest of an answer. A cancel request would be lost where PostgreSQL has yet to read the statement.
-    this.#channel.onLeft = () => {
+    this.#channel.onLeft(() => {
       link.resume();
-      if (this.#isTaking && link.isBusy) terminate(link);
-    };
+      if (this.#isTaking) terminate(link);
+    });
     conflicts.join(participant);
     const send = (source: Buffer, start = 0, end: number = source.length): void => {
       if (end > start && !this.#channel.send(source, start, end) && !this.#channel.isOver) link.pause();
