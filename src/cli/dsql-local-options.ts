@@ -8,7 +8,7 @@ import { UsageError } from './usage-error.js';
 type Kind = 'text' | 'number' | 'duration' | 'size' | 'flag';
 
 interface LocalFlag {
-  readonly option: Exclude<keyof DsqlLocalOptions, 'onTrouble'>;
+  readonly option: Exclude<keyof DsqlLocalOptions, 'onTrouble' | 'onLogin'>;
   readonly kind: Kind;
   /** In the help, after the flag. */
   readonly value?: string;
@@ -91,6 +91,12 @@ export const localFlags: Readonly<Record<string, LocalFlag>> = {
     value: 'TIME',
     meaning: 'a connection is closed after this (60m)',
   },
+  'login-timeout': {
+    option: 'loginTimeoutMs',
+    kind: 'duration',
+    value: 'TIME',
+    meaning: 'how long a client may take to log in (1m)',
+  },
   'max-sessions': {
     option: 'maxSessions',
     kind: 'number',
@@ -121,6 +127,12 @@ export const localFlags: Readonly<Record<string, LocalFlag>> = {
     value: 'SIZE',
     meaning:
       'size of the tables that a conflict may copy; beyond, the statement itself fails with OC000 (64MiB)',
+  },
+  'control-port': {
+    option: 'controlPort',
+    kind: 'number',
+    value: 'N',
+    meaning: 'opens an HTTP port on 127.0.0.1 for faults, report and status; 0: any free one (none)',
   },
   'require-sni': {
     option: 'requireServerName',

@@ -3,19 +3,28 @@ import type { DsqlLocal } from '../dsql-local/start-dsql-local.js';
 
 type Ready = Pick<
   DsqlLocal,
-  'host' | 'port' | 'endpoint' | 'region' | 'accessKeyId' | 'secretAccessKey' | 'caFile' | 'arn' | 'profile'
+  | 'host'
+  | 'port'
+  | 'endpoint'
+  | 'region'
+  | 'accessKeyId'
+  | 'secretAccessKey'
+  | 'caFile'
+  | 'arn'
+  | 'profile'
+  | 'control'
 >;
 
 /** One line. Names that are here stay; others may be added. */
 export function readyJson(dsql: Ready): string {
-  const { host, port, endpoint, region, accessKeyId, secretAccessKey, caFile, arn, profile } = dsql;
-  const line = { host, port, endpoint, region, accessKeyId, secretAccessKey, caFile, arn, profile };
+  const { host, port, endpoint, region, accessKeyId, secretAccessKey, caFile, arn, profile, control } = dsql;
+  const line = { host, port, endpoint, region, accessKeyId, secretAccessKey, caFile, arn, profile, control };
   return `${JSON.stringify({ ...line, host: addressOf(host) })}\n`;
 }
 
 /** `program`: how the shell calls `headgate`. */
 export function readyText(dsql: Ready, program: string): string {
-  const { port, endpoint, region, accessKeyId, secretAccessKey, caFile, profile } = dsql;
+  const { port, endpoint, region, accessKeyId, secretAccessKey, caFile, profile, control } = dsql;
   const facts = [
     ['endpoint', `${endpoint} (in no DNS; connect to the host below)`],
     ['host', addressOf(dsql.host)],
@@ -26,6 +35,9 @@ export function readyText(dsql: Ready, program: string): string {
     ['access key', accessKeyId],
     ['secret key', secretAccessKey],
     ['CA file', caFile],
+    ...(control === undefined
+      ? []
+      : [['control', `${control.url} (Authorization: Bearer ${control.token})`]]),
   ];
   const snippets = Object.entries(clientSnippets(dsql, program)).map(
     ([title, code]) => `${title}\n\n${code.replace(/^(?=.)/gm, '  ')}\n`,

@@ -72,6 +72,9 @@ export interface DsqlLocal {
 /** Runs a text of the stand-in's own, one after the other. */
 type Ask = (sql: string) => Promise<(string | null)[][]>;
 
+/** Connections of the stand-in itself: its administration, and two of conflicts. */
+const ownConnections = 3;
+
 /** PostgreSQL's own settings of every session: who meets a lock does not wait for it. */
 const serverOptions = '-c lock_timeout=5 -c temp_file_limit=131072';
 
@@ -96,7 +99,7 @@ export async function startDsqlLocal(options: DsqlLocalOptions = {}): Promise<Ds
   const cluster = await startCluster({
     programs,
     dataFolder: settings.dataFolder,
-    settings: { max_connections: settings.maxSessions },
+    settings: { max_connections: settings.maxSessions + ownConnections },
   });
   try {
     return await open(settings, cluster, dialect);

@@ -153,6 +153,24 @@ test('dsql-local passes limits on: rate, life, rows', async () => {
   await Promise.all(clients.map((one) => one.end().catch(() => {})));
 }, 60_000);
 
+test('dsql-local --control-port tells where faults are set, and what requests need', async () => {
+  const local = new LocalProcess('--json', '--control-port', '0', '--max-sessions', '2');
+  const ready = await local.ready();
+  const { url = '', token = '' } = ready.control ?? {};
+  const headers = { authorization: `Bearer ${token}` };
+  const clients = [0, 1].map(() => clientOf(ready, tokenFor(ready)));
+  for (const client of clients) {
+    await client.connect();
+    expect((await client.query('SELECT 1')).rowCount).toBe(1);
+  }
+  for (const client of clients) await client.end();
+  const body = JSON.stringify({ refuseConnections: true });
+  expect((await fetch(`${url}/faults`, { method: 'PUT', headers, body })).status).toBe(200);
+  await expect(clientOf(ready, tokenFor(ready)).connect()).rejects.toMatchObject({ code: '53400' });
+  local.signal('SIGTERM');
+  expect((await local.ended).code).toBe(0);
+}, 60_000);
+
 test('dsql-local ends PostgreSQL on SIGTERM and leaves no folder', async () => {
   const local = new LocalProcess('--json');
   const { caFile } = await local.ready();

@@ -15,6 +15,7 @@ export interface ReadyLine {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly caFile: string;
+  readonly control?: { readonly url: string; readonly token: string };
 }
 
 export interface Finished {
