@@ -1,5 +1,6 @@
 /** ALTER TABLE, subcommand by subcommand. */
 import type { AlterTableCmd, AlterTableStmt, AlterTableType, Constraint } from 'libpg-query';
+import { Token } from '../../sql/tokenizer.js';
 import { bigintColumnCheck, finishedIndexCheck, primaryKeyColumnCheck } from './catalog-checks.js';
 import { judgeColumnDefinition } from './create-table.js';
 import type { Refusal } from './judgement.js';
@@ -127,11 +128,29 @@ function judgeSubcommand(
     }
     case 'AT_SetIdentity':
       return judgeIdentityChange(bodyOf(def, 'List')?.items);
+    case 'AT_EnableTrigAll':
+    case 'AT_DisableTrigAll':
+      sparingOwnTriggers(context);
+      return undefined;
     case 'AT_DropColumn':
       context.checks.push(primaryKeyColumnCheck(relation, name));
       return undefined;
     default:
       return undefined;
+  }
+}
+
+/** USER in place of ALL: tables have no triggers but those of foreign keys, and the stand-in's own. */
+function sparingOwnTriggers({ text }: RuleContext): void {
+  const tokens = text.tokens();
+  let isBehindTrigger = false;
+  while (tokens.next() !== Token.end && tokens.token !== Token.unreadable) {
+    const word = tokens.token === Token.word ? tokens.name()?.toLowerCase() : undefined;
+    if (isBehindTrigger && word === 'all') {
+      text.insert(tokens.start, 'USER /* ');
+      text.insert(tokens.end, ' */');
+    }
+    isBehindTrigger = word === 'trigger';
   }
 }
 

@@ -49,13 +49,21 @@ const copiesSql = `
 CREATE FUNCTION dsql_local.next_value(id oid) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT nextval(id::regclass)';
 
 CREATE FUNCTION dsql_local.copy_tables(wanted oid[], existing oid[], largest bigint)
-RETURNS TABLE (id oid, schema_name text, table_name text) LANGUAGE plpgsql SECURITY DEFINER AS $$
+RETURNS TABLE (id oid, schema_name text, table_name text) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   reached oid[];
+  schemas text;
+  definition text;
   total bigint;
   t record;
   f record;
 BEGIN
+  -- Views stand for their tables.
+  WITH RECURSIVE base(r) AS (
+    SELECT unnest(wanted)
+    UNION SELECT d.refobjid FROM base JOIN pg_rewrite w ON w.ev_class = base.r
+      JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+  ) SELECT array_agg(r) INTO wanted FROM base LEFT JOIN pg_class c ON c.oid = r WHERE c.relkind IS DISTINCT FROM 'v';
   WITH RECURSIVE reach(r) AS (
     SELECT unnest(wanted)
     UNION SELECT CASE WHEN k.conrelid = reach.r THEN k.confrelid ELSE k.conrelid END
@@ -102,6 +110,26 @@ BEGIN
   FOR t IN SELECT c.oid, c.relname FROM pg_class c WHERE c.oid = ANY (reached) LOOP
     EXECUTE format('CREATE TRIGGER dsql_local AFTER INSERT OR UPDATE OR DELETE ON pg_temp.%I FOR EACH ROW EXECUTE FUNCTION dsql_local.capture(%L, ''copy'')',
       t.relname, t.oid);
+  END LOOP;
+  SELECT string_agg(quote_ident(nspname), ', ') INTO schemas FROM pg_namespace
+    WHERE nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'dsql_local', 'sys');
+  FOR t IN WITH RECURSIVE up(r, depth) AS (
+      SELECT unnest(reached || existing), 0
+      UNION SELECT w.ev_class, up.depth + 1 FROM up JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = up.r
+        JOIN pg_rewrite w ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid WHERE w.ev_class <> up.r
+    ) SELECT c.oid, c.relname, n.nspname, max(up.depth) AS depth,
+      (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0) AS names
+    FROM up JOIN pg_class c ON c.oid = up.r AND c.relkind = 'v' AND c.relpersistence = 'p' JOIN pg_namespace n ON n.oid = c.relnamespace
+    GROUP BY c.oid, c.relname, n.nspname ORDER BY max(up.depth) LOOP
+    -- Tables before copies, so that the text has no schemas; then the same text means the copies.
+    PERFORM set_config('search_path', schemas || ', pg_temp', true);
+    definition := pg_get_viewdef(t.oid);
+    PERFORM set_config('search_path', 'pg_temp, ' || schemas, true);
+    EXECUTE format('CREATE OR REPLACE TEMP VIEW %I (%s) AS %s', t.relname, t.names, definition);
+    UPDATE pg_class c SET relowner = o.relowner, relacl = o.relacl, reloptions = o.reloptions FROM pg_class o
+      WHERE o.oid = t.oid AND c.oid = format('pg_temp.%I', t.relname)::regclass;
+    id := t.oid; schema_name := t.nspname; table_name := t.relname;
+    RETURN NEXT;
   END LOOP;
 END $$;
 

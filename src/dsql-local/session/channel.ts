@@ -123,7 +123,8 @@ export class Channel implements TransportListener {
       while (scanner.next()) this.#came(scanner);
     } catch (error) {
       if (!(error instanceof ProtocolViolationError)) throw error;
-      this.transport.destroy(error);
+      this.#over();
+      this.transport.end();
     }
   }
 
