@@ -15,6 +15,7 @@ const pureTests = [
   'test/pooler/backend/*.test.ts',
   'test/pooler/config/**/*.test.ts',
   'test/net/*.test.ts',
+  'test/dsql-local/dialect/**/*.test.ts',
   'test/dsql-local/identity/*.test.ts',
   'test/dsql-local/front/*.test.ts',
   'test/dsql-local/fault-settings.test.ts',

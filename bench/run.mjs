@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../scripts/lib/embedded-postgres.mjs';
 import { burstExpiry } from './burst-expiry/show.mjs';
 import { hold } from './contest.mjs';
+import { dsqlLocal } from './dsql-local/show.mjs';
 import { fairShares } from './fair-shares/show.mjs';
 import { groups } from './groups.mjs';
 import { poolerSpeed } from './pooler/show.mjs';
@@ -49,6 +50,11 @@ const chapters = [
     name: poolerSpeed.name,
     needsDatabase: false,
     run: () => poolerSpeed.run({ quick: options.quick, rounds }),
+  },
+  {
+    name: dsqlLocal.name,
+    needsDatabase: false,
+    run: () => dsqlLocal.run({ quick: options.quick, rounds }),
   },
   {
     name: fairShares.name,

@@ -60,8 +60,8 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
     const { asked, answered, timedOut, cutOff } = load.tally;
     screen.show({
       title,
-      url,
-      poolerUrl,
+      places: [url, `the pooler: psql ${poolerUrl}`],
+      server: 'PostgreSQL',
       cycle,
       elapsedMs: performance.now() - start,
       phase,

@@ -8,9 +8,10 @@ const help = `Usage: npm start -- [options]
 Starts a PostgreSQL server of its own on the loopback and the pooler in front of it, for any client to try, and shows a
 pool of a program on that server under changing load.
 
+  --dsql           in place of that, a stand-in for Aurora DSQL and a DsqlPool with a reservoir
   --once           go through the phases once, then end (so does HEADGATE_DEMO_CYCLES=1)
   --speed N        go N times as fast (1)
-  --port N         the port of the PostgreSQL server (any free one)
+  --port N         the port of the PostgreSQL server, or of the stand-in for DSQL (any free one)
   --pooler-port N  the port of the pooler (6432, or the next free one)
   --help           this text
 
@@ -31,6 +32,7 @@ await command(async () => {
     });
   }
 
+  if (options.dsql) return showDsql(options, ending.signal);
   // Only now, since these need what bootstrap() installed and built.
   const { startEmbeddedPostgres } = await import('./lib/embedded-postgres.mjs');
   const { runDemo } = await import('./demo.mjs');
@@ -62,11 +64,33 @@ await command(async () => {
   }
 });
 
+/**
+ * @param {ReturnType<typeof readOptions>} options
+ * @param {AbortSignal} signal
+ */
+async function showDsql({ port, cycles, speed }, signal) {
+  const { startDsqlForDemo, runDsqlDemo } = await import('./demo-dsql.mjs');
+  console.log('headgate: starting a stand-in for Aurora DSQL');
+  const dsql = await startDsqlForDemo(port ?? 0, speed).catch((error) => {
+    throw new BootstrapError(error.message);
+  });
+  try {
+    console.log(`headgate: ${dsql.endpoint} on ${dsql.host}:${dsql.port}`);
+    if (signal.aborted) return;
+    const { summary, good } = await runDsqlDemo({ dsql, cycles, speed, signal });
+    for (const line of summary) console.log(line);
+    if (!good) process.exitCode = 1;
+  } finally {
+    await dsql.stop();
+  }
+}
+
 function readOptions() {
   try {
     const { values } = parseArgs({
       options: {
         help: { type: 'boolean', short: 'h', default: false },
+        dsql: { type: 'boolean', default: false },
         once: { type: 'boolean', default: false },
         speed: { type: 'string', default: '1' },
         port: { type: 'string' },
@@ -76,6 +100,7 @@ function readOptions() {
     const cycles = values.once ? '1' : process.env.HEADGATE_DEMO_CYCLES;
     return {
       help: values.help,
+      dsql: values.dsql,
       cycles:
         cycles === undefined ? Number.POSITIVE_INFINITY : readNumber('HEADGATE_DEMO_CYCLES', cycles, 1, 1e9),
       speed: readNumber('--speed', values.speed, 0.1, 100),

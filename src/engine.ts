@@ -28,7 +28,7 @@ export {
   ReservoirEmptyError,
 } from './core/errors.js';
 export type { KeeperOptions } from './core/keeper.js';
-export type { LeaseAnswer, LeaseHolder, Leases } from './core/leases.js';
+export type { LeaseAnswer, LeaseHolder, Leases, LeaseWait } from './core/leases.js';
 export type { FillProgress } from './core/pool-listener.js';
 export type { PolicyOptions } from './core/pool-policy.js';
 export type { PoolCounts, PoolState, PoolStats, PoolTotals, ReservoirStats } from './core/pool-stats.js';

@@ -127,7 +127,7 @@ function startInstance(world, name, { lifeMinutes, wants, hasRate }) {
   const limiter = hasRate ? world.limiter() : undefined;
   let size = 0;
   let isWaiting = false;
-  const holder = { name, leasesAvailable, leasesRefused: () => {}, leasesLost: () => {} };
+  const holder = { name, leasesAvailable, leasesGranted, leasesRefused: () => {}, leasesLost: () => {} };
   const offset = random.next() * 5_000;
   timeline.plan(offset, tick);
 
@@ -139,6 +139,16 @@ function startInstance(world, name, { lifeMinutes, wants, hasRate }) {
   function leasesAvailable() {
     isWaiting = false;
     grow();
+  }
+
+  /** @param {number} count */
+  function leasesGranted(count) {
+    isWaiting = false;
+    const taken = size < Math.round(wants(timeline.now)) ? count : 0;
+    size += taken;
+    if (taken > 0) permitted(open);
+    grow();
+    return taken;
   }
 
   function grow() {
@@ -213,7 +223,13 @@ function measure(title, instances, load) {
 function acquireNs() {
   const world = new World();
   const leases = world.leases('timed');
-  const holder = { name: 'timed', leasesAvailable: () => {}, leasesRefused: () => {}, leasesLost: () => {} };
+  const holder = {
+    name: 'timed',
+    leasesAvailable: () => {},
+    leasesGranted: () => 0,
+    leasesRefused: () => {},
+    leasesLost: () => {},
+  };
   leases.acquire(1, holder);
   world.timeline.runUntil(1_000);
   const { writeRequests, readRequests } = world.bill;

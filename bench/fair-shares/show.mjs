@@ -9,6 +9,7 @@ import { lookup } from './lookup.mjs';
 import { users as crowdUsers, manyUsers } from './many-users.mjs';
 import { newcomers } from './newcomers.mjs';
 import { users as neighbours, noisyNeighbour } from './noisy-neighbour.mjs';
+import { rebalancing } from './rebalancing.mjs';
 import { Server } from './server.mjs';
 import { sharingOut } from './sharing-out.mjs';
 import { stackedLimits } from './stacked-limits.mjs';
@@ -42,6 +43,7 @@ const cases = [
   { name: 'changing-demand', run: changingDemand },
   { name: 'lookup', run: lookup },
   { name: 'sharing-out', run: sharingOut },
+  { name: 'rebalancing', run: rebalancing },
   { name: 'two-workers', run: twoWorkers },
   { name: 'stacked-limits', run: stackedLimits },
   { name: 'passing-users', run: passingUsers },

@@ -1,6 +1,10 @@
 // @ts-check
 // The callers of the demonstration: they ask a pool for work, and count how each request ended.
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Nothing was ready in time, or the server let nobody in. */
+const gaveUp = new Set(['HG_ACQUIRE_TIMEOUT', 'HG_RESERVOIR_EMPTY', 'HG_CONNECT_FAILED']);
 
 export class DemoLoad {
   /** How the requests ended; `otherwise` is what the demonstration did not arrange. */
@@ -19,6 +23,7 @@ export class DemoLoad {
     this.#pool = pool;
     this.#speed = speed;
     this.#signal = signal;
+    setMaxListeners(0, signal); // Many callers wait at once.
   }
 
   /**
@@ -73,9 +78,45 @@ export class DemoLoad {
     }
   }
 
+  /**
+   * Transactions that all change one row, each repeated while it conflicts with another. Answers how often one had to be.
+   * @param {number} count
+   * @param {string} table
+   */
+  async contend(count, table) {
+    let conflicts = 0;
+    const one = async () => {
+      this.tally.asked += 1;
+      for (;;) {
+        try {
+          const client = await this.#pool.connect();
+          try {
+            await client.query('begin');
+            await client.query(`update ${table} set value = value + 1 where id = 1`);
+            await client.query('commit');
+          } catch (error) {
+            await client.query('rollback').catch(() => {});
+            throw error;
+          } finally {
+            client.release();
+          }
+          this.tally.answered += 1;
+          return;
+        } catch (error) {
+          const failure = /** @type {Error & { code?: string }} */ (error);
+          if (failure.code !== '40001') return this.#countFailure(failure);
+          conflicts += 1;
+          await this.wait(20 + 180 * Math.random());
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: count }, one));
+    return conflicts;
+  }
+
   /** @param {Error & { code?: string }} error */
   #countFailure({ code, message }) {
-    if (code === 'HG_ACQUIRE_TIMEOUT') this.tally.timedOut += 1;
+    if (gaveUp.has(code ?? '')) this.tally.timedOut += 1;
     else if (code === '57P01' || /terminat|ECONNRESET|EPIPE/.test(message)) this.tally.cutOff += 1;
     else if (!this.#signal.aborted) {
       this.tally.otherwise += 1;

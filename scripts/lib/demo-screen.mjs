@@ -4,8 +4,8 @@
 /**
  * @typedef {object} DemoView
  * @property {string} title
- * @property {string} url
- * @property {string} poolerUrl
+ * @property {string[]} places how to connect to what runs meanwhile
+ * @property {string} server what `sessions` were counted on
  * @property {number} cycle
  * @property {number} elapsedMs
  * @property {{ name: string, text: string }} phase
@@ -77,8 +77,7 @@ function drawPanel(view, paint) {
     view.highestSessions <= view.max ? paint(32, `never over ${view.max}`) : paint(31, `OVER ${view.max}`);
   return [
     `${paint(1, 'Headgate')}  ${view.title}  ${paint(2, '(Ctrl-C ends)')}`,
-    `          ${paint(2, view.url)}`,
-    `          ${paint(2, `the pooler: psql ${view.poolerUrl}`)}`,
+    ...view.places.map((place) => `          ${paint(2, place)}`),
     '',
     `  ${paint(1, view.phase.name.padEnd(8))} ${view.phase.text}`,
     `  ${paint(2, `cycle ${view.cycle}, ${seconds(view.elapsedMs)}`)}`,
@@ -90,7 +89,7 @@ function drawPanel(view, paint) {
     bar('closing', 35),
     bar('waiting', 34),
     '',
-    `  PostgreSQL sees ${view.sessions} sessions, ${view.highestSessions} at most: ${verdict}`,
+    `  ${view.server} sees ${view.sessions} sessions, ${view.highestSessions} at most: ${verdict}`,
     ...view.counters.map((line) => `  ${line}`),
     '',
     paint(2, '  last events'),
@@ -107,6 +106,7 @@ function openLines(out) {
     everyMs: lineMs,
     show(view) {
       if (view.phase.name !== phase) {
+        if (phase !== '') for (const line of view.counters) out.write(`          ${line}\n`);
         phase = view.phase.name;
         out.write(`-- ${phase}: ${view.phase.text}\n`);
       }

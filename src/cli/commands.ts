@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   import: async () => (await import('./import.js')).importCommand,
   simulate: async () => (await import('./simulate.js')).simulateCommand,
   dynamodb: async () => (await import('./dynamodb.js')).dynamodbCommand,
+  'dsql-local': async () => (await import('./dsql-local.js')).dsqlLocalCommand,
 };
 
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {

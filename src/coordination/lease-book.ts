@@ -7,7 +7,7 @@ export interface HolderStats {
   /** The pool's name. Two pools may have the same. */
   readonly name: string;
   readonly held: number;
-  /** What it was refused and waits for. */
+  /** Leases that it waits for. */
   readonly wanted: number;
 }
 

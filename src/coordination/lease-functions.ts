@@ -42,7 +42,7 @@ export interface LeasesFromOptions {
 
 /** The options, complete. */
 export interface LeaseFunctions
-  extends CallParts,
+  extends Omit<CallParts, 'soon'>,
     Pick<LeasesFromOptions, 'acquire' | 'release' | 'cancel' | 'onReleaseFailed'> {}
 
 type Functions = LeasesFromOptions;

@@ -1,16 +1,16 @@
 /**
  * The in-process answer to "may I hold one more?": one budget that the pools of a process share.
  *
- * It answers at once and has no time of its own. Who is refused is told when something is given back, first refused, first
- * told. Nobody is called from inside its own call: a holder that gives back while it waits itself is not told of that,
- * since it knows; should it not ask, it is told with the next call of anyone else.
+ * Answers at once and has no time of its own. Requests that can't be granted wait, and are granted in order as leases are given back.
+ * Nobody is called from inside its own call: a holder that gives back while it waits asks again, or is granted the lease with the next
+ * call of anyone else.
  */
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { LeaseLimitError } from './errors.js';
 import { type HolderStats, isCount, LeaseBook } from './lease-book.js';
 import { tell } from './tell.js';
-import { WaitingHolders } from './waiting-holders.js';
+import { grantTo, WaitingHolders } from './waiting-holders.js';
 
 export interface LocalLeasesOptions {
   /** So many leases there are. */
@@ -21,7 +21,7 @@ export interface LocalLeasesStats {
   readonly limit: number;
   /** Never above `limit`, but while a lowered limit is being reached. */
   readonly held: number;
-  /** Holders that were refused and have not been told since that it is worth asking again. */
+  /** Holders that wait for leases. */
   readonly waiting: number;
   /** Leases given back by those who did not hold them. Above 0 there is a mistake in a holder. */
   readonly strayReleases: number;
@@ -62,14 +62,14 @@ export class LocalLeases implements Leases {
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
     if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
-    // Who waits for what is free goes first.
+    // Requests that wait for what is free go first.
     this.#settle(holder);
-    if (count > this.#free || !this.#waiting.mayTake(holder, count)) {
+    if (count > this.#free || !this.#waiting.mayTake(holder)) {
       this.#waiting.add(holder, count);
-      return new LeaseLimitError(holder.name, count, this.#book.held, this.#limit);
+      return { reason: new LeaseLimitError(holder.name, count, this.#book.held, this.#limit) };
     }
+    this.#waiting.remove(holder);
     this.#book.grant(count, holder);
-    this.#waiting.took(holder, count);
     return 'granted';
   }
 
@@ -105,12 +105,13 @@ export class LocalLeases implements Leases {
     return this.#limit - this.#book.held;
   }
 
-  /** Takes what is above the limit and has what is free go round, until neither changes anything. */
+  /** Takes what is above the limit and grants what is free, until neither changes anything. */
   #settle(caller: LeaseHolder | undefined): void {
     if (this.#isSettling) return;
     this.#isSettling = true;
+    const grant = (count: number, holder: LeaseHolder): number => grantTo(holder, count, this.#book);
     do {
-      this.#waiting.goRound(() => this.#free, caller);
+      this.#waiting.serve({ free: () => this.#free, caller, grant });
     } while (this.#takeExcess(caller));
     this.#isSettling = false;
   }

@@ -3,13 +3,11 @@
  * gathered is sent as one, under an id that stays the same until the coordinator has confirmed it. What has not been
  * sent yet can be had again, without asking anyone.
  */
-import type { SignalledCall } from './timed-call.js';
 
 export interface OutboxParts {
-  /** Makes the call until it succeeds. */
-  readonly send: (count: number, call: SignalledCall<unknown>) => Promise<void>;
-  readonly release: (count: number, id: string, signal: AbortSignal) => PromiseLike<unknown>;
-  readonly nextId: () => string;
+  /** Sends them until the coordinator has confirmed that, and then calls `done`. */
+  readonly send: (count: number, done: () => void) => void;
+  readonly soon: (run: () => void) => void;
   /** The coordinator has so many more to give. */
   readonly confirmed: (count: number) => void;
   /** Nothing is owed any more. */
@@ -41,7 +39,7 @@ export class ReleaseOutbox {
     this.#unsent += count;
     if (this.#isSending) return;
     this.#isSending = true;
-    queueMicrotask(() => void this.#sendAll());
+    this.#parts.soon(() => this.#send());
   }
 
   /** All of `count` or none. */
@@ -51,17 +49,19 @@ export class ReleaseOutbox {
     return true;
   }
 
-  async #sendAll(): Promise<void> {
-    while (this.#unsent > 0) {
-      const count = this.#unsent;
-      const id = this.#parts.nextId();
-      this.#unsent = 0;
-      this.#sent = count;
-      await this.#parts.send(count, (signal) => this.#parts.release(count, id, signal));
+  #send(): void {
+    const count = this.#unsent;
+    if (count === 0) {
+      this.#isSending = false;
+      this.#parts.emptied();
+      return;
+    }
+    this.#unsent = 0;
+    this.#sent = count;
+    this.#parts.send(count, () => {
       this.#sent = 0;
       this.#parts.confirmed(count);
-    }
-    this.#isSending = false;
-    this.#parts.emptied();
+      this.#send();
+    });
   }
 }

@@ -1,9 +1,10 @@
-/** Calls of functions that belong to someone else: each has a signal and a deadline, and may answer when it likes. */
+/** Calls of a coordinator: each has a deadline, and may be answered at any time, or never. */
 import { Backoff } from '../core/backoff.js';
-import type { AlarmFactory, Clock } from '../kernel/clock.js';
+import type { Alarm, AlarmFactory, Clock } from '../kernel/clock.js';
 import { formatDuration } from '../kernel/duration.js';
 import type { Random } from '../kernel/random.js';
 import { LeaseCoordinatorError } from './errors.js';
+import type { Answer, GiveUp, Reply } from './lease-channel.js';
 
 /** The world that a call is made in. */
 export interface CallParts {
@@ -11,38 +12,56 @@ export interface CallParts {
   readonly alarm: AlarmFactory;
   readonly random: Random;
   readonly timeoutMs: number;
+  /** Runs something when the code that runs now is done, before time passes. */
+  readonly soon: (run: () => void) => void;
 }
 
-export type SignalledCall<T> = (signal: AbortSignal) => PromiseLike<T> | T;
+export type Call<T> = (answer: Answer<T>) => GiveUp;
 
-export interface TimedCall<T> {
-  /** What the function answers, whenever that is. */
-  readonly answer: Promise<T>;
-  /** The same; or an error when its time is up, and then its signal has fired. */
-  readonly inTime: Promise<T>;
+/** Exactly one of `answered` and `failed` is called. */
+export interface CallListener<T> {
+  answered(value: T): void;
+  /** `isOpen`: the deadline has passed, and the answer may come yet. */
+  failed(error: LeaseCoordinatorError, isOpen: boolean): void;
+  /** The answer to a call that has failed by its deadline. */
+  late(reply: Reply<T>): void;
 }
 
-/** Begins the call, but not before whoever asks for it is done: foreign code never runs inside a holder's call. */
-export function callInTime<T>(what: string, call: SignalledCall<T>, parts: CallParts): TimedCall<T> {
-  const { clock, alarm: makeAlarm, timeoutMs } = parts;
-  const controller = new AbortController();
-  const answer = Promise.resolve().then(() => call(controller.signal));
-  const inTime = new Promise<T>((resolve, reject) => {
-    const alarm = makeAlarm(() => {
-      const error = new LeaseCoordinatorError(`${what} took longer than ${formatDuration(timeoutMs)}.`);
-      reject(error);
-      controller.abort(error);
-    });
-    // Who waits for the answer keeps the program running. This alone does not.
-    alarm.set(clock.now() + timeoutMs, false);
-    answer.then(resolve, reject).finally(() => alarm.clear());
+/** Begins the call when whoever asks for it is done: foreign code never runs inside a holder's call. */
+export function callInTime<T>(
+  what: string,
+  call: Call<T>,
+  { clock, alarm: makeAlarm, timeoutMs, soon }: CallParts,
+  listener: CallListener<T>,
+): void {
+  let state: 'open' | 'late' | 'over' = 'open';
+  let giveUp: GiveUp | undefined;
+  const alarm = makeAlarm(() => {
+    if (state !== 'open') return;
+    state = 'late';
+    const error = new LeaseCoordinatorError(`${what} took longer than ${formatDuration(timeoutMs)}.`);
+    listener.failed(error, true);
+    giveUp?.(error);
   });
-  return { answer, inTime };
+  const answer = (reply: Reply<T>): void => {
+    const before = state;
+    state = 'over';
+    if (before === 'late') listener.late(reply);
+    if (before !== 'open') return;
+    alarm.clear();
+    if ('error' in reply) listener.failed(coordinatorError(what, reply.error), false);
+    else listener.answered(reply.value);
+  };
+  // Code that waits for the answer keeps the program running. This alarm alone does not.
+  alarm.set(clock.now() + timeoutMs, false);
+  soon(() => {
+    if (state === 'open') giveUp = call(answer);
+    else answer({ error: new Error('was given up before it began') });
+  });
 }
 
 /** Whatever was thrown, as an error that says what was being done. */
-export function coordinatorError(what: string, thrown: unknown): LeaseCoordinatorError {
-  if (thrown instanceof LeaseCoordinatorError) return thrown;
+function coordinatorError(what: string, thrown: unknown): LeaseCoordinatorError {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
   return new LeaseCoordinatorError(`${what} failed: ${why}.`, thrown);
 }
@@ -50,70 +69,94 @@ export function coordinatorError(what: string, thrown: unknown): LeaseCoordinato
 /** Full jitter, from a quarter of a second to ten. */
 const backoffPolicy = { base: 250, cap: 10_000 };
 
-/** What is being done until it has succeeded once. */
-interface Errand {
-  isDone: boolean;
-  /** Ends the pause before the next attempt. */
-  wake: () => void;
-}
-
 /** Calls that are made again, after growing delays, until one of them has succeeded. */
 export class PersistentCalls {
   readonly #parts: CallParts;
   readonly #onFailed: (error: LeaseCoordinatorError) => void;
-  readonly #pausing = new Map<Errand, Backoff>();
+  readonly #pausing = new Set<Errand>();
 
   constructor(parts: CallParts, onFailed: (error: LeaseCoordinatorError) => void) {
     this.#parts = parts;
     this.#onFailed = onFailed;
   }
 
-  async make(what: string, call: SignalledCall<unknown>): Promise<void> {
-    const { clock, random } = this.#parts;
-    const errand: Errand = { isDone: false, wake: () => {} };
-    const backoff = new Backoff(backoffPolicy, random);
-    while (!errand.isDone) {
-      const { answer, inTime } = callInTime(what, call, this.#parts);
-      // To have succeeded late is to have succeeded.
-      answer.then(
-        () => {
-          errand.isDone = true;
-          errand.wake();
-        },
-        () => {},
-      );
-      try {
-        await inTime;
-      } catch (thrown) {
-        if (errand.isDone) return;
-        const error = coordinatorError(what, thrown);
-        backoff.failed(error, clock.now());
-        this.#onFailed(error);
-        await this.#pause(errand, backoff);
-      }
-    }
+  /** `done` is called once, when an attempt has succeeded. */
+  make(what: string, call: Call<unknown>, done: () => void): void {
+    new Errand(what, call, this.#parts, {
+      done,
+      failed: this.#onFailed,
+      paused: (errand) => this.#pausing.add(errand),
+      resumed: (errand) => this.#pausing.delete(errand),
+    }).attempt();
   }
 
   /** Someone waits for them now: tries again at once, and begins with short delays again. */
   hurry(): void {
-    for (const [errand, backoff] of [...this.#pausing]) {
-      backoff.succeeded();
-      errand.wake();
-    }
+    for (const errand of [...this.#pausing]) errand.hurry();
+  }
+}
+
+interface ErrandListener {
+  readonly done: () => void;
+  readonly failed: (error: LeaseCoordinatorError) => void;
+  readonly paused: (errand: Errand) => void;
+  readonly resumed: (errand: Errand) => void;
+}
+
+/** One thing that is done until it has succeeded once. */
+class Errand implements CallListener<unknown> {
+  readonly #what: string;
+  readonly #call: Call<unknown>;
+  readonly #parts: CallParts;
+  readonly #listener: ErrandListener;
+  readonly #backoff: Backoff;
+  readonly #alarm: Alarm;
+  #isDone = false;
+
+  constructor(what: string, call: Call<unknown>, parts: CallParts, listener: ErrandListener) {
+    this.#what = what;
+    this.#call = call;
+    this.#parts = parts;
+    this.#listener = listener;
+    this.#backoff = new Backoff(backoffPolicy, parts.random);
+    this.#alarm = parts.alarm(() => this.#resume());
   }
 
-  async #pause(errand: Errand, backoff: Backoff): Promise<void> {
-    this.#pausing.set(errand, backoff);
-    await new Promise<void>((resolve) => {
-      const alarm = this.#parts.alarm(resolve);
-      // A coordinator that is gone for good must not keep the program from ending: see flush().
-      alarm.set(backoff.retryAt, false);
-      errand.wake = (): void => {
-        alarm.clear();
-        resolve();
-      };
-    });
-    errand.wake = (): void => {};
-    this.#pausing.delete(errand);
+  attempt(): void {
+    callInTime(this.#what, this.#call, this.#parts, this);
+  }
+
+  answered(): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#alarm.clear();
+    this.#listener.resumed(this);
+    this.#listener.done();
+  }
+
+  failed(error: LeaseCoordinatorError): void {
+    if (this.#isDone) return;
+    this.#backoff.failed(error, this.#parts.clock.now());
+    // A coordinator that is gone for good must not keep the program from ending: see flush().
+    this.#alarm.set(this.#backoff.retryAt, false);
+    this.#listener.paused(this);
+    this.#listener.failed(error);
+  }
+
+  /** To have succeeded late is to have succeeded. */
+  late(reply: Reply<unknown>): void {
+    if ('value' in reply) this.answered();
+  }
+
+  hurry(): void {
+    this.#backoff.succeeded();
+    this.#alarm.clear();
+    this.#resume();
+  }
+
+  #resume(): void {
+    if (this.#isDone) return;
+    this.#listener.resumed(this);
+    this.attempt();
   }
 }

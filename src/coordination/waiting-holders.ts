@@ -1,83 +1,90 @@
 /**
- * The holders who were refused, in the order in which they asked, and whose turn it is when something is free.
+ * The queue of a budget: holders that wait for leases, in the order in which they asked.
  *
- * What is free goes round: the first who can use it is told, and takes it or not before the next is told. While it goes
- * round, only the one whose turn it is may take, and no more than it had asked for; all others queue, and so have their
- * turn. Afterwards something is free only if nobody who waits can use it.
+ * Free leases go to the first request that they satisfy. While requests are served, new ones queue behind those that wait. Afterwards
+ * something is free only if nobody who waits can use it.
  */
 import type { LeaseHolder } from '../core/leases.js';
+import { isCount, type LeaseBook } from './lease-book.js';
 import { tell } from './tell.js';
 
-type MayHave = (holder: LeaseHolder, count: number) => boolean;
-
-const anyMay: MayHave = () => true;
+export interface Serving {
+  /** Leases that can be granted now. */
+  readonly free: () => number;
+  /** Never served, since it must not be called from inside its own call. */
+  readonly caller: LeaseHolder | undefined;
+  /** Default: everybody. */
+  readonly mayHave?: ((holder: LeaseHolder, count: number) => boolean) | undefined;
+  /** Books the leases and tells the holder. Returns how many it took. */
+  readonly grant: (count: number, holder: LeaseHolder) => number;
+}
 
 export class WaitingHolders {
   /** How many each wants. */
-  readonly #wishes = new Map<LeaseHolder, number>();
-  #isGoingRound = false;
-  #turn: LeaseHolder | undefined;
-  #allowance = 0;
+  readonly #requests = new Map<LeaseHolder, number>();
+  #isServing = false;
 
   get size(): number {
-    return this.#wishes.size;
+    return this.#requests.size;
   }
 
   [Symbol.iterator](): IterableIterator<LeaseHolder> {
-    return this.#wishes.keys();
+    return this.#requests.keys();
   }
 
   /** How many it waits for; 0 when it does not wait. */
   wishOf(holder: LeaseHolder): number {
-    return this.#wishes.get(holder) ?? 0;
+    return this.#requests.get(holder) ?? 0;
   }
 
-  /** Who waits already keeps its place. */
+  /** A holder that waits already keeps its place. */
   add(holder: LeaseHolder, count: number): void {
-    this.#wishes.set(holder, count);
+    this.#requests.set(holder, count);
   }
 
-  /** It has what it wanted, or is being answered. */
   remove(holder: LeaseHolder): void {
-    this.#wishes.delete(holder);
+    this.#requests.delete(holder);
   }
 
-  /** Whether it is not the turn of others. */
-  mayTake(holder: LeaseHolder, count: number): boolean {
-    if (!this.#isGoingRound) return true;
-    return holder === this.#turn && (count <= this.#allowance || this.#wishes.size === 0);
+  /** While requests are served, nobody passes those that wait. */
+  mayTake(holder: LeaseHolder): boolean {
+    const others = this.#requests.size - (this.#requests.has(holder) ? 1 : 0);
+    return !this.#isServing || others === 0;
   }
 
-  /** Call when it was given something. */
-  took(holder: LeaseHolder, count: number): void {
-    this.#wishes.delete(holder);
-    if (holder === this.#turn) this.#allowance -= count;
+  /** Grants until nothing is free that someone who waits could use and may have. */
+  serve(serving: Serving): void {
+    if (this.#isServing) return;
+    this.#isServing = true;
+    // A holder that takes nothing and asks again would be served without end.
+    const declined = new Set<LeaseHolder>();
+    for (let next = this.#next(serving, declined); next !== undefined; next = this.#next(serving, declined)) {
+      const count = this.wishOf(next);
+      this.remove(next);
+      if (serving.grant(count, next) === 0) declined.add(next);
+    }
+    this.#isServing = false;
   }
 
-  /** The first who would be content with `free`; never `caller`, who must not be called from inside its own call. */
-  first(free: number, caller: LeaseHolder | undefined, mayHave = anyMay): LeaseHolder | undefined {
-    if (free <= 0) return undefined;
-    for (const [holder, count] of this.#wishes) {
-      if (count <= free && holder !== caller && mayHave(holder, count)) return holder;
+  #next({ free, caller, mayHave }: Serving, declined: ReadonlySet<LeaseHolder>): LeaseHolder | undefined {
+    const most = free();
+    if (most <= 0) return undefined;
+    for (const [holder, count] of this.#requests) {
+      if (count > most || holder === caller || declined.has(holder)) continue;
+      if (mayHave?.(holder, count) !== false) return holder;
     }
     return undefined;
   }
+}
 
-  /** Tells one after the other until nothing is free that someone could use and may have. */
-  goRound(free: () => number, caller: LeaseHolder | undefined, mayHave = anyMay): void {
-    if (this.#isGoingRound) return;
-    this.#isGoingRound = true;
-    const first = (): LeaseHolder | undefined => this.first(free(), caller, mayHave);
-    for (let next = first(); next !== undefined; next = first()) this.tell(next);
-    this.#isGoingRound = false;
-  }
-
-  /** It is this one's turn, which ends its wait: if it still wants something and does not get it, it waits anew. */
-  tell(holder: LeaseHolder): void {
-    this.#turn = holder;
-    this.#allowance = this.#wishes.get(holder) ?? 0;
-    this.#wishes.delete(holder);
-    tell(() => holder.leasesAvailable());
-    this.#turn = undefined;
-  }
+/** Books `count` leases and hands them to the holder. What it does not take is not its own. Returns how many it took. */
+export function grantTo(holder: LeaseHolder, count: number, book: LeaseBook): number {
+  book.grant(count, holder);
+  let taken = 0;
+  tell(() => {
+    taken = holder.leasesGranted(count);
+  });
+  const kept = isCount(taken) ? Math.min(taken, count) : 0;
+  book.take(count - kept, holder);
+  return kept;
 }

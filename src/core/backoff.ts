@@ -34,6 +34,13 @@ export class Backoff {
     this.retryAt = Math.max(this.retryAt, now + backoffDelay(this.#policy, this.failures, this.#random));
   }
 
+  /** It failed, and someone else will say when to try again. */
+  suspended(error: Error): void {
+    this.failures++;
+    this.lastError = error;
+    this.retryAt = Number.NEGATIVE_INFINITY;
+  }
+
   /** Something has changed: it may be tried again, but what failed before is not forgotten. */
   hurry(): void {
     this.retryAt = Number.NEGATIVE_INFINITY;

@@ -475,6 +475,10 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     });
   }
 
+  leasesDelayed(reason: Error): void {
+    this.#dialing.leaseDelayed(reason);
+  }
+
   leasesRefused(error: Error): void {
     this.#dialing.leaseRefused(error, this.#clock.now());
     this.#pump();

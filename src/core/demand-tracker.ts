@@ -24,15 +24,7 @@ export class DemandTracker {
   #present = 0;
 
   constructor(options: DemandTrackerOptions = {}) {
-    const read = new OptionReader(options);
-    const windowMs = readSpan(read, 'window', 30_000);
-    const intervalMs = readSpan(read, 'interval', 10_000);
-    const buckets = Math.max(1, Math.floor(windowMs / intervalMs));
-    if (buckets > mostBuckets)
-      read.problem('window', `is ${buckets} intervals long; at most ${mostBuckets} are remembered`);
-    read.refuseUnknown();
-    read.throwIfAnyProblem();
-    this.#buckets = new Float64Array(buckets);
+    this.#buckets = new Float64Array(intervalsIn(options));
   }
 
   /** Intervals that are remembered. */
@@ -66,6 +58,19 @@ export class DemandTracker {
     this.#buckets[this.#present] = 0;
     return highest;
   }
+}
+
+/** How many intervals a window has. */
+export function intervalsIn(options: DemandTrackerOptions): number {
+  const read = new OptionReader(options);
+  const windowMs = readSpan(read, 'window', 30_000);
+  const intervalMs = readSpan(read, 'interval', 10_000);
+  const buckets = Math.max(1, Math.floor(windowMs / intervalMs));
+  if (buckets > mostBuckets)
+    read.problem('window', `is ${buckets} intervals long; at most ${mostBuckets} are remembered`);
+  read.refuseUnknown();
+  read.throwIfAnyProblem();
+  return buckets;
 }
 
 function readSpan(read: OptionReader, name: 'window' | 'interval', fallback: number): number {

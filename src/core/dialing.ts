@@ -116,12 +116,18 @@ export class Dialing<C> {
       return false;
     }
     const answer = this.#leases.reserve();
-    if (answer instanceof Error) {
-      this.leaseRefused(answer, now);
-      return false;
+    if (answer === true) {
+      if (this.#leaseBackoff.failures > 0) this.#leaseBackoff.succeeded();
+      return true;
     }
-    if (answer && this.#leaseBackoff.failures > 0) this.#leaseBackoff.succeeded();
-    return answer;
+    if (answer instanceof Error) this.leaseRefused(answer, now);
+    else if (answer !== false) this.leaseDelayed(answer.reason);
+    return false;
+  }
+
+  /** The last lease that was wanted could not be had. */
+  get isShortOfLeases(): boolean {
+    return this.#leaseBackoff.failures > 0;
   }
 
   #hasPermit(now: number, isUrgent: boolean): boolean {
@@ -158,6 +164,13 @@ export class Dialing<C> {
     this.#leaseBackoff.failed(error, now);
     this.#heldBack('lease_acquire', error, this.#leaseBackoff.failures);
     this.#wakeUp.by(this.#leaseBackoff.retryAt);
+  }
+
+  /** The request waits in the budget's queue: no alarm is set, since a grant will come. */
+  leaseDelayed(reason: Error): void {
+    this.#leases.delayed();
+    this.#leaseBackoff.suspended(reason);
+    this.#heldBack('lease_acquire', reason, this.#leaseBackoff.failures);
   }
 
   /** One of this pool's own leases is free again, for this pool as well as for any other. */

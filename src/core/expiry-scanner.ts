@@ -69,7 +69,7 @@ export class ExpiryScanner<C> {
       this.#nextScanAt = Number.POSITIVE_INFINITY;
       return;
     }
-    const soonest = now + pauseOf(situation);
+    const soonest = now + (situation.isShortOfLeases ? intervalMs : pauseOf(situation));
     const wanted =
       this.#marked.size > 0 ? soonest : Math.max(soonest, this.#calendar.quietUntil - leadOf(situation));
     this.#nextScanAt = Math.min(now + intervalMs, wanted);

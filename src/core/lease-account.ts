@@ -2,7 +2,8 @@
  * The leases that a pool holds of the budget above it: one for each of its slots, from before the dial until the socket
  * is gone. Each that was granted ends exactly once: given back, or lost.
  */
-import type { LeaseAnswer, LeaseHolder, Leases } from './leases.js';
+import { LeaseRequest } from './lease-request.js';
+import type { LeaseHolder, Leases, LeaseWait } from './leases.js';
 
 export class LeaseAccount {
   readonly #leases: Leases | undefined;
@@ -18,11 +19,12 @@ export class LeaseAccount {
   recalled = 0;
   /** Of these, so many for which dials that hang may be given up. */
   hanging = 0;
-  #isAsking = false;
+  readonly #request: LeaseRequest | undefined;
 
   constructor(leases: Leases | undefined, holder: LeaseHolder) {
     this.#leases = leases;
     this.#holder = holder;
+    this.#request = leases && new LeaseRequest(leases, holder);
   }
 
   get held(): number {
@@ -38,20 +40,17 @@ export class LeaseAccount {
     return this.#hasOneInHand || this.#leases?.isFree?.(1) !== false;
   }
 
-  /** A lease in hand for one dial: true, not now: false, or why there is none. */
-  reserve(): boolean | Error {
-    if (this.#leases === undefined || this.#hasOneInHand) return true;
+  /** A lease in hand for one dial: true; not now: false; or why there is none. A wait in the budget's queue is told once. */
+  reserve(): boolean | LeaseWait | Error {
+    if (this.#request === undefined || this.#hasOneInHand) return true;
     // What was lost comes first: a new lease would be for a connection that must go.
     if (this.#debt > 0) return false;
     if (this.#offered > 0) {
       this.#offered--;
       return this.#take();
     }
-    if (this.#isAsking) return false;
-    const answer = this.#ask(this.#leases);
-    if (answer === 'granted') return this.#take();
-    this.#isAsking = answer === 'asking';
-    return answer === 'asking' ? false : answer;
+    const answer = this.#request.ask();
+    return answer === true ? this.#take() : answer;
   }
 
   #take(): true {
@@ -62,23 +61,14 @@ export class LeaseAccount {
     return true;
   }
 
-  /** These can be had while `use` is made of them; how many were. */
+  /** Leases that are taken while `use` runs, or not at all. Returns how many were. */
   offer(count: number, use: () => void): number {
-    this.#isAsking = false;
+    this.answered();
     this.#offered = count;
     use();
     const taken = count - this.#offered;
     this.#offered = 0;
     return taken;
-  }
-
-  /** A budget may be anyone's code: to throw is to say no. */
-  #ask(leases: Leases): LeaseAnswer {
-    try {
-      return leases.acquire(1, this.#holder);
-    } catch (thrown) {
-      return thrown instanceof Error ? thrown : new Error(String(thrown));
-    }
   }
 
   /** The lease in hand now belongs to a slot. */
@@ -106,7 +96,12 @@ export class LeaseAccount {
 
   /** What was being asked for has been answered, one way or the other. */
   answered(): void {
-    this.#isAsking = false;
+    this.#request?.answered();
+  }
+
+  /** What was being asked for waits in the budget's queue. */
+  delayed(): void {
+    this.#request?.delayed();
   }
 
   lost(count: number): void {
@@ -122,6 +117,7 @@ export class LeaseAccount {
   #giveBack(): void {
     this.#held--;
     if (this.recalled > 0) this.recalled--;
+    this.#request?.released();
     try {
       this.#leases?.release(1, this.#holder);
     } catch {

@@ -3,12 +3,24 @@
  * before the dial until the socket is gone.
  */
 
-/** `asking`: an answer will come by one of the holder's calls. An error: no, and why. */
-export type LeaseAnswer = 'granted' | 'asking' | Error;
+/**
+ * `asking`: an answer will come by one of the holder's calls. A `LeaseWait`: none is free, and the request waits in the budget's
+ * queue until `leasesGranted`. An error: no, and why.
+ */
+export type LeaseAnswer = 'granted' | 'asking' | LeaseWait | Error;
+
+/** A request that keeps its place in the budget's queue. */
+export interface LeaseWait {
+  /** Why no lease is free. */
+  readonly reason: Error;
+}
 
 /** What a pool asks. All calls answer at once; what takes time goes on behind them. */
 export interface Leases {
-  /** All of `count`, or none. */
+  /**
+   * All of `count`, or none. One request for each holder: a holder that waits and asks again keeps its place. It asks again when it
+   * has released a lease while it waited, since it can't be granted that one from inside its own call.
+   */
   acquire(count: number, holder: LeaseHolder): LeaseAnswer;
   /**
    * Whether `count` would be granted at once. Where it is there, connections that nobody waits for (those of a `keeper`)
@@ -32,13 +44,15 @@ export interface LeaseHolder {
   readonly readyDemand?: number | undefined;
   /** Users that stand behind this holder, by weight: a fair share is in proportion to it. Default 1. */
   readonly claimants?: number | undefined;
-  /** It is worth asking again. */
+  /** Leases may be free. The request, if there is one, is void: ask again if a lease is still wanted. */
   leasesAvailable(): void;
+  /** Answers the request: `count` leases are held from now on. Returns how many are taken; the others are not given. */
+  leasesGranted(count: number): number;
   /**
-   * So many are its own now. Answers how many of them it takes: what it has no use for any more is not given. Only a budget whose answer was
-   * `asking`, and that keeps the place of the one who asked, gives leases in this way.
+   * None is free for what was being asked: the request waits in the budget's queue until `leasesGranted`, and need not be repeated.
+   * A holder without this call learns nothing of the delay.
    */
-  leasesGranted?(count: number): number;
+  leasesDelayed?(reason: Error): void;
   /** The answer to what was being asked is no, or there was none. */
   leasesRefused(error: Error): void;
   /** So many of those held belong to someone else now: their connections must go, and are not to be released. */

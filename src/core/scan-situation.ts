@@ -40,6 +40,11 @@ export class ScanSituation<C> {
     return this.missing <= underWay && underWay < this.#tolerance;
   }
 
+  /** Nothing is opened before a lease is granted, however often it is looked. */
+  get isShortOfLeases(): boolean {
+    return this.#dialing.isShortOfLeases;
+  }
+
   /** Connections that the source opens in a millisecond. */
   get perMs(): number {
     return Math.min(this.#permitsPerMs, this.#tolerance / this.dialMs);

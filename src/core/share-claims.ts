@@ -1,27 +1,17 @@
-/** What users lay claim to when something is shared out, as columns: one place a user, the same place in each column. */
+/** The claims of those who take part when something is shared out, as columns: one place a user, the same place in each column. */
+import type { ShareBook } from './share-book.js';
 
-export interface Claim {
-  readonly key: string;
-  /** Connections it has a use for, at least 0. */
-  readonly demand: number;
-  /** Above 0. With twice the weight comes twice the share. */
-  readonly weight: number;
-  /** It is promised so many, whether or not it has a use for them. */
-  readonly minimum?: number | undefined;
-  /** It never gets more, and no more is promised to it. At least 1. */
-  readonly maximum?: number | undefined;
-}
-
-/** The columns keep their room from one time to the next, so that nothing is allocated where nobody came. */
+/** The columns keep their room from one time to the next. */
 export class Claims {
   size = 0;
-  readonly keys: string[] = [];
+  /** The place in the book of each. */
+  places = new Int32Array(0);
   weights = new Float64Array(0);
   minimums = new Float64Array(0);
   maximums = new Float64Array(0);
-  /** Its demand, as far as its maximum lets it through. */
+  /** The demand, as far as the maximum lets it through. */
   needs = new Float64Array(0);
-  /** It is left with so many if nobody needs them, even where sharing out anew would give it less. */
+  /** What each is left with if nobody needs it, even where sharing out anew would give it less. */
   keeps = new Float64Array(0);
   /** The outcome. */
   shares = new Float64Array(0);
@@ -29,15 +19,44 @@ export class Claims {
   // Set by whoever fills, anew for each kind of claim.
   /** Slots up to this one are not counted where prices are made. */
   offsets = new Float64Array(0);
-  /** So many at most, for now. */
+  /** The most for now. */
   ceilings = new Float64Array(0);
 
-  /** Makes it empty, with room for `size` users. */
-  reset(size: number): void {
-    this.size = 0;
-    this.keys.length = 0;
+  readonly #book: ShareBook;
+
+  constructor(book: ShareBook) {
+    this.#book = book;
+  }
+
+  /** Equal prices go by these: the order of the keys. By places in the book. */
+  get ranks(): Int32Array {
+    return this.#book.ranks;
+  }
+
+  /** Takes the claims of all active users. */
+  take(): void {
+    const { size, isActive, demands, weights, minimums, maximums } = this.#book;
+    this.#makeRoom(size);
+    let count = 0;
+    for (let place = 0; place < size; place++) {
+      if (isActive[place] === 0) continue;
+      const maximum = maximums[place] as number;
+      this.places[count] = place;
+      this.weights[count] = weights[place] as number;
+      this.minimums[count] = Math.min(minimums[place] as number, maximum);
+      this.maximums[count] = maximum;
+      this.needs[count] = Math.min(demands[place] as number, maximum);
+      this.keeps[count] = 0;
+      this.shares[count] = 0;
+      count++;
+    }
+    this.size = count;
+  }
+
+  #makeRoom(size: number): void {
     if (this.weights.length >= size) return;
-    const room = Math.max(16, 2 * this.weights.length, size);
+    const room = Math.max(size, 2 * this.weights.length);
+    this.places = new Int32Array(room);
     this.weights = new Float64Array(room);
     this.minimums = new Float64Array(room);
     this.maximums = new Float64Array(room);
@@ -46,17 +65,5 @@ export class Claims {
     this.shares = new Float64Array(room);
     this.offsets = new Float64Array(room);
     this.ceilings = new Float64Array(room);
-  }
-
-  add(claim: Claim): void {
-    const place = this.size++;
-    const { demand, minimum = 0, maximum = Number.POSITIVE_INFINITY } = claim;
-    this.keys.push(claim.key);
-    this.weights[place] = claim.weight;
-    this.minimums[place] = Math.min(minimum, maximum);
-    this.maximums[place] = maximum;
-    this.needs[place] = Math.min(demand, maximum);
-    this.keeps[place] = 0;
-    this.shares[place] = 0;
   }
 }

@@ -7,7 +7,7 @@
  * number of slots: two prices are brought closer together, one too low and one high enough, until no more than one slot a
  * user lies between them, and only those are put in order.
  */
-import { smallest } from '../kernel/smallest.js';
+import { nthSmallest } from '../kernel/nth-smallest.js';
 import type { Claims } from './share-claims.js';
 
 export class ShareFiller {
@@ -15,6 +15,9 @@ export class ShareFiller {
   #open = new Int32Array(0);
   #openCount = 0;
   #prices = new Float64Array(0);
+  /** The places for which the next slot has the same price. */
+  #tied = new Int32Array(0);
+  #ranks = new Int32Array(0);
 
   /**
    * Raises `claims.shares` by `amount` in all, none above its ceiling. Says how many nobody could take.
@@ -39,6 +42,8 @@ export class ShareFiller {
     if (this.#open.length < size) {
       this.#open = new Int32Array(weights.length);
       this.#prices = new Float64Array(weights.length);
+      this.#tied = new Int32Array(weights.length);
+      this.#ranks = new Int32Array(weights.length);
     }
     let room = 0;
     let count = 0;
@@ -111,8 +116,8 @@ export class ShareFiller {
   /** Gives the cheapest of the slots up to a price. */
   #giveCheapest(claims: Claims, price: number, amount: number): void {
     const last = this.#nthPrice(claims, price, amount);
-    const { shares, keys } = claims;
-    const tied: number[] = [];
+    const { shares } = claims;
+    let tied = 0;
     let left = amount;
     for (let n = 0; n < this.#openCount; n++) {
       const place = this.#open[n] as number;
@@ -120,12 +125,23 @@ export class ShareFiller {
       let share = shares[place] as number;
       for (; share < most && nextPrice(claims, place, share) < last; share++) left--;
       shares[place] = share;
-      if (share < most && nextPrice(claims, place, share) === last) tied.push(place);
+      if (share < most && nextPrice(claims, place, share) === last) this.#tied[tied++] = place;
     }
-    smallest(tied, left, (a, b) => (keys[a] as string) < (keys[b] as string));
-    for (let n = 0; n < left; n++) {
-      const place = tied[n] as number;
-      shares[place] = (shares[place] as number) + 1;
+    this.#giveFirstByKey(claims, tied, left);
+  }
+
+  /** One slot each to `amount` of those that are tied. */
+  #giveFirstByKey({ shares, ranks, places }: Claims, tied: number, amount: number): void {
+    if (amount === 0) return;
+    for (let n = 0; n < tied; n++) {
+      const place = places[this.#tied[n] as number] as number;
+      this.#ranks[n] = ranks[place] as number;
+    }
+    const last = nthSmallest(this.#ranks, tied, amount);
+    for (let n = 0; n < tied; n++) {
+      const place = this.#tied[n] as number;
+      const rank = ranks[places[place] as number] as number;
+      if (rank <= last) shares[place] = (shares[place] as number) + 1;
     }
   }
 
@@ -139,7 +155,7 @@ export class ShareFiller {
         this.#prices[count++] = nextPrice(claims, place, share);
       }
     }
-    return this.#prices.subarray(0, count).sort()[nth - 1] as number;
+    return nthSmallest(this.#prices, count, nth);
   }
 }
 

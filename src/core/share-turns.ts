@@ -2,34 +2,60 @@
  * Turns, for when there are more users than slots: a line, in which whoever has had its turn goes to the back. A user's
  * place in it is one number, `servedIn`.
  */
-import type { Memory } from './share-memory.js';
-import type { ShareUser } from './share-request.js';
+import type { ShareBook } from './share-book.js';
+import type { Claims } from './share-claims.js';
 
 /** More rounds than there will ever be. */
 const inFront = 2 ** 40;
 
-/** The places of the users, the one whose turn it is first. Between two rounds, whoever has its turn keeps it. */
-export function inTurn(users: readonly ShareUser[], known: readonly Memory[], isRound: boolean): number[] {
-  const isHavingIt = ({ share }: Memory): boolean => !isRound && share > 0;
-  const since = Float64Array.from(users, ({ waitingSince }) => waitingSince ?? Number.POSITIVE_INFINITY);
-  const servedIn = Float64Array.from(known, (memory) => memory.servedIn - (isHavingIt(memory) ? inFront : 0));
-  const compare = (a: number, b: number): number => {
-    if (since[a] !== since[b]) return (since[a] as number) < (since[b] as number) ? -1 : 1;
-    if (servedIn[a] !== servedIn[b]) return (servedIn[a] as number) - (servedIn[b] as number);
-    return (users[a] as ShareUser).key < (users[b] as ShareUser).key ? -1 : 1;
-  };
-  return users.map((_, place) => place).sort(compare);
+export class ShareTurns {
+  /** Of each place in the book: its place among the claims; -1 for one that is not active. */
+  #claims = new Int32Array(0);
+  #served = new Float64Array(0);
+
+  /** The places of the claims, the one whose turn it is first. Between two rounds, whoever has its turn keeps it. */
+  inTurn(book: ShareBook, claims: Claims, isRound: boolean): number[] {
+    const { size, servedIn, shares, waitingSince: since } = book;
+    if (this.#claims.length < size) {
+      this.#claims = new Int32Array(book.demands.length);
+      this.#served = new Float64Array(book.demands.length);
+    }
+    const places = this.#claims.fill(-1);
+    for (let claim = 0; claim < claims.size; claim++) places[claims.places[claim] as number] = claim;
+    const served = this.#served;
+    for (let place = 0; place < size; place++) {
+      const isHavingIt = !isRound && (shares[place] as number) > 0;
+      served[place] = (servedIn[place] as number) - (isHavingIt ? inFront : 0);
+    }
+    const { ranks } = book;
+    book.turns.sort((a, b) => {
+      if (since[a] !== since[b]) return (since[a] as number) < (since[b] as number) ? -1 : 1;
+      if (served[a] !== served[b]) return (served[a] as number) - (served[b] as number);
+      return (ranks[a] as number) - (ranks[b] as number);
+    });
+    const turns: number[] = [];
+    for (const place of book.turns.places) {
+      const claim = places[place] as number;
+      if (claim !== -1) turns.push(claim);
+    }
+    return turns;
+  }
 }
 
-/** One that came after so many rounds: ahead of those served in the last, behind those who have waited for longer. */
-export function standInLine(memory: Memory, rounds: number): void {
-  memory.servedIn = rounds - 0.5;
+/** Where a user stands that came after so many rounds: ahead of those served in the last, behind those who have waited for longer. */
+export function placeOfNewcomer(rounds: number): number {
+  return rounds - 0.5;
 }
 
 /** Those who have had a turn in this round, in the order in which they had it. */
-export function sendToTheBack(turns: readonly number[], known: readonly Memory[], round: number): void {
-  for (const [n, place] of turns.entries()) {
-    const memory = known[place] as Memory;
-    if (memory.share > 0) memory.servedIn = round + n / (2 * turns.length);
+export function sendToTheBack(
+  turns: readonly number[],
+  { places }: Claims,
+  { shares, servedIn }: ShareBook,
+  round: number,
+): void {
+  for (let n = 0; n < turns.length; n++) {
+    const place = places[turns[n] as number] as number;
+    if ((shares[place] as number) > 0) servedIn[place] = round + n / (2 * turns.length);
   }
 }

@@ -1,5 +1,6 @@
 /** The options of the stand-in, checked once, all problems at once. */
 import { OptionReader } from '../kernel/option-reader.js';
+import { createProfile } from './dialect/profile.js';
 import { type AdmissionLimits, usualAdmission } from './front/admission.js';
 import type { LoginEvent } from './front/login.js';
 import type { AccessKey, IdentityOptions } from './identity/accounts.js';
@@ -110,9 +111,18 @@ export function readLocalOptions(options: DsqlLocalOptions): LocalSettings {
     read.problem('clusterId', 'must be 26 lower-case letters and digits');
   if (!/^[a-z]{2}(?:-[a-z]+)+-\d+$/.test(settings.region))
     read.problem('region', 'must be the name of an AWS Region, such as us-east-1');
+  checkProfile(read, settings.profile);
   read.refuseUnknown();
   read.throwIfAnyProblem('the options of the stand-in');
   return settings;
+}
+
+function checkProfile(read: OptionReader, profile: string | undefined): void {
+  try {
+    createProfile(profile);
+  } catch (error) {
+    read.problem('profile', `is wrong. ${(error as Error).message}`);
+  }
 }
 
 function readIdentity(read: OptionReader): LocalSettings['identity'] {

@@ -31,7 +31,11 @@ export class Report {
 
   add(sql: string, refusal: { readonly code: string; readonly message: string } | undefined): void {
     this.#statements += 1;
-    if (refusal === undefined) return;
+    if (refusal !== undefined) this.refuse(sql, refusal);
+  }
+
+  /** A statement that was added before, or a startup packet. */
+  refuse(sql: string, refusal: { readonly code: string; readonly message: string }): void {
     this.#refused += 1;
     const { code, message } = refusal;
     const text = sql.length > longestText ? `${sql.slice(0, longestText)}...` : sql;

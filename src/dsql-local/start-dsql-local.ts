@@ -3,12 +3,10 @@ import { randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { connectTransport } from '../net/connect-transport.js';
 import { Listeners } from '../net/listeners.js';
 import { TlsContext } from '../net/tls-context.js';
 import type { ErrorFields } from '../wire/error-fields.js';
-import { MessageWriter } from '../wire/message-writer.js';
-import { writeCancelRequest } from '../wire/startup-packet.js';
+import { ClusterEndedError } from './cluster/errors.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
 import { Conflicts } from './conflicts/conflicts.js';
@@ -26,6 +24,7 @@ import { defaultIdentity, localAccount } from './identity/default-identity.js';
 import { IamGrants, looksLikeIamArn } from './identity/iam-grants.js';
 import { judgeLogin } from './identity/login.js';
 import { type DsqlLocalOptions, type LocalSettings, readLocalOptions } from './options.js';
+import { cancelRequest } from './postgres/cancel.js';
 import { Link, type ServerTarget } from './postgres/link.js';
 import { setUp } from './postgres/setup.js';
 import { Report, type StatementReport } from './report.js';
@@ -73,6 +72,9 @@ export interface DsqlLocal {
 /** Runs a text of the stand-in's own, one after the other. */
 type Ask = (sql: string) => Promise<(string | null)[][]>;
 
+/** Connections of the stand-in itself: its administration, and two of conflicts. */
+const ownConnections = 3;
+
 /** PostgreSQL's own settings of every session: who meets a lock does not wait for it. */
 const serverOptions = '-c lock_timeout=5 -c temp_file_limit=131072';
 
@@ -97,7 +99,7 @@ export async function startDsqlLocal(options: DsqlLocalOptions = {}): Promise<Ds
   const cluster = await startCluster({
     programs,
     dataFolder: settings.dataFolder,
-    settings: { max_connections: settings.maxSessions },
+    settings: { max_connections: settings.maxSessions + ownConnections },
   });
   try {
     return await open(settings, cluster, dialect);
@@ -135,10 +137,10 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
   const report = new Report();
   const admission = new Admission(settings.admission);
 
-  const cancel = (link: Link): void => void cancelOn(target, link).catch(() => {});
+  const cancel = (link: Link): Promise<void> => cancelRequest(target, link);
   const door = new FrontDoor({
     tls: new TlsContext('server', { cert: certificates.cert, key: certificates.key }),
-    dialect,
+    dialect: reporting(dialect, report),
     admission,
     lifeMs: settings.admission.lifeMs,
     loginTimeoutMs: settings.loginTimeoutMs,
@@ -172,6 +174,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
           latencyMs: () => faults.latencyMs,
           troubled: settings.onTrouble,
           judged: (sql, refusal) => report.add(sql, refusal),
+          refused: (sql, refusal) => report.refuse(sql, refusal),
         },
         openLink,
         grantIam: async (isGrant, role, arn) => {
@@ -190,6 +193,9 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     troubled: () => {},
   });
   await listeners.open();
+  void cluster.ended.then((reason) => {
+    if (reason !== undefined) settings.onTrouble(new ClusterEndedError(reason));
+  });
   const [listening] = listeners.endpoints;
   const port = listening?.kind === 'tcp' ? listening.port : settings.port;
   const control = await openControl(settings.controlPort, {
@@ -233,6 +239,20 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
       listeners.close();
       door.close();
       await cluster.stop();
+    },
+  };
+}
+
+/** Startup packets are refused before there is a session that could tell the report. */
+function reporting(dialect: Dialect, report: Report): Dialect {
+  return {
+    profile: dialect.profile,
+    limitCheck: dialect.limitCheck,
+    judge: (sql) => dialect.judge(sql),
+    judgeParameter(name, value) {
+      const refusal = dialect.judgeParameter(name, value);
+      if (refusal !== undefined) report.refuse(`(startup packet) ${name}=${value}`, refusal);
+      return refusal;
     },
   };
 }
@@ -319,17 +339,6 @@ function literal(text: string): string {
 function targetOf({ socketFolder, host, port, user, password }: Cluster): ServerTarget {
   if (socketFolder === undefined) return { host, port, user, password };
   return { path: join(socketFolder, `.s.PGSQL.${port}`), port, user };
-}
-
-async function cancelOn({ path, host, port }: ServerTarget, { processId, secretKey }: Link): Promise<void> {
-  const transport = await connectTransport({ path, host, port, timeoutMs: 5_000 });
-  const writer = new MessageWriter();
-  writeCancelRequest(writer, processId, secretKey);
-  const bytes = writer.take();
-  transport.listener = { bytesCame() {}, drained() {}, ended: () => transport.destroy(), closed() {} };
-  transport.start();
-  transport.send(bytes, 0, bytes.length);
-  transport.end();
 }
 
 const idLetters = 'abcdefghijklmnopqrstuvwxyz234567';

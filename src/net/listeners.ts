@@ -122,9 +122,9 @@ export class Listeners {
     this.#sockets = [];
   }
 
-  /** A connection was accepted here, or elsewhere for us: nobody has read from it yet. */
-  adopt(socket: Socket, endpoint: Endpoint): void {
-    const { keepAlive, readBuffer = 'shared', connected } = this.#options;
+  /** A connection was accepted, here or in another process, and is paused. `connected`: called in place of the usual one. */
+  adopt(socket: Socket, endpoint: Endpoint, connected = this.#options.connected): void {
+    const { keepAlive, readBuffer = 'shared' } = this.#options;
     const hasRoom = !this.#files.isShort(fileNumberOf(socket));
     setKeepAlive(socket, keepAlive);
     const ends = endpoint.kind === 'tcp' ? tcpEnds(socket) : unixEnds(endpoint.port);
@@ -139,7 +139,7 @@ export class Listeners {
 }
 
 /** -1 where it is not known. */
-function fileNumberOf(socket: Socket): number {
+export function fileNumberOf(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { readonly fd?: number } | null };
   return handle?.fd ?? -1;
 }

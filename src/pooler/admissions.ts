@@ -24,6 +24,7 @@ import { loginFailureOf, ownErrorReasonOf } from './metrics/failure-words.js';
 import type { PoolEntry } from './pool-book.js';
 import type { LogDetails } from './pooler-log.js';
 import { ClientSession } from './session/client-session.js';
+import { nothingRead } from './session/read-ahead.js';
 import { type Admission, type Applicant, type Hall, receive } from './session/reception.js';
 import { noDatabase, Refusal, shown } from './session/refusal.js';
 import { fatal, refusalOf, shuttingDown } from './session/session-errors.js';
@@ -59,11 +60,13 @@ export class Admissions {
   }
 
   /** A connection came. `hasRoom`: there are files left. */
-  connected(transport: Transport, hasRoom: boolean): void {
+  connected(transport: Transport, hasRoom: boolean, readAhead = nothingRead): void {
     const house = this.#house;
-    const visitor: Visitor = { id: house.nextId(), transport, connectedAt: Date.now() };
+    const visitor: Visitor = { id: house.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
     house.visitors.add(visitor);
-    receive(transport, this.#hallFor(visitor, hasRoom)).finally(() => house.visitors.delete(visitor));
+    receive(transport, this.#hallFor(visitor, hasRoom), readAhead).finally(() =>
+      house.visitors.delete(visitor),
+    );
   }
 
   #hallFor(visitor: Visitor, hasRoom: boolean): Hall {

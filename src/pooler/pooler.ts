@@ -24,6 +24,7 @@ import { fleetReadings } from './metrics/fleet-families.js';
 import { MetricsServer } from './metrics/metrics-server.js';
 import { LoopDelay, stateOf } from './metrics/process-reading.js';
 import type { PoolerLog } from './pooler-log.js';
+import type { ReadAhead } from './session/read-ahead.js';
 import { shuttingDown } from './session/session-errors.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
@@ -85,6 +86,7 @@ export class Pooler {
   readonly stopped: Promise<void>;
   readonly #house: House;
   readonly #host: PoolerHost;
+  readonly #admissions: Admissions;
   readonly #listeners: Listeners;
   readonly #housekeeping: Housekeeping;
   readonly #view: ConsoleView;
@@ -117,6 +119,7 @@ export class Pooler {
     const here = { view: this.#view, controls };
     const tools = host.shared?.consoleOf(here) ?? here;
     const admissions = new Admissions(this.#house, (role) => ({ role, ...tools }));
+    this.#admissions = admissions;
     this.#controls = controls;
     this.#housekeeping = new Housekeeping(this.#house, () => this.#periodEnded());
     this.#listeners = new Listeners({
@@ -210,9 +213,11 @@ export class Pooler {
     return this.#isOver;
   }
 
-  /** A client that was accepted by another process. */
-  adopt(socket: Socket, endpoint: Endpoint): void {
-    this.#listeners.adopt(socket, endpoint);
+  /** A client that was accepted by another process, which has read the first bytes. */
+  adopt(socket: Socket, endpoint: Endpoint, readAhead?: ReadAhead): void {
+    this.#listeners.adopt(socket, endpoint, (transport, _endpoint, hasRoom) =>
+      this.#admissions.connected(transport, hasRoom, readAhead),
+    );
   }
 
   /** What was said on the console before this process came. */

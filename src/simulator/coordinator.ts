@@ -1,73 +1,110 @@
 /**
- * Who hands out leases, and the network to it. The leases are the product's own; here they are only carried: each
- * message takes half of a round trip, and during an outage it is lost.
- *
- * Who was refused keeps its place in the line of the leases. When its turn comes, the lease is sent to it.
+ * A coordinator such as a service of one's own, and the network to it. The processes have the product's own way of talking to it;
+ * here it counts leases, and does once what is sent again. Each message takes half of a round trip, and is lost during an outage.
  */
-import { LocalLeases } from '../coordination/local-leases.js';
-import type { LeaseHolder, Leases } from '../core/leases.js';
+import type { GiveUp, LeaseChannel, Reply } from '../coordination/lease-channel.js';
 import type { Random } from '../kernel/random.js';
 import { draw } from './chance.js';
+import { CoordinatorClient } from './coordinator-client.js';
 import { CutOff } from './cut-off.js';
 import type { Laws } from './laws.js';
-import { LeaseClient } from './lease-client.js';
 import type { LeaseKeeper } from './process-leases.js';
 import type { CoordinatorRecord } from './result.js';
 import type { CoordinatorPlan } from './scenario.js';
 import type { ServiceProcess } from './service-process.js';
 import type { Timeline } from './timeline.js';
 
+/** Whether so many leases may be held. */
+export type MayGrant = (held: number, limit: number) => boolean;
+
+/** What the coordinator knows of a process. */
+export class LeaseOwnership {
+  /** Granted to it and not given back. */
+  leases = 0;
+  /** Leases granted by requests that can still be cancelled. */
+  readonly granted = new Map<string, number>();
+  /** Ids of what was done and of what must never be done. */
+  readonly done = new Set<string>();
+}
+
 export class Coordinator implements LeaseKeeper {
   readonly plan: CoordinatorPlan;
   readonly timeline: Timeline;
   readonly #laws: Laws;
-  readonly #leases: Leases;
+  readonly #mayGrant: MayGrant;
   readonly #cutOff = new CutOff();
-  /** Granted and not given back, as counted here: by what was said, not by what the leases believe. */
-  #outstanding = 0;
+  #leases = 0;
   #peak = 0;
 
   constructor(
     plan: CoordinatorPlan,
     timeline: Timeline,
     laws: Laws,
-    leases: Leases = new LocalLeases({ limit: plan.leaseLimit }),
+    mayGrant: MayGrant = (held, limit) => held <= limit,
   ) {
     this.plan = plan;
     this.timeline = timeline;
     this.#laws = laws;
-    this.#leases = leases;
+    this.#mayGrant = mayGrant;
   }
 
-  clientFor(process: ServiceProcess, random: Random): LeaseClient {
-    return new LeaseClient(process, this, random);
+  clientFor(process: ServiceProcess, random: Random): CoordinatorClient {
+    return new CoordinatorClient(process, this, random);
   }
 
   record(): CoordinatorRecord {
-    return { leaseLimit: this.plan.leaseLimit, peakLeases: this.#peak, leases: this.#outstanding };
+    return { leaseLimit: this.plan.leaseLimit, peakLeases: this.#peak, leases: this.#leases };
   }
 
-  /** Carries a message from or to a service. */
-  carry(service: string, random: Random, arrived: () => void, lost: () => void): void {
-    const arrivesAt = this.timeline.now + draw(this.plan.latency, random) / 2;
-    const isLost = this.#cutOff.has(service);
-    this.timeline.plan(arrivesAt, isLost ? lost : () => (this.#cutOff.has(service) ? lost() : arrived()));
+  /** A process's way to it. Answers come in as everything that happens in a process does. */
+  channelFor(process: ServiceProcess, owner: LeaseOwnership, random: Random): LeaseChannel {
+    const call = <T>(effect: () => T, answer: (reply: Reply<T>) => void): GiveUp => {
+      this.#carry(process.name, random, () => {
+        const value = effect();
+        this.#carry(process.name, random, () => process.deliver(() => answer({ value })));
+      });
+      return () => {};
+    };
+    return {
+      acquire: (count, id, answer) => call(() => this.#acquire(count, id, owner), answer),
+      release: (count, id, answer) => call(() => this.#release(count, id, owner), answer),
+      cancel: (_count, id, answer) => call(() => this.#cancel(id, owner), answer),
+    };
   }
 
-  /** The answer of the leases: none is an error, which says why. */
-  grant(count: number, holder: RemoteHolder): Error | undefined {
-    const answer = this.#leases.acquire(count, holder);
-    if (answer !== 'granted')
-      return answer instanceof Error ? answer : new Error('The leases did not answer.');
-    this.#outstanding += count;
-    this.#peak = Math.max(this.#peak, this.#outstanding);
-    this.#laws.checkLeases(this.#outstanding, this.plan.leaseLimit);
-    return undefined;
+  /** Whether it arrives is known when it does. */
+  #carry(service: string, random: Random, arrived: () => void): void {
+    const wasLost = this.#cutOff.has(service);
+    this.timeline.plan(this.timeline.now + draw(this.plan.latency, random) / 2, () => {
+      if (!wasLost && !this.#cutOff.has(service)) arrived();
+    });
   }
 
-  takeBack(count: number, holder: RemoteHolder): void {
-    this.#outstanding -= count;
-    this.#leases.release(count, holder);
+  #acquire(count: number, id: string, owner: LeaseOwnership): boolean {
+    const { leaseLimit } = this.plan;
+    if (owner.done.has(id) || !this.#mayGrant(this.#leases + count, leaseLimit)) return false;
+    owner.granted.set(id, count);
+    this.#add(count, owner);
+    return true;
+  }
+
+  #release(count: number, id: string, owner: LeaseOwnership): void {
+    if (owner.done.has(id)) return;
+    owner.done.add(id);
+    this.#add(-count, owner);
+  }
+
+  #cancel(id: string, owner: LeaseOwnership): void {
+    if (owner.done.has(id)) return;
+    owner.done.add(id);
+    this.#add(-(owner.granted.get(id) ?? 0), owner);
+  }
+
+  #add(count: number, owner: LeaseOwnership): void {
+    owner.leases += count;
+    this.#leases += count;
+    this.#peak = Math.max(this.#peak, this.#leases);
+    this.#laws.checkLeases(this.#leases, this.plan.leaseLimit);
   }
 
   cutOff(service: string): void {
@@ -76,29 +113,5 @@ export class Coordinator implements LeaseKeeper {
 
   reconnect(service: string): void {
     this.#cutOff.remove(service);
-  }
-}
-
-/** A process, as the leases know it. */
-export class RemoteHolder implements LeaseHolder {
-  readonly name: string;
-  readonly #client: LeaseClient;
-
-  constructor(name: string, client: LeaseClient) {
-    this.name = name;
-    this.#client = client;
-  }
-
-  /** It is this one's turn: what it was refused is taken for it at once, or the next in line would be told. */
-  leasesAvailable(): void {
-    this.#client.sendDeferred();
-  }
-
-  leasesRefused(error: Error): void {
-    this.#client.sendRefusal(error);
-  }
-
-  leasesLost(count: number): void {
-    this.#client.sendLoss(count);
   }
 }

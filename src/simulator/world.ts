@@ -1,9 +1,8 @@
 /** Puts a scenario's world together, lets it run, ends it in good order, and tells what came of it. */
-import type { Leases } from '../core/leases.js';
 import { judge } from './assertions.js';
 import { Budget } from './budget.js';
 import { Chance } from './chance.js';
-import { Coordinator } from './coordinator.js';
+import { Coordinator, type MayGrant } from './coordinator.js';
 import { DialTrouble } from './dial-trouble.js';
 import { DynamoCoordinator } from './dynamodb/dynamo-coordinator.js';
 import { Faults, stopDeadlineMs } from './faults.js';
@@ -26,7 +25,7 @@ export interface Sabotage {
   readonly makePool?: MakePool;
   readonly door?: Door;
   readonly connectionLimit?: number;
-  readonly leases?: Leases;
+  readonly mayGrant?: MayGrant;
 }
 
 /** Far more than any timeout or delay that a scenario can have. */
@@ -60,7 +59,7 @@ export class World {
     const dynamo =
       coordinatorPlan && table && new DynamoCoordinator({ ...coordinatorPlan, table }, timeline, laws);
     const coordinator =
-      dynamo ?? (coordinatorPlan && new Coordinator(coordinatorPlan, timeline, laws, sabotage.leases));
+      dynamo ?? (coordinatorPlan && new Coordinator(coordinatorPlan, timeline, laws, sabotage.mayGrant));
     this.#coordinator = coordinator;
     this.#budget = budgetOf(scenario, timeline, server, laws);
     const surroundings: Surroundings = {

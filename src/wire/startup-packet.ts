@@ -62,6 +62,17 @@ function readStartup(read: BodyReader, version: number): StartupMessage {
   return { kind: 'startup', major, minor, parameters, protocolOptions };
 }
 
+/** Length field, and a code or version. */
+const smallestPacket = 8;
+
+/** The length of the packet that these bytes begin with, once all of it is there. `invalid`: no startup packet begins like this. */
+export function startupPacketLength(bytes: Buffer): number | 'incomplete' | 'invalid' {
+  if (bytes.length < smallestPacket) return bytes.length > 0 && bytes[0] !== 0 ? 'invalid' : 'incomplete';
+  const length = bytes.readUInt32BE(0);
+  if (length < smallestPacket || length > largestPacket) return 'invalid';
+  return bytes.length < length ? 'incomplete' : length;
+}
+
 /** What to start a session with; `version` is one of `StartupCode`, or higher to see whether the server goes along. */
 export interface StartupRequest {
   readonly version: number;

@@ -21,6 +21,13 @@ const command = fc.oneof(
     count: fc.integer({ min: 1, max: 3 }),
     pause,
   }),
+  // While a holder is being told something, it gives back, another asks, or leases are taken away.
+  fc.record({
+    what: fc.constantFrom('shrink when told' as const, 'grow when told' as const, 'lose when told' as const),
+    holder,
+    count: fc.nat({ max: 4 }),
+    pause,
+  }),
 );
 const commands = fc.array(command, { maxLength: 30 });
 type Commands = typeof commands extends fc.Arbitrary<infer C> ? C : never;
@@ -72,6 +79,7 @@ async function play({ seed, limit, troubles, script }: Play, rules: Rules) {
   };
   const retryLater = (attempt: () => void): void => world.plan(100 + random.next() * 5_000, attempt);
   const all = names.map((name) => new ModelHolder(name, leases, rules.haveBackoff ? retryLater : undefined));
+  for (const actor of all) actor.tellsDemand = random.next() < 0.5;
   const judge = (): void => {
     // What the coordinator does not count, nobody may hold.
     expect(heldBy(all)).toBeLessThanOrEqual(coordinator.counted);
@@ -84,12 +92,26 @@ async function play({ seed, limit, troubles, script }: Play, rules: Rules) {
     if (what === 'want') actor.want(count);
     else if (what === 'replace') actor.replaceOne();
     else if (what === 'mood') actor.mood = count === 0 ? 'eager' : 'uninterested';
-    else takeAway(count, coordinator, leases);
-    judge();
+    else if (what === 'take away') takeAway(count, coordinator, leases);
+    else {
+      const next = all[(holder + 1) % all.length] as ModelHolder;
+      actor.onTold = (told) => {
+        // Leases that are being lost can't be taken away once more.
+        if (told === 'lost') return;
+        actor.onTold = undefined;
+        if (what === 'shrink when told') actor.wants = Math.max(0, actor.wants - count);
+        else if (what === 'grow when told') next.want(count);
+        else takeAway(count, coordinator, leases);
+      };
+    }
+    // What is lost while a holder is being told something is lost a moment later.
     await world.advance(pause, judge);
   }
   coordinator.manner = () => ({ fate: 'answered', requestMs: 5, answerMs: 5 });
-  for (const actor of all) actor.mood = 'eager';
+  for (const actor of all) {
+    actor.mood = 'eager';
+    actor.onTold = undefined;
+  }
   await world.advance(120_000, judge);
   return { all, coordinator, leases };
 }

@@ -8,7 +8,7 @@ import { ModelHolder } from './model-holder.js';
 import { type SceneOptions, scene, sceneWith, timeout } from './promised-scene.js';
 
 describe('Asking a coordinator', () => {
-  it('answers at once that it is being asked, and later tells the holder, which then has its lease', async () => {
+  it('answers at once that it is being asked, and later grants the lease', async () => {
     const { world, leases, calls, holder, last } = scene();
     const orders = holder('orders');
     orders.want(1);
@@ -30,17 +30,16 @@ describe('Asking a coordinator', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('is refused when the coordinator says no', async () => {
+  it('waits when the coordinator says no, and is told why', async () => {
     const { world, holder, last } = scene();
     const orders = holder('orders');
     orders.want(1);
     await world.settle();
     await last().answer(false);
-    expect(orders.refusals[0]).toBeInstanceOf(LeaseLimitError);
-    expect(orders.refusals[0]).toMatchObject({ code: 'HG_LEASE_LIMIT', asked: 1, held: 0, limit: undefined });
-    expect(orders.refusals[0]?.message).toMatch(
-      /no lease left: orders asked for 1, and this process holds 0/,
-    );
+    expect(orders.delays[0]).toBeInstanceOf(LeaseLimitError);
+    expect(orders.delays[0]).toMatchObject({ code: 'HG_LEASE_LIMIT', asked: 1, held: 0, limit: undefined });
+    expect(orders.refusals).toEqual([]);
+    expect(orders.delays[0]?.message).toMatch(/no lease left: orders asked for 1, and this process holds 0/);
   });
 
   it('is refused with the cause when the coordinator fails', async () => {
@@ -124,8 +123,8 @@ describe('Asking a coordinator', () => {
   });
 });
 
-describe('Who was refused by a coordinator', () => {
-  /** `a` holds two; `b` and `c` were refused. */
+describe('A request that a coordinator has nothing for', () => {
+  /** `a` holds two; `b` and `c` wait. */
   async function twoWait(options: SceneOptions = {}) {
     const made = await sceneWith({ a: 2 }, options);
     const { world, holder, last, calls } = made;
@@ -139,7 +138,7 @@ describe('Who was refused by a coordinator', () => {
     return { ...made, a: made.holders['a'] as ModelHolder, b, c };
   }
 
-  it('is told as soon as the coordinator has confirmed that it has more to give, one for each', async () => {
+  it('is repeated as soon as the coordinator has confirmed that it has more to give, one for each lease', async () => {
     const { world, calls, holders, holder, last } = await sceneWith({ a: 2 });
     const [b, c] = [holder('b'), holder('c')];
     holders['a']?.want(1);
@@ -151,12 +150,67 @@ describe('Who was refused by a coordinator', () => {
       await last().answer(false);
     }
     await release.answer();
-    expect([b.tellings, c.tellings, calls.length]).toEqual([1, 0, 4]);
+    expect(calls.map(({ what }) => what)).toEqual(['release', 'acquire', 'acquire', 'acquire']);
     await last().answer(true);
     expect([b.held, c.held]).toEqual([1, 0]);
+    expect([b.delays.length, c.delays.length]).toEqual([1, 1]);
   });
 
-  it('leaves it to the next when it does not want to ask any more', async () => {
+  it('is repeated after a backoff, one for all, until it is granted', async () => {
+    const { world, calls, last, b, c } = await twoWait();
+    // Both have been denied by now: the first pause is that after two failures.
+    for (const pause of [100, 200, 400]) {
+      await world.advance(pause - 1);
+      expect(calls).toHaveLength(0);
+      await world.advance(1);
+      expect(calls).toHaveLength(1);
+      if (pause === 400) break;
+      await last().answer(false);
+      calls.length = 0;
+    }
+    await last().answer(true);
+    expect([b.held, c.held, b.delays.length, c.delays.length]).toEqual([1, 0, 1, 1]);
+    // There may be more.
+    await last().answer(true);
+    expect(c.held).toBe(1);
+    expect(world.armed).toEqual([]);
+  });
+
+  it('is granted a lease of this process while the coordinator is asked', async () => {
+    const { world, leases, calls, last, a, b, c } = await twoWait();
+    await world.advance(200);
+    expect(calls).toHaveLength(1);
+    a.want(1);
+    expect(b.held).toBe(1);
+    await last().answer(true);
+    expect([b.held, c.held]).toEqual([1, 1]);
+    expect(leases.stats()).toMatchObject({ held: 3, owed: 0, waiting: 0 });
+  });
+
+  it('is void when its holder has no need any more, and the coordinator is not asked', async () => {
+    const { world, leases, calls, b, c } = await twoWait();
+    for (const waiting of [b, c]) {
+      waiting.wants = 0;
+      waiting.tellsDemand = true;
+    }
+    await world.advance(60_000);
+    expect(calls).toEqual([]);
+    expect([b.tellings, c.tellings]).toEqual([1, 1]);
+    expect(leases.stats().waiting).toBe(0);
+    expect(world.armed).toEqual([]);
+  });
+
+  it('becomes the business of its holder when the coordinator fails', async () => {
+    const { world, leases, last, b, c } = await twoWait();
+    await world.advance(200);
+    await last().fail('down');
+    expect([b.refusals.length, c.refusals.length]).toEqual([1, 0]);
+    await last().fail('down');
+    expect([b.refusals.length, c.refusals.length]).toEqual([1, 1]);
+    expect(leases.stats()).toMatchObject({ waiting: 0, asking: 0 });
+  });
+
+  it('of a holder that does not want the lease leaves it to the next', async () => {
     const { world, calls, holders, holder, last } = await sceneWith({ a: 2 });
     const [b, c] = [holder('b'), holder('c')];
     holders['a']?.want(1);
@@ -169,23 +223,25 @@ describe('Who was refused by a coordinator', () => {
     }
     b.mood = 'uninterested';
     await release.answer();
-    expect([b.tellings, c.tellings, calls.length]).toEqual([1, 1, 4]);
+    await last().answer(true);
+    expect([b.held, c.held]).toEqual([0, 1]);
+    expect(calls.filter(({ what }) => what === 'release')).toHaveLength(1);
   });
 
-  it('is told when another got one: there may be more', async () => {
+  it('is repeated when another got a lease: there may be more', async () => {
     const { world, last, b, c, holder } = await twoWait();
     const other = holder('other');
     other.want(1);
     await world.settle();
     await last().answer(true);
-    expect([other.held, b.tellings, c.tellings]).toEqual([1, 1, 0]);
+    expect([other.held, b.held, c.held]).toEqual([1, 0, 0]);
     await last().answer(true);
-    expect([b.held, c.tellings]).toEqual([1, 1]);
+    expect([b.held, c.held]).toEqual([1, 0]);
     await last().answer(false);
-    expect([c.held, c.refusals.length]).toEqual([0, 2]);
+    expect([c.held, c.delays.length]).toEqual([0, 1]);
   });
 
-  it('is told after the one before it does not want it', async () => {
+  it('is granted what the one before it does not want', async () => {
     const { a, b, c } = await twoWait();
     b.mood = 'uninterested';
     a.want(1);
@@ -327,7 +383,7 @@ describe('leasesFrom()', () => {
           for (let n = 0; n < 5; n++) {
             leases.acquire(1, a);
             await world.settle();
-            await calls.at(-1)?.answer(false);
+            await calls.at(-1)?.fail('down');
           }
           expect(new Set(calls.map(({ id }) => id)).size).toBe(5);
         },

@@ -5,7 +5,7 @@ import { VirtualAlarm, VirtualTime } from '../support/virtual-time.js';
 
 export class VirtualCoordination {
   readonly time = new VirtualTime();
-  #alarms: VirtualAlarm[] = [];
+  readonly #alarms: VirtualAlarm[] = [];
 
   readonly alarm: AlarmFactory = (ring) => {
     const alarm = new VirtualAlarm(ring, this.time);
@@ -19,8 +19,7 @@ export class VirtualCoordination {
 
   /** Those that will ring, the next first. */
   get armed(): readonly VirtualAlarm[] {
-    this.#alarms = this.#alarms.filter((alarm) => alarm.isArmed);
-    return this.#alarms.sort((one, other) => one.at - other.at);
+    return this.#alarms.filter((alarm) => alarm.isArmed).sort((one, other) => one.at - other.at);
   }
 
   plan(delayMs: number, run: () => void): void {

@@ -74,6 +74,14 @@ describe('What failed several times', () => {
     expect(backoff.retryAt).toBe(1_000 + 200);
   });
 
+  it('has no delay while someone else says when to try again, and counts as a failure', () => {
+    const backoff = new Backoff({ base: 100, cap: 1_000 }, { next: () => 1 });
+    backoff.failed(new Error('down'), 0);
+    backoff.suspended(new Error('none left'));
+    expect(backoff).toMatchObject({ failures: 2, retryAt: Number.NEGATIVE_INFINITY });
+    expect(backoff.lastError).toEqual(new Error('none left'));
+  });
+
   it('is forgotten with a success', () => {
     const backoff = new Backoff(policy, { next: () => 0.5 });
     for (let n = 0; n < 5; n++) backoff.failed(down, 0);

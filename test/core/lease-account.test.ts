@@ -7,6 +7,7 @@ import type { LeaseAnswer, LeaseHolder, Leases } from '../../src/core/leases.js'
 const holder: LeaseHolder = {
   name: 'orders',
   leasesAvailable: () => {},
+  leasesGranted: () => 0,
   leasesRefused: () => {},
   leasesLost: () => {},
 };

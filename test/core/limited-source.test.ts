@@ -228,6 +228,65 @@ describe('A budget that is asked', () => {
     expect(world.pool.lent).toBe(1);
   });
 
+  it('and lets the request wait hands the lease over when there is one, and is not asked again until then', () => {
+    const { notes, world } = noted();
+    notes.answer = { reason: new Error('none left') };
+    const caller = world.ask();
+    world.advance(60_000);
+    expect(notes.story).toEqual(['lease?']);
+    expect(world.pool.lastDialError).toEqual(new Error('none left'));
+    expect(world.pool.stats().totals.refillFailures.lease_acquire).toBe(1);
+    expect(notes.holder?.leasesGranted(1)).toBe(1);
+    expect(notes.story.slice(1)).toEqual(['permit?', 'dial']);
+    expect(world.pool.lastDialError).toBeUndefined();
+    [...world.server.dials][0]?.succeed();
+    expect(caller.outcome).toBe('granted');
+  });
+
+  it('and says later that the request waits is not asked again until it hands the lease over', () => {
+    const { notes, world } = noted();
+    notes.answer = 'asking';
+    world.ask();
+    notes.holder?.leasesDelayed?.(new Error('none left'));
+    world.advance(60_000);
+    expect(notes.story).toEqual(['lease?']);
+    expect(world.pool.stats().totals.refillFailures.lease_acquire).toBe(1);
+    expect(notes.holder?.leasesGranted(1)).toBe(1);
+    expect(notes.story.slice(1)).toEqual(['permit?', 'dial']);
+  });
+
+  it('hands over in vain what nobody wants any more', () => {
+    const { notes, world } = noted();
+    notes.answer = { reason: new Error('none left') };
+    const caller = world.ask();
+    caller.abort();
+    expect(notes.holder?.leasesGranted(1)).toBe(0);
+    expect(world.pool.stats().leased).toBe(0);
+  });
+
+  it('tells a caller whose time is up why its request waits', () => {
+    const { notes, world } = noted();
+    notes.answer = { reason: new Error('none left') };
+    const caller = world.ask(5_000);
+    world.advance(5_000);
+    expect(caller.error).toMatchObject({ code: 'HG_ACQUIRE_TIMEOUT', cause: new Error('none left') });
+  });
+
+  it('is asked again, and counts no further failure, when the pool releases a lease while its request waits', () => {
+    const { notes, world } = noted();
+    const first = world.ask();
+    [...world.server.dials][0]?.succeed();
+    notes.answer = { reason: new Error('none left') };
+    const second = world.ask();
+    first.release(new Error('bad'));
+    world.advance(1);
+    expect(notes.story.slice(-2)).toEqual(['lease back', 'lease?']);
+    expect(world.pool.stats().totals.refillFailures.lease_acquire).toBe(1);
+    notes.holder?.leasesGranted(1);
+    [...world.server.dials][0]?.succeed();
+    expect(second.outcome).toBe('granted');
+  });
+
   it('knows the pool by its name', () => {
     const { notes, world } = noted();
     world.ask();

@@ -238,6 +238,26 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
+  it('which lets requests wait: one request, one failure counted, and the reservoir looks no oftener than once a second', () => {
+    const watched = scene({ seed, leases: 7, policy: { max: 20 } });
+    const { world, budget } = watched;
+    if (budget === undefined) throw new Error('There is a budget.');
+    budget.queues = () => true;
+    // All permits that it takes, and before the first life ends.
+    watched.pass(5_000);
+    expect(world.pool.stats()).toMatchObject({ leased: 7, live: 7 });
+    const wakeUps = new Set<number>();
+    watched.pass(20_000, () => wakeUps.add(world.alarm.at));
+    expect(world.pool.stats().totals.refillFailures.lease_acquire).toBe(1);
+    expect(budget.refusals).toBe(1);
+    expect(wakeUps.size).toBeLessThanOrEqual(21);
+    budget.queues = () => false;
+    budget.size = 100;
+    expect(budget.grant()).toBe(true);
+    recovers(watched);
+    watched.finish();
+  });
+
   it('which answers late: one question at a time, and none is forgotten', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;

@@ -66,6 +66,19 @@ test('a port that is in use is named in one line', async () => {
   expect(code).toBe(1);
 });
 
+test('npm start -- --dsql --once shows a reservoir on the stand-in for Aurora DSQL, and ends well', async () => {
+  const { code, output, errors } = await finish(start('--dsql', '--once', '--speed', '2'));
+  for (const phase of ['fill', 'expiry', 'burst', 'conflict', 'throttle', 'drop'])
+    expect(output).toContain(`-- ${phase}: `);
+  expect(output).toMatch(/[a-z2-7]{26}\.dsql\.us-east-1\.on\.aws on 127\.0\.0\.1:\d+/);
+  const replaced = [...output.matchAll(/(\d+) replaced in time/g)].map(([, count]) => Number(count));
+  expect(Math.max(...replaced)).toBeGreaterThan(0);
+  expect(Number(/DSQL saw (\d+) connections at most/.exec(output)?.[1])).toBeLessThanOrEqual(10);
+  expect(Number(/(\d+) conflicts were repeated/.exec(output)?.[1])).toBeGreaterThan(0);
+  expect(output).not.toContain('failed otherwise');
+  expect([code, errors]).toEqual([0, '']);
+}, 60_000);
+
 test('--help explains the options, and a wrong one is refused with the same text', async () => {
   const help = await finish(start('--help'));
   expect(help.output).toContain('Usage: npm start -- [options]');

@@ -30,7 +30,7 @@ const shortForms: Readonly<Record<string, ShortForm>> = {
   'ecs-150wps': { durationMs: 14 * minute, services: 2 },
   'ecs-400wps': { durationMs: 14 * minute, services: 2, size: 100 },
   'thundering-restart': { durationMs: 7 * minute, services: 3 },
-  'coordinator-outage': { durationMs: 58 * minute, services: 2 },
+  'coordinator-outage': { durationMs: 38 * minute, services: 2 },
   'dynamodb-fleet': { durationMs: 5 * minute, services: 25 },
   'fifty-reservoirs': { durationMs: 3 * minute },
   'expiry-plain': { durationMs: 12 * minute },

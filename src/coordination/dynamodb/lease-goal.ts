@@ -8,6 +8,8 @@ export interface LeaseGoal {
   /** How many have connections. */
   readonly used: number;
   readonly needs: Needs;
+  /** Slots that it has without a turn; 0 while there are no turns. */
+  readonly whole: number;
   /** There is not enough for all, and by these the shares are found; undefined while there is enough. */
   readonly levels?: FairLevels | undefined;
 }
@@ -18,6 +20,8 @@ export interface LeaseSituation {
   readonly slots: number;
   readonly held: number;
   readonly needs: Needs;
+  /** Slots that it has without a turn; 0 while there are no turns. */
+  readonly whole: number;
   /** The most that it used lately. */
   readonly usedLately: number;
   /** How many to hold ahead of need, and how many at most. */
@@ -41,8 +45,8 @@ export interface LeaseSituation {
 
 /** Asked with every acquire and release. */
 export function leaseGoal(situation: LeaseSituation): LeaseGoal {
-  const { held, needs, levels } = situation;
-  return { slots: slotsFor(situation), used: held, needs, levels };
+  const { held, needs, whole, levels } = situation;
+  return { slots: slotsFor(situation), used: held, needs, whole, levels };
 }
 
 function slotsFor(situation: LeaseSituation): number {

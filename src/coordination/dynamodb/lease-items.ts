@@ -37,7 +37,7 @@ export interface Lease {
   readonly seq: number;
   /** By the server's clock. */
   readonly expiresMs: number;
-  /** Since when it has had a slot, or if it has none, since when it has wanted one. */
+  /** Since when it has had the slot of its turn, or if it has none, since when it has wanted one. */
   readonly sinceMs: number;
 }
 
@@ -82,7 +82,7 @@ export interface Counter {
 }
 
 export function counterOf(item: Item | undefined): Counter {
-  const takeBeforeMs = numberOf(item, 'take_before_ms');
+  const rotationMs = numberOf(item, 'rotation_ms');
   return {
     active: numberOf(item, 'active'),
     version: numberOf(item, 'version'),
@@ -96,7 +96,15 @@ export function counterOf(item: Item | undefined): Counter {
     waiting: numberOf(item, 'waiting'),
     owners: numberOf(item, 'owners'),
     callersShort: numberOf(item, 'callers_short'),
-    turns: takeBeforeMs === 0 ? undefined : { giveBeforeMs: numberOf(item, 'give_before_ms'), takeBeforeMs },
+    turns:
+      rotationMs === 0
+        ? undefined
+        : {
+            giveBeforeMs: numberOf(item, 'give_before_ms'),
+            takeBeforeMs: numberOf(item, 'take_before_ms'),
+            perClaimant: numberOf(item, 'per_claimant'),
+            rotationMs,
+          },
   };
 }
 
@@ -232,7 +240,12 @@ export function publishSweep(
   const callersLevel = Math.min(found.levels.callersLevel, enough);
   const levelsSet = { level, callers_level: callersLevel, level_rank: found.levels.rank };
   const callers_short = found.callersShort;
-  const turnsSet = { give_before_ms: turns?.giveBeforeMs ?? 0, take_before_ms: turns?.takeBeforeMs ?? 0 };
+  const turnsSet = {
+    give_before_ms: turns?.giveBeforeMs ?? 0,
+    take_before_ms: turns?.takeBeforeMs ?? 0,
+    per_claimant: turns?.perClaimant ?? 0,
+    rotation_ms: turns?.rotationMs ?? 0,
+  };
   return {
     key: keys.counter,
     set: { ...levelsSet, waiting, owners, callers_short, ...turnsSet, level_ms: Math.floor(nowMs) },

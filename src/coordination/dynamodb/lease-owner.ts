@@ -97,6 +97,8 @@ export class LeaseOwner {
   #told = { needs: nothing, at: Number.NEGATIVE_INFINITY };
   #createdMs = 0;
   #sinceMs = never;
+  /** With that time it had more than its whole slots. */
+  #hasTurn = false;
   #counter: Counter | undefined;
   #counterAt = Number.NEGATIVE_INFINITY;
   #isEnding = false;
@@ -159,7 +161,7 @@ export class LeaseOwner {
     return this.#slots;
   }
 
-  /** By the server's clock: since when it has had slots, or has wanted some; never without a lease. */
+  /** By the server's clock: since when it has had its turn, or has wanted one; never without a lease. */
   get sinceMs(): number {
     return this.#sinceMs;
   }
@@ -224,7 +226,8 @@ export class LeaseOwner {
 
   #stepToEnd(): void {
     if (this.#seq === 0 && this.#doubts.length === 0) this.abandon();
-    else if (this.#doubts.length > 0) this.#write(this.#slots, { slots: 0, used: 0, needs: nothing });
+    else if (this.#doubts.length > 0)
+      this.#write(this.#slots, { slots: 0, used: 0, needs: nothing, whole: 0 });
     else this.#endLease();
   }
 
@@ -302,14 +305,15 @@ export class LeaseOwner {
       if (reply.kind === 'done') {
         // What was refused nobody has heard.
         this.#told = { needs: goal.needs, at: now };
+        this.#hasTurn = slots > goal.whole;
         this.#confirm(slots, sinceMs, sentAt);
       } else if (reply.kind === 'refused') this.#refused(reply.findings, by, sentAt);
     });
   }
 
-  /** A turn begins with the first slot, and a wait with the loss of the last one or with the first caller. */
+  /** A turn begins with the first slot above the whole ones, and a wait with the loss of that or with the first caller. */
   #sinceWith(slots: number, goal: LeaseGoal, nowMs: number): number {
-    const isNew = this.#seq === 0 || slots > 0 !== this.#slots > 0;
+    const isNew = this.#seq === 0 || slots > goal.whole !== this.#hasTurn;
     const beginsToWant = slots === 0 && goal.needs.callers > 0 && this.#told.needs.callers === 0;
     return isNew || beginsToWant ? Math.floor(nowMs) : this.#sinceMs;
   }
@@ -408,6 +412,7 @@ export class LeaseOwner {
     this.#seq = seq;
     this.#slots = slots;
     this.#sinceMs = sinceMs;
+    this.#hasTurn = slots > 0;
     this.#doubts = [];
     this.#renewAt = Number.NEGATIVE_INFINITY;
     this.#wasValid = this.isValid(this.#world.clock.now());

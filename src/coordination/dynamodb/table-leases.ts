@@ -5,11 +5,11 @@
  * only when an instance grows faster than it ever did. A slot is given back when its connection is gone, and stays in
  * hand for the next one: to replace a connection costs the table nothing.
  */
-import type { LeaseAnswer, LeaseHolder, Leases } from '../../core/leases.js';
+import type { LeaseAnswer, LeaseHolder, Leases, LeaseWait } from '../../core/leases.js';
 import { LeaseCoordinatorError, LeaseLimitError } from '../errors.js';
 import { type HolderStats, isCount, LeaseBook } from '../lease-book.js';
 import { tell } from '../tell.js';
-import { WaitingHolders } from '../waiting-holders.js';
+import { grantTo, WaitingHolders } from '../waiting-holders.js';
 import { BlockSize } from './block-size.js';
 import { DemandWindow } from './demand-window.js';
 import { type Claim, enoughForAll, type FairLevels, type Needs, shareOf } from './fair-level.js';
@@ -22,7 +22,7 @@ import { RecentPeak } from './recent-peak.js';
 import { Sweeper } from './sweeper.js';
 import type { Table } from './table.js';
 import { type CallTally, type CallWorld, TableCalls } from './table-calls.js';
-import { hasTurn } from './turns.js';
+import { slotsInTurn, wholeSlots } from './turns.js';
 
 /**
  * - `unused`: nothing was asked for yet.
@@ -42,7 +42,7 @@ export interface TableLeasesStats {
   readonly owned: number;
   /** Of those, the ones that pools of this instance use. */
   readonly held: number;
-  /** Pools of this instance that were refused and have not been told since that it is worth asking again. */
+  /** Pools of this instance that wait for a lease. */
   readonly waiting: number;
   /** Instances with less than their share or than their callers need, and instances in all, as last counted. */
   readonly waitingInstances: number;
@@ -84,8 +84,6 @@ export class TableLeases implements Leases {
   readonly #waiting = new WaitingHolders();
   readonly #demand = new DemandWindow();
   readonly #used = new RecentPeak(keptMs, keptParts);
-  /** Were refused since free slots last began to go round: they are not told again in the same round. */
-  readonly #turnedAway = new Set<LeaseHolder>();
   /** The holder that asks at this moment: its need counts like that of one that waits. */
   #asker: { readonly holder: LeaseHolder; readonly count: number } | undefined;
   #slotsBefore = 0;
@@ -154,9 +152,9 @@ export class TableLeases implements Leases {
     this.#isUsed = true;
     this.#sweeper.start();
     if (this.#mayTake(count, holder, now)) {
-      this.#book.grant(count, holder);
-      this.#waiting.took(holder, count);
+      this.#waiting.remove(holder);
       this.#asking.delete(holder);
+      this.#book.grant(count, holder);
       this.#owner.pump();
       return 'granted';
     }
@@ -171,18 +169,15 @@ export class TableLeases implements Leases {
   }
 
   #mayTake(count: number, holder: LeaseHolder, now: number): boolean {
-    if (!this.#waiting.mayTake(holder, count)) return false;
+    if (!this.#waiting.mayTake(holder)) return false;
     const capacity = this.#capacity(now);
-    const isFree = count <= capacity - this.#book.held;
-    if (isFree && this.#recalls.mayHave(holder, count, capacity)) return true;
-    this.#turnedAway.add(holder);
-    return false;
+    return count <= capacity - this.#book.held && this.#recalls.mayHave(holder, count, capacity);
   }
 
   release(count: number, holder: LeaseHolder): void {
     const given = this.#book.giveBack(count, holder);
     this.#recalls.released(given, holder);
-    this.#goRound(holder);
+    this.#serve(holder);
     this.#owner.pump();
     this.#endIfEmpty();
   }
@@ -194,6 +189,7 @@ export class TableLeases implements Leases {
   end(onEnded: () => void): void {
     this.#isEnding = true;
     this.#sweeper.stop();
+    for (const holder of this.#waiting) this.#asking.add(holder);
     this.#refuseAsking(new LeaseCoordinatorError('These leases are being given back for good.'));
     this.#onEnded.push(onEnded);
     this.#endIfEmpty();
@@ -221,9 +217,9 @@ export class TableLeases implements Leases {
     return this.#book.held;
   }
 
-  /** A pool is owed an answer. */
+  /** A pool has a request that is not granted yet. */
   get isAsking(): boolean {
-    return this.#asking.size > 0;
+    return this.#waiting.size > 0;
   }
 
   stats(): TableLeasesStats {
@@ -287,19 +283,21 @@ export class TableLeases implements Leases {
     const claim = this.#claim(now);
     const turns = this.#owner.counter(now, Number.POSITIVE_INFINITY)?.turns;
     if (turns === undefined) return shareOf({ ...claim, total: Number.POSITIVE_INFINITY }, levels);
-    const isTurn = hasTurn(turns, this.#owner.confirmedSlots > 0, this.#owner.sinceMs);
-    return claim.callers > 0 && isTurn ? 1 : 0;
+    if (claim.callers === 0) return 0;
+    return slotsInTurn(claim, this.#owner.confirmedSlots, this.#owner.sinceMs, turns);
   }
 
   #goal(isRenewing: boolean): LeaseGoal {
     const now = this.#world.clock.now();
     const { held } = this.#book;
     if (this.#isEnding)
-      return { slots: held, used: held, needs: { callers: held, total: held, claimants: 1 } };
+      return { slots: held, used: held, needs: { callers: held, total: held, claimants: 1 }, whole: 0 };
     this.#block.tick(now);
     const { limit, lookMs, block: largestBlock } = this.#settings;
     const { active = 0, owners = 0, callersShort = 0 } = this.#owner.counter(now, 3 * lookMs) ?? {};
+    const turns = this.#scarceLevels(now) && this.#owner.counter(now, Number.POSITIVE_INFINITY)?.turns;
     return leaseGoal({
+      whole: turns === undefined ? 0 : wholeSlots(this.#claim(now), turns),
       held,
       limit,
       largestBlock,
@@ -354,11 +352,11 @@ export class TableLeases implements Leases {
 
   // ---- answering --------------------------------------------------------------------------------------------------
 
-  /** Why it makes no sense to wait for an answer now. */
-  #refusal(count: number, holder: LeaseHolder, now: number): Error | undefined {
+  /** Why no answer is to be expected soon. */
+  #refusal(count: number, holder: LeaseHolder, now: number): LeaseWait | Error | undefined {
     if (this.#owner.failures >= patience || (this.#owner.failures > 0 && !this.#owner.isValid(now)))
       return this.#coordinatorError();
-    return this.#hasAll() ? this.#limitError(count, holder) : undefined;
+    return this.#hasAll() ? { reason: this.#limitError(count, holder) } : undefined;
   }
 
   /** No more slots are to be had now. */
@@ -378,13 +376,13 @@ export class TableLeases implements Leases {
     return new LeaseCoordinatorError(`The table of the leases does not answer${why}.`, failure?.error);
   }
 
-  /** Something has changed: what is too much is asked back, what is free goes round, and who gets nothing is told. */
+  /** Something has changed: recalls what is too much, grants what is free, and tells pools that wait. */
   #settle(): void {
     const now = this.#world.clock.now();
     this.#noteState(now);
     this.#noteSlots(this.#owner.confirmedSlots);
     this.#recalls.limit(this.#kept(now), this.#hasAll());
-    this.#goRound(undefined);
+    this.#serve(undefined);
     this.#seeToShares(now);
     if (this.#asking.size === 0 || this.#isEnding || !this.#hasAll()) return;
     if (this.#owner.failures === 0) this.#refuseAsking(undefined);
@@ -403,25 +401,28 @@ export class TableLeases implements Leases {
     else this.#sweeper.relax();
   }
 
-  #goRound(caller: LeaseHolder | undefined): void {
+  #serve(caller: LeaseHolder | undefined): void {
     if (this.#isEnding) return;
     const now = this.#world.clock.now();
-    const free = (): number => this.#capacity(now) - this.#book.held;
-    const mayHave = (holder: LeaseHolder, count: number): boolean =>
-      !this.#turnedAway.has(holder) && this.#recalls.mayHave(holder, count, this.#capacity(now));
-    this.#turnedAway.clear();
-    this.#waiting.goRound(free, caller, mayHave);
-    // Who was told has been answered, whatever it made of it.
-    for (const holder of [...this.#asking])
-      if (this.#waiting.wishOf(holder) === 0) this.#asking.delete(holder);
+    this.#waiting.serve({
+      caller,
+      free: () => this.#capacity(now) - this.#book.held,
+      mayHave: (holder, count) => this.#recalls.mayHave(holder, count, this.#capacity(now)),
+      grant: (count, holder) => {
+        this.#asking.delete(holder);
+        return grantTo(holder, count, this.#book);
+      },
+    });
   }
 
-  /** `error` undefined: the limit is reached. They go on waiting, and are told when it is worth asking again. */
+  /** `error` undefined: the limit is reached. Pools keep their place in either case. */
   #refuseAsking(error: Error | undefined): void {
     for (const holder of [...this.#asking]) {
       this.#asking.delete(holder);
-      const refusal = error ?? this.#limitError(this.#waiting.wishOf(holder), holder);
-      tell(() => holder.leasesRefused(refusal));
+      if (error === undefined) {
+        const reason = this.#limitError(this.#waiting.wishOf(holder), holder);
+        tell(() => holder.leasesDelayed?.(reason));
+      } else tell(() => holder.leasesRefused(error));
     }
   }
 

@@ -1,21 +1,28 @@
 /**
- * Who has its turn when there are more instances than slots, so that each can have one for a while only.
+ * Slot turns, for when there are more users than slots: the part of an instance is then not a whole number of slots. It has the whole slots of
+ * its part for good, and one more for the fraction of the time that is left of it.
  *
- * Two moments say it for all, and so fit into the counter: who has had its slot since before the one gives it back, and who
- * has been waiting since before the other may take one. Those who hold longest give first, those who wait longest take
- * first, and all others stay where they are.
+ * A part is as many slots as the users behind the instance, by weight, have a claim to. With one user behind one instance, 19 behind
+ * another and 5 slots, the first has a slot for a quarter of the time, and the second 4 slots and that one for the rest.
+ *
+ * Two moments say for all whose turn it is, and so fit into the counter: whoever's turn ended before the one gives its slot back, and whoever's wait
+ * ended before the other may take one. A turn takes the fraction of a rotation, and a wait the rest of it.
  */
+import type { Needs } from './fair-level.js';
 import type { Lease } from './lease-items.js';
 
-/** By the server's clock. */
 export interface Turns {
+  /** By the server's clock. */
   readonly giveBeforeMs: number;
   readonly takeBeforeMs: number;
+  /** Slots for each user, by weight. An instance has no more than its callers need. */
+  readonly perClaimant: number;
+  readonly rotationMs: number;
 }
 
 export interface TurnTerms {
   readonly limit: number;
-  /** Who has its slot keeps it for so long at least. */
+  /** How long a turn takes where all have the same part. */
   readonly turnMs: number;
   readonly nowMs: number;
   /** The moment that the last look found for taking. It never goes back. */
@@ -24,40 +31,117 @@ export interface TurnTerms {
 
 /** Who has not given back after so many turns can't, as with a long transaction, or is gone. Others are asked instead. */
 const stuckTurns = 3;
+/** An instance with a smaller part than this has turns; a larger one is rounded to one slot. */
+const smallestRounded = 0.75;
+/** A rotation is not longer than so many turns only because one has a small part. */
+const longestRotation = 6;
+/** What is left by rounding errors is no fraction. */
+const tiny = 1e-6;
 
-/** Undefined when all whose callers want something can have something. */
+interface Part {
+  readonly whole: number;
+  readonly fraction: number;
+}
+
+interface Rotating extends Part {
+  readonly lease: Lease;
+}
+
+function partOf({ callers, claimants }: Needs, perClaimant: number): Part {
+  const part = Math.min(callers, perClaimant * claimants);
+  const whole = Math.floor(part + tiny);
+  return { whole, fraction: part - whole < tiny ? 0 : part - whole };
+}
+
+/** Undefined when all whose callers want something can have at least about as much as their users have a claim to. */
 export function turnsOf(leases: readonly Lease[], terms: TurnTerms): Turns | undefined {
-  const { limit, nowMs, turnMs } = terms;
+  const { limit, turnMs, nowMs } = terms;
   const wanting = leases.filter(({ needs }) => needs.callers > 0);
-  if (wanting.length <= limit) return undefined;
-  const bySince = wanting.sort((one, other) => one.sinceMs - other.sinceMs);
-  const waiting = bySince.filter(({ slots }) => slots === 0);
-  const givers = giving(
-    bySince.filter(({ slots, sinceMs }) => slots > 0 && sinceMs <= nowMs - turnMs),
-    waiting.length,
-    nowMs - stuckTurns * turnMs,
+  const perClaimant = fillLevel(wanting, limit);
+  if (perClaimant === undefined) return undefined;
+  const isEnough = wanting.every(({ needs }) => perClaimant * needs.claimants >= smallestRounded);
+  if (wanting.length <= limit && isEnough) return undefined;
+  const parts = wanting.map((lease) => ({ lease, ...partOf(lease.needs, perClaimant) }));
+  const rotating = parts.filter(({ fraction }) => fraction > 0);
+  const rotationMs = turnMs * turnsInRotation(rotating);
+  const holding = byDue(rotating.filter(hasExtra), ({ fraction }) => fraction * rotationMs);
+  const waiting = byDue(
+    rotating.filter((one) => !hasExtra(one)),
+    ({ fraction }) => (1 - fraction) * rotationMs,
   );
-  const free = Math.max(0, limit - leases.reduce((sum, { slots }) => sum + slots, 0));
+  const givers = giving(
+    holding.filter((dueMs) => dueMs <= nowMs),
+    waiting.length,
+    nowMs - (stuckTurns - 1) * turnMs,
+  );
+  const slots = leases.reduce((sum, lease) => sum + lease.slots, 0);
+  // Slots that instances lack of their whole ones are for them.
+  const lacking = parts.reduce((sum, { lease, whole }) => sum + Math.max(0, whole - lease.slots), 0);
+  const free = Math.max(0, limit - slots - lacking);
   return {
-    giveBeforeMs: givers.at(-1)?.sinceMs ?? 0,
+    giveBeforeMs: givers.at(-1) ?? 0,
     takeBeforeMs: takingUntil(waiting, free, givers.length, terms.takeBeforeMs),
+    perClaimant,
+    rotationMs,
   };
 }
 
+/** How many slots each user has if instances have no more than their callers need; undefined while there is enough for all. */
+function fillLevel(wanting: readonly Lease[], limit: number): number | undefined {
+  if (wanting.reduce((sum, { needs }) => sum + needs.callers, 0) <= limit) return undefined;
+  const levelOf = ({ needs }: Lease): number => needs.callers / needs.claimants;
+  let claimants = wanting.reduce((sum, { needs }) => sum + needs.claimants, 0);
+  let left = limit;
+  for (const lease of wanting.toSorted((one, other) => levelOf(one) - levelOf(other))) {
+    if (levelOf(lease) > left / claimants) break;
+    left -= lease.needs.callers;
+    claimants -= lease.needs.claimants;
+  }
+  return left / claimants;
+}
+
+/** A turn of usual length for each where all have the same part; where one has less, its turn is not much shorter. */
+function turnsInRotation(rotating: readonly Rotating[]): number {
+  const slots = rotating.reduce((sum, { fraction }) => sum + fraction, 0);
+  const least = Math.min(1, ...rotating.map(({ fraction }) => fraction));
+  return slots === 0 ? 1 : Math.max(rotating.length / slots, Math.min(longestRotation, 1 / least));
+}
+
+function hasExtra({ lease, whole }: Rotating): boolean {
+  return lease.slots > whole;
+}
+
+/** When the turns or waits of these are over, the earliest first. */
+function byDue(rotating: readonly Rotating[], lengthOf: (one: Rotating) => number): number[] {
+  return rotating.map((one) => one.lease.sinceMs + lengthOf(one)).sort((one, other) => one - other);
+}
+
 /** As many as wait. Those who seem to be stuck are asked too, and not counted on. */
-function giving(holding: readonly Lease[], waiting: number, stuckBeforeMs: number): readonly Lease[] {
-  const stuck = holding.filter(({ sinceMs }) => sinceMs <= stuckBeforeMs).length;
-  return holding.slice(0, stuck + waiting);
+function giving(due: readonly number[], waiting: number, stuckBeforeMs: number): readonly number[] {
+  const stuck = due.filter((dueMs) => dueMs <= stuckBeforeMs).length;
+  return due.slice(0, stuck + waiting);
 }
 
 /** As many as there will be slots for. Those who could have had a free one already, and did not take it, do not count. */
-function takingUntil(waiting: readonly Lease[], free: number, coming: number, takeBeforeMs: number): number {
-  const counted = free > 0 ? waiting.filter(({ sinceMs }) => sinceMs > takeBeforeMs) : waiting;
+function takingUntil(due: readonly number[], free: number, coming: number, takeBeforeMs: number): number {
+  const counted = free > 0 ? due.filter((dueMs) => dueMs > takeBeforeMs) : due;
   const last = counted[Math.min(free + coming, counted.length) - 1];
-  return Math.max(takeBeforeMs, last?.sinceMs ?? 0);
+  return Math.max(takeBeforeMs, last ?? 0);
 }
 
-/** Whether it is the turn of one that has had a slot, or has been waiting for one, since `sinceMs`. */
-export function hasTurn({ giveBeforeMs, takeBeforeMs }: Turns, isHolding: boolean, sinceMs: number): boolean {
-  return isHolding ? sinceMs > giveBeforeMs : sinceMs <= takeBeforeMs;
+/** Slots that an instance has without a turn. */
+export function wholeSlots(needs: Needs, { perClaimant }: Turns): number {
+  return partOf(needs, perClaimant).whole;
+}
+
+/** How many an instance may have that has had so many slots, or has been waiting for one more than the whole ones, since `sinceMs`. */
+export function slotsInTurn(needs: Needs, slots: number, sinceMs: number, turns: Turns): number {
+  const { whole, fraction } = partOf(needs, turns.perClaimant);
+  if (fraction === 0) return whole;
+  const { giveBeforeMs, takeBeforeMs, rotationMs } = turns;
+  const isTurn =
+    slots > whole
+      ? sinceMs + fraction * rotationMs > giveBeforeMs
+      : sinceMs + (1 - fraction) * rotationMs <= takeBeforeMs;
+  return isTurn ? whole + 1 : whole;
 }

@@ -47,6 +47,8 @@ export interface BudgetEvents {
   /** Another number when members have come or gone, or capacities have changed. */
   readonly layout: number;
   layoutChanged(): void;
+  /** It has a limit and had none, or the other way round. */
+  limitsChanged(): void;
   /** The members that wait for nothing but this one. */
   waitingFor(budget: FairBudget): number;
   changed(reason: RebalanceReason): void;
@@ -86,14 +88,19 @@ export class FairBudget {
   /** While room is made: what is free or on its way, and not spoken for yet. */
   available = 0;
   usersHolding = 0;
+  /** Members that wait, whatever they lack. */
+  queued = 0;
   /** While it goes round who may have what is free: what is kept for someone else. */
   reserved = 0;
   #terms: BudgetTerms;
   #heldPeak = 0;
   #isIdle = false;
+  #wasIdle = true;
   /** The layout of all budgets for which that was found. */
   #idleIn = -1;
   #shares: Shares | undefined;
+  #userList: readonly FairUser[] | undefined;
+  #touched = new Set<FairUser>();
   readonly #events: BudgetEvents;
 
   constructor({ name, size = 0, listener, capacity, termsOf }: BudgetParts, events: BudgetEvents) {
@@ -103,6 +110,7 @@ export class FairBudget {
     this.#terms = { capacity, termsOf };
     this.#events = events;
     this.#shares = undefined;
+    this.#userList = undefined;
   }
 
   get shares(): Shares {
@@ -146,6 +154,13 @@ export class FairBudget {
     return this.#isIdle;
   }
 
+  /** Whether it is idle and was not when this was last asked, or the other way round. */
+  noteIdle(): boolean {
+    const wasIdle = this.#wasIdle;
+    this.#wasIdle = this.isIdle;
+    return wasIdle !== this.#wasIdle;
+  }
+
   #findIdle(): boolean {
     const { capacity, number } = this;
     const { size } = this.members;
@@ -165,8 +180,8 @@ export class FairBudget {
 
   /** Other rules from now on. What is above a lowered capacity is asked back from those above their share. */
   change(terms: BudgetTerms): void {
-    this.#terms = terms;
-    this.#events.layoutChanged();
+    this.#setTerms(terms);
+    this.#shares?.forgetTerms();
     for (const user of this.users.values()) user.terms = terms.termsOf(user.name);
     this.#events.changed('configuration');
   }
@@ -175,9 +190,15 @@ export class FairBudget {
     if (!(Number.isSafeInteger(capacity) || capacity === Number.POSITIVE_INFINITY) || capacity < 0)
       throw new RangeError(`A capacity is a whole number of at least 0, not ${capacity}.`);
     if (capacity === this.capacity) return;
-    this.#terms = { ...this.#terms, capacity };
-    this.#events.layoutChanged();
+    this.#setTerms({ ...this.#terms, capacity });
     this.#events.changed('capacity');
+  }
+
+  #setTerms(terms: BudgetTerms): void {
+    const { isLimited } = this;
+    this.#terms = terms;
+    this.#events.layoutChanged();
+    if (this.isLimited !== isLimited) this.#events.limitsChanged();
   }
 
   /** Looks at the shares now. */
@@ -187,13 +208,38 @@ export class FairBudget {
 
   // ---- who has a seat ---------------------------------------------------------------------------------------------
 
+  /** In the order in which they came. Another list whenever one has come or left. */
+  get userList(): readonly FairUser[] {
+    this.#userList ??= [...this.users.values()];
+    return this.#userList;
+  }
+
   userNamed(name: string): FairUser {
     const known = this.users.get(name);
     if (known !== undefined) return known;
     const user = new FairUser(name, this);
     user.terms = this.#terms.termsOf(name);
     this.users.set(name, user);
+    this.#userList = undefined;
     return user;
+  }
+
+  /** Its last pool may have left. */
+  forgetIfGone(user: FairUser): void {
+    if (user.seats.length > 0 || this.users.get(user.name) !== user) return;
+    this.users.delete(user.name);
+    this.#userList = undefined;
+  }
+
+  /** The pools of a user are others than before. */
+  touch(user: FairUser): void {
+    this.#touched.add(user);
+  }
+
+  takeTouched(): ReadonlySet<FairUser> {
+    const touched = this.#touched;
+    if (touched.size > 0) this.#touched = new Set();
+    return touched;
   }
 
   memberCame(member: FairMember): void {

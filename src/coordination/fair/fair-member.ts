@@ -15,6 +15,9 @@ export interface MemberEvents {
   /** Its counts are as they are to be. `arrived`: of what it has given back, what had been asked of it. */
   released(member: FairMember, count: number, arrived: readonly Recall[]): void;
   left(member: FairMember): void;
+  /** It has its seats, or has none any more. */
+  entered(member: FairMember): void;
+  exited(member: FairMember): void;
   now(): number;
 }
 
@@ -41,9 +44,13 @@ export class FairMember implements Leases, Linked<FairMember> {
   /** Since when it waits for a lease; NaN when it does not. And for how many. */
   waitingSince = Number.NaN;
   wanted = 0;
+  /** The highest demand of its pool between the last two looks. */
+  peak = 0;
   /** Its place among those who wait. */
   rank: Rank = Rank.wish;
-  place = 0;
+  lineKey = 0;
+  /** One of its shares has changed since it was given its place. */
+  isMarked = false;
   previous: FairMember | undefined;
   next: FairMember | undefined;
   /** A lease that was asked back for it has come, and since when. */
@@ -51,14 +58,14 @@ export class FairMember implements Leases, Linked<FairMember> {
   dueSince = 0;
   /** Its pool is no more. */
   hasLeft = false;
+  /** It has left all seats. */
+  isForgotten = false;
   /** Since when it has held any, or none. */
   turnBeganAt = 0;
   emptySince = Number.NEGATIVE_INFINITY;
-  /** The highest demand since the last look at the shares; and what it can have use for at most. */
-  peak = 0;
-  most = Number.POSITIVE_INFINITY;
-  /** The look in which that was noted. */
-  notedIn = 0;
+  /** Its place among all members, while it has seats. */
+  place = -1;
+  #isLimited: boolean | undefined;
   /** Of those held: asked back, and not back yet; those that were asked for first come first. */
   readonly recalls: Recall[] = [];
   /** Recalls from others for this member that have not come. */
@@ -72,6 +79,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     this.tenant = tenant;
     this.#events = events;
     this.#latest = undefined;
+    this.#isLimited = undefined;
     this.previous = undefined;
     this.next = undefined;
     this.seats = seats.map(({ budget, user }) => new Seat(budget, this, budget.userNamed(user)));
@@ -82,24 +90,25 @@ export class FairMember implements Leases, Linked<FairMember> {
   enter(): void {
     for (const seat of this.seats) {
       seat.user = seat.budget.userNamed(seat.user.name);
-      seat.user.seats.add(seat);
+      seat.user.seats.push(seat);
+      seat.budget.touch(seat.user);
       seat.budget.memberCame(this);
     }
+    this.isForgotten = false;
+    this.#events.entered(this);
   }
 
   /** Leaves all seats: the pool is no more, and has nothing left. */
   exit(): void {
     for (const seat of this.seats) {
       const { user, budget } = seat;
-      user.seats.delete(seat);
+      user.seats.splice(user.seats.indexOf(seat), 1);
+      budget.touch(user);
       budget.memberLeft(this);
-      if (user.seats.size === 0 && budget.users.get(user.name) === user) budget.users.delete(user.name);
+      budget.forgetIfGone(user);
     }
-  }
-
-  get isForgotten(): boolean {
-    const [seat] = this.seats;
-    return seat !== undefined && !seat.user.seats.has(seat);
+    this.isForgotten = true;
+    this.#events.exited(this);
   }
 
   get recalled(): number {
@@ -136,11 +145,25 @@ export class FairMember implements Leases, Linked<FairMember> {
     return demand;
   }
 
-  notePeak(): void {
+  /** The highest demand since the last call. */
+  takePeak(): number {
     const latest = this.#latest;
-    let peak = latest === undefined || this.#holdings.has(latest) ? 0 : latest.takeDemandPeak();
-    for (const holder of this.#holdings.keys()) peak += holder.takeDemandPeak();
+    let peak = latest?.takeDemandPeak() ?? 0;
+    if (this.#holdings.size > 0)
+      for (const holder of this.#holdings.keys()) if (holder !== latest) peak += holder.takeDemandPeak();
     this.peak = peak;
+    return peak;
+  }
+
+  /** Whether any of its budgets has a limit. */
+  get isLimited(): boolean {
+    this.#isLimited ??= this.seats.some(({ budget }) => budget.isLimited);
+    return this.#isLimited;
+  }
+
+  /** Budgets may have limits that had none. */
+  forgetLimits(): void {
+    this.#isLimited = undefined;
   }
 
   /** Since when the connection is idle that nobody has used for longest. */

@@ -19,9 +19,11 @@ import type { FairHolder, Tenant } from './fair-holder.js';
 import { FairMember, type MemberEvents, type SeatWish } from './fair-member.js';
 import type { FairPolicy } from './fair-policy.js';
 import { makeRoom } from './giving-way.js';
+import { MemberColumns } from './member-columns.js';
 import type { Recall } from './recall.js';
-import { followShares, type RebalanceReason } from './shares.js';
+import type { RebalanceReason } from './shares.js';
 import { SilentServers } from './silent-servers.js';
+import type { ShareLook } from './user-columns.js';
 import { WaitingLine } from './waiting-line.js';
 
 export interface FairQueueParts {
@@ -42,6 +44,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   readonly #budgets = new Set<FairBudget>();
   /** Budgets with a limit, small ones before those that contain them; undefined where that has to be found out. */
   #limitedOnes: readonly FairBudget[] | undefined;
+  readonly #columns = new MemberColumns();
   layout = 0;
   readonly #line = new WaitingLine();
   readonly #silent = new SilentServers();
@@ -52,7 +55,6 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   /** There may be leases that were asked back and have not come. */
   #mayHaveRecalled = false;
   #isGoingRound = false;
-  #looks = 0;
   #alarmAt = Number.POSITIVE_INFINITY;
   #nextRoundAt: number;
   #mayLookAt = Number.NEGATIVE_INFINITY;
@@ -75,6 +77,19 @@ export class FairQueue implements MemberEvents, BudgetEvents {
 
   layoutChanged(): void {
     this.layout++;
+  }
+
+  limitsChanged(): void {
+    this.#limitedOnes = undefined;
+    this.#columns.forgetLimits();
+  }
+
+  entered(member: FairMember): void {
+    this.#columns.add(member);
+  }
+
+  exited(member: FairMember): void {
+    this.#columns.remove(member);
   }
 
   // ---- who shares -------------------------------------------------------------------------------------------------
@@ -130,14 +145,13 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     const { demandWindow, rebalanceInterval } = this.#policy;
     this.#policy = policy;
     if (policy.demandWindow !== demandWindow || policy.rebalanceInterval !== rebalanceInterval)
-      for (const { users } of this.#budgets) for (const user of users.values()) user.tracker = undefined;
+      for (const { shares } of this.#budgets) shares.forgetDemand();
     this.#rebalance('configuration', this.#clock.now());
     this.#settle(undefined);
   }
 
   /** The rules of a budget are others than before. */
   changed(reason: RebalanceReason): void {
-    this.#limitedOnes = undefined;
     if (reason === 'configuration') this.#rebalance(reason, this.#clock.now());
     else this.#press(reason);
     this.#settle(undefined);
@@ -247,8 +261,13 @@ export class FairQueue implements MemberEvents, BudgetEvents {
 
   /** The first for whom every budget has room; whoever is owed something, and lacks something else, has what there is kept for it. */
   #next(caller: FairMember | undefined): FairMember | undefined {
-    for (const budget of this.#limited) budget.reserved = 0;
-    if (this.#line.size === 0) return undefined;
+    const { size } = this.#line;
+    let isLackedByAll = size === 0;
+    for (const budget of this.#limited) {
+      budget.reserved = 0;
+      if (budget.queued === size && budget.free <= 0) isLackedByAll = true;
+    }
+    if (isLackedByAll) return undefined;
     const keptSince = this.#clock.now() - keptForTurns * this.#policy.turn;
     let inVain: FairMember | undefined;
     let doOthersWait = false;
@@ -322,36 +341,25 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   #rebalance(reason: RebalanceReason, now: number): void {
     this.#pressing = undefined;
     this.#mayRebalanceAt = now + this.#policy.debounce;
-    this.#notePeaks();
+    this.#columns.note(this.#silent);
+    const look = { policy: this.#policy, now, isRound: reason === 'interval', members: this.#columns };
     const idle: FairBudget[] = [];
+    let isAll = reason === 'configuration';
     for (const budget of this.#limited) {
       budget.givenBack = 0;
+      if (budget.noteIdle()) isAll = true;
       if (budget.isIdle) idle.push(budget);
-      else this.#shareOut(budget, reason, now);
+      else this.#shareOut(budget, reason, look);
     }
-    for (const { users } of idle) followShares(users.values());
-    for (const member of [...this.#line]) this.#line.rerank(member);
+    for (const budget of idle) budget.shares.follow(budget, look);
+    this.#line.rerankMarked(isAll);
     this.#mayRebalanceAt = Math.max(this.#mayRebalanceAt, this.#restingUntil(now));
   }
 
-  /** Once, for all budgets. */
-  #notePeaks(): void {
-    const look = ++this.#looks;
-    for (const { members } of this.#limited) {
-      for (const member of members) {
-        if (member.notedIn === look) continue;
-        member.notedIn = look;
-        member.notePeak();
-        member.most = this.#silent.size === 0 ? Number.POSITIVE_INFINITY : this.#silent.mostOf(member);
-      }
-    }
-  }
-
-  #shareOut(budget: FairBudget, reason: RebalanceReason, now: number): void {
+  #shareOut(budget: FairBudget, reason: RebalanceReason, look: ShareLook): void {
     const { capacity } = budget;
     budget.rebalances++;
-    const look = { policy: this.#policy, now, isRound: reason === 'interval' };
-    const changes = budget.shares.allocate([...budget.users.values()], capacity, look);
+    const changes = budget.shares.allocate(budget, look);
     if (changes.length > 0) budget.listener?.rebalanced?.({ reason, capacity, changes });
   }
 

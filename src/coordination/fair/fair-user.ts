@@ -1,5 +1,4 @@
 /** Someone who has a share of a budget, whatever the number of its pools. They are counted here and nowhere else. */
-import type { DemandTracker } from '../../core/demand-tracker.js';
 import type { FairShareAllocator } from '../../core/fair-share.js';
 import type { FairBudget } from './fair-budget.js';
 import type { FairMember } from './fair-member.js';
@@ -23,7 +22,7 @@ export class Seat {
 export class FairUser {
   readonly name: string;
   readonly budget: FairBudget;
-  readonly seats = new Set<Seat>();
+  readonly seats: Seat[] = [];
   terms = usualTerms;
   /** The most that was needed of late, or is expected; and the share that fairness gives. */
   demand = 0;
@@ -40,10 +39,7 @@ export class FairUser {
   isHandingOver = false;
   /** Since when it has held none. */
   emptySince = Number.NEGATIVE_INFINITY;
-  /** Since when nobody is there who could use what it has; NaN while somebody is. */
-  desertedSince = Number.NaN;
-  /** Needs of late; and, for several pools, the allocator that gives each its part. */
-  tracker: DemandTracker | undefined;
+  /** For several pools: gives each its part. */
   splitter: FairShareAllocator | undefined;
   /** The look in which it was seen last, so that nobody is counted twice; and what it may claim yet in that look. */
   seenIn = 0;
@@ -52,7 +48,6 @@ export class FairUser {
   constructor(name: string, budget: FairBudget) {
     this.name = name;
     this.budget = budget;
-    this.tracker = undefined;
     this.splitter = undefined;
   }
 

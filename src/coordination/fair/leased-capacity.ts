@@ -3,6 +3,7 @@
  * more when someone waits, gives back what was free for a while, and shrinks when leases are lost or recalled. What it
  * gives back is out of the budget first, so that nobody can be given it here meanwhile.
  */
+import { LeaseRequest } from '../../core/lease-request.js';
 import type { LeaseHolder, Leases } from '../../core/leases.js';
 import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';
 
@@ -44,7 +45,7 @@ export class LeasedCapacity implements LeaseHolder {
   #leased = 0;
   /** Of those: asked back by the source. */
   #recalled = 0;
-  #isAsking = false;
+  readonly #request: LeaseRequest;
   #retryAt = 0;
   #refusal: Error | undefined;
   /** When it is looked what was free all the time since something became free. */
@@ -58,6 +59,7 @@ export class LeasedCapacity implements LeaseHolder {
     this.#most = parts.most;
     this.#refusal = undefined;
     this.#budget = budget;
+    this.#request = new LeaseRequest(parts.source, this);
     this.#alarm = parts.alarm(() => this.look());
   }
 
@@ -121,22 +123,30 @@ export class LeasedCapacity implements LeaseHolder {
   }
 
   #ask(now: number): void {
-    const { source, retryMs } = this.#parts;
-    const { waiting, held } = this.#budget;
-    for (let free = this.#usable - held; free < waiting; free++) {
-      // While others have a better claim to what there is, it would be asked back at once.
-      if (this.#isAsking || this.#recalled > 0 || this.#leased >= this.#most || now < this.#retryAt) break;
-      const answer = source.acquire(1, this);
-      if (answer === 'granted') {
+    while (this.#lacks > 0 && now >= this.#retryAt) {
+      const answer = this.#request.ask();
+      if (answer === true) {
         this.#leased++;
         this.#refusal = undefined;
-      } else if (answer === 'asking') this.#isAsking = true;
-      else {
-        this.#refusal = answer;
-        this.#retryAt = now + retryMs;
+        continue;
       }
+      if (answer instanceof Error) this.#noteRefusal(answer, now);
+      else if (answer !== false) this.#refusal = answer.reason;
+      break;
     }
     this.#budget.resize(this.#usable);
+  }
+
+  /** Leases that members wait for and that it may ask for. While others have a better claim, they would be recalled at once. */
+  get #lacks(): number {
+    const { waiting, held } = this.#budget;
+    if (this.#recalled > 0) return 0;
+    return Math.min(waiting - (this.#usable - held), this.#most - this.#leased);
+  }
+
+  #noteRefusal(error: Error, now: number): void {
+    this.#refusal = error;
+    this.#retryAt = now + this.#parts.retryMs;
   }
 
   #giveBack(now: number): void {
@@ -146,7 +156,9 @@ export class LeasedCapacity implements LeaseHolder {
     this.#leased -= count;
     this.#recalled = Math.max(0, this.#recalled - count);
     this.#budget.resize(this.#usable);
+    this.#request.released();
     this.#parts.source.release(count, this);
+    this.#lookAgain = true;
   }
 
   /** So many were free for a while. */
@@ -174,15 +186,29 @@ export class LeasedCapacity implements LeaseHolder {
   // ---- what the source says ---------------------------------------------------------------------------------------
 
   leasesAvailable(): void {
-    this.#isAsking = false;
+    this.#request.answered();
     this.#retryAt = 0;
     this.look();
   }
 
+  leasesGranted(count: number): number {
+    this.#request.answered();
+    const taken = Math.max(0, Math.min(count, this.#lacks));
+    this.#leased += taken;
+    if (taken > 0) this.#refusal = undefined;
+    this.#retryAt = 0;
+    this.look();
+    return taken;
+  }
+
+  leasesDelayed(reason: Error): void {
+    this.#request.delayed();
+    this.#refusal = reason;
+  }
+
   leasesRefused(error: Error): void {
-    this.#isAsking = false;
-    this.#refusal = error;
-    this.#retryAt = this.#parts.clock.now() + this.#parts.retryMs;
+    this.#request.answered();
+    this.#noteRefusal(error, this.#parts.clock.now());
     this.look();
   }
 

@@ -24,7 +24,7 @@ export function rankIn({ user, member, share }: Seat): Rank {
   if (held < user.promise) return Rank.promised;
   if (held === 0) return Rank.nothing;
   if (held < user.share) return Rank.belowShare;
-  const isPoolInNeed = user.seats.size > 1 && (member.held === 0 || member.held < share);
+  const isPoolInNeed = user.seats.length > 1 && (member.held === 0 || member.held < share);
   return isPoolInNeed ? Rank.belowPart : Rank.wish;
 }
 

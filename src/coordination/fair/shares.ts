@@ -1,10 +1,13 @@
 /** From what users needed of late to their shares of a budget, and from those to the shares of their pools. */
-import { DemandTracker } from '../../core/demand-tracker.js';
-import { FairShareAllocator, type ShareUser } from '../../core/fair-share.js';
-import { Forecaster } from '../../core/forecaster.js';
+import { FairShareAllocator, type ShareUser, usualShrinkAfter } from '../../core/fair-share.js';
+import { formerPlaces } from '../../core/former-places.js';
+import { ShareAllocator } from '../../core/share-allocator.js';
+import type { ShareBook } from '../../core/share-book.js';
 import type { ShareReason } from '../../core/share-reasons.js';
-import type { FairPolicy } from './fair-policy.js';
+import { checkCapacity } from '../../core/share-request.js';
 import type { FairUser, Seat } from './fair-user.js';
+import type { MemberColumns } from './member-columns.js';
+import { type ShareLook, several, UserColumns } from './user-columns.js';
 
 /** Why the shares were looked at. */
 export type RebalanceReason =
@@ -25,141 +28,230 @@ export interface ShareChange {
   readonly reason: ShareReason;
 }
 
-/** A look at the shares. */
-export interface ShareLook {
-  readonly policy: FairPolicy;
-  readonly now: number;
-  /** An interval is over. Otherwise it is a look in between. */
-  readonly isRound: boolean;
+/** The budget that is shared out. */
+export interface SharedBudget {
+  readonly capacity: number;
+  /** Another list whenever a user has come or left. */
+  readonly userList: readonly FairUser[];
+  /** Users that have come, or whose pools have, since this was last asked. */
+  takeTouched(): ReadonlySet<FairUser>;
 }
+
+/** So many users are looked for one by one. */
+const fewTouched = 32;
 
 /** The shares of one budget. */
 export class Shares {
-  readonly #allocator = new FairShareAllocator();
-  /** Remembers what users needed, while it is asked. */
-  readonly #forecaster = new Forecaster();
+  readonly #columns = new UserColumns();
+  #allocator: ShareAllocator | undefined;
+  /** The users whose places the allocator's book has. */
+  #booked: readonly FairUser[] = [];
+  /** Shares and terms of all users may be others than they are in the columns. */
+  #isStale = false;
+  /** The last time, other budgets decided. */
+  #isFollowing = false;
+  /** The last time, the allocator was not asked, and does not know the shares. */
+  #wasSettled = false;
+  /** Users with several pools. */
+  readonly #several: FairUser[] = [];
 
-  /** Members have noted their peaks, and smaller budgets have given out their shares. */
-  allocate(users: readonly FairUser[], capacity: number, look: ShareLook): ShareChange[] {
-    for (const user of users) this.#lookAtDemand(user, look);
-    const [only] = users;
+  constructor() {
+    this.#allocator = undefined;
+  }
+
+  /** Members are noted, and smaller budgets have given out their shares. */
+  allocate(budget: SharedBudget, look: ShareLook): ShareChange[] {
+    const { capacity } = budget;
+    const columns = this.#columns;
+    if (this.#isFollowing) this.#isStale = true;
+    this.#isFollowing = false;
+    const touched = this.#arrange(budget);
+    columns.lookAtDemand(look);
+    for (const place of touched) {
+      columns.tellDemand(place);
+      markPools(columns.users[place] as FairUser);
+    }
+    const [only] = columns.users;
     // Most users have no database but one: there is nothing to share out.
-    if (only !== undefined && users.length === 1 && isContent(only, capacity)) return [];
-    const { changes } = this.#allocator.allocate({
-      capacity,
-      isRound: look.isRound,
-      users: users.map(shareUserOf),
+    const isSettled = only !== undefined && columns.users.length === 1 && isContent(only, capacity);
+    const told = isSettled
+      ? []
+      : this.#shareOut(capacity, look, this.#wasSettled ? columns.places() : touched);
+    this.#wasSettled = isSettled;
+    this.#tellMembers(look);
+    return told;
+  }
+
+  /** A budget that can't be the one that is short has the shares of those that decide. */
+  follow(budget: SharedBudget, { members: ofAll }: ShareLook): void {
+    if (!this.#isFollowing) this.#isStale = true;
+    this.#isFollowing = true;
+    this.#arrange(budget);
+    const { users, members, demands, followed } = this.#columns;
+    for (let place = 0; place < users.length; place++) {
+      const member = members[place] as number;
+      const share = ofAll.shares[member] as number;
+      if (member !== several && share === followed[place] && ofAll.demands[member] === demands[place])
+        continue;
+      followed[place] = share;
+      demands[place] = followPools(users[place] as FairUser, budget.capacity, ofAll);
+    }
+  }
+
+  /** Users may have other terms. */
+  forgetTerms(): void {
+    this.#isStale = true;
+  }
+
+  /** What users needed of late is forgotten. */
+  forgetDemand(): void {
+    this.#columns.forgetDemand();
+  }
+
+  /** Notes users that may be others than they are in the columns, and says their places. */
+  #arrange(budget: SharedBudget): readonly number[] {
+    const columns = this.#columns;
+    if (budget.userList !== columns.users) columns.arrange(budget.userList);
+    const touched = this.#placesOf(budget.takeTouched());
+    for (const place of touched) columns.note(place);
+    return touched;
+  }
+
+  #placesOf(touched: ReadonlySet<FairUser>): readonly number[] {
+    const { users } = this.#columns;
+    const isAll = this.#isStale || touched.size > fewTouched;
+    this.#isStale = false;
+    if (isAll) return this.#columns.places();
+    return Array.from(touched, (user) => users.indexOf(user)).filter((place) => place !== -1);
+  }
+
+  // ---- sharing out ------------------------------------------------------------------------------------------------
+
+  #shareOut(capacity: number, look: ShareLook, touched: readonly number[]): ShareChange[] {
+    checkCapacity(capacity);
+    this.#allocator ??= new ShareAllocator(0, usualShrinkAfter);
+    const { book, changes } = this.#allocator;
+    this.#book(book);
+    this.#claim(book, look);
+    this.#allocator.shareOut(capacity, look.isRound);
+    const { users, demands } = this.#columns;
+    for (const place of touched) giveShare(users[place] as FairUser, book.shares[place] as number);
+    const told = changes.map(({ place, from, to, reason }) => {
+      const user = users[place] as FairUser;
+      giveShare(user, to);
+      markPools(user);
+      return { user: user.name, from, to, demand: demands[place] as number, reason };
     });
-    const told: ShareChange[] = [];
-    for (const user of users) {
-      // Changes come in the order of the users.
-      const change = changes[told.length];
-      if (change?.key === user.name) {
-        const { from, to, reason } = change;
-        user.share = to;
-        told.push({ user: user.name, from, to, demand: user.demand, reason });
-      }
+    for (const user of this.#several) {
       split(user);
+      markPools(user);
     }
     return told;
   }
 
-  #lookAtDemand(user: FairUser, { policy, now, isRound }: ShareLook): void {
-    let peak = 0;
-    let most = 0;
-    for (const seat of user.seats) {
-      peak += seat.member.peak;
-      most += usableBy(seat);
+  /** A user that has left and come back under the same name is remembered. */
+  #book(book: ShareBook): void {
+    const { users } = this.#columns;
+    if (this.#booked === users) return;
+    const from = formerPlaces(this.#booked, users);
+    this.#booked = users;
+    const keys = Array.from(from, (former, place) =>
+      former === -1 ? (users[place] as FairUser).name : (book.keys[former] as string),
+    );
+    if (from.includes(-1)) {
+      const left = new Set(book.keys.keys());
+      for (const former of from) left.delete(former);
+      const places = new Map(Array.from(left, (place) => [book.keys[place] as string, place]));
+      for (const [place, former] of from.entries())
+        if (former === -1) from[place] = places.get(keys[place] as string) ?? -1;
     }
-    const tracker = trackerOf(user, policy);
-    if (isDeserted(user, peak, now, policy.clientGrace)) user.tracker = newTracker(policy);
-    else tracker.note(peak);
-    user.demand = Math.min(user.tracker?.peak ?? 0, most);
-    const { foresees } = policy;
-    if (isRound) {
-      if (foresees) this.#forecaster.record(user.name, tracker.present, now);
-      tracker.endInterval(0);
+    book.arrange(keys, from);
+  }
+
+  #claim(book: ShareBook, look: ShareLook): void {
+    const { users, members, demands, promises, weights, maximums } = this.#columns;
+    const { held, waitingSince } = look.members;
+    book.demands.set(demands);
+    book.weights.set(weights);
+    book.maximums.set(maximums);
+    book.had.set(book.shares);
+    this.#several.length = 0;
+    for (let place = 0; place < users.length; place++) {
+      const demand = demands[place] as number;
+      const member = members[place] as number;
+      // A promise is for what is needed.
+      const minimum = Math.min(promises[place] as number, demand);
+      book.minimums[place] = minimum;
+      book.isActive[place] = demand > 0 ? 1 : 0;
+      let [has, since] = [false, Number.NaN];
+      if (member === several) {
+        const user = users[place] as FairUser;
+        this.#several.push(user);
+        has = user.held > 0;
+        since = user.waitingSince ?? Number.NaN;
+      } else {
+        has = (held[member] as number) > 0;
+        since = waitingSince[member] as number;
+      }
+      // A user that holds something keeps its turn. The slot that goes round whatever is promised is for those to whom nothing is.
+      if (minimum > 0 || (!has && Number.isNaN(since))) since = Number.POSITIVE_INFINITY;
+      else if (has) since = Number.NEGATIVE_INFINITY;
+      book.waitingSince[place] = since;
     }
-    if (foresees) {
-      const { demand } = this.#forecaster.estimate(user.name, user.demand, now, user.terms.maximum);
-      user.demand = Math.min(demand, most);
+  }
+
+  /** Members can use no more of larger budgets than their parts of this one. */
+  #tellMembers({ members: ofAll }: ShareLook): void {
+    const { users, members, demands } = this.#columns;
+    // One that is alone may have its share without the allocator.
+    const shares = users.length > 1 ? this.#allocator?.book.shares : undefined;
+    for (let place = 0; place < users.length; place++) {
+      const member = members[place] as number;
+      const demand = demands[place] as number;
+      if (member !== several && shares !== undefined) ofAll.give(member, shares[place] as number, demand);
+      else
+        for (const seat of (users[place] as FairUser).seats)
+          ofAll.give(seat.member.place, seat.share, demand);
     }
   }
 }
 
-/** A budget that can't be the one that is short has the shares of those that decide. */
-export function followShares(users: Iterable<FairUser>): void {
-  for (const user of users) {
-    user.share = user.demand = 0;
-    for (const seat of user.seats) {
-      const deciding = seat.member.seats.filter(({ budget }) => !budget.isIdle);
-      seat.share = Math.min(...deciding.map(({ share }) => share));
-      user.share += seat.share;
-      user.demand += Math.min(...deciding.map((other) => other.user.demand));
-    }
-    user.share = Math.min(user.share, user.budget.capacity);
+/** Says what the user needs. */
+function followPools(user: FairUser, capacity: number, { shares, demands }: MemberColumns): number {
+  let [share, demand] = [0, 0];
+  for (const seat of user.seats) {
+    seat.share = shares[seat.member.place] as number;
+    share += seat.share;
+    demand += demands[seat.member.place] as number;
   }
+  user.share = Math.min(share, capacity);
+  user.demand = demand;
+  return demand;
 }
 
 /** Alone, and it has all that it may have. */
 function isContent({ share, demand, terms, seats }: FairUser, capacity: number): boolean {
   const due = demand > 0 ? Math.min(capacity, terms.maximum) : 0;
-  if (share !== due || seats.size > 1) return false;
+  if (share !== due || seats.length > 1) return false;
   for (const seat of seats) if (seat.share !== share) return false;
   return true;
 }
 
-function trackerOf(user: FairUser, policy: FairPolicy): DemandTracker {
-  user.tracker ??= newTracker(policy);
-  return user.tracker;
+/** To its only pool, too. Where it has several, they have their parts later. */
+function giveShare(user: FairUser, share: number): void {
+  user.share = share;
+  for (const seat of user.seats) seat.share = share;
 }
 
-function newTracker({ demandWindow: window, rebalanceInterval: interval }: FairPolicy): DemandTracker {
-  return new DemandTracker({ window, interval });
+/** Their ranks may be others. */
+function markPools({ seats, waiting }: FairUser): void {
+  if (waiting > 0) for (const { member } of seats) member.isMarked = true;
 }
 
-/** A user without clients needs nothing, but for a moment: they may come back. */
-function isDeserted(user: FairUser, peak: number, now: number, graceMs: number): boolean {
-  if (user.hasClients) {
-    user.desertedSince = Number.NaN;
-    return false;
-  }
-  if (Number.isNaN(user.desertedSince)) user.desertedSince = now;
-  return peak === 0 && now - user.desertedSince >= graceMs;
-}
-
-/** The most that a pool can use of a budget: no more than its other ones give it, of those that were shared out before this one. */
-function usableBy({ budget, member }: Seat): number {
-  let usable = member.most;
-  for (const seat of member.seats) {
-    if (seat.budget === budget) break;
-    if (!seat.budget.isIdle) usable = Math.min(usable, Math.max(seat.share, member.held));
-  }
-  return usable;
-}
-
-function shareUserOf(user: FairUser): ShareUser {
-  const { name: key, demand, held } = user;
-  const { weight, maximum } = user.terms;
-  // A promise is for what is needed.
-  const minimum = Math.min(user.terms.minimum, demand);
-  // A user that holds something keeps its turn. The slot that goes round whatever is promised is for those to whom nothing is.
-  let waitingSince = held > 0 ? Number.NEGATIVE_INFINITY : user.waitingSince;
-  if (minimum > 0) waitingSince = Number.POSITIVE_INFINITY;
-  return { key, demand, weight, minimum, maximum, isActive: demand > 0, waitingSince };
-}
-
-/** Each pool of the user has a part of its share, by what it needs now. */
+/** Each of the user's pools has a part of its share, by what it needs now. */
 function split(user: FairUser): void {
-  if (user.seats.size === 1) {
-    for (const only of user.seats) only.share = user.share;
-    return;
-  }
   user.splitter ??= new FairShareAllocator({ shrinkAfter: 1 });
-  const { shares } = user.splitter.allocate({
-    capacity: user.share,
-    users: Array.from(user.seats, poolOf),
-  });
+  const { shares } = user.splitter.allocate({ capacity: user.share, users: user.seats.map(poolOf) });
   for (const seat of user.seats) seat.share = shares.get(seat.member.key) ?? 0;
 }
 

@@ -36,7 +36,10 @@ export class WaitingLine {
     member.wanted = count;
     if (!isNew) return;
     member.waitingSince = now;
-    for (const { user } of member.seats) user.waiting++;
+    for (const { user, budget } of member.seats) {
+      user.waiting++;
+      budget.queued++;
+    }
     this.#stand(member, rankOf(member));
   }
 
@@ -47,7 +50,10 @@ export class WaitingLine {
     member.wanted = 0;
     member.waitingSince = Number.NaN;
     member.isDue = false;
-    for (const { user } of member.seats) user.waiting--;
+    for (const { user, budget } of member.seats) {
+      user.waiting--;
+      budget.queued--;
+    }
   }
 
   /** A lease that was asked back for it has come. */
@@ -61,9 +67,23 @@ export class WaitingLine {
   rerank(member: FairMember): void {
     if (!member.isWaiting) return;
     const rank = rankOf(member);
-    if (rank === member.rank && placeOf(member) === member.place) return;
+    if (rank === member.rank && lineKeyOf(member) === member.lineKey) return;
     this.of(member.rank).remove(member);
     this.#stand(member, rank);
+  }
+
+  /** Shares have changed, of those members that are marked. `isAll`: perhaps of all. */
+  rerankMarked(isAll: boolean): void {
+    for (const line of this.#lines) {
+      let next: FairMember | undefined;
+      // A member that moves back is seen again, and stays.
+      for (let member = line.head; member !== undefined; member = next) {
+        next = member.next;
+        if (!isAll && !member.isMarked) continue;
+        member.isMarked = false;
+        this.rerank(member);
+      }
+    }
   }
 
   /** The leases of a user, or its share, are others than before. */
@@ -73,7 +93,7 @@ export class WaitingLine {
 
   #stand(member: FairMember, rank: Rank): void {
     member.rank = rank;
-    member.place = placeOf(member);
+    member.lineKey = lineKeyOf(member);
     const line = this.of(rank);
     let behind: FairMember | undefined;
     let before = line.tail;
@@ -87,11 +107,11 @@ export class WaitingLine {
 }
 
 function isBehind(one: FairMember, other: FairMember): boolean {
-  return one.place === other.place ? ownPlaceOf(one) > ownPlaceOf(other) : one.place > other.place;
+  return one.lineKey === other.lineKey ? ownPlaceOf(one) > ownPlaceOf(other) : one.lineKey > other.lineKey;
 }
 
 /** A member that has just had its turn does not come before those who had none meanwhile, though it may have waited for more all the time. */
-function placeOf(member: FairMember): number {
+function lineKeyOf(member: FairMember): number {
   let place = ownPlaceOf(member);
   for (const { user, budget } of member.seats)
     if (user.held === 0 && !budget.isIdle) place = Math.max(place, user.emptySince);

@@ -14,3 +14,10 @@ export class ClusterStartError extends HeadgateError {
     super('HG_CLUSTER_START', message, options);
   }
 }
+
+/** PostgreSQL has ended, and nobody asked it to. */
+export class ClusterEndedError extends HeadgateError {
+  constructor(reason: string) {
+    super('HG_CLUSTER_ENDED', `PostgreSQL has ended: ${reason}`);
+  }
+}

@@ -8,13 +8,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { arrayText, hidden, runHidden } from '../postgres/hidden-commands.js';
-import { Answer, type Link, ServerError } from '../postgres/link.js';
+import { type Link, ServerError } from '../postgres/link.js';
 import { OwnState } from '../postgres/setup.js';
 import type { Change } from './changes.js';
+import { type Claim, Claims, claimsOfChange, claimsOfLock } from './claims.js';
 import { evict } from './eviction.js';
 import type { Participant } from './participant.js';
-import { Relations } from './relations.js';
-import { conflictsWithChange, excludes, lockOf, parentLocks, type RowLock, Traces } from './traces.js';
+import { type Relation, Relations } from './relations.js';
+import { checkSizeOf, mayBeTooLarge } from './row-sizes.js';
 import type { Conflict, Transaction } from './transaction.js';
 import { Turn } from './turn.js';
 
@@ -36,11 +37,13 @@ export class Conflicts {
   /** Grows with each committed DDL statement. */
   catalog = 0;
   readonly #participants = new Map<number, Participant>();
-  readonly #traces = new Traces();
+  readonly #claims = new Claims();
   readonly #relations = new Relations();
   /** Commits that may have to evict others go one by one. */
   readonly #evicting = new Turn();
   readonly #watch: Link;
+  /** Questions to the catalog, and to PostgreSQL's locks. */
+  readonly #asking = new Turn();
   readonly #keeper: Link;
   readonly #settings: ConflictSettings;
 
@@ -57,7 +60,7 @@ export class Conflicts {
 
   leave(participant: Participant): void {
     this.#participants.delete(participant.link.processId);
-    this.#forgetTraces();
+    this.#forgetClaims();
   }
 
   /** The transaction runs its first statement now. */
@@ -110,6 +113,10 @@ export class Conflicts {
   async commit(participant: Participant): Promise<CommitOutcome> {
     const { transaction, link } = participant;
     if (transaction === undefined) return {};
+    if (participant.pendingBegin !== undefined) {
+      participant.pendingBegin = undefined;
+      return {};
+    }
     if (transaction.isPlain && !this.#needsLook(transaction)) return this.#finish(participant, []);
     if (transaction.doom !== undefined) return this.#rollBack(participant, transaction.doom);
     const end = await participant.waitFor(this.#evicting.take());
@@ -118,12 +125,12 @@ export class Conflicts {
       const { doom } = transaction;
       if (doom !== undefined) return await this.#rollBack(participant, doom);
       if (this.#isStale(transaction)) return await this.#rollBack(participant, 'schema');
+      const claims = await this.#claimsOf(transaction, link);
+      if (this.#claims.conflictWith(transaction.snapshot ?? this.commits, claims))
+        return await this.#rollBack(participant, 'data');
       if (transaction.isDetached && !(await this.#apply(participant, transaction)))
         return await this.#rollBack(participant, 'data');
-      await this.#relations.read(this.#watch, this.catalog);
-      const locks = await this.#locksOf(transaction, link);
-      if (this.#meetsTrace(transaction, locks)) return await this.#rollBack(participant, 'data');
-      return await this.#finish(participant, this.#hasOthersOpen(participant) ? locks : []);
+      return await this.#finish(participant, this.#hasOthersOpen(participant) ? claims : []);
     } finally {
       end();
     }
@@ -135,11 +142,11 @@ export class Conflicts {
 
   /** Whether anything but PostgreSQL has a say in this COMMIT. */
   #needsLook(transaction: Transaction): boolean {
-    const { snapshot, lockedTables, direct } = transaction;
+    const { snapshot, lockedTables, lockClaims, direct } = transaction;
     if (snapshot === undefined) return false;
     if (this.#isStale(transaction)) return true;
-    if (lockedTables.size === 0 && direct.length === 0) return false;
-    return this.#traces.size > 0 || this.#openCount() > 1;
+    if (lockedTables.size === 0 && lockClaims.length === 0 && direct.length === 0) return false;
+    return this.#claims.size > 0 || this.#openCount() > 1;
   }
 
   #openCount(): number {
@@ -179,22 +186,10 @@ export class Conflicts {
   /** Makes the changes of the copies in the tables. False: a conflict. */
   async #apply(participant: Participant, transaction: Transaction): Promise<boolean> {
     const { link } = participant;
-    const names = [...transaction.copies.values()].map(({ name }) => name);
-    const drop = hidden('drop_copies', [arrayText(names)]);
-    await link.exchange([hidden('wait_for_locks'), drop]);
-    drop.answer.rows();
-    for (const { bytes } of transaction.keptLocks) {
-      const answer = new Answer();
-      await this.#evictFor(participant, 'data', link.exchange([{ bytes, take: answer.take }]));
-      if (answer.error !== undefined) return false;
-    }
+    await link.exchange([hidden('wait_for_locks'), hidden('leave_copies')]);
     const part = hidden('apply_changes', applyValues(false, transaction.detached));
-    const xids = hidden('own_xids');
-    await this.#evictFor(participant, 'data', link.exchange([part, xids]));
-    if (part.answer.error !== undefined) return false;
-    if (transaction.keptLocks.length > 0) addLockers(transaction, xids.answer.rows());
-    transaction.direct.push(...transaction.detached);
-    return true;
+    await this.#evictFor(participant, 'data', link.exchange([part]));
+    return part.answer.error === undefined;
   }
 
   async #evictFor<T>(participant: Participant, conflict: Conflict, work: Promise<T>): Promise<T> {
@@ -211,7 +206,7 @@ export class Conflicts {
     for (;;) {
       await Promise.race([done, delay(pollMs)]);
       if (isDone) return work;
-      const rows = await this.#watch.query(`SELECT unnest(pg_blocking_pids(${processId}))`);
+      const rows = await this.#ask(`SELECT unnest(pg_blocking_pids(${processId}))`);
       for (const [pid] of rows) {
         const blocker = this.#participants.get(Number(pid));
         if (blocker !== undefined && blocker !== participant) await this.#evictOne(blocker, conflict);
@@ -222,7 +217,10 @@ export class Conflicts {
   async #evictOne(blocker: Participant, conflict: Conflict): Promise<void> {
     const patience = new AbortController();
     const cancel = delay(this.#settings.patienceMs, undefined, { signal: patience.signal, ref: false }).then(
-      () => this.#watch.query(`SELECT pg_cancel_backend(${blocker.link.processId})`),
+      () => {
+        blocker.interruption = conflict;
+        return this.#ask(`SELECT pg_cancel_backend(${blocker.link.processId})`);
+      },
       () => {},
     );
     try {
@@ -241,63 +239,103 @@ export class Conflicts {
     return { conflict };
   }
 
-  async #finish({ link, transaction }: Participant, locks: readonly RowLock[]): Promise<CommitOutcome> {
-    // Before COMMIT: whoever gets a lock that it releases has to find them.
-    if (locks.length > 0) this.#traces.add(this.commits + 1, locks);
-    const changes =
-      transaction !== undefined && (transaction.direct.length > 0 || locks.length > 0 || transaction.hasDml);
-    if (changes) this.commits += 1;
+  async #finish({ link, transaction }: Participant, claims: readonly Claim[]): Promise<CommitOutcome> {
+    // Before COMMIT, so that a snapshot of the time between is taken for one that has not seen it.
+    this.#claims.add(this.commits + 1, claims);
     const part = hidden('commit');
     await link.exchange([part]);
+    const hasChanges = transaction !== undefined && (transaction.hasDml || transaction.direct.length > 0);
+    if (hasChanges || claims.length > 0) this.commits += 1;
     const { error } = part.answer;
     if (error !== undefined) return { error };
     if (transaction?.hasDdl) this.catalog += 1;
     return {};
   }
 
-  /** Rows that the transaction has locked and not changed, parents of changed rows among them. */
-  async #locksOf(transaction: Transaction, link: Link): Promise<RowLock[]> {
-    const locks = transaction.direct.flatMap((change) => {
+  async #claimsOf(transaction: Transaction, link: Link): Promise<Claim[]> {
+    await this.#readRelations();
+    const claims: Claim[] = [];
+    for (const change of [...transaction.direct, ...transaction.detached]) {
       const relation = this.#relations.get(change.table);
-      return relation === undefined ? [] : parentLocks(relation, change);
-    });
-    if (transaction.lockedTables.size === 0) return locks;
-    const ids = await runHidden(link, 'resolve', [arrayText([...transaction.lockedTables])]);
-    for (const [id] of ids) {
-      const relation = this.#relations.get(Number(id));
-      if (relation === undefined) continue;
-      const rows = await runHidden(link, 'locked_rows', [String(id), arrayText([...transaction.lockerIds])]);
-      for (const [row, isExclusive] of rows)
-        locks.push(lockOf(relation, row ?? '', isExclusive === 't' ? 'update' : 'key_share'));
+      if (relation !== undefined) claims.push(...claimsOfChange(relation, change));
     }
-    return locks;
+    await this.#noteLocks(transaction, link);
+    claims.push(...transaction.lockClaims);
+    return claims;
   }
 
-  #meetsTrace(transaction: Transaction, locks: readonly RowLock[]): boolean {
-    const { snapshot, direct } = transaction;
-    if (snapshot === undefined || this.#traces.size === 0) return false;
-    const newer = this.#traces.newerThan(snapshot);
-    const meetsChange = (trace: RowLock, change: Change): boolean => {
+  /** Asks PostgreSQL which rows are locked, before the transaction changes any: a changed row has no lock any more. */
+  async noteLocks({ transaction, link }: Participant): Promise<void> {
+    if (transaction === undefined || transaction.lockedTables.size === 0) return;
+    await this.#readRelations();
+    await this.#noteLocks(transaction, link);
+  }
+
+  async #noteLocks(transaction: Transaction, link: Link): Promise<void> {
+    const tables = [...transaction.lockedTables.values()];
+    transaction.lockedTables.clear();
+    for (const { schema, name } of tables)
+      for (const relation of this.#relations.named(name, schema))
+        transaction.lockClaims.push(...(await this.#locksOf(relation, transaction, link)));
+  }
+
+  /** Rows of a table, and of its copy, that the transaction has locked. */
+  async #locksOf(relation: Relation, transaction: Transaction, link: Link): Promise<Claim[]> {
+    const ids = [relation.id];
+    if (transaction.copies.has(relation.id)) {
+      const [[copy] = []] = await runHidden(link, 'resolve', [
+        arrayText([`pg_temp."${relation.name.replaceAll('"', '""')}"`]),
+      ]);
+      ids.push(Number(copy));
+    }
+    const claims: Claim[] = [];
+    for (const id of ids) {
+      const rows = await runHidden(link, 'locked_rows', [String(id), arrayText([...transaction.lockerIds])]);
+      for (const [row, isExclusive] of rows)
+        claims.push(...claimsOfLock(relation, row ?? '', isExclusive === 't' ? 'strong' : 'share'));
+    }
+    return claims;
+  }
+
+  /** Throws if a row or a key is larger than DSQL takes. */
+  async checkSizes(changes: readonly Change[]): Promise<void> {
+    if (!changes.some(mayBeTooLarge)) return;
+    await this.#readRelations();
+    for (const change of changes) {
       const relation = this.#relations.get(change.table);
-      return relation !== undefined && conflictsWithChange(trace, change, relation);
-    };
-    return newer.some(
-      (trace) =>
-        direct.some((change) => meetsChange(trace, change)) || locks.some((lock) => excludes(trace, lock)),
+      if (relation !== undefined) checkSizeOf(relation, change);
+    }
+  }
+
+  /** Whether other tables have foreign keys to one of these. */
+  async haveDependents(
+    names: readonly { readonly schema: string | undefined; readonly name: string }[],
+  ): Promise<boolean> {
+    await this.#readRelations();
+    return names.some(({ schema, name }) =>
+      this.#relations.named(name, schema).some(({ id }) => this.#relations.isReferred(id)),
     );
   }
 
-  #forgetTraces(): void {
+  #ask(sql: string): Promise<(string | null)[][]> {
+    return this.#asking.run(() => this.#watch.query(sql));
+  }
+
+  #readRelations(): Promise<void> {
+    return this.#asking.run(() => this.#relations.read(this.#watch, this.catalog));
+  }
+
+  #forgetClaims(): void {
     let oldest = this.commits;
     for (const { transaction } of this.#participants.values())
       oldest = Math.min(oldest, transaction?.snapshot ?? oldest);
-    this.#traces.forgetBefore(oldest);
+    this.#claims.forgetUpTo(oldest);
   }
 
   /** The transaction is over, one way or the other. */
   ended(participant: Participant): void {
     participant.transaction = undefined;
-    if (this.#traces.size > 0) this.#forgetTraces();
+    if (this.#claims.size > 0) this.#forgetClaims();
   }
 }
 

@@ -19,6 +19,7 @@ export async function evict(participant: Participant, conflict: Conflict, keeper
   if (conflict === 'schema') {
     transaction.doom = 'schema';
     transaction.isEvicted = true;
+    transaction.evictions += 1;
     transaction.copies.clear();
     await runHidden(link, 'rollback');
     return;
@@ -31,8 +32,14 @@ export async function evict(participant: Participant, conflict: Conflict, keeper
     const settings = transaction.settings.map(command);
     transaction.doom ??= 'data';
     transaction.isEvicted = true;
+    transaction.evictions += 1;
     transaction.copies.clear();
-    await link.exchange([hidden('rollback'), hidden('begin'), import_, ...settings]);
+    await link.exchange([
+      hidden('rollback'),
+      hidden(transaction.isReadOnly ? 'begin_read_only' : 'begin'),
+      import_,
+      ...settings,
+    ]);
     if (import_.answer.error !== undefined) throw new ServerError(import_.answer.error);
   } finally {
     await keeper.query('ROLLBACK');

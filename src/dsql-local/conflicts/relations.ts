@@ -14,9 +14,11 @@ export interface Relation {
   readonly name: string;
   /** Places in the row's text, dropped columns not counted. Empty: no primary key. */
   readonly primaryKey: readonly number[];
-  /** Columns of any unique index that is neither partial nor on an expression. */
-  readonly keyColumns: ReadonlySet<number>;
+  /** Columns of each unique index that is neither partial nor on an expression. */
+  readonly uniqueKeys: readonly (readonly number[])[];
   readonly foreignKeys: readonly ForeignKey[];
+  /** Columns of every index, the primary key's too; those of expressions and INCLUDE left out. */
+  readonly indexes: readonly (readonly number[])[];
 }
 
 const relationsSql = `
@@ -31,8 +33,12 @@ SELECT json_build_object(
   'id', t.oid::bigint, 'schema', t.nspname, 'name', t.relname,
   'primaryKey', coalesce((SELECT json_agg(p.place ORDER BY p.place) FROM pg_index x JOIN places p ON p.attrelid = t.oid AND p.attnum = ANY (x.indkey)
     WHERE x.indrelid = t.oid AND x.indisprimary), '[]'),
-  'keyColumns', coalesce((SELECT json_agg(DISTINCT p.place) FROM pg_index x JOIN places p ON p.attrelid = t.oid
-    AND p.attnum = ANY (x.indkey[0:x.indnkeyatts - 1]) WHERE x.indrelid = t.oid AND x.indisunique AND x.indpred IS NULL AND x.indexprs IS NULL), '[]'),
+  'uniqueKeys', coalesce((SELECT json_agg((SELECT json_agg(p.place) FROM places p WHERE p.attrelid = t.oid
+    AND p.attnum = ANY (x.indkey[0:x.indnkeyatts - 1]))) FROM pg_index x
+    WHERE x.indrelid = t.oid AND x.indisunique AND x.indpred IS NULL AND x.indexprs IS NULL), '[]'),
+  'indexes', coalesce((SELECT json_agg((SELECT json_agg(p.place) FROM places p WHERE p.attrelid = t.oid
+    AND p.attnum = ANY (x.indkey[0:x.indnkeyatts - 1]))) FROM pg_index x WHERE x.indrelid = t.oid
+    AND 0 <> ANY (x.indkey[0:x.indnkeyatts - 1])), '[]'),
   'foreignKeys', coalesce((SELECT json_agg(json_build_object('parent', k.confrelid::bigint,
       'columns', (SELECT json_agg(p.place ORDER BY o.place) FROM unnest(k.conkey) WITH ORDINALITY o(number, place)
         JOIN places p ON p.attrelid = k.conrelid AND p.attnum = o.number),
@@ -44,17 +50,21 @@ SELECT json_build_object(
 export class Relations {
   #version = -1;
   #byId = new Map<number, Relation>();
+  #referred = new Set<number>();
 
   /** Reads the catalog again where its version is another one. */
   async read(link: Link, version: number): Promise<void> {
     if (this.#version === version) return;
     const rows = await link.query(relationsSql);
-    const relations = rows.map(([text]) => {
-      const { keyColumns, ...rest } = JSON.parse(text ?? '') as Relation & { keyColumns: number[] };
-      return { ...rest, keyColumns: new Set(keyColumns) };
-    });
+    const relations = rows.map(([text]) => JSON.parse(text ?? '') as Relation);
     this.#byId = new Map(relations.map((relation) => [relation.id, relation]));
+    this.#referred = new Set(relations.flatMap(({ foreignKeys }) => foreignKeys.map(({ parent }) => parent)));
     this.#version = version;
+  }
+
+  /** Whether a foreign key refers to the table. */
+  isReferred(id: number): boolean {
+    return this.#referred.has(id);
   }
 
   get(id: number): Relation | undefined {

@@ -5,6 +5,7 @@
  * direct, detached -> doomed (another has committed what it conflicts with: COMMIT fails)
  */
 import type { Change } from './changes.js';
+import type { Claim } from './claims.js';
 
 /** A table that the transaction goes on with as a copy. */
 export interface Copy {
@@ -14,12 +15,6 @@ export interface Copy {
 
 /** `data`: OC000, `schema`: OC001. */
 export type Conflict = 'data' | 'schema';
-
-/** A locking SELECT that ran on copies: it has to lock the rows themselves before COMMIT. */
-export interface KeptLock {
-  /** Messages that run it again on the tables, ending with Sync or with a Query. */
-  readonly bytes: Buffer;
-}
 
 export class Transaction {
   /** Commits before the transaction's snapshot was taken; undefined until its first statement. */
@@ -34,17 +29,20 @@ export class Transaction {
   direct: Change[] = [];
   /** Changes that are made in copies. */
   detached: Change[] = [];
-  keptLocks: KeptLock[] = [];
   /** Texts of SET and the like, which have to be run again when PostgreSQL's transaction is begun anew. */
   readonly settings: string[] = [];
   readonly copies = new Map<number, Copy>();
   /** Tables that FOR UPDATE or FOR KEY SHARE named, and the transaction ids that may hold locks there. */
-  readonly lockedTables = new Set<string>();
+  readonly lockedTables = new Map<string, { readonly schema: string | undefined; readonly name: string }>();
   readonly lockerIds = new Set<string>();
+  /** What such locks claim, as far as it was asked for. */
+  readonly lockClaims: Claim[] = [];
   /** Why COMMIT will fail. */
   doom: Conflict | undefined;
   /** PostgreSQL's transaction was begun anew at the same snapshot, and the changes are not in its copies yet. */
   isEvicted = false;
+  /** How often PostgreSQL's transaction was begun anew; portals of an earlier one are gone. */
+  evictions = 0;
   hasDdl = false;
   hasDml = false;
   rows = 0;

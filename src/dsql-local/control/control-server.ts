@@ -19,7 +19,7 @@ export interface Control {
 }
 
 /** The address of the control interface can't be listened on. */
-export class ControlPortError extends HeadgateError {
+class ControlPortError extends HeadgateError {
   constructor(port: number, cause: Error) {
     super('HG_DSQL_LOCAL_CONTROL', `The control port ${port} can't be opened: ${cause.message}`, { cause });
   }

@@ -1,5 +1,6 @@
 /** ALTER TABLE, subcommand by subcommand. */
 import type { AlterTableCmd, AlterTableStmt, AlterTableType, Constraint } from 'libpg-query';
+import { Token } from '../../sql/tokenizer.js';
 import { bigintColumnCheck, finishedIndexCheck, primaryKeyColumnCheck } from './catalog-checks.js';
 import { judgeColumnDefinition } from './create-table.js';
 import type { Refusal } from './judgement.js';
@@ -7,7 +8,7 @@ import { bodiesOf, bodyOf } from './parse-tree.js';
 import type { Feature } from './profile.js';
 import { unsupported } from './refusal.js';
 import { firstRefusal, type Rule, type RuleContext } from './rule.js';
-import { judgeIdentity } from './sequences.js';
+import { judgeIdentity, judgeIdentityChange } from './sequences.js';
 
 interface Subcommand {
   /** As in `unsupported ALTER TABLE <name> statement`. */
@@ -19,7 +20,7 @@ interface Subcommand {
 const column = 'ALTER COLUMN ...';
 
 /** A subcommand that is missing here is refused without a name. */
-export const subcommands: Readonly<Partial<Record<AlterTableType, Subcommand>>> = {
+const subcommands: Readonly<Partial<Record<AlterTableType, Subcommand>>> = {
   AT_AddColumn: { name: 'ADD COLUMN', since: 'always' },
   AT_AddConstraint: { name: 'ADD CONSTRAINT', since: 'always' },
   AT_ChangeOwner: { name: 'OWNER', since: 'always' },
@@ -39,11 +40,11 @@ export const subcommands: Readonly<Partial<Record<AlterTableType, Subcommand>>> 
   AT_AlterColumnType: { name: `${column} SET DATA TYPE`, since: undefined },
   AT_SetNotNull: { name: `${column} SET NOT NULL`, since: undefined },
   AT_SetStatistics: { name: `${column} SET STATISTICS`, since: undefined },
-  AT_SetStorage: { name: `${column} SET STORAGE`, since: undefined },
+  AT_SetStorage: { name: `${column} SET STORAGE`, since: 'always' },
   AT_SetCompression: { name: `${column} SET COMPRESSION`, since: undefined },
   AT_SetOptions: { name: `${column} SET`, since: undefined },
   AT_ResetOptions: { name: `${column} RESET`, since: undefined },
-  AT_AlterConstraint: { name: 'ALTER CONSTRAINT', since: undefined },
+  AT_AlterConstraint: { name: 'ALTER CONSTRAINT', since: 'foreign keys' },
   AT_EnableRowSecurity: { name: 'ENABLE ROW LEVEL SECURITY', since: undefined },
   AT_DisableRowSecurity: { name: 'DISABLE ROW LEVEL SECURITY', since: undefined },
   AT_ForceRowSecurity: { name: 'FORCE ROW LEVEL SECURITY', since: undefined },
@@ -81,7 +82,7 @@ const objectNames: Readonly<Record<string, string>> = {
   OBJECT_FOREIGN_TABLE: 'FOREIGN TABLE',
 };
 
-/** What views and sequences can have altered through ALTER TABLE's node. */
+/** Subcommands that views and sequences accept. */
 const otherObjects: Readonly<Record<string, ReadonlySet<AlterTableType>>> = {
   OBJECT_VIEW: new Set<AlterTableType>(['AT_ChangeOwner', 'AT_ColumnDefault']),
   OBJECT_SEQUENCE: new Set<AlterTableType>(['AT_ChangeOwner']),
@@ -125,11 +126,31 @@ function judgeSubcommand(
       context.checks.push(bigintColumnCheck(relation, name));
       return judgeIdentity(undefined, bodyOf(def, 'Constraint')?.options, context);
     }
+    case 'AT_SetIdentity':
+      return judgeIdentityChange(bodyOf(def, 'List')?.items);
+    case 'AT_EnableTrigAll':
+    case 'AT_DisableTrigAll':
+      sparingOwnTriggers(context);
+      return undefined;
     case 'AT_DropColumn':
       context.checks.push(primaryKeyColumnCheck(relation, name));
       return undefined;
     default:
       return undefined;
+  }
+}
+
+/** USER in place of ALL: tables have no triggers but those of foreign keys, and the stand-in's own. */
+function sparingOwnTriggers({ text }: RuleContext): void {
+  const tokens = text.tokens();
+  let isBehindTrigger = false;
+  while (tokens.next() !== Token.end && tokens.token !== Token.unreadable) {
+    const word = tokens.token === Token.word ? tokens.name()?.toLowerCase() : undefined;
+    if (isBehindTrigger && word === 'all') {
+      text.insert(tokens.start, 'USER /* ');
+      text.insert(tokens.end, ' */');
+    }
+    isBehindTrigger = word === 'trigger';
   }
 }
 

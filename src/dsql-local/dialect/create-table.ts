@@ -1,9 +1,9 @@
 /** CREATE TABLE: its variants, columns and constraints. */
-import type { CollateClause, ColumnDef, CreateStmt, TypeName } from 'libpg-query';
+import type { CollateClause, ColumnDef, Constraint, CreateStmt, TypeName } from 'libpg-query';
 import { judgeColumnType } from './column-types.js';
 import { type ColumnTypes, judgeConstraint } from './constraints.js';
 import type { Refusal } from './judgement.js';
-import { bodiesOf, namesOf } from './parse-tree.js';
+import { bodiesOf } from './parse-tree.js';
 import { refuse, unsupported } from './refusal.js';
 import { firstRefusal, type Rule, type RuleContext } from './rule.js';
 
@@ -11,7 +11,7 @@ import { firstRefusal, type Rule, type RuleContext } from './rule.js';
 const mostColumns = 256;
 
 /** Variants of CREATE TABLE, refused with `<clause> not supported for CREATE TABLE`, in this order. */
-export const refusedClauses: readonly [clause: string, isUsed: (table: CreateStmt) => boolean][] = [
+const refusedClauses: readonly [clause: string, isUsed: (table: CreateStmt) => boolean][] = [
   ['TEMPORARY or TEMP table', (table) => table.relation?.relpersistence === 't'],
   ['UNLOGGED table', (table) => table.relation?.relpersistence === 'u'],
   ['PARTITION OF', (table) => table.partbound !== undefined],
@@ -23,9 +23,6 @@ export const refusedClauses: readonly [clause: string, isUsed: (table: CreateStm
   ['ON COMMIT', (table) => (table.oncommit ?? 'ONCOMMIT_NOOP') !== 'ONCOMMIT_NOOP'],
   ['TABLESPACE', (table) => table.tablespacename !== undefined],
 ];
-
-/** DSQL has the C collation only. */
-const collations: ReadonlySet<string> = new Set(['C', 'POSIX', 'default']);
 
 export const judgeCreateTable: Rule<CreateStmt> = (table, context) => {
   for (const [clause, isUsed] of refusedClauses)
@@ -50,17 +47,26 @@ export function judgeColumnDefinition(column: ColumnDef, context: RuleContext): 
 function judgeColumn(column: ColumnDef, types: ColumnTypes, context: RuleContext): Refusal | undefined {
   return (
     judgeColumnDefinition(column, context) ??
-    firstRefusal(bodiesOf(column.constraints, 'Constraint'), (constraint) =>
+    firstRefusal(columnConstraints(column), (constraint) =>
       judgeConstraint(constraint, column.colname, types, context),
     )
   );
 }
 
+/** DEFERRABLE behind a column's constraint is a node of its own, and is given to the constraint here. */
+function columnConstraints(column: ColumnDef): Constraint[] {
+  const constraints: Constraint[] = [];
+  for (const constraint of bodiesOf(column.constraints, 'Constraint')) {
+    const last = constraints.at(-1);
+    if (constraint.contype !== 'CONSTR_ATTR_DEFERRABLE') constraints.push(constraint);
+    else if (last !== undefined) constraints.splice(-1, 1, { ...last, deferrable: true });
+  }
+  return constraints;
+}
+
+/** DSQL has one collation, C, and no clause to name it. */
 export function judgeCollation(clause: CollateClause | undefined): Refusal | undefined {
-  const name = namesOf(clause?.collname).at(-1);
-  return name === undefined || collations.has(name)
-    ? undefined
-    : unsupported(`COLLATE "${name}" not supported`);
+  return clause === undefined ? undefined : unsupported('COLLATE clause not supported');
 }
 
 function judgeColumnCount(columns: readonly ColumnDef[], hasKey: boolean): Refusal | undefined {

@@ -67,10 +67,17 @@ class DatedDialect implements Dialect {
     }
   }
 
+  /** A position in the inner text would say nothing to the client. */
+  #judgeInner(sql: string): Refusal | undefined {
+    const refused = this.#judgeNew(sql).statements.find(({ refusal }) => refusal !== undefined);
+    return refused?.refusal && refuse(refused.refusal.code, refused.refusal.message);
+  }
+
   #judgeAll(sql: string, own: OwnKeywords, parsed: readonly RawStmt[]): Judgement['statements'] {
     const whole = new WholeText(sql, own.masked);
     const asyncs = own.asyncAt.values();
     const mappings = own.iamAt.entries();
+    const judgeInner = (inner: string) => this.#judgeInner(inner);
     let nextAsync = asyncs.next();
     let nextMapping = mappings.next();
     return parsed.map(({ stmt, stmt_location: start = 0, stmt_len: length }) => {
@@ -85,7 +92,7 @@ class DatedDialect implements Dialect {
       if (isAsync) nextAsync = asyncs.next();
       return stmt === undefined
         ? refusedText(text.source, stackDepthExceeded)
-        : judgeStatement(stmt, text, isAsync, this.#profile);
+        : judgeStatement(stmt, text, isAsync, this.#profile, judgeInner);
     });
   }
 }

@@ -38,7 +38,7 @@ export const refusedFunctions: ReadonlySet<string> = new Set([
 const refusedViews: Readonly<Record<string, string>> = { pg_stat_activity: 'pg_stat_get_activity' };
 
 /** Functions whose first of two arguments, or whose default, is a text search configuration. */
-export const textSearchFunctions: ReadonlySet<string> = new Set([
+const textSearchFunctions: ReadonlySet<string> = new Set([
   ...[
     'to_tsvector',
     'to_tsquery',
@@ -48,7 +48,10 @@ export const textSearchFunctions: ReadonlySet<string> = new Set([
     'ts_headline',
   ],
 ]);
+const hiddenSchema = 'dsql_local';
 const defaultConfiguration = 'english';
+/** The only configuration that needs no dictionary. */
+const simpleConfiguration = 'simple';
 
 export function judgeExpressions(survey: Survey, context: RuleContext): Refusal | undefined {
   if (survey.hasMerge) return unsupported('unsupported statement type: MERGE');
@@ -56,6 +59,7 @@ export function judgeExpressions(survey: Survey, context: RuleContext): Refusal 
   if (survey.hasTableSample) return unsupported('TABLESAMPLE clause not supported');
   return (
     firstRefusal(survey.functions, judgeFunction) ??
+    firstRefusal(survey.relations, ({ schemaname }) => judgeSchema(schemaname)) ??
     firstRefusal(survey.relations, ({ schemaname, relname = '' }) =>
       (schemaname ?? 'pg_catalog') === 'pg_catalog' && Object.hasOwn(refusedViews, relname)
         ? unsupported(`function ${refusedViews[relname]} not supported`)
@@ -71,20 +75,25 @@ export function judgeExpressions(survey: Survey, context: RuleContext): Refusal 
   );
 }
 
+/** The stand-in's own schema does not exist for clients. */
+function judgeSchema(schema: string | undefined): Refusal | undefined {
+  return schema === hiddenSchema ? refuse('3F000', `schema "${schema}" does not exist`) : undefined;
+}
+
 function judgeFunction(call: FuncCall): Refusal | undefined {
   const names = namesOf(call.funcname);
   const name = names.at(-1) ?? '';
-  if (names.length > 1 && names[0] !== 'pg_catalog') return undefined;
+  if (names.length > 1 && names[0] !== 'pg_catalog') return judgeSchema(names[0]);
   if (refusedFunctions.has(name)) return unsupported(`function ${name} not supported`);
   if (geometricTypes.has(name)) return unsupported(`datatype ${name} not supported`);
   if (!textSearchFunctions.has(name)) return undefined;
   const configuration = configurationOf(call);
-  return configuration === undefined
+  return configuration === undefined || configuration === simpleConfiguration
     ? undefined
     : refuse('42704', `text search configuration "${configuration}" does not exist`);
 }
 
-/** DSQL has no configuration but `simple`. Undefined where the text does not tell. */
+/** Undefined where the text does not tell. */
 function configurationOf(call: FuncCall): string | undefined {
   const args = call.args ?? [];
   const cast = bodyOf(args[0], 'TypeCast');

@@ -21,6 +21,7 @@ const nothing = {
   locking: 'none',
   isCopyIn: false,
   isReadOnly: false,
+  isStart: false,
   isChained: false,
   job: undefined,
   iam: undefined,
@@ -41,9 +42,10 @@ export function judgeStatement(
   text: StatementText,
   isAsync: boolean,
   profile: Profile,
+  judgeInner: RuleContext['judgeInner'],
 ): JudgedStatement {
   const { source } = text;
-  const context: RuleContext = { profile, isAsync, text, checks: [] };
+  const context: RuleContext = { profile, isAsync, text, checks: [], judgeInner };
   const rule = ruleOf(kindOf(node));
   if ('code' in rule) return refusedText(source, rule);
   const survey = surveyStatement(node);
@@ -62,6 +64,7 @@ export function judgeStatement(
     locking: lockingOf(survey),
     isCopyIn: bodyOf(node, 'CopyStmt')?.is_from === true,
     isReadOnly: transaction !== undefined && isReadOnly(transaction),
+    isStart: transaction?.kind === 'TRANS_STMT_START',
     isChained: transaction?.chain === true,
     job: isAsync ? jobOf(node) : undefined,
     iam: undefined,

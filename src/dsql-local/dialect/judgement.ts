@@ -86,6 +86,8 @@ export interface JudgedStatement {
   readonly isCopyIn: boolean;
   /** BEGIN READ ONLY, or a mode of START TRANSACTION. */
   readonly isReadOnly: boolean;
+  /** START TRANSACTION, which has a command tag of its own. */
+  readonly isStart: boolean;
   /** COMMIT AND CHAIN, ROLLBACK AND CHAIN. */
   readonly isChained: boolean;
   readonly job: AsyncJob | undefined;

@@ -2,7 +2,7 @@
  * PostgreSQL 16's own parser, in WebAssembly.
  *
  * A text that nests too deep overflows JavaScript's stack inside the parser. The instance's own stack pointer then stays where it was,
- * so the instance is not used again: a spare takes its place, and another spare is loaded in the background.
+ * so the instance is not used again: a spare takes its place, and another one is loaded in the background.
  */
 import { createRequire } from 'node:module';
 import type { ParseResult, RawStmt } from 'libpg-query';
@@ -17,52 +17,54 @@ interface Instance {
 /** `malformed`: PostgreSQL refuses the text. `too deep`: nobody knows what is in the text. */
 export type Parsed = readonly RawStmt[] | 'malformed' | 'too deep';
 
+/** One in use, and spares for a row of texts that each break one. */
+const wantedInstances = 3;
+
+let shared: Parser | undefined;
+
 export class Parser {
-  #current: Instance | undefined;
-  #spare: Instance | undefined;
+  /** The first one is in use. */
+  readonly #instances: Instance[] = [];
   #isLoading = false;
 
-  private constructor(first: Instance, spare: Instance) {
-    this.#current = first;
-    this.#spare = spare;
-  }
+  private constructor() {}
 
+  /** One parser serves all dialects of the process. */
   static async load(): Promise<Parser> {
-    return new Parser(await loadInstance(), await loadInstance());
+    shared ??= new Parser();
+    await shared.#fill();
+    return shared;
   }
 
   parse(text: string): Parsed {
-    const instance = this.#current;
+    const instance = this.#instances[0];
     if (instance === undefined) return 'too deep';
     if (text.trim() === '') return [];
     try {
       return instance.parseSync(text).stmts ?? [];
     } catch (error) {
       if (error instanceof Error && error.name === 'SqlError') return 'malformed';
-      this.#replaceBroken();
+      this.#instances.shift();
+      this.#refill();
       return 'too deep';
     }
   }
 
-  #replaceBroken(): void {
-    this.#current = this.#spare;
-    this.#spare = undefined;
+  #refill(): void {
     if (this.#isLoading) return;
     this.#isLoading = true;
-    void this.#refill();
+    this.#fill()
+      // The next text that breaks an instance tries again; without an instance, every text is refused.
+      .catch(() => {})
+      .finally(() => {
+        this.#isLoading = false;
+      });
   }
 
-  async #refill(): Promise<void> {
-    try {
-      while (this.#current === undefined || this.#spare === undefined) {
-        const fresh = await loadInstance();
-        if (this.#current === undefined) this.#current = fresh;
-        else this.#spare = fresh;
-      }
-    } catch {
-      // The next text that breaks an instance tries again; without an instance, every text is refused.
-    } finally {
-      this.#isLoading = false;
+  async #fill(): Promise<void> {
+    while (this.#instances.length < wantedInstances) {
+      const instance = await loadInstance();
+      this.#instances.push(instance);
     }
   }
 }

@@ -19,7 +19,7 @@ export function relationsOf(node: Node, survey: Survey): RelationUse[] {
   const uses = ranges.map((range) => ({
     schema: range.schemaname,
     name: range.relname ?? '',
-    isChanged: survey.changed.has(range),
+    isChanged: survey.targets.has(range) || survey.locked.has(range),
   }));
   return [...uses, ...objectsOf(node)];
 }

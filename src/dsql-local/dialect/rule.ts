@@ -1,4 +1,4 @@
-/** What a rule is given, and what it answers. */
+/** Types of the rules: a statement's parse node and its context in, a refusal or nothing out. */
 import type { Refusal, StatementKind } from './judgement.js';
 import type { Profile } from './profile.js';
 import type { StatementText } from './statement-text.js';
@@ -10,6 +10,8 @@ export interface RuleContext {
   readonly isAsync: boolean;
   readonly text: StatementText;
   readonly checks: string[];
+  /** The first refusal of another text that the statement holds, such as a function's body. */
+  judgeInner(sql: string): Refusal | undefined;
 }
 
 export type Rule<B> = (body: B, context: RuleContext) => Refusal | undefined;

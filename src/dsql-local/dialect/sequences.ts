@@ -23,6 +23,13 @@ export function judgeIdentity(
   return hasGoodCache(options) ? undefined : unsupported(`identity column is not supported ${cacheAdvice}`);
 }
 
+/** ALTER COLUMN ... SET CACHE. */
+export function judgeIdentityChange(options: readonly Node[] | undefined): Refusal | undefined {
+  return cacheOf(options) === undefined || hasGoodCache(options)
+    ? undefined
+    : unsupported(`identity column is not supported ${cacheAdvice}`);
+}
+
 export const judgeCreateSequence: Rule<CreateSeqStmt> = (statement, context) => {
   if (!context.profile.accepts('identity columns and sequences'))
     return unsupportedStatement('CreateSeqStmt');

@@ -54,7 +54,7 @@ function prefixParameter({ text }: RuleContext): void {
 }
 
 /** Parameters whose value is DSQL's, not that of the PostgreSQL behind the stand-in. */
-export const ownValues: Readonly<Record<string, string>> = {
+const ownValues: Readonly<Record<string, string>> = {
   server_version: serverVersion,
   server_version_num: '160015',
 };

@@ -3,7 +3,6 @@ import type { CopyStmt, DeallocateStmt, VacuumStmt } from 'libpg-query';
 import { judgeAlterTable } from './alter-table.js';
 import { judgeCreateIndex } from './create-index.js';
 import { judgeCreateTable } from './create-table.js';
-import type { Refusal } from './judgement.js';
 import {
   judgeAlterFunction,
   judgeAlterRoleSet,
@@ -13,12 +12,10 @@ import {
   judgeCreateRole,
   judgeCreateSchema,
   judgeDefine,
-  judgeDrop,
-  judgeOwner,
-  judgeRename,
-  judgeSetSchema,
   judgeView,
-} from './objects.js';
+} from './definitions.js';
+import type { Refusal } from './judgement.js';
+import { judgeDrop, judgeOwner, judgeRename, judgeSetSchema } from './object-kinds.js';
 import type { Body, NodeKind } from './parse-tree.js';
 import type { Feature } from './profile.js';
 import { unsupported, unsupportedStatement } from './refusal.js';
@@ -30,7 +27,7 @@ import { judgeTransaction } from './transactions.js';
 type StatementRules = { readonly [K in NodeKind]?: StatementRule<Body<K>> };
 
 /** Refused with a text of their own, whatever is in them. Kinds are of no use for them. */
-export const refusedStatements: Readonly<Partial<Record<NodeKind, string>>> = {
+const refusedStatements: Readonly<Partial<Record<NodeKind, string>>> = {
   CreateTrigStmt: 'CREATE TRIGGER not supported',
   CreateEnumStmt: 'CREATE TYPE not supported',
   AlterEnumStmt: 'ALTER TYPE not supported',

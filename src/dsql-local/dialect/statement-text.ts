@@ -11,6 +11,7 @@ interface Edit {
 export class WholeText {
   /** Of the masked text. */
   readonly bytes: Buffer;
+  readonly isMasked: boolean;
   readonly #originalBytes: Buffer;
   readonly #isAscii: boolean;
   /** Index and byte offset of the last conversion, from which the next goes on. */
@@ -22,7 +23,8 @@ export class WholeText {
     masked: string,
   ) {
     this.#originalBytes = Buffer.from(original);
-    this.bytes = masked === original ? this.#originalBytes : Buffer.from(masked);
+    this.isMasked = masked !== original;
+    this.bytes = this.isMasked ? Buffer.from(masked) : this.#originalBytes;
     this.#isAscii = this.#originalBytes.length === original.length;
   }
 
@@ -44,11 +46,12 @@ export class StatementText {
   readonly #end: number;
   readonly #edits: Edit[] = [];
 
+  /** The first statement begins with the text; a later one with its first token. */
   constructor(whole: WholeText, startByte: number, endByte: number) {
     this.#whole = whole;
-    this.#startByte = startByte;
     this.#endByte = endByte;
-    this.#start = whole.indexOf(startByte);
+    this.#startByte = startByte === 0 ? 0 : firstToken(whole.bytes, startByte, endByte);
+    this.#start = whole.indexOf(this.#startByte);
     this.#end = whole.indexOf(endByte);
   }
 
@@ -81,15 +84,9 @@ export class StatementText {
 
   /** The text with its edits, and the conversion of ascending byte offsets to indexes in it. */
   finish(): { sql: string; indexOf: (byte: number) => number } {
-    const { bytes } = this.#whole;
     const edits = this.#edits.sort((a, b) => a.at - b.at);
-    let sql = '';
-    let from = this.#startByte;
-    for (const edit of edits) {
-      sql += bytes.toString('utf8', from, edit.at) + edit.insert;
-      from = edit.at;
-    }
-    sql += bytes.toString('utf8', from, this.#endByte);
+    const isSource = edits.length === 0 && !this.#whole.isMasked;
+    const sql = isSource ? this.source : this.#apply(edits);
     let applied = 0;
     let shift = -this.#start;
     const indexOf = (byte: number): number => {
@@ -99,4 +96,21 @@ export class StatementText {
     };
     return { sql, indexOf };
   }
+
+  #apply(edits: readonly Edit[]): string {
+    const { bytes } = this.#whole;
+    let sql = '';
+    let from = this.#startByte;
+    for (const edit of edits) {
+      sql += bytes.toString('utf8', from, edit.at) + edit.insert;
+      from = edit.at;
+    }
+    return sql + bytes.toString('utf8', from, this.#endByte);
+  }
+}
+
+function firstToken(bytes: Buffer, start: number, end: number): number {
+  const tokens = new Tokenizer(bytes, start, end, 'literal');
+  tokens.next();
+  return tokens.start;
 }

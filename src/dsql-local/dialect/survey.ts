@@ -13,8 +13,10 @@ export interface Survey {
   readonly locks: Lock[];
   /** Relations outside of CTE names, in no order. */
   readonly relations: RangeVar[];
-  /** Those of `relations` that the statement changes or locks. */
-  readonly changed: Set<RangeVar>;
+  /** Targets of INSERT, UPDATE, DELETE and COPY FROM. */
+  readonly targets: Set<RangeVar>;
+  /** In FROM of a locking clause; CTEs included. */
+  readonly locked: Set<RangeVar>;
   /** Columns with a schema: three parts or more. */
   readonly qualifiedColumns: ColumnRef[];
   /** INSERT, UPDATE or DELETE, also in a CTE. */
@@ -41,7 +43,8 @@ export function surveyStatement(node: Node): Survey {
     castTypes: [],
     locks: [],
     relations: [],
-    changed: new Set(),
+    targets: new Set(),
+    locked: new Set(),
     qualifiedColumns: [],
     isWrite: false,
     hasMerge: false,
@@ -77,7 +80,7 @@ function isRangeVar(tree: Tree): tree is Tree & RangeVar {
 
 /** Targets of changes are never CTEs. */
 function isTable(range: RangeVar, scope: Scope, survey: Survey): boolean {
-  return range.schemaname !== undefined || !scope.has(range.relname ?? '') || survey.changed.has(range);
+  return range.schemaname !== undefined || !scope.has(range.relname ?? '') || survey.targets.has(range);
 }
 
 /** A CTE sees those before it, and all of them in WITH RECURSIVE; the statement sees all. */
@@ -109,10 +112,10 @@ function note(key: string, value: Tree, parent: Tree, survey: Survey): void {
     case 'UpdateStmt':
     case 'DeleteStmt':
       survey.isWrite = true;
-      survey.changed.add(value['relation'] as RangeVar);
+      survey.targets.add(value['relation'] as RangeVar);
       break;
     case 'CopyStmt':
-      if (value['is_from'] === true && value['relation']) survey.changed.add(value['relation'] as RangeVar);
+      if (value['is_from'] === true && value['relation']) survey.targets.add(value['relation'] as RangeVar);
       break;
     case 'MergeStmt':
       survey.hasMerge = true;
@@ -135,7 +138,7 @@ function note(key: string, value: Tree, parent: Tree, survey: Survey): void {
 /** Without OF, all relations of FROM are locked, those of its subqueries included. */
 function markLocked(clause: LockingClause, select: SelectStmt, survey: Survey): void {
   const named = new Set(bodiesOf(clause.lockedRels, 'RangeVar').map(({ relname }) => relname));
-  for (const range of rangesOf(select, named)) survey.changed.add(range);
+  for (const range of rangesOf(select, named)) survey.locked.add(range);
 }
 
 /** Relations of FROM by alias or name; all of them when no name is given. */

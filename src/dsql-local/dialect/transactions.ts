@@ -14,7 +14,7 @@ const kinds: Readonly<Partial<Record<TransactionStmtKind, StatementKind>>> = {
   TRANS_STMT_ROLLBACK: 'rollback',
 };
 
-export const refusedTransactionStatements: Readonly<Partial<Record<TransactionStmtKind, string>>> = {
+const refusedTransactionStatements: Readonly<Partial<Record<TransactionStmtKind, string>>> = {
   TRANS_STMT_SAVEPOINT: 'SAVEPOINT',
   TRANS_STMT_RELEASE: 'RELEASE',
   TRANS_STMT_ROLLBACK_TO: 'ROLLBACK TO',

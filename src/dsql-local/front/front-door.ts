@@ -35,7 +35,7 @@ export interface FrontDoorOptions {
   readonly checkUser: (user: string) => Promise<void>;
   readonly openLink: (user: string, settings: ReadonlyMap<string, string>) => Promise<Link>;
   readonly makeSession: (user: string, channel: Channel, openLink: () => Promise<Link>) => Session;
-  readonly cancel: (link: Link) => void;
+  readonly cancel: (link: Link) => Promise<void>;
   /** An error that is not the client's. */
   readonly troubled: (error: unknown) => void;
 }
@@ -229,7 +229,7 @@ export class FrontDoor {
     )
       return;
     const { link } = guest.session;
-    if (link !== undefined) this.#options.cancel(link);
+    if (link !== undefined) void this.#options.cancel(link);
   }
 }
 

@@ -13,6 +13,8 @@ export interface Startup {
 }
 
 const database = 'postgres';
+/** Settings that only DSQL has. PostgreSQL takes any with a prefix. */
+const ownSettings: ReadonlySet<string> = new Set(['disable_sync_create_index']);
 
 /** What a client sees of the settings of a session that has changed none. */
 const reported: ReadonlyMap<string, string> = new Map([
@@ -44,7 +46,7 @@ export function readStartup(
     if (key === 'replication') return fatal('0A000', 'replication is not supported');
     const refusal = dialect.judgeParameter(key, value);
     if (refusal !== undefined) return { error: { ...errorOf(refusal), severity: 'FATAL' } };
-    settings.set(key, value);
+    settings.set(ownSettings.has(key.toLowerCase()) ? `dsql.${key}` : key, value);
   }
   if (name !== database) return fatal('3D000', `database "${name}" does not exist`);
   return { user, settings };

@@ -11,6 +11,7 @@ const portal = 'dsql_local';
 
 const texts = {
   begin: 'BEGIN',
+  begin_read_only: 'BEGIN READ ONLY',
   commit: 'COMMIT',
   rollback: 'ROLLBACK',
   savepoint: 'SAVEPOINT dsql_local',
@@ -23,7 +24,8 @@ const texts = {
   resolve:
     'SELECT coalesce(to_regclass(n)::oid, 0) FROM unnest($1::text[]) WITH ORDINALITY u(n, place) ORDER BY place',
   copy_tables: 'SELECT id, schema_name, table_name FROM dsql_local.copy_tables($1, $2, $3)',
-  drop_copies: 'SELECT dsql_local.drop_copies($1)',
+  // Names mean the tables again, and not their copies.
+  leave_copies: `SELECT set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), 'pg_temp'), true)`,
   apply_changes: 'SELECT dsql_local.apply_changes($1, $2, $3, $4, $5)',
   export_snapshot: 'SELECT pg_export_snapshot()',
   add_job: 'SELECT dsql_local.add_job($1, $2, $3, $4, $5, $6)',

@@ -85,6 +85,7 @@ export class Link implements TransportListener {
   #transport: SocketTransport | undefined;
   #exchange: Exchange | undefined;
   #isClosed = false;
+  #drained: () => void = () => {};
 
   /** Connects and logs in. `parameters` are those of the startup packet besides `user`. */
   static async open(target: ServerTarget, parameters: ReadonlyMap<string, string>): Promise<Link> {
@@ -118,9 +119,13 @@ export class Link implements TransportListener {
     });
   }
 
-  /** More bytes of the exchange that is under way: the data of a COPY. */
-  write(bytes: Buffer): void {
-    this.#transport?.send(bytes, 0, bytes.length);
+  /** More bytes of the exchange that is under way: the data of a COPY. Resolves when PostgreSQL can take more. */
+  async write(bytes: Buffer): Promise<void> {
+    const transport = this.#transport;
+    if (transport === undefined || this.#isClosed || transport.send(bytes, 0, bytes.length)) return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
   }
 
   /** Runs a text of the stand-in's own by the simple protocol, which ends the unnamed statement of the session. */
@@ -155,7 +160,9 @@ export class Link implements TransportListener {
     while (scanner.next()) this.#take(scanner.type, scanner.source, scanner.start, scanner.end);
   }
 
-  drained(): void {}
+  drained(): void {
+    this.#drained();
+  }
 
   ended(): void {
     this.#transport?.destroy();
@@ -166,6 +173,7 @@ export class Link implements TransportListener {
     const exchange = this.#exchange;
     this.#exchange = undefined;
     exchange?.reject(new LinkClosedError(error));
+    this.#drained();
     this.onClosed();
   }
 

@@ -11,13 +11,16 @@ export const OwnState = {
   ambiguous: 'HG003',
 } as const;
 
+/** Rows have the same text in every session, whatever its settings are. */
+const fixedOutput = `SET datestyle = 'ISO, YMD' SET intervalstyle = 'postgres' SET timezone = 'UTC' SET extra_float_digits = 1`;
+
 /**
  * Tells each changed row as a notice: MESSAGE `<table's oid> <operation> [copy]`, DETAIL the old row, HINT the new one. The trigger's
  * argument is the oid, since a copy speaks for its table. Named so that it fires after the triggers of foreign keys: what
  * a cascade changes is told before the row that caused it.
  */
 const captureSql = `
-CREATE FUNCTION dsql_local.capture() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION dsql_local.capture() RETURNS trigger LANGUAGE plpgsql ${fixedOutput} AS $$
 BEGIN
   RAISE NOTICE USING ERRCODE = '${OwnState.change}', MESSAGE = tg_argv[0] || ' ' || tg_op || coalesce(' ' || tg_argv[1], ''),
     DETAIL = coalesce(old::text, ''), HINT = coalesce(new::text, '');
@@ -46,13 +49,21 @@ const copiesSql = `
 CREATE FUNCTION dsql_local.next_value(id oid) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT nextval(id::regclass)';
 
 CREATE FUNCTION dsql_local.copy_tables(wanted oid[], existing oid[], largest bigint)
-RETURNS TABLE (id oid, schema_name text, table_name text) LANGUAGE plpgsql SECURITY DEFINER AS $$
+RETURNS TABLE (id oid, schema_name text, table_name text) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   reached oid[];
+  schemas text;
+  definition text;
   total bigint;
   t record;
   f record;
 BEGIN
+  -- Views stand for their tables.
+  WITH RECURSIVE base(r) AS (
+    SELECT unnest(wanted)
+    UNION SELECT d.refobjid FROM base JOIN pg_rewrite w ON w.ev_class = base.r
+      JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+  ) SELECT array_agg(r) INTO wanted FROM base LEFT JOIN pg_class c ON c.oid = r WHERE c.relkind IS DISTINCT FROM 'v';
   WITH RECURSIVE reach(r) AS (
     SELECT unnest(wanted)
     UNION SELECT CASE WHEN k.conrelid = reach.r THEN k.confrelid ELSE k.conrelid END
@@ -79,7 +90,11 @@ BEGIN
       EXECUTE format('ALTER TABLE pg_temp.%I ALTER %I SET DEFAULT dsql_local.next_value(%s)', t.relname, f.attname, f.sequence);
     END LOOP;
     EXECUTE format('INSERT INTO pg_temp.%I (%s) SELECT %s FROM %I.%I', t.relname, t.names, t.names, t.nspname, t.relname);
-    EXECUTE format('GRANT ALL ON pg_temp.%I TO PUBLIC', t.relname);
+    -- A copy has the owner and the rights of its table.
+    UPDATE pg_class c SET relowner = o.relowner, relacl = o.relacl FROM pg_class o
+      WHERE o.oid = t.oid AND c.oid = format('pg_temp.%I', t.relname)::regclass;
+    UPDATE pg_attribute a SET attacl = o.attacl FROM pg_attribute o WHERE o.attrelid = t.oid AND o.attname = a.attname
+      AND o.attacl IS NOT NULL AND a.attrelid = format('pg_temp.%I', t.relname)::regclass;
     id := t.oid; schema_name := t.nspname; table_name := t.relname;
     RETURN NEXT;
   END LOOP;
@@ -96,6 +111,26 @@ BEGIN
     EXECUTE format('CREATE TRIGGER dsql_local AFTER INSERT OR UPDATE OR DELETE ON pg_temp.%I FOR EACH ROW EXECUTE FUNCTION dsql_local.capture(%L, ''copy'')',
       t.relname, t.oid);
   END LOOP;
+  SELECT string_agg(quote_ident(nspname), ', ') INTO schemas FROM pg_namespace
+    WHERE nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'dsql_local', 'sys');
+  FOR t IN WITH RECURSIVE up(r, depth) AS (
+      SELECT unnest(reached || existing), 0
+      UNION SELECT w.ev_class, up.depth + 1 FROM up JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = up.r
+        JOIN pg_rewrite w ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid WHERE w.ev_class <> up.r
+    ) SELECT c.oid, c.relname, n.nspname, max(up.depth) AS depth,
+      (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0) AS names
+    FROM up JOIN pg_class c ON c.oid = up.r AND c.relkind = 'v' AND c.relpersistence = 'p' JOIN pg_namespace n ON n.oid = c.relnamespace
+    GROUP BY c.oid, c.relname, n.nspname ORDER BY max(up.depth) LOOP
+    -- Tables before copies, so that the text has no schemas; then the same text means the copies.
+    PERFORM set_config('search_path', schemas || ', pg_temp', true);
+    definition := pg_get_viewdef(t.oid);
+    PERFORM set_config('search_path', 'pg_temp, ' || schemas, true);
+    EXECUTE format('CREATE OR REPLACE TEMP VIEW %I (%s) AS %s', t.relname, t.names, definition);
+    UPDATE pg_class c SET relowner = o.relowner, relacl = o.relacl, reloptions = o.reloptions FROM pg_class o
+      WHERE o.oid = t.oid AND c.oid = format('pg_temp.%I', t.relname)::regclass;
+    id := t.oid; schema_name := t.nspname; table_name := t.relname;
+    RETURN NEXT;
+  END LOOP;
 END $$;
 
 CREATE FUNCTION dsql_local.column_names(id oid, numbers smallint[]) RETURNS text LANGUAGE sql STABLE AS $$
@@ -105,18 +140,12 @@ $$;
 
 CREATE FUNCTION dsql_local.key_action(letter "char") RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE letter WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END
-$$;
-
-CREATE FUNCTION dsql_local.drop_copies(names text[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE one text;
-BEGIN
-  FOREACH one IN ARRAY names LOOP EXECUTE format('DROP TABLE IF EXISTS pg_temp.%I CASCADE', one); END LOOP;
-END $$;`;
+$$;`;
 
 /** Makes changes again, row by row and in their order, to the tables themselves or to their copies. */
 const applySql = `
 CREATE FUNCTION dsql_local.apply_changes(to_copies boolean, ids oid[], operations text[], olds text[], news text[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER ${fixedOutput} AS $$
 DECLARE
   i int;
   t record;
@@ -170,7 +199,7 @@ CREATE FUNCTION dsql_local.own_xids() RETURNS xid[] LANGUAGE sql SECURITY DEFINE
 $$;
 
 CREATE FUNCTION dsql_local.locked_rows(id oid, mine xid[]) RETURNS TABLE (row_image text, is_exclusive boolean)
-LANGUAGE plpgsql SECURITY DEFINER AS $$
+LANGUAGE plpgsql SECURITY DEFINER ${fixedOutput} AS $$
 BEGIN
   RETURN QUERY EXECUTE format(
     'SELECT t::text, bool_or(l.mode NOT IN (''For Key Share'', ''Key Share'')) FROM %1$s t JOIN (SELECT r.locked_row, m.mode FROM dsql_local.pgrowlocks(%1$L) r,

@@ -3,6 +3,7 @@ import type { Transport, TransportListener } from '../../net/transport.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Frontend } from '../../wire/message-types.js';
+import { MessageWriter } from '../../wire/message-writer.js';
 import { authenticationRules, frontendRules, type ScanRules, startupRules } from '../../wire/scan-rules.js';
 
 export interface Message {
@@ -16,6 +17,8 @@ export interface Message {
 const largestMessage = 10 * 1_048_576;
 /** A client that sends faster than it is served is not read from beyond this. */
 const largestQueue = 1_048_576;
+/** Answers go out in pieces of at least this size, but for the last. */
+const sentTogether = 16_384;
 
 const { password: _, ...types } = Frontend;
 const rule = { wholeUpTo: largestMessage, longest: largestMessage };
@@ -34,6 +37,7 @@ export class Channel implements TransportListener {
   onDrained: () => void = () => {};
   readonly #scanner: MessageScanner;
   readonly #queue: Message[] = [];
+  readonly #unsent = new MessageWriter();
   #queued = 0;
   #isPaused = false;
   #isOver = false;
@@ -70,14 +74,21 @@ export class Channel implements TransportListener {
     this.#leftListeners.push(listener);
   }
 
-  /** The next message; undefined when the client has left. */
-  async next(): Promise<Message | undefined> {
+  /** The next message; undefined when the client has left, or `isOver` was first. */
+  async next(isOver?: Promise<unknown>): Promise<Message | undefined> {
+    this.#flush();
+    let isWanted = true;
     while (this.#queue.length === 0) {
-      if (this.#isOver) return undefined;
+      if (this.#isOver || !isWanted) return undefined;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
+        isOver?.then(() => {
+          isWanted = false;
+          resolve();
+        });
       });
     }
+    if (!isWanted) return undefined;
     const message = this.#queue.shift() as Message;
     this.#queued -= message.bytes.length;
     if (this.#isPaused && this.#queued <= largestQueue) {
@@ -87,12 +98,17 @@ export class Channel implements TransportListener {
     return message;
   }
 
-  /** False: the client does not keep up; wait for `onDrained`. */
+  /**
+   * Sends bytes with others, at the latest when the next message is asked for. False: the client does not keep up; wait for
+   * `onDrained`.
+   */
   send(source: Buffer, start = 0, end: number = source.length): boolean {
-    return this.transport.send(source, start, end);
+    this.#unsent.append(source, start, end);
+    return this.#unsent.length < sentTogether || this.#flush();
   }
 
   end(): void {
+    this.#flush();
     this.transport.end();
   }
 
@@ -107,7 +123,8 @@ export class Channel implements TransportListener {
       while (scanner.next()) this.#came(scanner);
     } catch (error) {
       if (!(error instanceof ProtocolViolationError)) throw error;
-      this.transport.destroy(error);
+      this.#over();
+      this.transport.end();
     }
   }
 
@@ -147,6 +164,14 @@ export class Channel implements TransportListener {
       this.transport.pauseReading();
     }
     this.#wakeUp();
+  }
+
+  #flush(): boolean {
+    const { length, buffer } = this.#unsent;
+    if (length === 0) return true;
+    const isTaken = this.transport.send(buffer, 0, length);
+    this.#unsent.clear();
+    return isTaken;
   }
 
   #over(): void {

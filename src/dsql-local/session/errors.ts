@@ -29,10 +29,29 @@ export function fail(code: string, message: string, detail?: string): StatementF
   return new StatementFailed(errorOf({ code, message, detail }));
 }
 
-export const conflictErrors: Readonly<Record<Conflict, ErrorFields>> = {
+/** The error of a statement with this text before it: positions count from the beginning of the whole text. */
+export function movedBy({ fields }: StatementFailed, before: string): StatementFailed {
+  const { position } = fields;
+  if (position === undefined) return new StatementFailed(fields);
+  return new StatementFailed({ ...fields, position: String(Number(position) + [...before].length) });
+}
+
+const conflictErrors: Readonly<Record<Conflict, ErrorFields>> = {
   data: errorOf({ code: '40001', message: 'change conflicts with another transaction (OC000)' }),
   schema: errorOf({ code: '40001', message: 'schema has been updated by another transaction (OC001)' }),
 };
+
+export function sizeExceeded(bytes: number, most: number): StatementFailed {
+  const mb = (value: number): number => Math.ceil(value / 1_048_576);
+  return fail(
+    '54000',
+    `transaction size limit ${mb(most)}mb exceeded`,
+    `Current transaction size ${mb(bytes)}mb > ${mb(most)}mb`,
+  );
+}
+
+/** PostgreSQL's answer to a statement that meets a lock. */
+export const lockRefused = '55P03';
 
 export function conflictFailure(conflict: Conflict): StatementFailed {
   return new StatementFailed(conflictErrors[conflict]);
@@ -45,11 +64,14 @@ export function translate(fields: ErrorFields): ErrorFields {
       code: '54000',
       message: 'query requires more than allowed temp space of 131072 KB to execute',
     });
+  if (fields.code === '54000' && fields.message.startsWith('index row')) return keyTooLarge;
   // A table that an uncommitted DDL statement has locked: in DSQL the statement runs, or finds the schema changed.
-  if (fields.code === '55P03') return conflictErrors.schema;
+  if (fields.code === lockRefused) return conflictErrors.schema;
   if (fields.code === '40001' || fields.code === '40P01') return conflictErrors.data;
   return fields;
 }
+
+export const keyTooLarge: ErrorFields = errorOf({ code: '54000', message: 'key size too large' });
 
 export const abortedTransaction: ErrorFields = errorOf({
   code: '25P02',

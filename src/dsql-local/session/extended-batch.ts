@@ -1,20 +1,16 @@
-/** The extended protocol of one session: statements and portals, and messages that wait for PostgreSQL until they have to go out. */
+/** The extended protocol of one session: messages that wait for PostgreSQL until they have to go out, and those that the stand-in answers. */
 import { bindComplete, closeComplete, noData, parseComplete, sync } from '../../wire/fixed-messages.js';
 import { BindView, ExecuteView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
-import { Frontend } from '../../wire/message-types.js';
+import { Backend, Frontend } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeParameterDescription, writeRowDescription } from '../../wire/rows.js';
 import type { JudgedStatement, Judgement } from '../dialect/judgement.js';
 import type { Message } from './channel.js';
-import { errorOf, fail, StatementFailed } from './errors.js';
+import { ClientNames, type ClientStatement, type Portal } from './client-names.js';
+import { abortedTransaction, conflictFailure, errorOf, fail, StatementFailed } from './errors.js';
 import { isOwn, ownColumn } from './own-answers.js';
-import { type ClientStatement, ExtendedUnit } from './unit.js';
-
-interface Portal {
-  readonly statement: ClientStatement;
-  readonly bind: Buffer;
-}
+import { ExtendedUnit } from './unit.js';
 
 /** What a batch needs of its session. */
 export interface BatchHost {
@@ -30,7 +26,11 @@ export interface BatchHost {
   /** Sends messages that end with Sync to PostgreSQL, and the answer to the client. */
   relay(bytes: Buffer): Promise<void>;
   readonly isInTransaction: boolean;
-  beginImplicit(): Promise<void>;
+  /** The client's transaction has failed. */
+  readonly isFailed: boolean;
+  /** Changes when PostgreSQL's transaction is begun anew behind the client's back, which ends its portals. */
+  readonly generation: number;
+  beginImplicit(): void;
   /** Plain statements of the batch have run. */
   ran(statement: JudgedStatement): Promise<void>;
 }
@@ -47,9 +47,8 @@ const views = {
 const mostStatements = 10_000;
 
 export class ExtendedBatch {
+  readonly names = new ClientNames();
   readonly #host: BatchHost;
-  readonly #statements = new Map<string, ClientStatement>();
-  readonly #portals = new Map<string, Portal>();
   #pending: Message[] = [];
   #executed: JudgedStatement[] = [];
 
@@ -59,28 +58,30 @@ export class ExtendedBatch {
 
   /** One message up to Sync, Sync excluded. Throws a `StatementFailed`: the rest of the batch is to be skipped. */
   async take(message: Message): Promise<void> {
+    try {
+      await this.#take(message);
+    } catch (error) {
+      // What came before the refused message has its answer first.
+      if (error instanceof StatementFailed) await this.flush(false);
+      throw error;
+    }
+  }
+
+  async #take(message: Message): Promise<void> {
     const { type } = message;
     if (type === Frontend.parse) return this.#parse(message);
     if (type === Frontend.bind) return this.#bind(message);
     if (type === Frontend.describe) return this.#describe(message);
     if (type === Frontend.execute) return this.#execute(message);
     if (type === Frontend.close) return this.#close(message);
-    return this.flush(false);
+    if (type === Frontend.flush) return this.flush(false);
   }
 
   /** Forgets what has not been sent, after an error. */
   clear(): void {
     this.#pending = [];
     this.#executed = [];
-  }
-
-  /** The transaction is over, and its portals with it. */
-  forgetPortals(): void {
-    if (this.#portals.size > 0) this.#portals.clear();
-  }
-
-  forgetStatements(): void {
-    this.#statements.clear();
+    this.names.undo();
   }
 
   /** Sends what waits. At the end of the batch a lone statement needs no transaction around it. */
@@ -88,11 +89,15 @@ export class ExtendedBatch {
     const pending = this.#pending;
     if (pending.length === 0) return;
     const executed = this.#executed;
+    this.#pending = [];
+    this.#executed = [];
     const needsTransaction = isEnd
       ? executed.length > 1
       : executed.length > 0 || pending.some(({ type }) => type === Frontend.bind);
-    if (needsTransaction && !this.#host.isInTransaction) await this.#host.beginImplicit();
-    this.clear();
+    if (needsTransaction && !this.#host.isInTransaction && !this.#host.isFailed) {
+      this.#host.beginImplicit();
+      for (const statement of executed) this.#host.admit(statement);
+    }
     await this.#host.relay(Buffer.concat([...pending.map(({ bytes }) => bytes), sync]));
     for (const statement of executed) await this.#host.ran(statement);
   }
@@ -105,22 +110,26 @@ export class ExtendedBatch {
     const { statements, isMalformed } = this.#host.judge(view.text());
     const [judged] = statements;
     // PostgreSQL has the words for these.
-    if (isMalformed || judged === undefined || statements.length > 1) {
-      this.#statements.delete(key);
+    if (isMalformed || statements.length > 1) {
       this.#pending.push({ type, bytes });
       return;
     }
-    if (judged.refusal !== undefined) throw new StatementFailed(errorOf(judged.refusal));
-    const isTaken = key !== '' && this.#statements.has(key);
-    if (!isTaken) {
-      if (this.#statements.size >= mostStatements)
-        throw fail('53200', `out of memory: a session can have ${mostStatements} prepared statements`);
-      this.#statements.set(key, { judged, parameterTypes });
+    if (judged !== undefined) this.#expectUsable(judged);
+    if (judged?.refusal !== undefined) throw new StatementFailed(errorOf(judged.refusal));
+    if (this.names.statementCount >= mostStatements)
+      throw fail('53200', `out of memory: a session can have ${mostStatements} prepared statements`);
+    const existing = key === '' ? undefined : this.names.statement(key);
+    const isOwns = judged !== undefined && isOwn(judged);
+    // PostgreSQL looks at names of its own.
+    if (existing !== undefined && (isOwns || (existing.judged !== undefined && isOwn(existing.judged))))
+      throw fail('42P05', `prepared statement "${name}" already exists`);
+    if (isOwns) {
+      await this.flush(false);
+      this.names.parsed(key, { judged, parameterTypes });
+      return this.#answer(Backend.parseComplete, parseComplete);
     }
-    if (isOwn(judged)) {
-      if (isTaken) throw fail('42P05', `prepared statement "${name}" already exists`);
-      await this.#answer(parseComplete);
-    } else if (judged.sql === judged.source) this.#pending.push({ type, bytes });
+    this.names.parsed(key, { judged, parameterTypes });
+    if (judged === undefined || judged.sql === judged.source) this.#pending.push({ type, bytes });
     else {
       const writer = new MessageWriter();
       writeParse(writer, { name, text: judged.sql, parameterTypes });
@@ -130,63 +139,82 @@ export class ExtendedBatch {
 
   async #bind({ type, bytes }: Message): Promise<void> {
     const view = views.bind.read(bytes, 0, bytes.length);
-    const statement = this.#statements.get(view.nameKey());
+    const statement = this.#statement(view.nameKey());
+    const { judged } = statement;
     const key = view.portalKey();
-    if (statement === undefined) this.#portals.delete(key);
-    else this.#portals.set(key, { statement, bind: bytes });
-    if (statement !== undefined && isOwn(statement.judged)) await this.#answer(bindComplete);
-    else this.#pending.push({ type, bytes });
+    const portal = { statement, bind: bytes, generation: this.#host.generation, isStarted: false };
+    if (judged !== undefined && isOwn(judged)) {
+      await this.flush(false);
+      this.names.bound(key, portal);
+      return this.#answer(Backend.bindComplete, bindComplete);
+    }
+    this.#expectUsable(judged);
+    this.names.bound(key, portal);
+    this.#pending.push({ type, bytes });
   }
 
   async #describe({ type, bytes }: Message): Promise<void> {
     const view = views.describe.read(bytes, 0, bytes.length);
     const key = view.nameKey();
-    const statement = view.isStatement ? this.#statements.get(key) : this.#portals.get(key)?.statement;
-    if (statement === undefined || !isOwn(statement.judged)) {
+    const { judged } = view.isStatement ? this.#statement(key) : this.#portal(key).statement;
+    const { isStatement } = view;
+    if (judged === undefined || !isOwn(judged)) {
+      const hasResult = judged?.kind === 'read' || judged?.kind === 'write';
+      if (hasResult) this.#expectUsable(judged);
       this.#pending.push({ type, bytes });
       return;
     }
-    const column = ownColumn(statement.judged);
+    const column = ownColumn(judged);
     const writer = new MessageWriter();
-    if (view.isStatement) writeParameterDescription(writer, []);
+    if (isStatement) writeParameterDescription(writer, []);
     if (column === undefined) writer.append(noData);
     else writeRowDescription(writer, [{ name: column }]);
-    await this.#answer(writer.take());
+    await this.flush(false);
+    this.#host.send(writer.take());
   }
 
   async #close({ type, bytes }: Message): Promise<void> {
     const view = views.close.read(bytes, 0, bytes.length);
+    const { isStatement } = view;
     const key = view.nameKey();
-    const statement = view.isStatement ? this.#statements.get(key) : this.#portals.get(key)?.statement;
-    (view.isStatement ? this.#statements : this.#portals).delete(key);
-    if (statement !== undefined && isOwn(statement.judged)) await this.#answer(closeComplete);
-    else this.#pending.push({ type, bytes });
+    const judged = (isStatement ? this.names.statement(key) : this.names.portal(key)?.statement)?.judged;
+    if (judged !== undefined && isOwn(judged)) {
+      await this.flush(false);
+      this.names.closed(isStatement, key);
+      return this.#answer(Backend.closeComplete, closeComplete);
+    }
+    this.names.closed(isStatement, key);
+    this.#pending.push({ type, bytes });
   }
 
   async #execute(message: Message): Promise<void> {
     const { bytes } = message;
-    const key = views.execute.read(bytes, 0, bytes.length).nameKey();
-    const portal = this.#portals.get(key);
-    if (portal === undefined) {
+    const portal = this.#portal(views.execute.read(bytes, 0, bytes.length).nameKey());
+    const { judged } = portal.statement;
+    if (judged === undefined) {
+      this.#expectUsable(judged);
       this.#pending.push(message);
       return;
     }
-    const { judged } = portal.statement;
     if (isOwn(judged)) {
       await this.flush(false);
       return this.#host.runOwn(judged);
     }
-    if (this.#host.isPlain(judged)) {
+    this.#expectUsable(judged);
+    const isBound = !this.#pending.some(({ bytes: other }) => other === portal.bind);
+    if (isBound && portal.generation !== this.#host.generation) throw conflictFailure('data');
+    // A portal that is bound has its rows, whatever has happened to tables since.
+    if (this.#host.isPlain(judged) || (isBound && judged.kind === 'read' && judged.locking === 'none')) {
       this.#host.admit(judged);
       this.#pending.push(message);
       this.#executed.push(judged);
       return;
     }
-    await this.#executeAlone(message, portal);
+    await this.#executeAlone(message, portal, judged);
   }
 
   /** What stands before the Bind of this portal goes out first, what stands behind it belongs to its execution. */
-  async #executeAlone(message: Message, portal: Portal): Promise<void> {
+  async #executeAlone(message: Message, portal: Portal, judged: JudgedStatement): Promise<void> {
     const from = this.#pending.findIndex(({ bytes }) => bytes === portal.bind);
     let own: Message[] = [];
     if (from >= 0) {
@@ -196,15 +224,40 @@ export class ExtendedBatch {
       this.#pending = this.#pending.slice(0, start);
     }
     await this.flush(false);
-    if (!this.#host.isInTransaction) await this.#host.beginImplicit();
-    this.#host.admit(portal.statement.judged);
-    await this.#host.run(
-      new ExtendedUnit(portal.statement, [...own, message], from >= 0 ? undefined : portal.bind),
+    if (!this.#host.isInTransaction) this.#host.beginImplicit();
+    this.#host.admit(judged);
+    const bind = from >= 0 || portal.isStarted ? undefined : portal.bind;
+    portal.isStarted = true;
+    const { parameterTypes } = portal.statement;
+    await this.#host.run(new ExtendedUnit(judged, parameterTypes, [...own, message], bind));
+  }
+
+  #statement(key: string): ClientStatement {
+    const statement = this.names.statement(key);
+    if (statement !== undefined) return statement;
+    const name = Buffer.from(key, 'latin1').toString();
+    throw fail(
+      '26000',
+      key === ''
+        ? 'unnamed prepared statement does not exist'
+        : `prepared statement "${name}" does not exist`,
     );
   }
 
-  async #answer(bytes: Buffer): Promise<void> {
-    await this.flush(false);
+  #portal(key: string): Portal {
+    const portal = this.names.portal(key);
+    if (portal !== undefined) return portal;
+    throw fail('34000', `portal "${Buffer.from(key, 'latin1').toString()}" does not exist`);
+  }
+
+  /** After an error, a transaction has no use for statements but those that end it. */
+  #expectUsable(judged: JudgedStatement | undefined): void {
+    if (this.#host.isFailed && judged?.kind !== 'commit' && judged?.kind !== 'rollback')
+      throw new StatementFailed(abortedTransaction);
+  }
+
+  #answer(type: number, bytes: Buffer): void {
     this.#host.send(bytes);
+    this.names.answered(type);
   }
 }

@@ -3,14 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { emptyQueryResponse, readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-messages.js';
 import { QueryView } from '../../wire/frontend-views.js';
-import { Frontend } from '../../wire/message-types.js';
+import { Backend, Frontend } from '../../wire/message-types.js';
+import { isCommandTag } from '../../wire/rows.js';
 import type { Conflicts } from '../conflicts/conflicts.js';
 import { Participant } from '../conflicts/participant.js';
 import type { Dialect, JudgedStatement } from '../dialect/judgement.js';
 import { prepareHidden } from '../postgres/hidden-commands.js';
-import type { Link } from '../postgres/link.js';
+import { type Link, ServerError, type Take } from '../postgres/link.js';
 import type { Channel, Message } from './channel.js';
-import { abortedTransaction, errorOf, fatalOf, StatementFailed } from './errors.js';
+import { abortedTransaction, errorOf, fail, fatalOf, movedBy, StatementFailed } from './errors.js';
 import { type BatchHost, ExtendedBatch } from './extended-batch.js';
 import { errorBytes, isOwn, newJobId, ownColumn, ownResult, warningBytes } from './own-answers.js';
 import { Runner } from './runner.js';
@@ -27,12 +28,14 @@ export interface SessionOptions {
   readonly openLink: () => Promise<Link>;
   /** Grants or revokes a role; throws a `StatementFailed`. */
   readonly grantIam: (isGrant: boolean, role: string, arn: string) => Promise<void>;
-  readonly cancel: (link: Link) => void;
+  readonly cancel: (link: Link) => Promise<void>;
   /** Ends PostgreSQL's session, whatever it does. */
   readonly terminate: (link: Link) => void;
 }
 
 const queryView = new QueryView();
+/** Not supported, and beyond a limit. */
+const refusalStates = new Set(['0A000', '54000', '54001', '54011']);
 
 export class Session implements BatchHost {
   readonly #options: SessionOptions;
@@ -41,6 +44,8 @@ export class Session implements BatchHost {
   #participant: Participant | undefined;
   #runner: Runner | undefined;
   #isSkipping = false;
+  /** DEALLOCATE ALL has ended the stand-in's own statements too. */
+  #isDeallocated = false;
   #isEnding = false;
   /** A message is being answered. */
   #isTaking = false;
@@ -111,6 +116,7 @@ export class Session implements BatchHost {
     await participant.take();
     try {
       if (message.type === Frontend.query) await this.#query(message);
+      else if (message.type === Frontend.functionCall) await this.#functionCall();
       else if (message.type === Frontend.sync) await this.#sync();
       else if (!this.#isSkipping) await this.#inBatch(message);
     } finally {
@@ -138,7 +144,7 @@ export class Session implements BatchHost {
     const send = (source: Buffer, start = 0, end: number = source.length): void => {
       if (end > start && !this.#channel.send(source, start, end) && !this.#channel.isOver) link.pause();
     };
-    const next = (): Promise<Message | undefined> => this.#channel.next();
+    const next = (isOver: Promise<unknown>): Promise<Message | undefined> => this.#channel.next(isOver);
     this.#participant = participant;
     this.#runner = new Runner({
       participant,
@@ -149,6 +155,7 @@ export class Session implements BatchHost {
       send,
       next,
       cancel: () => cancel(link),
+      answered: (type) => this.#batch.names.answered(type),
     });
     return participant;
   }
@@ -159,42 +166,64 @@ export class Session implements BatchHost {
 
   async #query({ bytes }: Message): Promise<void> {
     this.#isSkipping = false;
-    this.#batch.clear();
+    await this.#finishBatch();
+    this.#batch.names.forgetUnnamed();
     try {
       const text = queryView.read(bytes, 0, bytes.length).text();
       const { statements, isMalformed } = this.judge(text);
       if (isMalformed) await this.#relayAll(bytes);
       else if (statements.length === 0) this.send(emptyQueryResponse);
-      else await this.#statements(statements, bytes);
+      else await this.#statements(statements, bytes, text);
     } catch (error) {
       await this.#fail(error);
     }
     this.#ready();
   }
 
-  async #statements(statements: readonly JudgedStatement[], bytes: Buffer): Promise<void> {
-    const [first] = statements;
-    const isAlone = statements.length === 1 && first !== undefined;
+  async #statements(statements: readonly JudgedStatement[], bytes: Buffer, text: string): Promise<void> {
+    const isAlone = statements.length === 1;
+    let at = 0;
     for (const statement of statements) {
-      this.#refuse(statement);
-      if (isOwn(statement)) {
-        await this.runOwn(statement, true);
-        continue;
-      }
-      const isPlain = this.isPlain(statement);
-      if (!this.isInTransaction && !(isAlone && isPlain)) await this.#run.beginImplicit();
-      this.admit(statement);
-      const unit = new QueryUnit(
-        statement,
-        isAlone && statement.sql === statement.source ? bytes : undefined,
-      );
-      if (!isPlain) await this.run(unit);
-      else {
-        await this.#relayAll(unit.bytes);
-        await this.ran(statement);
+      const isWhole = isAlone && statement.sql === statement.source;
+      const start = text.indexOf(statement.source, at);
+      at = start + statement.source.length;
+      try {
+        await this.#statement(statement, isAlone, isWhole ? bytes : undefined);
+      } catch (error) {
+        if (isWhole || !(error instanceof StatementFailed)) throw error;
+        throw movedBy(error, text.slice(0, start));
       }
     }
-    if (this.#run.transaction?.isImplicit) await this.#run.commit();
+    if (this.#run.transaction?.isImplicit) await this.#reporting('COMMIT', this.#run.commit());
+  }
+
+  /** `whole`: the client's message, where the statement is all of it. */
+  async #statement(statement: JudgedStatement, isAlone: boolean, whole: Buffer | undefined): Promise<void> {
+    this.#refuse(statement);
+    if (isOwn(statement)) return this.runOwn(statement, true);
+    const isPlain = this.isPlain(statement);
+    if (!this.isInTransaction && !(isAlone && isPlain)) this.#run.beginImplicit();
+    this.admit(statement);
+    const unit = new QueryUnit(statement, whole);
+    if (!isPlain) return this.run(unit);
+    await this.#relayAll(unit.bytes);
+    await this.ran(statement);
+  }
+
+  /** DSQL is not known to have it, and drivers have given it up. */
+  async #functionCall(): Promise<void> {
+    await this.#finishBatch();
+    await this.#fail(fail('0A000', 'function call message not supported'));
+    this.#ready();
+  }
+
+  /** A Query in place of a Sync ends a batch too, but the transaction around it goes on. */
+  async #finishBatch(): Promise<void> {
+    try {
+      await this.#batch.flush(false);
+    } catch (error) {
+      await this.#fail(error);
+    }
   }
 
   async #inBatch(message: Message): Promise<void> {
@@ -209,12 +238,12 @@ export class Session implements BatchHost {
   async #sync(): Promise<void> {
     try {
       if (!this.#isSkipping) await this.#batch.flush(true);
-      if (this.#run.transaction?.isImplicit) await this.#run.commit();
+      if (this.#run.transaction?.isImplicit) await this.#reporting('COMMIT', this.#run.commit());
     } catch (error) {
       await this.#fail(error);
     }
     this.#isSkipping = false;
-    if (!this.#run.isOpen) this.#batch.forgetPortals();
+    if (!this.#run.isOpen) this.#batch.names.forgetPortals();
     this.#ready();
   }
 
@@ -225,9 +254,13 @@ export class Session implements BatchHost {
       this.send(errorBytes({ severity: 'FATAL', code: '08P01', message: error.message }));
       throw error;
     }
-    if (!(error instanceof StatementFailed)) throw error;
+    const failure =
+      error instanceof ServerError && error.fields.code === '57014'
+        ? new StatementFailed(error.fields)
+        : error;
+    if (!(failure instanceof StatementFailed)) throw error;
     await this.#run.failed();
-    this.send(errorBytes(error.fields));
+    this.send(errorBytes(failure.fields));
   }
 
   #ready(): void {
@@ -238,6 +271,14 @@ export class Session implements BatchHost {
   /** What a batch asks of its session. */
   get isInTransaction(): boolean {
     return this.#run.transaction !== undefined;
+  }
+
+  get isFailed(): boolean {
+    return this.#run.isFailed;
+  }
+
+  get generation(): number {
+    return this.#run.transaction?.evictions ?? 0;
   }
 
   judge(text: string): ReturnType<Dialect['judge']> {
@@ -252,7 +293,12 @@ export class Session implements BatchHost {
 
   admit(statement: JudgedStatement): void {
     if (this.#run.isFailed) throw new StatementFailed(abortedTransaction);
-    this.#run.admit(statement);
+    try {
+      this.#run.admit(statement);
+    } catch (error) {
+      this.#report(statement.source, error);
+      throw error;
+    }
   }
 
   isPlain(statement: JudgedStatement): boolean {
@@ -260,21 +306,37 @@ export class Session implements BatchHost {
   }
 
   async run(unit: Parameters<Runner['run']>[0]): Promise<void> {
-    await this.#run.run(unit);
+    await this.#reporting(unit.statement.source, this.#run.run(unit));
+  }
+
+  async #reporting(sql: string, work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#report(sql, error);
+      throw error;
+    }
+  }
+
+  /** Conflicts and errors of data are not refusals. */
+  #report(sql: string, error: unknown): void {
+    if (error instanceof StatementFailed && refusalStates.has(error.fields.code))
+      this.#options.hooks.refused(sql, error.fields);
   }
 
   async relay(bytes: Buffer): Promise<void> {
     await this.#relayAll(bytes);
   }
 
-  async beginImplicit(): Promise<void> {
-    await this.#run.beginImplicit();
+  beginImplicit(): void {
+    this.#run.beginImplicit();
   }
 
   async ran(statement: JudgedStatement): Promise<void> {
     this.#run.keepSetting(statement);
-    if (!statement.sql.toUpperCase().startsWith('DEALLOCATE')) return;
-    this.#batch.forgetStatements();
+    if (!this.#isDeallocated) return;
+    this.#isDeallocated = false;
+    this.#batch.names.forgetStatements();
     await this.#run.prepareAgain();
   }
 
@@ -295,29 +357,31 @@ export class Session implements BatchHost {
     }
     if (job === undefined) return { name: ownAnswer?.tag ?? 'SELECT 1', value: ownAnswer?.value ?? '' };
     const id = newJobId();
-    if (!this.isInTransaction) await this.#run.beginImplicit();
+    if (!this.isInTransaction) this.#run.beginImplicit();
     this.admit(statement);
-    await this.#run.job(statement, id);
+    await this.#reporting(statement.source, this.#run.job(statement, id));
     return { name: job.tag, value: id };
   }
 
-  async #begin(statement: JudgedStatement): Promise<{ name: string }> {
+  #begin(statement: JudgedStatement): { name: string } {
     const { isFailed, transaction } = this.#run;
     if (isFailed) throw new StatementFailed(abortedTransaction);
-    if (transaction === undefined) await this.#run.begin(statement);
+    if (transaction === undefined) this.#run.begin(statement);
     else if (transaction.isImplicit) this.#run.makeExplicit();
     else this.send(warningBytes('25001', 'there is already a transaction in progress'));
-    return { name: statement.sql.toUpperCase().startsWith('START') ? 'START TRANSACTION' : 'BEGIN' };
+    return { name: statement.isStart ? 'START TRANSACTION' : 'BEGIN' };
   }
 
   async #end(kind: 'commit' | 'rollback', isChained: boolean): Promise<{ name: string }> {
     const { isFailed, transaction } = this.#run;
-    if (!isFailed && (transaction === undefined || transaction.isImplicit))
-      this.send(warningBytes('25P01', 'there is no transaction in progress'));
+    const isInBlock = isFailed || transaction?.isImplicit === false;
+    if (isChained && !isInBlock)
+      throw fail('25P01', `${kind.toUpperCase()} AND CHAIN can only be used in transaction blocks`);
+    if (!isInBlock) this.send(warningBytes('25P01', 'there is no transaction in progress'));
     if (isFailed || kind === 'rollback') await this.#run.rollback();
-    else await this.#run.commit();
-    this.#batch.forgetPortals();
-    if (isChained && (isFailed || transaction !== undefined)) await this.#run.beginPlain();
+    else await this.#reporting('COMMIT', this.#run.commit());
+    this.#batch.names.forgetPortals();
+    if (isChained) this.#run.beginChained();
     return { name: isFailed || kind === 'rollback' ? 'ROLLBACK' : 'COMMIT' };
   }
 
@@ -331,7 +395,15 @@ export class Session implements BatchHost {
   /** Sends a request to PostgreSQL and its answer to the client. */
   async #relayAll(bytes: Buffer): Promise<void> {
     const { take, done } = this.#run.relay();
-    await (this.#participant as Participant).link.exchange([{ bytes, take }]);
-    done();
+    const watch: Take = (type, source, start, end) => {
+      if (type === Backend.commandComplete && isCommandTag(source, start, end, 'DEALLOCATE ALL'))
+        this.#isDeallocated = true;
+      take(type, source, start, end);
+    };
+    const participant = this.#participant as Participant;
+    await this.#run.inTime(async () => {
+      await participant.exchange([{ bytes, take: watch }]);
+      done();
+    });
   }
 }

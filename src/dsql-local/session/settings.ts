@@ -22,6 +22,8 @@ export interface SessionHooks {
   latencyMs(): number;
   /** A session ended because of an error that is not its client's. */
   troubled(error: unknown): void;
-  /** A statement was refused, or ran: for the report. */
+  /** The dialect has judged a statement: for the report. */
   judged(sql: string, refusal: { readonly code: string; readonly message: string } | undefined): void;
+  /** A judged statement was refused because of its transaction or of a limit: for the report. */
+  refused(sql: string, refusal: { readonly code: string; readonly message: string }): void;
 }

@@ -8,22 +8,29 @@ import type { Copy } from '../conflicts/transaction.js';
 import type { JudgedStatement } from '../dialect/judgement.js';
 import type { Message } from './channel.js';
 
+/** A request on copies: its bytes, and how often messages of which types answer what the client did not ask for. */
+export interface UnitOnCopies {
+  readonly bytes: Buffer;
+  readonly unsynced: Buffer | undefined;
+  readonly leftOut: readonly number[];
+}
+
 export interface Unit {
   readonly statement: JudgedStatement;
   /** As the client sent it, up to the Sync or the end of the Query. */
   readonly bytes: Buffer;
   /** The same without the Sync; undefined for a Query, which needs none. */
   readonly unsynced: Buffer | undefined;
-  /** With this text in place of its own, which names copies. Undefined where it can't be run a second time. */
-  again(sql: string): Buffer | undefined;
-  /** Types of messages that answer what only `again()` sends; each is left out once for each time it stands here. */
-  readonly leftOutAgain: readonly number[];
+  /**
+   * With this text in place of its own, which names copies. `isParsed`: PostgreSQL has the client's statement already. Undefined where
+   * it can't be run a second time.
+   */
+  again(sql: string, isParsed: boolean): UnitOnCopies | undefined;
 }
 
 /** A statement of a Query message. */
 export class QueryUnit implements Unit {
   readonly statement: JudgedStatement;
-  readonly leftOutAgain = [];
   readonly unsynced = undefined;
   readonly #whole: Buffer | undefined;
 
@@ -37,15 +44,9 @@ export class QueryUnit implements Unit {
     return this.#whole ?? queryBytes(this.statement.sql);
   }
 
-  again(sql: string): Buffer {
-    return queryBytes(sql);
+  again(sql: string): UnitOnCopies {
+    return { bytes: queryBytes(sql), unsynced: undefined, leftOut: [] };
   }
-}
-
-/** The parameter types of a statement, as its Parse message had them. */
-export interface ClientStatement {
-  readonly judged: JudgedStatement;
-  readonly parameterTypes: readonly number[];
 }
 
 const copyName = 'dsql_local_copy';
@@ -56,33 +57,32 @@ export class ExtendedUnit implements Unit {
   readonly statement: JudgedStatement;
   readonly bytes: Buffer;
   readonly unsynced: Buffer;
-  readonly leftOutAgain: readonly number[];
-  readonly #client: ClientStatement;
+  readonly #parameterTypes: readonly number[];
   readonly #messages: readonly Message[];
   readonly #bind: Buffer | undefined;
 
-  /** `bind`: the message that has bound the portal, if it is not among the messages. */
-  constructor(client: ClientStatement, messages: readonly Message[], bind: Buffer | undefined) {
-    this.statement = client.judged;
-    this.#client = client;
+  /** `bind`: the message that has bound the portal, if it is not among the messages and the portal can be bound again. */
+  constructor(
+    statement: JudgedStatement,
+    parameterTypes: readonly number[],
+    messages: readonly Message[],
+    bind: Buffer | undefined,
+  ) {
+    this.statement = statement;
+    this.#parameterTypes = parameterTypes;
     this.#messages = messages;
     this.#bind = bind;
     this.unsynced = Buffer.concat(messages.map(({ bytes }) => bytes));
     this.bytes = Buffer.concat([this.unsynced, sync]);
-    const has = (type: number): boolean => messages.some((message) => message.type === type);
-    this.leftOutAgain = [
-      Backend.closeComplete,
-      ...(has(Frontend.parse) ? [] : [Backend.parseComplete]),
-      ...(has(Frontend.bind) ? [] : [Backend.closeComplete, Backend.bindComplete]),
-    ];
   }
 
-  again(sql: string): Buffer | undefined {
-    const hasBind = this.#messages.some(({ type }) => type === Frontend.bind);
+  again(sql: string, isParsed: boolean): UnitOnCopies | undefined {
+    const has = (wanted: number): boolean => this.#messages.some(({ type }) => type === wanted);
+    const hasBind = has(Frontend.bind);
     if (!hasBind && this.#bind === undefined) return undefined;
     const writer = new MessageWriter();
     writeClose(writer, Target.statement, copyName);
-    writeParse(writer, { name: copyName, text: sql, parameterTypes: this.#client.parameterTypes });
+    writeParse(writer, { name: copyName, text: sql, parameterTypes: this.#parameterTypes });
     if (!hasBind) {
       const bind = this.#bind as Buffer;
       const { portalStart, portalEnd } = bindView.read(bind, 0, bind.length);
@@ -90,14 +90,23 @@ export class ExtendedUnit implements Unit {
       bindToCopy(writer, bind);
     }
     for (const { type, bytes } of this.#messages) {
-      if (type === Frontend.parse) continue;
+      if (type === Frontend.parse && isParsed) continue;
       if (type === Frontend.bind) bindToCopy(writer, bytes);
       else if (type === Frontend.describe && bytes[5] === Target.statement)
         writeDescribe(writer, Target.statement, copyName);
       else writer.append(bytes);
     }
-    writer.append(sync);
-    return writer.take();
+    const unsynced = writer.take();
+    return {
+      unsynced,
+      bytes: Buffer.concat([unsynced, sync]),
+      leftOut: [
+        Backend.closeComplete,
+        // The answer to the copy's Parse stands for the client's where that is not repeated.
+        ...(has(Frontend.parse) && isParsed ? [] : [Backend.parseComplete]),
+        ...(hasBind ? [] : [Backend.closeComplete, Backend.bindComplete]),
+      ],
+    };
   }
 }
 

@@ -13,6 +13,7 @@ import { ProtocolViolationError } from '../../wire/errors.js';
 import { encryptionAccepted, encryptionRefused } from '../../wire/fixed-messages.js';
 import { tlsHandshakeByte } from '../../wire/message-types.js';
 import { type CancelRequest, readStartupPacket, type StartupMessage } from '../../wire/startup-packet.js';
+import type { ReadAhead } from './read-ahead.js';
 import { ClientGoneError, StartupTalk } from './startup-talk.js';
 import type { Stay } from './stay.js';
 
@@ -32,16 +33,17 @@ export interface Wish {
 }
 
 /**
- * `onTalk`: whom to tell if it takes too long; another one after TLS has begun. Rejects with a ProtocolViolationError,
+ * `readAhead`: what another process has read and answered before. `onTalk`: whom to tell if it takes too long; another one after TLS has begun. Rejects with a ProtocolViolationError,
  * a ClientGoneError, or an error of TLS, of which a client can't be told.
  */
 export async function hearWish(
   transport: Transport,
   tls: ClientTls | undefined,
   stay: Stay,
+  readAhead: ReadAhead,
   onTalk: (talk: StartupTalk) => void,
 ): Promise<Wish> {
-  let talk = new StartupTalk(transport, stay);
+  let talk = new StartupTalk(transport, stay, readAhead.bytes);
   onTalk(talk);
   let hasTls = false;
   const begin = async (firstBytes?: Buffer): Promise<void> => {
@@ -53,12 +55,12 @@ export async function hearWish(
   };
 
   const first = await talk.firstBytes();
-  if (first[0] === tlsHandshakeByte) {
+  if (first[0] === tlsHandshakeByte && readAhead.declined.length === 0) {
     // Whoever begins like this understands no other answer than TLS.
     if (tls === undefined || transport.isUnix) throw new ClientGoneError();
     await begin(first);
   }
-  const asked = new Set<string>();
+  const asked = new Set<string>(readAhead.declined);
   for (;;) {
     const bytes = await talk.packet();
     const packet = readStartupPacket(bytes, 0, bytes.length);

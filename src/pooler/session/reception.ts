@@ -22,6 +22,7 @@ import { ClientAuthentication, type Login, type LoginTools } from '../auth/clien
 import type { Demand } from '../auth-book.js';
 import { consoleDatabases } from '../config/pooler-config.js';
 import { type ClientTls, hearWish, type Wish } from './client-door.js';
+import { nothingRead, type ReadAhead } from './read-ahead.js';
 import * as refusals from './refusal.js';
 import { Refusal } from './refusal.js';
 import { fatal } from './session-errors.js';
@@ -77,8 +78,8 @@ export interface Hall {
 }
 
 /** Resolves when the client is in, or has been sent away. Never rejects. */
-export async function receive(transport: Transport, hall: Hall): Promise<void> {
-  const visit = new Visit(transport, hall);
+export async function receive(transport: Transport, hall: Hall, readAhead = nothingRead): Promise<void> {
+  const visit = new Visit(transport, hall, readAhead);
   try {
     await visit.run();
   } catch (error) {
@@ -92,20 +93,23 @@ const newestMinor = StartupCode.version32 & 0xffff;
 
 class Visit {
   readonly #hall: Hall;
+  readonly #readAhead: ReadAhead;
   readonly #stay = new Stay();
   readonly #timer: NodeJS.Timeout | undefined;
   #transport: Transport;
   #talk: StartupTalk | undefined;
   #applicant: Applicant | undefined;
 
-  constructor(transport: Transport, hall: Hall) {
+  constructor(transport: Transport, hall: Hall, readAhead: ReadAhead) {
     const { loginTimeoutMs } = hall;
     this.#hall = hall;
+    this.#readAhead = readAhead;
     this.#transport = transport;
     this.#talk = undefined;
     this.#applicant = undefined;
     const tooSlow = (): void => this.#stay.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
-    this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, loginTimeoutMs).unref() : undefined;
+    const leftMs = Math.max(1, loginTimeoutMs - readAhead.waitedMs);
+    this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, leftMs).unref() : undefined;
   }
 
   over(): void {
@@ -116,7 +120,7 @@ class Visit {
     const hall = this.#hall;
     const stay = this.#stay;
     const wish = await stay.during(
-      hearWish(this.#transport, hall.tls, stay, (talk) => {
+      hearWish(this.#transport, hall.tls, stay, this.#readAhead, (talk) => {
         this.#talk = talk;
         this.#transport = talk.transport;
       }),

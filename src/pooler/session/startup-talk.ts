@@ -29,10 +29,11 @@ export class StartupTalk implements TransportListener {
   #reader: Reader | undefined;
   #hasEnded = false;
 
-  /** It listens from here on, and ends the stay when the client is gone. */
-  constructor(transport: Transport, stay: Stay) {
+  /** It listens from here on, and ends the stay when the client is gone. `readAhead`: bytes that were read before. */
+  constructor(transport: Transport, stay: Stay, readAhead: Uint8Array = nothing) {
     this.transport = transport;
     this.#stay = stay;
+    this.#unread = Buffer.from(readAhead);
     this.#reader = undefined;
     transport.listener = this;
     transport.start();

@@ -7,9 +7,11 @@ import type { FairHolder } from '../../coordination/fair/fair-holder.js';
 import type { FairMember, SeatWish } from '../../coordination/fair/fair-member.js';
 import { type BudgetTerms, type FairPolicy, usualTerms } from '../../coordination/fair/fair-policy.js';
 import { FairQueue } from '../../coordination/fair/fair-queue.js';
+import type { FairUser } from '../../coordination/fair/fair-user.js';
 import { LeasedCapacity } from '../../coordination/fair/leased-capacity.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../core/leases.js';
 import { systemAlarm, systemClock } from '../../runtime/system.js';
+import { type Claim, expectedShare } from './expected-share.js';
 import { type Fleet, refusalInWords } from './fleet.js';
 
 /** A pool, as budgets see it. */
@@ -197,6 +199,33 @@ export class ServerBudgets implements Budgets {
     return kind === 'user' ? () => usualTerms : this.#quotas.termsOf;
   }
 
+  /**
+   * About how many connections a pool would get, were it to ask for all that it may have. `newcomers`: pools whose demand may not be known
+   * yet, with what they are taken to need.
+   */
+  expectedShareOf(pool: BudgetedPool, newcomers: readonly (readonly [BudgetedPool, number])[]): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const kind of limitedKinds) {
+      const name = nameIn(kind, pool);
+      const budget = this.#budgets[kind].get(name);
+      const capacity = budget?.capacity ?? this.#limitOf(kind, name);
+      if (capacity === Number.POSITIVE_INFINITY || budget?.isIdle === true) continue;
+      const claimOf = (of: BudgetedPool, demand: number): Claim => {
+        const user = seatNameIn(kind, of);
+        return { user, weight: this.#termsOf(kind)(user).weight, demand };
+      };
+      const others = newcomers.filter(([other]) => nameIn(kind, other) === name);
+      const own = claimOf(pool, 0);
+      const share = expectedShare(
+        { capacity, users: budget?.users ?? new Map() },
+        own,
+        others.map(([other, demand]) => claimOf(other, demand)),
+      );
+      least = Math.min(least, share / databasesOf(pool, budget?.users.get(own.user), others));
+    }
+    return least;
+  }
+
   /** Whether it is worth asking a server how many connections it allows. */
   get asksServers(): boolean {
     return this.#quotas.asksServers;
@@ -262,6 +291,29 @@ const sizes: Readonly<Record<BudgetKind | 'pool', number>> = {
   server: 3,
   total: 4,
 };
+/** The budget of a kind that a pool is in. */
+function nameIn(kind: BudgetKind, pool: BudgetedPool): string {
+  return kind === 'total' ? '' : pool[kind];
+}
+
+/** Who it is there. */
+function seatNameIn(kind: BudgetKind, { user, database }: BudgetedPool): string {
+  return kind === 'user' ? database : user;
+}
+
+/** In how many databases the user of a pool needs something, this one included. */
+function databasesOf(
+  { user, database }: BudgetedPool,
+  known: FairUser | undefined,
+  newcomers: readonly (readonly [BudgetedPool, number])[],
+): number {
+  const databases = new Set([database]);
+  for (const { member } of known?.seats ?? [])
+    if (member.demand > 0 || member.peak > 0) databases.add(member.tenant.database);
+  for (const [other] of newcomers) if (other.user === user) databases.add(other.database);
+  return databases.size;
+}
+
 const limitedKinds = ['user', 'database', 'server', 'total'] as const;
 const shownKinds = ['total', 'server', 'database', 'user'] as const;
 

@@ -3,6 +3,7 @@
  * larger than it can be.
  */
 import type { Endpoint } from '../../net/endpoint.js';
+import type { ReadAhead } from '../session/read-ahead.js';
 import type { EncodedConfig } from './config-codec.js';
 import type { EncodedError } from './error-codec.js';
 import {
@@ -101,9 +102,10 @@ export type FromWorker =
   | { readonly kind: 'ready' }
   /** It can't begin. */
   | { readonly kind: 'failed'; readonly error: EncodedError }
-  /** It has the client that was sent to it; so many connections it has now. */
-  | { readonly kind: 'took'; readonly ticket: number; readonly open: number }
-  | { readonly kind: 'open'; readonly open: number }
+  /** It has the client that was sent to it. */
+  | { readonly kind: 'took'; readonly ticket: number }
+  /** These clients have disconnected. */
+  | { readonly kind: 'clientsGone'; readonly tickets: readonly number[] }
   /** It has a pool. What is said of it later has its number. */
   | {
       readonly kind: 'pool';
@@ -156,7 +158,12 @@ export type FromSupervisor =
   | CallMessage
   | { readonly kind: 'begin'; readonly beginning: Beginning }
   /** The socket comes with it. */
-  | { readonly kind: 'client'; readonly ticket: number; readonly endpoint: number }
+  | {
+      readonly kind: 'client';
+      readonly ticket: number;
+      readonly endpoint: number;
+      readonly readAhead: ReadAhead;
+    }
   | { readonly kind: 'granted'; readonly pool: number }
   | { readonly kind: 'lost'; readonly pool: number; readonly count: number }
   | { readonly kind: 'recalled'; readonly pool: number; readonly count: number; readonly hanging: number }
@@ -200,8 +207,8 @@ const fromWorker: Readonly<Record<FromWorker['kind'], Shape>> = {
   ...(answers as Record<CallMessage['kind'], Shape>),
   ready: {},
   failed: { error: mapping },
-  took: { ticket: count, open: count },
-  open: { open: count },
+  took: { ticket: count },
+  clientsGone: { tickets: listOf(count, mostInList) },
   pool: { pool: count, user: name, database: name, server: name, limit: count },
   poolGone: { pool: count },
   keep: { pool: count, count },
@@ -258,7 +265,15 @@ const fromSupervisor: Readonly<Record<FromSupervisor['kind'], Shape>> = {
       endpoints: listOf(mapping, 65_536),
     }),
   },
-  client: { ticket: count, endpoint: count },
+  client: {
+    ticket: count,
+    endpoint: count,
+    readAhead: typed({
+      bytes: isReadAhead,
+      declined: listOf(isOneOf('ssl', 'gssenc'), 2),
+      waitedMs: time,
+    }),
+  },
   granted: { pool: count },
   lost: { pool: count, count },
   recalled: { pool: count, count, hanging: count },
@@ -293,6 +308,13 @@ function isOneOfThese(checks: ReadonlyMap<unknown, Check>, message: unknown): bo
 /** Process ids of servers can be anything of four bytes. */
 function anyInteger(value: unknown): boolean {
   return Number.isInteger(value);
+}
+
+/** One read of a socket behind all of a startup packet but its last byte. */
+const mostReadAhead = 131_072;
+
+function isReadAhead(value: unknown): boolean {
+  return value instanceof Uint8Array && value.length <= mostReadAhead;
 }
 
 /** The longest key that the protocol has. */

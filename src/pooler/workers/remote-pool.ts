@@ -1,5 +1,6 @@
 /** Speaks in the supervisor for a pool of a worker: what that asks for, holds, needs, and is told. */
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
+import { LeaseRequest } from '../../core/lease-request.js';
 import type { PoolLeases } from '../tenants/server-budgets.js';
 import type { DialNote, FromSupervisor, PoolReport, ServerNote } from './messages.js';
 import type { PoolPart, SharedPool } from './shared-pool.js';
@@ -30,8 +31,7 @@ export class RemotePool implements FairHolder, PoolPart {
   #peak = 0;
   #held = 0;
   #wanted = 0;
-  /** Its question stands in the queue. */
-  #isAsking = false;
+  readonly #request: LeaseRequest;
   /** Slots that were ever granted. */
   #sent = 0;
   #told = 0;
@@ -45,6 +45,7 @@ export class RemotePool implements FairHolder, PoolPart {
     this.#report = undefined;
     this.#shortage = undefined;
     this.#leases = parts.leases(this);
+    this.#request = new LeaseRequest(this.#leases, this);
     parts.shared.join(this);
   }
 
@@ -157,7 +158,7 @@ export class RemotePool implements FairHolder, PoolPart {
   // ---- what it is told --------------------------------------------------------------------------------------------
 
   leasesGranted(count: number): number {
-    this.#isAsking = false;
+    this.#request.answered();
     const taken = Math.min(count, this.#wanted);
     for (let n = 0; n < taken; n++) this.#pass();
     this.#ask();
@@ -185,10 +186,7 @@ export class RemotePool implements FairHolder, PoolPart {
 
   /** As many as are wanted, one after the other. */
   #ask(): void {
-    while (this.#wanted > 0 && !this.#isAsking) {
-      if (this.#leases.acquire(1, this) === 'granted') this.#pass();
-      else this.#isAsking = true;
-    }
+    while (this.#wanted > 0 && this.#request.ask() === true) this.#pass();
   }
 
   /** One more is the worker's. */

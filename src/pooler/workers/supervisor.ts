@@ -23,6 +23,8 @@ import { ShareLog } from '../tenants/share-log.js';
 import { clientTlsOf, ServerTlsBook } from '../tls-book.js';
 import { type Question, WorkerCallError } from './calls.js';
 import { ClientOffice, type PlaceRequest } from './client-office.js';
+import { ClientPlacement } from './client-placement.js';
+import { clientPoolOf, workersFor } from './client-pool.js';
 import { encodeConfig } from './config-codec.js';
 import type { ControlMessage } from './control-message.js';
 import { ControlRoom } from './control-room.js';
@@ -89,7 +91,12 @@ export class Supervisor {
     this.#log = host.log ?? noLog;
     this.#deadline = undefined;
     this.#serverTls.use(usable(config));
-    this.#door = new FrontDoor(this.#log);
+    this.#door = new FrontDoor({
+      log: this.#log,
+      config: () => this.#config,
+      poolOf: (user, database) => clientPoolOf(this.#config, user, database),
+      placement: new ClientPlacement((pool, newcomers) => workersFor(this.#slots.budgets, pool, newcomers)),
+    });
     this.#metrics = new MetricsServer({
       state: () => (this.#crew.isEnding ? 'shutting_down' : this.#controls.state),
       families: () => this.#readMetrics(),
@@ -133,7 +140,8 @@ export class Supervisor {
         clients: this.#clients.desk(),
         questions: this.#questionsOf(number),
         learned: (server, capacity) => this.#slots.budgets.learned(server, capacity),
-        taken: (ticket) => this.#door.taken(ticket),
+        taken: (worker, ticket) => this.#door.taken(worker, ticket),
+        clientsGone: (tickets) => this.#door.gone(tickets),
       }),
       began: (worker) => this.#began(worker),
       ready: (worker) => this.#ready(worker),

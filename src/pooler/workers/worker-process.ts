@@ -4,12 +4,11 @@
  * starting -> ready -> ending -> gone, and from everywhere straight to gone
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import type { Socket } from 'node:net';
 import type { PoolerLog } from '../pooler-log.js';
 import { Calls, type Question, WorkerCallError } from './calls.js';
 import type { ClientDesk } from './client-office.js';
 import { decodeError } from './error-codec.js';
-import type { Receiver } from './front-door.js';
+import type { Arrival, Receiver } from './front-door.js';
 import { sendSocket } from './handed-socket.js';
 import type { WorkerState } from './look.js';
 import { type Beginning, type FromSupervisor, type FromWorker, readFromWorker } from './messages.js';
@@ -26,7 +25,8 @@ export interface WorkerProcessParts {
   /** What it can ask, and what others can have it asked. */
   readonly questions: Readonly<Record<string, Question>>;
   readonly learned: (server: string, capacity: number) => void;
-  readonly taken: (ticket: number) => void;
+  readonly taken: (worker: WorkerProcess, ticket: number) => void;
+  readonly clientsGone: (tickets: readonly number[]) => void;
   /** It is gone, and everything it has said has been heard. */
   readonly ended: (why: string) => void;
 }
@@ -43,8 +43,7 @@ export class WorkerProcess implements Receiver {
   readonly #parts: WorkerProcessParts;
   readonly #child: ChildProcess;
   #state: WorkerState['state'] = 'starting';
-  /** Connections, as it has said last, and whether one is on its way to it. */
-  #open = 0;
+  /** A client is on its way to it. */
   #isSending = false;
   #tellReady!: () => void;
   #tellFailed!: (error: Error) => void;
@@ -83,10 +82,6 @@ export class WorkerProcess implements Receiver {
     return this.#state;
   }
 
-  get load(): number {
-    return this.#open + Number(this.#isSending);
-  }
-
   stateForPeople(): WorkerState {
     const { number, processId, state, startedAt, restarts } = this;
     return { number, processId, state, startedAt, restarts };
@@ -111,10 +106,10 @@ export class WorkerProcess implements Receiver {
     return (this.#state === 'ready' || this.#state === 'ending') && !this.#isSending;
   }
 
-  send(socket: Socket, ticket: number, endpoint: number): void {
+  send({ socket, ticket, endpoint, readAhead }: Arrival): void {
     this.#isSending = true;
     // Ours stays open until it says that it has its own: should it die before, another can have it.
-    sendSocket(this.#child, { kind: 'client', ticket, endpoint } satisfies FromSupervisor, socket);
+    sendSocket(this.#child, { kind: 'client', ticket, endpoint, readAhead } satisfies FromSupervisor, socket);
   }
 
   /** A worker that is gone hears nothing, and what has to be done about that is done elsewhere. */
@@ -145,11 +140,10 @@ export class WorkerProcess implements Receiver {
         break;
       case 'took':
         this.#isSending = false;
-        this.#open = message.open;
-        this.#parts.taken(message.ticket);
+        this.#parts.taken(this, message.ticket);
         break;
-      case 'open':
-        this.#open = message.open;
+      case 'clientsGone':
+        this.#parts.clientsGone(message.tickets);
         break;
       case 'left':
         this.clients.left(message.place);

@@ -17,7 +17,13 @@ import { type ControlMessage, obey } from './control-message.js';
 import { encodeError } from './error-codec.js';
 import { socketOf } from './handed-socket.js';
 import { type LookRequest, takeLook } from './look.js';
-import { type Beginning, type FromWorker, questions, readFromSupervisor } from './messages.js';
+import {
+  type Beginning,
+  type FromSupervisor,
+  type FromWorker,
+  questions,
+  readFromSupervisor,
+} from './messages.js';
 import type { ServerPlace } from './orphan-care.js';
 import { RemoteBudgets } from './remote-budgets.js';
 import { RemoteConsole } from './remote-console.js';
@@ -32,6 +38,8 @@ export interface WorkerHost {
   readonly makeFleet?: (config: PoolerConfig, log: PoolerLog) => Fleet | undefined;
 }
 
+type ClientMessage = Extract<FromSupervisor, { kind: 'client' }>;
+
 /** As `process` is in a process that was forked. */
 export interface WorkerProcess {
   send?(message: unknown, handle: undefined, options: undefined, sent: () => void): boolean;
@@ -44,8 +52,8 @@ export interface WorkerProcess {
 /** Those that the supervisor answers. Some of them do not exist on Windows. */
 const signals = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
-/** So long after a client has left it is told how many are there: others may leave with it. */
-const openMs = 20;
+/** Clients that disconnect within this time are reported together. */
+const goneMs = 20;
 const cancelTimeoutMs = 60_000;
 
 /** Runs until the supervisor ends it. */
@@ -66,9 +74,9 @@ class Worker {
   #pooler: Pooler | undefined;
   #view: PoolerView | undefined;
   #controls: PoolerControls | undefined;
-  /** Connections of clients that were handed to it, and are there. */
-  #open = 0;
-  #openTimer: NodeJS.Timeout | undefined;
+  /** Clients that have disconnected, and that the supervisor has yet to be told of. */
+  #goneTickets: number[] = [];
+  #goneTimer: NodeJS.Timeout | undefined;
 
   constructor(ownProcess: WorkerProcess, host: WorkerHost) {
     this.#process = ownProcess;
@@ -77,7 +85,7 @@ class Worker {
     this.#pooler = undefined;
     this.#view = undefined;
     this.#controls = undefined;
-    this.#openTimer = undefined;
+    this.#goneTimer = undefined;
     this.#budgets = new RemoteBudgets((message) => this.#send(message));
     this.#calls = new Calls((message) => this.#send(message), {
       look: {
@@ -135,7 +143,7 @@ class Worker {
         void this.#begin(message.beginning);
         break;
       case 'client':
-        this.#clientCame(message.ticket, message.endpoint, socket);
+        this.#clientCame(message, socket);
         break;
       case 'granted':
         this.#budgets.granted(message.pool);
@@ -203,29 +211,29 @@ class Worker {
     this.#send({ kind: 'log', level, message, details });
   };
 
-  #clientCame(ticket: number, endpoint: number, socket: Socket | undefined): void {
+  #clientCame({ ticket, endpoint, readAhead }: ClientMessage, socket: Socket | undefined): void {
     const from = this.#beginning?.endpoints[endpoint];
     const pooler = this.#pooler;
     // With the end of this process another will have it.
     if (pooler?.isOver === true) return;
-    const isWelcome = socket !== undefined && from !== undefined && pooler !== undefined;
-    if (isWelcome) this.#open++;
     // Before anything else: from now on it is ours, whatever happens to this process.
-    this.#send({ kind: 'took', ticket, open: this.#open });
-    if (!isWelcome) {
+    this.#send({ kind: 'took', ticket });
+    if (socket === undefined || from === undefined || pooler === undefined) {
       socket?.destroy();
+      this.#clientGone(ticket);
       return;
     }
-    socket.once('close', () => this.#clientGone());
-    pooler.adopt(socket, from);
+    socket.once('close', () => this.#clientGone(ticket));
+    pooler.adopt(socket, from, readAhead);
   }
 
-  #clientGone(): void {
-    this.#open--;
-    this.#openTimer ??= setTimeout(() => {
-      this.#openTimer = undefined;
-      this.#send({ kind: 'open', open: this.#open });
-    }, openMs).unref();
+  #clientGone(ticket: number): void {
+    this.#goneTickets.push(ticket);
+    this.#goneTimer ??= setTimeout(() => {
+      this.#goneTimer = undefined;
+      this.#send({ kind: 'clientsGone', tickets: this.#goneTickets });
+      this.#goneTickets = [];
+    }, goneMs).unref();
   }
 }
 

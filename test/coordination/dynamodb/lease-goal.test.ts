@@ -5,6 +5,7 @@ import { isNews, type LeaseSituation, leaseGoal } from '../../../src/coordinatio
 
 const plenty: LeaseSituation = {
   slots: 0,
+  whole: 0,
   held: 0,
   needs: { callers: 0, total: 50, claimants: 1 },
   usedLately: 0,

@@ -31,11 +31,17 @@ export class ModelPool implements LeaseHolder {
   closing = 0;
   recalled = 0;
   isAsking = false;
+  /** Its request is in the queue of the leases. */
+  isWaiting = false;
   isRetrying = false;
   granted = 0;
+  /** Requests that had to wait, and requests that were refused. */
+  waits = 0;
+  refusals = 0;
   /** When it began to want what it does not have. */
   readonly complaints: string[] = [];
   #isCalling = false;
+  #hasReleased = false;
 
   constructor(name: string, leases: Leases, world: PoolWorld) {
     this.name = name;
@@ -63,12 +69,23 @@ export class ModelPool implements LeaseHolder {
 
   pump(): void {
     while (this.idle > 0 && (this.size > this.#target || this.recalled > this.closing)) this.#close();
-    while (this.size < this.#target && !this.isAsking && !this.isRetrying && this.recalled === 0) {
+    while (this.size < this.#target && this.#mayAsk && this.recalled === 0) {
+      const wasWaiting = this.isWaiting;
       const answer = this.#call(() => this.#leases.acquire(1, this));
+      this.isWaiting = false;
+      this.#hasReleased = false;
       if (answer === 'granted') this.#dial();
+      else if (answer instanceof Error) this.#retry();
       else if (answer === 'asking') this.isAsking = true;
-      else this.#retry();
+      else {
+        if (!wasWaiting) this.waits++;
+        this.isWaiting = true;
+      }
     }
+  }
+
+  get #mayAsk(): boolean {
+    return !this.isAsking && !this.isRetrying && (!this.isWaiting || this.#hasReleased);
   }
 
   /** Someone borrows one, for a while. */
@@ -92,14 +109,35 @@ export class ModelPool implements LeaseHolder {
   leasesAvailable(): void {
     this.#told();
     this.isAsking = false;
+    this.isWaiting = false;
     this.isRetrying = false;
     this.pump();
   }
 
+  leasesGranted(count: number): number {
+    this.#told();
+    this.isAsking = false;
+    this.isWaiting = false;
+    this.isRetrying = false;
+    const taken = this.size < this.#target && this.recalled === 0 ? count : 0;
+    for (let n = 0; n < taken; n++) this.#dial();
+    this.pump();
+    return taken;
+  }
+
+  leasesDelayed(): void {
+    this.#told();
+    if (!this.isAsking) this.complaints.push('was delayed without having asked');
+    this.isAsking = false;
+    this.isWaiting = true;
+    this.waits++;
+  }
+
   leasesRefused(): void {
     this.#told();
-    if (!this.isAsking) this.complaints.push('was refused without having asked');
+    if (!this.isAsking && !this.isWaiting) this.complaints.push('was refused without having asked');
     this.isAsking = false;
+    this.isWaiting = false;
     this.#retry();
   }
 
@@ -134,11 +172,13 @@ export class ModelPool implements LeaseHolder {
       if (this.recalled > 0) this.recalled--;
       this.#world.closed();
       this.#call(() => this.#leases.release(1, this));
+      this.#hasReleased = true;
       this.pump();
     });
   }
 
   #retry(): void {
+    this.refusals++;
     this.isRetrying = true;
     this.#world.later(retryMs, () => {
       this.isRetrying = false;

@@ -164,6 +164,10 @@ describe('any fleet with constant needs', () => {
         fc.array(need, { minLength: 2, maxLength: 8 }),
         fc.integer({ min: 8, max: 90 }),
         (seed, needs, limit) => {
+          const sumOf = (name: 'callers' | 'claimants'): number =>
+            needs.reduce((sum, each) => sum + each[name], 0);
+          // With fewer slots than users there are turns.
+          fc.pre(Math.min(sumOf('callers'), sumOf('claimants')) <= limit);
           const fleet = new Fleet({ seed, limit });
           const instances = start(fleet, needs.length);
           for (const [n, { callers, ready, claimants }] of needs.entries()) {

@@ -90,6 +90,36 @@ describe('leases in a table', () => {
     expect(fleet.problems).toEqual([]);
   });
 
+  it('are waited for with one request, which is granted when a slot is free', () => {
+    const fleet = new Fleet({ seed: 16, limit: 10 });
+    const [a, b] = [fleet.start(), fleet.start()] as const;
+    a.want(10);
+    fleet.run(5_000);
+    b.want(0, 3);
+    fleet.run(10 * 60_000);
+    expect([a.pool.size, b.pool.size]).toEqual([10, 0]);
+    expect([b.pool.waits, b.pool.refusals]).toEqual([1, 0]);
+    a.want(8);
+    fleet.run(30_000);
+    expect([a.pool.size, b.pool.size]).toEqual([8, 2]);
+    // At most one more for each lease that it got.
+    expect(b.pool.waits).toBeLessThanOrEqual(3);
+    expect(b.pool.refusals).toBe(0);
+    expect(fleet.problems).toEqual([]);
+  });
+
+  it('that are waited for are refused when all are given back for good', () => {
+    const fleet = new Fleet({ seed: 17, limit: 1 });
+    const [a, b] = [fleet.start(), fleet.start()] as const;
+    a.want(1);
+    fleet.run(5_000);
+    b.want(0, 1);
+    fleet.run(5_000);
+    expect(b.leases.stats().waiting).toBe(1);
+    b.deliver(() => b.leases.end(() => {}));
+    expect(b.pool.refusals).toBe(1);
+  });
+
   it('go round when there are more instances than slots: each has its turn, in the order of waiting', () => {
     const fleet = new Fleet({ seed: 10, limit: 10 });
     const instances = Array.from({ length: 30 }, () => fleet.start());

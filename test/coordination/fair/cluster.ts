@@ -68,10 +68,8 @@ export class FarLeases implements Leases {
   readonly #line: Timeline;
   readonly #random: SeededRandom;
   readonly #held = new Map<LeaseHolder, number>();
-  readonly #refused = new Set<LeaseHolder>();
+  readonly #waiting = new Set<LeaseHolder>();
   readonly #recalled = new Map<LeaseHolder, number>();
-  /** Whose question is being answered. */
-  #answering: LeaseHolder | undefined;
   strays = 0;
   questions = 0;
 
@@ -88,18 +86,18 @@ export class FarLeases implements Leases {
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
     this.questions++;
     if (!this.#held.has(holder)) this.#held.set(holder, 0);
-    if (holder !== this.#answering) {
-      if (this.#random.next() < this.refusals) return new Error('not now');
-      if (this.#random.next() < this.delays) {
-        this.#line.plan(this.#line.now + 40 * this.#random.next(), () => this.#answer(holder));
-        return 'asking';
-      }
+    if (this.#random.next() < this.refusals) return new Error('not now');
+    if (this.#random.next() < this.delays) {
+      this.#line.plan(this.#line.now + 40 * this.#random.next(), () => this.#answer(holder));
+      return 'asking';
     }
-    if (this.held + count > this.limit) {
-      this.#refused.add(holder);
+    const isOthersTurn = [...this.#waiting].some((other) => other !== holder);
+    if (isOthersTurn || this.held + count > this.limit) {
+      this.#waiting.add(holder);
       this.#recallFor(holder);
-      return new Error(`${this.held} of ${this.limit} are held`);
+      return { reason: this.#shortage };
     }
+    this.#waiting.delete(holder);
     this.#held.set(holder, (this.#held.get(holder) as number) + count);
     return 'granted';
   }
@@ -109,9 +107,25 @@ export class FarLeases implements Leases {
       holder.leasesRefused(new Error('not now'));
       return;
     }
-    this.#answering = holder;
-    holder.leasesAvailable();
-    this.#answering = undefined;
+    if (this.#random.next() < this.refusals) holder.leasesAvailable();
+    else if (this.held < this.limit) this.#grant(holder);
+    else {
+      this.#waiting.add(holder);
+      this.#recallFor(holder);
+      holder.leasesDelayed?.(this.#shortage);
+    }
+  }
+
+  #grant(holder: LeaseHolder): void {
+    this.#waiting.delete(holder);
+    this.#held.set(holder, (this.#held.get(holder) as number) + 1);
+    if (holder.leasesGranted(1) === 1) return;
+    this.#held.set(holder, (this.#held.get(holder) as number) - 1);
+    this.#grantNext(holder);
+  }
+
+  get #shortage(): Error {
+    return new Error(`${this.held} of ${this.limit} are held`);
   }
 
   release(count: number, holder: LeaseHolder): void {
@@ -120,16 +134,14 @@ export class FarLeases implements Leases {
     this.#held.set(holder, held - count);
     const recalled = Math.max(0, (this.#recalled.get(holder) ?? 0) - count);
     this.#recalled.set(holder, recalled);
-    this.#line.plan(this.#line.now, () => this.#tellOne(holder));
+    this.#line.plan(this.#line.now, () => this.#grantNext(holder));
   }
 
-  #tellOne(except: LeaseHolder): void {
-    for (const holder of this.#refused) {
-      if (holder === except && this.#refused.size > 1) continue;
-      this.#refused.delete(holder);
-      holder.leasesAvailable();
-      return;
-    }
+  #grantNext(last: LeaseHolder): void {
+    if (this.held >= this.limit) return;
+    const [first] = [...this.#waiting].filter((holder) => holder !== last);
+    const next = first ?? (this.#waiting.has(last) ? last : undefined);
+    if (next !== undefined) this.#grant(next);
   }
 
   /** Takes leases of someone away. */

@@ -9,8 +9,10 @@ export class FakeBudget implements Leases {
   size: number;
   /** How it answers where it could say yes; where it could not, a yes becomes a no. */
   answers: () => LeaseAnswer | 'throw' = () => 'granted';
-  /** What else happens when it has said that it is asking. */
+  /** What else happens when it has said that it is asking, or that the request waits. */
   onAsking: () => void = () => {};
+  /** Whether a request waits that can't be granted; otherwise it is refused. */
+  queues: () => boolean = () => false;
   granted = 0;
   released = 0;
   lost = 0;
@@ -19,6 +21,9 @@ export class FakeBudget implements Leases {
   lastRefusalAt = Number.NEGATIVE_INFINITY;
   /** An answer is owed. */
   isAsking = false;
+  /** The pool knows that its request waits. */
+  isWaiting = false;
+  #isReleased = false;
   /** Places that are occupied without a lease, because it was taken away. */
   debt = 0;
   /** Leases that others have a better claim to, and that did not come back yet. */
@@ -42,10 +47,21 @@ export class FakeBudget implements Leases {
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
     this.#holder = holder;
     this.#demand(count === 1, `${count} leases were asked for at once`);
-    this.#demand(!this.isAsking, 'a lease was asked for while an answer was owed');
+    const isRepeated = this.isWaiting && this.#isReleased;
+    this.#demand(!this.isAsking || isRepeated, 'a lease was asked for while an answer was owed');
     this.#demand(this.debt === 0, `a lease was asked for in debt of ${this.debt}`);
     const wish = this.answers();
-    const answer = wish === 'granted' && this.held >= this.size ? budgetExhausted : wish;
+    let answer = wish === 'granted' && this.held >= this.size ? budgetExhausted : wish;
+    if (answer === budgetExhausted && this.queues()) answer = { reason: budgetExhausted };
+    this.#isReleased = false;
+    if (typeof answer === 'object' && 'reason' in answer) {
+      // One wait is one failure, however often the pool asks again because it has released a lease.
+      if (!this.isWaiting) this.#noteRefusal();
+      this.isAsking = this.isWaiting = true;
+      this.onAsking();
+      return answer;
+    }
+    this.isAsking = this.isWaiting = false;
     if (answer === 'asking') {
       this.isAsking = true;
       this.onAsking();
@@ -62,20 +78,48 @@ export class FakeBudget implements Leases {
     this.#demand(holder === this.#holder, 'a lease was given back by someone else');
     this.#demand(count === 1, `${count} leases were given back at once`);
     this.released += count;
+    this.#isReleased = true;
     if (this.recalled > 0) this.recalled--;
     this.#demand(this.held >= 0, `more was given back than is held: ${this.held}`);
   }
 
   /** It is worth asking again, whether that was being asked or not. */
   tellAvailable(): void {
-    this.isAsking = false;
+    this.isAsking = this.isWaiting = false;
     this.#holder?.leasesAvailable();
+  }
+
+  /** Hands a lease over, whether or not one was asked for. Whether the pool took it. */
+  grant(): boolean {
+    if (this.#holder === undefined || this.held >= this.size) return false;
+    const { refusalsInARow } = this;
+    this.isAsking = this.isWaiting = false;
+    this.granted++;
+    const recalledBefore = this.recalled;
+    if (this.recalled > 0) this.recalled--;
+    this.refusalsInARow = 0;
+    const taken = this.#holder.leasesGranted(1);
+    this.#demand(taken === 0 || taken === 1, `${taken} of 1 leases were taken`);
+    if (taken === 1) return true;
+    this.granted--;
+    this.recalled = recalledBefore;
+    this.refusalsInARow = Math.max(this.refusalsInARow, refusalsInARow);
+    return false;
+  }
+
+  /** The request that is owed an answer waits. */
+  tellDelayed(): void {
+    if (!this.isAsking || this.isWaiting) return;
+    this.isWaiting = true;
+    this.#isReleased = false;
+    this.#noteRefusal();
+    this.#holder?.leasesDelayed?.(budgetExhausted);
   }
 
   /** The answer that is owed is no. */
   tellRefused(error = budgetExhausted): void {
     if (!this.isAsking) return;
-    this.isAsking = false;
+    this.isAsking = this.isWaiting = false;
     this.#noteRefusal();
     this.#holder?.leasesRefused(error);
   }

@@ -96,9 +96,17 @@ export function spoilSource(
     budget.world.time.plan(budget.world.now + Math.floor(fate.draw() * 30), () => {
       if (!budget.isAsking) return;
       fate.note(isYes ? 'lease after a while' : 'no lease after a while');
-      if (isYes) budget.tellAvailable();
+      if (isYes && chance(0.5)) {
+        if (!budget.grant()) fate.note('lease not taken');
+      } else if (isYes) budget.tellAvailable();
+      else if (chance(0.5)) budget.tellDelayed();
       else budget.tellRefused();
     });
+  };
+  budget.queues = () => {
+    const queues = chance(0.5);
+    if (queues) fate.note('lease waited for');
+    return queues;
   };
 }
 
@@ -116,5 +124,6 @@ export function mend(world: VirtualWorld, limiter?: WatchedLimiter, budget?: Fak
   if (budget === undefined) return;
   budget.size = Number.POSITIVE_INFINITY;
   budget.answers = () => 'granted';
-  if (budget.isAsking) budget.tellAvailable();
+  budget.queues = () => false;
+  if (budget.isAsking && !budget.grant()) budget.tellAvailable();
 }

@@ -157,6 +157,7 @@ class Run {
     this.#expect(budget.held === 0, `${budget.held} leases are left after draining`);
     this.#expect(budget.debt === 0, `a debt of ${budget.debt} is left after draining`);
     const dialed = server.dialed;
+    this.#expect(!budget.grant(), 'a closed pool takes a lease');
     budget.tellAvailable();
     this.world.advance(100);
     this.#expect(server.dialed === dialed, 'a closed pool dials');
@@ -235,7 +236,10 @@ class Run {
     answerClose: (a) => pick(this.world.server.sockets, a)?.finishClosing(),
     loseLeases: (a) => this.#evidence.budget?.lose(1 + Math.floor(a * 3)),
     recallLeases: (a) => this.#evidence.budget?.recall(Math.floor(a * 4)),
-    leasesAvailable: () => this.#evidence.budget?.tellAvailable(),
+    leasesAvailable: (a) => {
+      if (a < 0.5) this.#evidence.budget?.tellAvailable();
+      else this.#evidence.budget?.grant();
+    },
     leasesRefused: () => this.#evidence.budget?.tellRefused(),
     answerCheck: (a, b) =>
       pick(this.world.server.sockets, a)?.answerCheck(b < 0.3 ? new Error('unwell') : undefined),

@@ -35,7 +35,8 @@ function ends(address: string) {
 
 const ofWorkers: FromWorker[] = [
   { kind: 'ready' },
-  { kind: 'took', ticket: 1, open: 2 },
+  { kind: 'took', ticket: 1 },
+  { kind: 'clientsGone', tickets: [1, 2] },
   { kind: 'pool', pool: 1, user: 'app', database: 'app', server: 'db:5432', limit: 0 },
   { kind: 'keep', pool: 1, count: 3 },
   { kind: 'ask', report },
@@ -64,7 +65,10 @@ const ofWorkers: FromWorker[] = [
 ];
 
 const ofSupervisors: FromSupervisor[] = [
-  { kind: 'client', ticket: 1, endpoint: 0 },
+  {
+    ...{ kind: 'client', ticket: 1, endpoint: 0 },
+    readAhead: { bytes: Buffer.from('startup'), declined: ['gssenc', 'ssl'], waitedMs: 1.5 },
+  },
   { kind: 'granted', pool: 1 },
   { kind: 'recalled', pool: 1, count: 2, hanging: 1 },
   { kind: 'keep', pool: 1, count: 2 },
@@ -87,7 +91,7 @@ describe('A message', () => {
     ['a text', 'ready'],
     ['an unknown kind', { kind: 'steady' }],
     ['the name of something that every object has', { kind: 'constructor' }],
-    ['one that lacks something', { kind: 'took', ticket: 1 }],
+    ['one that lacks something', { kind: 'took' }],
     ['one with something more', { kind: 'ready', and: 1 }],
     ['a negative count', { kind: 'release', pool: 1, count: -1, servers: [] }],
     ['half a slot', { kind: 'release', pool: 1, count: 0.5, servers: [] }],

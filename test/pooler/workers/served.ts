@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -110,18 +111,29 @@ export class Served {
     }
   }
 
-  /** Clients until every worker has so many of them, by the worker's number. */
+  /** So many clients of the same pool, evenly on all workers. */
+  spread(count: number, options: pg.ClientConfig = {}): Promise<pg.Client[]> {
+    const late = { ...options, stream: () => new LateSocket() };
+    return Promise.all(Array.from({ length: count }, () => this.connect(late)));
+  }
+
+  /** One client on each of two workers, by the worker's number. */
   async clientOfEach(admin: pg.Client): Promise<Map<number, pg.Client>> {
     const clients = new Map<number, pg.Client>();
     while (clients.size < 2) {
-      const name = `headgate test ${this.#clients.length}`;
-      const client = await this.connect({ application_name: name });
-      const { rows } = await admin.query('SHOW CLIENTS');
-      const worker = workerOf(rows.find((row) => row.application_name === name)?.id as number);
+      const [client] = (await this.spread(1)) as [pg.Client];
+      const worker = await this.workerOf(client, admin);
       if (clients.has(worker)) await client.end();
       else clients.set(worker, client);
     }
     return clients;
+  }
+
+  /** The number of the worker that has this client, as `admin` sees it. */
+  async workerOf(client: pg.Client, admin: pg.Client): Promise<number> {
+    const { connection } = client as unknown as { connection: { stream: Socket } };
+    const { rows } = await admin.query('SHOW CLIENTS');
+    return workerOf(rows.find(({ port }) => port === connection.stream.localPort)?.id as number);
   }
 
   /** The exit code, and null where a signal has ended it. */
@@ -136,6 +148,19 @@ export class Served {
     this.child.kill('SIGQUIT');
     await this.ended();
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Clients that are late with their startup packet are placed without regard to their pool. */
+const lateMs = 1_200;
+
+/** Tells of its connection later than it has it. */
+class LateSocket extends Socket {
+  override emit(event: string | symbol, ...details: unknown[]): boolean {
+    const tell = (): boolean => super.emit(event, ...details);
+    if (event !== 'connect') return tell();
+    setTimeout(tell, lateMs);
+    return true;
   }
 }
 

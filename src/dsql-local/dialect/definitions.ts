@@ -1,8 +1,6 @@
-/** DROP, RENAME, OWNER TO and SET SCHEMA by the kind of object, and roles, schemas, views, domains, functions, statistics. */
+/** Definitions of roles, schemas, views, domains, functions and statistics. */
 import type {
   AlterFunctionStmt,
-  AlterObjectSchemaStmt,
-  AlterOwnerStmt,
   AlterRoleSetStmt,
   AlterStatsStmt,
   CreateDomainStmt,
@@ -10,95 +8,14 @@ import type {
   CreateRoleStmt,
   CreateSchemaStmt,
   DefineStmt,
-  DropStmt,
-  ObjectType,
-  RenameStmt,
   ViewStmt,
 } from 'libpg-query';
 import { judgeColumnType } from './column-types.js';
 import { judgeConstraint } from './constraints.js';
 import { judgeCollation, judgeCreateTable } from './create-table.js';
-import { bodiesOf, bodyOf, integerOf, kindOf, stringOf } from './parse-tree.js';
-import type { Feature } from './profile.js';
+import { bodiesOf, bodyOf, integerOf, kindOf, namesOf, stringOf } from './parse-tree.js';
 import { refuse, unsupported, unsupportedStatement } from './refusal.js';
-import { firstRefusal, type Rule, type RuleContext } from './rule.js';
-
-type Accepted = Readonly<Partial<Record<ObjectType, Feature | 'always'>>>;
-
-const droppable: Accepted = {
-  OBJECT_TABLE: 'always',
-  OBJECT_VIEW: 'always',
-  OBJECT_INDEX: 'always',
-  OBJECT_SCHEMA: 'always',
-  OBJECT_DOMAIN: 'always',
-  OBJECT_FUNCTION: 'always',
-  OBJECT_ROUTINE: 'ALTER ROUTINE',
-  OBJECT_SEQUENCE: 'identity columns and sequences',
-  OBJECT_STATISTIC_EXT: 'extended statistics',
-};
-
-const renamable: Accepted = {
-  OBJECT_TABLE: 'always',
-  OBJECT_COLUMN: 'always',
-  OBJECT_VIEW: 'always',
-  OBJECT_SCHEMA: 'always',
-  OBJECT_DOMAIN: 'always',
-  OBJECT_DOMCONSTRAINT: 'always',
-  OBJECT_TABCONSTRAINT: 'always',
-  OBJECT_FUNCTION: 'always',
-  OBJECT_ROUTINE: 'ALTER ROUTINE',
-  OBJECT_ROLE: 'ALTER ROLE RENAME',
-  OBJECT_SEQUENCE: 'identity columns and sequences',
-  OBJECT_STATISTIC_EXT: 'extended statistics',
-};
-
-const ownable: Accepted = {
-  OBJECT_SCHEMA: 'always',
-  OBJECT_DOMAIN: 'always',
-  OBJECT_FUNCTION: 'always',
-  OBJECT_ROUTINE: 'ALTER ROUTINE',
-  OBJECT_STATISTIC_EXT: 'extended statistics',
-};
-
-const movable: Accepted = {
-  OBJECT_TABLE: 'always',
-  OBJECT_VIEW: 'always',
-  OBJECT_DOMAIN: 'always',
-  OBJECT_FUNCTION: 'always',
-  OBJECT_ROUTINE: 'ALTER ROUTINE',
-  OBJECT_SEQUENCE: 'identity columns and sequences',
-  OBJECT_STATISTIC_EXT: 'extended statistics',
-};
-
-function isAccepted(type: ObjectType | undefined, accepted: Accepted, { profile }: RuleContext): boolean {
-  const since = type && accepted[type];
-  return since !== undefined && (since === 'always' || profile.accepts(since));
-}
-
-export const judgeDrop: Rule<DropStmt> = (statement, context) => {
-  if (!isAccepted(statement.removeType, droppable, context))
-    return unsupported('unsupported object in DROP statement');
-  return statement.concurrent ? unsupported('CONCURRENTLY not supported for DROP INDEX') : undefined;
-};
-
-export const judgeRename: Rule<RenameStmt> = (statement, context) =>
-  isAccepted(statement.renameType, renamable, context)
-    ? undefined
-    : unsupported('unsupported object in RENAME statement');
-
-export const judgeOwner: Rule<AlterOwnerStmt> = (statement, context) => {
-  if (isAccepted(statement.objectType, ownable, context)) return undefined;
-  return statement.objectType === 'OBJECT_TYPE'
-    ? unsupported('ALTER TYPE not supported')
-    : unsupported('unsupported object in OWNER TO statement');
-};
-
-export const judgeSetSchema: Rule<AlterObjectSchemaStmt> = (statement, context) => {
-  if (isAccepted(statement.objectType, movable, context)) return undefined;
-  return statement.objectType === 'OBJECT_TYPE'
-    ? unsupported('ALTER TYPE not supported')
-    : unsupported('unsupported object in SET SCHEMA statement');
-};
+import { firstRefusal, type Rule } from './rule.js';
 
 /** By the names of PostgreSQL's options; a role of DSQL has neither a password nor attributes. */
 const roleOptions: ReadonlySet<string> = new Set(['canlogin', 'inherit', 'addroleto', 'rolemembers']);
@@ -141,14 +58,15 @@ export const judgeCreateDomain: Rule<CreateDomainStmt> = ({ typeName, collClause
     judgeConstraint(constraint, undefined, new Map(), context),
   );
 
-export const judgeCreateFunction: Rule<CreateFunctionStmt> = ({ is_procedure, options }) => {
+export const judgeCreateFunction: Rule<CreateFunctionStmt> = ({ is_procedure, options }, context) => {
   if (is_procedure) return unsupported('PROCEDURE is not supported');
-  const option = bodiesOf(options, 'DefElem').find(({ defname }) => defname === 'language');
-  const language = stringOf(option?.arg);
+  const option = (name: string) => bodiesOf(options, 'DefElem').find(({ defname }) => defname === name)?.arg;
+  const language = stringOf(option('language'));
   // A body without quotes is always SQL; PostgreSQL refuses a quoted one without a language.
-  return language === undefined || language.toLowerCase() === 'sql'
-    ? undefined
-    : unsupported(`CREATE FUNCTION with language ${language} not supported`);
+  if (language !== undefined && language.toLowerCase() !== 'sql')
+    return unsupported(`CREATE FUNCTION with language ${language} not supported`);
+  const [body] = namesOf(bodyOf(option('as'), 'List')?.items);
+  return body === undefined ? undefined : context.judgeInner(body);
 };
 
 export const judgeAlterFunction: Rule<AlterFunctionStmt> = ({ objtype }) =>

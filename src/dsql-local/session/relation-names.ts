@@ -1,0 +1,22 @@
+/** Names of tables as a statement has them, for PostgreSQL and for the transaction. */
+import type { Transaction } from '../conflicts/transaction.js';
+import type { JudgedStatement } from '../dialect/judgement.js';
+
+/** Tables that the statement changes or locks, as they can be looked up. */
+export function changedNames({ relations }: JudgedStatement): string[] {
+  return relations.filter(({ isChanged }) => isChanged).map(({ schema, name }) => qualified(schema, name));
+}
+
+/** Remembers that rows of these tables may be locked. */
+export function noteLocked({ relations }: JudgedStatement, { lockedTables }: Transaction): void {
+  for (const { isChanged, schema, name } of relations)
+    if (isChanged) lockedTables.set(`${schema ?? ''} ${name}`, { schema, name });
+}
+
+export function qualified(schema: string | undefined, name: string): string {
+  return schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
