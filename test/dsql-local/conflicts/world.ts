@@ -78,3 +78,9 @@ export const conflict = {
   code: '40001',
   message: 'change conflicts with another transaction (OC000)',
 };
+
+export const schemaConflict = {
+  ok: false,
+  code: '40001',
+  message: 'schema has been updated by another transaction (OC001)',
+};
