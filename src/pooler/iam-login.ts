@@ -50,7 +50,9 @@ export async function openWithToken(
   }
 }
 
-/** RDS has its tokens checked by PAM, and says 28000 for that; others say 28P01. */
+/** RDS has its tokens checked by PAM, and says 28000 for that; others say 28P01. DSQL says 08006, and why in the hint. */
 function isOfLogin(error: unknown): boolean {
-  return error instanceof BackendRefusedError && error.sqlState.startsWith('28');
+  if (!(error instanceof BackendRefusedError)) return false;
+  const { code, hint = '' } = error.fields;
+  return code.startsWith('28') || (code === '08006' && hint.startsWith('Signature expired'));
 }

@@ -211,6 +211,7 @@ export class PoolBook {
       open: this.#noting(leases, this.#openerFor(database, user, server)),
       checkQuery: checkQueryOf(config) ?? '',
       resetQuery: pooling.serverResetQuery,
+      isDsql: database.iam === 'dsql',
       resetsAlways: pooling.serverResetQueryAlways,
       checksAlways: pooling.sessionCheck === 'always',
       cleaningTimeoutMs: pooling.serverCleaningTimeout,

@@ -22,6 +22,10 @@ const discardAll = 'DISCARD ALL';
 const discardAllPattern = /^\s*DISCARD\s+ALL\s*;?\s*$/i;
 const resetSettings = 'SET SESSION AUTHORIZATION DEFAULT; RESET ALL';
 
+/** Aurora DSQL refuses DISCARD and SET SESSION AUTHORIZATION. Its sessions have settings and prepared statements, and nothing else. */
+const dsqlResetSettings = 'RESET ALL';
+const dsqlResetAll = [dsqlResetSettings, 'DEALLOCATE ALL'] as const;
+
 /** How much is cleared away after a client. */
 export const Cleaning = {
   nothing: 0,
@@ -40,12 +44,15 @@ export type Cleaning = (typeof Cleaning)[keyof typeof Cleaning];
  * What to run so that nothing is left of a client. Other than with DISCARD ALL, nobody knows what `resetQuery` makes of the
  * settings, so that they are reset, too.
  */
-export function resetsOf(resetQuery: string, cleaning: Cleaning): readonly string[] {
+export function resetsOf(resetQuery: string, cleaning: Cleaning, isDsql = false): readonly string[] {
+  const all = isDsql ? dsqlResetAll : [discardAll];
+  const settings = isDsql ? dsqlResetSettings : resetSettings;
   if (cleaning === Cleaning.nothing || (cleaning === Cleaning.session && resetQuery === '')) return [];
   if (cleaning === Cleaning.settings || (cleaning !== Cleaning.everything && resetQuery === ''))
-    return [resetSettings];
-  if (resetQuery === '' || discardAllPattern.test(resetQuery)) return [resetQuery || discardAll];
-  return [resetQuery, cleaning === Cleaning.everything ? discardAll : resetSettings];
+    return [settings];
+  if (resetQuery === '') return all;
+  if (discardAllPattern.test(resetQuery)) return isDsql ? all : [resetQuery];
+  return cleaning === Cleaning.everything ? [resetQuery, ...all] : [resetQuery, settings];
 }
 
 /** Nobody hears of it. */

@@ -29,6 +29,8 @@ export interface BackendPoolPlan {
   readonly checkQuery: string;
   /** Forgets what a client left in a session beyond settings; empty for nothing. */
   readonly resetQuery: string;
+  /** The server is Aurora DSQL, which has other words to reset a session. */
+  readonly isDsql: boolean;
   /** It is run after every transaction, too. */
   readonly resetsAlways: boolean;
   /** After every transaction, the server is asked what the client has left, and not only where that is unclear. */
@@ -131,8 +133,8 @@ export class BackendPool {
 
   /** Its client is gone, and may have left things behind. */
   cleanUp(backend: Backend, generation: number, cleaning: Cleaning): void {
-    const { resetQuery, cleaningTimeoutMs } = this.#plan;
-    const resets = resetsOf(resetQuery, cleaning);
+    const { resetQuery, isDsql, cleaningTimeoutMs } = this.#plan;
+    const resets = resetsOf(resetQuery, cleaning, isDsql);
     if (backend.isSettled && resets.length === 0 && !backend.isInDoubt) {
       this.release(backend, generation);
       return;

@@ -97,6 +97,7 @@ async function twoClients(mode: PoolMode = 'transaction') {
     },
     checkQuery: '',
     resetQuery: '',
+    isDsql: false,
     resetsAlways: false,
     checksAlways: false,
     cleaningTimeoutMs: 1_000,
