@@ -161,6 +161,7 @@ export class Runner {
     if (transaction === undefined) return;
     this.#checkAge(transaction);
     conflicts.takeSnapshot(transaction);
+    transaction.statements += 1;
     const isDml = statement.kind === 'write' || statement.locking !== 'none';
     if (statement.kind === 'ddl') {
       if (transaction.hasDdl) throw fail('0A000', 'multiple ddl statements not supported in a transaction');
