@@ -59,6 +59,7 @@ export class Conflicts {
   }
 
   leave(participant: Participant): void {
+    participant.transaction?.endTurn?.();
     this.#participants.delete(participant.link.processId);
     this.#forgetClaims();
   }
@@ -91,7 +92,7 @@ export class Conflicts {
   async restore(participant: Participant): Promise<boolean> {
     const { link, transaction } = participant;
     if (transaction === undefined || !transaction.isEvicted) return true;
-    const changes = [...transaction.direct, ...transaction.detached];
+    const { changes } = transaction;
     transaction.isEvicted = false;
     const ids = [...new Set(changes.map(({ table }) => table))];
     if (ids.length === 0) return true;
@@ -102,12 +103,27 @@ export class Conflicts {
 
   /** Runs work on the participant's connection that waits for locks, and evicts whoever has them. */
   async evicting<T>(participant: Participant, conflict: Conflict, work: () => Promise<T>): Promise<T> {
-    const end = await participant.waitFor(this.#evicting.take());
+    const end = await this.#takeTurn(participant);
     try {
       return await this.#evictFor(participant, conflict, work());
     } finally {
       end();
     }
+  }
+
+  /** The same, and nobody else commits until the transaction that `work` has begun is over. */
+  async evictingToTheEnd<T>(participant: Participant, work: () => Promise<T>): Promise<T> {
+    const end = await this.#takeTurn(participant);
+    try {
+      return await this.#evictFor(participant, 'data', work());
+    } finally {
+      if (participant.transaction === undefined) end();
+      else participant.transaction.endTurn = end;
+    }
+  }
+
+  async #takeTurn(participant: Participant): Promise<() => void> {
+    return participant.transaction?.endTurn ?? (await participant.waitFor(this.#evicting.take()));
   }
 
   async commit(participant: Participant): Promise<CommitOutcome> {
@@ -119,7 +135,7 @@ export class Conflicts {
     }
     if (transaction.isPlain && !this.#needsLook(transaction)) return this.#finish(participant, []);
     if (transaction.doom !== undefined) return this.#rollBack(participant, transaction.doom);
-    const end = await participant.waitFor(this.#evicting.take());
+    const end = await this.#takeTurn(participant);
     try {
       // Another may have evicted it while it waited.
       const { doom } = transaction;
@@ -128,7 +144,7 @@ export class Conflicts {
       const claims = await this.#claimsOf(transaction, link);
       if (this.#claims.conflictWith(transaction.snapshot ?? this.commits, claims))
         return await this.#rollBack(participant, 'data');
-      if (transaction.isDetached && !(await this.#apply(participant, transaction)))
+      if (transaction.detached.length > 0 && !(await this.#apply(participant, transaction)))
         return await this.#rollBack(participant, 'data');
       return await this.#finish(participant, this.#hasOthersOpen(participant) ? claims : []);
     } finally {
@@ -206,15 +222,22 @@ export class Conflicts {
     for (;;) {
       await Promise.race([done, delay(pollMs)]);
       if (isDone) return work;
+      // A participant that has another transaction when the answer comes is not in the way any more.
+      const asked = new Map([...this.#participants].map(([pid, { transaction }]) => [pid, transaction]));
       const rows = await this.#ask(`SELECT unnest(pg_blocking_pids(${processId}))`);
       for (const [pid] of rows) {
         const blocker = this.#participants.get(Number(pid));
-        if (blocker !== undefined && blocker !== participant) await this.#evictOne(blocker, conflict);
+        if (blocker === undefined || blocker === participant) continue;
+        await this.#evictOne(blocker, asked.get(Number(pid)), conflict);
       }
     }
   }
 
-  async #evictOne(blocker: Participant, conflict: Conflict): Promise<void> {
+  async #evictOne(
+    blocker: Participant,
+    transaction: Transaction | undefined,
+    conflict: Conflict,
+  ): Promise<void> {
     const patience = new AbortController();
     const cancel = delay(this.#settings.patienceMs, undefined, { signal: patience.signal, ref: false }).then(
       () => {
@@ -224,7 +247,11 @@ export class Conflicts {
       () => {},
     );
     try {
-      await blocker.turn.run(() => evict(blocker, conflict, this.#keeper));
+      await blocker.turn.run(async () => {
+        if (blocker.transaction !== transaction) return;
+        if (conflict === 'data') await this.noteLocks(blocker);
+        await evict(blocker, conflict, this.#keeper);
+      });
     } catch (error) {
       // Gone, or in a transaction that has failed: either way it has no locks.
       if (!(error instanceof ServerError) && !blocker.link.isClosed) throw error;
@@ -255,7 +282,7 @@ export class Conflicts {
   async #claimsOf(transaction: Transaction, link: Link): Promise<Claim[]> {
     await this.#readRelations();
     const claims: Claim[] = [];
-    for (const change of [...transaction.direct, ...transaction.detached]) {
+    for (const change of transaction.changes) {
       const relation = this.#relations.get(change.table);
       if (relation !== undefined) claims.push(...claimsOfChange(relation, change));
     }
@@ -334,6 +361,7 @@ export class Conflicts {
 
   /** The transaction is over, one way or the other. */
   ended(participant: Participant): void {
+    participant.transaction?.endTurn?.();
     participant.transaction = undefined;
     if (this.#claims.size > 0) this.#forgetClaims();
   }

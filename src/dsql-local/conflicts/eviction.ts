@@ -1,6 +1,6 @@
 /**
  * Takes a transaction's locks away, because another one commits before it. Its transaction in PostgreSQL is rolled back and begun
- * again at the same snapshot, behind the back of its client, and its COMMIT will fail.
+ * again at the same snapshot, behind the back of its client. Its COMMIT fails, unless the other one has failed before.
  */
 import { sync } from '../../wire/fixed-messages.js';
 import { writeBind, writeClose, writeExecute, writeParse } from '../../wire/frontend-writers.js';
@@ -25,12 +25,13 @@ export async function evict(participant: Participant, conflict: Conflict, keeper
     return;
   }
   const [[taken] = []] = await runHidden(link, 'export_snapshot');
-  await keeper.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '${taken}'`);
   try {
+    await keeper.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '${taken}'`);
     const [[kept] = []] = await keeper.query('SELECT pg_export_snapshot()');
     const import_ = command(`SET TRANSACTION SNAPSHOT '${kept}'`);
     const settings = transaction.settings.map(command);
-    transaction.doom ??= 'data';
+    transaction.detached = transaction.changes;
+    transaction.direct = [];
     transaction.isEvicted = true;
     transaction.evictions += 1;
     transaction.copies.clear();

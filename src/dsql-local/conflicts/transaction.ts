@@ -27,7 +27,7 @@ export class Transaction {
   isImplicit: boolean;
   /** Changes that are made in the tables. */
   direct: Change[] = [];
-  /** Changes that are made in copies. */
+  /** Changes that are made in copies, or will be: COMMIT makes them in the tables. */
   detached: Change[] = [];
   /** Texts of SET and the like, which have to be run again when PostgreSQL's transaction is begun anew. */
   readonly settings: string[] = [];
@@ -44,6 +44,8 @@ export class Transaction {
   /** How often PostgreSQL's transaction was begun anew; portals of an earlier one are gone. */
   evictions = 0;
   hasDdl = false;
+  /** Ends the turn to commit, which the transaction has had since its last statement. */
+  endTurn: (() => void) | undefined;
   hasDml = false;
   rows = 0;
   bytes = 0;
@@ -54,12 +56,17 @@ export class Transaction {
     this.isReadOnly = isReadOnly;
   }
 
+  /** All of them, in their order. */
+  get changes(): Change[] {
+    return [...this.direct, ...this.detached];
+  }
+
   get isDetached(): boolean {
     return this.copies.size > 0;
   }
 
   /** Whether COMMIT can be PostgreSQL's own, without anything to do before. */
   get isPlain(): boolean {
-    return this.copies.size === 0 && this.doom === undefined && !this.isEvicted;
+    return this.copies.size === 0 && this.detached.length === 0 && this.doom === undefined && !this.isEvicted;
   }
 }

@@ -49,7 +49,8 @@ const copiesSql = `
 CREATE FUNCTION dsql_local.next_value(id oid) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT nextval(id::regclass)';
 
 CREATE FUNCTION dsql_local.copy_tables(wanted oid[], existing oid[], largest bigint)
-RETURNS TABLE (id oid, schema_name text, table_name text) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+RETURNS TABLE (id oid, schema_name text, table_name text) LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog SET lock_timeout = '2s' AS $$
 DECLARE
   reached oid[];
   schemas text;

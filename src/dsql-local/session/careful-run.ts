@@ -43,19 +43,9 @@ export class CarefulRun {
     const { code } = held.error;
     const isConflict = conflictStates.has(code);
     if (!isConflict || !this.#mayBeConflict(code, transaction)) throw failureOf(held, held.error);
-    if (wasAlone) {
-      await this.#beginAgain(transaction);
-      return this.#detach(unit, transaction, lockRefused, held);
-    }
+    if (wasAlone) return this.#overtake(unit, held);
     await participant.exchange([hidden('rollback_to'), hidden('release')]);
     await this.#detach(unit, transaction, code, held);
-  }
-
-  async #beginAgain(transaction: Transaction): Promise<void> {
-    const { conflicts, participant } = this.#options;
-    transaction.snapshot = undefined;
-    conflicts.takeSnapshot(transaction);
-    await participant.exchange([hidden('rollback'), hidden('begin')]);
   }
 
   /** On copies where the transaction has any; a conflict with another's rows fails at once. */
@@ -139,10 +129,7 @@ export class CarefulRun {
   ): Promise<void> {
     const { conflicts, participant } = this.#options;
     await participant.exchange([]);
-    if (!(await conflicts.detach(participant, changedNames(unit.statement)))) {
-      if (transaction.isImplicit && !transaction.hasDml && code === lockRefused) return this.#overtake(unit);
-      throw conflictFailure('data');
-    }
+    if (!(await conflicts.detach(participant, changedNames(unit.statement)))) throw conflictFailure('data');
     // A row that has changed since the snapshot can't change back: the transaction is lost.
     if (code !== lockRefused) transaction.doom ??= 'data';
     await this.#onCopies(unit, transaction, failed?.isParsed ?? false);
@@ -158,25 +145,33 @@ export class CarefulRun {
     await this.#accept(unit, held, transaction);
   }
 
-  /** A statement that commits by itself, on tables too large to copy: takes the locks of open transactions, which are all later. */
-  async #overtake(unit: Unit): Promise<void> {
+  /** A statement that commits by itself: takes the locks of open transactions, which all commit later, and has a new snapshot. */
+  async #overtake(unit: Unit, failed: HeldAnswer): Promise<void> {
+    let { isParsed } = failed;
     const { conflicts, participant, hooks } = this.#options;
     for (let attempt = 1; ; attempt += 1) {
-      const held = new HeldAnswer(this.#options, 0);
+      const again = unit.again(unit.statement.sql, isParsed);
+      if (again === undefined) throw conflictFailure('data');
+      const held = new HeldAnswer(this.#options, 0, again.leftOut);
       await leaveTransaction(this.#options);
       const transaction = new Transaction(hooks.now(), true, false);
-      participant.transaction = transaction;
-      conflicts.takeSnapshot(transaction);
       const lockers = hidden('own_xids');
-      await conflicts.evicting(participant, 'data', () =>
-        participant.exchange([
+      const work = (): Promise<unknown> => {
+        participant.transaction = transaction;
+        conflicts.takeSnapshot(transaction);
+        return participant.exchange([
           hidden('begin'),
           hidden('wait_for_locks'),
-          { bytes: unit.bytes, take: held.take },
+          { bytes: again.bytes, take: held.take },
+          hidden('refuse_locks'),
           lockers,
-        ]),
-      );
+        ]);
+      };
+      await (this.#options.isLast()
+        ? conflicts.evictingToTheEnd(participant, work)
+        : conflicts.evicting(participant, 'data', work));
       await held.settle();
+      isParsed ||= held.isParsed;
       if (held.error === undefined) {
         if (unit.statement.locking !== 'none') {
           addLockers(transaction, lockers.answer.rows());

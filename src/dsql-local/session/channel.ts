@@ -74,6 +74,11 @@ export class Channel implements TransportListener {
     this.#leftListeners.push(listener);
   }
 
+  /** Type of the next message, where one has come. */
+  get nextType(): number | undefined {
+    return this.#queue[0]?.type;
+  }
+
   /** The next message; undefined when the client has left, or `isOver` was first. */
   async next(isOver?: Promise<unknown>): Promise<Message | undefined> {
     this.#flush();

@@ -44,6 +44,8 @@ export class Session implements BatchHost {
   #participant: Participant | undefined;
   #runner: Runner | undefined;
   #isSkipping = false;
+  /** The statement that runs is all of a Query. */
+  #isLone = false;
   /** DEALLOCATE ALL has ended the stand-in's own statements too. */
   #isDeallocated = false;
   #isEnding = false;
@@ -155,6 +157,7 @@ export class Session implements BatchHost {
       send,
       next,
       cancel: () => cancel(link),
+      isLast: () => this.#isLone || this.#channel.nextType === Frontend.sync,
       answered: (type) => this.#batch.names.answered(type),
     });
     return participant;
@@ -167,6 +170,7 @@ export class Session implements BatchHost {
   async #query({ bytes }: Message): Promise<void> {
     this.#isSkipping = false;
     await this.#finishBatch();
+    this.#isLone = false;
     this.#batch.names.forgetUnnamed();
     try {
       const text = queryView.read(bytes, 0, bytes.length).text();
@@ -182,6 +186,7 @@ export class Session implements BatchHost {
 
   async #statements(statements: readonly JudgedStatement[], bytes: Buffer, text: string): Promise<void> {
     const isAlone = statements.length === 1;
+    this.#isLone = isAlone;
     let at = 0;
     for (const statement of statements) {
       const isWhole = isAlone && statement.sql === statement.source;
@@ -227,6 +232,7 @@ export class Session implements BatchHost {
   }
 
   async #inBatch(message: Message): Promise<void> {
+    this.#isLone = false;
     try {
       await this.#batch.take(message);
     } catch (error) {
