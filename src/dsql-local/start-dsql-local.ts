@@ -75,6 +75,9 @@ type Ask = (sql: string) => Promise<(string | null)[][]>;
 /** Connections of the stand-in itself: its administration, and two of conflicts. */
 const ownConnections = 3;
 
+/** A server that has ended closes connections a moment before it is known to have ended, and why. */
+const lostPatienceMs = 500;
+
 /** PostgreSQL's own settings of every session: who meets a lock does not wait for it. */
 const serverOptions = '-c lock_timeout=5 -c temp_file_limit=131072';
 
@@ -193,9 +196,20 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     troubled: () => {},
   });
   await listeners.open();
+  let isOver = false;
+  const ended = (reason: string): void => {
+    if (isOver) return;
+    isOver = true;
+    settings.onTrouble(new ClusterEndedError(reason));
+  };
   void cluster.ended.then((reason) => {
-    if (reason !== undefined) settings.onTrouble(new ClusterEndedError(reason));
+    if (reason !== undefined) ended(reason);
   });
+  // PostgreSQL ends all sessions when one of its processes is killed. Without its own the stand-in can't go on.
+  for (const link of [adminLink, watch, keeper])
+    link.onClosed = () => {
+      setTimeout(() => ended('it has closed the connections of the stand-in.'), lostPatienceMs).unref();
+    };
   const [listening] = listeners.endpoints;
   const port = listening?.kind === 'tcp' ? listening.port : settings.port;
   const control = await openControl(settings.controlPort, {
@@ -235,6 +249,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     dropConnections: () => door.dropAll(),
     control: control?.address,
     async stop() {
+      isOver = true;
       control?.close();
       listeners.close();
       door.close();

@@ -195,6 +195,36 @@ test.skipIf(process.platform === 'win32')(
   60_000,
 );
 
+test.skipIf(process.platform !== 'linux')(
+  'dsql-local ends with the reason when one process of PostgreSQL is killed, which ends all sessions',
+  async () => {
+    const local = new LocalProcess('--json');
+    const { caFile } = await local.ready();
+    const [session] = sessionsOf(serverOf(dirname(caFile)));
+    process.kill(session as number, 'SIGKILL');
+    const { code, err } = await local.ended;
+    expect(err).toMatch(/^headgate: PostgreSQL has ended: /m);
+    expect(code).toBe(1);
+  },
+  60_000,
+);
+
+/** Processes of PostgreSQL that serve a connection. */
+function sessionsOf(server: number): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && isSessionOf(pid, server));
+}
+
+function isSessionOf(pid: number, server: number): boolean {
+  try {
+    const parent = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1];
+    return Number(parent) === server && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('[local]');
+  } catch {
+    return false; // Ended meanwhile.
+  }
+}
+
 /** The lock file of the Unix socket begins with the server's process id. */
 function serverOf(folder: string): number {
   const lock = readdirSync(folder).find((name) => name.endsWith('.lock')) ?? '';
