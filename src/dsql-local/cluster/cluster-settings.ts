@@ -6,7 +6,7 @@ export type PostgresSettings = Readonly<Record<string, string | number | boolean
  * Each client of the stand-in has a PostgreSQL process of its own. 500 take 60 MB of shared memory, the 10,000 of a DSQL cluster
  * 520 MB; a process in use takes 1.5 MB and more besides.
  */
-export const defaultMaxConnections = 500;
+const defaultMaxConnections = 500;
 
 /** The stand-in relies on these; options do not override them. */
 export const fixedSettings: PostgresSettings = {

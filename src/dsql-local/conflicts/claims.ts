@@ -66,7 +66,7 @@ export class Claims {
   }
 }
 
-export function exclude(one: ClaimMode, other: ClaimMode): boolean {
+function exclude(one: ClaimMode, other: ClaimMode): boolean {
   return one === 'strong' || other === 'strong' || (one === 'weak' && other === 'weak');
 }
 

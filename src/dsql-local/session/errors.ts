@@ -35,7 +35,7 @@ export function movedBy({ fields }: StatementFailed, before: string): StatementF
   return new StatementFailed({ ...fields, position: String(Number(position) + [...before].length) });
 }
 
-export const conflictErrors: Readonly<Record<Conflict, ErrorFields>> = {
+const conflictErrors: Readonly<Record<Conflict, ErrorFields>> = {
   data: errorOf({ code: '40001', message: 'change conflicts with another transaction (OC000)' }),
   schema: errorOf({ code: '40001', message: 'schema has been updated by another transaction (OC001)' }),
 };

@@ -103,7 +103,7 @@ async function opened(socket: Socket, event: string): Promise<void> {
 }
 
 /** Sends each step when the one before is answered; a line for each message of the answers. */
-export async function playIn(session: RawSession, steps: readonly Step[]): Promise<string[]> {
+async function playIn(session: RawSession, steps: readonly Step[]): Promise<string[]> {
   const lines: string[] = [];
   const names = new Map<number, string>();
   for (const { send, until } of steps) {
