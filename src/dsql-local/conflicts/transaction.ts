@@ -22,7 +22,7 @@ export class Transaction {
   /** The catalog's version at that time. */
   catalog = 0;
   readonly beganAt: number;
-  readonly isReadOnly: boolean;
+  isReadOnly: boolean;
   /** Begun by the stand-in around a statement or a batch of them, and not by the client. */
   isImplicit: boolean;
   /** Changes that are made in the tables. */

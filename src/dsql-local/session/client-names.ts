@@ -72,11 +72,15 @@ export class ClientNames {
     else change.names.set(change.key, change.entry);
   }
 
-  /** After an error nothing comes of messages that are not answered. A Parse without a name has ended the last one all the same. */
+  /** After an error nothing comes of messages that are not answered. A Parse without a name that fails ends the last one all the same. */
   undo(): void {
-    const isUnnamed = this.#changes.some(({ names, key }) => names === this.#statements && key === '');
-    if (isUnnamed) this.#statements.delete('');
+    const [failed] = this.#changes;
+    if (failed?.names === this.#statements && failed.key === '') this.#statements.delete('');
     this.#changes = [];
+  }
+
+  forgetUnnamedStatement(): void {
+    this.#statements.delete('');
   }
 
   /** A Query ends the unnamed statement and the unnamed portal. */
@@ -90,8 +94,9 @@ export class ClientNames {
     if (this.#portals.size > 0) this.#portals.clear();
   }
 
+  /** DEALLOCATE ALL: all that have names. */
   forgetStatements(): void {
-    this.#statements.clear();
+    for (const key of this.#statements.keys()) if (key !== '') this.#statements.delete(key);
   }
 
   #find<T extends Entry>(names: Map<string, T>, key: string): T | undefined {

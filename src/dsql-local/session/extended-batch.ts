@@ -32,7 +32,7 @@ export interface BatchHost {
   readonly generation: number;
   beginImplicit(): void;
   /** Plain statements of the batch have run. */
-  ran(statement: JudgedStatement): Promise<void>;
+  ran(statement: JudgedStatement): void;
 }
 
 const views = {
@@ -63,6 +63,7 @@ export class ExtendedBatch {
     } catch (error) {
       // What came before the refused message has its answer first.
       if (error instanceof StatementFailed) await this.flush(false);
+      if (message.type === Frontend.parse && message.bytes[5] === 0) this.names.forgetUnnamedStatement();
       throw error;
     }
   }
@@ -99,7 +100,7 @@ export class ExtendedBatch {
       for (const statement of executed) this.#host.admit(statement);
     }
     await this.#host.relay(Buffer.concat([...pending.map(({ bytes }) => bytes), sync]));
-    for (const statement of executed) await this.#host.ran(statement);
+    for (const statement of executed) this.#host.ran(statement);
   }
 
   async #parse({ type, bytes }: Message): Promise<void> {
@@ -111,6 +112,7 @@ export class ExtendedBatch {
     const [judged] = statements;
     // PostgreSQL has the words for these.
     if (isMalformed || statements.length > 1) {
+      this.names.parsed(key, { judged: undefined, parameterTypes });
       this.#pending.push({ type, bytes });
       return;
     }
@@ -142,13 +144,19 @@ export class ExtendedBatch {
     const statement = this.#statement(view.nameKey());
     const { judged } = statement;
     const key = view.portalKey();
+    this.#expectUsable(judged);
     const portal = { statement, bind: bytes, generation: this.#host.generation, isStarted: false };
-    if (judged !== undefined && isOwn(judged)) {
+    const existing = key === '' ? undefined : this.names.portal(key)?.statement.judged;
+    const isOwns = judged !== undefined && isOwn(judged);
+    if (
+      isOwns ? this.names.portal(key) !== undefined && key !== '' : existing !== undefined && isOwn(existing)
+    )
+      throw fail('42P03', `cursor "${nameOf(key)}" already exists`);
+    if (isOwns) {
       await this.flush(false);
       this.names.bound(key, portal);
       return this.#answer(Backend.bindComplete, bindComplete);
     }
-    this.#expectUsable(judged);
     this.names.bound(key, portal);
     this.#pending.push({ type, bytes });
   }
@@ -189,7 +197,8 @@ export class ExtendedBatch {
 
   async #execute(message: Message): Promise<void> {
     const { bytes } = message;
-    const portal = this.#portal(views.execute.read(bytes, 0, bytes.length).nameKey());
+    const key = views.execute.read(bytes, 0, bytes.length).nameKey();
+    const portal = this.#portal(key);
     const { judged } = portal.statement;
     if (judged === undefined) {
       this.#expectUsable(judged);
@@ -198,6 +207,9 @@ export class ExtendedBatch {
     }
     if (isOwn(judged)) {
       await this.flush(false);
+      this.#expectUsable(judged);
+      if (portal.isStarted) throw fail('55000', `portal "${nameOf(key)}" cannot be run`);
+      portal.isStarted = true;
       return this.#host.runOwn(judged);
     }
     this.#expectUsable(judged);
@@ -208,6 +220,8 @@ export class ExtendedBatch {
       this.#host.admit(judged);
       this.#pending.push(message);
       this.#executed.push(judged);
+      // DEALLOCATE ALL: what comes next has to know.
+      if (judged.kind === 'session' && /\bdeallocate\b/i.test(judged.sql)) await this.flush(false);
       return;
     }
     await this.#executeAlone(message, portal, judged);
@@ -235,7 +249,7 @@ export class ExtendedBatch {
   #statement(key: string): ClientStatement {
     const statement = this.names.statement(key);
     if (statement !== undefined) return statement;
-    const name = Buffer.from(key, 'latin1').toString();
+    const name = nameOf(key);
     throw fail(
       '26000',
       key === ''
@@ -247,7 +261,7 @@ export class ExtendedBatch {
   #portal(key: string): Portal {
     const portal = this.names.portal(key);
     if (portal !== undefined) return portal;
-    throw fail('34000', `portal "${Buffer.from(key, 'latin1').toString()}" does not exist`);
+    throw fail('34000', `portal "${nameOf(key)}" does not exist`);
   }
 
   /** After an error, a transaction has no use for statements but those that end it. */
@@ -260,4 +274,8 @@ export class ExtendedBatch {
     this.#host.send(bytes);
     this.names.answered(type);
   }
+}
+
+function nameOf(key: string): string {
+  return Buffer.from(key, 'latin1').toString();
 }

@@ -34,6 +34,8 @@ export class Runner {
   #isFailed = false;
   /** Of the last transaction. */
   #isReadOnly = false;
+  /** The last transaction has its mode from the one before it. */
+  #isChained = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -88,14 +90,21 @@ export class Runner {
     if (this.transaction === undefined) this.#open(true, undefined);
   }
 
-  /** BEGIN inside of a text or a batch that has begun: what ran before belongs to the transaction. */
-  makeExplicit(): void {
-    if (this.transaction !== undefined) this.transaction.isImplicit = false;
+  /** BEGIN in a transaction. Inside of a text or a batch that has begun, what ran before belongs to the transaction. */
+  async beginInside({ isReadOnly }: JudgedStatement): Promise<void> {
+    const { transaction } = this;
+    if (transaction === undefined) return;
+    transaction.isImplicit = false;
+    if (!isReadOnly || transaction.isReadOnly) return;
+    await this.#options.participant.exchange([command('SET TRANSACTION READ ONLY')]);
+    transaction.isReadOnly = true;
+    this.#isReadOnly = true;
   }
 
   /** AND CHAIN: a transaction like the last one. */
   beginChained(): void {
     this.#open(false, undefined, this.#isReadOnly);
+    this.#isChained = true;
   }
 
   #open(
@@ -107,6 +116,7 @@ export class Runner {
     participant.pendingBegin =
       statement === undefined ? hidden(isReadOnly ? 'begin_read_only' : 'begin') : command(statement.sql);
     this.#isReadOnly = isReadOnly;
+    this.#isChained = false;
     participant.transaction = new Transaction(hooks.now(), isImplicit, isReadOnly);
   }
 
@@ -145,6 +155,8 @@ export class Runner {
     const { transaction } = this;
     if (transaction === undefined) return;
     this.#isFailed = !transaction.isImplicit;
+    // PostgreSQL takes BEGIN's mode back with an error, and keeps one that was chained.
+    if (!this.#isChained) this.#isReadOnly = false;
     await leaveTransaction(this.#options);
   }
 
@@ -209,8 +221,11 @@ export class Runner {
     if (statement.kind === 'session') this.transaction?.settings.push(statement.sql);
   }
 
-  /** After DEALLOCATE ALL, which ends the stand-in's own statements too. */
+  /** After DEALLOCATE ALL. A transaction that has failed since takes nothing but its end. */
   async prepareAgain(): Promise<void> {
+    const probe = command('SELECT 1');
+    await this.#link.exchange([probe]);
+    if (probe.answer.error !== undefined) await this.#link.exchange([command('ROLLBACK')]);
     await prepareHidden(this.#link);
   }
 

@@ -46,8 +46,6 @@ export class Session implements BatchHost {
   #isSkipping = false;
   /** The statement that runs is all of a Query. */
   #isLone = false;
-  /** DEALLOCATE ALL has ended the stand-in's own statements too. */
-  #isDeallocated = false;
   #isEnding = false;
   /** A message is being answered. */
   #isTaking = false;
@@ -212,7 +210,7 @@ export class Session implements BatchHost {
     const unit = new QueryUnit(statement, whole);
     if (!isPlain) return this.run(unit);
     await this.#relayAll(unit.bytes);
-    await this.ran(statement);
+    this.ran(statement);
   }
 
   /** DSQL is not known to have it, and drivers have given it up. */
@@ -338,12 +336,8 @@ export class Session implements BatchHost {
     this.#run.beginImplicit();
   }
 
-  async ran(statement: JudgedStatement): Promise<void> {
+  ran(statement: JudgedStatement): void {
     this.#run.keepSetting(statement);
-    if (!this.#isDeallocated) return;
-    this.#isDeallocated = false;
-    this.#batch.names.forgetStatements();
-    await this.#run.prepareAgain();
   }
 
   async runOwn(statement: JudgedStatement, isDescribed = false): Promise<void> {
@@ -369,12 +363,15 @@ export class Session implements BatchHost {
     return { name: job.tag, value: id };
   }
 
-  #begin(statement: JudgedStatement): { name: string } {
+  async #begin(statement: JudgedStatement): Promise<{ name: string }> {
     const { isFailed, transaction } = this.#run;
     if (isFailed) throw new StatementFailed(abortedTransaction);
     if (transaction === undefined) this.#run.begin(statement);
-    else if (transaction.isImplicit) this.#run.makeExplicit();
-    else this.send(warningBytes('25001', 'there is already a transaction in progress'));
+    else {
+      if (!transaction.isImplicit)
+        this.send(warningBytes('25001', 'there is already a transaction in progress'));
+      await this.#run.beginInside(statement);
+    }
     return { name: statement.isStart ? 'START TRANSACTION' : 'BEGIN' };
   }
 
@@ -401,14 +398,19 @@ export class Session implements BatchHost {
   /** Sends a request to PostgreSQL and its answer to the client. */
   async #relayAll(bytes: Buffer): Promise<void> {
     const { take, done } = this.#run.relay();
+    let isDeallocated = false;
     const watch: Take = (type, source, start, end) => {
-      if (type === Backend.commandComplete && isCommandTag(source, start, end, 'DEALLOCATE ALL'))
-        this.#isDeallocated = true;
+      if (type === Backend.commandComplete && isCommandTag(source, start, end, 'DEALLOCATE ALL')) {
+        this.#batch.names.forgetStatements();
+        isDeallocated = true;
+      }
       take(type, source, start, end);
     };
     const participant = this.#participant as Participant;
     await this.#run.inTime(async () => {
       await participant.exchange([{ bytes, take: watch }]);
+      // It has ended the stand-in's own statements too.
+      if (isDeallocated) await this.#run.prepareAgain();
       done();
     });
   }

@@ -4,7 +4,7 @@ import { type Client, conflict, World } from '../conflicts/world.js';
 
 const writerCount = 64;
 const rowCount = 8;
-const incrementsEach = Number(process.env['HEADGATE_INCREMENTS'] ?? 4);
+const incrementsEach = Number(process.env['HEADGATE_INCREMENTS'] ?? 3);
 
 let world: World;
 let setup: Client;
