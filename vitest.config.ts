@@ -15,7 +15,11 @@ const pureTests = [
   'test/pooler/backend/*.test.ts',
   'test/pooler/config/**/*.test.ts',
   'test/net/*.test.ts',
-  'test/dsql-local/dialect/**/*.test.ts',
+  'test/dialect/**/*.test.ts',
+  'test/dsql/ids/*.test.ts',
+  'test/dsql/classify/*.test.ts',
+  'test/dsql/transaction/!(on-*).test.ts',
+  'test/dsql/lint/{agreement,documentation,script}.test.ts',
   'test/dsql-local/identity/*.test.ts',
   'test/dsql-local/front/*.test.ts',
   'test/dsql-local/fault-settings.test.ts',
@@ -27,7 +31,8 @@ export default defineConfig({
   test: {
     allowOnly: false,
     pool: 'forks',
-    maxWorkers: Math.max(2, Math.min(availableParallelism(), 4)),
+    // One more than cores: many tests wait for a server most of the time.
+    maxWorkers: Math.max(2, Math.min(availableParallelism() + 1, 5)),
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 15_000,

@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from '../scripts/lib/embedded-postgres.mjs';
 import { burstExpiry } from './burst-expiry/show.mjs';
 import { hold } from './contest.mjs';
 import { dsqlLocal } from './dsql-local/show.mjs';
+import { dsqlTransactions } from './dsql-transactions/show.mjs';
 import { fairShares } from './fair-shares/show.mjs';
 import { groups } from './groups.mjs';
 import { poolerSpeed } from './pooler/show.mjs';
@@ -55,6 +56,11 @@ const chapters = [
     name: dsqlLocal.name,
     needsDatabase: false,
     run: () => dsqlLocal.run({ quick: options.quick, rounds }),
+  },
+  {
+    name: dsqlTransactions.name,
+    needsDatabase: false,
+    run: () => dsqlTransactions.run({ quick: options.quick }),
   },
   {
     name: fairShares.name,

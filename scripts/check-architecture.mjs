@@ -12,7 +12,7 @@ const order = [
   ['runtime'],
   ['coordination'],
   ['sql', 'wire', 'observe'],
-  ['net'],
+  ['net', 'dialect'],
   ['pg'],
   ['dsql', 'pooler', 'simulator', 'dsql-local', 'dashboard'],
   ['cli'],
@@ -22,7 +22,10 @@ const order = [
 const pureRooms = ['kernel', 'core', 'sql'];
 
 /** Rooms that may import fewer rooms than their row allows. */
-const onlyImports = new Map([['sql', ['sql', 'kernel']]]);
+const onlyImports = new Map([
+  ['sql', ['sql', 'kernel']],
+  ['dialect', ['dialect', 'sql', 'kernel']],
+]);
 
 const impure = new RegExp(
   // A property with such a name is not the global one, unless the dot belongs to a spread.

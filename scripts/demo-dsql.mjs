@@ -4,11 +4,11 @@ import pg from 'pg';
 import { DsqlPool } from '../dist/dsql.js';
 import { startDsqlLocal } from '../dist/dsql-local.js';
 import { DemoLoad } from './lib/demo-load.mjs';
-import { openScreen, seconds } from './lib/demo-screen.mjs';
-import { listenToPool } from './lib/demo-watch.mjs';
+import { DemoEvents, playPhases } from './lib/demo-phases.mjs';
+import { seconds } from './lib/demo-screen.mjs';
 
 /** @typedef {import('../dist/dsql-local.js').DsqlLocal} DsqlLocal */
-/** @typedef {{ name: string, text: string, run: () => Promise<unknown> }} Phase */
+/** @typedef {import('./lib/demo-phases.mjs').Phase} Phase */
 /**
  * @typedef {object} DsqlDemoOptions
  * @property {DsqlLocal} dsql
@@ -47,33 +47,22 @@ export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
   const pool = makePool(dsql, speed);
   const load = new DemoLoad(pool, speed, signal);
   const watch = watchConnections(dsql);
-  const start = performance.now();
-  /** @type {string[]} */
-  const events = [];
   /** @type {number[]} */
   const opened = [];
-  const stopListening = listenToPool(pool.name, (text) => {
+  const events = new DemoEvents(pool.name, (text) => {
     if (/ opened in /.test(text)) opened.push(performance.now());
-    events.push(`${seconds(performance.now() - start).padStart(7)}  ${text}`);
-    if (events.length > 50) events.shift();
   });
   const tally = { conflicts: 0 };
-  const phases = planPhases(dsql, pool, load, tally);
-  let [phase] = phases;
-  let cycle = 1;
-  const screen = openScreen(process.stdout);
-  const show = () => {
+  const look = () => {
     const { limit, lent, idle, pending, closing, waiting, totals } = pool.stats();
     const { asked, answered, timedOut, cutOff } = load.tally;
     while ((opened[0] ?? Number.POSITIVE_INFINITY) < performance.now() - 1_000) opened.shift();
     const ofAge = agedReasons.reduce((sum, reason) => sum + totals.discarded[reason], 0);
-    screen.show({
+    return {
       title: `a reservoir of ${targetReady} ready connections on Aurora DSQL as of ${dsql.profile}`,
       places: [`${dsql.endpoint} on ${dsql.host}:${dsql.port}, a stand-in on this machine`],
       server: 'DSQL',
-      cycle,
-      elapsedMs: performance.now() - start,
-      phase,
+      elapsedMs: events.elapsedMs,
       counts: { limit, lent, idle, pending, closing, waiting },
       max,
       sessions: dsql.connections,
@@ -83,28 +72,16 @@ export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
         `lives: ${seconds((client.lifeMs - client.jitterMs / 2) / speed)} to ${seconds((client.lifeMs + client.jitterMs / 2) / speed)}, and DSQL closes after ${seconds(server.lifeMs / speed)}; ${ofAge} replaced in time`,
         `queries: ${asked} asked, ${answered} answered, ${timedOut} found none ready, ${cutOff} cut off by DSQL, ${tally.conflicts} conflicts (OC000) repeated`,
       ],
-      events,
-    });
+      events: events.latest,
+    };
   };
-  const ticker = setInterval(show, screen.everyMs);
-  try {
-    for (; cycle <= cycles; cycle += 1) {
-      for (phase of phases) {
-        show();
-        await phase.run();
-      }
-      show();
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  } finally {
-    clearInterval(ticker);
+  const end = async () => {
     dsql.setFaults({});
     await pool.end({ deadline: 3_000 });
     watch.stop();
-    stopListening();
-    screen.close();
-  }
+    events.stop();
+  };
+  await playPhases({ phases: planPhases(dsql, pool, load, tally), cycles, signal, look, end });
   return summarize(watch.highest, load, pool, tally.conflicts);
 }
 

@@ -3,8 +3,8 @@
 import pg from 'pg';
 import { Pool } from '../dist/index.js';
 import { DemoLoad } from './lib/demo-load.mjs';
-import { openScreen, seconds } from './lib/demo-screen.mjs';
-import { listenToPool, watchSessions } from './lib/demo-watch.mjs';
+import { DemoEvents, playPhases } from './lib/demo-phases.mjs';
+import { watchSessions } from './lib/demo-watch.mjs';
 
 /**
  * @typedef {object} DemoOptions
@@ -14,7 +14,7 @@ import { listenToPool, watchSessions } from './lib/demo-watch.mjs';
  * @property {number} speed 2 is twice as fast
  * @property {AbortSignal} signal ends the demonstration early
  */
-/** @typedef {{ name: string, text: string, run: () => Promise<unknown> }} Phase */
+/** @typedef {import('./lib/demo-phases.mjs').Phase} Phase */
 
 const max = 10;
 const small = 4;
@@ -44,27 +44,15 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
   const load = new DemoLoad(pool, speed, signal);
   const watch = watchSessions(observer, applicationName);
 
-  const start = performance.now();
-  /** @type {string[]} */
-  const events = [];
-  const stopListening = listenToPool(pool.name, (text) => {
-    events.push(`${seconds(performance.now() - start).padStart(7)}  ${text}`);
-    if (events.length > 50) events.shift();
-  });
-  const phases = planPhases(pool, load, observer);
-  let [phase] = phases;
-  let cycle = 1;
-  const screen = openScreen(process.stdout);
-  const show = () => {
+  const events = new DemoEvents(pool.name);
+  const look = () => {
     const { limit, lent, idle, pending, closing, waiting, totals } = pool.stats();
     const { asked, answered, timedOut, cutOff } = load.tally;
-    screen.show({
+    return {
       title,
       places: [url, `the pooler: psql ${poolerUrl}`],
       server: 'PostgreSQL',
-      cycle,
-      elapsedMs: performance.now() - start,
-      phase,
+      elapsedMs: events.elapsedMs,
       counts: { limit, lent, idle, pending, closing, waiting },
       max,
       sessions: watch.seen.sessions,
@@ -73,28 +61,16 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
         `queries: ${asked} asked, ${answered} answered, ${timedOut} timed out waiting, ${cutOff} cut off by the server`,
         `connections: ${totals.opened} opened, ${totals.closed} closed`,
       ],
-      events,
-    });
+      events: events.latest,
+    };
   };
-  const ticker = setInterval(show, screen.everyMs);
-  try {
-    for (; cycle <= cycles; cycle += 1) {
-      for (phase of phases) {
-        show();
-        await phase.run();
-      }
-      show();
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  } finally {
-    clearInterval(ticker);
+  const end = async () => {
     await pool.end({ deadline: 3_000 });
     await watch.stop();
-    stopListening();
-    screen.close();
+    events.stop();
     await observer.end();
-  }
+  };
+  await playPhases({ phases: planPhases(pool, load, observer), cycles, signal, look, end });
   return summarize(watch.seen.highest, load);
 }
 

@@ -8,6 +8,8 @@ import { exitCodes, UsageError } from './usage-error.js';
 export interface Command {
   readonly summary: string;
   readonly help: string;
+  /** Help on one of several actions, named in the arguments. */
+  helpFor?(args: readonly string[]): Promise<string>;
   /** Answers the exit code. */
   run(args: readonly string[], terminal: Terminal): number | Promise<number>;
 }
@@ -18,6 +20,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   import: async () => (await import('./import.js')).importCommand,
   simulate: async () => (await import('./simulate.js')).simulateCommand,
   dynamodb: async () => (await import('./dynamodb.js')).dynamodbCommand,
+  dsql: async () => (await import('./dsql.js')).dsqlCommand,
   'dsql-local': async () => (await import('./dsql-local.js')).dsqlLocalCommand,
 };
 
@@ -28,10 +31,10 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       terminal.err(await help());
       return exitCodes.badUsage;
     }
-    if (name === '--help' || name === '-h' || name === 'help') return say(terminal, await helpFor(rest[0]));
+    if (name === '--help' || name === '-h' || name === 'help') return say(terminal, await helpFor(rest));
     if (name === '--version') return say(terminal, `${version()}\n`);
     const command = await find(name);
-    if (rest.includes('--help') || rest.includes('-h')) return say(terminal, command.help);
+    if (rest.includes('--help') || rest.includes('-h')) return say(terminal, await helpOn(command, rest));
     return await command.run(rest, terminal);
   } catch (error) {
     return explain(error, name, terminal);
@@ -52,8 +55,12 @@ function find(name: string): Promise<Command> {
   );
 }
 
-async function helpFor(name: string | undefined): Promise<string> {
-  return name === undefined ? help() : (await find(name)).help;
+async function helpFor([name, ...args]: readonly string[]): Promise<string> {
+  return name === undefined ? help() : helpOn(await find(name), args);
+}
+
+async function helpOn(command: Command, args: readonly string[]): Promise<string> {
+  return command.helpFor === undefined ? command.help : command.helpFor(args);
 }
 
 async function help(): Promise<string> {

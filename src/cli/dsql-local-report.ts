@@ -1,4 +1,4 @@
-/** What `--report` prints: the refused statements of a workload, by reason. */
+/** Printed by `--report`: the refused statements of a workload, by reason. */
 import type { StatementReport } from '../dsql-local/report.js';
 
 interface RefusalReason {

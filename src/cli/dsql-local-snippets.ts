@@ -1,4 +1,4 @@
-/** What `headgate dsql-local` prints when it is ready: where it is, and how each kind of client connects to it. */
+/** Printed by `headgate dsql-local` when it is ready: its address, and how each kind of client connects. */
 import type { DsqlLocal } from '../dsql-local/start-dsql-local.js';
 
 type Ready = Pick<

@@ -1,4 +1,4 @@
-/** What is in the table of a fleet's limit, to be read on a terminal. */
+/** Prints the table of a fleet's limit for a terminal. */
 import type { EndpointState } from '../coordination/dynamodb/administration.js';
 import type { Lease } from '../coordination/dynamodb/lease-items.js';
 import { formatDuration } from '../kernel/duration.js';

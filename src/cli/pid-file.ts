@@ -1,6 +1,10 @@
 /** The file that has the number of the process for as long as that serves. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { ServingError } from '../pooler/errors.js';
+
+/** Of a number and the end of its line, and more than that. */
+const mostBytes = 32;
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
 
 export class PidFile {
   readonly #path: string;
@@ -18,8 +22,17 @@ export class PidFile {
     );
   }
 
+  /** Under another name first: a link that somebody has put there is replaced, and what it leads to is left alone. */
   write(): void {
-    writeFileSync(this.#path, `${process.pid}\n`);
+    const draft = `${this.#path}.${process.pid}`;
+    rmSync(draft, { force: true });
+    try {
+      writeFileSync(draft, `${process.pid}\n`, { flag: 'wx' });
+      renameSync(draft, this.#path);
+    } catch (error) {
+      rmSync(draft, { force: true });
+      throw error;
+    }
   }
 
   /** Someone else may have written to it since. */
@@ -27,13 +40,21 @@ export class PidFile {
     if (this.#read() === process.pid) rmSync(this.#path, { force: true });
   }
 
-  /** Undefined where there is no number of a process. A file that can't be read can't be written either, which is told then. */
+  /**
+   * Undefined where there is no number of a process: no such file, a link, or anything else in its place. A file that can't be
+   * read can't be written either, which is told then.
+   */
   #read(): number | undefined {
+    let file: number | undefined;
     try {
-      const text = readFileSync(this.#path, 'utf8').trim();
+      file = openSync(this.#path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      const bytes = Buffer.alloc(mostBytes);
+      const text = bytes.toString('latin1', 0, readSync(file, bytes)).trim();
       return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
     } catch {
       return undefined;
+    } finally {
+      if (file !== undefined) closeSync(file);
     }
   }
 }
@@ -42,7 +63,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // It is there, and belongs to another user.
+    // The process exists, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

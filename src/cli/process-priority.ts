@@ -2,7 +2,7 @@
 import { getPriority, setPriority } from 'node:os';
 import type { PoolerLog } from '../pooler/pooler-log.js';
 
-/** What the system refuses is told, and no reason not to serve. */
+/** A refusal of the system is reported, and serving goes on. */
 export function takePriority(
   wanted: number,
   log: PoolerLog,

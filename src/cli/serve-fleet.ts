@@ -1,6 +1,6 @@
-/** What poolers on several machines share, for `headgate serve`. */
+/** The parts that poolers on several machines share, for `headgate serve`. */
 import { loadSdk } from '../coordination/dynamodb/dynamo-table.js';
-import { readEndpoint } from '../dsql/endpoint.js';
+import { clusterName, readEndpoint } from '../dsql/endpoint.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import type { PoolerLog } from '../pooler/pooler-log.js';
 import { DynamoFleet } from '../pooler/tenants/dynamo-fleet.js';
@@ -22,5 +22,6 @@ export async function prepareFleet(config: PoolerConfig, log: PoolerLog): Promis
 /** A cluster of Aurora DSQL is called as `DsqlPool` calls it, so that programs and poolers have one budget. */
 function endpointOf(server: string): string {
   const host = server.replace(/:\d+$/, '');
-  return readEndpoint({ host }, 'unknown').endpoint?.clusterId ?? server;
+  const { endpoint } = readEndpoint({ host }, 'unknown');
+  return endpoint?.clusterId === undefined ? server : clusterName(endpoint);
 }

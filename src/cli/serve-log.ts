@@ -3,6 +3,7 @@ import type { GeneralConfig } from '../pooler/config/pooler-config.js';
 import type { LogDetails, LogLevel, PoolerLog } from '../pooler/pooler-log.js';
 import type { Terminal } from './terminal.js';
 
+const lostLines = 'lines of this log could not be written, and were dropped';
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
 
 /** `logging`: as it is when a line comes. */
@@ -11,11 +12,17 @@ export function serveLog(
   logging: () => Pick<GeneralConfig['logging'], 'level' | 'format'>,
   now: () => Date = () => new Date(),
 ): PoolerLog {
+  let lost = 0;
   return (level, message, details = {}) => {
     const { level: least, format } = logging();
     if (levels.indexOf(level) > levels.indexOf(least)) return;
     const write = format === 'json' ? asObject : asText;
-    terminal.err(`${write(now(), level, message, details)}\n`);
+    const line = `${write(now(), level, message, details)}\n`;
+    const before = lost;
+    lost = terminal.lost ?? 0;
+    // All since the start: this line may be lost as well.
+    const notice = lost > before ? `${write(now(), 'warn', lostLines, { lost })}\n` : '';
+    terminal.err(notice + line);
   };
 }
 

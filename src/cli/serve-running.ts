@@ -12,7 +12,7 @@ import type { Terminal } from './terminal.js';
 export interface RunningPooler {
   /** Where it listens, for people. */
   readonly addresses: readonly string[];
-  /** What it works with at the moment. */
+  /** The configuration in use. */
   readonly config?: PoolerConfig | undefined;
   /** Where metrics are; undefined without any. */
   readonly metricsPort?: number | undefined;
@@ -26,11 +26,13 @@ export interface RunningPooler {
   readonly stopped?: Promise<void> | undefined;
 }
 
-/** What the pooler can ask of whoever runs it. */
+/** The process around a pooler, as the pooler sees it. */
 export interface PoolerHost {
   /** The configuration as it is now, for RELOAD on the console. Throws what is wrong with it. */
   readConfig(): PoolerConfig;
   readonly log: PoolerLog;
+  /** How many lines of the log could not be written. */
+  lostLogLines(): number;
 }
 
 export type StartPooler = (config: PoolerConfig, host: PoolerHost) => Promise<RunningPooler>;
@@ -100,6 +102,7 @@ export class Serving {
     const pooler = await startPooler(this.#config, {
       readConfig: () => this.#readConfig(),
       log: this.#log,
+      lostLogLines: () => terminal.lost ?? 0,
     });
     this.#pooler = pooler;
     for (const [signal, listener] of this.#listeners) signals.on(signal, listener);

@@ -1,4 +1,4 @@
-/** What a worker process of `headgate serve` runs. It is told everything else by the process that has started it. */
+/** The program of a worker process of `headgate serve`. The supervisor tells it everything else. */
 import { runWorker } from '../pooler/workers/worker.js';
 import { iamTokens } from './iam-tokens.js';
 import { makeFleet } from './serve-fleet.js';

@@ -14,7 +14,7 @@ import { type RunningPooler, Serving, type SignalSource, type StartPooler } from
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
 
-/** What the command needs of the world, handed in so that a test can give it. */
+/** The command's surroundings, handed in so that a test can give them. */
 export interface ServeWorld {
   readonly startPooler: StartPooler;
   readonly signals: SignalSource;
@@ -76,7 +76,7 @@ function refuse(problems: readonly string[], terminal: Terminal): number {
   return exitCodes.failed;
 }
 
-/** What is wrong is told, and undefined returned. */
+/** Reports problems and returns undefined where there are any. */
 function load(request: ConfigRequest, terminal: Terminal): LoadedConfig | undefined {
   try {
     const loaded = loadConfig(request);

@@ -50,7 +50,7 @@ export function writePieces(path: string, pieces: Iterable<string>): void {
   });
 }
 
-/** What the system says about a file is the user's to mend. */
+/** Makes an error of the file system one that the user can mend. */
 function withPath<T>(what: string, act: () => T): T {
   try {
     return act();

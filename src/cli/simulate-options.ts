@@ -1,4 +1,4 @@
-/** What `headgate simulate` was asked to do. */
+/** Options of `headgate simulate`. */
 import { PoolOptionsError } from '../kernel/errors.js';
 import { type CapacityPlan, type PlanOptions, planCapacity } from '../simulator/plan.js';
 import { readOptions, wholeNumber } from './options.js';

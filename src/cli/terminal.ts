@@ -1,21 +1,34 @@
 /** Where a command writes to, handed in so that a test can read it. */
+import { StandardStream } from './standard-stream.js';
+
+/** A log goes on for ever, while a result is as long as it is. */
+const mostWaitingLog = 1024 * 1024;
 
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
+  /** Texts for standard error that could not be written. */
+  readonly lost?: number;
   readonly hasColours: boolean;
   /** Whether someone watches standard error, so that a progress bar makes sense. */
   readonly showsProgress: boolean;
 }
 
 export function systemTerminal(): Terminal {
-  // Who reads with `| head` has seen enough; that is not an error.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+  const out = new StandardStream(process.stdout);
+  const err = new StandardStream(process.stderr, mostWaitingLog);
+  process.once('exit', () => {
+    // A reader such as `| head` has seen enough; that is not an error.
+    if (out.lost === 0 || out.lastProblem?.includes('EPIPE')) return;
+    err.write(`headgate: standard output could not be written: ${out.lastProblem}\n`);
+    process.exitCode ||= 1;
   });
   return {
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    out: (text) => out.write(text),
+    err: (text) => err.write(text),
+    get lost() {
+      return err.lost;
+    },
     hasColours: process.stdout.isTTY === true && process.stdout.hasColors() && !process.env['NO_COLOR'],
     showsProgress: process.stderr.isTTY === true,
   };

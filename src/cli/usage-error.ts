@@ -7,5 +7,5 @@ export class UsageError extends HeadgateError {
   }
 }
 
-/** What a command ends with. */
+/** Exit codes of all commands. */
 export const exitCodes = { good: 0, failed: 1, badUsage: 2 } as const;

@@ -22,7 +22,7 @@ import { tell } from './tell.js';
 import { type CallParts, callInTime, PersistentCalls } from './timed-call.js';
 import { grantTo, WaitingHolders } from './waiting-holders.js';
 
-/** What `stats()` of `leasesFrom()` says. */
+/** The answer of `stats()` of `leasesFrom()`. */
 export interface PromisedLeasesStats {
   /** Leases that pools of this process hold. */
   readonly held: number;
@@ -34,7 +34,7 @@ export interface PromisedLeasesStats {
   readonly waiting: number;
   /** Leases given back by those who did not hold them. Above 0 there is a mistake in a holder. */
   readonly strayReleases: number;
-  /** Who holds or waits, those who hold first. */
+  /** Holders of leases first, then those that only wait. */
   readonly byHolder: readonly HolderStats[];
 }
 
@@ -54,7 +54,7 @@ export class CoordinatedLeases implements Leases {
   readonly #asking = new Map<LeaseHolder, number>();
   /** Holders for which a call is under way that has not failed. */
   readonly #calls = new Set<LeaseHolder>();
-  /** Whose last call may or may not have taken effect, and is being cancelled. */
+  /** Holders whose last call may have taken effect, and is being cancelled. */
   readonly #inDoubt = new Map<LeaseHolder, { readonly count: number; wasTurnedAway: boolean }>();
   /** Calls of `acquire` that may yet be answered. */
   #unanswered = 0;
@@ -231,7 +231,7 @@ export class CoordinatedLeases implements Leases {
     }
     const error = this.#limitError(count, holder);
     this.#retry.failed(error, this.#parts.clock.now());
-    // What another of this process has given back meanwhile is as good as what the coordinator did not give.
+    // A pool of this process may have given back meanwhile: that serves as well.
     if (wish > 0 && this.#outbox.takeBack(wish)) this.#handOver(wish, holder);
     else if (this.#asking.delete(holder)) {
       this.#waiting.add(holder, wish);
@@ -248,7 +248,7 @@ export class CoordinatedLeases implements Leases {
       this.#withdraw(holder);
       this.#tell(() => holder.leasesRefused(error));
     }
-    // What kept this one from getting a lease need not keep another.
+    // Another holder may succeed where this one failed.
     this.#askAgain(1);
   }
 

@@ -1,4 +1,4 @@
-/** Who holds how many leases, as far as this process knows. Every lease in here was granted, and leaves once. */
+/** The leases of each holder, as far as this process knows. Every lease in here was granted, and leaves once. */
 import type { LeaseHolder } from '../core/leases.js';
 import type { WaitingHolders } from './waiting-holders.js';
 
@@ -12,7 +12,7 @@ export interface HolderStats {
 }
 
 export class LeaseBook {
-  /** Who was given one last comes last. Nobody is in here with nothing. */
+  /** In the order of the last grant. Holders of nothing are not in here. */
   readonly #heldBy = new Map<LeaseHolder, number>();
   #held = 0;
   #strays = 0;
@@ -56,12 +56,12 @@ export class LeaseBook {
     return taken;
   }
 
-  /** Who was given one last comes first. */
+  /** The holder of the last grant comes first. */
   latestFirst(): LeaseHolder[] {
     return [...this.#heldBy.keys()].reverse();
   }
 
-  /** Those who hold something, then those who only wait. */
+  /** Holders of leases first, then those that only wait. */
   stats(waiting: WaitingHolders): HolderStats[] {
     const holders = new Set([...this.#heldBy.keys(), ...waiting]);
     return Array.from(holders, (holder) => ({

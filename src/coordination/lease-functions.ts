@@ -1,4 +1,4 @@
-/** What `leasesFrom()` is given: the functions that talk to a coordinator, and the check at the door. */
+/** Options of `leasesFrom()`: the functions that talk to a coordinator, and their check. */
 import type { AlarmFactory, Clock } from '../kernel/clock.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';

@@ -25,7 +25,7 @@ export interface LocalLeasesStats {
   readonly waiting: number;
   /** Leases given back by those who did not hold them. Above 0 there is a mistake in a holder. */
   readonly strayReleases: number;
-  /** Who holds or waits, those who hold first. */
+  /** Holders of leases first, then those that only wait. */
   readonly byHolder: readonly HolderStats[];
 }
 
@@ -121,7 +121,7 @@ export class LocalLeases implements Leases {
     if (this.#free >= 0) return false;
     const losses = shareLosses(this.#book, -this.#free, caller);
     for (const [holder, planned] of losses) {
-      // Those told before may have given something back, which makes it less.
+      // Holders told before may have given something back, which makes it less.
       const count = this.#book.take(Math.max(0, Math.min(planned, -this.#free)), holder);
       if (count > 0) tell(() => holder.leasesLost(count));
     }
@@ -129,7 +129,7 @@ export class LocalLeases implements Leases {
   }
 }
 
-/** Who is to lose how many, so that those who hold most end up as equal as can be. */
+/** Takes from those that hold most, so that they end up as equal as can be. */
 function shareLosses(
   book: LeaseBook,
   excess: number,

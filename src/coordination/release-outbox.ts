@@ -34,7 +34,7 @@ export class ReleaseOutbox {
     return this.#unsent + this.#sent;
   }
 
-  /** They leave when whoever gives them back is done, if nobody wants them until then. */
+  /** Sent when the holder's call is over, unless another wants them until then. */
   add(count: number): void {
     this.#unsent += count;
     if (this.#isSending) return;

@@ -34,7 +34,7 @@ export class Backoff {
     this.retryAt = Math.max(this.retryAt, now + backoffDelay(this.#policy, this.failures, this.#random));
   }
 
-  /** It failed, and someone else will say when to try again. */
+  /** Failed, and an event will tell when to try again. */
   suspended(error: Error): void {
     this.failures++;
     this.lastError = error;

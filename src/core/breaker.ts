@@ -1,5 +1,5 @@
 /**
- * What repeated dial failures mean for the next dial.
+ * The consequences of repeated dial failures for the next dial.
  *
  *     closed --failure--> closed, next dial after a backoff
  *     closed --the threshold's failure in a row--> open: no dial until the backoff is over
@@ -20,7 +20,7 @@ export interface BreakerPolicy extends BackoffPolicy {
   readonly threshold: number;
 }
 
-/** What a dial can fail for. Each has a delay of its own, which grows with failures of its own kind. */
+/** Causes of a failed dial. Each has a delay of its own, which grows with failures of its own kind. */
 export type DialFailureCause = Exclude<RefillCause, 'lease_acquire'>;
 
 export class Breaker {

@@ -61,7 +61,7 @@ export class ClassSplit {
     return shares(capacity, target, 'by_ratio');
   }
 
-  /** What is reserved when both want everything. */
+  /** Connections for reserved work when both classes want everything. */
   #target(capacity: number): number {
     const target = Math.round(capacity * this.#ratio);
     return capacity < 2 ? target : Math.min(capacity - 1, Math.max(1, target));

@@ -1,181 +1,113 @@
 /**
- * The engine: who gets which connection, and when one is opened and closed. It decides and does nothing else; time,
- * randomness and dialing are handed in, and their answers come back as calls.
+ * The engine: decides who gets which connection, and when one is opened and closed. Time, randomness and dialing are handed
+ * in, and their answers come back as calls. This file has the calls and their order; each decision is a part of its own.
  *
- * The rules it lives by:
  * - Counts change in the ledger alone; a dial starts only with an approval in hand.
  * - Every event that could help a caller ends in `#pump()`, which serves the queue and then opens what is missing.
  * - After `#pump()`: no one waits while a usable connection is idle, and if someone waits while there is room, a dial is
  *   under way or the alarm is set for the moment when one may begin.
  */
-import type { AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
-import type { Random } from '../kernel/random.js';
+import type { Clock, LongTurnListener } from '../kernel/clock.js';
 import type { DialFailureCause } from './breaker.js';
-import type { Dial, Dialer } from './dialer.js';
-import { Dialing } from './dialing.js';
-import { hangsAfterMs } from './dials.js';
-import {
-  AcquireTimeoutError,
-  DialTimeoutError,
-  DoubleReleaseError,
-  PoolClosedError,
-  ReservoirEmptyError,
-} from './errors.js';
-import { Fleet } from './fleet.js';
-import { LeaseAccount } from './lease-account.js';
+import type { Checkouts } from './checkouts.js';
+import type { Dial } from './dialer.js';
+import type { Dialing } from './dialing.js';
+import { DoubleReleaseError, PoolClosedError } from './errors.js';
+import type { Fleet } from './fleet.js';
+import type { IdleConnections } from './idle-connections.js';
 import type { LeaseHolder } from './leases.js';
-import { Ledger } from './ledger.js';
-import { drawLifetime } from './lifetime.js';
-import type { FillProgress, PoolListener } from './pool-listener.js';
-import type { AdjustablePolicy, PoolPolicy } from './pool-policy.js';
-import type { PoolCounts, PoolState, PoolStats } from './pool-stats.js';
+import type { Ledger } from './ledger.js';
+import { assemblePool, type PoolAssembly, type PoolParts } from './pool-assembly.js';
+import { type AdjustablePolicy, adjustPolicy, type PoolPolicy } from './pool-policy.js';
+import { PoolView } from './pool-view.js';
 import type { PooledConnection } from './pooled-connection.js';
-import { Readiness, type ReadyRequest } from './readiness.js';
-import type { DiscardReason, RefillCause } from './reasons.js';
-import { type DialPurpose, Refiller } from './refiller.js';
-import type { ReservoirPolicy } from './reservoir.js';
-import { ScanSituation } from './scan-situation.js';
-import { Tally } from './tally.js';
-import { type CallerQueue, type Waiter, Waiters } from './waiters.js';
-import { WakeUp } from './wake-up.js';
+import type { ReadyRequest } from './readiness.js';
+import type { DiscardReason } from './reasons.js';
+import type { Retention } from './retention.js';
+import type { ServiceState } from './service-state.js';
+import type { Serving } from './serving.js';
+import type { CallerQueue, Waiter } from './waiters.js';
+import type { WakeUp } from './wake-up.js';
 
-export interface PoolParts<C> {
-  readonly policy: PoolPolicy;
-  readonly dialer: Dialer<C>;
-  readonly clock: Clock;
-  readonly alarm: AlarmFactory;
-  readonly random: Random;
-  readonly listener?: PoolListener<C> | undefined;
-  /** Names the pool where it asks for leases. */
-  readonly name?: string | undefined;
-  /** An empty queue for the callers. Default: the longest wait comes first. */
-  readonly queue?: CallerQueue<C> | undefined;
-}
+export type { PoolParts } from './pool-assembly.js';
 
-const never = Number.POSITIVE_INFINITY;
-
-export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
+export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, LeaseHolder {
   readonly name: string;
   readonly policy: PoolPolicy;
-  readonly #adjustable: { -readonly [Name in keyof PoolPolicy]: PoolPolicy[Name] };
-  readonly #dialer: Dialer<C>;
+  protected readonly parts: PoolAssembly<C>;
+  // The parts that a checkout or a release needs.
   readonly #clock: Clock;
-  readonly #random: Random;
-  readonly #listener: PoolListener<C> | undefined;
-  readonly #findsLeaks: boolean;
-  /** With so many ready, the next that comes back is one too many. */
-  readonly #enoughReady: number;
-
-  readonly #leases: LeaseAccount;
-  readonly #ledger: Ledger;
-  readonly #wakeUp: WakeUp;
-  readonly #fleet: Fleet<C>;
-  readonly #dialing: Dialing<C>;
-  readonly #refiller: Refiller;
-  readonly #situation: ScanSituation<C>;
+  readonly #service: ServiceState<C>;
   readonly #waiters: CallerQueue<C>;
-  readonly #readiness = new Readiness();
-  readonly #tally = new Tally();
+  readonly #checkouts: Checkouts<C>;
+  readonly #fleet: Fleet<C>;
+  readonly #idle: IdleConnections<C>;
+  readonly #ledger: Ledger;
+  readonly #retention: Retention<C>;
+  readonly #serving: Serving<C>;
+  readonly #dialing: Dialing<C>;
+  readonly #wakeUp: WakeUp;
 
-  #state: PoolState = 'open';
-  #lent = 0;
-  /** The highest lent + waiting since it was last asked for. Only a checkout and an arrival in the queue raise the sum. */
-  #demandPeak = 0;
-  /** A reservoir is being filled for the first time, or is about to be. */
-  #isFilling: boolean;
-  #fillDeadline = never;
-  #drainDeadline = never;
-  #onDrained: (() => void)[] = [];
-  #openedAt: number | undefined;
-  /** In service, within the limit, and nobody asked for more connections: then a release is a simple thing. */
+  /** Open, within the limit, and nobody asked for more connections: then a release is a simple thing. */
   #isOrdinary = true;
   #pumping = false;
   #pumpAgain = false;
+  readonly #isPumpedAgain = (): boolean => this.#pumpAgain;
 
-  constructor(parts: PoolParts<C>) {
-    const { dialer, clock, random, listener } = parts;
-    this.name = parts.name ?? 'pool';
-    // All parts of the engine have this one, and none of them keeps a number of it that can be adjusted.
-    this.policy = this.#adjustable = { ...parts.policy };
-    const { policy } = this;
-    this.#dialer = dialer;
-    this.#clock = clock;
-    this.#random = random;
-    this.#waiters = parts.queue ?? new Waiters<C>();
-    this.#listener = listener;
-    this.#openedAt = undefined;
-    this.#findsLeaks = policy.leakThreshold !== never;
-    this.#isFilling = policy.reservoir !== undefined;
-    this.#enoughReady = policy.reservoir?.targetReady ?? never;
-    this.#leases = new LeaseAccount(policy.leases, this);
-    this.#ledger = new Ledger(policy.max, () => {
-      if (this.#leases.slotFreed()) this.#dialing.leaseGivenBack();
-    });
-    this.#wakeUp = new WakeUp(parts.alarm, () => this.#tick());
-    this.#refiller = new Refiller(policy);
-    this.#dialing = new Dialing<C>({
-      policy,
-      ledger: this.#ledger,
-      leases: this.#leases,
-      wakeUp: this.#wakeUp,
-      random,
-      heldBack: (cause, error, failures) => this.#noteRefillFailure(cause, error, failures),
-    });
-    this.#fleet = new Fleet<C>({ policy, dialer, clock, wakeUp: this.#wakeUp, tally: this.#tally, listener });
-    this.#situation = new ScanSituation<C>(policy, this.#ledger, this.#fleet, this.#dialing);
+  constructor(given: PoolParts<C>) {
+    super();
+    this.name = given.name ?? 'pool';
+    const parts = assemblePool(given, this, () => this.#tick());
+    this.policy = parts.policy;
+    this.parts = parts;
+    this.#clock = parts.clock;
+    this.#service = parts.service;
+    this.#waiters = parts.waiters;
+    this.#checkouts = parts.checkouts;
+    this.#fleet = parts.fleet;
+    this.#idle = parts.fleet.idle;
+    this.#ledger = parts.ledger;
+    this.#retention = parts.retention;
+    this.#serving = parts.serving;
+    this.#dialing = parts.dialing;
+    this.#wakeUp = parts.wakeUp;
   }
 
   // ---- what callers ask -------------------------------------------------------------------------------------------
 
   /** Opens the first spares, if any are wanted. Call once, when the dialer is ready to dial. */
   start(): void {
-    if (this.#isEnding()) return;
+    if (this.#service.isEnding) return;
+    const { refiller, random, listener, firstFill } = this.parts;
     const now = this.#clock.now();
-    const warmup = this.#refiller.start(now, this.#random);
+    const warmup = refiller.start(now, random);
     if (warmup !== undefined) {
       this.#isOrdinary = false;
-      this.#listener?.filling(warmup);
+      listener?.filling(warmup);
     }
-    this.#wakeUp.by(this.#refiller.nextTickAt);
-    if (this.policy.reservoir !== undefined) this.#fill(now);
+    this.#wakeUp.by(refiller.nextTickAt);
+    if (firstFill !== undefined) this.whenReady(firstFill.begin(now));
     this.#pump();
-  }
-
-  /** The first fill of the reservoir: callers may wait for it longer than for anything later. */
-  #fill(now: number): void {
-    const { lowWatermark: target, initialFillTimeout } = this.policy.reservoir as ReservoirPolicy;
-    const tell = (phase: FillProgress['phase']): void => {
-      const elapsedMs = this.#clock.now() - now;
-      const failed = this.#tally.dialsFailed;
-      this.#listener?.filling({ kind: 'reservoir', phase, size: this.live, target, failed, elapsedMs });
-    };
-    const end = (phase: FillProgress['phase']): void => {
-      this.#isFilling = false;
-      if (!this.#isEnding()) tell(phase);
-    };
-    this.#fillDeadline = now + initialFillTimeout;
-    tell('started');
-    this.whenReady({
-      target,
-      deadline: this.#fillDeadline,
-      reached: () => end('complete'),
-      missed: () => end('timeout'),
-    });
   }
 
   /** How long a caller waits who says nothing about it. */
   get usualTimeoutMs(): number {
-    const { acquireTimeout, reservoir } = this.policy;
-    if (!this.#isFilling) return acquireTimeout;
-    const { initialFillTimeout } = reservoir as ReservoirPolicy;
-    return Math.max(acquireTimeout, Math.min(initialFillTimeout, this.#fillDeadline - this.#clock.now()));
+    const { acquireTimeout } = this.policy;
+    const { firstFill } = this.parts;
+    return firstFill === undefined || firstFill.isOver
+      ? acquireTimeout
+      : Math.max(acquireTimeout, firstFill.remainingMs);
   }
 
   /** A ready connection, at once, or none. `holder` says who takes it, for the report of a leak. */
   tryTake(holder?: unknown): PooledConnection<C> | undefined {
-    const { idle } = this.#fleet;
-    // Who is in the queue comes first, even while it is being served.
-    if (idle.size === 0 || this.#waiters.size > 0 || this.#state !== 'open') {
+    const idle = this.#idle;
+    // The queue comes first, even while it is being served.
+    if (
+      idle.size === 0 ||
+      this.#waiters.size > 0 ||
+      !(this.#isOrdinary || this.#service.current === 'open')
+    ) {
       this.#noteEmpty();
       return undefined;
     }
@@ -186,7 +118,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     }
     if (connection !== undefined) {
       idle.remove(connection);
-      this.#lend(connection, now, 0, holder);
+      this.#checkouts.begin(connection, now, 0, holder, 0);
     } else {
       this.#noteEmpty();
     }
@@ -195,31 +127,31 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   }
 
   #noteEmpty(): void {
-    this.#tally.foundEmpty++;
-    if (this.policy.reservoir !== undefined) this.#listener?.foundEmpty();
+    const { tally, listener } = this.parts;
+    tally.foundEmpty++;
+    if (this.policy.reservoir !== undefined) listener?.foundEmpty();
   }
 
   /** Puts a caller into the queue. Whatever happens, the waiter gets exactly one answer. */
   enqueue(waiter: Waiter<C>, timeoutMs: number): void {
-    if (this.#isEnding()) {
+    if (this.#service.isEnding) {
       waiter.failed(new PoolClosedError());
       return;
     }
     // Nothing to serve with and no room to grow: only someone who gives back can help.
-    const isFull = this.#fleet.idle.size === 0 && this.#ledger.room === 0 && this.#ledger.live > 0;
+    const isFull = this.#idle.size === 0 && this.#ledger.room === 0 && this.#ledger.live > 0;
     const now = isFull ? this.#clock.arrival(this) : this.#clock.now();
     const deadline = now + timeoutMs;
     this.#waiters.add(waiter, now, deadline);
-    const demand = this.#lent + this.#waiters.size;
-    if (demand > this.#demandPeak) this.#demandPeak = demand;
+    this.#checkouts.noteDemand(this.#waiters.size);
     if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
     if (isFull) {
       this.#wakeUp.setAwaited(true);
       return;
     }
-    // The same moment for the caller and for its dial: with equal timeouts, both end together.
+    // One moment for the caller and for its dial: with equal timeouts, both end together.
     this.#pump(now);
-    if (waiter.queued && !waiter.isPatient && this.#isHopeless(now)) {
+    if (waiter.queued && !waiter.isPatient && this.parts.dialOutcomes.isHopeless(now)) {
       this.#waiters.remove(waiter);
       waiter.failed(this.#dialing.connectFailed(now));
       this.#pump();
@@ -229,10 +161,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   /** Takes a caller out of the queue; false when it has had its answer already. */
   abort(waiter: Waiter<C>, error: Error): boolean {
     if (!waiter.queued) return false;
-    this.#waiters.remove(waiter);
-    this.#tally.aborted++;
-    this.#tally.waitedMs += this.#clock.now() - waiter.enqueuedAt;
-    waiter.failed(error);
+    this.#serving.abort(waiter, error);
     this.#pump();
     return true;
   }
@@ -247,9 +176,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
 
   /** Takes all callers out of the queue, in the order in which they would have been served. None of them is answered. */
   withdrawAll(): Waiter<C>[] {
-    const callers: Waiter<C>[] = [];
-    for (let waiter = this.#waiters.shift(); waiter !== undefined; waiter = this.#waiters.shift())
-      callers.push(waiter);
+    const callers = [...this.#serving.takeAll()];
     this.#pump();
     return callers;
   }
@@ -261,17 +188,13 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
       return;
     }
     const now = this.#clock.coarse();
-    this.#lent--;
-    if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);
+    this.#checkouts.end(connection, now);
     const reason =
-      error === undefined &&
-      this.#isOrdinary &&
-      this.#fleet.idle.spares < this.#enoughReady &&
-      isKeepable(connection, now, this.policy.maxUses)
+      error === undefined && this.#isOrdinary && this.#retention.isKeepable(connection, now)
         ? undefined
-        : this.#reasonToRetire(connection, now, error);
+        : this.#retention.reasonToRetire(connection, now, error);
     if (reason !== undefined) this.#fleet.retire(connection, reason);
-    else if (this.#waiters.size > 0 && this.#state !== 'paused' && !this.#pumping) {
+    else if (this.#waiters.size > 0 && this.#service.current !== 'paused' && !this.#pumping) {
       this.#handOver(connection, now);
       return;
     } else {
@@ -281,112 +204,73 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
     this.#pump();
   }
 
-  /** Whether a lent connection would be closed if it came back now. For those who may keep it for as long as they like. */
+  /** Whether a connection in use would be closed if it came back now. For callers that may keep it as long as they like. */
   wouldRetire(connection: PooledConnection<C>): boolean {
-    return this.#reasonToRetire(connection, this.#clock.coarse(), undefined) !== undefined;
+    return this.#retention.reasonToRetire(connection, this.#clock.coarse(), undefined) !== undefined;
   }
 
-  /** A lent connection that the pool itself uses can't be forgotten: it is no leak, however long it takes. */
+  /** A connection that the pool itself uses can't be forgotten: no leak, however long it takes. */
   exemptFromLeaks(connection: PooledConnection<C>): void {
     connection.leakReported = true;
   }
 
-  /** A new limit. What is above it is closed: idle connections now, lent ones when they come back. */
   resize(limit: number): void {
     this.#ledger.setLimit(limit);
     this.#shed('over_limit');
   }
 
-  /** Closes what there is too much of: idle connections now, lent ones when they come back. */
+  /** Closes what there is too much of: idle connections now, those in use when they come back. */
   #shed(reason: DiscardReason): void {
     this.#isOrdinary = false;
-    const { idle } = this.#fleet;
-    for (let c = idle.longestIdle; c !== undefined && this.#isOverLimit(); c = idle.longestIdle) {
+    const idle = this.#idle;
+    for (let c = idle.longestIdle; c !== undefined && this.parts.excess.exists; c = idle.longestIdle) {
       idle.remove(c);
       this.#fleet.retire(c, reason);
     }
-    this.#giveUpHangingDials(this.#clock.now());
+    this.parts.dialOutcomes.giveUpHanging(this.#clock.now());
     this.#pump();
   }
 
-  /** A dial that has been under way for long may never arrive, and others have a better use for its place. */
-  #giveUpHangingDials(now: number): void {
-    const { dials } = this.#dialing;
-    for (let dial = dials.oldest; dial !== undefined && this.#owesHanging(); dial = dials.oldest) {
-      const hangsAt = dial.startedAt + hangsAfterMs;
-      if (now < hangsAt) {
-        this.#wakeUp.by(hangsAt);
-        return;
-      }
-      dials.abandon(dial, now);
-      this.#leases.hanging--;
-      this.#refiller.dialWithdrawn(dial.purpose, dial.failedBefore);
-      this.#wakeUp.by(dial.deadline);
-      this.#dialer.abandon(dial);
-    }
-  }
-
-  /** For so many of what others have a claim to, dials may be given up. */
-  #owesHanging(): boolean {
-    return this.#leases.hanging > 0 && this.#isRecalled();
-  }
-
-  /** Others have a claim to more of its leases than are being given back. */
-  #isOwed(): boolean {
-    return this.#isInDebt() || this.#isRecalled();
-  }
-
   /**
-   * Caps the size that it is kept at (`keeper`), and below which nothing is closed for idleness (`idleFloor`): others may keep
-   * the rest, or nobody needs it now. What there is too much of goes by its own timeouts.
+   * Caps the size that the `keeper` keeps and the `idleFloor` below which nothing is closed for idleness. Nothing is closed
+   * for it: what there is too much of goes by its own timeouts.
    */
   keepAtMost(count: number): void {
-    this.#refiller.keepAtMost(count);
-    if (this.#state !== 'closed') this.#fleet.rearm(this.#isReapable());
+    this.parts.refiller.keepAtMost(count);
+    if (this.#service.current !== 'closed') this.#fleet.rearm(this.#retention.isReapable());
   }
 
   /** Other numbers hold from now on, for the connections that there are, too. */
   adjust(numbers: AdjustablePolicy): void {
-    const { idleFloor, dialLimit, idleTimeout, maxUses, checkAfterIdle, idleOrder, base, cap, keeper } =
-      numbers;
-    Object.assign(this.#adjustable, {
-      idleFloor,
-      dialLimit,
-      idleTimeout,
-      maxUses,
-      checkAfterIdle,
-      idleOrder,
-      base,
-      cap,
-      keeper,
-    });
-    this.#fleet.idle.order = idleOrder;
-    this.#refiller.adjusted(this.#clock.now());
-    if (this.#state === 'closed') return;
+    adjustPolicy(this.parts.policy, numbers);
+    this.#idle.order = numbers.idleOrder;
+    this.parts.refiller.adjusted(this.#clock.now());
+    if (this.#service.current === 'closed') return;
     this.#rearm();
     this.#pump();
   }
 
   /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their deadlines run on. */
   pause(): void {
-    if (this.#state !== 'open') return;
-    this.#changeState('paused');
+    if (this.#service.current !== 'open') return;
+    this.#isOrdinary = false;
+    this.#service.change('paused');
     this.#dialing.wantsNone();
   }
 
   resume(): void {
-    if (this.#state !== 'paused') return;
-    this.#changeState('open');
+    if (this.#service.current !== 'paused') return;
+    this.#service.change('open');
     this.#pump();
   }
 
   /** Opens connections until `request.target` exist, and answers. */
   whenReady(request: ReadyRequest): void {
-    if (this.#isEnding()) {
+    if (this.#service.isEnding) {
       request.missed();
       return;
     }
-    this.#readiness.add(request);
+    this.parts.readiness.add(request);
     this.#isOrdinary = false;
     this.#wakeUp.by(request.deadline);
     this.#pump();
@@ -397,64 +281,42 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
    * `onDrained`. At the deadline the queue is refused and what is still lent is destroyed.
    */
   drain(deadline: number, onDrained: () => void): void {
-    if (this.#state === 'closed') {
+    if (this.#service.current === 'closed') {
       onDrained();
       return;
     }
-    this.#onDrained.push(onDrained);
-    this.#drainDeadline = Math.min(this.#drainDeadline, deadline);
-    if (this.#state !== 'draining') this.#changeState('draining');
-    this.#wakeUp.by(this.#drainDeadline);
+    this.#isOrdinary = false;
+    this.parts.draining.begin(deadline, onDrained);
     this.#pump();
   }
 
   // ---- what the dialer answers ------------------------------------------------------------------------------------
 
   dialed(dial: Dial<C>, connection: C): void {
-    const now = this.#clock.now();
-    const dialMs = now - dial.startedAt;
-    if (this.#dialing.dials.answered(dial) !== 'dialing') {
-      this.#fleet.closeLate(connection, now, dial.slot);
-      this.#pump();
-      return;
+    const { dialOutcomes } = this.parts;
+    const pooled = dialOutcomes.succeeded(dial, connection);
+    if (pooled !== undefined) {
+      this.#lendAtOnce(pooled);
+      dialOutcomes.settleWarmup();
     }
-    this.#dialing.succeeded(now, dialMs);
-    this.#openedAt = now;
-    if (dial.purpose === 'keeper') this.#tally.toppedUp++;
-    const lifetime = drawLifetime(this.policy, this.#random);
-    const pooled = this.#fleet.open(connection, now, lifetime, dial.approval.commit());
-    this.#listener?.opened(pooled, dialMs);
-    const reason = this.#reasonNotToKeep();
-    if (reason === undefined) this.#fleet.becomeIdle(pooled, now);
-    else this.#fleet.retire(pooled, reason);
-    this.#lendAtOnce(pooled);
-    this.#settleWarmup(now);
     this.#pump();
   }
 
   /** `cause`: what kind of failure it was, where the dialer knows. */
   dialFailed(dial: Dial<C>, error: Error, cause: DialFailureCause = 'connection_open'): void {
-    const was = this.#dialing.dials.answered(dial);
-    if (was === 'abandoned') dial.slot?.free();
-    if (was === 'dialing') {
-      dial.approval.rollback();
-      this.#noteFailedDial(dial, error, cause);
-    }
+    this.parts.dialOutcomes.failed(dial, error, cause);
     this.#pump();
   }
 
   /**
-   * It failed, but what made it fail is gone: another is made in its place, which takes a lease and a permit of its own.
+   * The dial failed for a reason that is gone: another is made in its place, which takes a lease and a permit of its own.
    * False when this one was a second chance already: then it has failed.
    */
   dialAgain(dial: Dial<C>): boolean {
-    if (dial.isSecondChance || dial.state !== 'dialing') return false;
-    this.#dialing.dials.answered(dial);
-    dial.approval.rollback();
-    this.#refiller.dialWithdrawn(dial.purpose, dial.failedBefore);
-    this.#dialing.grantSecondChance();
+    const { dialOutcomes } = this.parts;
+    if (!dialOutcomes.grantSecondChance(dial)) return false;
     this.#pump();
-    this.#settleWarmup(this.#clock.now());
+    dialOutcomes.settleWarmup();
     return true;
   }
 
@@ -469,7 +331,7 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   }
 
   leasesGranted(count: number): number {
-    return this.#leases.offer(count, () => {
+    return this.parts.leases.offer(count, () => {
       this.#dialing.leasesAvailable();
       this.#pump();
     });
@@ -485,13 +347,14 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   }
 
   leasesLost(count: number): void {
-    this.#leases.lost(count);
+    this.parts.leases.lost(count);
     this.#shed('lease_lost');
   }
 
   leasesRecalled(count: number, hanging = 0): void {
-    this.#leases.recalled = count;
-    this.#leases.hanging = hanging;
+    const { leases } = this.parts;
+    leases.recalled = count;
+    leases.hanging = hanging;
     this.#shed('lease_recalled');
   }
 
@@ -502,20 +365,20 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
   }
 
   checked(connection: PooledConnection<C>, error?: Error): void {
-    this.#fleet.checked(connection, error, this.#reasonNotToKeep());
+    this.#fleet.checked(connection, error, this.#retention.reasonNotToKeep());
     this.#lendAtOnce(connection);
     this.#pump();
   }
 
-  /** To the first in the queue: by the time that it is looked for, it might have to be checked once more, and again. */
+  /** To the first in the queue: left among the idle, it might have to be checked again before it is lent. */
   #lendAtOnce(connection: PooledConnection<C>): void {
-    const canServe = this.#waiters.size > 0 && this.#state !== 'paused' && !this.#pumping;
+    const canServe = this.#waiters.size > 0 && this.#service.current !== 'paused' && !this.#pumping;
     if (connection.state !== 'idle' || !canServe) return;
-    this.#fleet.idle.remove(connection);
+    this.#idle.remove(connection);
     this.#handOver(connection, this.#clock.now());
   }
 
-  /** A connection failed by itself. One that is lent is retired when it comes back. */
+  /** A connection failed by itself. One in use is retired when it comes back. */
   broken(connection: PooledConnection<C>, error: Error): void {
     this.#fleet.broken(connection, error);
     this.#pump();
@@ -525,123 +388,6 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
 
   turnWasLong(turnBegan: number, turnEnded: number): void {
     this.#waiters.postpone(turnBegan, turnEnded);
-  }
-
-  // ---- what can be seen -------------------------------------------------------------------------------------------
-
-  get state(): PoolState {
-    return this.#state;
-  }
-
-  get limit(): number {
-    return this.#ledger.limit;
-  }
-
-  get pending(): number {
-    return this.#ledger.pending;
-  }
-
-  get live(): number {
-    return this.#ledger.live;
-  }
-
-  get idle(): number {
-    return this.#fleet.idle.size;
-  }
-
-  get lent(): number {
-    return this.#lent;
-  }
-
-  get waiting(): number {
-    return this.#waiters.size;
-  }
-
-  /** Connections that are lent, and callers that wait for one. */
-  get demand(): number {
-    return this.#lent + this.#waiters.size;
-  }
-
-  /** Connections wanted ready on top of `demand`, as far as the limit leaves room: reservoir, `minIdle`, warmup, keeper. */
-  get readyDemand(): number {
-    if (this.#isEnding()) return 0;
-    const { demand } = this;
-    const { size, spares } = this.#fleet.idle;
-    const wanted = Math.max(this.#refiller.wantedSize(demand, size - spares), this.#readiness.target);
-    return Math.max(0, Math.min(wanted, this.limit) - demand);
-  }
-
-  /** How many slots are free. */
-  get room(): number {
-    return this.#ledger.room;
-  }
-
-  /** Since when the connection is idle that nobody has used for longest. */
-  get longestIdleSince(): number | undefined {
-    return this.#fleet.idle.longestIdle?.idleSince;
-  }
-
-  /** Since when the dial is under way that takes longest; undefined where none is. */
-  get dialingSince(): number | undefined {
-    return this.#dialing.dials.oldest?.startedAt;
-  }
-
-  /** When a dial succeeded last; undefined where none ever did. */
-  get openedAt(): number | undefined {
-    return this.#openedAt;
-  }
-
-  /**
-   * The most connections that were lent or waited for at one moment, since this was last asked. Those that still are
-   * count for the next answer too: a long transaction is demand for as long as it lasts.
-   */
-  takeDemandPeak(): number {
-    const peak = this.#demandPeak;
-    this.#demandPeak = this.demand;
-    return peak;
-  }
-
-  /** Dials that failed since the last that did not. */
-  get failedDials(): number {
-    return this.#dialing.failures;
-  }
-
-  /** Why the last dial failed, while dialing is failing. */
-  get lastDialError(): Error | undefined {
-    return this.#dialing.lastError;
-  }
-
-  counts(): PoolCounts {
-    const { limit, pending, live, closing } = this.#ledger;
-    const { idle, lent, waiting } = this;
-    return { limit, pending, live, closing, idle, lent, checking: this.#fleet.checking, waiting };
-  }
-
-  stats(): PoolStats {
-    const { reservoir, warmup, keeper, minIdle, maxLifetime, guardWindow } = this.policy;
-    return {
-      ...this.counts(),
-      minIdle,
-      reservoir: reservoir && {
-        targetReady: reservoir.targetReady,
-        lowWatermark: reservoir.lowWatermark,
-        baseLifetimeMs: maxLifetime,
-        guardWindowMs: guardWindow,
-        isFilled: !this.#isFilling,
-      },
-      warmup: warmup && { target: warmup.target, isOver: !this.#refiller.isWarmingUp },
-      keeper: keeper && { target: keeper.target, intervalMs: keeper.interval, perTick: keeper.perTick },
-      leased: this.#leases.held,
-      state: this.#state,
-      breaker: this.#dialing.breakerState(this.#clock.now()),
-      peak: this.#ledger.peak,
-      totals: this.#tally.snapshot(),
-    };
-  }
-
-  /** The live connections, in the order in which they were opened. */
-  connections(): IterableIterator<PooledConnection<C>> {
-    return this.#fleet.all();
   }
 
   // ---- serving ----------------------------------------------------------------------------------------------------
@@ -657,334 +403,74 @@ export class ConnectionPool<C> implements LongTurnListener, LeaseHolder {
       this.#pumpAgain = true;
       return;
     }
+    const { growing, draining, readiness, refiller, excess } = this.parts;
     this.#pumping = true;
     try {
       do {
         this.#pumpAgain = false;
-        if (this.#waiters.size > 0) this.#serve();
-        this.#grow(now);
-        if (this.#state === 'draining') this.#closeUnneeded();
+        if (this.#waiters.size > 0) this.#serving.serve();
+        growing.grow(now, this.#isPumpedAgain);
+        if (this.#service.current === 'draining') draining.closeUnneeded();
       } while (this.#pumpAgain);
     } finally {
       this.#pumping = false;
     }
-    this.#readiness.settle(this.#ledger.live, Number.NEGATIVE_INFINITY);
-    this.#isOrdinary =
-      this.#state === 'open' && this.#readiness.size === 0 && !this.#refiller.isBusy && !this.#isOverLimit();
-    this.#wakeUp.setAwaited(this.#waiters.size > 0 || this.#readiness.size > 0 || this.#state === 'draining');
-    if (this.#state === 'draining') this.#finishDraining();
+    readiness.settle(this.#ledger.live, Number.NEGATIVE_INFINITY);
+    const state = this.#service.current;
+    this.#isOrdinary = state === 'open' && readiness.size === 0 && !refiller.isBusy && !excess.exists;
+    this.#wakeUp.setAwaited(this.#waiters.size > 0 || readiness.size > 0 || state === 'draining');
+    if (state === 'draining') draining.finish();
   }
 
   /** Nobody waits and nothing is missing: the usual case, when a connection comes back. */
   #isQuiet(): boolean {
     if (!this.#isOrdinary || this.#waiters.size > 0) return false;
-    return this.#fleet.idle.spares >= this.policy.minIdle || this.#ledger.room === 0;
+    return this.#idle.spares >= this.policy.minIdle || this.#ledger.room === 0;
   }
 
-  #serve(): void {
-    if (this.#state === 'paused') return;
-    const now = this.#clock.coarse();
-    while (this.#waiters.size > 0) {
-      const connection = this.#fleet.nextUsable(now, this.#waiters.size);
-      if (connection === undefined) return;
-      this.#fleet.idle.remove(connection);
-      this.#grantToFirst(connection, now);
-    }
-  }
-
-  /** From the one who gives back straight to the first in the queue. What that one does at once is seen to afterwards. */
+  /** From a release straight to the first in the queue. What that caller does at once is seen to afterwards. */
   #handOver(connection: PooledConnection<C>, now: number): void {
     this.#pumping = true;
     this.#pumpAgain = false;
     try {
       connection.aliveAt = now;
-      this.#grantToFirst(connection, now);
+      this.#serving.grantToFirst(connection, now);
     } finally {
       this.#pumping = false;
     }
     if (this.#pumpAgain || this.#waiters.size === 0) this.#pump();
   }
 
-  #grantToFirst(connection: PooledConnection<C>, now: number): void {
-    const waiter = this.#waiters.shift() as Waiter<C>;
-    const waitMs = Math.max(0, now - waiter.enqueuedAt);
-    this.#tally.waited++;
-    this.#tally.waitedMs += waitMs;
-    this.#lend(connection, now, waitMs, undefined);
-    waiter.granted(connection);
-  }
-
-  #lend(connection: PooledConnection<C>, now: number, waitMs: number, holder: unknown): void {
-    connection.state = 'lent';
-    connection.generation++;
-    connection.lentAt = now;
-    this.#lent++;
-    const demand = this.#lent + this.#waiters.size;
-    if (demand > this.#demandPeak) this.#demandPeak = demand;
-    this.#tally.acquired++;
-    if (this.#findsLeaks) {
-      connection.holder = holder;
-      connection.leakReported = false;
-      this.#wakeUp.by(now + this.policy.leakThreshold);
-    }
-    if (this.#listener?.wantsAcquires) this.#listener.acquired(connection, waitMs);
-  }
-
-  // ---- growing ----------------------------------------------------------------------------------------------------
-
-  #grow(now: number | undefined): void {
-    const mayDial = this.#ledger.room > 0 && this.#state !== 'paused' && this.#state !== 'closed';
-    let purpose = mayDial ? this.#reasonToDial() : undefined;
-    for (; purpose !== undefined; purpose = this.#reasonToDial()) {
-      const dial = this.#dialing.tryBegin(purpose, this.#waiters, now ?? this.#clock.now(), this.#isUrgent());
-      if (dial === undefined) return;
-      dial.failedBefore = this.#refiller.dialBegun(purpose);
-      this.#dialer.dial(dial);
-      // A dial that was answered at once is for whoever waits; only then is it clear what is missing yet.
-      if (this.#pumpAgain) return;
-    }
-    this.#dialing.wantsNone();
-  }
-
-  #reasonToDial(): DialPurpose | undefined {
-    const supply = {
-      waiting: this.#waiters.size,
-      live: this.#ledger.live,
-      dialing: this.#dialing.dials.underWay,
-      checking: this.#fleet.checking,
-      spares: this.#fleet.idle.spares,
-      wanted: this.#readiness.target,
-    };
-    return this.#refiller.reasonToDial(supply, this.#state === 'draining');
-  }
-
-  /** Fewer connections than it takes to be of use. */
-  #isUrgent(): boolean {
-    const { reservoir } = this.policy;
-    return reservoir === undefined ? this.#ledger.live === 0 : this.#ledger.live < reservoir.lowWatermark;
-  }
-
-  #noteFailedDial(dial: Dial<C>, error: Error, cause: DialFailureCause): void {
-    const now = this.#clock.now();
-    this.#dialing.failed(error, now, cause);
-    this.#tally.dialsFailed++;
-    if (dial.purpose === 'keeper') this.#tally.topUpsFailed++;
-    this.#listener?.dialFailed(error, this.#dialing.failures, now - dial.startedAt);
-    this.#noteRefillFailure(cause, error, this.#dialing.failures);
-    this.#refiller.dialFailed(dial.purpose, dial.failedBefore);
-    this.#settleWarmup(now);
-    // The error is for the caller on whose behalf the dial was made, if that one still waits, and for nobody else.
-    const { waiter } = dial;
-    if (waiter?.queued) {
-      this.#waiters.remove(waiter);
-      waiter.failed(error);
-    }
-    if (this.#isHopeless(now)) this.#failImpatient(() => this.#dialing.connectFailed(now));
-  }
-
-  #noteRefillFailure(cause: RefillCause, error: Error, failuresInARow: number): void {
-    this.#tally.refillFailures[cause]++;
-    this.#listener?.refillFailed(cause, error, failuresInARow);
-  }
-
-  #settleWarmup(now: number): void {
-    const progress = this.#refiller.settleWarmup(now, this.#ledger.live, this.#dialing.dials.underWay);
-    if (progress === undefined) return;
-    this.#wakeUp.by(this.#refiller.nextTickAt);
-    this.#listener?.filling(progress);
-  }
-
-  /** No connection is left that could come back to serve a caller, and a new one can't be had. */
-  #isHopeless(now: number): boolean {
-    return this.#ledger.live === 0 && this.#state !== 'paused' && this.#dialing.isHopeless(now);
-  }
-
-  /** Those who are patient stay where they are in the queue. */
-  #failImpatient(makeError: () => Error): void {
-    const patient: Waiter<C>[] = [];
-    for (let waiter = this.#waiters.shift(); waiter !== undefined; waiter = this.#waiters.shift()) {
-      if (waiter.isPatient) patient.push(waiter);
-      else waiter.failed(makeError());
-    }
-    for (const waiter of patient) this.#waiters.add(waiter, waiter.enqueuedAt, waiter.heapKey);
-  }
-
-  #failWaiters(makeError: () => Error): void {
-    for (let waiter = this.#waiters.shift(); waiter !== undefined; waiter = this.#waiters.shift()) {
-      waiter.failed(makeError());
-    }
-  }
-
-  // ---- retiring ---------------------------------------------------------------------------------------------------
-
-  #reasonToRetire(connection: PooledConnection<C>, now: number, error: unknown): DiscardReason | undefined {
-    if (error !== undefined) return 'released_with_error';
-    if (connection.broken !== undefined) return 'broken';
-    if (connection.generation >= this.policy.maxUses) return 'max_uses';
-    if (now >= connection.lendUntil) return this.#fleet.tooOld(connection, now, 'return');
-    if (this.#fleet.idle.spares >= this.#enoughReady && this.#waiters.size === 0) return 'reservoir_full';
-    return this.#reasonNotToKeep();
-  }
-
-  /** What the pool as a whole has against one more idle connection. */
-  #reasonNotToKeep(): DiscardReason | undefined {
-    if (this.#state === 'draining' && this.#waiters.size === 0) return 'drained';
-    if (!this.#isOverLimit()) return undefined;
-    if (this.#isInDebt()) return 'lease_lost';
-    return this.#isRecalled() ? 'lease_recalled' : 'over_limit';
-  }
-
-  /** Without what is being closed already: that will go by itself. */
-  #isOverLimit(): boolean {
-    const { pending, live, limit } = this.#ledger;
-    return pending + live > limit || this.#isOwed();
-  }
-
-  /** More connections have lost their leases than are being closed. */
-  #isInDebt(): boolean {
-    return this.#leases.debt > this.#ledger.closing;
-  }
-
-  /** Others have a better claim to more of its leases than are being given back. What was lost comes first. */
-  #isRecalled(): boolean {
-    return this.#leases.debt + this.#leases.recalled > this.#ledger.closing;
-  }
-
-  /** Whether there are more connections than must be kept. */
-  #isReapable(): boolean {
-    const { minIdle } = this.policy;
-    const floor = Math.min(this.policy.idleFloor, this.#refiller.mostKept);
-    return this.#ledger.pending + this.#ledger.live > floor && this.#fleet.idle.spares > minIdle;
-  }
-
-  // ---- closing down -----------------------------------------------------------------------------------------------
-
-  #isEnding(): boolean {
-    return this.#state === 'draining' || this.#state === 'closed';
-  }
-
-  #changeState(state: PoolState): void {
-    this.#state = state;
-    this.#isOrdinary = false;
-    this.#listener?.stateChanged(state);
-  }
-
-  /** While draining: what no caller in the queue can have any more. */
-  #closeUnneeded(): void {
-    if (this.#waiters.size > 0) return;
-    const { idle } = this.#fleet;
-    for (let c = idle.longestIdle; c !== undefined; c = idle.longestIdle) {
-      idle.remove(c);
-      this.#fleet.retire(c, 'drained');
-    }
-    // A dial given up half-way may leave a session behind for a moment; one that arrives is closed in good order.
-    this.#dialing.dials.hurry(this.#clock.now() + this.policy.closeTimeout);
-    this.#wakeUp.by(this.#dialing.dials.nextDeadline);
-  }
-
-  #finishDraining(): void {
-    if (this.#waiters.size > 0 || this.#ledger.total > 0) return;
-    this.#changeState('closed');
-    this.#readiness.settle(0, never);
-    this.#wakeUp.stop();
-    for (const onDrained of this.#onDrained.splice(0)) onDrained();
-  }
-
-  #endDrainingNow(): void {
-    this.#drainDeadline = never;
-    this.#failWaiters(() => new PoolClosedError(': its deadline passed before a connection was free'));
-    for (const connection of [...this.#fleet.all()]) {
-      if (connection.state !== 'lent') continue;
-      this.#lent--;
-      this.#fleet.destroy(connection, 'drain_deadline');
-    }
-    this.#dialing.dials.hurry(this.#clock.now());
-  }
-
   // ---- time -------------------------------------------------------------------------------------------------------
 
   #tick(): void {
     const now = this.#wakeUp.rang(this.#clock.now());
+    const { dialOutcomes, growing, draining, readiness } = this.parts;
     // Dials first: a caller who learns that its time is up finds the dial's slot given back.
-    this.#timeOutDials(now);
-    this.#timeOutWaiters(now);
+    dialOutcomes.timeOut(now);
+    this.#serving.timeOut(now);
     this.#fleet.timeOut(now);
-    this.#fleet.turn(now, this.#situation);
-    this.#fleet.reap(now, () => this.#isReapable());
+    this.#fleet.turn(now, this.parts.situation);
+    this.#fleet.reap(now, () => this.#retention.isReapable());
     this.#fleet.keepAlive(now);
-    this.#reportLeaks(now);
-    this.#topUp(now);
-    this.#readiness.settle(this.#ledger.live, now);
-    if (now >= this.#drainDeadline) this.#endDrainingNow();
+    this.#checkouts.reportLeaks(this.#fleet.all(), now);
+    if (growing.topUp(now)) this.#isOrdinary = false;
+    readiness.settle(this.#ledger.live, now);
+    if (now >= draining.deadline) draining.cutShort();
     this.#pump();
-    if (this.#state !== 'closed') this.#rearm();
+    if (this.#service.current !== 'closed') this.#rearm();
   }
 
-  #topUp(now: number): void {
-    const { pending, live } = this.#ledger;
-    // While nothing may be opened, nothing is missing.
-    const size = this.#state === 'open' ? pending + live : never;
-    const count = this.#refiller.tick(now, size);
-    if (count === 0) return;
-    this.#isOrdinary = false;
-    this.#listener?.toppingUp(count, live, this.#refiller.keeperTarget);
-  }
-
-  #timeOutWaiters(now: number): void {
-    for (let waiter = this.#waiters.shiftExpired(now); waiter; waiter = this.#waiters.shiftExpired(now)) {
-      const waitMs = this.#clock.now() - waiter.enqueuedAt;
-      this.#tally.timedOut++;
-      this.#tally.waitedMs += waitMs;
-      this.#listener?.timedOut(waitMs);
-      const TimeoutError = this.policy.reservoir === undefined ? AcquireTimeoutError : ReservoirEmptyError;
-      waiter.failed(new TimeoutError(waitMs, this.counts(), this.#dialing.lastError));
-    }
-  }
-
-  #timeOutDials(now: number): void {
-    const { dials } = this.#dialing;
-    for (let dial = dials.nextOverdue(now); dial; dial = dials.nextOverdue(now)) {
-      dials.abandon(dial, now);
-      if (!dial.isUnwanted)
-        this.#noteFailedDial(dial, new DialTimeoutError(this.policy.dialTimeout), 'connection_open');
-      this.#dialer.abandon(dial);
-    }
-    dials.loseOverdue(now);
-    this.#giveUpHangingDials(now);
-  }
-
-  #reportLeaks(now: number): void {
-    if (!this.#findsLeaks) return;
-    for (const connection of this.#fleet.all()) {
-      if (connection.state !== 'lent' || connection.leakReported) continue;
-      const reportAt = connection.lentAt + this.policy.leakThreshold;
-      if (reportAt > now) {
-        this.#wakeUp.by(reportAt);
-        continue;
-      }
-      connection.leakReported = true;
-      this.#tally.leaks++;
-      this.#listener?.leaked(connection, now - connection.lentAt);
-    }
-  }
-
-  /**
-   * After the alarm rang: the next time at which anything is due. What holds a dial back has been set by `#grow`, the
-   * next leak by `#reportLeaks`.
-   */
+  /** Sets the alarm for what is due next. Where a dial is held back or a checkout may be a leak, it has been set already. */
   #rearm(): void {
+    const { readiness, draining, refiller } = this.parts;
     this.#wakeUp.by(this.#waiters.nextDeadline);
     this.#wakeUp.by(this.#dialing.dials.nextDeadline);
-    this.#wakeUp.by(this.#readiness.nextDeadline);
-    this.#wakeUp.by(this.#drainDeadline);
-    this.#wakeUp.by(this.#refiller.nextTickAt);
-    this.#fleet.rearm(this.#isReapable());
+    this.#wakeUp.by(readiness.nextDeadline);
+    this.#wakeUp.by(draining.deadline);
+    this.#wakeUp.by(refiller.nextTickAt);
+    this.#fleet.rearm(this.#retention.isReapable());
   }
-}
-
-/** What no life and no accident speaks against. */
-function isKeepable<C>(connection: PooledConnection<C>, now: number, maxUses: number): boolean {
-  return connection.broken === undefined && now < connection.lendUntil && connection.generation < maxUses;
 }
 
 function refuseRelease<C>(connection: PooledConnection<C>, generation: number): void {

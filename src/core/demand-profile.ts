@@ -1,5 +1,5 @@
 /**
- * What a user usually needs at this time of the day. A day is cut into slots; each remembers the highest demand in it,
+ * The usual need of a user at this time of the day. A day is cut into slots; each remembers the highest demand in it,
  * averaged over the days so that yesterday counts more than last week.
  */
 

@@ -12,7 +12,7 @@ export class Dial<C> implements Linked<Dial<C>> {
   purpose: DialPurpose = 'caller';
   /** Failed attempts at the same connection, where they are counted. */
   failedBefore = 0;
-  /** It repeats one that failed for a reason that is gone. Should it fail in the same way, that is a failure. */
+  /** Repeats a dial that failed for a reason that is gone. Another failure of that kind counts. */
   isSecondChance = false;
   /**
    *     dialing --answer--> answered

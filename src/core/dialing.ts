@@ -23,7 +23,7 @@ export interface DialingParts {
   readonly heldBack: (cause: RefillCause, error: Error, failuresInARow: number) => void;
 }
 
-/** What the first dials are taken to last, until one has. */
+/** Assumed duration of a dial until the first has ended. */
 const usualDialMs = 100;
 /** Each dial moves the mean by this part of its difference from it. */
 const dialMemory = 1 / 8;
@@ -40,7 +40,7 @@ export class Dialing<C> {
   readonly #limiterBackoff: Backoff;
   /** Dials that may be repeated at once. */
   #secondChances = 0;
-  /** It was told to wait as one in need, and a permit may have been kept for it as such. */
+  /** The rate limiter was asked urgently and said to wait: a permit may have been kept for that. */
   #isAwaitedUrgently = false;
   #meanDialMs = usualDialMs;
 
@@ -198,7 +198,7 @@ export class Dialing<C> {
     this.#breaker.failed(error, now, cause);
   }
 
-  /** What made it fail is gone: the next dial is its second chance, with a lease and a permit of its own. */
+  /** The reason of a failure is gone: the next dial is its second chance, with a lease and a permit of its own. */
   grantSecondChance(): void {
     this.#secondChances++;
   }

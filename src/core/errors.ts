@@ -1,4 +1,4 @@
-/** What can go wrong between a caller and the pool. Messages carry the numbers at that moment. */
+/** Errors between a caller and the pool. Messages carry the numbers at that moment. */
 import { formatDuration } from '../kernel/duration.js';
 import { HeadgateError } from '../kernel/errors.js';
 import type { PoolCounts } from './pool-stats.js';
@@ -88,7 +88,7 @@ export class CheckTimeoutError extends HeadgateError {
   }
 }
 
-/** The same checkout was given back twice; the second time did nothing. */
+/** A checkout was given back twice; the second time did nothing. */
 export class DoubleReleaseError extends HeadgateError {
   constructor() {
     super(

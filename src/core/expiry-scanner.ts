@@ -17,7 +17,7 @@ import type { ScanSituation } from './scan-situation.js';
 const intervalMs = 1_000;
 /** Replacing ahead of time may want to go on sooner than the next scan; not sooner than this. */
 const shortestPauseMs = 10;
-/** Those that are lent at the moment are passed over, but not without end. */
+/** Connections in use are passed over, but no more than this many in one scan. */
 const mostPassedOver = 64;
 
 export class ExpiryScanner<C> {
@@ -53,7 +53,7 @@ export class ExpiryScanner<C> {
     if (this.#nextScanAt === Number.POSITIVE_INFINITY) this.#nextScanAt = now + intervalMs;
   }
 
-  /** It is on its way out, whatever the reason. */
+  /** The connection is being closed. */
   forget(connection: PooledConnection<C>): void {
     if (connection.heapIndex < 0) return;
     this.#byEnd.remove(connection);
@@ -106,7 +106,7 @@ export class ExpiryScanner<C> {
     const overdue = this.#calendar.overdue(now + leadOf(situation), first.lendUntil, situation.perMs);
     if (overdue === 0) return;
     for (const c of this.#idleOfTheCrowd(overdue)) {
-      // What was done for one may have changed what another is doing.
+      // An earlier step may have changed what this one is doing.
       if (c.state !== 'idle' || c.expiring) continue;
       if (situation.spareRoom > 0) this.#mark(c);
       else if (situation.wouldFillAPlace) {

@@ -1,6 +1,6 @@
 /**
- * The connections that exist, and their lives: idle, being checked, being closed, growing old. It knows nothing of the
- * callers; who gets which connection is decided in connection-pool.ts.
+ * The connections that exist, and their lives: idle, being checked, being closed, growing old. Callers are unknown here:
+ * serving.ts decides who gets which connection.
  *
  * A connection that is idle, checking or closing is in the list of that name, and in no other.
  */
@@ -174,7 +174,7 @@ export class Fleet<C> {
     }
   }
 
-  /** It failed by itself. One that is lent is retired when it comes back. */
+  /** A connection failed by itself. One in use is retired when it comes back. */
   broken(connection: PooledConnection<C>, error: Error): void {
     if (connection.state === 'lent') {
       connection.broken = error;

@@ -18,7 +18,7 @@ export interface ForecasterOptions {
   readonly lookahead?: Duration | undefined;
   /** A demand is raised to so many times what was measured, at most. Default 2. */
   readonly mostTimes?: number | undefined;
-  /** It remembers so many users; then it forgets the one not heard of for longest. Default 10000. */
+  /** Users remembered; above that, the one not heard of for longest is forgotten. Default 10000. */
   readonly maxUsers?: number | undefined;
 }
 
@@ -103,7 +103,7 @@ export class Forecaster {
     }
   }
 
-  /** What a user will need soon, at least as much as was measured, and above that no more than `maximum`. */
+  /** The need expected soon: at least `measured`, and above that no more than `maximum`. */
   estimate(key: string, measured: number, now: number, maximum = Number.POSITIVE_INFINITY): Forecast {
     const history = this.#histories.get(key);
     if (history === undefined) return { demand: measured, reason: 'measured' };

@@ -19,7 +19,7 @@ export class IdleConnections<C> implements Iterable<PooledConnection<C>> {
     return this.#list.size;
   }
 
-  /** Those that are not about to reach their end. */
+  /** Idle connections that are not about to reach their end. */
   get spares(): number {
     return this.#list.size - this.#expiring;
   }

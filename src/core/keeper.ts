@@ -42,7 +42,7 @@ export class Keeper {
   #nextTickAt: number;
   /** Dials that it wants made, of those it allowed itself at the last look. */
   #wanted = 0;
-  /** It keeps no more than this, whatever its policy says. */
+  /** Caps the target of the policy. */
   most = Number.POSITIVE_INFINITY;
 
   constructor(policy: KeeperPolicy, startedAt: number) {

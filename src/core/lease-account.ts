@@ -43,7 +43,7 @@ export class LeaseAccount {
   /** A lease in hand for one dial: true; not now: false; or why there is none. A wait in the budget's queue is told once. */
   reserve(): boolean | LeaseWait | Error {
     if (this.#request === undefined || this.#hasOneInHand) return true;
-    // What was lost comes first: a new lease would be for a connection that must go.
+    // Debts come first: a new lease would be for a connection that must go.
     if (this.#debt > 0) return false;
     if (this.#offered > 0) {
       this.#offered--;
@@ -94,12 +94,12 @@ export class LeaseAccount {
     return true;
   }
 
-  /** What was being asked for has been answered, one way or the other. */
+  /** The request has been granted or refused. */
   answered(): void {
     this.#request?.answered();
   }
 
-  /** What was being asked for waits in the budget's queue. */
+  /** The request waits in the budget's queue. */
   delayed(): void {
     this.#request?.delayed();
   }
@@ -121,7 +121,7 @@ export class LeaseAccount {
     try {
       this.#leases?.release(1, this.#holder);
     } catch {
-      // It promised not to. The lease is given back as far as this pool can do that, which must go on.
+      // `release` must not throw. The lease is given back as far as this pool can do that, and the pool goes on.
     }
   }
 }

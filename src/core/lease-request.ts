@@ -43,7 +43,7 @@ export class LeaseRequest {
     }
   }
 
-  /** What was being asked waits in the budget's queue now. */
+  /** The request waits in the budget's queue now. */
   delayed(): void {
     this.#state = 'waiting';
     this.#hasReleased = false;

@@ -15,7 +15,7 @@ export interface LeaseWait {
   readonly reason: Error;
 }
 
-/** What a pool asks. All calls answer at once; what takes time goes on behind them. */
+/** The budget above a pool. All calls answer at once; slow work goes on behind them. */
 export interface Leases {
   /**
    * All of `count`, or none. One request for each holder: a holder that waits and asks again keeps its place. It asks again when it
@@ -31,7 +31,7 @@ export interface Leases {
   release(count: number, holder: LeaseHolder): void;
 }
 
-/** What a pool is told. Never from inside one of its own calls to `Leases`. */
+/** A pool as its budget sees it. Never called from inside one of the pool's own calls to `Leases`. */
 export interface LeaseHolder {
   /** Names the holder in messages. */
   readonly name: string;

@@ -1,4 +1,4 @@
-/** What the engine tells while it works. Calls come from the middle of a decision: note what happened, do not act on it. */
+/** Events of the engine. Calls come from the middle of a decision: note what happened, do not act on it. */
 
 import type { PoolState } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';

@@ -44,7 +44,7 @@ export interface PolicyOptions {
   /** `lifo` lends the one used last, `fifo` the one idle for longest. Default `lifo`. */
   readonly idleOrder?: 'lifo' | 'fifo' | undefined;
   /**
-   * What a failed dial means for who waits. `retry`: dial again after a backoff, and give up when it keeps failing.
+   * Meaning of a failed dial for callers that wait. `retry`: dial again after a backoff, and give up when it keeps failing.
    * `reject`: each failure is the answer to one caller. Default `retry`.
    */
   readonly onDialFailure?: 'retry' | 'reject' | undefined;
@@ -67,7 +67,7 @@ export interface PolicyOptions {
   readonly warmup?: boolean | WarmupOptions | undefined;
   /** Keeps the pool at a size, without a reservoir. Default: off. */
   readonly keeper?: boolean | KeeperOptions | undefined;
-  /** What nobody waits for is opened after a random delay of up to this, so that processes started together do not dial
+  /** Connections that no caller waits for are opened after a random delay of up to this, so that processes started together do not dial
    * together. Default 0. */
   readonly startJitter?: Duration | undefined;
 }
@@ -99,7 +99,7 @@ export interface PoolPolicy extends LifetimePolicy, BreakerPolicy {
   readonly idleKeepsProcessAlive: boolean;
 }
 
-/** What can become another number while the pool is at work. */
+/** Numbers that can change while the pool is at work. */
 export type AdjustablePolicy = Pick<
   PoolPolicy,
   | 'idleFloor'
@@ -112,6 +112,24 @@ export type AdjustablePolicy = Pick<
   | 'cap'
   | 'keeper'
 >;
+
+/** Copies the numbers that can change, and nothing else of `numbers`, into a policy that is in use. */
+export function adjustPolicy(policy: PoolPolicy, numbers: AdjustablePolicy): void {
+  const { idleFloor, dialLimit, idleTimeout, maxUses, checkAfterIdle, idleOrder, base, cap, keeper } =
+    numbers;
+  const adjusted = {
+    idleFloor,
+    dialLimit,
+    idleTimeout,
+    maxUses,
+    checkAfterIdle,
+    idleOrder,
+    base,
+    cap,
+    keeper,
+  };
+  Object.assign(policy, adjusted);
+}
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -146,7 +164,7 @@ export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): 
     checkAfterIdle: read.duration('checkAfterIdle', never, never),
     keepalive: read.duration('keepalive', never, never),
     checkTimeout: read.duration('checkTimeout', 5_000, 5_000),
-    // What has been ready for longest goes first, so that all of them are used.
+    // The connection that has been ready for longest goes first, so that all of them are used.
     idleOrder: read.oneOf('idleOrder', reservoir === undefined ? 'lifo' : 'fifo', ['lifo', 'fifo']),
     onDialFailure: read.oneOf('onDialFailure', 'retry', ['retry', 'reject']),
     base,

@@ -1,4 +1,4 @@
-/** What a pool can tell about itself, in O(1). */
+/** Numbers of a pool, each read in O(1). */
 import type { BreakerState } from './breaker.js';
 import type { DiscardReason, RefillCause } from './reasons.js';
 
@@ -54,7 +54,7 @@ export interface ReservoirStats {
   readonly isFilled: boolean;
 }
 
-/** What has happened since the pool was made. */
+/** Totals since the pool was made. */
 export interface PoolTotals {
   /** Checkouts, those that waited included. */
   readonly acquired: number;

@@ -13,7 +13,7 @@ import type { DiscardReason } from './reasons.js';
  */
 export type ConnectionState = 'idle' | 'lent' | 'checking' | 'closing' | 'gone';
 
-/** All fields but the first five are changed by ConnectionPool alone. */
+/** All fields but the first five are changed by the engine alone. */
 export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapItem {
   readonly connection: C;
   /** Counts the connections of its pool, from 1. */
@@ -37,10 +37,10 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   deadline = Number.NaN;
   /** Near its end, and to be replaced: still lent, but no spare any more. */
   expiring = false;
-  /** What broke it while it was lent. */
+  /** The error that broke it while it was in use. */
   broken: Error | undefined;
   reason: DiscardReason | undefined;
-  /** Who has it, where leaks are looked for. */
+  /** The caller that has it, where leaks are looked for. */
   holder: unknown;
   leakReported = false;
 

@@ -1,4 +1,4 @@
-/** Those who wait until a number of connections exists. */
+/** Requests for a number of connections to exist, and their answers. */
 
 export interface ReadyRequest {
   readonly target: number;

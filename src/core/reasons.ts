@@ -53,5 +53,5 @@ export const refillCauses = [
   'connection_open',
 ] as const;
 
-/** What kept a connection from being opened, in one word. */
+/** Why a connection was not opened, in one word. */
 export type RefillCause = (typeof refillCauses)[number];

@@ -2,7 +2,7 @@
  * Says why another connection is to be opened, if one is. Callers who wait come first. What nobody waits for is opened to
  * keep spares ready (the reservoir, `minIdle`, or someone's `ready()`), to reach a size at the start, or to keep it.
  *
- * It sets no pace of its own: as long as there is a reason, the next dial begins as soon as `Dialing` lets it.
+ * Sets no pace of its own: as long as there is a reason, the next dial begins as soon as `Dialing` lets it.
  */
 import type { Random } from '../kernel/random.js';
 import { bulk, trickle } from './growth.js';
@@ -14,7 +14,7 @@ import { Warmup } from './warmup.js';
 /** On whose behalf a dial is made. */
 export type DialPurpose = 'caller' | 'spare' | 'warmup' | 'keeper';
 
-/** What there is, and who wants it. */
+/** The connections of a pool, and the demand for them. */
 export interface Supply {
   readonly waiting: number;
   readonly live: number;
@@ -108,14 +108,14 @@ export class Refiller {
     return progress;
   }
 
-  /** What is due by now; how many the keeper has just asked for. `size` includes what is being opened. */
+  /** Lets the keeper look, where it is time to. Answers how many it has just asked for; `size` includes dials under way. */
   tick(now: number, size: number): number {
     if (now >= this.#beginsAt) this.#isHeldBack = false;
     if (this.#keeper === undefined || this.#isHeldBack || this.#warmup !== undefined) return 0;
     return this.#keeper.tick(now, size);
   }
 
-  /** It may want connections that neither callers nor spares ask for. */
+  /** Connections may be wanted that neither callers nor spares ask for. */
   get isBusy(): boolean {
     return this.#warmup !== undefined || (this.#keeper?.isBusy ?? false);
   }

@@ -62,7 +62,7 @@ export class ScanSituation<C> {
 
   get #permitsPerMs(): number {
     const rate = this.#policy.rateLimiter?.rate ?? Number.NaN;
-    // What is no speed is taken for one that is not known.
+    // A rate that is no number is taken for an unknown one.
     return rate > 0 ? rate / 1_000 : Number.POSITIVE_INFINITY;
   }
 

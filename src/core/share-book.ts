@@ -18,7 +18,7 @@ export class ShareBook {
   maximums = new Float64Array(0);
   /** Infinity where the allocator counts rounds. */
   waitingSince = new Float64Array(0);
-  /** What each has at present. */
+  /** Each user's present share. */
   had = new Float64Array(0);
   isActive = new Uint8Array(0);
 

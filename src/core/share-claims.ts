@@ -11,7 +11,7 @@ export class Claims {
   maximums = new Float64Array(0);
   /** The demand, as far as the maximum lets it through. */
   needs = new Float64Array(0);
-  /** What each is left with if nobody needs it, even where sharing out anew would give it less. */
+  /** The share that each keeps while nobody needs it, even where sharing out anew would give it less. */
   keeps = new Float64Array(0);
   /** The outcome. */
   shares = new Float64Array(0);

@@ -164,7 +164,7 @@ function nextPrice(claims: Claims, place: number, share: number): number {
   return (share - (claims.offsets[place] as number) + 0.5) / (claims.weights[place] as number);
 }
 
-/** What a user has when it has all the slots that it may have and whose price is at most this. */
+/** A user's share if it had every slot that it may have at a price of at most this. */
 function shareUpTo(claims: Claims, place: number, price: number): number {
   const least = claims.shares[place] as number;
   const most = claims.ceilings[place] as number;

@@ -1,48 +1,48 @@
 /** Why a user's share changed, in the one word that logs, metrics and reports all use. */
 
 export const shareReasons = [
-  /** It came, or came back, and has its first share. */
+  /** The user came, or came back, and has its first share. */
   'arrived',
-  /** It has not asked for anything lately. */
+  /** The user has not asked for anything lately. */
   'inactive',
   /** More users than slots: its turn has come. */
   'turn_began',
   /** More users than slots: it is the turn of others. It waits in the queue; nothing is closed to it. */
   'turn_ended',
-  /** It is promised so many. */
+  /** The user is promised this many. */
   'minimum',
   /** Its maximum was lowered. */
   'maximum',
-  /** It needs more. */
+  /** The user needs more. */
   'demand_rose',
-  /** It has needed less for long enough. */
+  /** The user has needed less for long enough. */
   'demand_fell',
   /** Others need what it had. */
   'needed_by_others',
   /** There is less to share out. */
   'capacity_fell',
-  /** It has what nobody needs. */
+  /** Nobody needs this part of the share. */
   'spare',
-  /** What nobody needs was shared out anew, and it has less of it. */
+  /** Capacity that nobody needs was shared out anew, and the user has less of it. */
   'spare_evened_out',
 ] as const;
 
 /** Why a user's share changed, in one word. */
 export type ShareReason = (typeof shareReasons)[number];
 
-/** What is known of one user when its share has changed. */
+/** One user whose share has changed. */
 export interface ShareTurnout {
   readonly from: number;
   readonly to: number;
-  /** It was active the last time as well. */
+  /** Active the last time as well. */
   readonly wasActive: boolean;
   readonly minimum: number;
   readonly maximum: number;
   /** Its demand, as far as its maximum lets it through. */
   readonly need: number;
-  /** What it needed when it got the share that it had. */
+  /** The need for which the user got its former share. */
   readonly needThen: number;
-  /** What it would have been left with if nobody had needed it. */
+  /** The share that the user would have kept if nobody had needed it. */
   readonly keep: number;
   /** There is less to share out than the last time. */
   readonly capacityFell: boolean;
@@ -64,7 +64,7 @@ function reasonToShrink(user: ShareTurnout): ShareReason {
   const { from, to, maximum, need, needThen, keep, capacityFell } = user;
   if (to === 0) return 'turn_ended';
   if (from > maximum) return 'maximum';
-  // It was not its own time to shrink: someone took it.
+  // Not the user's own time to shrink: someone took it.
   const isTaken = to < Math.min(from, keep) || to < need;
   if (!isTaken && need < needThen) return 'demand_fell';
   if (capacityFell) return 'capacity_fell';

@@ -1,4 +1,4 @@
-/** What is asked of an allocator and what it answers. A wrong number is refused: it would be shared out among everybody. */
+/** Requests to an allocator and its answers. A wrong number is refused: it would be shared out among everybody. */
 import type { ShareReason } from './share-reasons.js';
 
 /** One who has a part in the budget. */
@@ -11,7 +11,7 @@ export interface ShareUser {
   readonly weight: number;
   /** Promised to it while it is active. Default 0. */
   readonly minimum?: number | undefined;
-  /** It never gets more, and no more is promised to it. Default: no limit. */
+  /** The user never gets more, and no more is promised to it. Default: no limit. */
   readonly maximum?: number | undefined;
   /** One that is not has no share, and its promise rests. */
   readonly isActive: boolean;
@@ -20,7 +20,7 @@ export interface ShareUser {
    * comes first. -Infinity keeps its turn from ending. Left out: the allocator counts rounds.
    */
   readonly waitingSince?: number | undefined;
-  /** What it has at present. Left out: what it was given the last time. */
+  /** The user's present share. Default: as it was given the last time. */
   readonly share?: number | undefined;
 }
 
@@ -42,11 +42,11 @@ export interface ShareChange {
 export interface ShareResult {
   /** Of every user in the request. 0 means that it waits for its turn, or is not active; it never means closed. */
   readonly shares: ReadonlyMap<string, number>;
-  /** Those whose share is another than before, and why, in the order of the request. */
+  /** Shares that have changed, and why, in the order of the request. */
   readonly changes: readonly ShareChange[];
-  /** What is in nobody's share: the headroom, and what no maximum lets through. Shares and this add up to the capacity. */
+  /** Capacity in no share: the headroom, and the rest above all maxima. Shares and this add up to the capacity. */
   readonly leftOver: number;
-  /** What active users have a use for beyond their shares, all together. */
+  /** Need of active users beyond their shares, all together. */
   readonly unmet: number;
   /** Active users without a share. */
   readonly queued: number;

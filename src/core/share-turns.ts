@@ -47,7 +47,7 @@ export function placeOfNewcomer(rounds: number): number {
   return rounds - 0.5;
 }
 
-/** Those who have had a turn in this round, in the order in which they had it. */
+/** Moves users that had a turn in this round to the back, in the order of their turns. */
 export function sendToTheBack(
   turns: readonly number[],
   { places }: Claims,

@@ -1,4 +1,4 @@
-/** What has happened in a pool since it was made. Numbers only go up. */
+/** Totals since a pool was made. Numbers only go up. */
 import type { PoolTotals } from './pool-stats.js';
 import { type DiscardReason, discardReasons, type RefillCause, refillCauses } from './reasons.js';
 

@@ -19,7 +19,7 @@ export interface TokenBucketOptions {
 /** Without this, whoever comes back after just the time it was told could be told to wait for no time at all. */
 const roundingError = 1e-6;
 
-/** The same in milliseconds, for the time until which a permit is kept. */
+/** Rounding error of times in milliseconds, for the time until which a permit is kept. */
 const clockErrorMs = 1e-3;
 /** So much later than told an urgent one may come: programs are busy, and timers late. */
 const graceMs = 100;
@@ -89,7 +89,7 @@ export class TokenBucket implements RateLimiter {
     this.#refill(now);
     this.#slowedAt = now;
     this.#speed = Math.max(slowest, this.#speed / 2);
-    // What was saved up would be refused as well.
+    // Saved permits would be refused as well.
     this.#tokens = Math.min(this.#tokens, 0);
   }
 

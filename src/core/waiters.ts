@@ -24,9 +24,9 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   orderly: boolean;
   /** The dial made on its behalf, where a failure of that dial is its answer. */
   dial: Dial<C> | undefined;
-  /** It will keep the connection for longer than one statement. Told by whoever asks, before it is in the queue. */
+  /** Keeps the connection for longer than one statement. Set by the caller before it is queued. */
   isReserved: boolean;
-  /** It waits to the end of its time, however often dialing fails. Told by whoever asks, too. */
+  /** Waits to its deadline, however often dialing fails. Set by the caller before it is queued. */
   isPatient: boolean;
 
   constructor() {
@@ -47,14 +47,14 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   abstract failed(error: Error): void;
 }
 
-/** Who is served next is its decision. */
+/** A queue that decides which caller is served next. */
 export interface CallerQueue<C> {
   readonly size: number;
   /** The one that is served next, unless something happens before. */
   readonly first: Waiter<C> | undefined;
   readonly nextDeadline: number;
   add(waiter: Waiter<C>, now: number, deadline: number): void;
-  /** Those who came at `since` or later came at `until`, as it turns out, and have their whole time from then on. */
+  /** Callers dated `since` or later are dated `until` instead, with their whole timeout from then on. */
   postpone(since: number, until: number): void;
   /** Takes the one out that is served next. */
   shift(): Waiter<C> | undefined;
@@ -69,7 +69,7 @@ export class Waiters<C> implements CallerQueue<C> {
   /** The orderly waiter with the earliest deadline. */
   #firstOrderly: Waiter<C> | undefined;
   #latestOrderlyDeadline = Number.NEGATIVE_INFINITY;
-  /** Those with a deadline that are not orderly. */
+  /** Waiters with a deadline that are not orderly. */
   readonly #disorderly = new Heap<Waiter<C>>();
 
   get size(): number {

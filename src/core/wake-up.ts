@@ -39,7 +39,7 @@ export class WakeUp {
     this.#alarm.keepProcessAlive(this.#isHeld || isAwaited);
   }
 
-  /** It rang: nothing is set any more, and what is due by the time returned is to be done now. */
+  /** Call when it rang. Whatever is due by the time returned is to be done now. */
   rang(now: number): number {
     const due = (this.#at === never ? now : Math.max(now, this.#at)) + this.#alarm.granularityMs;
     this.#at = never;

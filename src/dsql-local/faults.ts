@@ -1,4 +1,4 @@
-/** What goes wrong on demand, so that an application can be seen to cope with it. */
+/** Faults on demand, so that an application can be seen to cope with them. */
 import { OptionReader } from '../kernel/option-reader.js';
 import type { ErrorFields } from '../wire/error-fields.js';
 import type { CommitFault } from './session/settings.js';

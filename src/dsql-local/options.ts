@@ -1,6 +1,7 @@
 /** The options of the stand-in, checked once, all problems at once. */
+
+import { createProfile } from '../dialect/profile.js';
 import { OptionReader } from '../kernel/option-reader.js';
-import { createProfile } from './dialect/profile.js';
 import { type AdmissionLimits, usualAdmission } from './front/admission.js';
 import type { LoginEvent } from './front/login.js';
 import type { AccessKey, IdentityOptions } from './identity/accounts.js';

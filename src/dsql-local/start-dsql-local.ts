@@ -1,34 +1,32 @@
 /** Starts the stand-in for Aurora DSQL: PostgreSQL, identity, dialect, and the door that clients come through. */
-import { randomInt } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { createDialect } from '../dialect/dialect.js';
+import type { Dialect } from '../dialect/judgement.js';
 import { Listeners } from '../net/listeners.js';
 import { TlsContext } from '../net/tls-context.js';
-import type { ErrorFields } from '../wire/error-fields.js';
 import { ClusterEndedError } from './cluster/errors.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
 import { Conflicts } from './conflicts/conflicts.js';
 import { Turn } from './conflicts/turn.js';
 import { type ControlAddress, openControl } from './control/control-server.js';
-import { createDialect } from './dialect/dialect.js';
-import type { Dialect } from './dialect/judgement.js';
 import { type FaultSettings, Faults } from './faults.js';
 import { Admission } from './front/admission.js';
 import type { ConnectionCounts } from './front/connection-counts.js';
 import { FrontDoor } from './front/front-door.js';
 import { Accounts, type IdentityOptions } from './identity/accounts.js';
 import { hostsOf, prepareCertificates } from './identity/certificate-authority.js';
-import { defaultIdentity, localAccount } from './identity/default-identity.js';
-import { IamGrants, looksLikeIamArn } from './identity/iam-grants.js';
-import { judgeLogin } from './identity/login.js';
+import { keptClusterId } from './identity/cluster-id.js';
+import { defaultIdentity } from './identity/default-identity.js';
+import { judgeToken } from './identity/judge-token.js';
+import { type Ask, Roles } from './identity/roles.js';
 import { type DsqlLocalOptions, type LocalSettings, readLocalOptions } from './options.js';
 import { cancelRequest } from './postgres/cancel.js';
 import { Link, type ServerTarget } from './postgres/link.js';
 import { setUp } from './postgres/setup.js';
 import { Report, type StatementReport } from './report.js';
-import { fail } from './session/errors.js';
 import { Session } from './session/session.js';
 
 /** A stand-in that runs. */
@@ -48,7 +46,7 @@ export interface DsqlLocal {
   readonly caFile: string;
   /** The day whose DSQL it is. */
   readonly profile: string;
-  /** What goes wrong on demand, at present. */
+  /** Faults that are on. */
   readonly faults: FaultSettings;
   /** Replaces all faults by these; `{}` ends them. Throws a `PoolOptionsError` with all problems, and then changes nothing. */
   setFaults(faults: FaultSettings): void;
@@ -68,9 +66,6 @@ export interface DsqlLocal {
   readonly control: ControlAddress | undefined;
   stop(): Promise<void>;
 }
-
-/** Runs a text of the stand-in's own, one after the other. */
-type Ask = (sql: string) => Promise<(string | null)[][]>;
 
 /** Connections of the stand-in itself: its administration, and two of conflicts. */
 const ownConnections = 3;
@@ -135,7 +130,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
   const admin: Ask = (sql) => adminTurn.run(() => adminLink.query(sql));
   const [watch, keeper] = await Promise.all([Link.open(target, parameters), Link.open(target, parameters)]);
   const conflicts = new Conflicts(watch, keeper, { copyLimit: settings.copyLimit, patienceMs: 2_000 });
-  const grants = await IamGrants.open(storeOf(admin));
+  const roles = await Roles.open(admin);
   const faults = new Faults(now);
   const report = new Report();
   const admission = new Admission(settings.admission);
@@ -153,8 +148,15 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     cancel,
     refusal: () => faults.connection(),
     judge: (token, user, serverName) =>
-      judgeToken(token, user, serverName, { settings, endpoint, clusterId, accounts, grants, faults }),
-    checkUser: (user) => checkRole(admin, user),
+      judgeToken(token, user, serverName, {
+        settings,
+        endpoint,
+        clusterId,
+        accounts,
+        grants: roles.grants,
+        faults,
+      }),
+    checkUser: (user) => roles.checkLogin(user),
     openLink: async (user, session) => {
       const link = await Link.open(target, new Map([...parameters, ...session]));
       try {
@@ -180,11 +182,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
           refused: (sql, refusal) => report.refuse(sql, refusal),
         },
         openLink,
-        grantIam: async (isGrant, role, arn) => {
-          if (user !== 'admin')
-            throw fail('42501', `permission denied to ${isGrant ? 'grant' : 'revoke'} role "${role}"`);
-          await grantRole(admin, grants, isGrant, role, arn);
-        },
+        grantIam: (isGrant, role, arn) => roles.setGrant(user, isGrant, role, arn),
         cancel,
         terminate: (link) => void admin(`SELECT pg_terminate_backend(${link.processId})`).catch(() => {}),
       }),
@@ -272,100 +270,7 @@ function reporting(dialect: Dialect, report: Report): Dialect {
   };
 }
 
-interface TokenRules {
-  readonly settings: LocalSettings;
-  readonly endpoint: string;
-  readonly clusterId: string;
-  readonly accounts: Accounts;
-  readonly grants: IamGrants;
-  readonly faults: Faults;
-}
-
-const noServerName: ErrorFields = {
-  severity: 'FATAL',
-  code: '08006',
-  message: 'unable to accept connection, sni was not received',
-};
-
-/** TLS names no server where a client connects to an address: then the token has to be for an address of the loopback. */
-function judgeToken(
-  token: string,
-  user: string,
-  serverName: string | undefined,
-  rules: TokenRules,
-): ErrorFields | undefined {
-  const { settings, endpoint, clusterId, accounts, grants, faults } = rules;
-  const addresses = ['127.0.0.1', '::1', 'localhost', settings.host];
-  if (serverName === undefined && (settings.requireServerName || token.startsWith(`${endpoint}/`)))
-    return noServerName;
-  const verdict = judgeLogin(token, {
-    hosts: serverName === undefined ? addresses : [serverName],
-    region: settings.region,
-    user,
-    now: faults.areTokensExpired ? Date.now() + 8 * 86_400_000 : Date.now(),
-    accounts,
-    grants,
-    clusterArn: `arn:aws:dsql:${settings.region}:${localAccount}:cluster/${clusterId}`,
-  });
-  return 'refusal' in verdict ? verdict.refusal : undefined;
-}
-
-/** The role of an administrator is always there. */
-async function checkRole(admin: Ask, role: string): Promise<void> {
-  if (role === 'admin') return;
-  const [[canLogin] = []] = await admin(`SELECT rolcanlogin FROM pg_roles WHERE rolname = ${literal(role)}`);
-  if (canLogin === undefined) throw fail('28000', `role "${role}" does not exist`);
-  if (canLogin !== 't') throw fail('28000', `role "${role}" is not permitted to log in`);
-}
-
-async function grantRole(
-  admin: Ask,
-  grants: IamGrants,
-  isGrant: boolean,
-  role: string,
-  arn: string,
-): Promise<void> {
-  if (!looksLikeIamArn(arn)) throw fail('22023', 'IAM role must look like an IAM ARN');
-  const [[exists] = []] = await admin(`SELECT 1 FROM pg_roles WHERE rolname = ${literal(role)}`);
-  if (exists === undefined) throw fail('42704', `role "${role}" does not exist`);
-  await (isGrant ? grants.grant(role, arn) : grants.revoke(role, arn));
-}
-
-/** Grants are a table, so that `sys.iam_pg_role_mappings` shows them and a kept data folder has them. */
-function storeOf(admin: Ask): Parameters<typeof IamGrants.open>[0] {
-  return {
-    async load() {
-      const rows = await admin('SELECT role_name, arn FROM dsql_local.iam_grants');
-      return rows.map(([role, arn]) => ({ role: role ?? '', arn: arn ?? '' }));
-    },
-    async save(grants) {
-      const values = grants.map(({ role, arn }) => `(${literal(role)}, ${literal(arn)}, 'admin')`);
-      const insert =
-        values.length === 0 ? '' : `INSERT INTO dsql_local.iam_grants VALUES ${values.join(', ')};`;
-      await admin(`DELETE FROM dsql_local.iam_grants; ${insert}`);
-    },
-  };
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}
-
 function targetOf({ socketFolder, host, port, user, password }: Cluster): ServerTarget {
   if (socketFolder === undefined) return { host, port, user, password };
   return { path: join(socketFolder, `.s.PGSQL.${port}`), port, user };
-}
-
-const idLetters = 'abcdefghijklmnopqrstuvwxyz234567';
-
-/** The same at the next start with the same folder, so that connection strings stay as they are. */
-function keptClusterId(folder: string): string {
-  const file = join(folder, 'cluster-id');
-  if (existsSync(file)) {
-    const id = readFileSync(file, 'utf8').trim();
-    if (/^[a-z2-7]{26}$/.test(id)) return id;
-  }
-  const id = Array.from({ length: 26 }, () => idLetters[randomInt(idLetters.length)]).join('');
-  writeFileSync(file, `${id}\n`, { mode: 0o600 });
-  return id;
 }

@@ -3,6 +3,7 @@
  * text is looked for at its beginning, in any case of letters, and the code decides only what the text does not.
  */
 import { refillCause } from '../pg/client.js';
+import { isTokenExpired } from '../wire/dsql-refusals.js';
 import { type ConnectFailure, type ConnectRemedy, DsqlConnectError } from './errors.js';
 
 interface Verdict {
@@ -10,7 +11,7 @@ interface Verdict {
   readonly advice: string;
 }
 
-/** What to do about each of them. */
+/** Advice for each of them. */
 export const verdicts: Readonly<Record<ConnectFailure, Verdict>> = {
   too_many_connections: {
     remedy: 'later',
@@ -61,7 +62,6 @@ const networkTexts = /^(connection terminated|timeout expired|client network soc
 const tlsCodes =
   /^(ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH|PATH_LENGTH_|ERROR_IN_CERT_)/;
 const tlsTexts = /^(the server does not support ssl|there was an error establishing an ssl)/i;
-const expiredTexts = /signature expired|(security )?token( included in the request)? (is|has) expired/i;
 
 /** The error in one word; see `ConnectFailure`. */
 export function connectFailureOf(error: Error): ConnectFailure {
@@ -74,10 +74,10 @@ export function connectFailureOf(error: Error): ConnectFailure {
   return 'other';
 }
 
-/** What the server said. */
+/** The server's own words. */
 function refusalOf(state: string, message: string, hint: string): ConnectFailure {
   const text = message.replace(/^unable to accept connection, /i, '').toLowerCase();
-  if (expiredTexts.test(hint) || expiredTexts.test(text)) return 'token_expired';
+  if (isTokenExpired(text, hint)) return 'token_expired';
   if (text.startsWith('waking up cluster')) return 'waking_up';
   if (text.startsWith('sni was not received')) return 'no_sni';
   if (text.startsWith('access denied')) return 'not_authorized';

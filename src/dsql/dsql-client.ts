@@ -50,7 +50,7 @@ export function defineDsqlClient(Base: PgClientClass, settings: DsqlClientSettin
       };
       const giveUp = (): void =>
         callback(connectError(new Error('Connection terminated before it was opened')));
-      // Whoever wanted the connection may give up on it meanwhile. To connect then would revive its socket.
+      // The caller may give up on the connection meanwhile. To connect then would revive its socket.
       stream?.once('close', () => afterWaiting(giveUp));
       const isGone = (): boolean => Boolean((stream as { destroyed?: boolean } | undefined)?.destroyed);
       tokens.get(request).then(

@@ -5,7 +5,7 @@ import { type Environment, EnvironmentReader, type EnvironmentWarning } from '..
 import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
-import type { DistributedPlan } from './distributed-settings.js';
+import { checkFleetOptions, type DistributedPlan, type FleetOptions } from './distributed-settings.js';
 import type { DsqlClientSettings } from './dsql-client.js';
 import { type Endpoint, readEndpoint } from './endpoint.js';
 import { completePoolOptions } from './pool-settings.js';
@@ -32,8 +32,10 @@ export interface DsqlPoolOptions extends Omit<PoolOptions, 'password' | 'connect
   readonly tokenProvider?: TokenProvider | undefined;
   /** A cache that several pools share. Default: one of its own. */
   readonly tokenCache?: TokenCache | undefined;
-  /** Whose credentials sign, as far as `tokenProvider` understands it. */
+  /** The owner of the credentials that sign, as far as `tokenProvider` understands it. */
   readonly role?: string | undefined;
+  /** How the process takes part in the limits that `DSQL_DISTRIBUTED_*` ask for. */
+  readonly fleet?: FleetOptions | undefined;
   /** The environment variables to go by; `{}`: none. Default: those of the process. */
   readonly env?: Environment | undefined;
   /** A statement that takes longer fails, and its connection is closed. The server has no such setting. Default: off. */
@@ -44,16 +46,16 @@ export interface DsqlPoolOptions extends Omit<PoolOptions, 'password' | 'connect
 
 export interface ResolvedDsqlOptions extends DsqlClientSettings {
   readonly endpoint: Endpoint;
-  /** What the pool is made with: nothing in it is secret. */
+  /** Options of the pool: nothing in them is secret. */
   readonly poolOptions: PoolOptions;
   /** For the limiter that the pools of a cluster share; undefined where the pool is given one. */
   readonly rate: TokenBucketOptions | undefined;
-  /** What all processes share. */
+  /** Limits that all processes share. */
   readonly distributed: DistributedPlan;
   readonly credentials: AwsCredentialsSource | undefined;
   /** Which value each setting has, and why. */
   readonly explanation: readonly ExplainedSetting[];
-  /** What the environment says and is not used as it is. */
+  /** Variables that are not used as they are. */
   readonly warnings: readonly EnvironmentWarning[];
 }
 
@@ -66,6 +68,7 @@ const ownOptions = [
   'tokenProvider',
   'tokenCache',
   'role',
+  'fleet',
   'env',
   'statementTimeoutMillis',
   'idleInTransactionTimeoutMillis',
@@ -98,7 +101,12 @@ export function resolveDsqlOptions(
     idleInTransaction: read.duration('idleInTransactionTimeoutMillis', off, off),
   });
   const ssl = readTls(read, given.ssl);
-  const { poolOptions: completed, rate, distributed } = completePoolOptions(given, environment, settings);
+  checkFleetOptions(read.group('fleet'));
+  const {
+    poolOptions: completed,
+    rate,
+    distributed,
+  } = completePoolOptions(given, environment, settings, options.fleet);
   const poolOptions = { ...completed, user, database, ssl, ...(endpoint && { host: endpoint.host }) };
   checkLife(read, poolOptions);
   collectPoolProblems(read, poolOptions);
@@ -147,7 +155,7 @@ function findEndpoint(
   return endpoint;
 }
 
-/** What is left for the pool and its clients, who need not know the rest, and must not show what is secret in it. */
+/** Options left for the pool and its clients, which need not know the rest, and must not show a secret. */
 function withoutOwn(options: DsqlPoolOptions): PoolOptions {
   const isOwn = (name: string): boolean => (ownOptions as readonly string[]).includes(name);
   return Object.fromEntries(Object.entries(options).filter(([name]) => !isOwn(name)));

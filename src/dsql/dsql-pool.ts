@@ -1,15 +1,21 @@
 /** `DsqlPool`: the drop-in for clusters of Aurora DSQL. */
 import pg from 'pg';
+import type { Leases } from '../core/leases.js';
+import type { RateLimiter } from '../core/rate-limiter.js';
 import type { Duration } from '../kernel/duration.js';
 import type { EnvironmentWarning } from '../kernel/environment.js';
 import type { PgClientClass } from '../pg/client.js';
 import { Pool } from '../pg/pool.js';
+import type { ConnectCallback, ConnectOptions, PoolClient } from '../pg/pool-interface.js';
+import { checkoutScope } from './adapters/orm-checkout.js';
 import { defineDsqlClient } from './dsql-client.js';
 import { type DsqlPoolOptions, resolveDsqlOptions } from './dsql-options.js';
 import type { Endpoint } from './endpoint.js';
 import { joinFleet } from './fleet-limits.js';
 import type { ExplainedSetting } from './settings.js';
 import { sharedBucket } from './shared-rate.js';
+import type { TransactionClient } from './transaction/pg-shapes.js';
+import { type TransactionOptions, transaction } from './transaction/transaction.js';
 
 /**
  * A `Pool` for a cluster of Aurora DSQL: every connection is opened with a token that is good, over TLS to a server
@@ -28,6 +34,10 @@ import { sharedBucket } from './shared-rate.js';
 export class DsqlPool extends Pool {
   /** Where the cluster is. */
   readonly endpoint: Endpoint;
+  /** The limit above `max`: the `leases` given, or those in DynamoDB that the environment asks for. */
+  readonly leases: Leases | undefined;
+  /** How fast connections are opened: the `rateLimiter` given, the one in DynamoDB that the environment asks for, or the process's own. */
+  readonly rateLimiter: RateLimiter | undefined;
   readonly #explanation: readonly ExplainedSetting[];
   readonly #leaveFleet: () => Promise<void>;
 
@@ -39,13 +49,26 @@ export class DsqlPool extends Pool {
     const limiter = rate === undefined ? {} : { rateLimiter: sharedBucket(endpoint, rate) };
     // The class is an option too, and there it would win.
     const { limits, leave } = joinFleet(endpoint, distributed, credentials, note);
-    super({ ...poolOptions, ...limiter, ...limits, Client: undefined }, defineDsqlClient(Base, settings));
+    const { leases, rateLimiter, ...others } = { ...poolOptions, ...limiter, ...limits };
+    super({ ...others, leases, rateLimiter, Client: undefined }, defineDsqlClient(Base, settings));
+    this.leases = leases;
+    this.rateLimiter = rateLimiter;
     this.#leaveFleet = leave;
     this.endpoint = endpoint;
     this.#explanation = explanation;
     // The server closes connections when it likes, and after an hour in any case: that must not end the program.
     this.on('error', (error) => note('an idle connection was lost', error));
     tellOf(warnings, note);
+  }
+
+  override connect(options?: ConnectOptions): Promise<PoolClient>;
+  override connect(callback: ConnectCallback): void;
+  override connect(options: ConnectOptions, callback: ConnectCallback): void;
+  override connect(...args: never[]): unknown {
+    const checkout: unknown = super.connect(...args);
+    const scope = checkoutScope(this);
+    if (scope === undefined || !(checkout instanceof Promise)) return checkout;
+    return checkout.then((client) => scope.take(client));
   }
 
   override end(options?: { readonly deadline?: Duration | undefined }): Promise<void>;
@@ -57,6 +80,27 @@ export class DsqlPool extends Pool {
       else first(error);
     });
     return undefined;
+  }
+
+  /**
+   * Runs `fn` in a transaction, and again when it loses a conflict; see `transaction`.
+   *
+   * @example
+   * ```ts
+   * import { DsqlPool } from 'headgate/dsql';
+   *
+   * async function rename(pool: DsqlPool, id: string, name: string): Promise<void> {
+   *   await pool.transaction(async (client) => {
+   *     await client.query('UPDATE users SET name = $1 WHERE id = $2', [name, id]);
+   *   });
+   * }
+   * ```
+   */
+  transaction<T>(
+    fn: (client: TransactionClient) => T | Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T> {
+    return transaction(this, fn, options);
   }
 
   /** Which value each setting has had since the pool was made, and where it is from. Nothing in it is secret. */

@@ -2,13 +2,21 @@
 import { isIP } from 'node:net';
 import type { OptionProblem } from '../kernel/errors.js';
 
-/** What leads to a cluster. */
+/** The way to a cluster. */
 export interface Endpoint {
   /** The name to connect to, to send as SNI, and to sign tokens for. */
   readonly host: string;
   readonly region: string;
   /** Unknown where the host is not a cluster's own name. */
   readonly clusterId: string | undefined;
+}
+
+/**
+ * What a cluster is called where several programs must agree on it: its own endpoint, also where it is reached through PrivateLink, or
+ * the host where the cluster's id is not known.
+ */
+export function clusterName({ clusterId, host, region }: Endpoint): string {
+  return clusterId === undefined ? host : `${clusterId}.dsql.${region}.on.aws`;
 }
 
 export interface EndpointOptions {

@@ -1,4 +1,4 @@
-/** What can go wrong on the way to a cluster, and the limits kept for it. No message carries a token. */
+/** Errors on the way to a cluster, and of the limits kept for it. No message carries a token. */
 import { formatDuration } from '../kernel/duration.js';
 import { HeadgateError } from '../kernel/errors.js';
 
@@ -29,7 +29,7 @@ export type ConnectFailure =
   | 'refused'
   | 'other';
 
-/** What helps: `later` after a while, `fresh_token` a new token, `never` nothing but a change by a person. */
+/** The remedy: `later` after a while, `fresh_token` a new token, `never` nothing but a change by a person. */
 export type ConnectRemedy = 'later' | 'fresh_token' | 'never';
 
 /** A cluster could not be connected to; `reason` says why in a word, `advice` what to do, `cause` is the error as it came. */
@@ -37,7 +37,7 @@ export class DsqlConnectError extends HeadgateError {
   readonly reason: ConnectFailure;
   readonly remedy: ConnectRemedy;
   readonly advice: string;
-  /** What the server said, where it said anything. */
+  /** The server's answer, where there was one. */
   readonly sqlState: string | undefined;
   readonly hint: string | undefined;
 

@@ -37,7 +37,7 @@ export function formatExplanation(rows: readonly ExplainedSetting[]): string {
     .join('\n');
 }
 
-/** What an operator wrote may hold anything. */
+/** An operator's text may hold anything. */
 function inOneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ');
 }

@@ -6,7 +6,7 @@ import { DynamoLeases } from '../coordination/dynamodb/dynamo-leases.js';
 import { DynamoRateLimiter } from '../coordination/dynamodb/dynamo-rate-limiter.js';
 import type { DynamoCredentials } from '../coordination/dynamodb/dynamo-table.js';
 import type { DistributedPlan } from './distributed-settings.js';
-import type { Endpoint } from './endpoint.js';
+import { clusterName, type Endpoint } from './endpoint.js';
 import type { AwsCredentialsSource } from './signer.js';
 
 export interface FleetLimits {
@@ -25,15 +25,19 @@ const sharedLeases = new Map<string, Shared<DynamoLeases>>();
 /** Kept for as long as the process: what is in them is in the table. */
 const limiters = new Map<string, DynamoRateLimiter>();
 
-/** What a pool is to be given, and what it calls when its last connection is gone. */
+/** Limits for a pool, and the call for when its last connection is gone. */
 export function joinFleet(
-  { clusterId, host, region }: Endpoint,
+  cluster: Endpoint,
   { leases, rate }: DistributedPlan,
   credentials: AwsCredentialsSource | undefined,
   log: Note,
 ): { readonly limits: FleetLimits; readonly leave: () => Promise<void> } {
-  const endpoint = clusterId ?? host;
-  const where = { endpoint, region, credentials: credentials as DynamoCredentials | undefined };
+  const endpoint = clusterName(cluster);
+  const where = {
+    endpoint,
+    region: cluster.region,
+    credentials: credentials as DynamoCredentials | undefined,
+  };
   const key = leases && JSON.stringify([endpoint, leases]);
   const shared = key === undefined ? undefined : (sharedLeases.get(key) ?? makeLeases(key));
   if (shared !== undefined) shared.users++;
@@ -47,17 +51,18 @@ export function joinFleet(
   };
 
   function makeLeases(key: string): Shared<DynamoLeases> {
-    const { table, limit } = leases as NonNullable<typeof leases>;
-    const made = { limit: new DynamoLeases({ ...where, table, limit, service: 'dsql', log }), users: 0 };
+    const made = {
+      limit: new DynamoLeases({ ...where, ...(leases as NonNullable<typeof leases>), log }),
+      users: 0,
+    };
     sharedLeases.set(key, made);
     return made;
   }
 
   function limiter(): DynamoRateLimiter {
-    const { table, rate: perSecond, maxWaitMs } = rate as NonNullable<typeof rate>;
+    const { maxWaitMs, ...plan } = rate as NonNullable<typeof rate>;
     const name = JSON.stringify([endpoint, rate]);
-    const made =
-      limiters.get(name) ?? new DynamoRateLimiter({ ...where, table, rate: perSecond, maxWait: maxWaitMs });
+    const made = limiters.get(name) ?? new DynamoRateLimiter({ ...where, ...plan, maxWait: maxWaitMs });
     limiters.set(name, made);
     return made;
   }

@@ -6,7 +6,12 @@ import type { TokenBucketOptions } from '../core/token-bucket.js';
 import type { EnvironmentReader } from '../kernel/environment.js';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
-import { type DistributedPlan, readDistributed } from './distributed-settings.js';
+import {
+  type DistributedPlan,
+  type FleetOptions,
+  readDistributed,
+  readProcessRate,
+} from './distributed-settings.js';
 import { readReservoir } from './reservoir-settings.js';
 import { choose, type Settings, showDuration } from './settings.js';
 import { variables } from './variables.js';
@@ -15,7 +20,7 @@ export interface PoolSettings {
   readonly poolOptions: PoolOptions;
   /** For the limiter that the pools of a cluster share; undefined where the pool is given one. */
   readonly rate: TokenBucketOptions | undefined;
-  /** What is kept for all processes. */
+  /** Limits over all processes. */
   readonly distributed: DistributedPlan;
 }
 
@@ -37,6 +42,7 @@ export function completePoolOptions(
   given: PoolOptions,
   environment: EnvironmentReader,
   settings: Settings,
+  fleet?: FleetOptions,
 ): PoolSettings {
   const choices = new PoolChoices(given, environment, settings);
   const max = choices.max();
@@ -52,7 +58,7 @@ export function completePoolOptions(
     dialLimit: choices.dialLimit(reservoir !== undefined),
     startJitter: choices.startJitter(),
   };
-  const distributed = readDistributed(given, environment, settings);
+  const distributed = readDistributed({ ...given, fleet }, environment, settings);
   const rate = distributed.rate === undefined ? choices.rate() : undefined;
   return { poolOptions, rate, distributed };
 }
@@ -90,7 +96,7 @@ class PoolChoices {
     const maxLifetimeJitterSeconds = this.#pick('maxLifetimeJitterSeconds', spread, showSeconds);
     const warmup = this.#upkeep('warmup');
     const keeper = this.#upkeep('keeper');
-    // What is kept at its size must not decay.
+    // A pool that is kept at its size must not decay.
     const idleTimeout = warmup === false && keeper === false ? 600_000 : 0;
     return {
       maxLifetimeSeconds,
@@ -102,7 +108,7 @@ class PoolChoices {
     };
   }
 
-  /** What the reservoir does itself is left to it. A dial has its own time, since nobody waits for it. */
+  /** Upkeep is the reservoir's own. A dial has its own time, since nobody waits for it. */
   withReservoir(): PoolOptions {
     const given = this.#given;
     // An operator who turns the reservoir on did not write the program, and gets no error for what is in it.
@@ -158,16 +164,7 @@ class PoolChoices {
       this.#settings.add('rateLimiter', 'given', 'option', rateLimit.name);
       return undefined;
     }
-    const rate = choose(
-      undefined,
-      () => this.#environment.number(rateLimit, { above: 0 }),
-      Number(rateLimit.default),
-    );
-    const burst = choose(
-      undefined,
-      () => this.#environment.integer(burstLimit, { min: 1 }),
-      Number(burstLimit.default),
-    );
+    const { rate, burst } = readProcessRate(this.#environment);
     this.#settings.add('rateLimiter.rate', String(rate.value), rate.source, rateLimit.name);
     this.#settings.add('rateLimiter.burst', String(burst.value), burst.source, burstLimit.name);
     return { rate: rate.value, burst: burst.value };

@@ -8,7 +8,7 @@ export interface PresignedRequest {
   readonly region: string;
   /** With the port, where it is signed too. */
   readonly host: string;
-  /** What is asked for: `Action` and its like. */
+  /** The query: `Action` and its like. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly credentials: AwsCredentials;
   /** Milliseconds since 1970. */

@@ -39,7 +39,7 @@ export function rdsTokenProvider({
   };
 }
 
-/** Who names a profile wants that one. */
+/** A profile that is named wins. */
 function credentialsOf(environment: Environment): AwsCredentials | undefined {
   const {
     AWS_ACCESS_KEY_ID: accessKeyId,

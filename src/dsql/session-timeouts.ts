@@ -69,7 +69,7 @@ export class SessionTimeouts {
   }
 }
 
-/** What is watched of pg's connection: its methods are what pg itself calls to send. */
+/** The watched part of pg's connection: pg itself calls these methods to send. */
 export interface WatchedConnection {
   on(event: 'readyForQuery', listener: (message: { readonly status: string }) => void): unknown;
   on(event: 'end', listener: () => void): unknown;

@@ -14,7 +14,7 @@ export interface ExplainedSetting {
   readonly variable: string | undefined;
   readonly value: string;
   readonly source: SettingSource;
-  /** What was corrected, or has no effect. */
+  /** A correction, or why the setting has no effect. */
   readonly note?: string | undefined;
 }
 

@@ -3,17 +3,14 @@
  * that lead to the same one share what the process may take of that, unless they are given limiters of their own.
  */
 import { TokenBucket, type TokenBucketOptions } from '../core/token-bucket.js';
-import type { Endpoint } from './endpoint.js';
+import { clusterName, type Endpoint } from './endpoint.js';
 
 /** Kept for as long as the process: who makes a pool for each task must not get a full bucket with each. */
 const buckets = new Map<string, TokenBucket>();
 
 /** The bucket of a cluster. Pools with other numbers have another. */
-export function sharedBucket(
-  { clusterId, host }: Endpoint,
-  { rate, burst }: TokenBucketOptions,
-): TokenBucket {
-  const key = JSON.stringify([clusterId ?? host, rate, burst]);
+export function sharedBucket(cluster: Endpoint, { rate, burst }: TokenBucketOptions): TokenBucket {
+  const key = JSON.stringify([clusterName(cluster), rate, burst]);
   let bucket = buckets.get(key);
   if (bucket === undefined) {
     bucket = new TokenBucket({ rate, burst });

@@ -71,7 +71,7 @@ export function usualCredentials(
 ): () => Promise<AwsCredentials> {
   let search: (() => Promise<AwsCredentials>) | undefined;
   return async () => {
-    // What it would sign does not matter.
+    // The text to be signed does not matter here.
     search ??= searchOf(new (await loadSigner(load)).DsqlSigner({ hostname: 'none', region: 'us-east-1' }));
     if (search === undefined) throw new SignerMissingError(new Error('It does not search for credentials.'));
     return search();

@@ -11,7 +11,7 @@ export interface TokenRequest {
   readonly region: string;
   /** The database user. `admin` needs another kind of token than all others. */
   readonly user: string;
-  /** Whose credentials sign, where a program has several; for the token provider to understand. */
+  /** The owner of the credentials that sign, where a program has several; for the token provider to understand. */
   readonly role?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ interface Entry {
 }
 
 const longestMargin = 60_000;
-/** Those who come later than this do not join a flight that has not answered yet, but start another. */
+/** Callers later than this do not join a flight that has not answered yet, but start another. */
 const flightPatience = 10_000;
 const shortestRefreshPause = 1_000;
 
@@ -112,7 +112,7 @@ export class TokenCache {
   }
 
   #refresh(entry: Entry, token: Token, now: number): void {
-    // Those who come meanwhile leave it to this one.
+    // Callers that come meanwhile leave it to this one.
     token.refreshAt = now + flightPatience;
     this.#join(entry, now).answer.catch((error: unknown) => {
       const failedAt = this.#clock.now();
@@ -136,7 +136,7 @@ export class TokenCache {
     return next;
   }
 
-  /** What comes out goes to all who waited for it, however soon it expires; only what lasts is kept. */
+  /** A token goes to all who waited for it, however soon it expires; only one that lasts is kept. */
   async #sign(entry: Entry): Promise<string> {
     const answer = await this.#provide(entry.request);
     const signed = typeof answer === 'string' ? { token: answer } : answer;

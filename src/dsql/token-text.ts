@@ -1,4 +1,4 @@
-/** What a token says about itself: it is a presigned request, with the time of its signature and its life written in it. */
+/** The times in a token: it is a presigned request, with the time of its signature and its life written in it. */
 
 const timePattern = /[?&]X-Amz-Date=(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:&|$)/;
 const lifePattern = /[?&]X-Amz-Expires=(\d{1,9})(?:&|$)/;

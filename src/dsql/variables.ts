@@ -151,6 +151,28 @@ export const variables = {
     default: '30s',
     meaning: 'how long a dial waits for a permit of all',
   },
+  serviceName: {
+    name: 'DSQL_DISTRIBUTED_SERVICE_NAME',
+    option: 'fleet.service',
+    kind: 'text',
+    default: 'dsql',
+    meaning: 'names this service where leases are listed',
+  },
+  onCoordinatorLoss: {
+    name: 'DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS',
+    option: 'fleet.onCoordinatorLoss',
+    kind: 'text',
+    default: 'hold',
+    meaning:
+      'what becomes of connections whose lease is over because the table does not answer: `hold`, `localShare` or `shed`',
+  },
+  localShare: {
+    name: 'DSQL_DISTRIBUTED_LOCAL_SHARE',
+    option: 'fleet.localShare',
+    kind: 'integer',
+    default: 'none',
+    meaning: 'connections that this process may have meanwhile, with `localShare`',
+  },
 } as const satisfies Readonly<Record<string, DsqlVariable>>;
 
 /** Every environment variable that `DsqlPool` reads, in the order of the documentation. */
@@ -158,7 +180,7 @@ export const dsqlVariables: readonly DsqlVariable[] = Object.freeze(Object.value
 
 const prefix = 'DSQL_';
 const names = dsqlVariables.map(({ name }) => name);
-/** What programs call what they pass as options: where the cluster is, and who they are. */
+/** Names that programs give to options of theirs: the cluster's place, and their own identity. */
 const programsOwn =
   /^DSQL_(?:CLUSTER_|DB_)?(?:ENDPOINT|HOST|HOSTNAME|CLUSTER|ID|CLUSTER_ID|ARN|REGION|PORT|USER|USERNAME|DATABASE|NAME|DB|ROLE|ROLE_ARN|SCHEMA|URL)$/;
 

@@ -17,7 +17,7 @@ export interface Clock {
 }
 
 export interface LongTurnListener {
-  /** What was dated at `turnBegan` or later may have happened as late as `turnEnded`. */
+  /** Times from `turnBegan` on may be wrong: it may have been as late as `turnEnded`. */
   turnWasLong(turnBegan: number, turnEnded: number): void;
 }
 

@@ -15,7 +15,7 @@ export interface EnvironmentVariable {
 /** Something that is not used as it was written. */
 export interface EnvironmentWarning {
   readonly variable: string;
-  /** What is wrong and what is used instead, to be read after the variable's name. */
+  /** The problem and the value used instead, to be read after the variable's name. */
   readonly text: string;
 }
 
@@ -50,7 +50,7 @@ export class EnvironmentReader {
     this.#warnings.push({ variable: name, text });
   }
 
-  /** What a variable says, without the space around it. An empty one is the same as none. */
+  /** The value without the space around it. An empty one is the same as none. */
   text(name: string): string | undefined {
     this.#asked.add(name);
     return this.#environment[name]?.trim() || undefined;
@@ -90,6 +90,13 @@ export class EnvironmentReader {
     return this.#within(variable, value, range);
   }
 
+  /** One of a few words. */
+  oneOf<T extends string>(variable: EnvironmentVariable, choices: readonly T[]): T | undefined {
+    const text = this.text(variable.name);
+    if (text === undefined || choices.includes(text as T)) return text as T | undefined;
+    return this.#leaveAside(variable, `none of ${choices.join(', ')}`);
+  }
+
   /** The names of all that say something. */
   names(): string[] {
     return Object.keys(this.#environment).filter((name) => Boolean(this.#environment[name]?.trim()));
@@ -99,7 +106,7 @@ export class EnvironmentReader {
     return this.#asked.has(name);
   }
 
-  /** What a variable says, for a message: the beginning of it, in one line. */
+  /** The value for a message: its beginning, in one line. */
   quote(name: string): string {
     return `'${(this.#environment[name] ?? '')
       .trim()

@@ -1,4 +1,4 @@
-/** What every error of Headgate has in common, and the two that belong to no room in particular. */
+/** The base of all errors of Headgate, and the two that belong to no room in particular. */
 
 /** All errors made by Headgate are of this class; `code` is stable and starts with `HG_`. */
 export class HeadgateError extends Error {

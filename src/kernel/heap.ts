@@ -1,7 +1,7 @@
 /** A binary heap with the smallest key on top, whose items know their place, so that any of them can leave in O(log n). */
 
 export interface HeapItem {
-  /** What the heap is ordered by. Must not change while the item is in the heap. */
+  /** The order of the heap. Must not change while the item is in the heap. */
   heapKey: number;
   /** Kept by the heap; -1 while the item is in none. */
   heapIndex: number;

@@ -69,6 +69,19 @@ export class OptionReader {
     return 1;
   }
 
+  /** A number, not necessarily a whole one. */
+  number(
+    name: string,
+    fallback: number,
+    { min, max }: { readonly min: number; readonly max: number },
+  ): number {
+    const value = this.#take(name);
+    if (value === undefined) return fallback;
+    if (typeof value === 'number' && value >= min && value <= max) return value;
+    this.problem(name, `must be a number from ${min} to ${max}, not ${show(value)}`);
+    return fallback;
+  }
+
   /** A number from 0 to 1. */
   share(name: string, fallback: number): number {
     const value = this.#take(name);
@@ -156,7 +169,7 @@ export class OptionReader {
     if (this.#problems.length > 0) throw new PoolOptionsError(this.#problems, subject);
   }
 
-  /** What the user calls it. */
+  /** The option's name as the user wrote it. */
   #nameFor(name: string): string {
     return Object.hasOwn(this.#userNames, name) ? (this.#userNames[name] as string) : name;
   }

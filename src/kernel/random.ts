@@ -5,7 +5,7 @@ export interface Random {
   next(): number;
 }
 
-/** The same seed gives the same sequence on every machine (the sfc32 generator, 128 bits of state). */
+/** Gives one sequence for one seed, on every machine (the sfc32 generator, 128 bits of state). */
 export class SeededRandom implements Random {
   #a: number;
   #b: number;

@@ -35,7 +35,7 @@ export function newSpace(bytes = sharedBytes): ByteSpace {
   return new ByteSpace(Buffer.allocUnsafeSlow(bytes));
 }
 
-/** What is read into by all who have no memory of their own, one after the other. */
+/** Memory to read into, shared by all transports that have none of their own, one after the other. */
 export function sharedSpace(): ByteSpace {
   shared ??= newSpace();
   return shared;

@@ -1,4 +1,4 @@
-/** What can go wrong with a connection's bytes, on the way to one, and with what TLS is done with. */
+/** Errors of connections, of connecting, and of TLS. */
 import { formatDuration } from '../kernel/duration.js';
 import { HeadgateError } from '../kernel/errors.js';
 

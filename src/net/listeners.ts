@@ -49,7 +49,7 @@ export interface ListenersOptions {
   readonly troubled: (trouble: ListenTrouble) => void;
 }
 
-/** Whoever comes when it is full is not heard, and tries again after a second. The system may allow less. */
+/** Connections above it are dropped, and clients try again after a second. The system may allow less. */
 const usualBacklog = 4_096;
 const usualFileReserve = 32;
 

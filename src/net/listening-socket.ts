@@ -91,7 +91,7 @@ export class ListeningSocket {
       this.#settings.accepted(socket, this);
     });
     await this.#listen(server);
-    // It may have been closed meanwhile.
+    // Closed meanwhile, perhaps.
     if (!this.#isWanted) server.close();
     else {
       server.on('error', (error) => this.acceptFailed(error));

@@ -15,7 +15,7 @@ export interface WriteRequest {
 export interface NativeHandle {
   /** A buffer that it answers with is read into from then on. */
   onread: (this: NativeHandle) => Buffer | undefined;
-  /** What `node:net` believes about it; TLS takes it over from here. */
+  /** The handle's state for `node:net`; TLS takes it over from here. */
   reading: boolean;
   readonly writeQueueSize: number;
   readonly fd?: number;
@@ -45,7 +45,7 @@ interface StreamWrapBinding {
 
 const methods = ['readStart', 'readStop', 'useUserBuffer', 'writeBuffer', 'writev'] as const;
 
-/** What libuv says at the end of what can be read. */
+/** libuv's code for the end of a stream. */
 export const endOfFile = -4_095;
 
 export const nativeStreams: NativeStreams | undefined = findNativeStreams();

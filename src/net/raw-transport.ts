@@ -35,10 +35,10 @@ const ownBytesInstead = 8_192;
 /** After a failed write, what the other side said last may still be there to be read: so long it is waited for. */
 const lastWordsMs = 1_000;
 
-/** What is being delivered, if a write may keep it. */
+/** The bytes being delivered, if a write may keep them. */
 let lent: ByteSpace | undefined;
 let isLentKept = false;
-/** What is sent is copied to here first, unless it is lent. */
+/** Bytes to send are copied to here first, unless they are lent. */
 let sendSpace = newSpace();
 /** A request is used up only if the write is pending. */
 let request: WriteRequest = new WriteWrap();
@@ -215,7 +215,7 @@ export class RawTransport extends SocketTransport {
     else this.listener.drained();
   }
 
-  /** What the other side said before it went away may still be there: that is read first. */
+  /** Bytes that the other side sent before it went away may still be there: they are read first. */
   #writingFailed(status: number): void {
     this.noteError(systemError(status, 'write'));
     this.#outbox?.clear();

@@ -37,7 +37,7 @@ export function askForTls(socket: Socket, ends: SocketEnds, signal: AbortSignal)
     transport.listener = {
       bytesCame(source, start, end) {
         const answer = source[start];
-        // What is behind the answer can't have come through TLS, and must not be taken for it.
+        // Bytes after the answer can't have come through TLS, and must not be taken for it.
         if (end - start > 1) fail(answer === yes ? new UnencryptedBytesError() : noAnswer());
         else if (answer !== yes && answer !== no) fail(noAnswer());
         else {
@@ -60,7 +60,7 @@ export function askForTls(socket: Socket, ends: SocketEnds, signal: AbortSignal)
   });
 }
 
-/** What a server says here was not said through TLS, and is not to be shown to anybody as its words. */
+/** An answer outside TLS is not shown to anybody as the server's words. */
 function noAnswer(): TlsHandshakeError {
   return new TlsHandshakeError('the server answered neither yes nor no when it was asked for TLS.');
 }

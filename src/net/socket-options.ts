@@ -1,4 +1,4 @@
-/** What the kernel is asked to do for a connection. */
+/** Options of the kernel for a connection. */
 import type { Socket } from 'node:net';
 
 /** How it is found out that the other side is gone without a word. */

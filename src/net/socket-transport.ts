@@ -1,5 +1,5 @@
 /**
- * What all transports over a socket have in common: how a connection ends, whoever ends it and in whatever state.
+ * The part that all transports over a socket share: how a connection ends, whoever ends it and in whatever state.
  *
  * open -> ending (`end()`: all is sent, then goodbye, and the other side's goodbye is waited for) -> over -> closed
  * open or ending -> ending (`endAtOnce()`: the same, without waiting) -> over -> closed

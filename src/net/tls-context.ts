@@ -8,7 +8,7 @@ export interface TlsMaterial {
   readonly cert?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
   readonly passphrase?: string | undefined;
-  /** Who may have signed the other side's certificate. Without it, those that Node knows. */
+  /** Authorities for the other side's certificate. Default: those of Node. */
   readonly ca?: string | Buffer | undefined;
   /** Revoked certificates. */
   readonly crl?: string | Buffer | undefined;

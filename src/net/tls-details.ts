@@ -1,4 +1,4 @@
-/** What both sides have agreed upon, read once after the handshake. */
+/** The outcome of a handshake, read once after it. */
 import type { TLSSocket } from 'node:tls';
 import type { TlsDetails } from './transport.js';
 

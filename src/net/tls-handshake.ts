@@ -3,11 +3,11 @@ import type { TLSSocket } from 'node:tls';
 import { TlsHandshakeError } from './errors.js';
 
 export interface HandshakePlan<Result> {
-  /** What Node calls the end of the handshake: as a server, or as a client. */
+  /** Node's event at the end of the handshake: of a server, or of a client. */
   readonly event: 'secure' | 'secureConnect';
   /** Gives up when it fires. */
   readonly signal: AbortSignal | undefined;
-  /** What is made of the socket, at once, so that no event of it is missed. Throws if it is not to be used. */
+  /** Uses the socket at once, so that no event is missed. Throws if it is not to be used. */
   readonly finish: () => Result;
 }
 

@@ -1,6 +1,6 @@
 /** One connection's bytes, whatever carries them: what the pooler needs of a socket, and nothing of the protocol. */
 
-/** Who hears of a connection. It is never called from within a call of the transport's methods. */
+/** Receives the events of a connection. Never called from within a call of the transport's methods. */
 export interface TransportListener {
   /** Bytes of `source` from the other side. They may be looked at during this call only. */
   bytesCame(source: Buffer, start: number, end: number): void;

@@ -1,4 +1,4 @@
-/** What of an error may be logged: its message and its code. Its other properties may hold anything, also secrets. */
+/** An error for the log: its message and its code. Its other properties may hold anything, also secrets. */
 
 /** Longer messages come from servers, and are cut. */
 const longest = 1_000;

@@ -1,4 +1,4 @@
-/** What can go wrong when pools are to be watched. */
+/** Errors of observing pools. */
 import { HeadgateError } from '../kernel/errors.js';
 
 /** A package that Headgate does not bring along could not be loaded. */

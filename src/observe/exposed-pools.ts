@@ -5,9 +5,14 @@ import type { MetricFamily } from './metric-family.js';
 import type { MetricReading, MetricRegistry, MetricValue, RegisteredMetric } from './metric-registry.js';
 import type { ObservedPool } from './observed-pool.js';
 import { poolMetrics } from './pool-metrics.js';
+import { transactionMetrics } from './transaction-metrics.js';
 
 /** All metrics that there are. */
-export const metricFamilies: readonly MetricFamily[] = [...poolMetrics, ...dsqlMetrics];
+export const metricFamilies: readonly MetricFamily[] = [
+  ...poolMetrics,
+  ...dsqlMetrics,
+  ...transactionMetrics,
+];
 
 type Groups = Map<string, LabelGroup>;
 

@@ -48,9 +48,19 @@ function readingOf({ pool, times }: ExposedPool, family: MetricFamily): readonly
   return family.read(pool.stats(), times);
 }
 
-/** A family has the same samples in the same order for every pool that has any. */
+/** Most families have the same samples in the same order for every pool; those with an operation may not. */
 function add(some: readonly Sample[], more: readonly Sample[]): readonly Sample[] {
   if (some.length === 0) return more;
   if (more.length === 0) return some;
-  return some.map((sample, index) => ({ ...sample, value: sample.value + (more[index] as Sample).value }));
+  const sums = new Map(some.map((sample) => [keyOf(sample), sample]));
+  for (const sample of more) {
+    const key = keyOf(sample);
+    const known = sums.get(key);
+    sums.set(key, known === undefined ? sample : { ...known, value: known.value + sample.value });
+  }
+  return [...sums.values()];
+}
+
+function keyOf({ suffix, labels }: Sample): string {
+  return JSON.stringify([suffix, Object.entries(labels)]);
 }

@@ -3,7 +3,7 @@ import type { TableLeasesStats } from '../coordination/dynamodb/table-leases.js'
 import { callFamilies, failureReasons, stateFamily } from './call-families.js';
 import { one, type StatsFamily, several } from './stats-family.js';
 
-/** What leases tell of themselves: `DynamoLeases` is one. */
+/** Leases that can be observed: `DynamoLeases` is one. */
 export interface ObservedLeases {
   stats(): TableLeasesStats;
 }

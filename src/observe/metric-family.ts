@@ -1,6 +1,7 @@
-/** What a metric is: its name, its kind, and how its samples are read off a pool. */
+/** A metric: its name, its kind, and how its samples are read off a pool. */
 import type { PoolStats } from '../core/pool-stats.js';
 import { type TimeHistogram, timeBounds } from './time-histogram.js';
+import type { TransactionTally } from './transaction-tally.js';
 
 /** The times of one pool, since it is exposed. */
 export interface PoolTimes {
@@ -10,6 +11,8 @@ export interface PoolTimes {
   readonly wait: TimeHistogram;
   readonly use: TimeHistogram;
   readonly dial: TimeHistogram;
+  /** Transactions that retry. */
+  readonly transactions: TransactionTally;
 }
 
 export interface Sample {
@@ -27,7 +30,7 @@ export interface MetricFamily {
   readonly scope: 'pool' | 'service';
   /** How prom-client joins the processes of a cluster. */
   readonly aggregator: 'sum' | 'min';
-  /** The same samples in the same order at every reading, or none, if this metric is not for this pool. */
+  /** None if this metric is not for this pool. Each sample has other labels than the others. */
   read(stats: PoolStats, times: PoolTimes): readonly Sample[];
 }
 

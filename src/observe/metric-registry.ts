@@ -1,4 +1,4 @@
-/** What a Prometheus registry must be able to do for pools to be read through it. prom-client's can. */
+/** A Prometheus registry, as far as pools are read through it. prom-client's is one. */
 
 /** One number, with the labels that tell it from the others. */
 export interface MetricValue {

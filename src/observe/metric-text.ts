@@ -3,7 +3,7 @@ import type { MetricFamily, Sample } from './metric-family.js';
 
 export type FamilyHead = Pick<MetricFamily, 'name' | 'help' | 'type'>;
 
-/** What the answer of an HTTP server is to be called. */
+/** The content type of an HTTP answer with metrics. */
 export const metricTextType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** One family: what it is, and a line for each sample; nothing where it has none. */

@@ -1,8 +1,11 @@
-/** What a pool must have to be looked at from outside. */
+/** A pool that can be observed. */
 import type { PoolStats } from '../core/pool-stats.js';
 
 /** A `Pool` or a `PromisePool`. */
 export interface ObservedPool {
   readonly name: string;
   stats(): PoolStats;
+  /** Limits above the pool, as a `DsqlPool` has them. Those in DynamoDB are exposed with the pool. */
+  readonly leases?: unknown;
+  readonly rateLimiter?: unknown;
 }

@@ -2,6 +2,7 @@
 import { type Attributes, type BatchObservableCallback, type Meter, metrics } from '@opentelemetry/api';
 import { type ObservedStats, PoolInstruments } from './pool-instruments.js';
 import { recordTimes } from './pool-times.js';
+import { recordTransactions } from './transaction-tally.js';
 
 /** A `Pool` or a `PromisePool`. */
 export interface ObservablePool {
@@ -19,7 +20,7 @@ export interface ObserveOptions {
 
 /** An observation under way. */
 export interface PoolObservation {
-  /** What the measurements are named by: the pool's name, with `#2` where another observed pool has it. */
+  /** Name of the pool in measurements, with `#2` where another observed pool has it. */
   readonly poolName: string;
   /** Ends the observation, with zero as the last of all levels. Until then the pool cannot be collected as garbage. */
   stop(): void;
@@ -60,6 +61,7 @@ export function observePool(pool: ObservablePool, options: ObserveOptions = {}):
     waited: (ms) => instruments.waitTime.record(ms / 1000, attributes),
     used: (ms) => instruments.useTime.record(ms / 1000, attributes),
   });
+  const stopTransactions = recordTransactions(pool, instruments.transactions.recorder(attributes));
 
   let stopped = false;
   return {
@@ -69,6 +71,7 @@ export function observePool(pool: ObservablePool, options: ObserveOptions = {}):
       stopped = true;
       giveUpName(pool);
       stopTimes();
+      stopTransactions();
       meter.removeBatchObservableCallback(observe, observables);
       sayGoodbye(meter, instruments, pool.stats(), attributes);
     },

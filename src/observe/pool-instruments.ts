@@ -9,6 +9,7 @@ import type {
 } from '@opentelemetry/api';
 import type { BreakerState } from '../core/breaker.js';
 import type { PoolStats } from '../core/pool-stats.js';
+import { TransactionInstruments } from './transaction-instruments.js';
 
 /** A pool's numbers; those that keep a minimum of idle connections tell it. */
 export type ObservedStats = PoolStats & { readonly minIdle?: number };
@@ -34,6 +35,7 @@ export class PoolInstruments {
   readonly createTime: Histogram;
   readonly waitTime: Histogram;
   readonly useTime: Histogram;
+  readonly transactions: TransactionInstruments;
   readonly #meter: Meter;
   readonly #readings: Reading[] = [];
 
@@ -45,6 +47,7 @@ export class PoolInstruments {
       'use_time',
       'The time between borrowing a connection and returning it to the pool.',
     );
+    this.transactions = new TransactionInstruments(meter);
     this.#conventional();
     this.#own();
   }
@@ -116,7 +119,7 @@ export class PoolInstruments {
     );
   }
 
-  /** What the conventions have no name for. */
+  /** Measurements without a name in the conventions. */
   #own(): void {
     const level = (name: string, description: string, read: NumberOf): void =>
       this.#level(`headgate.connection.${name}`, { unit: '{connection}', description }, read);

@@ -11,7 +11,7 @@ import { Repetition } from './repetition.js';
 
 const failureLines: Readonly<Record<RefillCause, readonly [LogLevel, string]>> = {
   lease_acquire: ['error', 'lease acquire failed'],
-  // It goes by itself, as the pool slows down.
+  // Passes by itself, as the pool slows down.
   rate_limit: ['warn', 'failed to create connection'],
   token_provider: ['error', 'token provider failed'],
   connection_open: ['error', 'connection open failed'],
@@ -89,7 +89,7 @@ export class PoolLines {
   #opened(): void {
     this.#failures.end();
     const fields = ({ idle, minIdle, live, limit }: PoolStats): object =>
-      // It is told before it is among the idle.
+      // Told before the connection is among the idle.
       this.#hasReservoir ? { reservoir_size: idle + 1, target: minIdle } : { current_size: live, limit };
     this.#line('debug', `${this.#opener}: created connection`, fields);
   }

@@ -6,12 +6,14 @@
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { PoolChannels, PoolMessage } from '../runtime/channels.js';
+import type { TransactionChannels } from '../runtime/transaction-channels.js';
 
-type ChannelName = keyof PoolChannels;
+type Channels = PoolChannels & TransactionChannels;
+type ChannelName = keyof Channels;
 
-/** What is to be done with the messages of some channels. */
+/** Handlers for the messages of some channels. */
 export type MessageHandlers = {
-  readonly [Name in ChannelName]?: (message: PoolChannels[Name]) => void;
+  readonly [Name in ChannelName]?: (message: Channels[Name]) => void;
 };
 
 type Handler = (message: never) => void;

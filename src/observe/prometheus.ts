@@ -1,4 +1,6 @@
 /** Exposes pools to Prometheus: under names of Headgate's own, and under those that dashboards for Aurora DSQL ask for. */
+import { DynamoLeases } from '../coordination/dynamodb/dynamo-leases.js';
+import { DynamoRateLimiter } from '../coordination/dynamodb/dynamo-rate-limiter.js';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { ExposedPools } from './exposed-pools.js';
@@ -12,6 +14,7 @@ import { onMessages } from './pool-messages.js';
 import { type ObservedRateLimiter, rateFamilies } from './rate-metrics.js';
 import { ExposedStats, type StatsFamily } from './stats-family.js';
 import { TimeHistogram } from './time-histogram.js';
+import { recordTransactions, TransactionTally } from './transaction-tally.js';
 
 /** Where the figures go, and what they are called there. */
 export interface ExposeOptions {
@@ -34,10 +37,21 @@ export interface PoolExposure {
 const exposedByRegistry = new WeakMap<MetricRegistry, ExposedPools>();
 
 /** These tell the series of a pool apart; a program can't use them for something else. */
-const ownLabels = ['service', 'pool', 'state', 'reason', 'cause', 'le'];
+const ownLabels = [
+  'service',
+  'pool',
+  'state',
+  'reason',
+  'cause',
+  'operation',
+  'error_class',
+  'attempt',
+  'le',
+];
 
 /**
- * Has a Prometheus registry read a pool at every scrape. Times are recorded from now on.
+ * Has a Prometheus registry read a pool at every scrape. Times are recorded from now on. Leases and a rate limiter in DynamoDB that a
+ * `DsqlPool` has are exposed with it.
  *
  * @example
  * ```ts
@@ -58,9 +72,11 @@ export function exposePool(pool: ObservedPool, options: ExposeOptions = {}): Poo
     wait: new TimeHistogram(),
     use: new TimeHistogram(),
     dial: new TimeHistogram(),
+    transactions: new TransactionTally(),
   };
   const { poolName, leave } = exposedOn(registry).add({ pool, times }, service, labels);
   const stopTimes = recordInto(times, pool);
+  const stopLimits = exposeLimits(pool, registry, { service, ...labels });
   let isStopped = false;
   return {
     poolName,
@@ -68,15 +84,28 @@ export function exposePool(pool: ObservedPool, options: ExposeOptions = {}): Poo
       if (isStopped) return;
       isStopped = true;
       stopTimes();
+      stopLimits();
       leave();
     },
   };
 }
 
-type ExposedByRegistry<Stats> = WeakMap<MetricRegistry, ExposedStats<Stats>>;
+interface ExposedKind<Stats> {
+  readonly exposed: WeakMap<MetricRegistry, ExposedStats<Stats>>;
+  readonly families: readonly StatsFamily<Stats>[];
+  readonly what: string;
+}
 
-const leasesByRegistry: ExposedByRegistry<ReturnType<ObservedLeases['stats']>> = new WeakMap();
-const limitersByRegistry: ExposedByRegistry<ReturnType<ObservedRateLimiter['stats']>> = new WeakMap();
+const leaseKind: ExposedKind<ReturnType<ObservedLeases['stats']>> = {
+  exposed: new WeakMap(),
+  families: leaseFamilies,
+  what: 'these leases',
+};
+const rateKind: ExposedKind<ReturnType<ObservedRateLimiter['stats']>> = {
+  exposed: new WeakMap(),
+  families: rateFamilies,
+  what: 'this rate limiter',
+};
 
 /**
  * Has a Prometheus registry read leases in DynamoDB at every scrape.
@@ -93,11 +122,7 @@ const limitersByRegistry: ExposedByRegistry<ReturnType<ObservedRateLimiter['stat
  * ```
  */
 export function exposeLeases(leases: ObservedLeases, options: ExposeOptions = {}): { stop(): void } {
-  return expose(leases, options, {
-    exposed: leasesByRegistry,
-    families: leaseFamilies,
-    what: 'these leases',
-  });
+  return expose(leases, options, leaseKind);
 }
 
 /**
@@ -118,26 +143,44 @@ export function exposeRateLimiter(
   rateLimiter: ObservedRateLimiter,
   options: ExposeOptions = {},
 ): { stop(): void } {
-  const kind = { exposed: limitersByRegistry, families: rateFamilies, what: 'this rate limiter' };
-  return expose(rateLimiter, options, kind);
-}
-
-interface ExposedKind<Stats> {
-  readonly exposed: ExposedByRegistry<Stats>;
-  readonly families: readonly StatsFamily<Stats>[];
-  readonly what: string;
+  return expose(rateLimiter, options, rateKind);
 }
 
 function expose<Stats>(
   observed: { stats(): Stats },
   options: ExposeOptions,
-  { exposed, families, what }: ExposedKind<Stats>,
+  kind: ExposedKind<Stats>,
 ): { stop(): void } {
   const { registry, service, labels } = readExposure(options, 'headgate');
+  const known = exposedStats(registry, kind);
+  if (known.has(observed))
+    throw new PoolOptionsError([{ path: 'registry', message: `has ${kind.what} already` }]);
+  return { stop: known.add(observed, { service, ...labels }) };
+}
+
+function exposedStats<Stats>(
+  registry: MetricRegistry,
+  { exposed, families }: ExposedKind<Stats>,
+): ExposedStats<Stats> {
   const known = exposed.get(registry) ?? new ExposedStats(registry, families);
   exposed.set(registry, known);
-  if (known.has(observed)) throw new PoolOptionsError([{ path: 'registry', message: `has ${what} already` }]);
-  return { stop: known.add(observed, { service, ...labels }) };
+  return known;
+}
+
+/** Several pools of a process have the same limits: each is one source, for as long as one of them is exposed. */
+function exposeLimits(
+  { leases, rateLimiter }: ObservedPool,
+  registry: MetricRegistry,
+  labels: Labels,
+): () => void {
+  const stops: (() => void)[] = [];
+  if (leases instanceof DynamoLeases)
+    stops.push(exposedStats(registry, leaseKind).addWithPool(leases, { ...labels }));
+  if (rateLimiter instanceof DynamoRateLimiter)
+    stops.push(exposedStats(registry, rateKind).addWithPool(rateLimiter, { ...labels }));
+  return () => {
+    for (const stop of stops) stop();
+  };
 }
 
 function readOptions(pool: ObservedPool, options: ExposeOptions) {
@@ -184,8 +227,9 @@ function exposedOn(registry: MetricRegistry): ExposedPools {
   return made;
 }
 
-function recordInto({ checkout, wait, use, dial }: PoolTimes, pool: ObservedPool): () => void {
-  return onMessages(pool, {
+function recordInto({ checkout, wait, use, dial, transactions }: PoolTimes, pool: ObservedPool): () => void {
+  const stopTransactions = recordTransactions(pool, transactions);
+  const stopTimes = onMessages(pool, {
     'headgate:pool:opened': ({ dialMs }) => dial.record(dialMs),
     'headgate:pool:acquired': ({ waitMs }) => {
       checkout.record(waitMs);
@@ -194,4 +238,8 @@ function recordInto({ checkout, wait, use, dial }: PoolTimes, pool: ObservedPool
     'headgate:pool:released': ({ useMs }) => use.record(useMs),
     'headgate:pool:timeout': ({ waitMs }) => wait.record(waitMs),
   });
+  return () => {
+    stopTransactions();
+    stopTimes();
+  };
 }

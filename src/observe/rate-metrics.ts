@@ -3,7 +3,7 @@ import type { TableRateLimiterStats } from '../coordination/dynamodb/table-rate-
 import { callFamilies, stateFamily } from './call-families.js';
 import { one, type StatsFamily } from './stats-family.js';
 
-/** What a rate limiter tells of itself: `DynamoRateLimiter` is one. */
+/** A rate limiter that can be observed: `DynamoRateLimiter` is one. */
 export interface ObservedRateLimiter {
   stats(): TableRateLimiterStats;
 }

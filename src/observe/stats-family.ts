@@ -1,4 +1,4 @@
-/** What is read off the `stats()` of something that is no pool, as Prometheus metrics: its families, and a registry that reads them. */
+/** Prometheus metrics read off the `stats()` of something that is no pool: its families, and a registry that reads them. */
 import type { MetricReading, MetricRegistry, RegisteredMetric } from './metric-registry.js';
 
 /** A metric, with the label that it has of its own and the words of that. */
@@ -51,10 +51,17 @@ interface Observed<Stats> {
 
 type Sources<Stats> = ReadonlyMap<Observed<Stats>, Readonly<Record<string, string>>>;
 
-/** All of one kind that are read through one registry. */
+type SourceLabels = Readonly<Record<string, string>>;
+
+/**
+ * All of one kind that are read through one registry. Each has one set of labels: those that it was exposed with by itself, or else
+ * those of the first pool that it was exposed with.
+ */
 export class ExposedStats<Stats> {
   readonly #registry: MetricRegistry;
-  readonly #sources = new Map<Observed<Stats>, Readonly<Record<string, string>>>();
+  readonly #sources = new Map<Observed<Stats>, SourceLabels>();
+  readonly #byThemselves = new Map<Observed<Stats>, SourceLabels>();
+  readonly #withPools = new Map<Observed<Stats>, Set<SourceLabels>>();
   readonly #metrics: readonly StatsMetric<Stats>[];
 
   constructor(registry: MetricRegistry, families: readonly StatsFamily<Stats>[]) {
@@ -62,18 +69,43 @@ export class ExposedStats<Stats> {
     this.#metrics = families.map((family) => new StatsMetric(family, this.#sources));
   }
 
+  /** Whether it is exposed by itself. */
   has(observed: Observed<Stats>): boolean {
-    return this.#sources.has(observed);
+    return this.#byThemselves.has(observed);
   }
 
   /** Answers the function that ends it. */
-  add(observed: Observed<Stats>, labels: Readonly<Record<string, string>>): () => void {
-    if (this.#sources.size === 0) for (const metric of this.#metrics) this.#registry.registerMetric(metric);
-    this.#sources.set(observed, labels);
+  add(observed: Observed<Stats>, labels: SourceLabels): () => void {
+    this.#byThemselves.set(observed, labels);
+    this.#settle(observed);
     return () => {
-      if (!this.#sources.delete(observed) || this.#sources.size > 0) return;
-      for (const { name } of this.#metrics) this.#registry.removeSingleMetric(name);
+      if (this.#byThemselves.delete(observed)) this.#settle(observed);
     };
+  }
+
+  /** For a pool that has it, as others may. Answers the function that ends it for this pool. */
+  addWithPool(observed: Observed<Stats>, labels: SourceLabels): () => void {
+    const pools = this.#withPools.get(observed) ?? new Set();
+    this.#withPools.set(observed, pools.add(labels));
+    this.#settle(observed);
+    return () => {
+      if (!pools.delete(labels)) return;
+      if (pools.size === 0) this.#withPools.delete(observed);
+      this.#settle(observed);
+    };
+  }
+
+  #settle(observed: Observed<Stats>): void {
+    const [first] = this.#withPools.get(observed) ?? [];
+    const labels = this.#byThemselves.get(observed) ?? first;
+    const wasEmpty = this.#sources.size === 0;
+    if (labels === undefined) this.#sources.delete(observed);
+    else {
+      if (wasEmpty) for (const metric of this.#metrics) this.#registry.registerMetric(metric);
+      this.#sources.set(observed, labels);
+    }
+    if (wasEmpty || this.#sources.size > 0) return;
+    for (const { name } of this.#metrics) this.#registry.removeSingleMetric(name);
   }
 }
 
@@ -95,7 +127,7 @@ class StatsMetric<Stats> implements RegisteredMetric {
     const values = [...this.#sources].flatMap(([observed, common]) =>
       seriesOf(this.#family, observed.stats(), common),
     );
-    // What is about all instances is the same in each process.
+    // Metrics about all instances are the same in each process.
     return { name, help, type, aggregator: name.startsWith('dsql_') ? 'max' : 'sum', values };
   }
 

@@ -1,4 +1,4 @@
-/** What the pool needs of a node-postgres client: the subset of pg.Client, or of a class that stands in for it. */
+/** A node-postgres client as the pool sees it: the subset of pg.Client, or of a class that stands in for it. */
 
 export interface Stream {
   readonly closed?: boolean;

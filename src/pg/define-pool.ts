@@ -1,7 +1,7 @@
 /**
  * The drop-in for pg.Pool: pg-pool's manners, kept to the letter where a program can see them, on the engine.
  *
- * It is a function of the class it extends, because there are two: `pg.Pool`, so that `instanceof pg.Pool` holds, and
+ * A function of the class it extends, because there are two: `pg.Pool`, so that `instanceof pg.Pool` holds, and
  * plain EventEmitter, for standing in for the pg-pool package underneath pg itself. Nothing of the base is used.
  */
 import { EventEmitter } from 'node:events';
@@ -72,7 +72,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         write: (max) => this.resize(max),
       });
       this.log = (given['log'] as typeof this.log | undefined) || noop;
-      // What pipelines is the pool; a checked-out client is the caller's, and works as it always did.
+      // Only the pool pipelines; a checked-out client is the caller's, and works as it always did.
       if (pipelineDepth > 0) this.options['pipeline'] = false;
       this.Client = ((given['Client'] as PgClientClass | undefined) ||
         Client ||
@@ -414,7 +414,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.emit('error', error, client);
     }
 
-    /** The same in the kind of promise that the program has chosen. */
+    /** In the kind of promise that the program has chosen. */
     #asPromise<T>(promise: Promise<T>): Promise<T> {
       return this.Promise === Promise ? promise : this.Promise.resolve(promise);
     }
@@ -425,7 +425,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 }
 
 /**
- * What `pool.options` shows, and what each client is made with: a copy with pg-pool's defaults filled in, secrets out
+ * The options that `pool.options` shows and each client is made with: a copy with pg-pool's defaults filled in, secrets out
  * of sight of a console, and `max` that can be changed while the pool works.
  */
 function publicOptions(

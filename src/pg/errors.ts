@@ -1,4 +1,4 @@
-/** What can go wrong with `pool.query()` when connections are shared by pipelining. */
+/** Errors of `pool.query()` when connections are shared by pipelining. */
 import { HeadgateError } from '../kernel/errors.js';
 
 /** A query sent through `pool.query()` left a transaction open. It was rolled back: nothing of it was kept. */
@@ -16,7 +16,7 @@ export class TransactionLeftOpenError extends HeadgateError {
 export class SessionChangedError extends HeadgateError {
   /** The statement's command, such as `SET` or `LISTEN`. */
   readonly command: string;
-  /** What the query answered: it was executed. */
+  /** The query's result: it was executed. */
   readonly result: unknown;
 
   constructor(command: string, result: unknown) {

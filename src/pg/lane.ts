@@ -47,7 +47,7 @@ export class Lane implements Linked<Lane> {
     client.on('error', this.#onClientError);
   }
 
-  /** What a query's error says about the connection. */
+  /** Finds out whether a query's error ends the connection. */
   notice(error: Error | null | undefined, isNamed: boolean): void {
     if (!this.client._queryable) this.#onClientError(error ?? new Error('The connection was lost.'));
     if (!error) return;

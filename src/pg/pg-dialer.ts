@@ -7,7 +7,7 @@ import { asError } from '../runtime/promise-dialer.js';
 import { destroySocket, dialAgain, type PgClient, type PgClientClass, refillCause } from './client.js';
 import { PgConnection } from './pg-connection.js';
 
-/** What the dialer needs of its pool. The options are handed to each client as they are. */
+/** The pool as the dialer sees it. The options are handed to each client as they are. */
 export interface DialingPool {
   readonly Client: PgClientClass;
   readonly options: {
@@ -93,7 +93,7 @@ export class PgDialer implements Dialer<PgConnection> {
     try {
       destroySocket(client);
     } catch {
-      // It has no socket to destroy; the engine gives its slot back after a while.
+      // A client without a socket can't be destroyed; the engine gives its slot back after a while.
     }
   }
 

@@ -7,7 +7,7 @@ import type { PoolClass } from './pool-interface.js';
 
 const require = createRequire(import.meta.url);
 
-/** The same pool over a plain EventEmitter, to stand in for the pg-pool package. */
+/** `Pool` over a plain EventEmitter, to stand in for the pg-pool package. */
 export const PgPool: PoolClass = definePool(
   EventEmitter,
   () => (require('pg') as { Client: PgClientClass }).Client,

@@ -20,7 +20,7 @@ import { SharedQuery } from './shared-query.js';
 
 type Pooled = PooledConnection<PgConnection>;
 
-/** What the pipeline needs of its pool. */
+/** The pool as the pipeline sees it. */
 export interface PipeliningPool {
   /** Makes a lent connection a client of one's own. */
   checkOut(pooled: Pooled): ReleasableClient;

@@ -15,7 +15,7 @@ export interface ConnectOptions {
 /** A checked-out client: `client.release()` gives it back, and so does the end of an `await using` block. */
 export interface PoolClient extends pg.PoolClient, AsyncDisposable {}
 
-type ConnectCallback = (
+export type ConnectCallback = (
   error: Error | undefined,
   client: PoolClient | undefined,
   release: (error?: unknown) => void,

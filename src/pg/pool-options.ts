@@ -34,7 +34,7 @@ export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
   /** `lifo` hands out the client used last, `fifo` the one idle for longest. Default `lifo`, as pg-pool does. */
   readonly idleOrder?: 'lifo' | 'fifo' | undefined;
   /**
-   * What a failed dial means. `reject`: it is the answer to the caller it was for, as in pg-pool. `retry`: dial again
+   * Meaning of a failed dial. `reject`: it is the answer to the caller it was for, as in pg-pool. `retry`: dial again
    * after a backoff until the caller's timeout, and fail fast when dialing keeps failing. Default `reject`.
    */
   readonly onDialFailure?: 'reject' | 'retry' | undefined;
@@ -59,7 +59,7 @@ export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
   readonly warmup?: boolean | WarmupOptions | undefined;
   /** Keeps the pool at a size, without a reservoir. Default: off. */
   readonly keeper?: boolean | KeeperOptions | undefined;
-  /** What nobody waits for is opened after a random delay of up to this. Default 0. */
+  /** Connections that no caller waits for are opened after a random delay of up to this. Default 0. */
   readonly startJitter?: Duration | undefined;
   /** `pool.query()` sends up to `depth` queries on one connection without waiting in between. Default: off. */
   readonly pipeline?: boolean | { readonly depth?: number | undefined } | undefined;

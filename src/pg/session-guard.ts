@@ -12,7 +12,7 @@ const sessionCommands: ReadonlySet<string> = new Set(
   'SET RESET LISTEN UNLISTEN PREPARE DEALLOCATE DECLARE LOAD DISCARD'.split(' '),
 );
 
-/** What they do to the session can't be seen from outside. */
+/** Commands whose effects on the session can't be seen from outside. */
 const opaqueCommands: ReadonlySet<string> = new Set(['DO', 'CALL']);
 
 /** Gives the client back in the state in which it was taken, or closes it, and then tells the caller. */

@@ -7,7 +7,7 @@ import type { Lane } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import type { PipeliningPool } from './pipeline.js';
 
-/** Who is told what becomes of a query. */
+/** Receives the outcome of a query. */
 export interface QuerySender {
   granted(query: SharedQuery, pooled: PooledConnection<PgConnection>): void;
   failed(query: SharedQuery, error: Error): void;

@@ -18,7 +18,7 @@ import type { BackendPool } from './backend/backend-pool.js';
 import { borrow } from './backend/borrow.js';
 import { type ClientQuotas, consoleQuotasFor } from './client-limits.js';
 import { clientLimitsFor, limitsForClient } from './config/pool-settings.js';
-import { type DatabaseConfig, databaseFor } from './config/pooler-config.js';
+import { consoleDatabases, type DatabaseConfig, databaseFor } from './config/pooler-config.js';
 import type { House, Visitor } from './house.js';
 import { loginFailureOf, ownErrorReasonOf } from './metrics/failure-words.js';
 import type { PoolEntry } from './pool-book.js';
@@ -100,7 +100,7 @@ export class Admissions {
     };
   }
 
-  #demandOf({ transport, user, database, settings, stay }: Applicant, visitor: Visitor): Demand {
+  #demandOf({ transport, user, database, isConsole, settings, stay }: Applicant, visitor: Visitor): Demand {
     visitor.transport = transport;
     visitor.stay = stay;
     visitor.user = user;
@@ -109,6 +109,7 @@ export class Admissions {
     return this.#house.auth.demandOf({
       user,
       database,
+      otherNames: isConsole ? consoleDatabases : [],
       isReplication: false,
       isUnix: transport.isUnix,
       isEncrypted: transport.tls !== undefined,
@@ -249,6 +250,7 @@ export class Admissions {
       house.sessions.add(session);
       pool.clients++;
       house.logins.succeeded++;
+      for (const what of pool.plan.keepsSettings ? startup.kept.keys() : []) pool.swallowed(what);
       if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
       if (house.state === 'suspended') house.holdBack(session, rest);
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);

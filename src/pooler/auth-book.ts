@@ -93,6 +93,7 @@ export class AuthBook {
       firstDelayMs: auth.failedLoginDelay,
       longestDelayMs: auth.failedLoginDelayMax,
       forgetAfterMs: auth.failedLoginMemory,
+      atOnce: auth.failedLoginsAtOnce,
     });
   }
 

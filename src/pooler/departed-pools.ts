@@ -35,5 +35,6 @@ export function countersOf(pool: BackendPool): Counters {
     binds: tally.binds,
     sessionChecks: tally.sessionChecks,
     sessionPins: tally.sessionPins,
+    swallowed: tally.swallowed,
   };
 }

@@ -15,6 +15,9 @@ export class BackendRefusedError extends HeadgateError {
   }
 }
 
+/** The server did not let the pooler in with this token; it may with another one. */
+export class TokenRefusedError extends BackendRefusedError {}
+
 /** The login at the server ended before the server had decided. */
 export class LoginEndedError extends HeadgateError {
   constructor(why: string) {

@@ -1,5 +1,6 @@
 /** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
 
+import type { RateLimiter } from '../core/rate-limiter.js';
 import { SocketTransport } from '../net/socket-transport.js';
 import type { Transport } from '../net/transport.js';
 import type { ErrorFields } from '../wire/error-fields.js';
@@ -14,8 +15,10 @@ import { borrow } from './backend/borrow.js';
 import { askServer } from './backend/server-question.js';
 import { ClientLimits } from './client-limits.js';
 import { diffConfig } from './config/config-diff.js';
+import { isDsql } from './config/dialect.js';
+import { serverOf } from './config/fleet-settings.js';
 import { serverTlsFor } from './config/pool-settings.js';
-import { databaseFor, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
+import { type DatabaseConfig, databaseFor, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
 import { DepartedPools } from './departed-pools.js';
 import { ServingError } from './errors.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
@@ -26,11 +29,13 @@ import { noLog, type PoolerLog } from './pooler-log.js';
 import { logServers } from './server-log.js';
 import { CancelKeys } from './session/cancel-keys.js';
 import type { ClientTls } from './session/client-door.js';
-import type { ClientIdentity, ClientSession } from './session/client-session.js';
+import type { ClientSession } from './session/client-session.js';
 import { Refusal, shown } from './session/refusal.js';
 import { fatal, serverReplaced } from './session/session-errors.js';
+import type { ClientIdentity } from './session/session-parts.js';
 import type { Stay } from './session/stay.js';
 import type { SharedParts } from './shared-parts.js';
+import { type ConnectionRates, LocalRates, ratesOf } from './tenants/connection-rates.js';
 import type { Fleet } from './tenants/fleet.js';
 import { quotasOf } from './tenants/quotas.js';
 import { type Budgets, ServerBudgets } from './tenants/server-budgets.js';
@@ -104,6 +109,7 @@ export class House {
   readonly files: FileWatch;
   readonly budgets: Budgets;
   readonly shareLog: ShareLog;
+  readonly #rates: ConnectionRates;
   readonly pausedDatabases = new Set<string>();
   readonly disabledDatabases = new Set<string>();
   state: PoolerState = 'active';
@@ -133,6 +139,7 @@ export class House {
     this.#clientTls = clientTlsOf(config.clientTls);
     this.#rules = rulesOf(config);
     this.shareLog = new ShareLog(log);
+    this.#rates = shared?.rates ?? new LocalRates(ratesOf(config));
     this.budgets =
       shared?.budgets ??
       new ServerBudgets(
@@ -146,7 +153,7 @@ export class House {
       config: () => this.#config,
       auth: () => this.#auth,
       budgets: () => this.budgets,
-      rateLimiterOf: (server) => fleet?.rateLimiterOf(server),
+      rateLimiterOf: (database) => this.#rateLimiterOf(database),
       serverTls: this.#serverTls,
       makeIamToken,
       isPaused: (database) => this.isPaused(database),
@@ -157,11 +164,19 @@ export class House {
         ),
       forgotten: (pool) => this.#forget(pool),
       notes: shared?.budgets,
-      entered: async (server, backend) => {
+      entered: async (database, backend) => {
         await shared?.budgets.entered(backend);
-        await capacity.entered(server, backend);
+        // What DSQL's own settings say has nothing to do with what a cluster allows.
+        if (!isDsql(database)) await capacity.entered(serverOf(database), backend);
       },
     });
+  }
+
+  /** The limit of the whole fleet, where there is one, holds alone. */
+  #rateLimiterOf(database: DatabaseConfig): RateLimiter | undefined {
+    const server = serverOf(database);
+    const ofFleet = this.fleet?.rateLimiterOf(server);
+    return ofFleet ?? (isDsql(database) ? this.#rates.limiterOf(server) : undefined);
   }
 
   get config(): PoolerConfig {

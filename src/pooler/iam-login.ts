@@ -1,9 +1,11 @@
 /** Server connections that are logged in to with tokens of AWS IAM. Who makes the tokens is said from outside. */
+import { isTokenExpired } from '../wire/dsql-refusals.js';
 import type { Backend } from './backend/backend.js';
+import type { OpenBackend } from './backend/backend-dialer.js';
 import { type DialedHost, openBackend, type ServerPlan } from './backend/open-backend.js';
 import type { Opening } from './backend/opening.js';
 import type { DatabaseConfig } from './config/pooler-config.js';
-import { BackendRefusedError, ServingError } from './errors.js';
+import { BackendRefusedError, ServingError, TokenRefusedError } from './errors.js';
 
 /** Whom a token is to let in, and where. */
 export interface IamTokenRequest {
@@ -28,31 +30,37 @@ export interface IamLogin extends Pick<IamTokenRequest, 'iam' | 'region' | 'user
   readonly makeToken: MakeIamToken;
 }
 
-/** Opens a connection. Where the server refuses the token, which may be too old, it is tried once more with a fresh one. */
-export async function openWithToken(
-  plan: ServerPlan,
-  { makeToken, ...who }: IamLogin,
-  opening: Opening,
-): Promise<Backend> {
-  let used: string | undefined;
+/**
+ * Opens connections with tokens. A server that refuses a token, which may be too old, is answered with `TokenRefusedError`, and the next
+ * connection is opened with a fresh one: it is another dial, with a permit of its own.
+ */
+export function openerWithTokens(plan: ServerPlan, { makeToken, ...who }: IamLogin): OpenBackend {
   let refused: string | undefined;
-  const token = async ({ host = '', port = 0 }: DialedHost): Promise<string> => {
-    used = await makeToken({ ...who, host, port, refused });
-    return used;
+  return async (opening: Opening): Promise<Backend> => {
+    let used: string | undefined;
+    const token = async ({ host = '', port = 0 }: DialedHost): Promise<string> => {
+      used = await makeToken({ ...who, host, port, refused });
+      return used;
+    };
+    const withToken: ServerPlan = {
+      ...plan,
+      credentials: (at) => ({ kind: 'token', token: () => token(at) }),
+    };
+    try {
+      const backend = await openBackend(withToken, opening);
+      refused = undefined;
+      return backend;
+    } catch (error) {
+      if (used === undefined || !isOfToken(error)) throw error;
+      refused = used;
+      throw new TokenRefusedError(error.fields);
+    }
   };
-  const withToken: ServerPlan = { ...plan, credentials: (at) => ({ kind: 'token', token: () => token(at) }) };
-  try {
-    return await openBackend(withToken, opening);
-  } catch (error) {
-    if (used === undefined || opening.signal.aborted || !isOfLogin(error)) throw error;
-    refused = used;
-    return openBackend(withToken, opening);
-  }
 }
 
 /** RDS has its tokens checked by PAM, and says 28000 for that; others say 28P01. DSQL says 08006, and why in the hint. */
-function isOfLogin(error: unknown): boolean {
+function isOfToken(error: unknown): error is BackendRefusedError {
   if (!(error instanceof BackendRefusedError)) return false;
-  const { code, hint = '' } = error.fields;
-  return code.startsWith('28') || (code === '08006' && hint.startsWith('Signature expired'));
+  const { code, message, hint } = error.fields;
+  return code.startsWith('28') || isTokenExpired(message, hint);
 }

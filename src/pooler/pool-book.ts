@@ -12,6 +12,7 @@ import { BackendPool, type BackendPoolPlan } from './backend/backend-pool.js';
 import { openBackend, type ServerPlan } from './backend/open-backend.js';
 import { ServerHosts } from './backend/server-hosts.js';
 import { type ConfigDiff, needsOtherServers } from './config/config-diff.js';
+import { isDsql } from './config/dialect.js';
 import { serverOf } from './config/fleet-settings.js';
 import { checkQueryOf, policyFor, poolSettingsFor, serverTlsFor } from './config/pool-settings.js';
 import {
@@ -20,7 +21,7 @@ import {
   fallbackDatabase,
   type PoolerConfig,
 } from './config/pooler-config.js';
-import { type MakeIamToken, noTokens, openWithToken } from './iam-login.js';
+import { type MakeIamToken, noTokens, openerWithTokens } from './iam-login.js';
 import { KnownValues } from './session/startup-settings.js';
 import { SettingsRegistry } from './settings.js';
 import type { ServerNotes } from './shared-parts.js';
@@ -32,8 +33,8 @@ export interface PoolBookParts {
   readonly config: () => PoolerConfig;
   readonly auth: () => AuthBook;
   readonly budgets: () => Budgets;
-  /** Says when a connection to this server may be opened; undefined: at any time. */
-  readonly rateLimiterOf: (server: string) => RateLimiter | undefined;
+  /** Says when a connection to the server of a database may be opened; undefined: at any time. */
+  readonly rateLimiterOf: (database: DatabaseConfig) => RateLimiter | undefined;
   /** Told of every server connection that is being opened or open, where another process has to know. */
   readonly notes?: ServerNotes | undefined;
   readonly serverTls: ServerTlsBook;
@@ -44,7 +45,7 @@ export interface PoolBookParts {
   /** It is no more; what it has counted is the last of it. */
   readonly forgotten: (pool: BackendPool) => void;
   /** A server has let the pooler in. Rejects if it can't be used. */
-  readonly entered: (server: string, backend: Backend) => Promise<void>;
+  readonly entered: (database: DatabaseConfig, backend: Backend) => Promise<void>;
 }
 
 /** A pool, and what is kept beside it. */
@@ -211,7 +212,8 @@ export class PoolBook {
       open: this.#noting(leases, this.#openerFor(database, user, server)),
       checkQuery: checkQueryOf(config) ?? '',
       resetQuery: pooling.serverResetQuery,
-      isDsql: database.iam === 'dsql',
+      isDsql: isDsql(database),
+      keepsSettings: isDsql(database) && config.dsql.keepSettings,
       resetsAlways: pooling.serverResetQueryAlways,
       checksAlways: pooling.sessionCheck === 'always',
       cleaningTimeoutMs: pooling.serverCleaningTimeout,
@@ -225,7 +227,7 @@ export class PoolBook {
   }
 
   #policyOf(config: PoolerConfig, database: DatabaseConfig, user: string, leases: BudgetLeases): PoolPolicy {
-    const rateLimiter = this.#parts.rateLimiterOf(serverOf(database));
+    const rateLimiter = this.#parts.rateLimiterOf(database);
     const read = new OptionReader({ ...policyFor(config, database, user), leases, rateLimiter });
     const policy = readPolicy(read, false);
     read.throwIfAnyProblem();
@@ -251,15 +253,14 @@ export class PoolBook {
       target: targetSessionAttrs,
       mostStatements: Math.max(1, pooling.maxPreparedStatements),
       settings: this.#settings.none,
-      entered: (backend) => this.#parts.entered(serverOf(database), backend),
+      entered: (backend) => this.#parts.entered(database, backend),
     };
   }
 
   #openerFor({ iam, region }: DatabaseConfig, user: string, server: ServerPlan): OpenBackend {
     const { makeIamToken } = this.#parts;
     if (iam === 'none') return (opening) => openBackend(server, opening);
-    const login = { iam, region, user, makeToken: makeIamToken ?? noTokens };
-    return (opening) => openWithToken(server, login, opening);
+    return openerWithTokens(server, { iam, region, user, makeToken: makeIamToken ?? noTokens });
   }
 
   /** Whoever has to know of a connection is told before anyone uses it. */

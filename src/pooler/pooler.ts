@@ -21,6 +21,7 @@ import { Housekeeping } from './housekeeping.js';
 import type { MakeIamToken } from './iam-login.js';
 import { type FamilyReading, readFamilies, readShares } from './metrics/family-readings.js';
 import { fleetReadings } from './metrics/fleet-families.js';
+import { readHost } from './metrics/host-families.js';
 import { MetricsServer } from './metrics/metrics-server.js';
 import { LoopDelay, stateOf } from './metrics/process-reading.js';
 import type { PoolerLog } from './pooler-log.js';
@@ -37,6 +38,8 @@ export interface PoolerHost {
   /** The configuration as it is now, for RELOAD on the console. Throws what is wrong with it. */
   readConfig?(): PoolerConfig;
   readonly log?: PoolerLog;
+  /** How many lines of the log could not be written. */
+  lostLogLines?(): number;
   readonly makeIamToken?: MakeIamToken;
   /** What it shares with other poolers: each server connection needs their leave. It is ended with the pooler. */
   readonly fleet?: Fleet | undefined;
@@ -159,7 +162,8 @@ export class Pooler {
     ];
     // Where several processes share, the budgets are with the one above them.
     if (shared !== undefined) return own;
-    return [...own, ...readShares({ budgets: budgets.stats(), changes: shareLog.counts })];
+    const shares = readShares({ budgets: budgets.stats(), changes: shareLog.counts });
+    return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
   }
 
   async open(): Promise<void> {

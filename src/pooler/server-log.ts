@@ -36,6 +36,8 @@ export function logServers(
       attempt,
     });
   };
+  pool.onSwallowed = (what) =>
+    log('info', 'a statement that the server refuses is swallowed from now on', { database, user, what });
   return onMessages(pool, {
     'headgate:pool:opened': ({ dialMs }) => {
       failures.end();

@@ -128,9 +128,37 @@ export function setConfigCall(name: string, value: string, isLocal: boolean): st
   return `pg_catalog.set_config(${literal(name)}, ${literal(value)}, ${isLocal})`;
 }
 
-/** The statement for a setting whose value is known as the server shows it. */
-export function setStatement(name: string, value: string): string {
-  return `SELECT ${setConfigCall(name, value, false)}`;
+/** The statement for a setting whose value is known as the server shows it. Aurora DSQL refuses set_config(). */
+export function setStatement(name: string, value: string, isDsql: boolean): string {
+  return isDsql ? setText('SET', name, value) : `SELECT ${setConfigCall(name, value, false)}`;
+}
+
+/** SET or SET LOCAL, for a server without set_config(). */
+export function setText(verb: 'SET' | 'SET LOCAL', name: string, value: string): string {
+  const values = name.toLowerCase() === searchPath ? (listOf(value) ?? [value]) : [value];
+  return `${verb} ${quotedName(name)} = ${values.map(literal).join(', ')}`;
+}
+
+/** Of the settings that DSQL has, the one whose value SET takes as a list of names. */
+export const searchPath = 'search_path';
+
+export function isNameList(value: string): boolean {
+  return listOf(value) !== undefined;
+}
+
+/** The names in a list, as PostgreSQL reads them; undefined where it would refuse the list. */
+function listOf(value: string): string[] | undefined {
+  const names: string[] = [];
+  const pattern = /\s*(?:"((?:[^"]|"")*)"|([^",\s]+))\s*(,|$)/y;
+  let isOpen = value.trim() !== '';
+  if (!isOpen) return [''];
+  while (isOpen) {
+    const [, quoted, plain = '', end] = pattern.exec(value) ?? [];
+    if (end === undefined) return undefined;
+    names.push(quoted === undefined ? plain.toLowerCase() : quoted.replaceAll('""', '"'));
+    isOpen = end === ',';
+  }
+  return names;
 }
 
 /** How a server is brought from some settings to others. */
@@ -188,13 +216,13 @@ function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<st
 }
 
 /** Good with either value of `standard_conforming_strings`. */
-function literal(text: string): string {
+export function literal(text: string): string {
   const doubled = text.replaceAll("'", "''");
   return doubled.includes('\\') ? ` E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`;
 }
 
 /** A name may have a prefix: `my.setting`. */
-function quotedName(name: string): string {
+export function quotedName(name: string): string {
   return name
     .split('.')
     .map((part) => `"${part.replaceAll('"', '""')}"`)

@@ -5,6 +5,7 @@ import type { ConsoleTools } from './admin/run-command.js';
 import type { Backend } from './backend/backend.js';
 import type { Opening } from './backend/opening.js';
 import type { ProcessIds } from './session/cancel-keys.js';
+import type { ConnectionRates } from './tenants/connection-rates.js';
 import type { BudgetLeases, Budgets } from './tenants/server-budgets.js';
 
 type Tools = Omit<ConsoleTools, 'role'>;
@@ -25,6 +26,8 @@ export interface SharedParts {
   /** Numbers that the others don't give out. */
   readonly ids: ProcessIds;
   readonly budgets: Budgets & ServerNotes;
+  /** How fast all of them together may open connections. */
+  readonly rates: ConnectionRates;
   readonly places: {
     /** Takes a place among the clients of all; rejects with a `Refusal`. What it answers gives it back. */
     take(user: string, database: string): Promise<() => void>;

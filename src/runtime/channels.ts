@@ -1,5 +1,5 @@
 /**
- * What pools publish through `node:diagnostics_channel`, so that metrics and traces need no import of Headgate:
+ * Messages that pools publish through `node:diagnostics_channel`, so that metrics and traces need no import of Headgate:
  * `diagnostics_channel.subscribe('headgate:pool:discarded', (message) => ...)`.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';

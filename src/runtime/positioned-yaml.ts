@@ -22,7 +22,7 @@ export type YamlPath = readonly (string | number)[];
 export interface PositionedYaml {
   /** Undefined where there are problems. */
   readonly value: unknown;
-  /** What the parser has to say about the text. */
+  /** Problems that the parser found. */
   readonly problems: readonly (Position & { readonly message: string })[];
   /** The comment at the top, without its marks. */
   readonly comment: string;

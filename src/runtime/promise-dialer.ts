@@ -58,7 +58,7 @@ export class PromiseDialer<C> implements Dialer<C> {
   close(pooled: PooledConnection<C>): void {
     const closed = (): void => this.#engine.closed(pooled);
     attempt(() => this.#functions.close?.(pooled.connection)).then(closed, () => {
-      // What can't be closed in good order is closed in the other way.
+      // A connection that can't be closed in good order is destroyed.
       this.destroy(pooled);
       closed();
     });

@@ -12,7 +12,7 @@ class SystemClock implements Clock {
   #reading = 0;
   #isFresh = false;
   #turnBegan = 0;
-  /** Who asked for the time of an arrival in this turn: the first, who is nearly always the only one, and the others. */
+  /** The first that asked for the time of an arrival in this turn; nearly always the only one. Others are in a list. */
   #listener: LongTurnListener | undefined;
   #otherListeners = new Set<LongTurnListener>();
   readonly #forget: Task = {

@@ -1,4 +1,4 @@
-/** What the promise forms of every pool share: timeouts as users write them, readiness and draining as promises. */
+/** Shared by the promise forms of every pool: timeouts as users write them, readiness and draining as promises. */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { PoolClosedError, ReadyTimeoutError } from '../core/errors.js';
 import { type Duration, parseDuration } from '../kernel/duration.js';

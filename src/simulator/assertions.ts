@@ -1,4 +1,4 @@
-/** What the scenario says must hold, against what happened. */
+/** Compares the assertions of a scenario with what happened. */
 import { formatDuration } from '../kernel/duration.js';
 import { jainIndex } from './fairness.js';
 import { type FillWatch, stablePart } from './fill-watch.js';
@@ -8,7 +8,7 @@ import type { Service } from './service.js';
 import { toMicroseconds, type WaitHistogram } from './wait-histogram.js';
 import type { TenantTally } from './workload.js';
 
-/** What there is to judge by, at the end. */
+/** The facts to judge by, at the end. */
 export interface Evidence {
   readonly durationMs: number;
   readonly peakPerSecond: number;

@@ -11,11 +11,11 @@ export interface CallerDiary {
   /** `waitMs` counts from when the caller came, whether or not its process was able to notice. */
   served(caller: Caller, waitMs: number): void;
   failed(caller: Caller, waitMs: number): void;
-  /** It has its connection no more. */
+  /** The caller has given its connection back. */
   gaveBack(caller: Caller): void;
-  /** It is gone; `isDone`: after its whole time. */
+  /** The caller is gone; `isDone`: after its whole time. */
   left(caller: Caller, isDone: boolean): void;
-  /** It was given a second answer. */
+  /** The caller was given a second answer. */
   answeredTwice(): void;
 }
 

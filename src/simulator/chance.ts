@@ -12,7 +12,7 @@ export class Chance {
     this.#seed = seed;
   }
 
-  /** The same name gives the same numbers. */
+  /** One name gives one sequence of numbers. */
   stream(name: string): Random {
     const text = `${this.#seed}/${name}`;
     const low = hash(text, 0x811c_9dc5);
@@ -30,7 +30,7 @@ function hash(text: string, basis: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** What 99 of 100 normally distributed values do not exceed. */
+/** 99 of 100 normally distributed values do not exceed it. */
 const normalP99 = 2.326_347_874_040_841;
 
 /** Milliseconds, never negative. */

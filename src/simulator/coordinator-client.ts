@@ -62,7 +62,7 @@ export class CoordinatorClient implements ProcessLeases {
     });
   }
 
-  /** What it held, it holds for ever, as far as the coordinator knows. */
+  /** Its leases stay held for ever, as far as the coordinator knows. */
   processCrashed(): void {}
 
   /** Nobody tells the coordinator. */

@@ -17,7 +17,7 @@ import type { Timeline } from './timeline.js';
 /** Whether so many leases may be held. */
 export type MayGrant = (held: number, limit: number) => boolean;
 
-/** What the coordinator knows of a process. */
+/** A process as the coordinator knows it. */
 export class LeaseOwnership {
   /** Granted to it and not given back. */
   leases = 0;

@@ -1,4 +1,4 @@
-/** What may go wrong with a dial for a while: the faults that are asked at each dial whether they strike. */
+/** Faults of dials for a while, asked at each dial whether they strike. */
 import type { Random } from '../kernel/random.js';
 import { draw } from './chance.js';
 import type { Delay } from './scenario.js';

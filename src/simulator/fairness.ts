@@ -1,6 +1,6 @@
 /** How fairly connection time was shared between tenants, judged by what an even-handed share would have been. */
 
-/** What one tenant asked for and was given, in any one unit. */
+/** Asked for and given to one tenant, in any one unit. */
 export interface Share {
   readonly asked: number;
   readonly given: number;

@@ -1,4 +1,4 @@
-/** What goes wrong, when, and for whom. */
+/** Makes things go wrong: when, and for which services. */
 import type { Random } from '../kernel/random.js';
 import type { Chance } from './chance.js';
 import type { DialTrouble } from './dial-trouble.js';
@@ -12,7 +12,7 @@ import type { Timeline } from './timeline.js';
 import { toMicroseconds } from './wait-histogram.js';
 import type { Workload } from './workload.js';
 
-/** What faults are done to. */
+/** The world as faults see it. */
 export interface FaultTargets {
   readonly timeline: Timeline;
   readonly server: Server;
@@ -140,7 +140,7 @@ class Fault {
     this.#end = undefined;
   }
 
-  /** The same part of each service's sessions, to the nearest whole number, and at random which. */
+  /** Drops this part of each service's sessions, to the nearest whole number, chosen at random. */
   #dropSessions(fraction: number): void {
     const { server } = this.#targets;
     for (const { process } of this.#services) {

@@ -13,7 +13,7 @@ export class Recovery {
   readonly fromMs: number;
   untilMs: number | undefined = undefined;
   recoveredAtMs: number | undefined = undefined;
-  /** What each service must have again, until it has it. */
+  /** Connections that each service must have again, until it has them. */
   readonly missing: Map<Service, number>;
 
   constructor(kind: FaultKind, fromMs: number, missing: Map<Service, number>) {
@@ -104,7 +104,7 @@ export class FillWatch {
     return recovery;
   }
 
-  /** It does nothing any more; from now on services can recover. */
+  /** The fault is over; from now on services can recover. */
   faultEnded(recovery: Recovery): void {
     recovery.untilMs = this.#timeline.now;
     for (const service of this.#services) this.#noteRecovery(service, service.has);

@@ -44,7 +44,7 @@ export interface CapacityPlan {
   readonly headroom: number;
   /** From nothing to full: the burst first, then the rate. Of a deployment over the limit: as much as fits. */
   readonly fillMs: number;
-  /** The same for the pools of one instance that restarts alone. */
+  /** From nothing to full for the pools of one instance that restarts alone. */
   readonly restartMs: number;
   /** New connections a second, on average, only to replace those whose life ends. */
   readonly steadyPerSecond: number;
@@ -141,7 +141,7 @@ function steadyRate({ lifetime, guard }: Deployment, connections: number): numbe
   return connections / ((lifetime - guard) / 1_000);
 }
 
-/** What was opened at once and then at the full rate ends in the same shape, smeared over the width of the jitter. */
+/** Connections opened at once and then at the full rate end in the same shape, smeared over the width of the jitter. */
 function expiryWave(deployment: Deployment, connections: number): CapacityPlan['firstWave'] {
   const { lifetime, jitter, guard, burst, rate, limit } = deployment;
   const opened = Math.min(connections, limit);

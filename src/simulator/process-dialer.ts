@@ -77,7 +77,7 @@ export class ProcessDialer implements Dialer<Session> {
     const halfWayMs = (this.#trouble.slowDialMs(name, this.#random) ?? draw(plan.dial, this.#random)) / 2;
     const getsLost = plan.dialFailures > 0 && this.#random.next() < plan.dialFailures;
     this.#timeline.plan(this.#timeline.now + halfWayMs, () => {
-      // Who has hung up, or is no more, does not arrive.
+      // A process that has hung up or crashed does not arrive.
       if (attempt.isAbandoned || this.#process.isGone) return;
       const verdict = getsLost ? 'unreachable' : this.#server.admit(this.#process);
       if (typeof verdict !== 'string') attempt.session = verdict;

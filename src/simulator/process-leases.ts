@@ -1,4 +1,4 @@
-/** What the world asks of a process's leases, whoever keeps them. */
+/** A process's leases as the world sees them, whoever keeps them. */
 import type { Leases } from '../core/leases.js';
 import type { Random } from '../kernel/random.js';
 import type { CoordinatorRecord } from './result.js';
@@ -18,7 +18,7 @@ export interface ProcessLeases extends Leases {
   sessionsGone(): void;
 }
 
-/** Who keeps the leases of all. */
+/** Keeps the leases of all processes. */
 export interface LeaseKeeper {
   clientFor(process: ServiceProcess, random: Random): ProcessLeases;
   record(): CoordinatorRecord;

@@ -1,4 +1,4 @@
-/** What has happened in a process, as seen from outside: by its callers, by its dialer, and as its pool tells it. */
+/** Totals of a process as seen from outside: by its callers, by its dialer, and as its pool tells it. */
 import type { PoolListener } from '../core/pool-listener.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';

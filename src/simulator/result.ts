@@ -1,4 +1,4 @@
-/** What came of a simulation: plain data, the same to the last byte for the same scenario and seed. */
+/** The result of a simulation: plain data, identical to the last byte for one scenario and seed. */
 import type { DiscardReason, RefillCause } from '../core/reasons.js';
 import type { FaultKind } from './scenario.js';
 
@@ -111,7 +111,7 @@ export interface TenantSamples {
   readonly lent: readonly number[];
   /** Goes up from the start. */
   readonly workCompleted: readonly number[];
-  /** What fairness gives it. Where there is a budget. */
+  /** The tenant's fair share, where there is a budget. */
   readonly share?: readonly number[] | undefined;
 }
 
@@ -134,7 +134,7 @@ export interface CoordinatorRecord {
   readonly leases: number;
 }
 
-/** What all services have shared fairly. */
+/** The budget that all services share fairly. */
 export interface BudgetRecord {
   readonly capacity: number;
   /** The most that were held at once. */

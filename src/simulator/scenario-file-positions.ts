@@ -4,7 +4,7 @@ import type { ScenarioProblem } from './scenario-reader-problems.js';
 
 export interface PositionedData {
   readonly value: unknown;
-  /** What the parser itself has to say about the text. */
+  /** Problems that the parser itself found. */
   readonly problems: readonly ScenarioProblem[];
   /** The comment at the top, without its marks. */
   readonly comment: string;

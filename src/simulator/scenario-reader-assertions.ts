@@ -1,4 +1,4 @@
-/** What must hold in a scenario. An assertion that could not fail is refused. */
+/** Reads the assertions of a scenario. One that could not fail is refused. */
 import type { AssertionPlan, FaultPlan, ServicePlan } from './scenario.js';
 import { Fields, isMapping, readDuration, show } from './scenario-reader-fields.js';
 import { scenarioBounds } from './scenario-reader-keys.js';

@@ -1,4 +1,4 @@
-/** What goes wrong in a scenario, and when. */
+/** Reads the faults of a scenario. */
 import { nearest } from '../kernel/nearest.js';
 import type { FaultKind, FaultPlan, ServicePlan } from './scenario.js';
 import { readDelay } from './scenario-reader-delay.js';
@@ -7,7 +7,7 @@ import { type KeyOf, scenarioBounds } from './scenario-reader-keys.js';
 
 type FaultKey = KeyOf<'fault'>;
 
-/** What each kind needs beside `kind` and `at`, and what it may have beside `services`. */
+/** Keys that each kind needs beside `kind` and `at`, and those that it may have beside `services`. */
 export const faultKinds: Readonly<
   Record<FaultKind, { readonly needs: readonly FaultKey[]; readonly allows: readonly FaultKey[] }>
 > = {
@@ -71,7 +71,7 @@ function readFault(
   };
 }
 
-/** Who crashed and is not said to come back stays away. */
+/** A crash without a time to come back lasts for ever. */
 function downMs(kind: FaultKind | undefined, lasts: number | undefined): number {
   if (kind === 'crash') return lasts ?? Number.POSITIVE_INFINITY;
   return kind === 'cold_start' ? (lasts ?? 0) : 0;

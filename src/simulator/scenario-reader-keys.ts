@@ -1,6 +1,6 @@
 /** The words of a scenario file, and how large a scenario may be. The reference in the documentation is checked against these. */
 
-/** What may stand in each part of a file. The keys of a pool are the engine's own options. */
+/** The keys of each part of a file. The keys of a pool are the engine's own options. */
 export const scenarioKeys = {
   scenario: [
     'name',

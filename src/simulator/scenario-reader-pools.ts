@@ -16,7 +16,7 @@ export interface ReadPool {
 export class PoolReader {
   readonly #defaults: Mapping;
   readonly #problems: Problems;
-  /** What is wrong because of `defaults`, and for which services. */
+  /** Problems that come from `defaults`, and the services that have them. */
   readonly #shared = new Map<string, { path: string; message: string; services: string[] }>();
   readonly #services = new Set<string>();
 
@@ -85,7 +85,7 @@ function check(
   }
 }
 
-/** What the service says wins. Groups such as `reservoir` are merged key by key, as far as both say more than "on". */
+/** The service's own options win. Groups such as `reservoir` are merged key by key, as far as both say more than "on". */
 function merge(defaults: Mapping, own: Mapping): Record<string, unknown> {
   const merged: Record<string, unknown> = { ...plain(defaults), ...plain(own) };
   for (const name of Object.keys(own)) {

@@ -23,13 +23,13 @@ export function readServices(
     const pool = pools.read(fields.raw('pool'), fields.pathOf('pool'), name);
     const most = scenarioBounds.workloadsPerService;
     const own = fields.groups('workload', 'workload', most);
-    // Those of the defaults are read anew for each kind: the tenant is the service's own where nothing else is said.
+    // Defaults are read anew for each kind: the tenant is the service's own where nothing else is said.
     const parts = fields.has('workload') ? own : (defaults?.groups('workload', 'workload', most) ?? []);
     const workload = readWorkload(parts, name, durationMs);
     const made = multiply(fields, name, pool, workload, durationMs, scenario.has('budget'));
     totals.connections += made.length * (pool.policy?.max ?? 0);
     totals.callers += made.length * expectedCallers(workload);
-    // What is beyond the bound is reported, not made.
+    // Services beyond the bound are reported, not made.
     if (services.length + made.length <= scenarioBounds.services) services.push(...made);
     else tooMany(scenario, services.length + made.length);
   }

@@ -1,4 +1,4 @@
-/** Who comes to a service for connections: when, how many, and for how long. */
+/** Reads the workload of a service: when callers come, how many, and for how long. */
 import { count } from './report/format.js';
 import type { ArrivalPlan, WorkloadPlan } from './scenario.js';
 import { readDelay } from './scenario-reader-delay.js';

@@ -22,7 +22,7 @@ const most = 1_000_000;
 const rate = { min: 0.001, max: scenarioBounds.perSecond };
 const usualSeed = 42;
 
-/** What a scenario is called and said to be where it doesn't say so itself. */
+/** Name and description of a scenario that has none of its own. */
 export interface ScenarioSource {
   readonly name?: string | undefined;
   readonly description?: string | undefined;
@@ -97,7 +97,7 @@ function readSample(fields: Fields<'scenario'>, durationMs: number, services: nu
   return sampleMs;
 }
 
-/** What is not said is as with Aurora DSQL. */
+/** Defaults are those of Aurora DSQL. */
 function readServer(scenario: Fields<'scenario'>): ServerPlan {
   const fields = scenario.group('server', 'server') ?? new Fields('server', {}, 'server', new Problems());
   const lifetime = fields.duration('sessionLifetime', { min: 0, max: scenarioBounds.durationMs });
@@ -145,7 +145,7 @@ function readCoordinator(scenario: Fields<'scenario'>): CoordinatorPlan | undefi
   );
 }
 
-/** What is not said is as with `headgate/dynamodb`. */
+/** Defaults are those of `headgate/dynamodb`. */
 function readTable(coordinator: Fields<'coordinator'>): TablePlan | undefined {
   const fields = coordinator.group('dynamodb', 'dynamodb');
   if (fields === undefined) return undefined;
@@ -164,7 +164,7 @@ function readTable(coordinator: Fields<'coordinator'>): TablePlan | undefined {
   };
 }
 
-/** What is not said is as in the pooler. */
+/** Defaults are those of the pooler. */
 function readBudget(scenario: Fields<'scenario'>): BudgetPlan | undefined {
   const fields = scenario.group('budget', 'budget');
   if (fields !== undefined && scenario.has('coordinator'))

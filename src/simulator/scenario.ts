@@ -1,4 +1,4 @@
-/** What is to be simulated: complete, checked, in milliseconds. Reading it from a file is scenario-file.ts's business. */
+/** A scenario: complete, checked, in milliseconds. scenario-file.ts reads it from a file. */
 import type { PolicyOptions } from '../core/pool-policy.js';
 
 export interface Scenario {
@@ -11,7 +11,7 @@ export interface Scenario {
   readonly server: ServerPlan;
   readonly limiter: LimiterPlan | undefined;
   readonly coordinator: CoordinatorPlan | undefined;
-  /** What the pools of all services share fairly; none: each has its own size, and nothing else. */
+  /** Shared fairly by the pools of all services; none: each has its own size, and nothing else. */
   readonly budget?: BudgetPlan | undefined;
   /** One entry for each service that runs, after `count` has been multiplied out. */
   readonly services: readonly ServicePlan[];
@@ -35,7 +35,7 @@ export interface ServerPlan {
   /** New connections: a bucket of `burst`, filled at `perSecond`. Beyond it a dial is refused as 53400. */
   readonly perSecond: number;
   readonly burst: number;
-  /** It ends a session that is older; Infinity: never. */
+  /** The server ends older sessions; Infinity: never. */
   readonly sessionLifetimeMs: number;
   readonly dial: Delay;
   readonly close: Delay;
@@ -51,7 +51,7 @@ export interface LimiterPlan {
   readonly scope: 'shared' | 'perService' | 'dynamodb';
 }
 
-/** Who hands out leases to all services, over a network. */
+/** The coordinator that hands out leases to all services, over a network. */
 export interface CoordinatorPlan {
   readonly leaseLimit: number;
   readonly latency: Delay;
@@ -84,7 +84,7 @@ export interface BudgetPlan {
 
 export interface ServicePlan {
   readonly name: string;
-  /** What several of a kind have in common, for faults and reports: `history` of `history-3`. */
+  /** Name that several of a kind share, for faults and reports: `history` of `history-3`. */
   readonly group: string;
   readonly startDelayMs: number;
   /** The engine's own options, as a program would write them; limiter and leases are added by the simulator. */
@@ -147,7 +147,7 @@ export interface FaultPlan {
   readonly delay: Delay | undefined;
 }
 
-/** What must hold. Undefined: not asked. */
+/** Assertions. Undefined: not asked. */
 export interface AssertionPlan {
   /** Accepted by the server within any one second, wherever that begins. */
   readonly maxConnectsPerSec: number | undefined;

@@ -31,7 +31,7 @@ export type MakePool = (parts: PoolParts<Session>) => ConnectionPool<Session>;
 /** Makes the rate limiter of a process that starts; undefined: it has none. */
 export type MakeLimiter = (process: ServiceProcess, random: Random) => CountingLimiter | undefined;
 
-/** What all processes have in common. */
+/** The parts that all processes share. */
 export interface Surroundings {
   readonly timeline: Timeline;
   readonly server: Server;
@@ -44,7 +44,7 @@ export interface Surroundings {
   readonly happened: (process: ServiceProcess) => void;
 }
 
-/** What one process has for itself. */
+/** The parts that one process has for itself. */
 export interface ProcessParts {
   readonly plan: ServicePlan;
   readonly makeLimiter: MakeLimiter;
@@ -149,7 +149,7 @@ export class ServiceProcess {
     this.#surroundings.happened(this);
   }
 
-  /** It stands still, and the world goes on. */
+  /** The process stands still, and the world goes on. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -163,7 +163,7 @@ export class ServiceProcess {
     for (const action of backlog) this.deliver(action);
   }
 
-  /** It is no more. The server finds out a little later; nobody else does. */
+  /** The process ends without a word. The server finds out a little later; nobody else does. */
   crash(): void {
     const { timeline, server } = this.#surroundings;
     this.#end();

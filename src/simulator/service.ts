@@ -9,7 +9,7 @@ import { type MakeLimiter, policyOf, ServiceProcess, type Surroundings } from '.
 import { SlidingWindow } from './sliding-window.js';
 import { WorkTally } from './workload.js';
 
-/** What has happened in a service since the beginning. */
+/** Totals of a service since the beginning. */
 export interface ServiceTotals {
   readonly checkouts: number;
   readonly emptyEvents: number;
@@ -31,7 +31,7 @@ export class Service {
   readonly #makeLimiter: MakeLimiter;
   readonly #chance: Chance;
   readonly #network: Random;
-  /** Those that ended in good order, with leases to account for. */
+  /** Processes that ended in good order, with leases to account for. */
   readonly #ended: ServiceProcess[] = [];
   #starts = 0;
   /** Of the processes that are no more. */

@@ -10,14 +10,14 @@ export class Session implements Linked<Session> {
   /** Whether the server has it. */
   isOnServer = true;
   /**
-   * What its process makes of it:
+   * The state of the session in its process:
    *
    *     opening --> live --> closing --> gone
    */
   stage: 'opening' | 'live' | 'closing' | 'gone' = 'opening';
   /** From when the pool has it. */
   pooled: PooledConnection<Session> | undefined = undefined;
-  /** Who has it at present. */
+  /** The caller that has it at present. */
   caller: Caller | undefined = undefined;
   previous: Session | undefined = undefined;
   next: Session | undefined = undefined;

@@ -23,13 +23,13 @@ export class SlidingWindow {
     this.#peak = Math.max(this.#peak, this.#size);
   }
 
-  /** Those of the second that ends at `now`. */
+  /** The count of the second that ends at `now`. */
   count(now: number): number {
     this.#forgetUntil(now - windowMs);
     return this.#size;
   }
 
-  /** What is just a second old does not count: 100 in each second are 100 in every second. */
+  /** An event that is just a second old does not count: 100 in each second are 100 in every second. */
   #forgetUntil(end: number): void {
     while (this.#size > 0 && (this.#times[this.#first] as number) <= end) {
       this.#first = (this.#first + 1) % this.#times.length;

@@ -1,4 +1,4 @@
-/** What each tenant has of the connections and of the work, over time. Memory is bounded, whatever the number of tenants. */
+/** Connections and work of each tenant over time. Memory is bounded, whatever the number of tenants. */
 import type { TenantSamples } from './result.js';
 
 /** A series each; those who come after them in the scenario share one. */
@@ -103,7 +103,7 @@ export class TenantSeries {
   }
 }
 
-/** What is left of a connection beyond that comes from adding up. */
+/** Smaller parts of a connection are rounding errors. */
 function toMillionths(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }

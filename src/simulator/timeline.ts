@@ -23,10 +23,15 @@ export class Planned {
   }
 }
 
+/** Far more than ever happens at one time: a plan that plans itself for now would go on for ever. */
+const mostAtOnce = 1_000_000;
+
 export class Timeline {
   #now = 0;
   #events = 0;
   #lastOrder = 0;
+  /** How much has happened at this very time. */
+  #atOnce = 0;
   /** A binary heap. */
   readonly #plans: Planned[] = [];
 
@@ -71,6 +76,9 @@ export class Timeline {
   runUntil(end: number): void {
     for (let next = this.#plans[0]; next !== undefined && next.at <= end; next = this.#plans[0]) {
       this.cancel(next);
+      this.#atOnce = next.at > this.#now ? 1 : this.#atOnce + 1;
+      if (this.#atOnce > mostAtOnce)
+        throw new InvariantError(`Time stands still at ${next.at}: ${mostAtOnce} events and no end.`);
       this.#now = next.at;
       this.#events++;
       next.run();

@@ -34,7 +34,7 @@ export class WaitHistogram {
     this.#counts = counts;
   }
 
-  /** What that part of all did not exceed, in milliseconds: up to one percent too much, never too little. */
+  /** Milliseconds that this part of all waits did not exceed: up to one percent too much, never too little. */
   percentile(part: number): number {
     const rank = Math.max(1, Math.ceil(part * this.#count - 1e-9));
     let seen = 0;
@@ -68,7 +68,7 @@ export class RecentWaits {
     else this.#atOnce++;
   }
 
-  /** What 99 of 100 did not exceed since the last call; 0 when nobody came. */
+  /** Milliseconds that 99 of 100 did not exceed since the last call; 0 when nobody came. */
   takeP99(): number {
     const waits = this.#waits;
     const rank = Math.ceil(0.99 * (waits.length + this.#atOnce) - 1e-9) - this.#atOnce;

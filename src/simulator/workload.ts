@@ -14,7 +14,7 @@ import { LentMeter } from './tenant-series.js';
 import type { Timeline } from './timeline.js';
 import { RecentWaits, WaitHistogram } from './wait-histogram.js';
 
-/** What became of the callers of one tenant, in all services. */
+/** Outcomes of the callers of one tenant, in all services. */
 export class TenantTally {
   readonly name: string;
   readonly waits = new WaitHistogram();
@@ -33,7 +33,7 @@ export class TenantTally {
   }
 }
 
-/** What became of the callers of one service. */
+/** Outcomes of the callers of one service. */
 export class WorkTally {
   started = 0;
   completed = 0;

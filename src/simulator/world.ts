@@ -118,7 +118,7 @@ export class World {
     this.#timeline.runUntil(timeMs);
   }
 
-  /** What came of it. Then all services end in good order, to see whether anything is left over. */
+  /** The result. Then all services end in good order, to see whether anything is left over. */
   finish(): SimulationResult {
     const { durationMs } = this.#scenario;
     this.runUntil(durationMs);
@@ -182,7 +182,7 @@ export class World {
   #end(): void {
     this.#faults.stop();
     for (const service of this.#services) service.stopForGood(stopDeadlineMs);
-    // What has ended plans nothing any more, so this is over at once, unless something does not end.
+    // Ended services plan nothing any more, so this is over at once, unless something does not end.
     this.#timeline.runUntil(this.#scenario.durationMs + endsWithinMs);
     this.#budget?.stop();
     this.#laws.checkEnd(this.#services, this.#server);

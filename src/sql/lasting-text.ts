@@ -3,7 +3,7 @@
  * parses it: 'now' is the time of that, and 'int4'::regtype the type that had this name then. Whoever parses a text once and
  * runs it often has to leave such texts alone.
  *
- * It is told nothing but plain statements, which have neither comments nor backslashes nor strings in dollars. To be wrong in
+ * Takes only plain statements, which have neither comments nor backslashes nor strings in dollars. To be wrong in
  * the other direction costs nothing but time.
  */
 

@@ -52,7 +52,7 @@ export class BodyReader {
     return this.#source.toString('utf8', from, this.#passText());
   }
 
-  /** The same as a view of its bytes, without the zero. */
+  /** A text as a view of its bytes, without the zero. */
   textBytes(): Buffer {
     const from = this.#at;
     return this.#source.subarray(from, this.#passText());

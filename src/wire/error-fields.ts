@@ -6,7 +6,7 @@ import type { MessageWriter } from './message-writer.js';
 export interface ErrorFields {
   /** `ERROR`, `FATAL` or `PANIC`; `WARNING`, `NOTICE`, `DEBUG`, `INFO` or `LOG` in a notice. Never translated. */
   readonly severity: string;
-  /** The same in the server's language, where that is another text. */
+  /** The severity in the server's language, where that is another text. */
   readonly localizedSeverity?: string;
   /** The SQLSTATE. */
   readonly code: string;
@@ -71,7 +71,7 @@ export function readErrorFields(source: Buffer, start: number, end: number): Err
   return { severity, ...(isTranslated ? { localizedSeverity } : {}), code, message, ...rest };
 }
 
-/** Whoever sends one with `FATAL` or `PANIC` closes the connection after it. */
+/** After one with `FATAL` or `PANIC`, the sender closes the connection. */
 export function writeError(writer: MessageWriter, fields: ErrorFields): void {
   writeFields(writer, Backend.error, fields);
 }

@@ -1,4 +1,4 @@
-/** What can go wrong with messages: the other side sent something that is none, or we were asked to build one. */
+/** Errors of messages: the other side sent something that is none, or we were asked to build one. */
 import { HeadgateError } from '../kernel/errors.js';
 import { SqlState } from './sql-states.js';
 
@@ -7,7 +7,7 @@ import { SqlState } from './sql-states.js';
  * longer known. Its text has kinds and numbers, never what a message held, since that may be secret.
  */
 export class ProtocolViolationError extends HeadgateError {
-  /** What a client is told in an ErrorResponse. */
+  /** The code for an ErrorResponse to a client. */
   readonly sqlState = SqlState.protocolViolation;
 
   constructor(message: string) {

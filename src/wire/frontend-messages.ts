@@ -38,7 +38,7 @@ export function readPassword(source: Buffer, start: number, end: number): Buffer
 
 export interface SaslInitialResponse {
   readonly mechanism: string;
-  /** What the client says first; null where it says nothing yet. */
+  /** The client's first response; null where it has none yet. */
   readonly data: Buffer | null;
 }
 
@@ -50,7 +50,7 @@ export function readSaslInitialResponse(source: Buffer, start: number, end: numb
   return { mechanism, data };
 }
 
-/** What a message holds that is nothing but data: CopyData, SASLResponse, GSSResponse. */
+/** The body of a message that is nothing but data: CopyData, SASLResponse, GSSResponse. */
 export function readData(source: Buffer, start: number, end: number): Buffer {
   return new BodyReader('The message', source, start, end).rest();
 }

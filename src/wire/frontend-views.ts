@@ -1,5 +1,5 @@
 /**
- * What a pooler reads of the messages that clients send all the time. A view is made once and reads any number of
+ * Views of the messages that clients send all the time. A view is made once and reads any number of
  * messages; it keeps where things are, and makes a string only when asked for one. It is good as long as the bytes are.
  */
 import { BodyReader } from './body-reader.js';

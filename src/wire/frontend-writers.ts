@@ -89,7 +89,7 @@ export function writeFunctionCall(writer: MessageWriter, fields: FunctionCallFie
   writer.end();
 }
 
-/** The same in both directions. */
+/** Used in both directions. */
 export function writeCopyData(writer: MessageWriter, data: Buffer): void {
   writer.begin(Frontend.copyData);
   writer.bytes(data);

@@ -25,7 +25,7 @@ const smallestCollection = 256;
  * chunk, unless it had to be collected across chunks: then `source` is another buffer. Both are good until the next call.
  */
 export class MessageScanner {
-  // What next() found. To be read only; plain fields, because that is what costs least.
+  // Found by next(). To be read only; plain fields, because that is what costs least.
   /** The type byte; 0 for the first packet of a client, which has none. */
   type = 0;
   /** Bytes of the whole message, header included. */
@@ -42,7 +42,7 @@ export class MessageScanner {
   #limit = 0;
   /** Bytes of the present message that are yet to come, after a piece of it was found. -1: never more, after a failure. */
   #remaining = 0;
-  /** What was collected of the message whose first piece is not there yet. */
+  /** The collected part of the message whose first piece is not there yet. */
   #collection: Buffer = nothing;
   #collected = 0;
   #failure: ProtocolViolationError | undefined = undefined;
@@ -165,7 +165,7 @@ export class MessageScanner {
     return rest;
   }
 
-  /** What next() does inside a message. */
+  /** Goes on inside a message, for `next()`. */
   #resume(): boolean {
     if (this.#failure !== undefined) throw this.#failure;
     const available = this.#limit - this.#at;

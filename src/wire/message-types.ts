@@ -47,9 +47,9 @@ export const Backend = {
   negotiateProtocolVersion: 0x76, // v
 } as const;
 
-/** What Describe and Close are about. */
+/** The target of Describe and Close. */
 export const Target = { portal: 0x50, statement: 0x53 } as const;
-/** What Describe and Close are about. */
+/** The target of Describe and Close. */
 export type Target = (typeof Target)[keyof typeof Target];
 
 /** The byte of ReadyForQuery. */

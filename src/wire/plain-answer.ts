@@ -6,10 +6,10 @@
 import { int32At } from './bytes.js';
 import { Backend, headerBytes, TransactionStatus } from './message-types.js';
 
-/** What a plain answer has besides rows, a tag and ReadyForQuery. */
+/** Parts of a plain answer besides rows, a tag and ReadyForQuery. */
 export const AnswerPart = { parseComplete: 1, bindComplete: 2, description: 4 } as const;
 
-/** It is another kind of answer, or not a whole one, or it is not certain. */
+/** The answer is of another kind, not whole, or not certain. */
 export const notPlain = -1;
 
 const readyBytes = 6;

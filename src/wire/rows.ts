@@ -36,7 +36,7 @@ export function readRowDescription(source: Buffer, start: number, end: number): 
   return columns;
 }
 
-/** What is not said of a column is as in a text that no table has. */
+/** Defaults are those of a text that belongs to no table. */
 export function writeRowDescription(
   writer: MessageWriter,
   columns: readonly (Pick<Column, 'name'> & Partial<Column>)[],
@@ -120,7 +120,7 @@ export function writeParameterDescription(writer: MessageWriter, types: readonly
   writer.end();
 }
 
-/** What a function answered. */
+/** The result of a function; null for NULL. */
 export function readFunctionCallResponse(source: Buffer, start: number, end: number): Buffer | null {
   const read = new BodyReader('FunctionCallResponse', source, start, end);
   const value = read.value();
@@ -137,7 +137,7 @@ export function writeFunctionCallResponse(writer: MessageWriter, value: string |
 export interface CopyResponse {
   /** 0 text, 1 binary. */
   readonly format: number;
-  /** The same for each column. */
+  /** The format of each column. */
   readonly columnFormats: number[];
 }
 

@@ -1,4 +1,4 @@
-/** What a scanner accepts and collects, by type of message. One set of rules serves any number of scanners. */
+/** Rules of a scanner: what it accepts and collects, by type of message. One set serves any number of scanners. */
 import { OptionReader } from '../kernel/option-reader.js';
 import {
   Backend,
@@ -54,7 +54,7 @@ export class ScanRules {
 }
 
 const noBody = headerBytes;
-/** What PostgreSQL accepts for messages that only hold a name or so. */
+/** PostgreSQL's limit for messages that only hold a name or so. */
 const small = 10_001;
 /** The most that PostgreSQL accepts of any message from a client. */
 const largeFromClient = 0x3fff_ffff;

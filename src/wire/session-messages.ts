@@ -1,11 +1,11 @@
-/** What a server says about the session as a whole: its key, its settings, its state, notifications, the protocol's version. */
+/** A server's messages about the session as a whole: its key, its settings, its state, notifications, the protocol's version. */
 import { BodyReader } from './body-reader.js';
 import { ProtocolViolationError, UnsendableMessageError } from './errors.js';
 import { Backend, headerBytes, TransactionStatus } from './message-types.js';
 import type { MessageWriter } from './message-writer.js';
 import { isCancelKey } from './startup-packet.js';
 
-/** What a CancelRequest has to name. */
+/** The key that a CancelRequest has to name. */
 export interface BackendKey {
   readonly processId: number;
   /** 4 bytes in protocol 3.0, up to 256 from 3.2 on. A view of the message's bytes, when it was read. */

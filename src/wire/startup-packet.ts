@@ -10,7 +10,7 @@ export interface StartupMessage {
   readonly minor: number;
   /** `user`, `database`, `options`, `replication` and settings. Of a name given twice, the last value counts. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** Those whose names begin with `_pq_.`: extensions of the protocol, to be negotiated. */
+  /** Names that begin with `_pq_.`: extensions of the protocol, to be negotiated. */
   readonly protocolOptions: ReadonlyMap<string, string>;
 }
 
@@ -52,7 +52,7 @@ function readStartup(read: BodyReader, version: number): StartupMessage {
   const protocolOptions = new Map<string, string>();
   const major = version >>> 16;
   const minor = version & 0xffff;
-  // Whoever asks for another major version is to be told so, whatever else is in the packet.
+  // A client that asks for another major version is told so, whatever else is in the packet.
   if (major === knownMajor) {
     for (let name = read.text(); name !== ''; name = read.text()) {
       (name.startsWith(protocolOptionPrefix) ? protocolOptions : parameters).set(name, read.text());
@@ -73,7 +73,7 @@ export function startupPacketLength(bytes: Buffer): number | 'incomplete' | 'inv
   return bytes.length < length ? 'incomplete' : length;
 }
 
-/** What to start a session with; `version` is one of `StartupCode`, or higher to see whether the server goes along. */
+/** The contents of a startup packet; `version` is one of `StartupCode`, or higher to see whether the server goes along. */
 export interface StartupRequest {
   readonly version: number;
   /** Protocol options among them, with their prefix. */

@@ -61,6 +61,24 @@ test('they say what the options of the fleet say', async () => {
   );
 });
 
+test('they name the service, and say what is done when the table does not answer', async () => {
+  const more = {
+    DSQL_DISTRIBUTED_SERVICE_NAME: 'history',
+    DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS: 'localShare',
+    DSQL_DISTRIBUTED_LOCAL_SHARE: '40',
+    DSQL_CONNECTION_RATE_LIMIT: '7.5',
+  };
+  const { code, out } = await run({ ...enabled, ...more }, '--explain', '--check');
+  expect(code).toBe(0);
+  for (const [setting, value, from] of [
+    ['fleet.service', 'history', 'DSQL_DISTRIBUTED_SERVICE_NAME'],
+    ['fleet.onCoordinatorLoss', 'localShare', 'DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS'],
+    ['fleet.localShare', '40', 'DSQL_DISTRIBUTED_LOCAL_SHARE'],
+    ['fleet.localRate', '8', 'DSQL_CONNECTION_RATE_LIMIT'],
+  ])
+    expect(out).toMatch(new RegExp(`^${setting} +${value} +${from} `, 'm'));
+});
+
 test('they say nothing unless they are switched on', () => {
   const { DSQL_DISTRIBUTED_CONN_LEASE_ENABLED: _, ...others } = enabled;
   const off = { ...others, DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED: 'false' };
@@ -80,7 +98,7 @@ test('a cluster of Aurora DSQL has the name that programs have for it, any other
   const cluster = 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws:5432';
   for (const server of [cluster, 'db.example:5432', 'a.example:5432,b.example:5432']) fleet?.leasesOf(server);
   expect(fleet?.stats().map(({ endpoint }) => endpoint)).toEqual([
-    'abcdefghijklmnopqrstuvwxyz',
+    'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws',
     'db.example:5432',
     'a.example:5432,b.example:5432',
   ]);

@@ -8,6 +8,7 @@ function world(level: LogLevel, format: 'text' | 'json') {
   const terminal = {
     out: () => {},
     err: (text: string) => void lines.push(text),
+    lost: 0,
     hasColours: false,
     showsProgress: false,
   };
@@ -17,7 +18,7 @@ function world(level: LogLevel, format: 'text' | 'json') {
     () => settings,
     () => new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 6)),
   );
-  return { log, lines, settings };
+  return { log, lines, settings, terminal };
 }
 
 test('a line has the time, the level, the message and what belongs to it', () => {
@@ -53,4 +54,17 @@ test('lines below the level are left out, and the level may change', () => {
   settings.level = 'debug';
   log('debug', 'now');
   expect(lines).toHaveLength(3);
+});
+
+test('lines that were lost are told with the next that is written, and not again', () => {
+  const { log, lines, terminal } = world('info', 'text');
+  log('info', 'one');
+  terminal.lost = 12;
+  log('info', 'two');
+  log('info', 'three');
+  expect(lines.map((line) => line.replaceAll(/^.*? UTC /gm, ''))).toEqual([
+    'info  one\n',
+    'warn  lines of this log could not be written, and were dropped  lost=12\ninfo  two\n',
+    'info  three\n',
+  ]);
 });

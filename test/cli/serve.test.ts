@@ -1,7 +1,15 @@
 // `headgate serve`: what it says of a configuration, and what signals do to the pooler that it runs.
 import { spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -408,6 +416,22 @@ describe('A pooler that runs', () => {
     expect(await code).toBe(0);
     expect(readFileSync(file, 'utf8')).toBe(`${process.ppid}\n`);
   });
+
+  test.skipIf(process.platform === 'win32')(
+    'puts its number in the place of a link, and not where that leads to',
+    async () => {
+      const stage = new Stage();
+      const [file, other] = [join(stage.folder, 'pooler.pid'), join(stage.folder, 'precious')];
+      writeFileSync(other, 'as it was');
+      symlinkSync(other, file);
+      const { code } = await stage.run('--pidfile', 'pooler.pid');
+      expect(readFileSync(file, 'utf8')).toBe(`${process.pid}\n`);
+      stage.signals.emit('SIGTERM');
+      await code;
+      expect(readFileSync(other, 'utf8')).toBe('as it was');
+      expect(readdirSync(stage.folder).filter((name) => name.startsWith('pooler.pid'))).toEqual([]);
+    },
+  );
 
   test('that can not write its number is stopped, and says why', async () => {
     const stage = new Stage();

@@ -128,6 +128,18 @@ function heldBy(all: readonly ModelHolder[]): number {
   return all.reduce((sum, each) => sum + each.held, 0);
 }
 
+/** The coordinator counts what is held, and everyone has what it wants as far as the limit goes. */
+function expectAllServed(
+  all: readonly ModelHolder[],
+  coordinator: FakeCoordinator,
+  leases: PromisedLeases,
+): void {
+  expect(leases.pending()).toBe(0);
+  expect(coordinator.counted).toBe(heldBy(all));
+  const wanted = all.reduce((sum, { wants }) => sum + wants, 0);
+  expect(heldBy(all)).toBe(Math.min(wanted, coordinator.limit));
+}
+
 const anyFate: readonly Fate[] = ['request_lost', 'answer_lost', 'silent_before', 'silent_after'];
 
 describe('With a coordinator that can cancel, whatever is delayed or lost', () => {
@@ -142,10 +154,7 @@ describe('With a coordinator that can cancel, whatever is delayed or lost', () =
     await fc.assert(
       fc.asyncProperty(plays, async (scene) => {
         const { all, coordinator, leases } = await play(scene, rules);
-        expect(leases.pending()).toBe(0);
-        expect(coordinator.counted).toBe(heldBy(all));
-        const wanted = all.reduce((sum, { wants }) => sum + wants, 0);
-        expect(heldBy(all)).toBe(Math.min(wanted, coordinator.limit));
+        expectAllServed(all, coordinator, leases);
         for (const { granted, released, lost, held } of all) expect(granted).toBe(released + lost + held);
       }),
     );
@@ -164,10 +173,7 @@ describe('With a coordinator that can not cancel, but fails only before it took 
     await fc.assert(
       fc.asyncProperty(plays, async (scene) => {
         const { all, coordinator, leases } = await play(scene, rules);
-        expect(leases.pending()).toBe(0);
-        expect(coordinator.counted).toBe(heldBy(all));
-        const wanted = all.reduce((sum, { wants }) => sum + wants, 0);
-        expect(heldBy(all)).toBe(Math.min(wanted, coordinator.limit));
+        expectAllServed(all, coordinator, leases);
       }),
     );
   });

@@ -182,6 +182,19 @@ describe('A lease that is given back', () => {
   });
 });
 
+/** A release has failed eight times, and the next attempt is far away. */
+async function sceneOfAnOutage() {
+  const scene = await sceneWith({ a: 1 });
+  const { world, holders, last } = scene;
+  holders['a']?.want(0);
+  await world.settle();
+  for (let n = 0; n < 8; n++) {
+    await last().fail('down');
+    await world.advance(n < 7 ? 10_000 : 0);
+  }
+  return scene;
+}
+
 describe('flush()', () => {
   it('resolves at once when nothing is owed', async () => {
     expect(await scene().leases.flush()).toBe(0);
@@ -223,13 +236,7 @@ describe('flush()', () => {
   });
 
   it('tries again at once what is waiting for its next attempt', async () => {
-    const { world, leases, calls, holders, last } = await sceneWith({ a: 1 });
-    holders['a']?.want(0);
-    await world.settle();
-    for (let n = 0; n < 8; n++) {
-      await last().fail('down');
-      await world.advance(n < 7 ? 10_000 : 0);
-    }
+    const { world, leases, calls, last } = await sceneOfAnOutage();
     const before = calls.length;
     const flushed = watch(leases.flush());
     await world.settle();
@@ -239,13 +246,7 @@ describe('flush()', () => {
   });
 
   it('begins with short pauses again', async () => {
-    const { world, leases, calls, holders, last } = await sceneWith({ a: 1 });
-    holders['a']?.want(0);
-    await world.settle();
-    for (let n = 0; n < 8; n++) {
-      await last().fail('down');
-      await world.advance(n < 7 ? 10_000 : 0);
-    }
+    const { world, leases, calls, last } = await sceneOfAnOutage();
     const flushed = watch(leases.flush());
     await world.settle();
     await last().fail('still down');

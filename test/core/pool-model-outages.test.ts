@@ -4,7 +4,7 @@ import { discardReasons, refillCauses } from '../../src/core/reasons.js';
 import { type WeatherName, weathers } from './model/scenario.js';
 import { describeFinding, plan, search } from './model/search.js';
 
-const { first, count } = plan(2_500);
+const { first, count } = plan(1_600);
 
 describe(`Every law holds after every step of ${count} random lives (HEADGATE_SEED, HEADGATE_SEQUENCES)`, () => {
   it.each<WeatherName>(['hanging', 'down'])(

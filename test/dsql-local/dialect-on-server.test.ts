@@ -1,17 +1,17 @@
 // The dialect against a real PostgreSQL 16: what it accepts runs there, and its catalog checks and limits say what they should.
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createDialect } from '../../src/dialect/dialect.js';
+import type { Dialect } from '../../src/dialect/judgement.js';
 import { findPostgres } from '../../src/dsql-local/cluster/find-postgres.js';
 import { type Cluster, startCluster } from '../../src/dsql-local/cluster/start-cluster.js';
-import { createDialect } from '../../src/dsql-local/dialect/dialect.js';
-import type { Dialect } from '../../src/dsql-local/dialect/judgement.js';
 import {
   acceptedDdl,
   acceptedDrops,
   acceptedOrmTexts,
   acceptedQueries,
   acceptedTransactions,
-} from './dialect/accepted.js';
+} from '../dialect/accepted.js';
 
 interface Refused {
   readonly code: string;

@@ -1,7 +1,7 @@
 // Host, region and cluster id from whichever of them is given.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type EndpointOptions, readEndpoint } from '../../src/dsql/endpoint.js';
+import { clusterName, type Endpoint, type EndpointOptions, readEndpoint } from '../../src/dsql/endpoint.js';
 
 const id = 'abcdefghij0123456789klmnop';
 const host = `${id}.dsql.us-east-1.on.aws`;
@@ -27,6 +27,15 @@ describe('an endpoint', () => {
         expect(endpointOf({ host: `${made?.host}.`.toUpperCase(), clusterId, region })).toEqual(made);
       }),
     );
+  });
+
+  test('has one name for all who must agree on it, whichever way they connect', () => {
+    const nameOf = (options: EndpointOptions): string => clusterName(endpointOf(options) as Endpoint);
+    expect(nameOf({ host })).toBe(host);
+    expect(nameOf({ clusterId: id, region: 'us-east-1' })).toBe(host);
+    expect(nameOf({ host: `${id}.dsql-fnh4.us-east-1.on.aws` })).toBe(host);
+    expect(nameOf({ host: 'proxy.example', clusterId: id, region: 'us-east-1' })).toBe(host);
+    expect(nameOf({ host: 'proxy.example', region: 'us-east-1' })).toBe('proxy.example');
   });
 
   test('may lead through PrivateLink', () => {

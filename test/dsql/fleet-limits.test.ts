@@ -1,15 +1,33 @@
 // Limits that the environment asks for: in DynamoDB, one for a process and a cluster.
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { hasJava, startDynamo } from '../../scripts/lib/dynamodb-local.mjs';
 import { joinFleet } from '../../src/dsql/fleet-limits.js';
+import { DsqlPool } from '../../src/dsql.js';
+import { DynamoLeases, DynamoRateLimiter } from '../../src/dynamodb.js';
 import { PromisePool } from '../../src/engine.js';
+import { localLeases, tokenBucket } from '../../src/index.js';
+import { exposeLeases, exposePool } from '../../src/prometheus.js';
 
 const endpoint = { host: 'x.dsql.us-east-1.on.aws', clusterId: 'x', region: 'us-east-1' };
 const plan = {
-  leases: { table: 'connections', limit: 3 },
-  rate: { table: 'connections', rate: 100, maxWaitMs: 30_000 },
+  leases: {
+    ...{ table: 'connections', limit: 3, service: 'history' },
+    ...{ onCoordinatorLoss: 'hold' as const, localShare: undefined },
+  },
+  rate: { table: 'connections', rate: 100, maxWaitMs: 30_000, localShare: undefined },
 };
+const host = 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws';
+const env = {
+  DSQL_DISTRIBUTED_CONN_LEASE_ENABLED: 'true',
+  DSQL_DISTRIBUTED_CONN_LEASE_TABLE: 'connections',
+  DSQL_DISTRIBUTED_CONN_LIMIT: '500',
+  DSQL_DISTRIBUTED_RATE_LIMITER_ENABLED: 'true',
+  DSQL_DISTRIBUTED_RATE_LIMITER_TABLE: 'connections',
+};
+/** Opens nothing by itself. */
+const quiet = { host, warmup: false, keeper: false, tokenProvider: () => 'no token' } as const;
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
 
 test('pools of the same cluster have the same limits, and those of others have not', async () => {
@@ -30,6 +48,52 @@ test('where nothing is asked for, there is nothing', () => {
   );
 });
 
+describe('a pool', () => {
+  test('has the limits that the environment asks for, the same as other pools of the process', async () => {
+    await using one = new DsqlPool({ ...quiet, env });
+    await using other = new DsqlPool({ ...quiet, env });
+    expect(one.leases).toBeInstanceOf(DynamoLeases);
+    expect(one.rateLimiter).toBeInstanceOf(DynamoRateLimiter);
+    expect([other.leases, other.rateLimiter]).toEqual([one.leases, one.rateLimiter]);
+    expect((one.leases as DynamoLeases).stats().limit).toBe(500);
+  });
+
+  test('has the limits that it was given, and without any the rate limiter of the process', async () => {
+    const [leases, rateLimiter] = [localLeases({ limit: 5 }), tokenBucket({ rate: 1, burst: 1 })];
+    await using given = new DsqlPool({ ...quiet, leases, rateLimiter, env });
+    expect(given.leases).toBe(leases);
+    expect(given.rateLimiter).toBe(rateLimiter);
+    await using plain = new DsqlPool({ ...quiet, env: {} });
+    expect(plain.leases).toBeUndefined();
+    expect(plain.rateLimiter?.rate).toBe(10);
+  });
+
+  test('is exposed together with its limits, once for all pools that share them', async () => {
+    const registry = new Registry();
+    await using one = new DsqlPool({ ...quiet, env, name: 'one' });
+    await using other = new DsqlPool({ ...quiet, env, name: 'other' });
+    const limits = async (): Promise<string[]> =>
+      (await registry.metrics()).match(
+        /^(?:dsql_distributed_conn_lease_limit|headgate_rate_in_hand)\{.*$/gm,
+      ) ?? [];
+    const exposures = [one, other].map((pool) => exposePool(pool, { registry, service: pool.name }));
+    const series = (service: string): string[] => [
+      `dsql_distributed_conn_lease_limit{service="${service}"} 500`,
+      `headgate_rate_in_hand{service="${service}"} 0`,
+    ];
+    expect(await limits()).toEqual(series('one'));
+    exposures[0]?.stop();
+    expect(await limits()).toEqual(series('other'));
+    // Whoever exposes them by themselves says what they are called.
+    const own = exposeLeases(one.leases as DynamoLeases, { registry, service: 'fleet' });
+    expect((await limits())[0]).toBe('dsql_distributed_conn_lease_limit{service="fleet"} 500');
+    exposures[1]?.stop();
+    expect(await limits()).toEqual(['dsql_distributed_conn_lease_limit{service="fleet"} 500']);
+    own.stop();
+    expect(await registry.metrics()).not.toContain('lease');
+  });
+});
+
 describe.runIf(hasJava)('with a table', () => {
   let dynamo: Awaited<ReturnType<typeof startDynamo>>;
   beforeAll(async () => {
@@ -47,7 +111,10 @@ describe.runIf(hasJava)('with a table', () => {
       const { Items = [] } = await dynamo
         .client()
         .send(new ScanCommand({ TableName: 'connections', ConsistentRead: true }));
-      return Items.filter(({ pk }) => pk?.S?.startsWith('dsqllease#x#')).map(({ used }) => Number(used?.N));
+      return Items.filter(
+        ({ pk, service_name }) =>
+          pk?.S?.startsWith('dsqllease#x.dsql.us-east-1.on.aws#') && service_name?.S === 'history',
+      ).map(({ used }) => Number(used?.N));
     };
     const fleets = [0, 1].map(() => joinFleet(endpoint, plan, credentials, () => {}));
     const pools = fleets.map(

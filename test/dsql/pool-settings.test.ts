@@ -144,7 +144,7 @@ describe('a limit for all processes', () => {
     const { messages, distributed, rate, explanation } = resolve({}, env);
     expect(messages).toEqual([]);
     expect(distributed).toEqual({
-      leases: { table: 'leases', limit: 500 },
+      leases: { table: 'leases', limit: 500, service: 'dsql', onCoordinatorLoss: 'hold' },
       rate: { table: 'rates', rate: 100, maxWaitMs: 30_000 },
     });
     expect(rate).toBeUndefined();
@@ -154,6 +154,70 @@ describe('a limit for all processes', () => {
     expect(values.get('DSQL_DISTRIBUTED_RATE_LIMITER_TABLE')).toBe('in the table rates');
     expect(values.get('DSQL_DISTRIBUTED_RATE_LIMITER_LIMIT')).toBe('100');
     expect(values.get('DSQL_DISTRIBUTED_RATE_LIMITER_MAX_WAIT')).toBe('30s');
+  });
+
+  test('has the service and the policy of the options, or else of the environment', () => {
+    const more = {
+      ...env,
+      DSQL_DISTRIBUTED_SERVICE_NAME: 'history',
+      DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS: 'localShare',
+      DSQL_DISTRIBUTED_LOCAL_SHARE: '40',
+      DSQL_CONNECTION_RATE_LIMIT: '5',
+    };
+    const { messages, distributed } = resolve({}, more);
+    expect(messages).toEqual([]);
+    expect(distributed.leases).toMatchObject({
+      ...{ service: 'history', onCoordinatorLoss: 'localShare', localShare: 40 },
+    });
+    // Whoever goes on without the table must be able to dial without it.
+    expect(distributed.rate?.localShare).toEqual({ rate: 5, burst: 100 });
+    const fleet = { service: 'matching', onCoordinatorLoss: 'shed' } as const;
+    const given = resolve({ fleet }, more);
+    expect(given.messages).toEqual([]);
+    expect(given.distributed.leases).toMatchObject({ ...fleet, localShare: undefined });
+    expect(given.distributed.rate?.localShare).toBeUndefined();
+    const sources = new Map(given.explanation.map(({ name, source }) => [name, source]));
+    expect(sources.get('fleet.service')).toBe('option');
+    expect(sources.get('fleet.onCoordinatorLoss')).toBe('option');
+  });
+
+  test('holds where the policy of the environment can not be used, and says so', () => {
+    const withPolicy = (policy: string) =>
+      resolve({}, { ...env, DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS: policy });
+    for (const [policy, warning] of [
+      [
+        'open',
+        /^DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS is 'open', none of hold, localShare, shed: the default, hold/,
+      ],
+      [
+        'localShare',
+        /^DSQL_DISTRIBUTED_ON_COORDINATOR_LOSS is localShare, but DSQL_DISTRIBUTED_LOCAL_SHARE does not/,
+      ],
+    ] as const) {
+      const { messages, distributed } = withPolicy(policy);
+      expect(messages).toEqual([expect.stringMatching(warning)]);
+      expect(distributed.leases).toMatchObject({ onCoordinatorLoss: 'hold', localShare: undefined });
+    }
+  });
+
+  test('has its mistakes in options refused', () => {
+    const problems = (fleet: object): string => {
+      try {
+        resolve({ fleet }, {});
+        return '';
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(problems({ onCoordinatorLoss: 'open' })).toContain(
+      "fleet.onCoordinatorLoss: must be one of 'hold'",
+    );
+    expect(problems({ onCoordinatorLoss: 'localShare' })).toContain('fleet.localShare: is needed');
+    expect(problems({ onCoordinatorLoss: 'shed', localShare: 3 })).toContain(
+      'fleet.localShare: is of no use',
+    );
+    expect(problems({ servise: 'x' })).toContain('did you mean service?');
+    expect(problems({ localShare: 3 })).toBe('');
   });
 
   test('that is asked for without a table is warned of', () => {

@@ -34,6 +34,9 @@ describe('the variables', () => {
       ['DISTRIBUTED_RATE_LIMITER_TABLE', 'none'],
       ['DISTRIBUTED_RATE_LIMITER_LIMIT', '100'],
       ['DISTRIBUTED_RATE_LIMITER_MAX_WAIT', '30s'],
+      ['DISTRIBUTED_SERVICE_NAME', 'dsql'],
+      ['DISTRIBUTED_ON_COORDINATOR_LOSS', 'hold'],
+      ['DISTRIBUTED_LOCAL_SHARE', 'none'],
     ]);
   });
 

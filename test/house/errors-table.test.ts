@@ -7,6 +7,7 @@ import { readPolicy } from '../../src/core/pool-policy.js';
 import { discardReasons } from '../../src/core/reasons.js';
 import { verdicts } from '../../src/dsql/connect-errors.js';
 import * as dsql from '../../src/dsql.js';
+import * as dsqlLint from '../../src/dsql-lint.js';
 import * as dynamodb from '../../src/dynamodb.js';
 import * as engine from '../../src/engine.js';
 import * as main from '../../src/index.js';
@@ -24,8 +25,11 @@ describe('docs/errors.md', () => {
   const errors: Record<string, main.HeadgateError> = {
     AcquireAbortedError: new main.AcquireAbortedError('why'),
     AcquireTimeoutError: new main.AcquireTimeoutError(1, noNumbers, undefined),
+    AmbiguousRowError: new dsql.AmbiguousRowError('row'),
     BadConnectionError: new engine.BadConnectionError(undefined),
     CheckTimeoutError: new main.CheckTimeoutError(1),
+    CommitOutcomeUnknownError: new dsql.CommitOutcomeUnknownError(1, 'why'),
+    ConditionFailedError: new dsql.ConditionFailedError('row', {}, undefined),
     ConnectFailedError: new main.ConnectFailedError(1, 1, new Error('why')),
     DialTimeoutError: new main.DialTimeoutError(1),
     DoubleReleaseError: new main.DoubleReleaseError(),
@@ -36,10 +40,16 @@ describe('docs/errors.md', () => {
     ),
     DynamoPackageMissingError: new dynamodb.DynamoPackageMissingError('why'),
     ForeignReleaseError: new engine.ForeignReleaseError(),
+    IdClockError: new dsql.IdClockError('went_back', 'why'),
     IdleInTransactionError: new dsql.IdleInTransactionError(1),
+    InvalidUuidError: new dsql.InvalidUuidError('why'),
     InvariantError: new main.InvariantError('why'),
     LeaseCoordinatorError: new main.LeaseCoordinatorError('why'),
     LeaseLimitError: new main.LeaseLimitError('pool', 1, 1, 1),
+    MigrationError: new dsql.MigrationError('files', 'why'),
+    NodeIdError: new dsql.NodeIdError('pending', 'why'),
+    OptimisticConflictError: new dsql.OptimisticConflictError('row', 1),
+    ParserMissingError: new dsqlLint.ParserMissingError('why'),
     PeerMissingError: new prometheus.PeerMissingError('x', 'y', 'why'),
     PoolClosedError: new main.PoolClosedError(),
     PoolOptionsError: new main.PoolOptionsError([]),
@@ -49,7 +59,13 @@ describe('docs/errors.md', () => {
     SessionChangedError: new main.SessionChangedError('SET', undefined),
     SignerMissingError: new dsql.SignerMissingError('why'),
     StatementTimeoutError: new dsql.StatementTimeoutError(1),
+    TooDeepError: new dsqlLint.TooDeepError(),
+    TransactionAbortedError: new dsql.TransactionAbortedError('why'),
     TransactionLeftOpenError: new main.TransactionLeftOpenError(),
+    TransactionMisuseError: new dsql.TransactionMisuseError('nested'),
+    TransactionRetriesExhaustedError: new dsql.TransactionRetriesExhaustedError(1, 1, 'attempts', 'why'),
+    TransactionRolledBackError: new dsql.TransactionRolledBackError('why'),
+    TransactionTimeoutError: new dsql.TransactionTimeoutError(1, 1, undefined),
   };
 
   test('is compared with every error class that can be imported', () => {
@@ -57,6 +73,7 @@ describe('docs/errors.md', () => {
       ...main,
       ...engine,
       ...dsql,
+      ...dsqlLint,
       ...dynamodb,
       ...prometheus,
       ...logging,
@@ -96,14 +113,17 @@ describe('docs/observability.md', () => {
     expect(codes(totals).sort()).toEqual(propertiesOf('src/core/pool-stats.ts', 'PoolTotals').sort());
   });
 
-  test('has every diagnostics channel, with what its messages carry', () => {
-    const source = read('src/runtime/channels.ts');
-    const typed = [...bodyOf(source, 'PoolChannels').matchAll(/'(headgate:[\w:-]+)':[^{;]*(\{[^}]*\})?/g)];
+  test.each([
+    ['src/runtime/channels.ts', 'PoolChannels', 'channel'],
+    ['src/runtime/transaction-channels.ts', 'TransactionChannels', 'channel of transactions'],
+  ])('has every diagnostics channel of %s, with what its messages carry', (file, type, title) => {
+    const source = read(file);
+    const typed = [...bodyOf(source, type).matchAll(/'(headgate:[\w:-]+)':[^{;]*(\{[^}]*\})?/g)];
     const fields = typed.map(([, name, message]) => [
       name,
       [...(message ?? '').matchAll(/readonly (\w+):/g)].map((match) => match[1]),
     ]);
-    const documented = tableOf(page, 'channel').flatMap(([channels, carried]) =>
+    const documented = tableOf(page, title).flatMap(([channels, carried]) =>
       codes(channels).map((name) => [name, codes(carried)]),
     );
     expect(documented).toEqual(fields);
@@ -116,6 +136,7 @@ describe('docs/observability.md', () => {
     const made: string[] = [];
     const create = (name: string): object => ({ name: made.push(name) });
     new PoolInstruments({
+      createCounter: create,
       createHistogram: create,
       createObservableCounter: create,
       createObservableUpDownCounter: create,
@@ -152,6 +173,18 @@ describe('docs/dsql.md', () => {
     const { options } = pool;
     for (const name of namesOf('docs/dsql.md', 'setting')) expect(options).toHaveProperty(name);
     expect(options).toMatchObject({ maxLifetimeSeconds: 3000, maxLifetimeJitterSeconds: 600 });
+  });
+});
+
+describe('docs/dsql-transactions.md', () => {
+  const page = 'docs/dsql-transactions.md';
+
+  test('has every option of transaction()', () => {
+    const options = [
+      ...propertiesOf('src/dsql/transaction/retry-options.ts', 'RetryOptions'),
+      ...propertiesOf('src/dsql/transaction/transaction.ts', 'TransactionOptions'),
+    ];
+    expect(namesOf(page, 'option').sort()).toEqual(options.sort());
   });
 });
 

@@ -29,6 +29,15 @@ describe('An option', () => {
     reader.throwIfAnyProblem();
   });
 
+  it('that is a number keeps its range', () => {
+    const range = { min: 0, max: 2 };
+    expect(new OptionReader({ ratio: 0.5 }).number('ratio', 1, range)).toBe(0.5);
+    expect(new OptionReader({}).number('ratio', 1, range)).toBe(1);
+    for (const ratio of [-1, 3, Number.NaN, '1']) {
+      expect(problemsOf({ ratio }, (reader) => reader.number('ratio', 1, range))).toHaveProperty('ratio');
+    }
+  });
+
   it('that is right comes through', () => {
     const connect = (): void => {};
     const limiter = { take: () => 0 };

@@ -13,6 +13,7 @@ import { metricFamilies } from '../../src/observe/exposed-pools.js';
 import { leaseFamilies } from '../../src/observe/lease-metrics.js';
 import { rateFamilies } from '../../src/observe/rate-metrics.js';
 import { ownErrorReasons } from '../../src/pooler/metrics/failure-words.js';
+import { hostFamilies } from '../../src/pooler/metrics/host-families.js';
 import {
   type PoolerFamily,
   poolFamilies,
@@ -20,6 +21,7 @@ import {
 } from '../../src/pooler/metrics/pooler-families.js';
 import { shareFamilies } from '../../src/pooler/metrics/share-families.js';
 import { exposePool } from '../../src/prometheus.js';
+import { TransactionPublisher } from '../../src/runtime/transaction-channels.js';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/observability.md'), 'utf8');
@@ -32,6 +34,10 @@ const pool = new PromisePool<object>({ connect: async () => ({}), reservoir: tru
 beforeAll(async () => {
   const registry = new Registry();
   const exposure = exposePool(pool, { registry });
+  // Series of transactions begin with the first transaction of an operation.
+  const told = new TransactionPublisher(pool, pool.name);
+  told.retryScheduled('transaction', 1, 'retryable', 1);
+  told.committed('transaction', 1, 2);
   for (const { name, type, values } of await registry.getMetricsAsJSON()) {
     const labels = new Map<string, Set<string>>();
     for (const value of values) {
@@ -43,6 +49,7 @@ beforeAll(async () => {
   }
   exposure.stop();
   addPooler(processFamilies, ['job', 'instance']);
+  addPooler(hostFamilies, ['job', 'instance']);
   addPooler(poolFamilies, ['job', 'instance', 'database', 'user']);
   addPooler(shareFamilies, ['job', 'instance']);
   addPooler(leaseFamilies, ['job', 'instance', 'service']);
@@ -84,7 +91,7 @@ describe('docs/observability.md', () => {
   });
 
   it.each([
-    ['pooler metric', processFamilies as readonly PoolerFamily<never>[]],
+    ['pooler metric', [...processFamilies, ...hostFamilies] as readonly PoolerFamily<never>[]],
     ['pool metric', poolFamilies as readonly PoolerFamily<never>[]],
     ['share metric', shareFamilies as readonly PoolerFamily<never>[]],
   ])('has every %s, with its kind, its labels and their values', (title, families) => {
@@ -133,7 +140,12 @@ describe('docs/observability.md', () => {
 
 describe('metrics of the pooler', () => {
   it('are named by the rules, once each, with a sentence about them', () => {
-    const all: readonly PoolerFamily<never>[] = [...processFamilies, ...poolFamilies, ...shareFamilies];
+    const all: readonly PoolerFamily<never>[] = [
+      ...processFamilies,
+      ...poolFamilies,
+      ...shareFamilies,
+      ...hostFamilies,
+    ];
     expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
     for (const { name, type, help } of all) {
       expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);

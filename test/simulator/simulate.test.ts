@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { PoolOptionsError } from '../../src/kernel/errors.js';
 import type { FaultKind, FaultPlan } from '../../src/simulator/scenario.js';
+import { faultKinds } from '../../src/simulator/scenario-reader-faults.js';
 import { simulate } from '../../src/simulator/simulate.js';
 import { at, callers, discardsOf, final, scenario, service, services } from './small-worlds.js';
 
@@ -134,18 +135,6 @@ test('a caller waits as long as its plan says, or else as the pool says', () => 
   expect(waiting(9_000)).toMatchObject({ failed: 0, max: 8_000 });
 });
 
-const faultKinds: readonly FaultKind[] = [
-  'cold_start',
-  'rolling_restart',
-  'mass_drop',
-  'server_down',
-  'coordinator_outage',
-  'crash',
-  'pause',
-  'slow_dials',
-  'token_failures',
-];
-
 function troubled(kind: FaultKind, seed: number) {
   return scenario({
     seed,
@@ -168,7 +157,7 @@ function troubled(kind: FaultKind, seed: number) {
   });
 }
 
-test.each(faultKinds)(
+test.each(Object.keys(faultKinds) as FaultKind[])(
   'the same seed gives the same result to the last byte, and another seed another: %s',
   (kind) => {
     const once = JSON.stringify(simulate(troubled(kind, 5)));

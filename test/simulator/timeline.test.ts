@@ -61,3 +61,10 @@ test('what happens may plan more, also for the same moment, and time does not go
 test('a time that is no number is refused, since nothing after it would ever happen', () => {
   expect(() => new Timeline().plan(Number.NaN, () => {})).toThrow(InvariantError);
 });
+
+test('a plan that plans itself for now is refused after a million times, since time would stand still', () => {
+  const timeline = new Timeline();
+  const again = (): void => void timeline.plan(timeline.now, again);
+  timeline.plan(3, again);
+  expect(() => timeline.runUntil(10)).toThrow(/Time stands still at 3/u);
+});

@@ -11,7 +11,7 @@ import { randomText } from './random-texts.js';
 import { type Setting, TextRunner } from './text-runner.js';
 
 const random = seededRandom();
-const cases = Number(process.env['HEADGATE_CASES'] ?? 100_000);
+const cases = Number(process.env['HEADGATE_CASES'] ?? 60_000);
 const perBatch = 100;
 /** How many unclear texts are run, one by one. */
 const unclearRuns = 1_500;

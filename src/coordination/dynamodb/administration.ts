@@ -1,4 +1,4 @@
-/** What an operator does with the table: create it, look at it, put a counter right. For the command line. */
+/** An operator's work with the table: create it, look at it, put a counter right. For the command line. */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoTable, type DynamoTableOptions, loadSdk, makeClient } from './dynamo-table.js';
 import { DynamoCallError } from './errors.js';
@@ -14,7 +14,7 @@ import {
   type WriteReply,
 } from './table.js';
 
-/** What is kept for one server. */
+/** The items of one server. */
 export interface EndpointState {
   readonly endpoint: string;
   readonly counter: Counter;
@@ -117,7 +117,7 @@ export function openTable(options: DynamoTableOptions): Table {
   return new DynamoTable(options);
 }
 
-/** What `setup` found and did. */
+/** The outcome of `setup`. */
 export interface SetupResult {
   readonly table: 'created' | 'there';
   readonly ttl: 'enabled' | 'there';
@@ -181,7 +181,7 @@ async function enableTtl(sdk: Sdk, client: DynamoDBClient, table: string): Promi
   return true;
 }
 
-/** What a program needs, and what `setup` needs. A transaction needs the permissions of what it does. */
+/** IAM permissions of a program and of `setup`. A transaction needs those of its calls. */
 export const permissions = {
   use: ['dynamodb:GetItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem', 'dynamodb:Scan'],
   setup: [

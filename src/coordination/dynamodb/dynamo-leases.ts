@@ -40,7 +40,7 @@ export class DynamoLeases implements Leases {
     this.#leases.release(count, holder);
   }
 
-  /** What is held, by whom, and how the table is doing. */
+  /** The leases held, by holder, and the state of the table. */
   stats(): TableLeasesStats {
     return this.#leases.stats();
   }

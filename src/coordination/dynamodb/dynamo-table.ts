@@ -36,7 +36,7 @@ interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** What a call came to, and the server's time. */
+/** The outcome of a call, and the server's time. */
 interface Sent<T> {
   readonly output: T;
   readonly servedAtMs: number;
@@ -135,7 +135,7 @@ export class DynamoTable implements Table {
   }
 
   #load(): Promise<{ sdk: Sdk; client: DynamoClient }> {
-    // What failed, as for want of the package, is tried again with the next call.
+    // A failure, such as a missing package, is tried again with the next call.
     this.#ready ??= this.#make().catch((error: unknown) => {
       this.#ready = undefined;
       throw error;

@@ -1,4 +1,4 @@
-/** What can be wrong about a table that many share. */
+/** Errors of a table that many share. */
 import { HeadgateError } from '../../kernel/errors.js';
 
 /** `headgate/dynamodb` talks to DynamoDB through a package that is not installed with headgate. */

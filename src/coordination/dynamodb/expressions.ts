@@ -69,7 +69,7 @@ function attributeOf(value: Value): Attribute {
   return typeof value === 'number' ? { N: String(value) } : { S: value };
 }
 
-/** What is neither a number nor a text is nobody's here, and left out. */
+/** Attributes that are neither numbers nor texts are left out. */
 export function itemOf(attributes: Readonly<Record<string, unknown>> | undefined): Item | undefined {
   if (attributes === undefined) return undefined;
   const item: Record<string, Value> = {};

@@ -1,4 +1,4 @@
-/** What an error of the AWS SDK means: a test that did not hold, or why nothing came of the call. */
+/** The meaning of an error of the AWS SDK: a test that did not hold, or why nothing came of the call. */
 import { itemOf } from './expressions.js';
 import type { Failed, FailureReason, Finding, WriteReply } from './table.js';
 

@@ -1,7 +1,7 @@
 /** How many slots an instance is to have: what it has use for, some ahead of need, and for a while what it had use for before. */
 import { type Claim, callersShare, type FairLevels, type Needs, readyShare } from './fair-level.js';
 
-/** What the instance has use for. */
+/** The slots that the instance has use for. */
 export interface LeaseGoal {
   /** How many slots it is to have. */
   readonly slots: number;
@@ -14,7 +14,7 @@ export interface LeaseGoal {
   readonly levels?: FairLevels | undefined;
 }
 
-/** What the goal goes by. */
+/** The facts that the goal follows from. */
 export interface LeaseSituation {
   /** Slots that it has. */
   readonly slots: number;
@@ -58,7 +58,7 @@ function slotsFor(situation: LeaseSituation): number {
   const { slots } = situation;
   if (slots < most) return hasEnoughInHand(situation, need, ahead) ? slots : reach(situation, most);
   if (isScarce) return Math.max(held, Math.min(most, needs.total));
-  // What others have no use for may be needed here again, and then it costs nothing.
+  // Slots that others have no use for may be needed here again, and cost nothing.
   const kept = isCrowded ? most : Math.max(most, Math.min(slots, situation.usedLately + ahead));
   const spare = slots - kept;
   const isWorthIt = situation.isRenewing && (isCrowded || spare >= situation.largestBlock / 2);

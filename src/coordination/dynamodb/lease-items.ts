@@ -16,7 +16,7 @@ import type { Turns } from './turns.js';
 
 export interface LeaseKeys {
   readonly counter: string;
-  /** What the keys of all leases begin with. */
+  /** Prefix of the keys of all leases. */
   readonly leases: string;
 }
 
@@ -121,18 +121,8 @@ function levelOf(item: Item | undefined, name: string): number {
   return level >= enough ? Number.POSITIVE_INFINITY : level;
 }
 
-/** What an owner writes into its lease. */
-export interface LeaseEntry {
-  readonly key: string;
-  readonly instance: string;
-  readonly service: string;
-  readonly slots: number;
-  readonly used: number;
-  readonly needs: Needs;
-  readonly epoch: number;
-  /** The one that it goes by; 0: there is no such lease yet. */
-  readonly seq: number;
-  readonly expiresMs: number;
+/** A lease as its owner writes it. Its `seq` is the one that is expected in the table; 0: there is no such lease yet. */
+export interface LeaseEntry extends Omit<Lease, 'sinceMs'> {
   /** Default: since it was made. */
   readonly sinceMs?: number | undefined;
   readonly createdMs: number;
@@ -229,7 +219,7 @@ export function claimSweep(keys: LeaseKeys, nowMs: number, everyMs: number): Cha
   };
 }
 
-/** What a look through the leases found, for all to see. */
+/** Writes what a sweep of the leases found, for all instances. */
 export function publishSweep(
   keys: LeaseKeys,
   found: Pick<Counter, 'levels' | 'waiting' | 'owners' | 'callersShort' | 'turns'>,

@@ -13,15 +13,8 @@ import { Backoff } from '../../core/backoff.js';
 import type { Alarm } from '../../kernel/clock.js';
 import { type Needs, rankOf } from './fair-level.js';
 import { isNews, type LeaseGoal } from './lease-goal.js';
-import {
-  type Counter,
-  counterChange,
-  counterOf,
-  endOfLease,
-  type LeaseKeys,
-  leaseChange,
-  leaseOf,
-} from './lease-items.js';
+import { type Counter, counterChange, counterOf, endOfLease, leaseChange, leaseOf } from './lease-items.js';
+import type { LeaseSettings } from './lease-settings.js';
 import type { Change, FailureReason, Finding, Item, ReadReply, WriteReply } from './table.js';
 import type { CallWorld, TableCalls } from './table-calls.js';
 
@@ -41,18 +34,10 @@ export interface LeaseOwnerListener {
   miscounted(): void;
 }
 
-export interface LeaseTerms {
-  readonly keys: LeaseKeys;
-  /** Its own, and never used before. */
-  readonly leaseId: string;
-  readonly instance: string;
-  readonly service: string;
-  readonly limit: number;
-  readonly leaseMs: number;
-  readonly renewMs: number;
-  /** How often the counter is looked at. */
-  readonly lookMs: number;
-}
+export type LeaseTerms = Pick<
+  LeaseSettings,
+  'keys' | 'leaseId' | 'instance' | 'service' | 'limit' | 'leaseMs' | 'renewMs' | 'lookMs'
+>;
 
 interface Doubt {
   readonly slots: number;
@@ -62,10 +47,10 @@ interface Doubt {
 const never = Number.POSITIVE_INFINITY;
 const nothing: Needs = { callers: 0, total: 0, claimants: 1 };
 const backoffPolicy = { base: 100, cap: 5_000 };
-/** Who waits for slots looks for them so often; more seldom, the more wait. */
+/** Interval between looks for slots while the instance waits for one; longer, the more wait. */
 const pollMs = 1_000;
 const pollMsEach = 10;
-/** What it wants is not written more often than this. */
+/** Shortest interval between writes of what the instance wants. */
 const tellEveryMs = 2_000;
 
 export class LeaseOwner {
@@ -84,7 +69,7 @@ export class LeaseOwner {
   /** As last confirmed. */
   #slots = 0;
   #doubts: Doubt[] = [];
-  /** What the change under way makes of the slots. */
+  /** The number of slots after the change under way. */
   #inFlight: number | undefined;
   #isBusy = false;
   #validUntil = Number.NEGATIVE_INFINITY;
@@ -232,7 +217,7 @@ export class LeaseOwner {
   }
 
   #nextSlots(goal: number): number {
-    // What is in doubt is cleared up first.
+    // Doubts are cleared up first.
     if (this.#doubts.length > 0) return this.#slots;
     const most = this.#isDenied ? this.#slots : Math.min(this.#cap, this.#terms.limit);
     return goal > this.#slots ? Math.max(this.#slots, Math.min(goal, most)) : goal;
@@ -303,7 +288,7 @@ export class LeaseOwner {
     const changes = by === 0 ? [lease] : [counterChange(keys, by, limit, nowMs), lease];
     this.#send(changes, slots, (reply, sentAt) => {
       if (reply.kind === 'done') {
-        // What was refused nobody has heard.
+        // A refused write was heard by nobody.
         this.#told = { needs: goal.needs, at: now };
         this.#hasTurn = slots > goal.whole;
         this.#confirm(slots, sinceMs, sentAt);

@@ -1,8 +1,8 @@
-/** What the leases of an instance go by: checked, complete, in milliseconds. */
+/** Settings of an instance's leases: checked, complete, in milliseconds. */
 import type { LeaseKeys } from './lease-items.js';
 
 /**
- * What becomes of connections whose lease could not be renewed in time, because the table can't be reached.
+ * Behaviour towards connections whose lease could not be renewed in time, because the table can't be reached.
  *
  * - `hold`: those that are open stay open, and none is opened.
  * - `localShare`: so many as the instance was promised for that case stay, and may be opened and replaced.
@@ -14,6 +14,7 @@ export const lossPolicies: readonly OnCoordinatorLoss[] = ['hold', 'localShare',
 
 export interface LeaseSettings {
   readonly keys: LeaseKeys;
+  /** Its own, and never used before. */
   readonly leaseId: string;
   readonly instance: string;
   readonly service: string;
@@ -21,6 +22,7 @@ export interface LeaseSettings {
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly graceMs: number;
+  /** How often the counter is looked at. */
   readonly lookMs: number;
   /** The most slots held ahead of need. */
   readonly block: number;
@@ -28,7 +30,7 @@ export interface LeaseSettings {
   readonly localShare: number;
 }
 
-/** Who waits for slots has the leases looked through so often, at most. */
+/** Shortest interval between sweeps while instances wait for slots. */
 const urgentSweepMs = 2_000;
 
 /** Longer than an owner needs to renew once the table can be reached again: a call that fails, and a pause. */

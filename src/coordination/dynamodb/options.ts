@@ -1,15 +1,18 @@
-/** What `DynamoLeases` and `DynamoRateLimiter` are given, and the check at the door. */
+/** Options of `DynamoLeases`, `DynamoRateLimiter` and `DynamoNodeIds`, and their check. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Duration } from '../../kernel/duration.js';
 import { OptionReader } from '../../kernel/option-reader.js';
 import { systemAlarm, systemClock, systemRandom } from '../../runtime/system.js';
+import { largestNodeId } from '../node-ids.js';
 import type { DynamoClient, DynamoCredentials, DynamoTableOptions } from './dynamo-table.js';
 import { leaseKeys } from './lease-items.js';
 import { type LeaseSettings, lossPolicies, type OnCoordinatorLoss } from './lease-settings.js';
+import { nodeKeys } from './node-items.js';
 import { rateKey } from './rate-items.js';
 import type { CallWorld } from './table-calls.js';
 import type { LeaseNote } from './table-leases.js';
+import type { NodeSettings } from './table-node-lease.js';
 import { leastBurst, type RateSettings } from './table-rate-limiter.js';
 import { wakingClock } from './waking-clock.js';
 
@@ -46,7 +49,7 @@ export interface DynamoLeasesOptions extends DynamoOptions {
   readonly grace?: Duration | undefined;
   /** Slots held ahead of need, at most. Default 20. */
   readonly block?: number | undefined;
-  /** What to do when a lease could not be renewed in time, because the table can't be reached. Default `hold`. */
+  /** Behaviour when a lease could not be renewed in time, because the table can't be reached. Default `hold`. */
   readonly onCoordinatorLoss?: OnCoordinatorLoss | undefined;
   /** Connections that this instance may have meanwhile, with `onCoordinatorLoss: 'localShare'`. */
   readonly localShare?: number | undefined;
@@ -63,8 +66,27 @@ export interface DynamoRateLimiterOptions extends DynamoOptions {
   readonly batch?: number | undefined;
   /** Nobody gets into a line that is longer than this. Default `30s`. */
   readonly maxWait?: Duration | undefined;
-  /** What this instance may open while the table can't be reached. Default: nothing. */
+  /** Rate and burst of this instance while the table can't be reached. Default: nothing is opened. */
   readonly localShare?: { readonly rate: number; readonly burst: number } | undefined;
+}
+
+export interface DynamoNodeIdsOptions extends DynamoOptions {
+  /** The smallest node id. Default 0. */
+  readonly from?: number | undefined;
+  /** The largest node id. Default 1023. */
+  readonly to?: number | undefined;
+  /** Names this instance where node ids are listed. Default: the name of the host, and the number of the process. */
+  readonly instance?: string | undefined;
+  /** Names the kind of instance where node ids are listed. Default `headgate`. */
+  readonly service?: string | undefined;
+  /** How long a lease lasts that is not renewed. Default `3m`. */
+  readonly leaseFor?: Duration | undefined;
+  /** Default: half of `leaseFor`. */
+  readonly renewEvery?: Duration | undefined;
+  /** So long after its end a lease is left alone. Default `30s`. */
+  readonly grace?: Duration | undefined;
+  /** Told of node ids that were lost. */
+  readonly log?: LeaseNote | undefined;
 }
 
 /** Everything, complete. */
@@ -82,6 +104,49 @@ export function readLeaseOptions(
   const limit = read.integer('limit', 1, { min: 1 });
   if (options.limit === undefined)
     read.problem('limit', 'is missing: it must be a whole number of at least 1');
+  const { leaseMs, renewMs, graceMs } = readTimes(read);
+  const onCoordinatorLoss = read.oneOf('onCoordinatorLoss', 'hold', lossPolicies);
+  const localShare = read.integer('localShare', 0, { min: 0 });
+  if ((onCoordinatorLoss === 'localShare') !== (options.localShare !== undefined))
+    read.problem('localShare', "is needed with onCoordinatorLoss: 'localShare', and only then");
+  const settings = {
+    keys: leaseKeys(endpoint),
+    // Nobody had it before: what is left of another's lease is never taken for this one's.
+    leaseId: randomBytes(16).toString('hex'),
+    ...readNames(read),
+    ...{ limit, leaseMs, renewMs, graceMs, onCoordinatorLoss, localShare },
+    lookMs: Math.min(5_000, graceMs / 3),
+    block: read.integer('block', 20, { min: 1 }),
+  };
+  const log = read.callback<LeaseNote>('log', false);
+  read.refuseUnknown();
+  read.throwIfAnyProblem();
+  return { table, settings, world, log };
+}
+
+export function readNodeOptions(
+  options: DynamoNodeIdsOptions,
+): ReadOptions<NodeSettings> & { readonly log: LeaseNote | undefined } {
+  const read = new OptionReader(options);
+  const { table, endpoint, world } = readCommon(read, options);
+  const from = read.integer('from', 0, { min: 0, max: largestNodeId });
+  const to = read.integer('to', largestNodeId, { min: 0, max: largestNodeId });
+  if (from > to) read.problem('from', `is ${from}, more than to, which is ${to}`);
+  const settings = { keys: nodeKeys(endpoint), from, to, ...readNames(read), ...readTimes(read) };
+  const log = read.callback<LeaseNote>('log', false);
+  read.refuseUnknown();
+  read.throwIfAnyProblem();
+  return { table, settings, world, log };
+}
+
+function readNames(read: OptionReader): { instance: string; service: string } {
+  return {
+    instance: read.string('instance', `${hostname()}/${process.pid}`),
+    service: read.string('service', 'headgate'),
+  };
+}
+
+function readTimes(read: OptionReader): { leaseMs: number; renewMs: number; graceMs: number } {
   const leaseMs = read.duration('leaseFor', 180_000, 0);
   const renewMs = read.duration('renewEvery', leaseMs / 2, 0);
   const graceMs = read.duration('grace', 30_000, 0);
@@ -92,24 +157,7 @@ export function readLeaseOptions(
       'must be at most half of leaseFor, so that one failure does not end the lease',
     );
   if (graceMs < 1_000) read.problem('grace', 'must be at least 1s, in which an instance closes what it has');
-  const onCoordinatorLoss = read.oneOf('onCoordinatorLoss', 'hold', lossPolicies);
-  const localShare = read.integer('localShare', 0, { min: 0 });
-  if ((onCoordinatorLoss === 'localShare') !== (options.localShare !== undefined))
-    read.problem('localShare', "is needed with onCoordinatorLoss: 'localShare', and only then");
-  const settings = {
-    keys: leaseKeys(endpoint),
-    // Nobody had it before: what is left of another's lease is never taken for this one's.
-    leaseId: randomBytes(16).toString('hex'),
-    instance: read.string('instance', `${hostname()}/${process.pid}`),
-    service: read.string('service', 'headgate'),
-    ...{ limit, leaseMs, renewMs, graceMs, onCoordinatorLoss, localShare },
-    lookMs: Math.min(5_000, graceMs / 3),
-    block: read.integer('block', 20, { min: 1 }),
-  };
-  const log = read.callback<LeaseNote>('log', false);
-  read.refuseUnknown();
-  read.throwIfAnyProblem();
-  return { table, settings, world, log };
+  return { leaseMs, renewMs, graceMs };
 }
 
 export function readRateOptions(options: DynamoRateLimiterOptions): ReadOptions<RateSettings> {

@@ -19,12 +19,12 @@ export function rateKey(endpoint: string): string {
 /** Whole microseconds, so that sums are exact wherever they are made. */
 export const usPerMs = 1_000;
 
-/** What is asked for. All times are the server's, in microseconds. */
+/** A request for permits. All times are the server's, in microseconds. */
 export interface PermitRequest {
   readonly key: string;
   /** How far to move on. */
   readonly costUs: number;
-  /** It is not later than this. */
+  /** The latest that it may be. */
   readonly nowUs: number;
   /** No further than this may permits be spoken for before. */
   readonly latestUs: number;

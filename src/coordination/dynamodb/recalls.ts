@@ -21,7 +21,7 @@ export class Recalls {
   readonly #book: LeaseBook;
   readonly #waiting: WaitingHolders;
   readonly #holders: Holders;
-  /** What each was last told, less what it has given back since. */
+  /** The last recall of each holder, less what it has given back since. */
   readonly #told = new Map<LeaseHolder, number>();
 
   constructor(book: LeaseBook, waiting: WaitingHolders, holders: Holders) {

@@ -1,5 +1,5 @@
 /**
- * What time it is at the table's server, as two bounds between which it surely is. Replies say it in whole seconds, and
+ * The time at the table's server, as two bounds between which it surely is. Replies say it in whole seconds, and
  * were made at some moment between question and answer; each narrows the bounds, down to about a round trip.
  *
  * Nobody's own time of day is used, so that it does not matter how wrong it is. Whoever must not be early goes by
@@ -34,12 +34,12 @@ export class ServerClock {
     this.#notedAt = receivedAt;
   }
 
-  /** It is not earlier than this there. */
+  /** The server's time is at least this. */
   earliest(now: number): number {
     return now + this.#low - this.#slack(now);
   }
 
-  /** It is not later than this there. */
+  /** The server's time is at most this. */
   latest(now: number): number {
     return now + this.#high + this.#slack(now);
   }

@@ -30,7 +30,7 @@ export interface SweepTerms {
   readonly graceMs: number;
   /** Between two looks, whoever makes them. */
   readonly sweepMs: number;
-  /** The same while instances wait for slots. */
+  /** Interval while instances wait for slots. */
   readonly urgentMs: number;
   /** So long a lease must be seen not to be renewed. */
   readonly watchMs: number;
@@ -66,7 +66,7 @@ export class Sweeper {
   /** Leases whose time is over, by their key. */
   readonly #watched = new Map<string, Watched>();
   #sweepAt = Number.POSITIVE_INFINITY;
-  /** The same, were there no hurry. */
+  /** When the next would be if nobody waited. */
   #calmAt = Number.POSITIVE_INFINITY;
   #isBusy = false;
   #isOver = false;

@@ -15,10 +15,10 @@ export interface CallWorld {
   readonly timeoutMs: number;
 }
 
-/** What has been asked of the table so far. */
+/** Calls of the table so far. */
 export interface CallTally {
   calls: number;
-  /** Those that were to change something, whether or not they did. */
+  /** Calls that were to change something, whether or not they did. */
   writes: number;
   failures: Record<FailureReason, number>;
   /** Milliseconds, of all that were answered. */

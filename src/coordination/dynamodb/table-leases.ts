@@ -227,7 +227,7 @@ export class TableLeases implements Leases {
     const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
     return {
       limit: this.#settings.limit,
-      // What was seen may be older than what this instance has got since.
+      // The sweep may be older than slots that this instance has got since.
       active: Math.max(counter?.active ?? 0, this.#owner.confirmedSlots),
       owned: this.#owner.confirmedSlots,
       held: this.#book.held,
@@ -257,7 +257,7 @@ export class TableLeases implements Leases {
   #capacity(now: number): number {
     if (this.#owner.isValid(now)) return Math.min(this.#owner.slots, this.#allowed(now));
     const { onCoordinatorLoss, localShare } = this.#settings;
-    // Those that are open stay, and none is opened.
+    // Open connections stay, and none is opened.
     if (onCoordinatorLoss === 'hold') return this.#book.held;
     return onCoordinatorLoss === 'localShare' && this.#owner.failures > 0 ? localShare : 0;
   }

@@ -32,7 +32,7 @@ export interface RateSettings {
   readonly batch: number;
   /** Nobody stands in line for longer than this. */
   readonly maxWaitMs: number;
-  /** What this instance may open while the table can't be reached; undefined: nothing. */
+  /** Permits of this instance while the table can't be reached; undefined: none. */
   readonly localShare: { readonly rate: number; readonly burst: number } | undefined;
 }
 
@@ -71,7 +71,7 @@ export function leastBurst(rate: number): number {
   return Math.ceil(1 + (rate * shortestDepthMs) / 1_000);
 }
 
-/** Who has to wait longer than this for its turn is one of many. */
+/** A wait for a turn that is longer than this means that many wait. */
 const crowdedMs = 200;
 const backoffPolicy = { base: 100, cap: 5_000 };
 /** So long after its moment one that was kept for an urgent pool goes to any. */
@@ -79,7 +79,7 @@ const keptMs = 100;
 const slowest = 1 / 64;
 const recovery = 1 / 50;
 const oneWaveMs = 1_000;
-/** What a call is taken to last, until one has. */
+/** Assumed duration of a call until the first has ended. */
 const usualCallMs = 10;
 
 export class TableRateLimiter implements RateLimiter {
@@ -87,7 +87,7 @@ export class TableRateLimiter implements RateLimiter {
   readonly #world: CallWorld;
   readonly #calls: TableCalls;
   readonly #permits: Permits;
-  /** What may be late, and what the server's time may be wrong by, are no more than this together. */
+  /** The most that lateness and the error of the server's time may come to together. */
   readonly #roomMs: number;
   readonly #useMs: number;
   readonly #backoff: Backoff;
@@ -95,7 +95,7 @@ export class TableRateLimiter implements RateLimiter {
   readonly #batch: BatchSize;
   #isOrdering = false;
   #knownUntilUs = Number.NEGATIVE_INFINITY;
-  /** What a permit costs more while the server finds it too fast. */
+  /** Factor on the rate: below 1 while the server finds connections too fast. */
   #speed = 1;
   #slowedAt = Number.NEGATIVE_INFINITY;
   #keptUntil = Number.NEGATIVE_INFINITY;
@@ -122,7 +122,7 @@ export class TableRateLimiter implements RateLimiter {
     this.#local = localShare && new TokenBucket(localShare);
   }
 
-  /** What this instance can count on: all of it, or its part while many wait. */
+  /** The rate that this instance can count on: all of it, or its part while many wait. */
   get rate(): number {
     const full = this.#settings.rate * this.#speed;
     return this.#turnMs > crowdedMs ? Math.min(full, (this.#batch.size * 1_000) / this.#turnMs) : full;
@@ -145,7 +145,7 @@ export class TableRateLimiter implements RateLimiter {
     if (waitMs === 0) {
       this.#taken++;
       if (isUrgent) this.#keptUntil = Number.NEGATIVE_INFINITY;
-      // Who takes one now and then would only let another expire.
+      // An instance that takes one now and then would only let another expire.
       if (now - this.#tookAt <= this.#useMs && this.#runsLow(now)) this.#order(now);
       this.#tookAt = now;
       return 0;
@@ -294,7 +294,7 @@ export class TableRateLimiter implements RateLimiter {
     this.#permits.add(count, now + Math.max(-costUs / usPerMs, inMs), stepUs / usPerMs, sentAt);
     this.#turnMs = Math.max(0, inMs);
     const untilUs = this.#knownUntilUs;
-    // Whoever knows the time better must not think the line shorter: the middle of the bounds is the same for all.
+    // An instance that knows the time better must not think the line shorter: the middle of the bounds is the same for all.
     const lineMs = inMs - this.#calls.time.widthMs(now) / 2;
     this.#batch.taken({
       inMs: lineMs,
@@ -329,7 +329,7 @@ export class TableRateLimiter implements RateLimiter {
     return answered === 0 ? usualCallMs : Math.max(lastMs, answeredMs / answered);
   }
 
-  /** What nobody used was too much at once. */
+  /** Permits expired unused: fewer are taken at once. */
   #noteExpired(): void {
     const { expired } = this.#permits;
     if (expired === this.#expiredBefore) return;

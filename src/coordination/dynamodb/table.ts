@@ -11,17 +11,17 @@ export type Value = number | string;
 /** The attributes of an item, its key `pk` among them. */
 export type Item = Readonly<Record<string, Value>>;
 
-/** What an attribute must be. One that is missing fails every test but `missing`; an item that is absent lacks all. */
+/** A condition on an attribute. A missing one fails every test but `missing`; an absent item lacks all. */
 export type Test =
   | { readonly attribute: string; readonly is: '=' | '<' | '<=' | '>' | '>='; readonly than: Value }
   | { readonly attribute: string; readonly is: 'missing' };
 
 export interface Change {
   readonly key: string;
-  /** It is made if all tests of one of these hold; undefined: in any case. */
+  /** Made if all tests of one of these hold; undefined: in any case. */
   readonly when?: readonly (readonly Test[])[] | undefined;
   readonly set?: Readonly<Record<string, Value>> | undefined;
-  /** What is missing counts as 0. */
+  /** A missing attribute counts as 0. */
   readonly add?: Readonly<Record<string, number>> | undefined;
   /** The item is deleted. */
   readonly isRemoval?: boolean | undefined;

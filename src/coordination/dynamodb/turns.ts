@@ -29,13 +29,13 @@ export interface TurnTerms {
   readonly takeBeforeMs: number;
 }
 
-/** Who has not given back after so many turns can't, as with a long transaction, or is gone. Others are asked instead. */
+/** An instance that has not given back after so many turns can't (a long transaction) or is gone: others are asked instead. */
 const stuckTurns = 3;
 /** An instance with a smaller part than this has turns; a larger one is rounded to one slot. */
 const smallestRounded = 0.75;
 /** A rotation is not longer than so many turns only because one has a small part. */
 const longestRotation = 6;
-/** What is left by rounding errors is no fraction. */
+/** Smaller fractions are rounding errors. */
 const tiny = 1e-6;
 
 interface Part {

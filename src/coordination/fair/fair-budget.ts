@@ -47,7 +47,7 @@ export interface BudgetEvents {
   /** Another number when members have come or gone, or capacities have changed. */
   readonly layout: number;
   layoutChanged(): void;
-  /** It has a limit and had none, or the other way round. */
+  /** The budget has got a limit, or lost it. */
   limitsChanged(): void;
   /** The members that wait for nothing but this one. */
   waitingFor(budget: FairBudget): number;

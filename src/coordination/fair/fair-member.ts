@@ -15,7 +15,7 @@ export interface MemberEvents {
   /** Its counts are as they are to be. `arrived`: of what it has given back, what had been asked of it. */
   released(member: FairMember, count: number, arrived: readonly Recall[]): void;
   left(member: FairMember): void;
-  /** It has its seats, or has none any more. */
+  /** The member has taken its seats, or left them. */
   entered(member: FairMember): void;
   exited(member: FairMember): void;
   now(): number;
@@ -58,7 +58,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   dueSince = 0;
   /** Its pool is no more. */
   hasLeft = false;
-  /** It has left all seats. */
+  /** Has left all seats. */
   isForgotten = false;
   /** Since when it has held any, or none. */
   turnBeganAt = 0;

@@ -20,13 +20,13 @@ export interface LeasedBudget {
 export interface LeasedCapacityParts {
   readonly name: string;
   readonly source: Leases;
-  /** What there is use for here. A source that shares by need asks whoever holds its leases. */
+  /** Demand of this process. A source that shares by need asks for it. */
   readonly demand?: (() => number) | undefined;
   /** Users that stand behind it, by weight. A source that shares fairly between users asks. Default: one. */
   readonly claimants?: (() => number) | undefined;
   /** Never more than this. */
   readonly most: number;
-  /** What was free for so long is given back. */
+  /** Leases that were free for this long are given back. */
   readonly spareMs: number;
   /** After a refusal it is asked again then, unless it is told before that it is worth it. */
   readonly retryMs: number;
@@ -101,7 +101,7 @@ export class LeasedCapacity implements LeaseHolder {
     this.#lookAgain = true;
     if (this.#isLooking) return;
     this.#isLooking = true;
-    // Whoever is told of what there is may ask for more, or give some back, before this is over.
+    // A listener may ask for more, or give some back, before this is over.
     while (this.#lookAgain) {
       this.#lookAgain = false;
       const now = this.#parts.clock.now();
@@ -112,12 +112,12 @@ export class LeasedCapacity implements LeaseHolder {
     this.#isLooking = false;
   }
 
-  /** Those that are to go back to the source. */
+  /** Leases that are to go back to the source. */
   get #owed(): number {
     return Math.max(this.#recalled, this.#leased - this.#most, 0);
   }
 
-  /** What may be used here. */
+  /** Leases that may be used here. */
   get #usable(): number {
     return this.#leased - this.#owed;
   }

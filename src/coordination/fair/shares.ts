@@ -103,7 +103,7 @@ export class Shares {
     this.#isStale = true;
   }
 
-  /** What users needed of late is forgotten. */
+  /** Forgets what users needed of late. */
   forgetDemand(): void {
     this.#columns.forgetDemand();
   }

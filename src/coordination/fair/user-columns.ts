@@ -77,7 +77,7 @@ export class UserColumns {
     (this.users[place] as FairUser).demand = this.demands[place] as number;
   }
 
-  /** What was needed is forgotten: the window is to have another length. */
+  /** Forgets what was needed: the window is to have another length. */
   forgetDemand(): void {
     this.#windows = undefined;
   }

@@ -27,7 +27,7 @@ export function readChange({ message, detail = '', hint = '' }: ErrorFields): Ch
   };
 }
 
-/** What a change counts for in the limit of a transaction's size. */
+/** A change's bytes in the limit of a transaction's size. */
 export function sizeOf({ before, after }: Change): number {
   return after.length > 0 ? after.length : before.length;
 }

@@ -1,5 +1,5 @@
 /**
- * What transactions have claimed of rows and keys, and which claims exclude each other: DSQL's conflict matrix. Claims of committed
+ * Claims of transactions on rows and keys, and which exclude each other: DSQL's conflict matrix. Claims of committed
  * transactions are kept as long as a transaction is open that has not seen them.
  */
 import { type Change, recordValues } from './changes.js';
@@ -70,7 +70,7 @@ function exclude(one: ClaimMode, other: ClaimMode): boolean {
   return one === 'strong' || other === 'strong' || (one === 'weak' && other === 'weak');
 }
 
-/** What a changed row claims: itself, its keys, and its parents' keys. */
+/** Claims of a changed row: itself, its keys, and its parents' keys. */
 export function claimsOfChange(relation: Relation, change: Change): Claim[] {
   const { operation, before, after } = change;
   if (operation === 'INSERT')
@@ -84,7 +84,7 @@ export function claimsOfChange(relation: Relation, change: Change): Claim[] {
   ];
 }
 
-/** What a row claims that FOR UPDATE or FOR KEY SHARE has locked. */
+/** Claims of a row that FOR UPDATE or FOR KEY SHARE has locked. */
 export function claimsOfLock(relation: Relation, row: string, mode: 'strong' | 'share'): Claim[] {
   return keysOf(relation, row, mode, true);
 }

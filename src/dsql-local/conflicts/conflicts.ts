@@ -111,7 +111,7 @@ export class Conflicts {
     }
   }
 
-  /** The same, and nobody else commits until the transaction that `work` has begun is over. */
+  /** As `evicting()`, and nobody else commits until the transaction that `work` has begun is over. */
   async evictingToTheEnd<T>(participant: Participant, work: () => Promise<T>): Promise<T> {
     const end = await this.#takeTurn(participant);
     try {

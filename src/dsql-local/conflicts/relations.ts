@@ -1,4 +1,4 @@
-/** What is known of tables: their keys and foreign keys, read from the catalog once for each version of it. */
+/** Tables with their keys and foreign keys, read from the catalog once for each version of it. */
 import type { Link } from '../postgres/link.js';
 
 export interface ForeignKey {
@@ -35,7 +35,7 @@ SELECT json_build_object(
     WHERE x.indrelid = t.oid AND x.indisprimary), '[]'),
   'uniqueKeys', coalesce((SELECT json_agg((SELECT json_agg(p.place) FROM places p WHERE p.attrelid = t.oid
     AND p.attnum = ANY (x.indkey[0:x.indnkeyatts - 1]))) FROM pg_index x
-    WHERE x.indrelid = t.oid AND x.indisunique AND x.indpred IS NULL AND x.indexprs IS NULL), '[]'),
+    WHERE x.indrelid = t.oid AND x.indisunique AND x.indisvalid AND x.indpred IS NULL AND x.indexprs IS NULL), '[]'),
   'indexes', coalesce((SELECT json_agg((SELECT json_agg(p.place) FROM places p WHERE p.attrelid = t.oid
     AND p.attnum = ANY (x.indkey[0:x.indnkeyatts - 1]))) FROM pg_index x WHERE x.indrelid = t.oid
     AND 0 <> ANY (x.indkey[0:x.indnkeyatts - 1])), '[]'),

@@ -35,7 +35,7 @@ export class Transaction {
   /** Tables that FOR UPDATE or FOR KEY SHARE named, and the transaction ids that may hold locks there. */
   readonly lockedTables = new Map<string, { readonly schema: string | undefined; readonly name: string }>();
   readonly lockerIds = new Set<string>();
-  /** What such locks claim, as far as it was asked for. */
+  /** Claims of such locks, as far as they were asked for. */
   readonly lockClaims: Claim[] = [];
   /** Why COMMIT will fail. */
   doom: Conflict | undefined;

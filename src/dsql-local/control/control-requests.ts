@@ -1,4 +1,4 @@
-/** What can be asked of the control interface, and the answers. */
+/** Requests of the control interface, and their answers. */
 import { PoolOptionsError } from '../../kernel/errors.js';
 import type { FaultSettings } from '../faults.js';
 import type { StatementReport } from '../report.js';

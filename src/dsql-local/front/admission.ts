@@ -1,4 +1,4 @@
-/** Who may connect now: DSQL's token bucket of connections, their number and their life. */
+/** Admits connections: DSQL's token bucket, their number and their life. */
 import { TokenBucket } from '../../core/token-bucket.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 

@@ -1,5 +1,6 @@
 /** Lets clients in: TLS, startup packet, admission, token; then a session serves them until they leave or their time is over. */
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import type { Dialect } from '../../dialect/judgement.js';
 import type { SocketTransport } from '../../net/socket-transport.js';
 import type { TlsContext } from '../../net/tls-context.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
@@ -7,7 +8,6 @@ import { ProtocolViolationError } from '../../wire/errors.js';
 import { authenticationOk, readyIdle } from '../../wire/fixed-messages.js';
 import { writeBackendKeyData } from '../../wire/session-messages.js';
 import type { CancelRequest } from '../../wire/startup-packet.js';
-import type { Dialect } from '../dialect/judgement.js';
 import type { Link } from '../postgres/link.js';
 import { Channel } from '../session/channel.js';
 import { fatalOf } from '../session/errors.js';
@@ -183,7 +183,7 @@ export class FrontDoor {
     channel.expectMessages();
     try {
       await checkUser(user);
-      // What PostgreSQL may refuse is refused at the login. Others have a process of it when they ask for something.
+      // Settings that PostgreSQL may refuse are tried at the login. Other sessions get a process when they ask for something.
       if (!isCertain(startup)) await open();
     } catch (error) {
       const fields = fatalOf(error);

@@ -1,11 +1,12 @@
 /** The login of one client after TLS: startup packet, admission, token. */
+
+import type { Dialect } from '../../dialect/judgement.js';
 import { BodyReader } from '../../wire/body-reader.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { Backend, StartupCode } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeNegotiateProtocolVersion } from '../../wire/session-messages.js';
 import { type CancelRequest, readStartupPacket, type StartupMessage } from '../../wire/startup-packet.js';
-import type { Dialect } from '../dialect/judgement.js';
 import type { Channel } from '../session/channel.js';
 import { readStartup, type Startup } from './startup.js';
 

@@ -1,9 +1,10 @@
 /** The startup packet of a client that has TLS: which user, which settings, and what speaks against them. */
+
+import type { Dialect } from '../../dialect/judgement.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeParameterStatus } from '../../wire/session-messages.js';
 import type { StartupMessage } from '../../wire/startup-packet.js';
-import type { Dialect } from '../dialect/judgement.js';
 import { errorOf } from '../session/errors.js';
 
 export interface Startup {
@@ -16,7 +17,7 @@ const database = 'postgres';
 /** Settings that only DSQL has. PostgreSQL takes any with a prefix. */
 const ownSettings: ReadonlySet<string> = new Set(['disable_sync_create_index']);
 
-/** What a client sees of the settings of a session that has changed none. */
+/** Settings that a client sees in a session that has changed none. */
 const reported: ReadonlyMap<string, string> = new Map([
   ['application_name', ''],
   ['client_encoding', 'UTF8'],
@@ -88,7 +89,7 @@ export function reportedSettings({ user, settings }: Startup): MessageWriter {
   return writer;
 }
 
-/** Those that PostgreSQL has made something else of than was reported. */
+/** Reports the settings whose value in PostgreSQL is another than was reported. */
 export function differingSettings({ user, settings }: Startup, actual: ReadonlyMap<string, string>): Buffer {
   const writer = new MessageWriter();
   const told = initialSettings(user, settings);

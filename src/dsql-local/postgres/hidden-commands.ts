@@ -1,4 +1,4 @@
-/** What the stand-in asks of PostgreSQL in a client's session, by the extended protocol, so that the client's unnamed statement stays. */
+/** The stand-in's own commands in a client's session, by the extended protocol, so that the client's unnamed statement stays. */
 import { sync } from '../../wire/fixed-messages.js';
 import { writeBind, writeClose, writeExecute, writeParse } from '../../wire/frontend-writers.js';
 import { Target } from '../../wire/message-types.js';
@@ -28,6 +28,7 @@ const texts = {
   leave_copies: `SELECT set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), 'pg_temp'), true)`,
   apply_changes: 'SELECT dsql_local.apply_changes($1, $2, $3, $4, $5)',
   export_snapshot: 'SELECT pg_export_snapshot()',
+  invalidate_newest_index: 'SELECT dsql_local.invalidate_newest_index($1)',
   add_job: 'SELECT dsql_local.add_job($1, $2, $3, $4, $5, $6)',
 } as const;
 

@@ -77,7 +77,7 @@ export class Link implements TransportListener {
   onClosed: () => void = () => {};
   /** ParameterStatus messages that come outside of an exchange. */
   onParameter: Take = () => {};
-  /** What the server said of its settings at the login. */
+  /** The server's settings as reported at the login. */
   readonly parameters = new Map<string, string>();
 
   readonly #scanner = new MessageScanner(rules);

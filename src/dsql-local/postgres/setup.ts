@@ -1,4 +1,4 @@
-/** What the stand-in adds to an empty PostgreSQL: Aurora DSQL's `admin` role and `sys` schema, and its own hidden schema. */
+/** Sets up an empty PostgreSQL: Aurora DSQL's `admin` role and `sys` schema, and the stand-in's own hidden schema. */
 import type { Link } from './link.js';
 
 /** SQLSTATEs of the stand-in's own functions. They never reach a client. */
@@ -244,6 +244,14 @@ CREATE VIEW sys.iam_pg_role_mappings AS
   FROM dsql_local.iam_grants g LEFT JOIN pg_roles r ON r.rolname = g.role_name LEFT JOIN pg_roles a ON a.rolname = g.grantor;
 GRANT SELECT ON sys.iam_pg_role_mappings TO PUBLIC;`;
 
+/** Also for data that an older version has set up. */
+const laterSql = `
+CREATE OR REPLACE FUNCTION dsql_local.invalidate_newest_index(relation regclass)
+RETURNS void LANGUAGE sql SECURITY DEFINER AS $$
+  UPDATE pg_catalog.pg_index SET indisvalid = false, indisready = false, indisunique = true
+  WHERE indexrelid = (SELECT max(indexrelid) FROM pg_catalog.pg_index WHERE indrelid = relation)
+$$;`;
+
 const rolesSql = `
 CREATE ROLE admin LOGIN CREATEROLE;
 GRANT CREATE ON DATABASE postgres TO admin;
@@ -252,10 +260,13 @@ REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA sys, dsql_local TO PUBLIC;
 CREATE OR REPLACE FUNCTION pg_catalog.version() RETURNS text LANGUAGE sql STABLE AS 'SELECT ''PostgreSQL 16''';`;
 
-/** Runs once on an empty cluster; on one that has been set up before, does nothing. */
+/** Sets up an empty cluster, and adds to one that has been set up before what came later. */
 export async function setUp(link: Link): Promise<void> {
   const [[exists] = []] = await link.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'dsql_local'`);
-  if (exists !== undefined) return;
+  if (exists !== undefined) {
+    await link.query(laterSql);
+    return;
+  }
   const steps = [
     'CREATE SCHEMA dsql_local; CREATE SCHEMA sys;',
     captureSql,
@@ -263,6 +274,7 @@ export async function setUp(link: Link): Promise<void> {
     applySql,
     locksSql,
     sysSql,
+    laterSql,
     rolesSql,
   ];
   await link.query(`BEGIN; ${steps.join('\n')} COMMIT`);

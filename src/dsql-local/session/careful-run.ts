@@ -1,10 +1,11 @@
 /** Runs statements that change or lock rows: on the tables, or on copies of them where another transaction is in the way. */
+
+import type { JudgedStatement } from '../../dialect/judgement.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { addLockers } from '../conflicts/conflicts.js';
 import type { Participant } from '../conflicts/participant.js';
 import { SizeExceeded, type SizeExcess } from '../conflicts/row-sizes.js';
 import { Transaction } from '../conflicts/transaction.js';
-import type { JudgedStatement } from '../dialect/judgement.js';
 import { hidden } from '../postgres/hidden-commands.js';
 import type { Part } from '../postgres/link.js';
 import { copyIn } from './copy-in.js';
@@ -90,7 +91,7 @@ export class CarefulRun {
     const lockers = hidden('own_xids');
     const parts: Part[] = [{ bytes, take: held.take }];
     if (isLocking) parts.push(lockers);
-    // What is alone in its transaction needs no savepoint to go back to.
+    // A statement that is alone in its transaction needs no savepoint.
     if (!isAlone(transaction, participant)) {
       parts.unshift(savepoint);
       parts.push(hidden('release'));

@@ -2,8 +2,9 @@
  * Names of a client's statements and portals. What a message changes is final when PostgreSQL has answered it: an error before
  * undoes it.
  */
+
+import type { JudgedStatement } from '../../dialect/judgement.js';
 import { Backend } from '../../wire/message-types.js';
-import type { JudgedStatement } from '../dialect/judgement.js';
 
 /** A statement as its Parse message had it. */
 export interface ClientStatement {

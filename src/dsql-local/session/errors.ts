@@ -1,7 +1,8 @@
 /** DSQL's answers that are not about a statement's text. */
+
+import type { Refusal } from '../../dialect/judgement.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { Conflict } from '../conflicts/transaction.js';
-import type { Refusal } from '../dialect/judgement.js';
 import { ServerError } from '../postgres/link.js';
 
 /** A statement has failed: the fields of its ErrorResponse. */

@@ -1,18 +1,19 @@
 /** The extended protocol of one session: messages that wait for PostgreSQL until they have to go out, and those that the stand-in answers. */
+
+import type { JudgedStatement, Judgement } from '../../dialect/judgement.js';
 import { bindComplete, closeComplete, noData, parseComplete, sync } from '../../wire/fixed-messages.js';
 import { BindView, ExecuteView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import { writeParse } from '../../wire/frontend-writers.js';
 import { Backend, Frontend } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeParameterDescription, writeRowDescription } from '../../wire/rows.js';
-import type { JudgedStatement, Judgement } from '../dialect/judgement.js';
 import type { Message } from './channel.js';
 import { ClientNames, type ClientStatement, type Portal } from './client-names.js';
 import { abortedTransaction, conflictFailure, errorOf, fail, StatementFailed } from './errors.js';
 import { isOwn, ownColumn } from './own-answers.js';
 import { ExtendedUnit } from './unit.js';
 
-/** What a batch needs of its session. */
+/** The session as a batch sees it. */
 export interface BatchHost {
   judge(text: string): Judgement;
   send(bytes: Buffer): void;
@@ -61,7 +62,7 @@ export class ExtendedBatch {
     try {
       await this.#take(message);
     } catch (error) {
-      // What came before the refused message has its answer first.
+      // Messages before the refused one are answered first.
       if (error instanceof StatementFailed) await this.flush(false);
       if (message.type === Frontend.parse && message.bytes[5] === 0) this.names.forgetUnnamedStatement();
       throw error;
@@ -227,7 +228,7 @@ export class ExtendedBatch {
     await this.#executeAlone(message, portal, judged);
   }
 
-  /** What stands before the Bind of this portal goes out first, what stands behind it belongs to its execution. */
+  /** Messages before the portal's Bind go out first; those after it belong to its execution. */
   async #executeAlone(message: Message, portal: Portal, judged: JudgedStatement): Promise<void> {
     const from = this.#pending.findIndex(({ bytes }) => bytes === portal.bind);
     let own: Message[] = [];

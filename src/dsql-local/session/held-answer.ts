@@ -7,7 +7,7 @@ import { OwnState } from '../postgres/setup.js';
 import { fail, type StatementFailed, sizeExceeded } from './errors.js';
 import type { RunOptions } from './run-options.js';
 
-/** What the answer may have before it is given up. */
+/** Limits above which an answer is given up. */
 export interface AnswerLimits {
   readonly rows: number;
   readonly bytes: number;

@@ -1,9 +1,9 @@
 /** Statements that the stand-in answers itself, without PostgreSQL's parser: transactions, jobs, IAM grants, SHOW server_version. */
 import { randomBytes } from 'node:crypto';
+import type { JudgedStatement } from '../../dialect/judgement.js';
 import { writeError, writeNotice } from '../../wire/error-fields.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeCommandComplete, writeDataRow, writeRowDescription } from '../../wire/rows.js';
-import type { JudgedStatement } from '../dialect/judgement.js';
 
 /** Whether PostgreSQL never sees the statement's own Parse, Bind and Execute. */
 export function isOwn({ kind, job, iam, ownAnswer }: JudgedStatement): boolean {

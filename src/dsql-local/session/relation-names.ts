@@ -1,6 +1,7 @@
 /** Names of tables as a statement has them, for PostgreSQL and for the transaction. */
+
+import type { JudgedStatement } from '../../dialect/judgement.js';
 import type { Transaction } from '../conflicts/transaction.js';
-import type { JudgedStatement } from '../dialect/judgement.js';
 
 /** Tables that the statement changes or locks, as they can be looked up. */
 export function changedNames({ relations }: JudgedStatement): string[] {

@@ -1,7 +1,8 @@
-/** What running a client's statements needs. */
+/** The parts that running a client's statements needs. */
+
+import type { Dialect } from '../../dialect/judgement.js';
 import type { Conflicts } from '../conflicts/conflicts.js';
 import type { Participant } from '../conflicts/participant.js';
-import type { Dialect } from '../dialect/judgement.js';
 import type { Message } from './channel.js';
 import type { SessionHooks, TransactionLimits } from './settings.js';
 

@@ -4,11 +4,12 @@
  * none -> open (BEGIN, or the stand-in around a statement) -> none
  *         open -> failed (an error) -> none (ROLLBACK, or COMMIT)
  */
+
+import type { JudgedStatement } from '../../dialect/judgement.js';
 import { readErrorFields } from '../../wire/error-fields.js';
 import { Backend } from '../../wire/message-types.js';
 import { command } from '../conflicts/eviction.js';
 import { Transaction } from '../conflicts/transaction.js';
-import type { JudgedStatement } from '../dialect/judgement.js';
 import { hidden, prepareHidden } from '../postgres/hidden-commands.js';
 import type { Link, Take } from '../postgres/link.js';
 import { OwnState } from '../postgres/setup.js';

@@ -1,8 +1,9 @@
 /** DDL: runs at once, whoever has the table open; their transactions fail with OC001. */
 
+import type { JudgedStatement } from '../../dialect/judgement.js';
+import { Tokenizer } from '../../sql/tokenizer.js';
 import { command } from '../conflicts/eviction.js';
 import type { Transaction } from '../conflicts/transaction.js';
-import type { JudgedStatement } from '../dialect/judgement.js';
 import { hidden, runHidden } from '../postgres/hidden-commands.js';
 import type { Link } from '../postgres/link.js';
 import { errorOf, StatementFailed, translate } from './errors.js';
@@ -52,6 +53,14 @@ export class SchemaChange {
       throw new StatementFailed(errorOf({ code, message: message ?? '' }));
   }
 
+  /** A unique index whose build has failed stays, invalid, until it is dropped. */
+  async #leaveInvalid(sql: string, table: string): Promise<void> {
+    const part = command(withoutUnique(sql));
+    await this.#options.participant.exchange([part]);
+    if (part.answer.error !== undefined) throw new StatementFailed(translate(part.answer.error));
+    await runHidden(this.#link, 'invalidate_newest_index', [table]);
+  }
+
   /** CREATE INDEX ASYNC and the like: builds at once, and tells of a job that is done, or has failed. */
   async job(statement: JudgedStatement, id: string, transaction: Transaction): Promise<void> {
     const { conflicts, participant, dialect } = this.#options;
@@ -70,12 +79,13 @@ export class SchemaChange {
       ]),
     );
     const { error } = part.answer;
-    // What the rows are to blame for is found out by the job, after the statement has succeeded.
+    // Errors of the rows are found by the job, after the statement has succeeded.
     const isOfRows = error?.code.startsWith('23') === true;
     if (error !== undefined && !isOfRows) throw new StatementFailed(translate(error));
-    if (isOfRows) await this.#options.participant.exchange([hidden('rollback_to'), hidden('release')]);
-    await this.check(dialect.limitCheck);
     const table = qualified(job.schema, job.table);
+    if (isOfRows) await this.#options.participant.exchange([hidden('rollback_to'), hidden('release')]);
+    if (isOfRows && job.type === 'INDEX_BUILD') await this.#leaveInvalid(statement.sql, table);
+    await this.check(dialect.limitCheck);
     const name = job.object ?? job.table;
     await runHidden(this.#link, 'add_job', [
       id,
@@ -86,4 +96,13 @@ export class SchemaChange {
       name,
     ]);
   }
+}
+
+/** UNIQUE is the second word of a statement that builds a unique index. */
+function withoutUnique(sql: string): string {
+  const bytes = Buffer.from(sql);
+  const tokens = new Tokenizer(bytes, 0, bytes.length, 'literal');
+  tokens.next();
+  tokens.next();
+  return bytes.fill(' ', tokens.start, tokens.end).toString();
 }

@@ -1,5 +1,6 @@
 /** One client that is let in: takes its messages in order, and answers each as DSQL would. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Dialect, JudgedStatement } from '../../dialect/judgement.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import { emptyQueryResponse, readyFailed, readyIdle, readyInTransaction } from '../../wire/fixed-messages.js';
 import { QueryView } from '../../wire/frontend-views.js';
@@ -7,13 +8,13 @@ import { Backend, Frontend } from '../../wire/message-types.js';
 import { isCommandTag } from '../../wire/rows.js';
 import type { Conflicts } from '../conflicts/conflicts.js';
 import { Participant } from '../conflicts/participant.js';
-import type { Dialect, JudgedStatement } from '../dialect/judgement.js';
 import { prepareHidden } from '../postgres/hidden-commands.js';
 import { type Link, ServerError, type Take } from '../postgres/link.js';
 import type { Channel, Message } from './channel.js';
 import { abortedTransaction, errorOf, fail, fatalOf, movedBy, StatementFailed } from './errors.js';
 import { type BatchHost, ExtendedBatch } from './extended-batch.js';
-import { errorBytes, isOwn, newJobId, ownColumn, ownResult, warningBytes } from './own-answers.js';
+import { errorBytes, isOwn } from './own-answers.js';
+import { OwnStatements, type OwnStatementsHost } from './own-statements.js';
 import { Runner } from './runner.js';
 import type { SessionHooks, TransactionLimits } from './settings.js';
 import { QueryUnit } from './unit.js';
@@ -37,12 +38,13 @@ const queryView = new QueryView();
 /** Not supported, and beyond a limit. */
 const refusalStates = new Set(['0A000', '54000', '54001', '54011']);
 
-export class Session implements BatchHost {
+export class Session implements BatchHost, OwnStatementsHost {
   readonly #options: SessionOptions;
   readonly #channel: Channel;
   readonly #batch = new ExtendedBatch(this);
+  readonly #ownStatements = new OwnStatements(this);
   #participant: Participant | undefined;
-  #runner: Runner | undefined;
+  #opened: Runner | undefined;
   #isSkipping = false;
   /** The statement that runs is all of a Query. */
   #isLone = false;
@@ -65,7 +67,7 @@ export class Session implements BatchHost {
 
   /** In a transaction that its client has begun, or in the middle of a request. */
   get #isBusy(): boolean {
-    return this.#isTaking || this.#isInBatch || this.#runner?.isOpen === true;
+    return this.#isTaking || this.#isInBatch || this.#opened?.isOpen === true;
   }
 
   /** Serves the client until it leaves. */
@@ -146,7 +148,7 @@ export class Session implements BatchHost {
     };
     const next = (isOver: Promise<unknown>): Promise<Message | undefined> => this.#channel.next(isOver);
     this.#participant = participant;
-    this.#runner = new Runner({
+    this.#opened = new Runner({
       participant,
       conflicts,
       dialect,
@@ -161,8 +163,8 @@ export class Session implements BatchHost {
     return participant;
   }
 
-  get #run(): Runner {
-    return this.#runner as Runner;
+  get runner(): Runner {
+    return this.#opened as Runner;
   }
 
   async #query({ bytes }: Message): Promise<void> {
@@ -197,7 +199,7 @@ export class Session implements BatchHost {
         throw movedBy(error, text.slice(0, start));
       }
     }
-    if (this.#run.transaction?.isImplicit) await this.#reporting('COMMIT', this.#run.commit());
+    if (this.runner.transaction?.isImplicit) await this.reporting('COMMIT', this.runner.commit());
   }
 
   /** `whole`: the client's message, where the statement is all of it. */
@@ -205,7 +207,7 @@ export class Session implements BatchHost {
     this.#refuse(statement);
     if (isOwn(statement)) return this.runOwn(statement, true);
     const isPlain = this.isPlain(statement);
-    if (!this.isInTransaction && !(isAlone && isPlain)) this.#run.beginImplicit();
+    if (!this.isInTransaction && !(isAlone && isPlain)) this.runner.beginImplicit();
     this.admit(statement);
     const unit = new QueryUnit(statement, whole);
     if (!isPlain) return this.run(unit);
@@ -242,12 +244,12 @@ export class Session implements BatchHost {
   async #sync(): Promise<void> {
     try {
       if (!this.#isSkipping) await this.#batch.flush(true);
-      if (this.#run.transaction?.isImplicit) await this.#reporting('COMMIT', this.#run.commit());
+      if (this.runner.transaction?.isImplicit) await this.reporting('COMMIT', this.runner.commit());
     } catch (error) {
       await this.#fail(error);
     }
     this.#isSkipping = false;
-    if (!this.#run.isOpen) this.#batch.names.forgetPortals();
+    if (!this.runner.isOpen) this.#batch.names.forgetPortals();
     this.#ready();
   }
 
@@ -263,26 +265,27 @@ export class Session implements BatchHost {
         ? new StatementFailed(error.fields)
         : error;
     if (!(failure instanceof StatementFailed)) throw error;
-    await this.#run.failed();
+    await this.runner.failed();
     this.send(errorBytes(failure.fields));
   }
 
   #ready(): void {
-    const { isFailed, isOpen } = this.#run;
+    const { isFailed, isOpen } = this.runner;
     this.send(isFailed ? readyFailed : isOpen ? readyInTransaction : readyIdle);
   }
 
-  /** What a batch asks of its session. */
+  // ---- what the batch and the statements of the stand-in's own ask ------------------------------------------------
+
   get isInTransaction(): boolean {
-    return this.#run.transaction !== undefined;
+    return this.runner.transaction !== undefined;
   }
 
   get isFailed(): boolean {
-    return this.#run.isFailed;
+    return this.runner.isFailed;
   }
 
   get generation(): number {
-    return this.#run.transaction?.evictions ?? 0;
+    return this.runner.transaction?.evictions ?? 0;
   }
 
   judge(text: string): ReturnType<Dialect['judge']> {
@@ -296,9 +299,9 @@ export class Session implements BatchHost {
   }
 
   admit(statement: JudgedStatement): void {
-    if (this.#run.isFailed) throw new StatementFailed(abortedTransaction);
+    if (this.runner.isFailed) throw new StatementFailed(abortedTransaction);
     try {
-      this.#run.admit(statement);
+      this.runner.admit(statement);
     } catch (error) {
       this.#report(statement.source, error);
       throw error;
@@ -306,14 +309,14 @@ export class Session implements BatchHost {
   }
 
   isPlain(statement: JudgedStatement): boolean {
-    return this.#run.isPlain(statement);
+    return this.runner.isPlain(statement);
   }
 
   async run(unit: Parameters<Runner['run']>[0]): Promise<void> {
-    await this.#reporting(unit.statement.source, this.#run.run(unit));
+    await this.reporting(unit.statement.source, this.runner.run(unit));
   }
 
-  async #reporting(sql: string, work: Promise<void>): Promise<void> {
+  async reporting(sql: string, work: Promise<void>): Promise<void> {
     try {
       await work;
     } catch (error) {
@@ -333,71 +336,35 @@ export class Session implements BatchHost {
   }
 
   beginImplicit(): void {
-    this.#run.beginImplicit();
+    this.runner.beginImplicit();
   }
 
   ran(statement: JudgedStatement): void {
-    this.#run.keepSetting(statement);
+    this.runner.keepSetting(statement);
   }
 
-  async runOwn(statement: JudgedStatement, isDescribed = false): Promise<void> {
-    const tag = await this.#own(statement);
-    const { value, name } = tag;
-    this.send(ownResult(ownColumn(statement), value, name, isDescribed));
+  runOwn(statement: JudgedStatement, isDescribed = false): Promise<void> {
+    return this.#ownStatements.run(statement, isDescribed);
   }
 
-  async #own(statement: JudgedStatement): Promise<{ name: string; value?: string }> {
-    const { kind, isChained, iam, job, ownAnswer } = statement;
-    if (kind === 'begin') return this.#begin(statement);
-    if (kind === 'commit' || kind === 'rollback') return this.#end(kind, isChained);
-    this.admit(statement);
-    if (iam !== undefined) {
-      await this.#options.grantIam(iam.isGrant, iam.role, iam.arn);
-      return { name: iam.isGrant ? 'AWS IAM GRANT' : 'AWS IAM REVOKE' };
-    }
-    if (job === undefined) return { name: ownAnswer?.tag ?? 'SELECT 1', value: ownAnswer?.value ?? '' };
-    const id = newJobId();
-    if (!this.isInTransaction) this.#run.beginImplicit();
-    this.admit(statement);
-    await this.#reporting(statement.source, this.#run.job(statement, id));
-    return { name: job.tag, value: id };
+  grantIam(isGrant: boolean, role: string, arn: string): Promise<void> {
+    return this.#options.grantIam(isGrant, role, arn);
   }
 
-  async #begin(statement: JudgedStatement): Promise<{ name: string }> {
-    const { isFailed, transaction } = this.#run;
-    if (isFailed) throw new StatementFailed(abortedTransaction);
-    if (transaction === undefined) this.#run.begin(statement);
-    else {
-      if (!transaction.isImplicit)
-        this.send(warningBytes('25001', 'there is already a transaction in progress'));
-      await this.#run.beginInside(statement);
-    }
-    return { name: statement.isStart ? 'START TRANSACTION' : 'BEGIN' };
-  }
-
-  async #end(kind: 'commit' | 'rollback', isChained: boolean): Promise<{ name: string }> {
-    const { isFailed, transaction } = this.#run;
-    const isInBlock = isFailed || transaction?.isImplicit === false;
-    if (isChained && !isInBlock)
-      throw fail('25P01', `${kind.toUpperCase()} AND CHAIN can only be used in transaction blocks`);
-    if (!isInBlock) this.send(warningBytes('25P01', 'there is no transaction in progress'));
-    if (isFailed || kind === 'rollback') await this.#run.rollback();
-    else await this.#reporting('COMMIT', this.#run.commit());
+  ended(): void {
     this.#batch.names.forgetPortals();
-    if (isChained) this.#run.beginChained();
-    return { name: isFailed || kind === 'rollback' ? 'ROLLBACK' : 'COMMIT' };
   }
 
   /** In a transaction that has failed, that comes first. */
   #refuse({ refusal, kind }: JudgedStatement): void {
-    if (this.#run.isFailed && kind !== 'commit' && kind !== 'rollback')
+    if (this.runner.isFailed && kind !== 'commit' && kind !== 'rollback')
       throw new StatementFailed(abortedTransaction);
     if (refusal !== undefined) throw new StatementFailed(errorOf(refusal));
   }
 
   /** Sends a request to PostgreSQL and its answer to the client. */
   async #relayAll(bytes: Buffer): Promise<void> {
-    const { take, done } = this.#run.relay();
+    const { take, done } = this.runner.relay();
     let isDeallocated = false;
     const watch: Take = (type, source, start, end) => {
       if (type === Backend.commandComplete && isCommandTag(source, start, end, 'DEALLOCATE ALL')) {
@@ -407,10 +374,10 @@ export class Session implements BatchHost {
       take(type, source, start, end);
     };
     const participant = this.#participant as Participant;
-    await this.#run.inTime(async () => {
+    await this.runner.inTime(async () => {
       await participant.exchange([{ bytes, take: watch }]);
-      // It has ended the stand-in's own statements too.
-      if (isDeallocated) await this.#run.prepareAgain();
+      // DEALLOCATE ALL has ended the stand-in's own statements too.
+      if (isDeallocated) await this.runner.prepareAgain();
       done();
     });
   }

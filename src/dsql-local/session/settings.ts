@@ -9,10 +9,10 @@ export interface TransactionLimits {
 
 export const usualLimits: TransactionLimits = { rows: 3_000, bytes: 10 * 1_048_576, ageMs: 300_000 };
 
-/** What is done to a COMMIT on demand. */
+/** Faults of COMMIT on demand. */
 export type CommitFault = 'conflict' | 'unavailable_before' | 'unavailable_after';
 
-/** What a session needs of the stand-in around it. */
+/** The stand-in around a session, as the session sees it. */
 export interface SessionHooks {
   /** Milliseconds, from any start. */
   now(): number;

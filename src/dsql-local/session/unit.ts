@@ -1,11 +1,12 @@
 /** One execution of a statement: the messages that run it on PostgreSQL, as they came or on copies of its tables. */
+
+import type { JudgedStatement } from '../../dialect/judgement.js';
 import { sync } from '../../wire/fixed-messages.js';
 import { BindView } from '../../wire/frontend-views.js';
 import { writeClose, writeDescribe, writeParse, writeQuery } from '../../wire/frontend-writers.js';
 import { Backend, Frontend, Target } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import type { Copy } from '../conflicts/transaction.js';
-import type { JudgedStatement } from '../dialect/judgement.js';
 import type { Message } from './channel.js';
 
 /** A request on copies: its bytes, and how often messages of which types answer what the client did not ask for. */
@@ -19,7 +20,7 @@ export interface Unit {
   readonly statement: JudgedStatement;
   /** As the client sent it, up to the Sync or the end of the Query. */
   readonly bytes: Buffer;
-  /** The same without the Sync; undefined for a Query, which needs none. */
+  /** The bytes without the Sync; undefined for a Query, which needs none. */
   readonly unsynced: Buffer | undefined;
   /**
    * With this text in place of its own, which names copies. `isParsed`: PostgreSQL has the client's statement already. Undefined where

@@ -21,6 +21,8 @@ export interface Counters {
   /** Questions to servers what a client has left there, and those after which the client kept its server. */
   readonly sessionChecks: number;
   readonly sessionPins: number;
+  /** Statements that servers would refuse, and that were answered in their place. */
+  readonly swallowed: number;
 }
 
 export const noCounters: Counters = Object.freeze({
@@ -37,6 +39,7 @@ export const noCounters: Counters = Object.freeze({
   binds: 0,
   sessionChecks: 0,
   sessionPins: 0,
+  swallowed: 0,
 });
 
 const names = Object.keys(noCounters) as (keyof Counters)[];

@@ -47,6 +47,7 @@ const counters: readonly CounterNames[] = [
 const ownCounters: readonly CounterNames[] = [
   alike('sessionChecks', 'session_check_count'),
   alike('sessionPins', 'session_pin_count'),
+  alike('swallowed', 'swallowed_count'),
 ];
 
 function alike(key: keyof Counters, name: string): CounterNames {

@@ -17,7 +17,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import { BackendRefusedError } from '../errors.js';
 import { AuthDatabaseDisabledError, SaslMessageError } from './errors.js';
 import type { Claim, Exchange, ExchangeTools, Proof, Verdict } from './exchange.js';
-import type { FailedLogins } from './failed-logins.js';
+import type { FailedLogins, HeldVerdict } from './failed-logins.js';
 import * as fatal from './fatal.js';
 import type { AuthMethod } from './hba.js';
 import type { IdentMaps } from './ident-map.js';
@@ -71,13 +71,18 @@ export type LoginStep =
   /** To be sent; the client's next message is an answer to it. */
   | { readonly kind: 'ask'; readonly messages: Buffer }
   /** To be sent, in front of AuthenticationOk. May be empty. */
-  | { readonly kind: 'ok'; readonly messages: Buffer; readonly login: Login }
-  /** To be sent after so long, and the connection closed. `detail` is for the log, and never for the client. */
+  | {
+      readonly kind: 'ok';
+      readonly messages: Buffer;
+      readonly login: Login;
+      readonly held?: HeldVerdict | undefined;
+    }
+  /** To be sent, and the connection closed. `detail` is for the log, and never for the client. */
   | {
       readonly kind: 'refused';
       readonly error: ErrorFields;
       readonly detail: string;
-      readonly delayMs: number;
+      readonly held?: HeldVerdict | undefined;
     };
 
 type State = 'new' | 'busy' | 'asked' | 'over';
@@ -178,15 +183,27 @@ export class ClientAuthentication {
     const { method } = this.#attempt;
     if (verdict === 'more') return { kind: 'ask', messages: this.#writer.take() };
     const isKnown = this.#secret !== undefined;
-    if (verdict !== 'wrong' && isKnown) return this.#letIn(method as AuthMethod, verdict);
-    return this.#refuseWrong(isKnown ? this.#whyWrong() : 'the user is not known, or has no password');
+    const isRight = verdict !== 'wrong' && isKnown;
+    const held = this.#hold(isRight);
+    if (held === 'too many') return this.#refuseFurther();
+    if (isRight) return this.#letIn(method as AuthMethod, verdict, held);
+    const detail = isKnown ? this.#whyWrong() : 'the user is not known, or has no password';
+    return refused(fatal.wrongPassword(this.#attempt.user), detail, held);
   }
 
-  /** Later each time, so that neither passwords nor names can be guessed fast. */
-  #refuseWrong(detail: string): LoginStep {
+  #hold(isRight: boolean): HeldVerdict | 'too many' | undefined {
     const { user, address, isUnix } = this.#attempt;
-    const delayMs = isUnix ? 0 : (this.#tools.failedLogins?.failed(address) ?? 0);
-    return refused(fatal.wrongPassword(user), detail, delayMs);
+    const { failedLogins } = this.#tools;
+    if (isUnix || failedLogins === undefined) return undefined;
+    return failedLogins.judged(address, user, isRight) ?? 'too many';
+  }
+
+  /** Whatever its password was. */
+  #refuseFurther(): LoginStep {
+    return refused(
+      fatal.tooManyFailedLogins(this.#attempt.user),
+      'too many logins of this user from this address are being held back',
+    );
   }
 
   #whyWrong(): string {
@@ -195,16 +212,20 @@ export class ClientAuthentication {
       : 'the password is wrong';
   }
 
-  #letIn(method: AuthMethod, proof: Proof): LoginStep {
+  #letIn(method: AuthMethod, proof: Proof, held?: HeldVerdict): LoginStep {
     const { user } = this.#attempt;
     const login = { user, method, secret: this.#secret, ...proof };
-    return { kind: 'ok', messages: this.#writer.take(), login };
+    return { kind: 'ok', messages: this.#writer.take(), login, held };
   }
 
   /** Nothing is proved, but that may be for some only. */
   async #trust(): Promise<LoginStep> {
-    if (await this.#isKnown()) return this.#letIn('trust', {});
-    return this.#refuseWrong(notKnown);
+    const isKnown = await this.#isKnown();
+    const held = this.#hold(isKnown);
+    if (held === 'too many') return this.#refuseFurther();
+    return isKnown
+      ? this.#letIn('trust', {}, held)
+      : refused(fatal.wrongPassword(this.#attempt.user), notKnown, held);
   }
 
   #isKnown(): boolean | Promise<boolean> {
@@ -265,8 +286,8 @@ function chooseExchange(
   return new ScramExchange(claim, tools, endPoint);
 }
 
-function refused(error: ErrorFields, detail: string, delayMs = 0): LoginStep {
-  return { kind: 'refused', error, detail, delayMs };
+function refused(error: ErrorFields, detail: string, held?: HeldVerdict): LoginStep {
+  return { kind: 'refused', error, detail, held };
 }
 
 function textOf(error: unknown): string {

@@ -64,6 +64,15 @@ export function noSuchDatabase({ message }: ErrorFields): ErrorFields {
   return fatal(SqlState.invalidCatalogName, message);
 }
 
+/** Too many verdicts on this user from this address are being held back. */
+export function tooManyFailedLogins(user: string): ErrorFields {
+  return fatal(
+    SqlState.tooManyConnections,
+    `too many failed logins of user "${shown(user)}" from this address`,
+    'Wait a few seconds, and look for a program on this address that uses a wrong password.',
+  );
+}
+
 /** The client sent something that is no answer to what it was asked. */
 export function badAnswer(sqlState: SqlState, message: string): ErrorFields {
   return fatal(sqlState, message);

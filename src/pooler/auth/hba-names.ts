@@ -5,6 +5,8 @@ import type { Field, Token } from './file-tokens.js';
 export interface WantedNames {
   readonly user: string;
   readonly database: string;
+  /** Other names of the same database. A rule for one of them is a rule for all. */
+  readonly otherNames?: readonly string[] | undefined;
   /** Physical replication: it is for no database. */
   readonly isReplication: boolean;
 }
@@ -14,12 +16,12 @@ export class NameList {
   /** `all`, `sameuser`, `replication`. */
   readonly words = new Set<string>();
 
-  matchesDatabase({ database, user, isReplication }: WantedNames): boolean {
+  matchesDatabase({ database, otherNames = [], user, isReplication }: WantedNames): boolean {
     // As in PostgreSQL, `all` is all databases, and replication is none.
     if (isReplication) return this.words.has('replication');
-    return (
-      this.words.has('all') || this.names.has(database) || (this.words.has('sameuser') && database === user)
-    );
+    if (this.words.has('all')) return true;
+    const isSameUser = this.words.has('sameuser');
+    return [database, ...otherNames].some((name) => this.names.has(name) || (isSameUser && name === user));
   }
 
   matchesUser({ user }: WantedNames): boolean {

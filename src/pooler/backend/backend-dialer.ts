@@ -8,7 +8,7 @@ import type { ErrorFields } from '../../wire/error-fields.js';
 import { terminate } from '../../wire/fixed-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { ServerAuthenticationError } from '../auth/errors.js';
-import { BackendRefusedError } from '../errors.js';
+import { BackendRefusedError, TokenRefusedError } from '../errors.js';
 import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
 import { Opening } from './opening.js';
@@ -49,6 +49,8 @@ export class BackendDialer implements Dialer<Backend> {
       (thrown: unknown) => {
         this.#underWay.delete(dial);
         const error = asError(thrown);
+        // A fresh token may be let in. That is another dial, with a lease and a permit of its own, and there is no third one.
+        if (error instanceof TokenRefusedError && this.#engine.dialAgain(dial)) return;
         if (isRateExceeded(error)) this.#engine.rateExceeded();
         this.#engine.dialFailed(dial, error, causeOf(error));
       },

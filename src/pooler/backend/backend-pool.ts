@@ -29,8 +29,10 @@ export interface BackendPoolPlan {
   readonly checkQuery: string;
   /** Forgets what a client left in a session beyond settings; empty for nothing. */
   readonly resetQuery: string;
-  /** The server is Aurora DSQL, which has other words to reset a session. */
+  /** The server is Aurora DSQL, which has other words to set and reset a session. */
   readonly isDsql: boolean;
+  /** Settings that the server refuses are the pooler's to keep. */
+  readonly keepsSettings: boolean;
   /** It is run after every transaction, too. */
   readonly resetsAlways: boolean;
   /** After every transaction, the server is asked what the client has left, and not only where that is unclear. */
@@ -62,6 +64,8 @@ export class BackendPool {
   /** Clients that are in. */
   clients = 0;
   onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
+  /** Called the first time that something is swallowed. */
+  onSwallowed: ((what: string) => void) | undefined;
   readonly #dialers = new WeakMap<Engine, BackendDialer>();
   readonly #engines: EngineLine;
   #plan: BackendPoolPlan;
@@ -74,6 +78,7 @@ export class BackendPool {
     this.#plan = plan;
     this.#parameters = undefined;
     this.onConnectQueryFailed = undefined;
+    this.onSwallowed = undefined;
     this.classes = new ClassBook(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
     this.#engines = new EngineLine(plan.limits.poolSize, () => this.#makeEngine());
@@ -152,6 +157,11 @@ export class BackendPool {
       },
     });
     cleaner.begin();
+  }
+
+  /** A statement that the server would refuse was answered in its place. The words are few. */
+  swallowed(what: string): void {
+    if (this.tally.swallowedOne(what)) this.onSwallowed?.(what);
   }
 
   // ---- control ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ export interface BackendUser {
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void;
   /** Something that the client asked for has failed. */
   errorCame(error: ErrorFields): void;
+  /** The error that the client is told in place of the server's; undefined: that one. */
+  insteadOf(error: ErrorFields): ErrorFields | undefined;
   /** The server will not answer this: it failed, or was ignored after an error. */
   answerDropped(dropped: Dropped): void;
   /** The server has described a statement: with `subject` it was asked to. Undefined where that is too long to be read. */
@@ -59,6 +61,9 @@ export abstract class Caretaker implements BackendUser {
 
   commandCompleted(_source: Buffer, _start: number, _end: number, _subject: Subject): void {}
   errorCame(_error: ErrorFields): void {}
+  insteadOf(_error: ErrorFields): ErrorFields | undefined {
+    return undefined;
+  }
   answerDropped(_dropped: Dropped): void {}
   statementDescribed(_subject: Subject, _shape: StatementShape | undefined): void {}
   unnamedChanged(_unnamed: UnnamedStatement | undefined, _isOnServer: boolean): void {}

@@ -1,4 +1,5 @@
 /** Failures to open a server connection that will repeat themselves until somebody changes something. */
+import { isAccessDenied } from '../../wire/dsql-refusals.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { ServerAuthenticationError, type ServerAuthenticationFailure } from '../auth/errors.js';
 import { BackendRefusedError } from '../errors.js';
@@ -18,6 +19,7 @@ const ownReasons: readonly ServerAuthenticationFailure[] = [
 export function isDefiniteRefusal(error: Error): boolean {
   if (error instanceof ServerAuthenticationError) return ownReasons.includes(error.reason);
   if (!(error instanceof BackendRefusedError)) return false;
-  const { sqlState } = error;
+  const { sqlState, fields } = error;
+  if (isAccessDenied(fields.message, fields.hint)) return true;
   return sqlState.startsWith(authorizationClass) || otherStates.includes(sqlState);
 }

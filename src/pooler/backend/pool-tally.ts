@@ -31,6 +31,15 @@ export class PoolTally {
   /** Errors that clients were told by the pooler itself, by the class of their SQLSTATE and the reason, with a space between. */
   readonly ownErrors = new Map<string, number>();
 
+  /** Statements that the server would refuse and that were answered in its place, by what they are about. */
+  readonly swallowed = new Map<string, number>();
+
+  /** True for the first one of its kind. */
+  swallowedOne(what: string): boolean {
+    addOne(this.swallowed, what);
+    return this.swallowed.get(what) === 1;
+  }
+
   /** The server told a client an error. */
   errorCame(sqlState: string): void {
     const { serverErrors } = this;
@@ -61,6 +70,7 @@ export class PoolTally {
       notCleaned,
       sessionChecks,
       sessionPins,
+      swallowed: [...this.swallowed.values()].reduce((sum, count) => sum + count, 0),
     };
   }
 }
@@ -88,4 +98,5 @@ export interface PoolTallySnapshot {
   readonly notCleaned: number;
   readonly sessionChecks: number;
   readonly sessionPins: number;
+  readonly swallowed: number;
 }

@@ -22,6 +22,7 @@ import { Asked, type Dropped, firstMadeUp, ReplyQueue, type Subject } from './re
 import { isAnswerTo } from './reply-rules.js';
 import { type Preparation, ServerCopy, type ServerStatements } from './server-statements.js';
 import { parameterTypesOf, type StatementShape, shapeOf, writeParameterTypes } from './statement-shape.js';
+import { MixedQuery, SwallowedStatement } from './swallowed.js';
 import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-statement.js';
 
 const letterD = 0x44;
@@ -167,10 +168,17 @@ export abstract class ServerDialogue {
         break;
       case From.readyForQuery:
         return this.#noteReady(message, head);
-      case From.commandComplete:
+      case From.commandComplete: {
+        const mixed = this.#insertBefore();
         this.#noteCommand(message, head);
+        if (mixed?.complete() === false) return false;
         break;
+      }
       case From.emptyQuery:
+        if (replies.headSubject instanceof SwallowedStatement)
+          return this.#answerSwallowed(replies.headSubject);
+        if (head === Asked.execute) replies.shift();
+        break;
       case From.portalSuspended:
         if (head === Asked.execute) replies.shift();
         break;
@@ -180,6 +188,7 @@ export abstract class ServerDialogue {
         return head !== Asked.ownDescribe;
       case From.rowDescription:
       case From.noData:
+        if (head === Asked.query) this.#insertBefore();
         if (this.#isLookedAt(head)) this.#noteDescribed(message);
         if (head === Asked.describeStatement || head === Asked.describePortal || head === Asked.ownDescribe)
           replies.shift();
@@ -203,6 +212,22 @@ export abstract class ServerDialogue {
       default:
     }
     return head !== Asked.ownQuery && head !== Asked.ownExecute;
+  }
+
+  /** The head is a text of which the server has got a part: what was swallowed before the present statement is answered. */
+  #insertBefore(): MixedQuery | undefined {
+    const mixed = this.replies.headSubject;
+    if (!(mixed instanceof MixedQuery)) return undefined;
+    mixed.writeBefore(() => this.toClient.mix());
+    return mixed;
+  }
+
+  /** The server has run nothing in its place. */
+  #answerSwallowed(swallowed: SwallowedStatement): false {
+    this.replies.shift();
+    swallowed.run();
+    swallowed.write(this.toClient.mix());
+    return false;
   }
 
   /** What answers nothing: it may come at any time, or never. */
@@ -249,6 +274,7 @@ export abstract class ServerDialogue {
     const status = readReadyForQuery(message.source, message.start, message.end);
     this.status = status;
     const subject = this.replies.headSubject;
+    if (head === Asked.query) this.#insertBefore();
     if (head === Asked.query && subject !== keepsUnnamed) this.#changeUnnamed(undefined);
     this.replies.shift();
     if (head === Asked.query || head === Asked.sync) {
@@ -314,8 +340,12 @@ export abstract class ServerDialogue {
       return false;
     }
     if (head === Asked.query || head === Asked.sync) {
-      this.user?.errorCame(error);
-      return true;
+      const { headSubject } = this.replies;
+      if (headSubject instanceof MixedQuery) headSubject.hasFailed = true;
+      const own = this.user?.insteadOf(error);
+      this.user?.errorCame(own ?? error);
+      if (own !== undefined) writeError(this.toClient.mix(), own);
+      return own === undefined;
     }
     if (head === 0)
       throw new ProtocolViolationError('The server sent an error although nothing was asked of it.');
@@ -326,7 +356,7 @@ export abstract class ServerDialogue {
   #failPipeline(error: ErrorFields, hasKeptSync: boolean): boolean {
     const { replies, user } = this;
     const replacement = replies.head === Asked.mustFail ? (replies.headSubject as Replacement) : undefined;
-    let told = replacement?.insteadOf === error.code ? replacement.error : error;
+    let told = replacement?.insteadOf === error.code ? replacement.error : (user?.insteadOf(error) ?? error);
     if (replies.head === Asked.standInBind) {
       if (this.#askAgain(error)) return false;
       this.#makeUpParsed(replies.headSubject as StandIn);

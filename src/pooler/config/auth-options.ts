@@ -84,12 +84,12 @@ export const authOptions = {
   }),
   failedLoginsFree: option(integer({ min: 0, max: 1_000_000 }), 3, {
     name: 'failed_logins_free',
-    meaning: 'wrong passwords in a row from one address that are answered at once',
+    meaning: 'wrong passwords of a user from one address that are answered at once',
     reload: 'new-clients',
   }),
   failedLoginDelay: option(duration('never'), 250, {
     name: 'failed_login_delay',
-    meaning: 'how late the next one is answered; each further one doubles it',
+    meaning: 'how late the next login, right or wrong, is answered; each further wrong one doubles it',
     reload: 'new-clients',
   }),
   failedLoginDelayMax: option(duration(undefined), 10_000, {
@@ -99,7 +99,12 @@ export const authOptions = {
   }),
   failedLoginMemory: option(duration(undefined), 120_000, {
     name: 'failed_login_memory',
-    meaning: 'an address without a wrong password for so long begins anew',
+    meaning: 'without a wrong password for so long, a user at an address begins anew',
+    reload: 'new-clients',
+  }),
+  failedLoginsAtOnce: option(integer({ min: 1, max: 1_000_000 }), 10, {
+    name: 'failed_logins_at_once',
+    meaning: 'logins of a user from one address whose answers are held back at once; more are refused unread',
     reload: 'new-clients',
   }),
   allowUnencryptedPasswords: option(boolean, false, {

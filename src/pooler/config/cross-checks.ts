@@ -2,7 +2,6 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Environment } from '../../kernel/environment.js';
-import { rulesAskForClearPasswords } from './clear-passwords.js';
 import type { Place, Problems } from './config-problems.js';
 import type { ConfigReading } from './config-reader.js';
 import { checkFleet } from './fleet-checks.js';
@@ -16,6 +15,7 @@ import {
   type PoolerConfig,
   ruleFilesOf,
 } from './pooler-config.js';
+import { rulesAskForClearPasswords } from './rules-file.js';
 
 /** Modes in which the other side is sure to be talked to by TLS. */
 const secureModes: readonly string[] = ['require', 'verify-ca', 'verify-full'];

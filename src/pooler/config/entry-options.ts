@@ -51,9 +51,14 @@ export const databaseOptions = {
   }),
   iam: option(oneOf('none', 'rds', 'dsql'), 'none', {
     name: 'iam',
-    meaning:
-      'logs in with tokens of AWS IAM in place of a password; with dsql, connections live for 50 minutes unless serverLifetime is said',
+    meaning: 'logs in with tokens of AWS IAM in place of a password',
     reload: 'new-servers',
+  }),
+  dialect: override(oneOf('postgresql', 'dsql'), {
+    name: 'dialect',
+    meaning: 'what the server understands: with dsql, the section dsql holds for it',
+    reload: 'new-servers',
+    defaultText: 'dsql with iam: dsql, otherwise postgresql',
   }),
   region: option(text, undefined, {
     name: 'region',

@@ -49,7 +49,7 @@ export const fleetOptions = {
     name: 'fleet_endpoint',
     meaning: 'what the server is called in the table, where there is one server; all of the fleet must agree',
     ...joined,
-    defaultText: 'its host and port; of Aurora DSQL the id of the cluster',
+    defaultText: 'its host and port; of Aurora DSQL the endpoint of the cluster',
   }),
   instance: option(text, undefined, {
     name: 'fleet_instance',

@@ -1,5 +1,6 @@
 /** All options in one table. The reader, the flags, the variables, the help, the explanation and the documentation are made of it. */
 import { adminOptions, authOptions, loggingOptions, observabilityOptions } from './auth-options.js';
+import { dsqlOptions } from './dsql-options.js';
 import { databaseOptions, userOptions } from './entry-options.js';
 import { fairShareOptions } from './fair-share-options.js';
 import { fleetOptions } from './fleet-options.js';
@@ -26,6 +27,7 @@ export const optionTable = {
   limits: limitOptions,
   fairShares: fairShareOptions,
   fleet: fleetOptions,
+  dsql: dsqlOptions,
   timeouts: timeoutOptions,
   admin: adminOptions,
   logging: loggingOptions,
@@ -54,6 +56,7 @@ export const sectionTitles: Readonly<Record<SectionName, string>> = {
   limits: 'Limits',
   fairShares: 'Fair shares',
   fleet: 'Several machines',
+  dsql: 'Aurora DSQL',
   timeouts: 'Timeouts',
   admin: 'Administration',
   logging: 'Logging',

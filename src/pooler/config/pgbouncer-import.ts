@@ -1,7 +1,6 @@
 /** What pgbouncer.ini says, as a configuration of ours, and what became of each line of it. */
 import { dirname, resolve } from 'node:path';
 import { nearest } from '../../kernel/nearest.js';
-import { rulesAskForClearPasswords } from './clear-passwords.js';
 import { Misread, type Place, type Problems, show } from './config-problems.js';
 import { type ConfigTree, Places, writtenPath } from './config-tree.js';
 import { parsePairs } from './connection-string.js';
@@ -9,6 +8,7 @@ import type { AnyOption } from './option.js';
 import { allOptions, type EntryKind, entryOptions, optionTable } from './option-table.js';
 import { type IniFile, type IniLine, locate, readIniFile } from './pgbouncer-ini.js';
 import { leftOutOptions, leftOutPeers } from './pgbouncer-left-out.js';
+import { rulesAskForClearPasswords, rulesNameConsole } from './rules-file.js';
 import { path } from './special-kinds.js';
 
 /**
@@ -72,6 +72,7 @@ class Importer {
     this.#leaveOutUnused();
     this.#writeOutDefaults();
     this.#allowClearPasswords();
+    this.#noteConsoleRules();
     for (const line of lines) this.#other(line);
     const tree = {
       data: this.#inOrder(),
@@ -199,6 +200,19 @@ class Importer {
       const why = `PgBouncer's default is ${other.ini === '' ? 'none' : other.ini}`;
       this.#settings.push({ name, outcome: 'default', to, why, place: { source: this.#file } });
     }
+  }
+
+  /** There, the console has one name. */
+  #noteConsoleRules(): void {
+    const { type, hbaFile } = this.#data.auth ?? {};
+    if (type !== 'hba' || typeof hbaFile !== 'string' || !rulesNameConsole(hbaFile)) return;
+    this.#settings.push({
+      name: 'auth_hba_file',
+      outcome: 'difference',
+      to: 'auth.hbaFile',
+      why: 'the console is also called headgate here; rules for pgbouncer hold for both names',
+      place: { source: this.#file },
+    });
   }
 
   /** There, passwords in clear text need no TLS. */

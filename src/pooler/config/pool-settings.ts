@@ -1,5 +1,6 @@
 /** What holds for one pool: the user's word, then the database's, then what holds for all. */
 import type { PolicyOptions } from '../../core/pool-policy.js';
+import { isDsql } from './dialect.js';
 import type { DatabaseConfig, GeneralConfig, PoolerConfig, UserConfig } from './pooler-config.js';
 import type { PoolMode } from './pooling-options.js';
 
@@ -92,8 +93,8 @@ export function poolKeptFor({ databases, timeouts, fairShares }: PoolerConfig, d
 /** Aurora DSQL ends connections after an hour, in the middle of what they do; lives are spread by jitter around this. */
 const longestDsqlLifetime = 3_000_000;
 
-function lifetimeFor({ iam }: DatabaseConfig, usual: number): number {
-  if (iam !== 'dsql') return usual;
+function lifetimeFor(database: DatabaseConfig, usual: number): number {
+  if (!isDsql(database)) return usual;
   return usual === 0 ? longestDsqlLifetime : Math.min(usual, longestDsqlLifetime);
 }
 

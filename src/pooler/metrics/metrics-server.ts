@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { familyText, metricTextType } from '../../observe/metric-text.js';
 import type { Endpoint } from '../config/special-kinds.js';
 import type { FamilyReading } from './family-readings.js';
+import { isKnownHost } from './known-host.js';
 import type { ProcessReading } from './process-reading.js';
+import { ScraperSockets } from './scraper-sockets.js';
 
 /** Whoever knows the numbers: one process, or several together. */
 export interface MetricsSource {
@@ -14,7 +16,13 @@ export interface MetricsSource {
 }
 
 /** Whoever scrapes is quick, and there are few. */
-const limits = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 30_000 };
+const limits = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 30_000,
+  /** Node looks only so often whether one of these has passed. */
+  connectionsCheckingInterval: 1_000,
+};
 const mostConnections = 100;
 
 interface Answer {
@@ -26,13 +34,14 @@ interface Answer {
 export class MetricsServer {
   readonly #source: MetricsSource;
   readonly #server: Server;
+  #listenHost = '*';
 
   constructor(source: MetricsSource) {
     this.#source = source;
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
     });
-    this.#server.maxConnections = mostConnections;
+    new ScraperSockets(this.#server, mostConnections);
   }
 
   /** The port that it has got; undefined until it listens. */
@@ -42,6 +51,7 @@ export class MetricsServer {
 
   /** Listens when it resolves. Rejects with what the system says. */
   open({ host, port }: Endpoint): Promise<void> {
+    this.#listenHost = host;
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen({ host: host === '*' ? undefined : host, port }, () => {
@@ -58,8 +68,10 @@ export class MetricsServer {
     this.#server.closeAllConnections();
   }
 
-  async #answer({ method, url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { status, type, text } = await this.#answerTo(method, url.split('?', 1)[0] as string);
+  async #answer({ method, url = '/', headers }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { status, type, text } = isKnownHost(headers.host, this.#listenHost)
+      ? await this.#answerTo(method, url.split('?', 1)[0] as string)
+      : plain(421, 'asked for under a name that is not of this machine');
     response.writeHead(status, {
       'content-type': type,
       'content-length': Buffer.byteLength(text),

@@ -116,6 +116,16 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     'Those among them after which the client kept its server connection.',
     ({ pool }) => pool.tally.sessionPins,
   ),
+  {
+    ...head(
+      'counter',
+      'swallowed_total',
+      'Statements that servers would refuse and that were answered in their place, by what they are about.',
+    ),
+    labels: ['what'],
+    words: undefined,
+    read: ({ pool }) => Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
+  },
   one('counter', 'opened_total', 'Server connections that were opened.', ({ totals }) => totals.opened),
   several(
     'counter',
@@ -242,7 +252,7 @@ export function sample(labels: Readonly<Record<string, string>>, value: number):
   return { suffix: '', labels, value };
 }
 
-function one<R>(type: Type, name: string, help: string, read: (of: R) => number): PoolerFamily<R> {
+export function one<R>(type: Type, name: string, help: string, read: (of: R) => number): PoolerFamily<R> {
   return { ...head(type, name, help), labels: [], words: undefined, read: (of) => [sample({}, read(of))] };
 }
 

@@ -10,54 +10,29 @@ import { ProtocolViolationError } from '../../wire/errors.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Frontend, TransactionStatus } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
-import type { ScanRules } from '../../wire/scan-rules.js';
 import { writeParameterStatus } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
-import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import { isCopyMessage } from '../backend/copy-in.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
 import type { StatementShape } from '../backend/statement-shape.js';
+import { MixedQuery, SwallowedStatement } from '../backend/swallowed.js';
 import type { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolSettings } from '../config/pool-settings.js';
-import type { PoolMode } from '../config/pooling-options.js';
+import { KeptTimeouts } from '../kept/kept-timeouts.js';
 import type { Outgoing } from '../outgoing.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
 import { MessageRelay } from './message-relay.js';
+import { Parting } from './parting.js';
 import { ServerHolder } from './server-holder.js';
 import * as errors from './session-errors.js';
+import type { ClientIdentity, SessionParts } from './session-parts.js';
 import { SessionSettings } from './session-settings.js';
 import type { SettingChange } from './setting-change.js';
-import type { StartupSettings } from './startup-settings.js';
 import { Passing, StatementRelay } from './statement-relay.js';
-
-/** Who a client is, for the console and the log. */
-export interface ClientIdentity {
-  readonly id: number;
-  readonly user: string;
-  readonly database: string;
-  /** In milliseconds since 1970. */
-  readonly connectedAt: number;
-}
-
-export interface SessionParts {
-  readonly identity: ClientIdentity;
-  readonly transport: Transport;
-  readonly pool: BackendPool;
-  readonly mode: PoolMode;
-  readonly rules: ScanRules;
-  /** What the startup packet has set, and what the client was told of it. */
-  readonly startup: StartupSettings;
-  readonly refusesSimpleQueries: boolean;
-  /** Those of its pool, unless its user has some of its own. */
-  readonly limits: () => PoolSettings;
-  /** Gone for good, and why; exactly once. */
-  readonly ended: (why: string) => void;
-  /** It is told an error of the pooler's, and not of the server's. */
-  readonly failed: (error: ErrorFields) => void;
-}
+import { swallowingFor } from './swallow-relay.js';
 
 /** Answers of the pooler's own, sent before the turn is over. */
 const own = new MessageWriter();
@@ -77,10 +52,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #isServerSpoilt = false;
   /** A cancel request came while the server was busy with a query of the pooler's own. */
   #cancelsLater = false;
-  /** What it is told when its transaction is over, because it is to go. */
-  #goodbye: ErrorFields | undefined;
-  /** May stay past shutdown while it holds a server. */
-  #mayKeepServer = false;
+  /** It is to go when its transaction is over. */
+  readonly #parting = new Parting();
+  /** Those that the client has set, and its server refuses. */
+  readonly #timeouts: KeptTimeouts | undefined;
   #isEnding = false;
   #whyEnded = 'the client hung up';
 
@@ -90,12 +65,14 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     super(pool, mode, ownSettings, new ClientFlow(transport));
     this.identity = parts.identity;
     this.transport = transport;
-    const { effects } = ownSettings;
-    this.statements = new StatementRelay({ pool, settings: ownSettings, effects }, mode);
-    this.#messages = new MessageRelay(ownSettings, this.statements);
+    const { effects, kept } = ownSettings;
+    const swallowing = swallowingFor(pool, ownSettings, this.local);
+    this.statements = new StatementRelay({ pool, settings: ownSettings, effects }, mode, swallowing);
+    this.#messages = new MessageRelay(ownSettings, this.statements, swallowing);
+    if (!parts.refusesSimpleQueries) this.local.keeper = swallowing;
+    this.#timeouts = kept && new KeptTimeouts(this, kept);
     this.#parts = parts;
     this.#scanner = new MessageScanner(parts.rules);
-    this.#goodbye = undefined;
     transport.listener = this;
   }
 
@@ -113,6 +90,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.pool.tally.received += end - start;
     this.flow.took(end - start);
     if (!this.#relayPlain(source, start, end)) this.#relay(source, start, end);
+    if (this.#timeouts !== undefined) this.#timeouts.wake();
   }
 
   protected override tellParameter(name: string, value: string): void {
@@ -265,9 +243,18 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void {
+    if (subject instanceof SwallowedStatement) {
+      subject.run();
+      return;
+    }
     if (subject instanceof NamedByClient) this.statements.deallocated(subject);
-    const change = subject as SettingChange | undefined;
-    this.settings.effects.commandCompleted(this.settings, source, start, end, change);
+    const change = subject instanceof MixedQuery ? subject.effects.change : subject;
+    const { settings } = this;
+    settings.effects.commandCompleted(settings, source, start, end, change as SettingChange | undefined);
+  }
+
+  insteadOf(error: ErrorFields): ErrorFields | undefined {
+    return this.#timeouts?.insteadOf(error);
   }
 
   errorCame({ code }: ErrorFields): void {
@@ -297,6 +284,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     tally.queryTimes.record(now - this.askedAt);
     this.askedAt = now;
     this.waitedSince = 0;
+    this.#timeouts?.answered();
     if (status !== TransactionStatus.idle) this.reserve();
     else {
       tally.transactionTimes.record(now - this.beganAt);
@@ -321,7 +309,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     }
     if (this.keepsServer) this.reserve();
     else this.giveBack(backend);
-    if (this.#goodbye !== undefined) this.#partIfFree();
+    if (this.#parting.isWanted) this.#partIfFree();
   }
 
   parameterReported(name: string, value: string, isOwn: boolean): boolean {
@@ -407,25 +395,26 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   /** It has to go as soon as it is in no transaction and waits for nothing. */
   endWhenIdle(goodbye: ErrorFields): void {
-    this.#goodbye = goodbye;
-    this.#mayKeepServer = false;
+    this.#parting.whenIdle(goodbye);
     this.#partIfFree();
   }
 
   /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
   endWithoutServer(goodbye: ErrorFields): void {
-    this.#mayKeepServer = this.#goodbye === undefined;
-    this.#goodbye ??= goodbye;
+    this.#parting.withoutServer(goodbye);
     this.#partIfFree();
   }
 
   #partIfFree(): void {
-    if (this.#goodbye === undefined) return;
-    const hasServer = this.backend !== undefined;
-    if (hasServer && this.#mayKeepServer && this.keepsServer) return;
-    // Nobody knows how long a pause lasts.
-    const isServedSoon = this.isWaiting && !this.pool.isPaused;
-    if (hasServer ? this.state === 'idle' : !isServedSoon) this.end(this.#goodbye);
+    if (!this.#parting.isWanted) return;
+    const goodbye = this.#parting.dueFor({
+      hasServer: this.backend !== undefined,
+      keepsServer: this.keepsServer,
+      isIdle: this.state === 'idle',
+      // Nobody knows how long a pause lasts.
+      isServedSoon: this.isWaiting && !this.pool.isPaused,
+    });
+    if (goodbye !== undefined) this.end(goodbye);
   }
 
   /** Its pool was paused. */
@@ -469,6 +458,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #end(error: ErrorFields | undefined, hasSaidGoodbye: boolean): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
+    this.#timeouts?.stop();
     if (hasSaidGoodbye) this.#whyEnded = 'the client said goodbye';
     else if (error !== undefined) this.#whyEnded = error.message;
     const isInsideAnswer = this.backend?.isInsideAnswer === true;
@@ -489,6 +479,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   closed(): void {
     this.#isEnding = true;
+    this.#timeouts?.stop();
     this.#leave(true);
     this.#parts.ended(this.#whyEnded);
   }

@@ -20,11 +20,27 @@ import { beginTagOf, tagOf, transactionWordOf } from './transaction-words.js';
 /** Longer queries are certainly no BEGIN; header and final zero included. */
 const longestBegin = 40;
 
+/** Answers statements that no server gets to see. */
+export interface LocalKeeper {
+  /** True when the answer to a Query is written, but for ReadyForQuery; an error where it fails. False: it takes a server. */
+  answer(message: MessageScanner, writer: MessageWriter, isInTransaction: boolean): boolean | ErrorFields;
+  commit(): void;
+  rollback(): void;
+}
+
 export class LocalAnswers {
+  keeper: LocalKeeper | undefined;
+  /** What SET TRANSACTION has said for the transaction that has begun. */
+  isReadOnly = false;
   #transaction: 'none' | 'begun' | 'failed' = 'none';
   /** After an error in the extended protocol: all is ignored until the next Sync. */
   #isSkipping = false;
   #refusal: ErrorFields | undefined;
+
+  constructor() {
+    this.keeper = undefined;
+    this.#refusal = undefined;
+  }
 
   /** The client is in a transaction that no server knows of. */
   get isInTransaction(): boolean {
@@ -41,11 +57,11 @@ export class LocalAnswers {
     this.#refusal = error;
   }
 
-  /** A server takes over; whether it has to be told that a transaction has begun. */
-  handOver(): boolean {
+  /** A server takes over: what it has to be told if a transaction has begun. */
+  handOver(): string | undefined {
     const hasBegun = this.#transaction === 'begun';
     this.#transaction = 'none';
-    return hasBegun;
+    return hasBegun ? (this.isReadOnly ? 'BEGIN READ ONLY' : 'BEGIN') : undefined;
   }
 
   /** Whether the message is dealt with; what the client is told is written. False: it takes a server. */
@@ -68,7 +84,16 @@ export class LocalAnswers {
     if (message.type === Frontend.query && message.size <= longestBegin && message.isWhole) {
       if (this.#answerWord(message, writer, defersBegin)) return true;
     }
-    return this.#transaction === 'failed' && this.#refuse(message, inFailedTransaction, writer);
+    if (this.#transaction === 'failed') return this.#refuse(message, inFailedTransaction, writer);
+    return this.keeper !== undefined && this.#answerKept(this.keeper, message, writer);
+  }
+
+  #answerKept(keeper: LocalKeeper, message: MessageScanner, writer: MessageWriter): boolean {
+    if (message.type !== Frontend.query) return false;
+    const answered = keeper.answer(message, writer, this.#transaction === 'begun');
+    if (typeof answered === 'object') return this.#refuse(message, answered, writer);
+    if (answered) writer.append(this.#ready());
+    return answered;
   }
 
   #answerWord({ source, start, end }: MessageScanner, writer: MessageWriter, defersBegin: boolean): boolean {
@@ -81,9 +106,13 @@ export class LocalAnswers {
     if (word === 'begin') {
       if (this.#transaction !== 'none' || !defersBegin) return false;
       this.#transaction = 'begun';
+      this.isReadOnly = false;
       writeCommandComplete(writer, beginTagOf(source, textStart, textEnd));
     } else {
       if (this.#transaction === 'none') return false;
+      const isCommit = word === 'commit' && this.#transaction !== 'failed';
+      if (isCommit) this.keeper?.commit();
+      else this.keeper?.rollback();
       writeCommandComplete(writer, this.#transaction === 'failed' ? 'ROLLBACK' : tagOf(word));
       this.#transaction = 'none';
     }

@@ -5,22 +5,26 @@ import { Frontend, headerBytes, TransactionStatus } from '../../wire/message-typ
 import type { Backend } from '../backend/backend.js';
 import { Asked } from '../backend/reply-queue.js';
 import { noEffects, unreadEffects } from '../backend/statement-effects.js';
+import type { MixedQuery } from '../backend/swallowed.js';
 import { keepsUnnamed } from '../backend/unnamed-statement.js';
 import { deallocatedName, deallocateReply } from './deallocate.js';
 import type { SessionSettings } from './session-settings.js';
 import { Passing, type StatementRelay } from './statement-relay.js';
+import { type SwallowRelay, sendMixed } from './swallow-relay.js';
 
 const queryView = new QueryView();
 
 export class MessageRelay {
   readonly #settings: SessionSettings;
   readonly #statements: StatementRelay;
+  readonly #swallowing: SwallowRelay | undefined;
   /** The next message has to wait until the last one is answered. */
   mustWait = false;
 
-  constructor(settings: SessionSettings, statements: StatementRelay) {
+  constructor(settings: SessionSettings, statements: StatementRelay, swallowing: SwallowRelay | undefined) {
     this.#settings = settings;
     this.#statements = statements;
+    this.#swallowing = swallowing;
   }
 
   /** Notes what a message of the client does, and what will be answered; what becomes of the message. */
@@ -70,6 +74,8 @@ export class MessageRelay {
         if (backend.replies.size > 0) return Passing.later;
         if (this.#deallocate(backend, name)) return Passing.none;
       }
+      const swallowed = this.#swallowing?.query(backend, view);
+      if (swallowed !== undefined) return this.#swallow(backend, swallowed);
       found = effects.read(view, told);
     }
     this.mustWait = found.mayDiscard;
@@ -79,6 +85,18 @@ export class MessageRelay {
     }
     backend.expect(Asked.query, found.change);
     return Passing.asItIs;
+  }
+
+  #swallow(backend: Backend, swallowed: 'later' | 'answered' | MixedQuery): Passing {
+    if (swallowed === 'later') return Passing.later;
+    if (swallowed === 'answered') this.#statements.unnamedChanged(undefined, undefined);
+    else {
+      this.mustWait = swallowed.effects.mayDiscard;
+      this.#statements.changeComes(backend, swallowed.effects.change);
+      this.#settings.effects.runs(swallowed.effects);
+      sendMixed(backend, swallowed);
+    }
+    return Passing.none;
   }
 
   /** Gives up a statement that the server knows by another name; false for one that the client does not have. */

@@ -5,7 +5,7 @@
  */
 
 import { statementsOf } from '../../sql/several-statements.js';
-import { type Settings, type SettingsRegistry, setConfigCall } from '../settings.js';
+import { type Settings, type SettingsRegistry, setConfigCall, setText } from '../settings.js';
 
 /** What is sent is read once. */
 const ofTexts: readonly string[] = ['client_encoding', 'standard_conforming_strings'];
@@ -67,6 +67,16 @@ export class Reading {
     return new Reading(new Map([...this.#values, ...values]), settings);
   }
 
+  /** Those of these settings that the server has reported. */
+  valuesOf(names: Iterable<string>): ReadingValues {
+    const values = new Map<string, string>();
+    for (const name of names) {
+      const value = this.#values.get(name);
+      if (value !== undefined) values.set(name, value);
+    }
+    return values;
+  }
+
   get planKey(): string {
     return this.#settings.planKey;
   }
@@ -76,18 +86,23 @@ function pathOf({ statements }: Settings): string | undefined {
   return statements.get('search_path');
 }
 
-/** Sets these until the transaction is over, or `settingBack()`. */
-export function settingTo(values: ReadingValues): string {
+/** Statements that set these until the transaction is over, or `settingBack()`. */
+export function settingTo(values: ReadingValues, isDsql: boolean): readonly string[] {
+  if (values.size === 0) return [];
+  if (isDsql) return Array.from(values, ([name, value]) => setText('SET LOCAL', name, value));
   const calls = [...values].flatMap(([name, value]) => [
     `pg_catalog.set_config('${keptAs(name)}', pg_catalog.current_setting('${name}'), true)`,
     setConfigCall(name, value, true),
   ]);
-  return `SELECT ${calls.join(', ')}`;
+  return [`SELECT ${calls.join(', ')}`];
 }
 
-export function settingBack(values: ReadingValues): string {
+/** `now`: what the server is set to otherwise. Aurora DSQL has no settings to keep that in. */
+export function settingBack(values: ReadingValues, now: Reading, isDsql: boolean): readonly string[] {
+  if (values.size === 0) return [];
+  if (isDsql) return settingTo(now.valuesOf(values.keys()), isDsql);
   const calls = [...values.keys()].map(
     (name) => `pg_catalog.set_config('${name}', pg_catalog.current_setting('${keptAs(name)}'), true)`,
   );
-  return `SELECT ${calls.join(', ')}`;
+  return [`SELECT ${calls.join(', ')}`];
 }

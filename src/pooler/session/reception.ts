@@ -2,6 +2,7 @@
  * A client from its first byte until it is let in or sent away: what it wants, who it is, whether there is a place for it, and
  * what its session begins with.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { formatDuration } from '../../kernel/duration.js';
 import { UnencryptedBytesError } from '../../net/errors.js';
 import type { Transport } from '../../net/transport.js';
@@ -19,6 +20,7 @@ import {
 import { SqlState } from '../../wire/sql-states.js';
 import type { CancelRequest, StartupMessage } from '../../wire/startup-packet.js';
 import { ClientAuthentication, type Login, type LoginTools } from '../auth/client-authentication.js';
+import type { HeldVerdict } from '../auth/failed-logins.js';
 import type { Demand } from '../auth-book.js';
 import { consoleDatabases } from '../config/pooler-config.js';
 import { type ClientTls, hearWish, type Wish } from './client-door.js';
@@ -83,7 +85,7 @@ export async function receive(transport: Transport, hall: Hall, readAhead = noth
   try {
     await visit.run();
   } catch (error) {
-    await visit.sendAway(error);
+    visit.sendAway(error);
   } finally {
     visit.over();
   }
@@ -99,6 +101,7 @@ class Visit {
   #transport: Transport;
   #talk: StartupTalk | undefined;
   #applicant: Applicant | undefined;
+  #reported: Refusal | undefined;
 
   constructor(transport: Transport, hall: Hall, readAhead: ReadAhead) {
     const { loginTimeoutMs } = hall;
@@ -107,6 +110,7 @@ class Visit {
     this.#transport = transport;
     this.#talk = undefined;
     this.#applicant = undefined;
+    this.#reported = undefined;
     const tooSlow = (): void => this.#stay.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
     const leftMs = Math.max(1, loginTimeoutMs - readAhead.waitedMs);
     this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, leftMs).unref() : undefined;
@@ -213,8 +217,21 @@ class Visit {
       const answer = await talk.passwordMessage();
       step = await authentication.answer(answer, 0, answer.length);
     }
-    if (step.kind === 'refused') throw new Refusal(step.error, step.detail, step.delayMs);
+    const refusal = step.kind === 'refused' ? new Refusal(step.error, step.detail) : undefined;
+    // Also of a client that does not wait for its answer.
+    if (refusal !== undefined) this.#report(refusal);
+    if (step.held !== undefined) await this.#holdBack(step.held);
+    if (step.kind === 'refused') throw refusal;
     return { login: step.login, messages: step.messages };
+  }
+
+  /** A client that leaves ends it. */
+  async #holdBack({ delayMs, end }: HeldVerdict): Promise<void> {
+    try {
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#stay.signal, ref: false });
+    } finally {
+      end();
+    }
   }
 
   #welcome({ transport, unread }: StartupTalk, messages: Buffer, admission: Admission): void {
@@ -233,15 +250,20 @@ class Visit {
     begin(unread);
   }
 
-  async sendAway(error: unknown): Promise<void> {
+  #report(refusal: Refusal): void {
+    if (this.#reported === refusal) return;
+    this.#reported = refusal;
+    this.#hall.refused({ ...this.#applicant, transport: this.#transport }, refusal);
+  }
+
+  sendAway(error: unknown): void {
     const transport = this.#transport;
     const refusal = refusalFor(error);
     if (refusal === undefined) {
       transport.destroy();
       return;
     }
-    this.#hall.refused({ ...this.#applicant, transport }, refusal);
-    if (refusal.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, refusal.delayMs).unref());
+    this.#report(refusal);
     const writer = new MessageWriter();
     writeError(writer, refusal.fields);
     transport.send(writer.buffer, 0, writer.length);

@@ -1,4 +1,4 @@
-/** Why a client is not let in: what it is told, when, and what only the log is told. */
+/** Why a client is not let in: what it is told, and what only the log is told. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { fatal } from './session-errors.js';
@@ -7,14 +7,11 @@ export class Refusal extends Error {
   readonly fields: ErrorFields;
   /** For the log, and never for the client. */
   readonly detail: string | undefined;
-  /** The client is told after so long. */
-  readonly delayMs: number;
 
-  constructor(fields: ErrorFields, detail?: string, delayMs = 0) {
+  constructor(fields: ErrorFields, detail?: string) {
     super(fields.message);
     this.fields = fields;
     this.detail = detail;
-    this.delayMs = delayMs;
   }
 }
 

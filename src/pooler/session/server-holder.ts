@@ -189,7 +189,8 @@ export abstract class ServerHolder implements WaitingClient {
     // Should the server refuse them, another one is told that a transaction begins.
     if (status !== TransactionStatus.idle || this.awaitsAnswers) return;
     this.beganAt = this.askedAt;
-    if (this.local.handOver()) backend.ask('BEGIN');
+    const begin = this.local.handOver();
+    if (begin !== undefined) backend.ask(begin);
     else this.inTransactionSince = this.askedAt;
   }
 
@@ -232,7 +233,7 @@ export abstract class ServerHolder implements WaitingClient {
   protected check(backend: Backend): void {
     this.awaitsAnswers = true;
     this.pool.tally.sessionChecks++;
-    backend.ask(sessionCheckText, new OwnRow());
+    backend.ask(sessionCheckText(this.pool.plan.isDsql), new OwnRow());
     backend.flush();
   }
 
@@ -242,7 +243,8 @@ export abstract class ServerHolder implements WaitingClient {
     this.#isChecked = true;
     const left = error === undefined ? readLeftovers(row) : undefined;
     this.settings.checked(left);
-    if (left !== undefined && left.statements < backend.statements.count) backend.statements.distrust();
+    if (left?.statements !== undefined && left.statements < backend.statements.count)
+      backend.statements.distrust();
     if (this.pin !== undefined) this.pool.tally.sessionPins++;
     return true;
   }

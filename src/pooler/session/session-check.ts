@@ -3,6 +3,7 @@
  * costs the server about a millisecond. Whatever is not in the answer is not there, but for settings with a name of the
  * client's own (`my.setting`), which PostgreSQL lists nowhere.
  */
+import { settableParameters } from '../../dialect/settings.js';
 import type { OwnRow } from '../backend/own-row.js';
 import type { PinReason } from '../pin-reasons.js';
 import { identity, setStatement } from '../settings.js';
@@ -15,7 +16,7 @@ const temporarySchema = 'pg_catalog.pg_my_temp_schema()';
 const ofNamespaces = '2615::pg_catalog.oid';
 const ownStatements = "name OPERATOR(pg_catalog.~~) 'headgate\\_%'::pg_catalog.text";
 
-export const sessionCheckText: string = [
+const questionOfPostgres: string = [
   "SELECT pg_catalog.current_setting('role')",
   'session_user',
   `CASE WHEN ${temporarySchema} ${eq} 0::pg_catalog.oid THEN false ELSE EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid ${eq} ${ofNamespaces} AND refobjid ${eq} ${temporarySchema}) END`,
@@ -26,6 +27,22 @@ export const sessionCheckText: string = [
   `(SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements WHERE NOT from_sql AND ${ownStatements})`,
   `(SELECT pg_catalog.json_object_agg(name, pg_catalog.current_setting(name)) FROM pg_catalog.pg_settings WHERE source ${eq} 'session'::pg_catalog.text)`,
 ].join(', ');
+
+/**
+ * Aurora DSQL has neither the functions nor most of the views, and nothing that could be left behind but settings. A role lasts no
+ * longer than its transaction. The list of names leaves out what a server sets by itself in each session.
+ */
+const questionOfDsql: string = [
+  "SELECT 'none'",
+  'session_user',
+  ...Array.from({ length: 5 }, () => 'false'),
+  'NULL',
+  `(SELECT pg_catalog.json_object_agg(name, pg_catalog.current_setting(name)) FROM pg_catalog.pg_settings WHERE source ${eq} 'session' AND pg_catalog.lower(name) IN (${Array.from(settableParameters, (name) => `'${name}'`).join(', ')}))`,
+].join(', ');
+
+export function sessionCheckText(isDsql: boolean): string {
+  return isDsql ? questionOfDsql : questionOfPostgres;
+}
 
 /** In the order of the columns, from the third on. */
 const pins: readonly PinReason[] = [
@@ -43,8 +60,8 @@ export interface Leftovers {
   /** `none`, or the role that the session plays. */
   readonly role: string;
   readonly sessionUser: string;
-  /** Prepared statements of the pooler's. */
-  readonly statements: number;
+  /** Prepared statements of the pooler's; undefined where the server does not tell. */
+  readonly statements: number | undefined;
   /** All that were set in the session, by lower-case name; undefined where they can't be brought to another server. */
   readonly settings: ReadonlyMap<string, string> | undefined;
 }
@@ -63,7 +80,7 @@ export function readLeftovers(row: OwnRow): Leftovers | undefined {
     pin: found === -1 ? undefined : pins[found],
     role,
     sessionUser,
-    statements: Number(statements),
+    statements: statements === undefined ? undefined : Number(statements),
     settings: readSettings(`${role}${sessionUser}${settings}`, settings),
   };
 }
@@ -92,12 +109,13 @@ export function followLeftovers(
   session: SettingsHolder,
   left: Leftovers,
   loginUser: string | undefined,
+  isDsql: boolean,
 ): void {
   const found = new Map<string, string>();
-  for (const [name, value] of left.settings ?? []) found.set(name, setStatement(name, value));
-  if (left.role !== 'none') found.set('role', setStatement('role', left.role));
+  for (const [name, value] of left.settings ?? []) found.set(name, setStatement(name, value, isDsql));
+  if (left.role !== 'none') found.set('role', setStatement('role', left.role, isDsql));
   if (loginUser !== undefined && left.sessionUser !== loginUser)
-    found.set(identity, setStatement(identity, left.sessionUser));
+    found.set(identity, setStatement(identity, left.sessionUser, isDsql));
   const known = session.serverSettings.statements;
   for (const name of new Set([...found.keys(), ...known.keys()])) {
     // Nobody lists settings with a name of the client's own, and some servers do not tell who has logged in.

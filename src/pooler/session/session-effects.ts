@@ -15,6 +15,7 @@ import { readTextEffects } from '../../sql/text-effects.js';
 import { headerBytes, TransactionStatus } from '../../wire/message-types.js';
 import { hasTagWord, isCommandTag } from '../../wire/rows.js';
 import { harmlessEffects, noEffects, type StatementEffects, Unclear } from '../backend/statement-effects.js';
+import type { KeptSettings } from '../kept/kept-settings.js';
 import type { PinReason } from '../pin-reasons.js';
 import { identity, type Settings, type SettingsRegistry } from '../settings.js';
 import { pinReasonOf } from './pin-reason.js';
@@ -31,6 +32,8 @@ export interface SettingsHolder {
   readonly startSettings: Settings;
   /** The server tells by itself when this one changes. */
   isReported(name: string): boolean;
+  /** Settings that the pooler keeps, since the server refuses them. */
+  readonly kept: KeptSettings | undefined;
   /** The session's prepared statements are gone. */
   forgetStatements(): void;
   /** Names may mean other things from now on, and columns have other types. */
@@ -188,6 +191,12 @@ export class SessionEffects {
     };
   }
 
+  /** How the server reads texts. */
+  lexicalFor(told: ReadonlyMap<string, string>): LexicalSettings {
+    this.#readAs(told);
+    return this.#lexical as LexicalSettings;
+  }
+
   #isPlain(source: Buffer, start: number, end: number): boolean {
     return end - start <= longestRead && isPlainStatement(source, start, end, this.#isAsciiSafe);
   }
@@ -267,7 +276,10 @@ export class SessionEffects {
         return;
       case letterR:
         if (isCommandTag(source, start, end, 'RESET')) this.#confirm(session, change);
-        else if (isCommandTag(source, start, end, 'ROLLBACK')) this.#rolledBack(session, change);
+        else if (isCommandTag(source, start, end, 'ROLLBACK')) {
+          session.kept?.rollback();
+          this.#rolledBack(session, change);
+        }
         return;
       case letterD:
         if (isCommandTag(source, start, end, 'DISCARD ALL')) this.#discardedAll(session);
@@ -278,8 +290,10 @@ export class SessionEffects {
         this.#noteSchema(source, start, end, 'ALTER');
         return;
       case letterC:
-        if (isCommandTag(source, start, end, 'COMMIT')) this.#committed();
-        else this.#noteSchema(source, start, end, 'CREATE', 'CALL');
+        if (isCommandTag(source, start, end, 'COMMIT')) {
+          session.kept?.commit();
+          this.#committed();
+        } else this.#noteSchema(source, start, end, 'CREATE', 'CALL');
         return;
       case letterL:
         if (isCommandTag(source, start, end, 'LOAD')) this.#pinForGood('library loaded');
@@ -315,6 +329,7 @@ export class SessionEffects {
       if (isOver) this.#unsettled = undefined;
       else unsettled.goOn();
     }
+    if (isOver && session.kept !== undefined) session.kept.transactionOver(this.#hasFailed);
     this.#hasFailed = false;
     if (this.#hasChangedSchema && isOver) {
       this.#hasChangedSchema = false;
@@ -374,7 +389,10 @@ export class SessionEffects {
     if (!change.resetsAll && change.changes.size === 0) return;
     const unsettled = this.#touched;
     if (unsettled.isUnclear) this.#giveUp(unsettled);
-    if (change.resetsAll) this.#resetAll(session);
+    if (change.resetsAll) {
+      session.kept?.resetAll();
+      this.#resetAll(session);
+    }
     for (const [name, statement] of change.changes) this.#change(session, name, statement);
     if (session.settings.areStuck) this.#pinForGood('setting that could not be followed');
   }
@@ -393,6 +411,14 @@ export class SessionEffects {
         this.#put(session, name, { wanted: statement, onServer: statement });
     }
     if (name === identity) this.#put(session, 'role', { wanted: undefined, onServer: undefined });
+  }
+
+  /** The client has set something where the server has not seen it: the server is told before the next statement. */
+  want(session: SettingsHolder, name: string, statement: string | undefined): void {
+    this.#put(session, name, {
+      wanted: statement ?? session.startSettings.statements.get(name),
+      onServer: session.serverSettings.statements.get(name),
+    });
   }
 
   #put(session: SettingsHolder, name: string, { wanted, onServer }: Values): void {
@@ -427,6 +453,7 @@ export class SessionEffects {
     this.#unsettled = new Unsettled();
     this.#unsettled.resetAll();
     session.forgetStatements();
+    session.kept?.resetAll();
     session.settings = session.startSettings;
     session.serverSettings = session.registry.none;
   }

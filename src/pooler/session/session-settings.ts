@@ -1,6 +1,7 @@
 /** The settings of one client's session: what it wants, what its server is set to, and what it was told they are. */
 import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
+import { KeptSettings } from '../kept/kept-settings.js';
 import { type Settings, type SettingsRegistry, setStatement } from '../settings.js';
 import { followLeftovers, type Leftovers } from './session-check.js';
 import { SessionEffects, type SettingsHolder } from './session-effects.js';
@@ -25,6 +26,7 @@ export class SessionSettings implements SettingsHolder {
   areUnchecked: boolean;
   readonly effects = new SessionEffects();
   settings: Settings;
+  readonly kept: KeptSettings | undefined;
   /** The server that the client has. */
   backend: Backend | undefined;
   readonly #pool: BackendPool;
@@ -36,13 +38,14 @@ export class SessionSettings implements SettingsHolder {
 
   constructor(
     pool: BackendPool,
-    { settings, told, areUnchecked }: StartupSettings,
+    { settings, told, areUnchecked, kept }: StartupSettings,
     forgetStatements: () => void,
   ) {
     this.#pool = pool;
     this.startSettings = settings;
     this.settings = settings;
     this.areUnchecked = areUnchecked;
+    this.kept = pool.plan.keepsSettings ? new KeptSettings(kept) : undefined;
     this.backend = undefined;
     this.#told = told;
     this.#usual = pool.parameters;
@@ -81,7 +84,8 @@ export class SessionSettings implements SettingsHolder {
     if (left === undefined) this.effects.checked('session that could not be checked');
     else if (left.settings === undefined) this.effects.checked('setting that could not be followed');
     else {
-      followLeftovers(this, left, this.#pool.parameters?.get('session_authorization'));
+      const { parameters, plan } = this.#pool;
+      followLeftovers(this, left, parameters?.get('session_authorization'), plan.isDsql);
       this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
     }
   }
@@ -120,11 +124,12 @@ export class SessionSettings implements SettingsHolder {
 
   #follow(name: string, value: string): void {
     const { registry, effects } = this;
+    const { isDsql } = this.#pool.plan;
     const isUsual = this.#pool.parameters?.get(name) === value;
     const after = (settings: Settings): Settings =>
       isUsual
         ? registry.without(settings, name)
-        : registry.with(settings, name, setStatement(name.toLowerCase(), value));
+        : registry.with(settings, name, setStatement(name.toLowerCase(), value, isDsql));
     effects.noteFollowed();
     this.serverSettings = after(this.serverSettings);
     // What the client began with, no server brings back by itself.

@@ -1,8 +1,10 @@
 /**
  * What a SET or RESET does, read from its text. Only what is understood to its last character counts, since the text is run
- * again on other servers: one statement, values in a form that has one meaning, nothing but ASCII.
+ * again on other servers: one statement, values in a form that has one meaning, nothing but ASCII. Patterns are tried on canonical texts
+ * only: with many spaces in a row, some of them would take very long.
  */
 import { statementsOf } from '../../sql/several-statements.js';
+import { canonicalText } from './canonical-text.js';
 
 export interface SettingChange {
   /** By lower-case name: the statement that sets it; undefined where it goes back to what it was at the start. */
@@ -21,7 +23,7 @@ const endPattern =
 
 /** What a text does that begins, ends or marks a transaction: whatever it sets is over with that. */
 export function readTransactionChange(text: string): SettingChange {
-  const isEnd = text.length <= longestFollowed && endPattern.test(withoutEnds(text));
+  const isEnd = isFollowed(text) && endPattern.test(canonicalText(text) ?? '');
   return isEnd ? endOfTransaction : passingChange;
 }
 
@@ -73,11 +75,8 @@ const namesOfWords: Readonly<Record<string, string>> = {
 
 /** What the server may be about to confirm with the tag SET or RESET; undefined for what is not understood. */
 export function readSettingChange(text: string): SettingChange | undefined {
-  const change = isFollowed(text)
-    ? // A dash may belong to a string, and then only the first of these makes sense.
-      (readStatement(withoutEnds(text)) ?? readStatement(withoutEnds(text.replace(/--[^\n]*$/, ''))))
-    : undefined;
-  return change ?? readResets(text);
+  const statement = isFollowed(text) ? canonicalText(text) : undefined;
+  return (statement === undefined ? undefined : readStatement(statement)) ?? readResets(text);
 }
 
 function isFollowed(text: string): boolean {
@@ -141,7 +140,8 @@ function readResets(text: string): SettingChange | undefined {
   let resetsAll = false;
   let hasReset = false;
   for (const statement of statementsOf(text) ?? []) {
-    const change = isFollowed(statement) ? readOneOf(statement) : undefined;
+    const read = isFollowed(statement) ? canonicalText(statement) : undefined;
+    const change = read === undefined ? undefined : readOneOf(read);
     if (change === undefined) {
       if (unsurePattern.test(statement)) return undefined;
       continue;
@@ -181,21 +181,5 @@ function settingOf(given: string): string {
 
 /** Several statements of which none sets anything for longer than its transaction. */
 function setsOnlyLocally(text: string): boolean {
-  if (text.includes('--') || text.includes('/*')) return false;
   return !/(?:^|;)\s*(?:SET\s+(?!LOCAL\b|TRANSACTION\b|CONSTRAINTS\b)|RESET\b|DO\b|CALL\b)/i.test(text);
-}
-
-/** Without space, comments and semicolons around it. */
-function withoutEnds(text: string): string {
-  let rest = text.trim();
-  for (let before = ''; before !== rest; ) {
-    before = rest;
-    rest = rest
-      .replace(/^\/\*(?:(?!\*\/|\/\*)[\s\S])*\*\//, '')
-      .replace(/^--[^\n]*(?:\n|$)/, '')
-      .replace(/;$/, '')
-      .replace(/\/\*(?:(?!\*\/|\/\*)[\s\S])*\*\/$/, '')
-      .trim();
-  }
-  return rest;
 }

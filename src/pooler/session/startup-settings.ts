@@ -8,7 +8,8 @@ import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import { askServer } from '../backend/server-question.js';
 import { OwnQueryError } from '../errors.js';
-import { type Settings, setConfigCall, setStatement } from '../settings.js';
+import { refusedSettings } from '../kept/refused-settings.js';
+import { quotedName, type Settings, setConfigCall, setStatement, setText } from '../settings.js';
 import { Refusal } from './refusal.js';
 
 /** Takes a server from the pool for a short while. */
@@ -22,6 +23,8 @@ export interface StartupSettings {
   readonly settings: Settings;
   /** The reported settings as they are for this client. */
   readonly told: ReadonlyMap<string, string>;
+  /** Those that the server would refuse, and the pooler keeps: by lower-case name, as PostgreSQL shows them. */
+  readonly kept: ReadonlyMap<string, string>;
   /** No server has said yet whether they are possible. */
   readonly areUnchecked: boolean;
 }
@@ -62,35 +65,49 @@ export async function resolveStartup(
 ): Promise<StartupSettings> {
   if (pool.parameters === undefined) await servers.wait(async () => {});
   const usual = pool.parameters as ReadonlyMap<string, string>;
-  const key = keyOf(wanted);
+  // A reload may have changed who keeps what.
+  const key = `${pool.plan.keepsSettings}\0${keyOf(wanted)}`;
   const resolved = known.resolved.get(key);
   if (resolved?.usual === usual) return resolved.startup;
   const reported = new Map([...usual.keys()].map((name) => [name.toLowerCase(), name]));
   const isUsual = (name: string, value: string): boolean => usual.get(reported.get(name) ?? '') === value;
 
   const values = new Map<string, string>();
+  const kept = new Map<string, string>();
   for (const [given, value] of wanted) {
     const name = given.toLowerCase();
+    if (pool.plan.keepsSettings && keep(kept, name, value)) continue;
     if (!isUsual(name, value)) values.set(name, name === applicationName ? cleanName(value) : value);
   }
-  const isLearned = await learn(known, values, servers);
+  const { isDsql } = pool.plan;
+  const isLearned = await learn(known, values, servers, isDsql);
 
   const told = new Map(usual);
   const statements = new Map<string, string>();
   for (const [name, value] of values) {
     const written = name === applicationName ? value : (known.get(name, value) ?? value);
     if (isUsual(name, written)) continue;
-    statements.set(name, setStatement(name, written));
+    statements.set(name, setStatement(name, written, isDsql));
     const shownAs = reported.get(name);
     if (shownAs !== undefined) told.set(shownAs, written);
   }
   const startup = {
     settings: pool.settings.of(statements),
     told: statements.size === 0 ? usual : told,
+    kept,
     areUnchecked: !isLearned,
   };
   if (isLearned) known.resolved.set(key, { usual, startup });
   return startup;
+}
+
+/** True for a setting that is the pooler's to keep. Throws a `Refusal` for a value that it can't have. */
+function keep(kept: Map<string, string>, name: string, value: string): boolean {
+  const read = refusedSettings.get(name)?.read(value);
+  if (read === undefined) return false;
+  if (typeof read === 'object') throw new Refusal({ ...read, severity: 'FATAL' });
+  kept.set(name, read);
+  return true;
 }
 
 /** Neither names nor values have a zero in them. */
@@ -105,24 +122,40 @@ async function learn(
   known: KnownValues,
   values: ReadonlyMap<string, string>,
   servers: ServerLoan,
+  isDsql: boolean,
 ): Promise<boolean> {
   const unknown = [...values].filter(
     ([name, value]) => name !== applicationName && known.get(name, value) === undefined,
   );
   if (unknown.length === 0) return true;
-  const text = `SELECT ${unknown.map(([name, value]) => setConfigCall(name, value, true)).join(', ')}`;
+  const text = isDsql ? trialOnDsql(unknown) : trialOf(unknown);
   try {
     const rows = await servers.waitShortly((backend) =>
       askServer(backend, { what: 'Setting startup parameters', text }),
     );
     if (rows === undefined) return false;
-    const [row = []] = rows;
-    for (const [index, [name, value]] of unknown.entries()) known.set(name, value, row[index] ?? value);
+    // DSQL answers each SHOW with a row of its own.
+    const written = rows.flat();
+    for (const [index, [name, value]] of unknown.entries()) known.set(name, value, written[index] ?? value);
     return true;
   } catch (error) {
     if (!(error instanceof OwnQueryError)) throw error;
     throw new Refusal({ ...error.fields, severity: 'FATAL' });
   }
+}
+
+type Wanted = readonly (readonly [name: string, value: string])[];
+
+/** Sets them until the statement is over, and answers how the server writes them. */
+function trialOf(wanted: Wanted): string {
+  return `SELECT ${wanted.map(([name, value]) => setConfigCall(name, value, true)).join(', ')}`;
+}
+
+/** The statements of one text are one transaction, and so is what they set. */
+function trialOnDsql(wanted: Wanted): string {
+  return wanted
+    .map(([name, value]) => `${setText('SET LOCAL', name, value)}; SHOW ${quotedName(name)}`)
+    .join('; ');
 }
 
 /** As the server would have it: what is not printable ASCII by its code, and no longer than a name. */

@@ -19,7 +19,7 @@ import type { StatementEffects } from '../backend/statement-effects.js';
 import { emptyParse, parseWithTypes, type StatementShape } from '../backend/statement-shape.js';
 import type { Settings } from '../settings.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
-import { Reading, settingBack, settingTo } from './reading.js';
+import { Reading, type ReadingValues, settingBack, settingTo } from './reading.js';
 import type { SessionEffects } from './session-effects.js';
 
 /** The session whose statements these are. */
@@ -55,6 +55,7 @@ class Repetition implements Preparation {
 }
 
 const storedParse = new ParseView();
+const none: ReadingValues = new Map();
 
 export class StatementPreparer {
   readonly #owner: StatementOwner;
@@ -184,10 +185,10 @@ export class StatementPreparer {
     }
     const repetition = new Repetition(named, this.#makeCopy(backend), isForDescribe);
     if (named.statement.key === '') named.copy = repetition.copy;
-    const isSetTo = values !== undefined && values.size > 0;
-    if (isSetTo) backend.askWithin(settingTo(values));
+    const { isDsql } = pool.plan;
+    for (const text of settingTo(values ?? none, isDsql)) backend.askWithin(text);
     this.#send(backend, repetition, Asked.ownParse);
-    if (isSetTo) backend.askWithin(settingBack(values));
+    for (const text of settingBack(values ?? none, now, isDsql)) backend.askWithin(text);
   }
 
   #readingNow(): Reading {

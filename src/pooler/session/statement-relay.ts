@@ -17,15 +17,18 @@ import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
 import { ServerCopy } from '../backend/server-statements.js';
 import { noEffects, type StatementEffects, unreadEffects } from '../backend/statement-effects.js';
 import type { StatementShape } from '../backend/statement-shape.js';
+import { PathStatement, type SwallowedStatement } from '../backend/swallowed.js';
 import { UnnamedStatement } from '../backend/unnamed-statement.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import { ownErrorReasonOf } from '../metrics/failure-words.js';
+import { isNameList } from '../settings.js';
 import { NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { PlainBatches } from './plain-batches.js';
 import { forgottenUnnamed, noUnnamed, outdatedStatement } from './session-errors.js';
 import type { SettingChange } from './setting-change.js';
 import { Outdated, type StatementOwner } from './statement-preparer.js';
+import type { SwallowRelay } from './swallow-relay.js';
 
 /** What becomes of a message that was handed in. */
 export const Passing = {
@@ -41,6 +44,7 @@ export const Passing = {
 export type Passing = (typeof Passing)[keyof typeof Passing];
 
 const parseView = new ParseView();
+const swallowedView = new ParseView();
 const parseWriter = new MessageWriter();
 const bindView = new BindView();
 const describeView = new TargetView('Describe');
@@ -61,9 +65,12 @@ export class StatementRelay extends PlainBatches {
   #changedIn = 0;
   #changedOn: Backend | undefined;
 
-  constructor(owner: StatementOwner, mode: PoolMode) {
+  readonly #swallowing: SwallowRelay | undefined;
+
+  constructor(owner: StatementOwner, mode: PoolMode, swallowing: SwallowRelay | undefined) {
     super(owner);
     this.#mode = mode;
+    this.#swallowing = swallowing;
     this.#changedOn = undefined;
   }
 
@@ -89,6 +96,11 @@ export class StatementRelay extends PlainBatches {
     if (known !== undefined) return this.#parseUnnamed(backend, known);
     const view = isWhole ? parseView.read(source, start, end) : parseView.readName(source, start, end);
     const found = isWhole ? effects.read(view, settings.told) : unreadEffects;
+    if (this.#swallowing !== undefined && isWhole && found !== noEffects) {
+      const swallowed = this.#swallowing.parse(backend, view);
+      if (swallowed !== undefined && (view.isUnnamed || this.renames))
+        return this.#parseSwallowed(backend, swallowed.parse, swallowed.swallowed);
+    }
     if (view.isUnnamed) {
       const given = found.mayDiscard ? deallocatedName(view) : undefined;
       if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
@@ -137,6 +149,21 @@ export class StatementRelay extends PlainBatches {
       backend,
       new UnnamedStatement(parse, { ...noEffects, change: named, mayDiscard: true }),
     );
+    backend.toServer.mix().append(parse);
+    return Passing.none;
+  }
+
+  /** The server is given something harmless to run; the change takes place when that is executed. */
+  #parseSwallowed(backend: Backend, parse: Buffer, swallowed: SwallowedStatement): Passing {
+    const effects = { ...noEffects, change: swallowed };
+    const view = swallowedView.read(parse, 0, parse.length);
+    if (!view.isUnnamed) {
+      this.unnamed.describe(backend);
+      return this.#isUnsure(backend, view.nameKey())
+        ? Passing.later
+        : this.#parseNamed(backend, view, effects);
+    }
+    this.unnamed.parse(backend, new UnnamedStatement(parse, effects));
     backend.toServer.mix().append(parse);
     return Passing.none;
   }
@@ -191,8 +218,9 @@ export class StatementRelay extends PlainBatches {
       const brought = this.#bringUnnamed(backend, false);
       if (brought instanceof Outdated) return this.#bindOutdated(backend, brought, message);
       if (!(brought instanceof UnnamedStatement)) return brought;
+      const problem = this.#noteBound(brought.effects, message);
+      if (problem !== undefined) return this.#refuseValue(backend, problem);
       this.unnamed.bind(backend);
-      this.#noteBound(brought.effects);
       pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
@@ -205,7 +233,8 @@ export class StatementRelay extends PlainBatches {
     const found = this.#find(backend, view, false);
     if (found instanceof Outdated) return this.#bindOutdated(backend, found, message);
     if (!(found instanceof NamedByClient)) return found;
-    this.#noteBound(found.effects);
+    const problem = this.#noteBound(found.effects, message);
+    if (problem !== undefined) return this.#refuseValue(backend, problem);
     this.named.boundLast(found);
     pool.tally.binds++;
     backend.expect(Asked.bind, found);
@@ -251,10 +280,22 @@ export class StatementRelay extends PlainBatches {
     return this.#refuseOutdated(backend);
   }
 
-  #noteBound(effects: StatementEffects): void {
-    this.#portalChange = effects.change;
+  /** Answers with what is wrong with a value that the pooler has to know. */
+  #noteBound(effects: StatementEffects, { isWhole }: MessageScanner): string | undefined {
+    const { change } = effects;
+    this.#portalChange = change;
     this.#mayDiscard ||= effects.mayDiscard;
-    if (effects !== noEffects) this.owner.effects.runs(effects);
+    if (effects === noEffects) return undefined;
+    this.owner.effects.runs(effects);
+    if (!(change instanceof PathStatement) || change.value !== undefined) return undefined;
+    const path = isWhole ? pathOf(bindView) : undefined;
+    if (path === undefined) return 'invalid value for parameter "search_path"';
+    this.#portalChange = change.with(path);
+    return undefined;
+  }
+
+  #refuseValue(backend: Backend, problem: string): Passing {
+    return this.#refuse(backend, SqlState.invalidParameterValue, problem);
   }
 
   execute(backend: Backend, { source, start }: MessageScanner): Passing {
@@ -387,6 +428,15 @@ export class StatementRelay extends PlainBatches {
 /** For longer than its transaction. What a Bind is about may be no change, but a statement to be given up. */
 function setsSomething({ changes, resetsAll }: Partial<SettingChange>): boolean {
   return resetsAll === true || (changes !== undefined && changes.size > 0);
+}
+
+/** The only value of a Bind, as text; undefined where it is no search path. */
+function pathOf(view: BindView): string | null | undefined {
+  const { formats, values } = view.parameters();
+  const [value] = values;
+  if (value === undefined || values.length > 1 || formats.some((format) => format !== 0)) return undefined;
+  const path = value?.toString('utf8') ?? null;
+  return path === null || isNameList(path) ? path : undefined;
 }
 
 function failure(code: string, message: string): ErrorFields {

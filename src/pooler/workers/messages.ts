@@ -132,6 +132,8 @@ export type FromWorker =
   | { readonly kind: 'dial'; readonly dial: DialNote }
   | { readonly kind: 'dialEnded'; readonly pool: number; readonly server: number }
   | { readonly kind: 'facts'; readonly facts: ServerFacts }
+  /** A server has let a connection in, or refused it since connections are opened too fast. */
+  | { readonly kind: 'dialed'; readonly server: string; readonly isTooFast: boolean }
   /** A server allows so many connections. */
   | { readonly kind: 'learned'; readonly server: string; readonly capacity: number }
   /** A client that was given a place is gone. */
@@ -247,6 +249,7 @@ const fromWorker: Readonly<Record<FromWorker['kind'], Shape>> = {
       askedOver: typed(ends),
     }),
   },
+  dialed: { server: name, isTooFast: trueOrFalse },
   learned: { server: name, capacity: count },
   left: { place: count },
   log: { level: isOneOf('error', 'warn', 'info', 'debug'), message: text(65_536), details: mapping },
@@ -327,6 +330,7 @@ function isShortBytes(value: unknown): boolean {
 /** The bodies of questions, by what they are about. */
 export const questions = {
   place: typed({ user: name, database: name }),
+  permit: typed({ server: name, isUrgent: trueOrFalse }),
   cancel: typed({ processId: anyInteger, secretKey: isShortBytes }),
   look: typed({ clients: trueOrFalse, servers: trueOrFalse }),
   control: typed({

@@ -4,6 +4,7 @@
  */
 
 import type { DialOptions } from '../../net/connect-transport.js';
+import { systemClock } from '../../runtime/system.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import { AuthBook, AuthMemory } from '../auth-book.js';
 import { diffConfig } from '../config/config-diff.js';
@@ -13,10 +14,12 @@ import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import { ServingError } from '../errors.js';
 import { type FamilyReading, joinReadings, readShares } from '../metrics/family-readings.js';
 import { fleetReadings } from '../metrics/fleet-families.js';
+import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import type { PoolerHost, ShutdownOptions } from '../pooler.js';
 import { noLog, type PoolerLog } from '../pooler-log.js';
 import { giveToGroup } from '../socket-group.js';
+import { LocalRates, ratesOf } from '../tenants/connection-rates.js';
 import { quotasOf } from '../tenants/quotas.js';
 import { ServerBudgets } from '../tenants/server-budgets.js';
 import { ShareLog } from '../tenants/share-log.js';
@@ -43,6 +46,11 @@ export interface SupervisorOptions {
   readonly workers: number;
   /** The program that a worker runs: one that calls `runWorker()`. */
   readonly entry: URL;
+}
+
+interface PermitRequest {
+  readonly server: string;
+  readonly isUrgent: boolean;
 }
 
 /** What a worker may take beyond its deadline to close its connections, before it is ended. */
@@ -72,6 +80,7 @@ export class Supervisor {
   readonly #metrics: MetricsServer;
   readonly #shareLog: ShareLog;
   readonly #slots: SlotOffice;
+  readonly #rates: LocalRates;
   readonly #clients: ClientOffice;
   readonly #controls: ControlRoom;
   readonly #orphans: OrphanCare;
@@ -110,6 +119,7 @@ export class Supervisor {
         host.fleet,
       ),
     );
+    this.#rates = new LocalRates(ratesOf(config));
     this.#clients = new ClientOffice(() => this.#config);
     this.#controls = new ControlRoom({
       size: options.workers,
@@ -140,6 +150,7 @@ export class Supervisor {
         clients: this.#clients.desk(),
         questions: this.#questionsOf(number),
         learned: (server, capacity) => this.#slots.budgets.learned(server, capacity),
+        dialed: (server, isTooFast) => this.#dialed(server, isTooFast),
         taken: (worker, ticket) => this.#door.taken(worker, ticket),
         clientsGone: (tickets) => this.#door.gone(tickets),
       }),
@@ -190,7 +201,9 @@ export class Supervisor {
       budgets: this.#slots.budgets.stats(),
       changes: this.#shareLog.counts,
     });
-    return [...joinReadings(ofWorkers), ...shares, ...fleetReadings(this.#host.fleet?.stats() ?? [])];
+    const fleet = fleetReadings(this.#host.fleet?.stats() ?? []);
+    const host = readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 });
+    return [...joinReadings(ofWorkers), ...shares, ...fleet, ...host];
   }
 
   /** For someone who can't wait for it. */
@@ -275,6 +288,11 @@ export class Supervisor {
         check: questions.place,
         answer: (request: PlaceRequest) => this.#crew.get(number)?.clients.take(request),
       },
+      permit: {
+        check: questions.permit,
+        answer: ({ server, isUrgent }: PermitRequest) =>
+          this.#rates.limiterOf(server)?.take(systemClock.now(), isUrgent) ?? 0,
+      },
       cancel: {
         check: questions.cancel,
         answer: (key: BackendKey) => this.#cancel(key, number),
@@ -285,6 +303,12 @@ export class Supervisor {
         answer: (control: ControlMessage, signal: AbortSignal) => this.#controls.obey(control, signal),
       },
     };
+  }
+
+  #dialed(server: string, isTooFast: boolean): void {
+    const bucket = this.#rates.limiterOf(server);
+    if (isTooFast) bucket?.refused(systemClock.now());
+    else bucket?.opened();
   }
 
   /** A cancel request came to a worker that does not have the key: its number tells who may. */

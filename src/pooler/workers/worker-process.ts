@@ -25,6 +25,8 @@ export interface WorkerProcessParts {
   /** What it can ask, and what others can have it asked. */
   readonly questions: Readonly<Record<string, Question>>;
   readonly learned: (server: string, capacity: number) => void;
+  /** A server has let a connection in, or finds that connections are opened too fast. */
+  readonly dialed: (server: string, isTooFast: boolean) => void;
   readonly taken: (worker: WorkerProcess, ticket: number) => void;
   readonly clientsGone: (tickets: readonly number[]) => void;
   /** It is gone, and everything it has said has been heard. */
@@ -66,6 +68,9 @@ export class WorkerProcess implements Receiver {
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
+    // Node stops counting the channel as something to wait for once a socket was sent through it; what comes after the end of the
+    // process would be lost, and with it the news of its end.
+    this.#child.channel?.ref();
     this.#child.on('message', (message) => this.#came(message));
     this.#child.on('error', (error) => this.#failed(error));
     // Without a channel it holds slots that it can't give back.
@@ -147,6 +152,9 @@ export class WorkerProcess implements Receiver {
         break;
       case 'left':
         this.clients.left(message.place);
+        break;
+      case 'dialed':
+        this.#parts.dialed(message.server, message.isTooFast);
         break;
       case 'learned':
         this.#parts.learned(message.server, message.capacity);

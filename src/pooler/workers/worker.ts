@@ -3,6 +3,7 @@
  * requests and the console go through the supervisor. Without a supervisor it ends at once: nobody would keep the budget.
  */
 import type { Socket } from 'node:net';
+import { systemClock } from '../../runtime/system.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import type { PoolerControls, PoolerView } from '../admin/pooler-view.js';
 import type { BackendPool } from '../backend/backend-pool.js';
@@ -28,6 +29,7 @@ import type { ServerPlace } from './orphan-care.js';
 import { RemoteBudgets } from './remote-budgets.js';
 import { RemoteConsole } from './remote-console.js';
 import { RemotePlaces } from './remote-places.js';
+import { type RateLine, RemoteRates } from './remote-rates.js';
 import { type PortsQuestion, whichAreThere, whichPortsAreThere } from './server-processes.js';
 import { WorkerIds } from './worker-ids.js';
 
@@ -55,6 +57,7 @@ const signals = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2']
 /** Clients that disconnect within this time are reported together. */
 const goneMs = 20;
 const cancelTimeoutMs = 60_000;
+const permitTimeoutMs = 5_000;
 
 /** Runs until the supervisor ends it. */
 export function runWorker(ownProcess: WorkerProcess, host: WorkerHost = {}): void {
@@ -190,6 +193,7 @@ class Worker {
       shared: {
         ids,
         budgets: this.#budgets,
+        rates: new RemoteRates(this.#rateLine),
         places: new RemotePlaces(this.#calls, (message) => this.#send(message)),
         cancelElsewhere: async ({ processId, secretKey }) => {
           await this.#calls.ask('cancel', { processId, secretKey }, { timeoutMs: cancelTimeoutMs });
@@ -209,6 +213,13 @@ class Worker {
 
   readonly #log: PoolerLog = (level, message, details = {}) => {
     this.#send({ kind: 'log', level, message, details });
+  };
+
+  readonly #rateLine: RateLine = {
+    clock: systemClock,
+    ask: async (server, isUrgent) =>
+      (await this.#calls.ask('permit', { server, isUrgent }, { timeoutMs: permitTimeoutMs })) as number,
+    dialed: (server, isTooFast) => this.#send({ kind: 'dialed', server, isTooFast }),
   };
 
   #clientCame({ ticket, endpoint, readAhead }: ClientMessage, socket: Socket | undefined): void {

@@ -68,7 +68,7 @@ export class DynamoCoordinator implements LeaseKeeper {
     return new TableRateLimiter(this.tableFor(process, random), settings, this.worldOf(process, random));
   }
 
-  /** What a process finds under this key, whatever it believes. */
+  /** The item under this key, whatever a process believes. */
   find(key: string): Item | undefined {
     return this.#table.get(key);
   }

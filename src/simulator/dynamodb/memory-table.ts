@@ -26,7 +26,7 @@ export class MemoryTable {
     return [...this.#items.values()].filter(({ pk }) => String(pk).startsWith(prefix));
   }
 
-  /** What speaks against the changes; undefined when they were made, all of them. */
+  /** The tests that did not hold; undefined when all changes were made. */
   apply(changes: readonly Change[]): Finding[] | undefined {
     const findings = changes.map((change) => this.#find(change));
     if (findings.some(({ isRefused }) => isRefused)) return findings;

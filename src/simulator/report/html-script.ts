@@ -1,5 +1,5 @@
 /**
- * What the page of a report does in the browser: draws the charts, and answers the pointer. The page carries the text of
+ * The script of a report's page: draws the charts, and answers the pointer. The page carries the text of
  * this one function, so it uses nothing but what it is given, and everything it needs stands inside of it.
  */
 
@@ -110,7 +110,7 @@ export function drawReport(document: PageDocument, data: PageData): void {
     return run.charts[chart]?.lines.find((line) => line.name === name);
   }
 
-  /** The same for all runs, so that they can be compared. A limit far above everything would flatten it all. */
+  /** One scale for all runs, so that they can be compared. A limit far above everything would flatten it all. */
   function highestOf(chart: number): number {
     let highest = 0;
     for (const run of data.runs) {

@@ -1,7 +1,7 @@
 /** A run as JSON: the result as it is, and the scenario that gave it. */
 import type { SimulationRun } from './run.js';
 
-/** What has no number in JSON ("never", "no limit") is null there. Each piece is part of one JSON text. */
+/** Values without a number in JSON ("never", "no limit") are null. Each piece is part of one JSON text. */
 export function* jsonReport({ scenario, result }: SimulationRun): Generator<string> {
   const { services, ...whole } = result;
   yield `{"format":"headgate-simulation-1",\n"scenario":${text(scenario)},\n`;

@@ -6,7 +6,7 @@ import type { SimulationResult, TenantSamples } from '../result.js';
 import { type Chart, divide, gaugeLine, type Line, type Points, round } from './charts.js';
 import type { SimulationRun } from './run.js';
 
-/** What each tenant has got in each point of time: of whatever is shared. */
+/** The amount of each tenant at each point of time. */
 type Amounts = ReadonlyMap<string | undefined, readonly number[]>;
 
 /** In all runs alike, so that they can be compared. Those beyond `mostLines` who got least are one line. */
@@ -30,7 +30,7 @@ export function shareCharts(
   });
 }
 
-/** What fairness gives to each, in connections; where there is a budget. */
+/** The fair share of each tenant in connections, where there is a budget. */
 function fairChart({ tenantSamples }: SimulationResult, points: Points, drawn: ReadonlySet<string>): Chart[] {
   const lines = tenantSamples.flatMap(({ tenant, share }) =>
     share === undefined || tenant === undefined || !drawn.has(tenant)
@@ -46,7 +46,7 @@ export interface TellingShare {
   readonly curves: readonly (readonly number[])[];
 }
 
-/** Those of all tenants; of more than `most` only the largest and the smallest. */
+/** Shares of all tenants; of more than `most` only the largest and the smallest. */
 export function telling(runs: readonly SimulationRun[], mostPoints: number, most: number): TellingShare[] {
   const names = ranked(runs);
   const charts = shareCharts(runs, mostPoints, Number.POSITIVE_INFINITY);

@@ -23,7 +23,7 @@ export const colours: TerminalStyle = {
   bad: coloured(31, 39),
 };
 
-/** What a scenario says must not reach the terminal as a command to it. */
+/** A text of a scenario without control characters: it must not command the terminal. */
 export function harmless(text: string): string {
   return text.replace(/[^\P{Cc}\n]/gu, '\uFFFD');
 }

@@ -113,7 +113,7 @@ function shareRows(run: SimulationRun): string[][] {
 export function sparkline(values: readonly number[], highest: number): string {
   return values
     .map((value) => {
-      // What is more than nothing is seen.
+      // Anything above zero is visible.
       const step = value <= 0 || highest <= 0 ? 0 : Math.max(1, Math.round((value / highest) * 8));
       return blocks[step] as string;
     })

@@ -7,6 +7,7 @@ import { FairMember } from '../../../src/coordination/fair/fair-member.js';
 import { LeasedCapacity } from '../../../src/coordination/fair/leased-capacity.js';
 import { FairFleet, type Pooler } from './fair-fleet.js';
 import type { Town } from './town.js';
+import { findingOf } from './worlds.js';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -132,16 +133,6 @@ describe('in any fleet', () => {
   );
   test('with enough for all poolers, nothing moves', () => restComes(15 * times), 120_000 * times);
 });
-
-/** What was found to be wrong. */
-function findingOf(look: () => void): string {
-  try {
-    look();
-    return 'nothing';
-  } catch (error) {
-    return String((error as Error).cause ?? error);
-  }
-}
 
 describe('the laws of fleets notice', () => {
   test('leases that are granted although the table has none', () => {

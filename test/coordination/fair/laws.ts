@@ -8,8 +8,9 @@ import type { House, Town } from './town.js';
 /** More than it takes to look at the budgets once more. */
 const leftForMs = 60;
 
-/** All that is missing for the first could be had of the other. */
+/** All that is missing for the first could be had of the other. A pool that has asked for more than it needs by now lacks nothing. */
 function lacksOnly({ member }: House, other: House): boolean {
+  if (member === other.member) return false;
   const missing = member.seats.filter(({ budget }) => budget.free < 1).map(({ budget }) => budget);
   const given = other.member.seats.map(({ budget }) => budget);
   return missing.length > 0 && missing.every((budget) => given.includes(budget));

@@ -339,9 +339,9 @@ export class House {
     });
   }
 
-  comeAgain(): void {
+  comeAgain(atLeastMs = 0): void {
     if (!this.#isOpen) return;
-    this.#town.plan(this.#load.pauseMs ?? 0, () => {
+    this.#town.plan(Math.max(this.#load.pauseMs ?? 0, atLeastMs), () => {
       if (this.#isOpen) new Client(this).ask();
     });
   }
@@ -417,9 +417,9 @@ class Client extends Waiter<Socket> {
     this.#house.serve(this, pooled, pooled.generation);
   }
 
-  /** The server was out of order, or the pool is no more. */
+  /** The server was out of order, or the pool is no more. While the breaker is open that is said at once, so the next try must take time. */
   override failed(): void {
     this.#house.noteWait(this, false);
-    this.#house.comeAgain();
+    this.#house.comeAgain(1);
   }
 }

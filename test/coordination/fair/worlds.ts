@@ -114,3 +114,13 @@ export function perform(town: Town, what: Act): void {
 export const acts = fc.array(fc.record({ act, thenMs: fc.constantFrom(0, 1, 20, 150, 600) }), {
   maxLength: 18,
 });
+
+/** The law that `look` finds broken, or `nothing`. */
+export function findingOf(look: () => void): string {
+  try {
+    look();
+    return 'nothing';
+  } catch (error) {
+    return String((error as Error).cause ?? error);
+  }
+}

@@ -66,7 +66,22 @@ describe('a job', () => {
       },
     ]);
     expect(await client.run(`CALL sys.wait_for_job('${id}')`)).toMatchObject({ ok: false });
-    expect(await client.must(`SELECT 1 FROM pg_indexes WHERE indexname = 't_u'`)).toEqual([]);
+  });
+
+  it('that fails leaves an invalid index, which enforces nothing and can be dropped and built anew', async () => {
+    await client.must('CREATE TABLE d (id int PRIMARY KEY, v int)');
+    await client.must('INSERT INTO d VALUES (1, 5), (2, 5)');
+    const build = '/* again */ CREATE UNIQUE INDEX ASYNC d_v ON d (v)';
+    expect(await stateOf(await jobOf(build))).toMatchObject([{ status: 'failed' }]);
+    const validity = `SELECT indisvalid, indisunique FROM pg_index WHERE indexrelid = 'd_v'::regclass`;
+    expect(await client.must(validity)).toEqual([{ indisvalid: false, indisunique: true }]);
+    await client.must('INSERT INTO d VALUES (3, 5)');
+    expect(await client.run(build)).toMatchObject({ code: '42P07' });
+    await client.must('DELETE FROM d WHERE id > 1');
+    await client.must('DROP INDEX d_v');
+    expect(await stateOf(await jobOf(build))).toMatchObject([{ status: 'completed' }]);
+    expect(await client.must(validity)).toEqual([{ indisvalid: true, indisunique: true }]);
+    expect(await client.run('INSERT INTO d VALUES (3, 5)')).toMatchObject({ code: '23505' });
   });
 
   it('fails at once where the statement itself is wrong', async () => {

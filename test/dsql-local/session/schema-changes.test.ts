@@ -150,7 +150,8 @@ describe('DDL on a table that another transaction has open', () => {
   it('does not wait for a statement that runs long', async () => {
     await b.must('BEGIN');
     const long = b.run(`SELECT pg_sleep(20), (SELECT count(*) FROM ${t})`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const locks = `SELECT count(*)::int AS n FROM pg_locks WHERE relation = '${t}'::regclass`;
+    await expect.poll(async () => (await a.must(locks))[0], { timeout: 10_000 }).not.toEqual({ n: 0 });
     await a.must(`ALTER TABLE ${t} ADD COLUMN extra int`);
     expect(await long).toMatchObject(schemaConflict);
     await b.must('ROLLBACK');

@@ -32,6 +32,7 @@ describe('Averages', () => {
       binds: 300,
       sessionChecks: 90,
       sessionPins: 31,
+      swallowed: 60,
     });
     expect(averagesOf(total, before, 30_000)).toEqual({
       serverAssignments: 0,
@@ -47,6 +48,7 @@ describe('Averages', () => {
       binds: 10,
       sessionChecks: 3,
       sessionPins: 1,
+      swallowed: 2,
     });
   });
 

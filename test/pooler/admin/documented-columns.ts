@@ -32,13 +32,13 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['numeric', 'avg_server_assignment_count avg_xact_count avg_query_count avg_recv avg_sent'],
     ['numeric', 'avg_xact_time avg_query_time avg_wait_time'],
     ['numeric', 'avg_client_parse_count avg_server_parse_count avg_bind_count'],
-    ['numeric', 'total_session_check_count total_session_pin_count'],
+    ['numeric', 'total_session_check_count total_session_pin_count total_swallowed_count'],
   ],
   stats_totals: [
     ['text', 'database'],
     ['numeric', 'server_assignment_count xact_count query_count bytes_received bytes_sent'],
     ['numeric', 'xact_time query_time wait_time client_parse_count server_parse_count bind_count'],
-    ['numeric', 'session_check_count session_pin_count'],
+    ['numeric', 'session_check_count session_pin_count swallowed_count'],
   ],
   stats_averages: [
     ['text', 'database'],

@@ -1,20 +1,29 @@
-// How long failures are held up, in virtual time.
+// How long verdicts are held back, in virtual time.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FailedLogins } from '../../../src/pooler/auth/failed-logins.js';
+import { FailedLogins, type HeldVerdict } from '../../../src/pooler/auth/failed-logins.js';
 import { VirtualTime } from '../../support/virtual-time.js';
 
 function world(options = {}) {
   const time = new VirtualTime();
   const failures = new FailedLogins(time, options);
-  const failed = (address: string) => {
+  const judged = (address: string, isRight: boolean, user = 'joe'): HeldVerdict | undefined => {
     time.newTurn();
-    return failures.failed(address);
+    return failures.judged(address, user, isRight);
   };
+  /** The delay of a verdict that is told before the next one comes. */
+  const delayOf = (address: string, isRight: boolean, user?: string): number => {
+    const held = judged(address, isRight, user);
+    held?.end();
+    return held?.delayMs ?? Number.NaN;
+  };
+  const failed = (address: string, user?: string) => delayOf(address, false, user);
   return {
     time,
     failures,
+    judged,
     failed,
+    passed: (address: string, user?: string) => delayOf(address, true, user),
     several: (count: number, address: string) => Array.from({ length: count }, () => failed(address)),
   };
 }
@@ -23,6 +32,14 @@ describe('failed logins', () => {
   test('are answered at once for the first few, and then ever later', () => {
     const { several } = world();
     expect(several(10, '10.0.0.1')).toEqual([0, 0, 0, 250, 500, 1_000, 2_000, 4_000, 8_000, 10_000]);
+  });
+
+  test('make a right password wait as long as another wrong one', () => {
+    const { several, passed, failed } = world();
+    expect(passed('10.0.0.1')).toBe(0);
+    several(5, '10.0.0.1');
+    expect([passed('10.0.0.1'), passed('10.0.0.1'), failed('10.0.0.1')]).toEqual([1_000, 1_000, 1_000]);
+    expect(passed('10.0.0.1')).toBe(2_000);
   });
 
   test('wait as long as other options say from then on, and are not forgotten for that', () => {
@@ -34,10 +51,11 @@ describe('failed logins', () => {
     expect(several(2, '10.0.0.1')).toEqual([0, 0]);
   });
 
-  test('of one address do not hold up another', () => {
-    const { several } = world();
+  test('hold up neither another address nor another user', () => {
+    const { several, passed, failed } = world();
     several(10, '10.0.0.1');
-    expect(several(3, '10.0.0.2')).toEqual([0, 0, 0]);
+    expect([failed('10.0.0.2'), passed('10.0.0.2')]).toEqual([0, 0]);
+    expect([failed('10.0.0.1', 'ann'), passed('10.0.0.1', 'ann')]).toEqual([0, 0]);
   });
 
   test('are forgotten after two minutes without one', () => {
@@ -66,11 +84,18 @@ describe('failed logins', () => {
     expect(world().several(20, '')).toEqual(new Array(20).fill(0));
   });
 
-  test('of ever new addresses take a bounded amount of memory', () => {
+  test('do not make a first attempt wait, even where none is free', () => {
+    const { several, passed } = world({ free: 0 });
+    expect(passed('10.0.0.1')).toBe(0);
+    expect(several(3, '10.0.0.1')).toEqual([0, 250, 500]);
+  });
+
+  test('of ever new addresses and names take a bounded amount of memory', () => {
+    const attempts = fc.array(fc.tuple(fc.ipV4(), fc.string({ maxLength: 3 })), { maxLength: 50 });
     fc.assert(
-      fc.property(fc.array(fc.ipV4(), { maxLength: 50 }), (addresses) => {
-        const { failures, failed } = world({ maxAddresses: 10 });
-        for (const address of addresses) failed(address);
+      fc.property(attempts, (all) => {
+        const { failures, failed } = world({ most: 10 });
+        for (const [address, user] of all) failed(address, user);
         expect(failures.size).toBeLessThanOrEqual(10);
       }),
     );
@@ -79,5 +104,19 @@ describe('failed logins', () => {
   test('that go on for days are held up no longer than the longest time', () => {
     const { several } = world({ free: 0, firstDelayMs: 1, longestDelayMs: 5_000 });
     expect(Math.max(...several(2_000, '10.0.0.1'))).toBe(5_000);
+  });
+
+  test('are held back so many at once; those beyond learn nothing, right or wrong', () => {
+    const { several, judged } = world({ atOnce: 2 });
+    several(3, '10.0.0.1');
+    const [first, second] = [judged('10.0.0.1', false), judged('10.0.0.1', true)];
+    expect([first?.delayMs, second?.delayMs]).toEqual([250, 500]);
+    expect([judged('10.0.0.1', true), judged('10.0.0.1', false)]).toEqual([undefined, undefined]);
+    second?.end();
+    second?.end();
+    expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
+    expect(judged('10.0.0.1', true)).toBeUndefined();
+    first?.end();
+    expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
   });
 });

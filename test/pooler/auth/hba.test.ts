@@ -24,6 +24,14 @@ function connection(some: Partial<HbaConnection>): HbaConnection {
 }
 
 describe('access rules', () => {
+  test('are for all names of a database', () => {
+    const rules = rulesOf('host one joe all reject', 'host sameuser all all md5', 'host all all all trust');
+    const lineOf = (some: Partial<HbaConnection>) => rules.find(connection(some))?.line;
+    expect(lineOf({ database: 'two', otherNames: ['one', 'two'] })).toBe(1);
+    expect(lineOf({ database: 'two', otherNames: ['ann', 'two'], user: 'ann' })).toBe(2);
+    expect(lineOf({ database: 'two', otherNames: ['two'] })).toBe(3);
+  });
+
   test('are decided by the first that matches', () => {
     const rules = rulesOf(
       '# comment',

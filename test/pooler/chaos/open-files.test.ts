@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { type PoolerProcess, startPoolerProcess } from './pooler-process.js';
 
-const openFiles = 96;
+/** Node opens many modules at once while it starts. */
+const openFiles = 160;
 const clients: pg.Client[] = [];
 const silent: Socket[] = [];
 

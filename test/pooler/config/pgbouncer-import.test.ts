@@ -349,6 +349,19 @@ describe('A pgbouncer.ini', () => {
     expect(importReport(settings).includes(note)).toBe(isAllowed);
   });
 
+  test.each([
+    ['host pgbouncer all all reject', true],
+    ['host shop,headgate all all reject', true],
+    ['host all all all reject', false],
+  ])('with the rule %s says whether the second name of the console matters', (rule, isTold) => {
+    const folder = folderWith({
+      'p.ini': '[pgbouncer]\nauth_hba_file = hba.conf\nauth_type = hba\n',
+      'hba.conf': rule,
+    });
+    const report = importReport(imported('p.ini', folder).settings).join('\n');
+    expect(/rules for pgbouncer hold for both names/.test(report)).toBe(isTold);
+  });
+
   test('with a server_lifetime of 0 uses each server connection once', () => {
     const { config, settings } = importedLines('[pgbouncer]', 'server_lifetime = 0');
     expect(config.pooling).toMatchObject({ serverLifetime: 0, serverMaxUses: 1 });

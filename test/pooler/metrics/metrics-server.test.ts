@@ -1,8 +1,11 @@
 // What Prometheus gets from a real pooler in front of a real PostgreSQL, and what health checks are told.
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect, createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { timeBounds } from '../../../src/observe/time-histogram.js';
+import { hostFamilies } from '../../../src/pooler/metrics/host-families.js';
 import { poolFamilies, processFamilies } from '../../../src/pooler/metrics/pooler-families.js';
 import { shareFamilies } from '../../../src/pooler/metrics/share-families.js';
 import { startPooler } from '../../../src/pooler/pooler.js';
@@ -29,6 +32,55 @@ async function startMeasured(tree = {}): Promise<TestPooler & { port: number; me
 const get = (port: number, path: string, method = 'GET'): Promise<Response> =>
   fetch(`http://127.0.0.1:${port}${path}`, { method });
 
+/** The status, as `Host` says it. */
+function statusFor(port: number, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path: '/healthz', headers: { host }, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+describe('on the loopback', () => {
+  test.each([
+    ['localhost', 200],
+    ['LOCALHOST:9127', 200],
+    ['127.0.0.1', 200],
+    ['127.0.0.1:9127', 200],
+    ['[::1]:9127', 200],
+    ['evil.example', 421],
+    ['evil.example:9127', 421],
+    ['localhost.evil.example', 421],
+    ['127.0.0.1.evil.example', 421],
+    ['', 200],
+    ['[evil]', 421],
+  ])('the name %j is answered with %i', async (host, status) => {
+    const { metricsPort } = await startMeasured();
+    expect(await statusFor(metricsPort, host)).toBe(status);
+  });
+
+  test('half requests keep nobody out, however many there are', async () => {
+    const { metricsPort } = await startMeasured();
+    const half = await Promise.all(
+      Array.from({ length: 150 }, async () => {
+        const socket = connect(metricsPort, '127.0.0.1').on('error', () => {});
+        onTestFinished(() => void socket.destroy());
+        await once(socket, 'connect');
+        socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ');
+        return socket;
+      }),
+    );
+    expect((await get(metricsPort, '/healthz')).status).toBe(200);
+    expect((await get(metricsPort, '/metrics')).status).toBe(200);
+    // Those that came first have gone.
+    await vi.waitFor(() => expect(half.filter(({ closed }) => !closed).length).toBeLessThan(100), soon);
+    expect(half.slice(0, 50).every(({ closed }) => closed)).toBe(true);
+  });
+});
+
 describe('GET /metrics', () => {
   test('has every metric that there is, each with its kind and a sentence, and labels of its pool', async () => {
     const { connect, metricsPort } = await startMeasured();
@@ -36,9 +88,10 @@ describe('GET /metrics', () => {
     await client.query('select 1');
     await client.query('select 1/0').catch(() => {});
     const { types, helps, lines } = await scrape(metricsPort);
-    const all = [...processFamilies, ...poolFamilies, ...shareFamilies];
-    // No error of the pooler's own has happened.
-    const seen = all.filter(({ name }) => name !== 'headgate_pooler_own_errors_total');
+    const all = [...processFamilies, ...poolFamilies, ...shareFamilies, ...hostFamilies];
+    // No error of the pooler's own has happened, and nothing was swallowed.
+    const isUnseen = /^headgate_pooler_(?:own_errors|swallowed)_total$/;
+    const seen = all.filter(({ name }) => !isUnseen.test(name));
     expect([...types]).toEqual(seen.map(({ name, type }) => [name, type]));
     expect([...helps]).toEqual(seen.map(({ name, help }) => [name, help]));
     const ofPools = new Set(poolFamilies.map(({ name }) => name));

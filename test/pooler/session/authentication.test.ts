@@ -164,6 +164,28 @@ describe('a client proves who it is', () => {
       await expect(pooler.connect({ user, password: 'x' })).rejects.toMatchObject({ code: '28000' });
   });
 
+  test.each(['pgbouncer', 'headgate'])(
+    'as rules for %s say, by whichever name the console is called',
+    async (name) => {
+      const pooler = await startTestPooler(
+        db,
+        {
+          auth: { type: 'hba', hbaFile: 'hba.conf', file: 'users.txt' },
+          admin: { adminUsers: ['postgres'] },
+        },
+        {
+          files: {
+            'hba.conf': `host ${name} all all reject\nhost all all all trust`,
+            ...userList('postgres'),
+          },
+        },
+      );
+      for (const database of ['pgbouncer', 'headgate'])
+        await expect(pooler.connect({ user: 'postgres', database })).rejects.toMatchObject({ code: '28000' });
+      expect(await whoIs(pooler, { user: 'postgres' })).toBe('postgres');
+    },
+  );
+
   test('and is told the same if it does not exist, or has a wrong password', async () => {
     const tree = { auth: { type: 'scram-sha-256', file: 'users.txt' }, databases: bare() };
     const pooler = await startTestPooler(db, tree, { files: userList('scrammy') });

@@ -40,6 +40,44 @@ const repeated = [
   ["';", 'SET ', "SET a = 'x', ", 'BEGIN ', 'ON COMMIT ', 'COMMIT AND ', 'PREPARE '],
 ].flat();
 
+/** So much of a text that sets something is followed. */
+const followed = 8_192;
+const settings = [
+  [
+    'SET ',
+    'SET SESSION ',
+    'SET a',
+    'SET a = ',
+    'SET a TO ',
+    "SET a = 'x'",
+    'SET TIME ZONE ',
+    'SET SESSION AUTHORIZATION ',
+  ],
+  [
+    'SET SESSION CHARACTERISTICS AS TRANSACTION ',
+    'SET SESSION CHARACTERISTICS AS',
+    'SET TRANSACTION ',
+    'SET LOCAL ',
+  ],
+  ['SET LOCAL a = ', 'RESET ', 'RESET SESSION ', 'COMMIT ', 'ROLLBACK AND ', 'SET CONSTRAINTS '],
+].flat();
+
+const fillings = [' ', 'a '];
+/** As many as a client sends in a moment. Texts of which one took half a second are not done before the test's time is up. */
+const inARow = 60;
+
+test.each(settings)('texts that are followed, and begin with %j, come to their end', (beginning) => {
+  for (const unit of fillings) {
+    const times = Math.floor((followed - beginning.length - 1) / unit.length);
+    const text = `${beginning}${unit.repeat(times)}!`;
+    for (let n = 0; n < inARow; n++) {
+      readSettingChange(text);
+      readTransactionChange(text);
+    }
+  }
+  expect(readSettingChange('SET a = 1')?.changes.get('a')).toBe('SET a = 1');
+});
+
 // With a square in it, a single one of these takes longer than a test may.
 describe.each(['', 'select ', 'set ', 'do $$ ', 'rollback '])('a text that begins with %j', (beginning) => {
   test.each(readers)('comes to its end: %s', (_what, length, read) => {

@@ -39,6 +39,12 @@ function connectAll(served: Served, count: number, options: pg.ClientConfig = {}
   return Promise.all(Array.from({ length: count }, () => served.connect(options)));
 }
 
+/** The process of the worker that has the client. */
+async function pidOfHome(served: Served, client: pg.Client): Promise<number> {
+  const home = await served.workerOf(client, await served.console());
+  return (await served.workers()).find(({ worker }) => worker === home)?.pid as number;
+}
+
 /** How many clients each worker has, the fewest first. */
 function counts(workers: readonly number[] = []): number[] {
   return [1, 2].map((number) => workers.filter((worker) => worker === number).length).sort((a, b) => a - b);
@@ -139,10 +145,8 @@ test('a pool whose size is raised by a reload gets another worker, and returns w
 
 test('clients of a worker that is killed come back together on another one', async () => {
   const served = await serve(db);
-  const admin = await served.console();
   const clients = await connectAll(served, 4);
-  const home = await served.workerOf(clients[0] as pg.Client, admin);
-  const { pid } = (await served.workers()).find(({ worker }) => worker === home) as { pid: number };
+  const pid = await pidOfHome(served, clients[0] as pg.Client);
   const gone = clients.map((client) => new Promise((resolve) => client.once('error', resolve)));
   process.kill(pid, 'SIGKILL');
   await Promise.all(gone);
@@ -153,10 +157,7 @@ test('clients of a worker that is killed come back together on another one', asy
 
 test('no client is lost that comes while the home of its pool is being killed', async () => {
   const served = await serve(db);
-  const admin = await served.console();
-  const first = await served.connect();
-  const home = await served.workerOf(first, admin);
-  const { pid } = (await served.workers()).find(({ worker }) => worker === home) as { pid: number };
+  const pid = await pidOfHome(served, await served.connect());
   // It takes nobody while it is stopped, so that clients wait for it or are under way to it.
   process.kill(pid, 'SIGSTOP');
   const coming = connectAll(served, 6);
@@ -168,10 +169,7 @@ test('no client is lost that comes while the home of its pool is being killed', 
 
 test('a worker that does not take clients is not waited for by the pools that it is the home of', async () => {
   const served = await serve(db);
-  const admin = await served.console();
-  const first = await served.connect();
-  const home = await served.workerOf(first, admin);
-  const { pid } = (await served.workers()).find(({ worker }) => worker === home) as { pid: number };
+  const pid = await pidOfHome(served, await served.connect());
   process.kill(pid, 'SIGSTOP');
   // The first is under way to the stopped worker until that is killed.
   const stuck = served.connect();

@@ -29,6 +29,7 @@ async function worker(tree: ConfigTree = {}) {
   const shared = {
     ids: new WorkerIds(1, 2),
     budgets,
+    rates: { limiterOf: () => undefined },
     places: { take: async () => () => {} },
     cancelElsewhere: async () => {},
     consoleOf: <T>(here: T): T => here,

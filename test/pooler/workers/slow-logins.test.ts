@@ -150,8 +150,8 @@ async function warmUp(served: Served): Promise<void> {
 }
 
 test.runIf(isLinux).each([
-  ['before', { pre_auth_delay: 6 }],
-  ['after', { post_auth_delay: 6 }],
+  ['before', { pre_auth_delay: 4 }],
+  ['after', { post_auth_delay: 4 }],
 ])(
   'server logins that are slow %s authentication stay within the limit when workers are killed',
   async (_, settings) => {

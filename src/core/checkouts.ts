@@ -1,0 +1,107 @@
+/** The connections in use: how many, the demand that they are a part of, and those kept for so long that they look forgotten. */
+import type { PoolListener } from './pool-listener.js';
+import type { PoolPolicy } from './pool-policy.js';
+import type { PooledConnection } from './pooled-connection.js';
+import type { Tally } from './tally.js';
+import type { CallerQueue } from './waiters.js';
+import type { WakeUp } from './wake-up.js';
+
+export interface CheckoutsParts<C> {
+  readonly policy: PoolPolicy;
+  readonly waiters: CallerQueue<C>;
+  readonly wakeUp: WakeUp;
+  readonly tally: Tally;
+  readonly listener: PoolListener<C> | undefined;
+}
+
+export class Checkouts<C> {
+  readonly #waiters: CallerQueue<C>;
+  readonly #wakeUp: WakeUp;
+  readonly #tally: Tally;
+  readonly #listener: PoolListener<C> | undefined;
+  readonly #leakThreshold: number;
+  readonly #findsLeaks: boolean;
+  #lent = 0;
+  /** The highest demand since it was last taken. Only a checkout and an arrival in the queue raise it. */
+  #demandPeak = 0;
+
+  constructor(parts: CheckoutsParts<C>) {
+    this.#waiters = parts.waiters;
+    this.#wakeUp = parts.wakeUp;
+    this.#tally = parts.tally;
+    this.#listener = parts.listener;
+    this.#leakThreshold = parts.policy.leakThreshold;
+    this.#findsLeaks = this.#leakThreshold !== Number.POSITIVE_INFINITY;
+  }
+
+  get lent(): number {
+    return this.#lent;
+  }
+
+  /** Connections in use, and callers that wait for one. */
+  get demand(): number {
+    return this.#lent + this.#waiters.size;
+  }
+
+  /** Call after each arrival in the queue, with its size. */
+  noteDemand(waiting: number): void {
+    const demand = this.#lent + waiting;
+    if (demand > this.#demandPeak) this.#demandPeak = demand;
+  }
+
+  /** Checkouts that still last count for the next peak too: a long transaction is demand for as long as it lasts. */
+  takeDemandPeak(): number {
+    const peak = this.#demandPeak;
+    this.#demandPeak = this.demand;
+    return peak;
+  }
+
+  /** Begins a checkout while `waiting` callers are in the queue. `holder` is shown in the report of a leak. */
+  begin(
+    connection: PooledConnection<C>,
+    now: number,
+    waitMs: number,
+    holder: unknown,
+    waiting: number,
+  ): void {
+    connection.state = 'lent';
+    connection.generation++;
+    connection.lentAt = now;
+    this.#lent++;
+    this.noteDemand(waiting);
+    this.#tally.acquired++;
+    if (this.#findsLeaks) {
+      connection.holder = holder;
+      connection.leakReported = false;
+      this.#wakeUp.by(now + this.#leakThreshold);
+    }
+    if (this.#listener?.wantsAcquires) this.#listener.acquired(connection, waitMs);
+  }
+
+  /** The connection came back. */
+  end(connection: PooledConnection<C>, now: number): void {
+    this.#lent--;
+    if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);
+  }
+
+  /** The connection is taken away from its caller. */
+  cutShort(): void {
+    this.#lent--;
+  }
+
+  /** Reports each checkout that has lasted too long, once, and sets the alarm for the next. */
+  reportLeaks(live: Iterable<PooledConnection<C>>, now: number): void {
+    if (!this.#findsLeaks) return;
+    for (const connection of live) {
+      if (connection.state !== 'lent' || connection.leakReported) continue;
+      const reportAt = connection.lentAt + this.#leakThreshold;
+      if (reportAt > now) {
+        this.#wakeUp.by(reportAt);
+        continue;
+      }
+      connection.leakReported = true;
+      this.#tally.leaks++;
+      this.#listener?.leaked(connection, now - connection.lentAt);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** Makes the parts of a pool, each with those that it needs. */
+import type { AlarmFactory, Clock } from '../kernel/clock.js';
+import type { Random } from '../kernel/random.js';
+import { Checkouts } from './checkouts.js';
+import { DialOutcomes } from './dial-outcomes.js';
+import type { Dialer } from './dialer.js';
+import { Dialing } from './dialing.js';
+import { Draining } from './draining.js';
+import { Excess } from './excess.js';
+import { FirstFill } from './first-fill.js';
+import { Fleet } from './fleet.js';
+import { Growing } from './growing.js';
+import { LeaseAccount } from './lease-account.js';
+import type { LeaseHolder } from './leases.js';
+import { Ledger } from './ledger.js';
+import { PoolFigures } from './pool-figures.js';
+import type { PoolListener } from './pool-listener.js';
+import type { PoolPolicy } from './pool-policy.js';
+import { Readiness } from './readiness.js';
+import { Refiller } from './refiller.js';
+import { Retention } from './retention.js';
+import { ScanSituation } from './scan-situation.js';
+import { ServiceState } from './service-state.js';
+import { Serving } from './serving.js';
+import { Tally } from './tally.js';
+import { type CallerQueue, Waiters } from './waiters.js';
+import { WakeUp } from './wake-up.js';
+
+export interface PoolParts<C> {
+  readonly policy: PoolPolicy;
+  readonly dialer: Dialer<C>;
+  readonly clock: Clock;
+  readonly alarm: AlarmFactory;
+  readonly random: Random;
+  readonly listener?: PoolListener<C> | undefined;
+  /** Names the pool where it asks for leases. */
+  readonly name?: string | undefined;
+  /** An empty queue for the callers. Default: the longest wait comes first. */
+  readonly queue?: CallerQueue<C> | undefined;
+}
+
+export type PoolAssembly<C> = ReturnType<typeof assemblePool<C>>;
+
+/** `holder` asks for leases in the name of the pool; `ring` is called when the alarm rings. */
+export function assemblePool<C>(given: PoolParts<C>, holder: LeaseHolder, ring: () => void) {
+  const { dialer, clock, random, listener } = given;
+  // A copy, which can be adjusted: no part keeps a number of it that can be.
+  const policy = { ...given.policy };
+  const waiters = given.queue ?? new Waiters<C>();
+  const tally = new Tally();
+  const readiness = new Readiness();
+  const wakeUp = new WakeUp(given.alarm, ring);
+  const refiller = new Refiller(policy);
+  const service = new ServiceState<C>(listener);
+  const leases = new LeaseAccount(policy.leases, holder);
+  const ledger = new Ledger(policy.max, () => {
+    if (leases.slotFreed()) dialing.leaseGivenBack();
+  });
+  const excess = new Excess(ledger, leases);
+  const first = {
+    ...{ policy, dialer, clock, random, listener },
+    ...{ waiters, tally, readiness, wakeUp, refiller, service, leases, ledger, excess },
+  };
+  const dialing: Dialing<C> = new Dialing<C>({
+    ...first,
+    heldBack: (cause, error, failures) => dialOutcomes.noteRefillFailure(cause, error, failures),
+  });
+  const fleet = new Fleet<C>(first);
+  const checkouts = new Checkouts<C>(first);
+  const firstFill = policy.reservoir && new FirstFill<C>(policy.reservoir, first);
+  const situation = new ScanSituation<C>(policy, ledger, fleet, dialing);
+  const second = { ...first, dialing, fleet, checkouts, firstFill, situation };
+  const figures = new PoolFigures<C>(second);
+  const serving = new Serving<C>({ ...second, figures });
+  const retention = new Retention<C>(second);
+  const dialOutcomes: DialOutcomes<C> = new DialOutcomes<C>({ ...second, serving, retention });
+  const growing = new Growing<C>(second);
+  const draining = new Draining<C>({ ...second, serving });
+  return { ...second, figures, serving, retention, dialOutcomes, growing, draining };
+}

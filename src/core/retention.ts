@@ -1,0 +1,81 @@
+/** Which connections a pool keeps, and why not the others. */
+import type { Excess } from './excess.js';
+import type { Fleet } from './fleet.js';
+import type { IdleConnections } from './idle-connections.js';
+import type { Ledger } from './ledger.js';
+import type { PoolPolicy } from './pool-policy.js';
+import type { PooledConnection } from './pooled-connection.js';
+import type { DiscardReason } from './reasons.js';
+import type { Refiller } from './refiller.js';
+import type { ServiceState } from './service-state.js';
+import type { CallerQueue } from './waiters.js';
+
+export interface RetentionParts<C> {
+  readonly policy: PoolPolicy;
+  readonly ledger: Ledger;
+  readonly excess: Excess;
+  readonly fleet: Fleet<C>;
+  readonly waiters: CallerQueue<C>;
+  readonly refiller: Refiller;
+  readonly service: ServiceState<C>;
+}
+
+const never = Number.POSITIVE_INFINITY;
+
+export class Retention<C> {
+  readonly #policy: PoolPolicy;
+  readonly #ledger: Ledger;
+  readonly #excess: Excess;
+  readonly #fleet: Fleet<C>;
+  readonly #idle: IdleConnections<C>;
+  readonly #waiters: CallerQueue<C>;
+  readonly #refiller: Refiller;
+  readonly #service: ServiceState<C>;
+  /** With so many ready, the next that comes back is one too many. */
+  readonly #enoughReady: number;
+
+  constructor(parts: RetentionParts<C>) {
+    this.#policy = parts.policy;
+    this.#ledger = parts.ledger;
+    this.#excess = parts.excess;
+    this.#fleet = parts.fleet;
+    this.#idle = parts.fleet.idle;
+    this.#waiters = parts.waiters;
+    this.#refiller = parts.refiller;
+    this.#service = parts.service;
+    this.#enoughReady = parts.policy.reservoir?.targetReady ?? never;
+  }
+
+  /** The quick answer for one that came back without an error, to a pool that is open and within its limit. */
+  isKeepable(connection: PooledConnection<C>, now: number): boolean {
+    return (
+      (this.#enoughReady === never || this.#idle.spares < this.#enoughReady) &&
+      connection.broken === undefined &&
+      now < connection.lendUntil &&
+      connection.generation < this.#policy.maxUses
+    );
+  }
+
+  /** Why a connection that comes back is not kept; undefined where it is. */
+  reasonToRetire(connection: PooledConnection<C>, now: number, error: unknown): DiscardReason | undefined {
+    if (error !== undefined) return 'released_with_error';
+    if (connection.broken !== undefined) return 'broken';
+    if (connection.generation >= this.#policy.maxUses) return 'max_uses';
+    if (now >= connection.lendUntil) return this.#fleet.tooOld(connection, now, 'return');
+    if (this.#idle.spares >= this.#enoughReady && this.#waiters.size === 0) return 'reservoir_full';
+    return this.reasonNotToKeep();
+  }
+
+  /** Why the pool has no use for one more connection, however good; undefined where it has. */
+  reasonNotToKeep(): DiscardReason | undefined {
+    if (this.#service.current === 'draining' && this.#waiters.size === 0) return 'drained';
+    return this.#excess.reason;
+  }
+
+  /** Whether there are more connections than are kept in spite of being idle. */
+  isReapable(): boolean {
+    const { minIdle, idleFloor } = this.#policy;
+    const floor = Math.min(idleFloor, this.#refiller.mostKept);
+    return this.#ledger.pending + this.#ledger.live > floor && this.#idle.spares > minIdle;
+  }
+}

@@ -1,0 +1,32 @@
+/** How fast connections to each server may be opened: one token bucket for each server, for all pools that lead to it. */
+import type { RateLimiter } from '../../core/rate-limiter.js';
+import { TokenBucket, type TokenBucketOptions } from '../../core/token-bucket.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+
+/** By server, in the words of the configuration: `db.example:5432`. The same answer each time. */
+export interface ConnectionRates {
+  /** Undefined: connections may be opened at any time. */
+  limiterOf(server: string): RateLimiter | undefined;
+}
+
+/** As the configuration has them. */
+export function ratesOf({ dsql }: Pick<PoolerConfig, 'dsql'>): TokenBucketOptions {
+  return { rate: dsql.connectionRate, burst: dsql.connectionBurst };
+}
+
+export class LocalRates implements ConnectionRates {
+  readonly #options: TokenBucketOptions;
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  /** A rate of 0 is no limit. */
+  constructor(options: TokenBucketOptions) {
+    this.#options = options;
+  }
+
+  limiterOf(server: string): TokenBucket | undefined {
+    if (this.#options.rate === 0) return undefined;
+    const bucket = this.#buckets.get(server) ?? new TokenBucket(this.#options);
+    this.#buckets.set(server, bucket);
+    return bucket;
+  }
+}
