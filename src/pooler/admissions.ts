@@ -242,6 +242,7 @@ export class Admissions {
         rules: house.rules,
         startup,
         refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
+        bounds: house.config.limits,
         limits: () =>
           user === pool.user ? pool.limits : limitsForClient(pool.limits, house.config.users.get(user)),
         ended,

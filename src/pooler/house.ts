@@ -387,7 +387,7 @@ function rulesOf({ limits }: PoolerConfig): ScanRules {
   const smallMessage = 10_001;
   return frontendRules({
     query: { longest, wholeUpTo: 262_144, head: 4_096 },
-    parse: { longest, wholeUpTo: 1_048_576, head: 4_096 },
+    parse: { longest, wholeUpTo: limits.maxPreparedStatementSize, head: 4_096 },
     bind: { longest, wholeUpTo: 2_048, head: 2_048 },
     functionCall: { longest },
     copyData: { longest },

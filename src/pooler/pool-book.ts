@@ -204,7 +204,7 @@ export class PoolBook {
     entry: () => PoolEntry | undefined,
   ): BackendPoolPlan {
     const config = this.#parts.config();
-    const { pooling, timeouts } = config;
+    const { pooling, timeouts, limits } = config;
     const server = this.#serverPlan(database, user, entry);
     return {
       limits: poolSettingsFor(config, database, user),
@@ -221,6 +221,8 @@ export class PoolBook {
       followsStatements: pooling.maxPreparedStatements > 0,
       preparesUnnamed: pooling.prepareUnnamed && pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
+      mostStatementBytes: limits.maxPoolStatementsSize,
+      mostParameterBytes: limits.maxServerParametersSize,
       reservedRatio: config.fairShares.reservedRatio,
       shortage: () => leases.shortage,
     };
@@ -236,7 +238,7 @@ export class PoolBook {
 
   #serverPlan(database: DatabaseConfig, user: string, entry: () => PoolEntry | undefined): ServerPlan {
     const { config, serverTls, auth } = this.#parts;
-    const { pooling, tcp, auth: authSettings } = config();
+    const { pooling, tcp, limits, auth: authSettings } = config();
     const { host, port, loadBalanceHosts, connectQuery, targetSessionAttrs } = database;
     return {
       hosts: new ServerHosts(host, port, loadBalanceHosts === 'round-robin'),
@@ -252,6 +254,8 @@ export class PoolBook {
       connectQueryFailed: (error) => entry()?.pool.onConnectQueryFailed?.(error),
       target: targetSessionAttrs,
       mostStatements: Math.max(1, pooling.maxPreparedStatements),
+      mostStatementBytes: limits.maxServerStatementsSize,
+      mostParameterBytes: limits.maxServerParametersSize,
       settings: this.#settings.none,
       entered: (backend) => this.#parts.entered(database, backend),
     };

@@ -13,6 +13,8 @@ import { parseWithTypes, type StatementShape } from './statement-shape.js';
 
 const storedParse = new ParseView();
 const unnamed = Buffer.alloc(0);
+/** Of a statement without text, key and types. */
+const smallest = 512;
 
 export class PreparedStatement {
   /** The text, declared types and settings of a statement that may be shared; undefined for one that a client has for itself. */
@@ -39,6 +41,11 @@ export class PreparedStatement {
     return storedParse.read(this.parse, 0, this.parse.length).text();
   }
 
+  /** With its keys. It does not change while it is shared. */
+  get bytes(): number {
+    return smallest + this.parse.length + this.key.length + (this.shareKey?.length ?? 0);
+  }
+
   /** A server has described it. It is prepared with these parameter types from now on. */
   describe(shape: StatementShape): void {
     this.shape = shape;
@@ -57,12 +64,16 @@ export class StatementRegistry {
   /** Those without a user, the one that lost its last user first. */
   readonly #unused = new Set<PreparedStatement>();
   readonly #mostUnused: number;
+  /** What those may take; changed by a reload. */
+  mostUnusedBytes: number;
+  #unusedBytes = 0;
   readonly #writer = new MessageWriter();
   #lastTick = 0;
   #lastNumber = 0;
 
-  constructor(mostUnused = 1_000) {
+  constructor(mostUnused = 1_000, mostUnusedBytes: number = Number.POSITIVE_INFINITY) {
     this.#mostUnused = mostUnused;
+    this.mostUnusedBytes = mostUnusedBytes;
   }
 
   get size(): number {
@@ -109,15 +120,18 @@ export class StatementRegistry {
 
   /** It has one user more. */
   retain(statement: PreparedStatement): void {
-    if (statement.users++ === 0) this.#unused.delete(statement);
+    if (statement.users++ === 0 && this.#unused.delete(statement)) this.#unusedBytes -= statement.bytes;
   }
 
   release(statement: PreparedStatement): void {
     if (--statement.users > 0 || statement.key === '') return;
     this.#unused.add(statement);
-    if (this.#unused.size <= this.#mostUnused) return;
-    const [oldest] = this.#unused;
-    this.#unused.delete(oldest as PreparedStatement);
-    this.#byKey.delete((oldest as PreparedStatement).key);
+    this.#unusedBytes += statement.bytes;
+    for (const oldest of this.#unused) {
+      if (this.#unused.size <= this.#mostUnused && this.#unusedBytes <= this.mostUnusedBytes) return;
+      this.#unused.delete(oldest);
+      this.#unusedBytes -= oldest.bytes;
+      this.#byKey.delete(oldest.key);
+    }
   }
 }

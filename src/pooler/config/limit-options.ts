@@ -1,5 +1,6 @@
 /** Options: how much there may be, and how long things may take. */
 import { duration, integer } from './kinds.js';
+import { memoryOptions } from './memory-options.js';
 import { option, type PgBouncerSide } from './option.js';
 import { size } from './special-kinds.js';
 
@@ -52,6 +53,7 @@ export const limitOptions = {
     reload: 'new-clients',
     pgbouncer: {},
   }),
+  ...memoryOptions,
 };
 
 export const queryWaitSide: PgBouncerSide = {

@@ -3,6 +3,7 @@ import { discardReasons, refillCauses } from '../../core/reasons.js';
 import { histogramSamples, type Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
 import type { TimeHistogram } from '../../observe/time-histogram.js';
+import { memoryLimits } from '../config/memory-options.js';
 import { pinReasons } from '../pin-reasons.js';
 import { loginFailures } from './failure-words.js';
 import type { PoolReading } from './pool-reading.js';
@@ -126,6 +127,14 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     words: undefined,
     read: ({ pool }) => Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
   },
+  several(
+    'counter',
+    'memory_limits_reached_total',
+    'Times that a client or a server met a bound of memory, by the setting.',
+    'limit',
+    memoryLimits,
+    ({ pool }) => pool.tally.limitsReached,
+  ),
   one('counter', 'opened_total', 'Server connections that were opened.', ({ totals }) => totals.opened),
   several(
     'counter',

@@ -3,6 +3,7 @@ import type { Backend } from '../backend/backend.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import { KeptSettings } from '../kept/kept-settings.js';
 import { type Settings, type SettingsRegistry, setStatement } from '../settings.js';
+import type { ClientBounds } from './client-bounds.js';
 import { followLeftovers, type Leftovers } from './session-check.js';
 import { SessionEffects, type SettingsHolder } from './session-effects.js';
 import type { StartupSettings } from './startup-settings.js';
@@ -34,14 +35,17 @@ export class SessionSettings implements SettingsHolder {
   #told: ReadonlyMap<string, string>;
   /** What was usual when the client was told. */
   #usual: ReadonlyMap<string, string> | undefined;
+  readonly #bounds: ClientBounds;
   readonly #forgetStatements: () => void;
 
   constructor(
     pool: BackendPool,
     { settings, told, areUnchecked, kept }: StartupSettings,
+    bounds: ClientBounds,
     forgetStatements: () => void,
   ) {
     this.#pool = pool;
+    this.#bounds = bounds;
     this.startSettings = settings;
     this.settings = settings;
     this.areUnchecked = areUnchecked;
@@ -75,6 +79,12 @@ export class SessionSettings implements SettingsHolder {
     return false;
   }
 
+  isTooMuch({ size }: Settings): boolean {
+    const isTooMuch = size > this.#bounds.maxClientSettingsSize && size > this.settings.size;
+    if (isTooMuch) this.#pool.tally.limitReached('max_client_settings_size');
+    return isTooMuch;
+  }
+
   forgetStatements(): void {
     this.#forgetStatements();
   }
@@ -85,8 +95,9 @@ export class SessionSettings implements SettingsHolder {
     else if (left.settings === undefined) this.effects.checked('setting that could not be followed');
     else {
       const { parameters, plan } = this.#pool;
-      followLeftovers(this, left, parameters?.get('session_authorization'), plan.isDsql);
-      this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
+      const loginUser = parameters?.get('session_authorization');
+      if (!followLeftovers(this, left, loginUser, plan.isDsql)) this.effects.checked('too many settings');
+      else this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
     }
   }
 
@@ -116,10 +127,16 @@ export class SessionSettings implements SettingsHolder {
   /** The server reports a setting; whether the client has to hear of it. */
   reported(name: string, value: string, isOwn: boolean): boolean {
     const isNews = this.#told.get(name) !== value;
-    if (isNews) this.#told = new Map(this.#told).set(name, value);
+    if (isNews) this.#note(name, value);
     if (isOwn) return isNews;
     if (!readOnly.has(name.toLowerCase())) this.#follow(name, value);
     return true;
+  }
+
+  /** Servers may report other settings each: those that are too many are passed on, and not remembered. */
+  #note(name: string, value: string): void {
+    const told = new Map(this.#told).set(name, value);
+    if (sizeOf(told) <= this.#bounds.maxServerParametersSize) this.#told = told;
   }
 
   #follow(name: string, value: string): void {
@@ -130,10 +147,21 @@ export class SessionSettings implements SettingsHolder {
       isUsual
         ? registry.without(settings, name)
         : registry.with(settings, name, setStatement(name.toLowerCase(), value, isDsql));
+    const followed = after(this.settings);
+    if (this.isTooMuch(followed)) {
+      effects.pinForSettings();
+      return;
+    }
     effects.noteFollowed();
     this.serverSettings = after(this.serverSettings);
     // What the client began with, no server brings back by itself.
     const isReset = isUsual && effects.isResetting(name.toLowerCase());
-    if (!isReset) this.settings = after(this.settings);
+    if (!isReset) this.settings = followed;
   }
+}
+
+function sizeOf(reported: ReadonlyMap<string, string>): number {
+  let size = 0;
+  for (const [name, value] of reported) size += name.length + value.length;
+  return size;
 }
