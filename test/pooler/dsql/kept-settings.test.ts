@@ -253,9 +253,7 @@ test('a statement that takes too long is cancelled with 57014, and the client go
   expect(await rejectionOf(client.query('SELECT 1'))).toMatchObject({ code: '25P02' });
   await client.query('ROLLBACK');
   // The statements of a text count together.
-  expect(await rejectionOf(client.query('SELECT pg_sleep(0.4); SELECT pg_sleep(30)'))).toMatchObject(
-    timeout,
-  );
+  expect(await rejectionOf(client.query('SELECT pg_sleep(0.4); SELECT pg_sleep(30)'))).toMatchObject(timeout);
   await client.query('SET statement_timeout = 0');
   await client.query('SELECT pg_sleep(0.7)');
   expect(dsql.connectionCounts()).toMatchObject({ accepted: 1 });
