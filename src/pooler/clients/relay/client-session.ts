@@ -297,6 +297,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   backendSettled(backend: Backend): void {
     this.idleSince = systemClock.coarse();
+    // `cancelEnded` calls again.
+    if (backend.isBeingCancelled) return;
     if (this.goOn()) return;
     if (backend.status !== TransactionStatus.idle) {
       if (this.mode === 'statement') this.end(errors.transactionInStatementMode());

@@ -173,6 +173,8 @@ export abstract class ServerHolder implements WaitingClient {
   /** Before each message: what begins here is noted, and prepared. Whether the message may follow at once. */
   protected prepare(backend: Backend): boolean {
     if (backend.replies.size === 0) {
+      // The cancel request was meant for the previous statement, and would hit this one.
+      if (backend.isBeingCancelled) return false;
       this.awaitsAnswers = false;
       if (!backend.isUnsynced) this.#begin(backend);
     }
