@@ -1,0 +1,83 @@
+/** Words for why a client was refused or told an error by the pooler: what metrics can count by. */
+import type { ErrorFields } from '../../wire/error-fields.js';
+import { SqlState } from '../../wire/sql-states.js';
+
+/** Why a client was not let in. */
+export const loginFailures = [
+  'wrong_password',
+  /** No rule, no TLS, no certificate, or a console that is not for this user. */
+  'not_allowed',
+  'too_many_clients',
+  'no_database',
+  /** The database is disabled, or the login can't be checked at the moment. */
+  'not_now',
+  'shutting_down',
+  'login_timeout',
+  /** No connection to the server could be had to find out what a session begins with. */
+  'no_server',
+  /** What came is not what a client says. */
+  'protocol',
+  'other',
+] as const;
+
+export type LoginFailure = (typeof loginFailures)[number];
+
+const byLoginCode: Readonly<Record<string, LoginFailure>> = {
+  [SqlState.invalidPassword]: 'wrong_password',
+  [SqlState.invalidAuthorization]: 'not_allowed',
+  [SqlState.tooManyConnections]: 'too_many_clients',
+  [SqlState.invalidCatalogName]: 'no_database',
+  [SqlState.cannotConnectNow]: 'not_now',
+  [SqlState.adminShutdown]: 'shutting_down',
+  [SqlState.queryCanceled]: 'login_timeout',
+  [SqlState.protocolViolation]: 'protocol',
+  [SqlState.featureNotSupported]: 'protocol',
+  [SqlState.syntaxError]: 'protocol',
+};
+
+export function loginFailureOf({ code }: Pick<ErrorFields, 'code'>): LoginFailure {
+  return byLoginCode[code] ?? 'other';
+}
+
+/** Why a client that was in was told an error by the pooler, and not by its server. */
+export const ownErrorReasons = [
+  'query_wait_timeout',
+  'query_timeout',
+  'transaction_timeout',
+  'idle_transaction_timeout',
+  'client_idle_timeout',
+  'client_write_timeout',
+  'cancelled_while_waiting',
+  'server_lost',
+  'no_server',
+  'terminated',
+  'not_supported',
+  'forgotten_statement',
+  'too_many_statements',
+  'too_long_statement',
+  'protocol',
+] as const;
+
+export type OwnErrorReason = (typeof ownErrorReasons)[number];
+
+const byOwnCode: Readonly<Record<string, OwnErrorReason>> = {
+  [SqlState.tooManyConnections]: 'query_wait_timeout',
+  [SqlState.transactionTimeout]: 'transaction_timeout',
+  [SqlState.idleInTransactionTimeout]: 'idle_transaction_timeout',
+  [SqlState.idleSessionTimeout]: 'client_idle_timeout',
+  [SqlState.operatorIntervention]: 'client_write_timeout',
+  [SqlState.connectionFailure]: 'server_lost',
+  [SqlState.adminShutdown]: 'terminated',
+  [SqlState.featureNotSupported]: 'not_supported',
+  [SqlState.invalidStatementName]: 'forgotten_statement',
+  [SqlState.configurationLimitExceeded]: 'too_many_statements',
+  [SqlState.programLimitExceeded]: 'too_long_statement',
+  [SqlState.protocolViolation]: 'protocol',
+};
+
+/** What a server says when it lets nobody in has any code, and is the rest. */
+export function ownErrorReasonOf({ code, severity }: Pick<ErrorFields, 'code' | 'severity'>): OwnErrorReason {
+  if (code === SqlState.queryCanceled)
+    return severity === 'FATAL' ? 'query_timeout' : 'cancelled_while_waiting';
+  return byOwnCode[code] ?? 'no_server';
+}
