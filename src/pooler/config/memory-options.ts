@@ -17,7 +17,7 @@ export const memoryOptions = {
     meaning: 'answers that one client has not read; with more, its server is not read from',
     reload: 'new-clients',
   }),
-  maxClientStatementsSize: option(size({ min: 64 * kilobyte, max: most }), 64 * megabyte, {
+  maxClientStatementsSize: option(size({ min: 64 * kilobyte, max: most }), 32 * megabyte, {
     name: 'max_client_statements_size',
     meaning: 'memory for the named prepared statements of one client; with more, Parse fails with 53400',
     reload: 'new-clients',
@@ -43,7 +43,7 @@ export const memoryOptions = {
     meaning: 'settings that one server connection reports; one that reports more is closed',
     reload: 'new-servers',
   }),
-  maxPoolStatementsSize: option(size({ min: 64 * kilobyte, max: most }), 16 * megabyte, {
+  maxPoolStatementsSize: option(size({ min: 64 * kilobyte, max: most }), 8 * megabyte, {
     name: 'max_pool_statements_size',
     meaning: 'statements that a pool remembers and no client has under a name; the oldest are forgotten',
     reload: 'now',

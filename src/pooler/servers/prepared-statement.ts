@@ -6,6 +6,8 @@
  * prepared at some time may be analysed again later, which PostgreSQL does as well, but never with an analysis that is older than
  * the client's own Parse. `tick()` numbers what is sent and answered, to tell which came first.
  */
+import { createHash } from 'node:crypto';
+import { copyOf } from '../../wire/bytes.js';
 import { ParseView } from '../../wire/frontend-views.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
@@ -58,6 +60,14 @@ export class PreparedStatement {
   }
 }
 
+/** Of a long text the key has the hash. */
+const longestKey = 256;
+
+function keyOf(settingsKey: string, parse: ParseView): string {
+  const key = `${settingsKey}\0${parse.statementKey()}`;
+  return key.length <= longestKey ? key : createHash('sha256').update(key, 'latin1').digest('base64');
+}
+
 /** The statements of one pool. One that no client has is kept for the next, while there are not too many of those. */
 export class StatementRegistry {
   readonly #byKey = new Map<string, PreparedStatement>();
@@ -93,8 +103,10 @@ export class StatementRegistry {
   /** A new statement for a Parse, with one user. `settingsKey` undefined: nobody else will ever use it. */
   begin(parse: ParseView, settingsKey: string | undefined): PreparedStatement {
     writeRenamed(this.#writer, parse, unnamed);
-    const shareKey = settingsKey === undefined ? undefined : `${settingsKey}\0${parse.statementKey()}`;
-    return new PreparedStatement(this.#writer.take(), shareKey, settingsKey ?? '');
+    const copy = copyOf(this.#writer.buffer, 0, this.#writer.length);
+    this.#writer.clear();
+    const shareKey = settingsKey === undefined ? undefined : keyOf(settingsKey, parse);
+    return new PreparedStatement(copy, shareKey, settingsKey ?? '');
   }
 
   /** A server has described the statement: the one that its user has from now on, which may be one that others have already. */

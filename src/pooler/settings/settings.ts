@@ -74,6 +74,14 @@ export class Settings {
     this.areStuck = isSomeoneElse && hasPrivileged;
     this.mayStick = isSomeoneElse || hasPrivileged;
   }
+
+  /** The size with another statement for one setting, or with none. */
+  sizeWith(name: string, statement: string | undefined): number {
+    const key = name.toLowerCase();
+    const before = this.statements.get(key);
+    const without = before === undefined ? this.size : this.size - key.length - before.length;
+    return statement === undefined ? without : without + key.length + statement.length;
+  }
 }
 
 export class SettingsRegistry {

@@ -20,8 +20,8 @@ export type ClientBounds = Pick<
 const ofMessage = 128;
 /** A named statement is kept by its client, by the pool, by the server connection and by the queue. */
 const ofStatement = 1_536;
-/** The text is kept as it came, and in the keys by which it is found. */
-const copiesOfText = 4;
+/** The text is kept as it came, and in the key by which it is found unless it is long. */
+const copiesOfText = 2;
 /** Nothing longer is kept as a whole. */
 const longestKept = 1_048_576;
 

@@ -132,11 +132,9 @@ function follow(session: SettingsHolder, name: string, found: string | undefined
   if (found === known) return true;
   // After a RESET the client wants something else than the server has: what its startup packet asked for.
   const isWanted = settings.statements.get(name) === known;
-  const next = isWanted
-    ? registry.put(settings, name, found ?? startSettings.statements.get(name))
-    : settings;
-  if (session.isTooMuch(next)) return false;
+  const wanted = found ?? startSettings.statements.get(name);
+  if (isWanted && session.isTooMuch(name, wanted)) return false;
   session.serverSettings = registry.put(serverSettings, name, found);
-  session.settings = next;
+  if (isWanted) session.settings = registry.put(settings, name, wanted);
   return true;
 }

@@ -79,8 +79,10 @@ export class SessionSettings implements SettingsHolder {
     return false;
   }
 
-  isTooMuch({ size }: Settings): boolean {
-    const isTooMuch = size > this.#bounds.maxClientSettingsSize && size > this.settings.size;
+  isTooMuch(name: string, statement: string | undefined): boolean {
+    const { size } = this.settings;
+    const after = this.settings.sizeWith(name, statement);
+    const isTooMuch = after > this.#bounds.maxClientSettingsSize && after > size;
     if (isTooMuch) this.#pool.tally.limitReached('max_client_settings_size');
     return isTooMuch;
   }
@@ -143,20 +145,16 @@ export class SessionSettings implements SettingsHolder {
     const { registry, effects } = this;
     const { isDsql } = this.#pool.plan;
     const isUsual = this.#pool.parameters?.get(name) === value;
-    const after = (settings: Settings): Settings =>
-      isUsual
-        ? registry.without(settings, name)
-        : registry.with(settings, name, setStatement(name.toLowerCase(), value, isDsql));
-    const followed = after(this.settings);
-    if (this.isTooMuch(followed)) {
+    const statement = isUsual ? undefined : setStatement(name.toLowerCase(), value, isDsql);
+    if (this.isTooMuch(name, statement)) {
       effects.pinForSettings();
       return;
     }
     effects.noteFollowed();
-    this.serverSettings = after(this.serverSettings);
+    this.serverSettings = registry.put(this.serverSettings, name, statement);
     // What the client began with, no server brings back by itself.
     const isReset = isUsual && effects.isResetting(name.toLowerCase());
-    if (!isReset) this.settings = followed;
+    if (!isReset) this.settings = registry.put(this.settings, name, statement);
   }
 }
 
