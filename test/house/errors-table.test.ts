@@ -51,6 +51,7 @@ describe('docs/errors.md', () => {
     OptimisticConflictError: new dsql.OptimisticConflictError('row', 1),
     ParserMissingError: new dsqlLint.ParserMissingError('why'),
     PeerMissingError: new prometheus.PeerMissingError('x', 'y', 'why'),
+    PermitWaitError: new main.PermitWaitError(1),
     PoolClosedError: new main.PoolClosedError(),
     PoolOptionsError: new main.PoolOptionsError([]),
     ReadyTimeoutError: new main.ReadyTimeoutError(1, 1, noNumbers, undefined),
