@@ -300,7 +300,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       this.#stuckWatch?.stop();
       onDrained();
     });
-    this.#stuckWatch?.endBegan(this.#clock.now());
+    if (deadline === Number.POSITIVE_INFINITY) this.#stuckWatch?.endBegan(this.#clock.now());
     this.#pump();
   }
 

@@ -6,7 +6,7 @@
  */
 import type { Alarm, AlarmFactory, Clock } from '../kernel/clock.js';
 import type { Dialing } from './dialing.js';
-import type { Fleet } from './fleet.js';
+import type { Fleet } from './live-connections.js';
 import type { PoolFigures } from './pool-figures.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolCounts, PoolState } from './pool-stats.js';
@@ -58,7 +58,7 @@ export class StuckWatch<C> {
   readonly #alarm: Alarm;
   #isSet = false;
   #readySince = 0;
-  #endSince = 0;
+  #endSince: number | undefined = undefined;
   #intervalMs = firstIntervalMs;
   #tellAgainAt = Number.NEGATIVE_INFINITY;
   #seenAgain = 0;
@@ -81,7 +81,7 @@ export class StuckWatch<C> {
     this.begin(now);
   }
 
-  /** The pool has begun to end. */
+  /** The pool has begun to end, and nothing cuts that short. */
   endBegan(now: number): void {
     this.#endSince = now;
     this.begin(now);
@@ -113,7 +113,7 @@ export class StuckWatch<C> {
     const { waiters, service, readiness } = this.#parts;
     const { first } = waiters;
     if (first !== undefined) return ['callers', first.enqueuedAt];
-    if (service.current === 'draining') return ['end', this.#endSince];
+    if (this.#endSince !== undefined && service.current === 'draining') return ['end', this.#endSince];
     return readiness.size > 0 ? ['ready', this.#readySince] : undefined;
   }
 
