@@ -26,6 +26,7 @@ import type { DiscardReason } from './reasons.js';
 import type { Retention } from './retention.js';
 import type { ServiceState } from './service-state.js';
 import type { Serving } from './serving.js';
+import type { StuckWatch } from './stuck-watch.js';
 import type { CallerQueue, Waiter } from './waiters.js';
 import type { WakeUp } from './wake-up.js';
 
@@ -47,6 +48,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
   readonly #serving: Serving<C>;
   readonly #dialing: Dialing<C>;
   readonly #wakeUp: WakeUp;
+  readonly #stuckWatch: StuckWatch<C> | undefined;
 
   /** Open, within the limit, and nobody asked for more connections: then a release is a simple thing. */
   #isOrdinary = true;
@@ -71,6 +73,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#serving = parts.serving;
     this.#dialing = parts.dialing;
     this.#wakeUp = parts.wakeUp;
+    this.#stuckWatch = parts.stuckWatch;
   }
 
   // ---- what callers ask -------------------------------------------------------------------------------------------
@@ -86,7 +89,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       listener?.filling(warmup);
     }
     this.#wakeUp.by(refiller.nextTickAt);
-    if (firstFill !== undefined) this.whenReady(firstFill.begin(now));
+    if (firstFill !== undefined) this.#awaitReady(firstFill.begin(now));
     this.#pump();
   }
 
@@ -145,6 +148,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#waiters.add(waiter, now, deadline);
     this.#checkouts.noteDemand(this.#waiters.size);
     if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
+    if (this.#stuckWatch !== undefined) this.#stuckWatch.begin(now);
     if (isFull) {
       this.#wakeUp.setAwaited(true);
       return;
@@ -270,10 +274,16 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       request.missed();
       return;
     }
+    this.#awaitReady(request);
+    // A reservoir has a time of its own for its first fill.
+    if (this.policy.reservoir === undefined) this.#stuckWatch?.readyAsked(this.#clock.now());
+    this.#pump();
+  }
+
+  #awaitReady(request: ReadyRequest): void {
     this.parts.readiness.add(request);
     this.#isOrdinary = false;
     this.#wakeUp.by(request.deadline);
-    this.#pump();
   }
 
   /**
@@ -286,7 +296,11 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       return;
     }
     this.#isOrdinary = false;
-    this.parts.draining.begin(deadline, onDrained);
+    this.parts.draining.begin(deadline, () => {
+      this.#stuckWatch?.stop();
+      onDrained();
+    });
+    if (deadline === Number.POSITIVE_INFINITY) this.#stuckWatch?.endBegan(this.#clock.now());
     this.#pump();
   }
 

@@ -12,9 +12,11 @@ import type { Readiness } from './readiness.js';
 import type { Refiller } from './refiller.js';
 import type { ServiceState } from './service-state.js';
 import type { Tally } from './tally.js';
+import { type WaitCause, waitCause, waitCauseTexts } from './wait-cause.js';
 import type { CallerQueue } from './waiters.js';
 
 export interface PoolFiguresParts<C> {
+  readonly name: string;
   readonly policy: PoolPolicy;
   readonly clock: Clock;
   readonly service: ServiceState<C>;
@@ -45,11 +47,37 @@ export class PoolFigures<C> {
     return { limit, pending, live, closing, idle: idle.size, lent, checking, waiting: waiters.size };
   }
 
+  /** What a caller in the queue waits for. Call it only while someone waits. */
+  waitCause(): WaitCause {
+    const { clock, service, dialing } = this.#parts;
+    return waitCause({
+      state: service.current,
+      counts: this.counts(),
+      isBreakerOpen: dialing.breakerState(clock.now()) === 'open',
+      isShortOfLeases: dialing.isShortOfLeases,
+      isShortOfPermits: dialing.permitWaits.since !== undefined,
+    });
+  }
+
+  /** The same as a sentence, for an error. */
+  whyWaiting(): string {
+    return `Pool ${this.#parts.name} ${waitCauseTexts[this.waitCause()]}.`;
+  }
+
+  /** Callers for whom no connection is being opened, because the rate limiter has no permit. */
+  #waitingForPermit(): number {
+    const { ledger, waiters, dialing } = this.#parts;
+    return dialing.permitWaits.since === undefined ? 0 : Math.max(0, waiters.size - ledger.pending);
+  }
+
   stats(): PoolStats {
     const { policy, clock, service, ledger, leases, dialing, refiller, firstFill, tally } = this.#parts;
     const { reservoir, warmup, keeper, minIdle, maxLifetime, guardWindow } = policy;
+    const now = clock.now();
+    const counts = this.counts();
+    const { permitWaits } = dialing;
     return {
-      ...this.counts(),
+      ...counts,
       minIdle,
       reservoir: reservoir && {
         targetReady: reservoir.targetReady,
@@ -62,9 +90,11 @@ export class PoolFigures<C> {
       keeper: keeper && { target: keeper.target, intervalMs: keeper.interval, perTick: keeper.perTick },
       leased: leases.held,
       state: service.current,
-      breaker: dialing.breakerState(clock.now()),
+      breaker: dialing.breakerState(now),
+      waitCause: counts.waiting > 0 ? this.waitCause() : undefined,
+      waitingForPermit: this.#waitingForPermit(),
       peak: ledger.peak,
-      totals: tally.snapshot(),
+      totals: tally.snapshot(permitWaits.count, permitWaits.waitedMs(now)),
     };
   }
 

@@ -79,6 +79,11 @@ export abstract class PoolView<C> {
     return this.parts.dialing.lastError;
   }
 
+  /** What callers wait for, as a sentence. Ask only while someone waits. */
+  whyWaiting(): string {
+    return this.parts.figures.whyWaiting();
+  }
+
   counts(): PoolCounts {
     return this.parts.figures.counts();
   }

@@ -87,7 +87,8 @@ export class Serving<C> {
       this.#tally.waitedMs += waitMs;
       this.#listener?.timedOut(waitMs);
       const TimeoutError = this.#policy.reservoir === undefined ? AcquireTimeoutError : ReservoirEmptyError;
-      waiter.failed(new TimeoutError(waitMs, this.#figures.counts(), this.#dialing.lastError));
+      const { lastError } = this.#dialing;
+      waiter.failed(new TimeoutError(waitMs, this.#figures.counts(), lastError, this.#figures.whyWaiting()));
     }
   }
 

@@ -9,11 +9,17 @@ import { ChannelPublisher } from './channels.js';
 import { Checkout } from './checkout.js';
 import { CheckoutWaiter } from './checkout-waiter.js';
 import { type ConnectionFunctions, PromiseDialer } from './promise-dialer.js';
+import { usualWarnAfter } from './stuck-warning.js';
 import { systemAlarm, systemClock, systemRandom } from './system.js';
 import { drainPool, readWait, resizePool, whenReady } from './waiting.js';
 
 /** How connections are handled, and how the pool behaves. */
 export interface PromisePoolOptions<C> extends PolicyOptions, ConnectionFunctions<C> {
+  /**
+   * When a caller, `ready()` or `drain()` has waited for so long, a process warning (`HG_POOL_STUCK`) says why: once, then summed.
+   * Default `5s`; 0: never.
+   */
+  readonly warnAfter?: Duration | undefined;
   /** Names the pool in metrics and messages. Default `pool`. */
   readonly name?: string | undefined;
 }
@@ -63,6 +69,7 @@ export class PromisePool<C> {
     // A socket keeps the program running by itself; waiting for an idle connection to be closed must not.
     const policy = readPolicy(read, false);
     this.name = read.string('name', 'pool');
+    const warnAfter = read.duration('warnAfter', usualWarnAfter, Number.POSITIVE_INFINITY);
     read.callback('connect', true);
     for (const optional of ['close', 'destroy', 'check']) read.callback(optional, false);
     if (options?.check === undefined && (policy.checkAfterIdle < Infinity || policy.keepalive < Infinity)) {
@@ -80,6 +87,7 @@ export class PromisePool<C> {
       random: systemRandom,
       listener: new ChannelPublisher<C>(this, this.name),
       name: this.name,
+      warnAfter,
     });
     dialer.answerTo(this.#engine);
     this.#engine.start();
