@@ -47,6 +47,11 @@ export const limitOptions = {
     reload: 'now',
     pgbouncer: {},
   }),
+  maxNewPools: option(integer({ min: 1, max: 10_000_000 }), 32, {
+    name: 'max_new_pools',
+    meaning: 'databases and users of one server that are tried at once for the first time; others wait',
+    reload: 'now',
+  }),
   maxPacketSize: option(size({ min: 1_024, max: 2_147_483_647 }), 2_147_483_647, {
     name: 'max_packet_size',
     meaning: 'bytes of one message: a query, or a row',
