@@ -1,5 +1,5 @@
 /** The options of the drop-in: those of pg-pool with their meaning, and the engine's beside them. */
-import type pg from 'pg';
+import type { PoolConfig } from 'pg';
 import type { KeeperOptions } from '../core/keeper.js';
 import type { Leases } from '../core/leases.js';
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
@@ -10,7 +10,7 @@ import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 
 /** Everything that `pg.Pool` takes, and what Headgate adds. Milliseconds may also be written as `'45s'`. */
-export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
+export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   /** Names the pool in metrics and messages. Default: host, port and database, as far as they are given. */
   readonly name?: string | undefined;
   /** Spares to keep ready; unlike `min`, they are opened ahead of need and again when lost. Default 0. */
