@@ -12,7 +12,7 @@ import { logPool, type PoolLogger } from '../../src/logging.js';
 import { metricFamilies } from '../../src/observe/exposed-pools.js';
 import { leaseFamilies } from '../../src/observe/lease-metrics.js';
 import { rateFamilies } from '../../src/observe/rate-metrics.js';
-import { ownErrorReasons } from '../../src/pooler/metrics/failure-words.js';
+import { ownErrorReasons } from '../../src/pooler/clients/failure-words.js';
 import { hostFamilies } from '../../src/pooler/metrics/host-families.js';
 import {
   type PoolerFamily,
@@ -253,6 +253,8 @@ function everyLine(): [line: string, level: string, fields: string[]][] {
   publish('opened', {});
   publish('discarded', { reason: 'broken', remainingMs: 1 });
   publish('empty', {});
+  publish('timeout', { waitMs: 1 });
+  publish('stuck', { waits: 'callers', waitedMs: 1, cause: 'in_use', text: '' });
   publish('leak', { heldMs: 1, takenAt: '' });
   publish('top-up', { count: 1, size: 1, target: 1 });
   const error = Object.assign(new Error('no'), { code: 'E_NO' });

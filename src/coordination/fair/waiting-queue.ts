@@ -1,0 +1,123 @@
+/**
+ * The pools that wait for a lease, of all budgets, and their order: by rank, and within a rank by who came first. The wait of someone with
+ * nothing begins when it has nothing. Whoever can't be served for want of something else is passed over, and keeps its place.
+ */
+import { LinkedList } from '../../kernel/linked-list.js';
+import type { FairMember } from './fair-member.js';
+import type { FairUser } from './fair-user.js';
+import { Rank, rankOf, ranks } from './rank.js';
+
+export class WaitingQueue {
+  readonly #lines = ranks.map(() => new LinkedList<FairMember>());
+
+  get size(): number {
+    let size = 0;
+    for (const line of this.#lines) size += line.size;
+    return size;
+  }
+
+  /** Someone waits for what is its due. */
+  get hasClaims(): boolean {
+    return this.#lines.some((line, rank) => rank < Rank.wish && line.size > 0);
+  }
+
+  of(rank: Rank): LinkedList<FairMember> {
+    return this.#lines[rank] as LinkedList<FairMember>;
+  }
+
+  /** In order. The one just seen may leave. */
+  *[Symbol.iterator](): IterableIterator<FairMember> {
+    for (const line of this.#lines) yield* line;
+  }
+
+  /** A member that waits already keeps its place. */
+  add(member: FairMember, count: number, now: number): void {
+    const isNew = !member.isWaiting;
+    member.wanted = count;
+    if (!isNew) return;
+    member.waitingSince = now;
+    for (const { user, budget } of member.seats) {
+      user.waiting++;
+      budget.queued++;
+    }
+    this.#stand(member, rankOf(member));
+  }
+
+  /** Does nothing when it does not wait. */
+  remove(member: FairMember): void {
+    if (!member.isWaiting) return;
+    this.of(member.rank).remove(member);
+    member.wanted = 0;
+    member.waitingSince = Number.NaN;
+    member.isDue = false;
+    for (const { user, budget } of member.seats) {
+      user.waiting--;
+      budget.queued--;
+    }
+  }
+
+  /** A lease that was asked back for it has come. */
+  becomesDue(member: FairMember, now: number): void {
+    if (!member.isWaiting || member.isDue) return;
+    member.isDue = true;
+    member.dueSince = now;
+    this.rerank(member);
+  }
+
+  rerank(member: FairMember): void {
+    if (!member.isWaiting) return;
+    const rank = rankOf(member);
+    if (rank === member.rank && lineKeyOf(member) === member.lineKey) return;
+    this.of(member.rank).remove(member);
+    this.#stand(member, rank);
+  }
+
+  /** Shares have changed, of those members that are marked. `isAll`: perhaps of all. */
+  rerankMarked(isAll: boolean): void {
+    for (const line of this.#lines) {
+      let next: FairMember | undefined;
+      // A member that moves back is seen again, and stays.
+      for (let member = line.head; member !== undefined; member = next) {
+        next = member.next;
+        if (!isAll && !member.isMarked) continue;
+        member.isMarked = false;
+        this.rerank(member);
+      }
+    }
+  }
+
+  /** The leases of a user, or its share, are others than before. */
+  rerankUser(user: FairUser): void {
+    if (user.waiting > 0) for (const { member } of user.seats) this.rerank(member);
+  }
+
+  #stand(member: FairMember, rank: Rank): void {
+    member.rank = rank;
+    member.lineKey = lineKeyOf(member);
+    const line = this.of(rank);
+    let behind: FairMember | undefined;
+    let before = line.tail;
+    // Most come last.
+    while (before !== undefined && isBehind(before, member)) {
+      behind = before;
+      before = before.previous;
+    }
+    line.insertBefore(behind, member);
+  }
+}
+
+function isBehind(one: FairMember, other: FairMember): boolean {
+  return one.lineKey === other.lineKey ? ownPlaceOf(one) > ownPlaceOf(other) : one.lineKey > other.lineKey;
+}
+
+/** A member that has just had its turn does not come before those who had none meanwhile, though it may have waited for more all the time. */
+function lineKeyOf(member: FairMember): number {
+  let place = ownPlaceOf(member);
+  for (const { user, budget } of member.seats)
+    if (user.held === 0 && !budget.isIdle) place = Math.max(place, user.emptySince);
+  return place;
+}
+
+function ownPlaceOf({ held, waitingSince, emptySince }: FairMember): number {
+  return held === 0 ? Math.max(waitingSince, emptySince) : waitingSince;
+}

@@ -1,0 +1,137 @@
+/** What a worker shows of itself to the console of another: the records of its own view, as they can be sent. */
+
+import type { FleetStats } from '../budgets/fleet.js';
+import type {
+  ClassRecord,
+  ClientRecord,
+  ConnectionEnds,
+  DatabaseRecord,
+  PoolerView,
+  PoolRecord,
+  RebalanceRecord,
+  ServerRecord,
+  ShareRecord,
+  StatsRecord,
+  UserRecord,
+} from '../console/pooler-view.js';
+import type { WorkerIds } from './worker-ids.js';
+
+/** Which of the long lists are wanted. */
+export interface SnapshotRequest {
+  readonly clients: boolean;
+  readonly servers: boolean;
+}
+
+/** A database is known by its name; its settings come along without what is secret, for one that no configuration has any more. */
+export interface DatabaseSnapshot extends Omit<DatabaseRecord, 'settings'> {
+  readonly settings: Omit<DatabaseRecord['settings'], 'password'>;
+}
+
+export interface WorkerSnapshot {
+  readonly databases: readonly DatabaseSnapshot[];
+  readonly users: readonly UserRecord[];
+  readonly pools: readonly PoolRecord[];
+  readonly classes: readonly ClassRecord[];
+  readonly clients: readonly ClientRecord[];
+  readonly servers: readonly ServerRecord[];
+  /** How many there are, also where the list was not wanted. */
+  readonly clientCount: number;
+  readonly serverCount: number;
+  readonly stats: StatsRecord;
+  readonly fleet: readonly FleetStats[];
+  readonly memory: NodeJS.MemoryUsage;
+  /** Time that the processor has worked for it, in milliseconds. */
+  readonly cpuMs: number;
+}
+
+/** What the supervisor knows of a worker. */
+export interface WorkerState {
+  readonly number: number;
+  readonly processId: number;
+  readonly state: 'starting' | 'ready' | 'ending' | 'gone';
+  readonly startedAt: number;
+  readonly restarts: number;
+}
+
+export interface NumberedSnapshot extends WorkerSnapshot {
+  readonly number: number;
+}
+
+/** All workers, for the one that asked. */
+export interface WorkerSnapshots {
+  readonly snapshots: readonly NumberedSnapshot[];
+  /** What workers have counted that are no more, or have not answered. */
+  readonly absent: StatsRecord['databases'];
+  readonly workers: readonly WorkerState[];
+  /** Over all workers: a sum of what each had at most would be more than there ever were. */
+  readonly peaks: readonly { readonly database: string; readonly user: string; readonly peak: number }[];
+  /** The supervisor keeps the budgets. */
+  readonly shares: readonly ShareRecord[];
+  readonly rebalances: readonly RebalanceRecord[];
+  /** Of the supervisor, and of each worker. */
+  readonly fleet: readonly FleetStats[];
+  readonly state: PoolerView['state'];
+  readonly paused: readonly string[];
+}
+
+const microsInMs = 1_000;
+
+export function takeSnapshot(view: PoolerView, ids: WorkerIds, wanted: SnapshotRequest): WorkerSnapshot {
+  const { user, system } = process.cpuUsage();
+  const clients = view.clients();
+  const servers = view.servers();
+  return {
+    databases: view.databases().map(databaseSnapshot),
+    users: view.users(),
+    pools: view.pools(),
+    classes: view.classes(),
+    clients: wanted.clients ? clients.map((client) => clientSnapshot(client, ids)) : [],
+    servers: wanted.servers ? servers.map((server) => serverSnapshot(server, ids)) : [],
+    clientCount: clients.length,
+    serverCount: servers.length,
+    stats: view.stats(),
+    fleet: view.fleet(),
+    memory: view.memory(),
+    cpuMs: (user + system) / microsInMs,
+  };
+}
+
+function databaseSnapshot({
+  settings: { password: _, ...settings },
+  ...record
+}: DatabaseRecord): DatabaseSnapshot {
+  return { settings, ...record };
+}
+
+function clientSnapshot(record: ClientRecord, ids: WorkerIds): ClientRecord {
+  const { id, serverId, ends } = record;
+  return {
+    ...record,
+    id: ids.of(id),
+    serverId: serverId === undefined ? undefined : ids.of(serverId),
+    ends: endsSnapshot(ends),
+  };
+}
+
+function serverSnapshot(record: ServerRecord, ids: WorkerIds): ServerRecord {
+  const { id, clientId, ends } = record;
+  return {
+    ...record,
+    id: ids.of(id),
+    clientId: clientId === undefined ? undefined : ids.of(clientId),
+    ends: endsSnapshot(ends),
+  };
+}
+
+/** A transport is more than can be sent. */
+function endsSnapshot(ends: ConnectionEnds): ConnectionEnds {
+  const { remoteAddress, remotePort, localAddress, localPort, unsent, tls } = ends;
+  return {
+    remoteAddress,
+    remotePort,
+    localAddress,
+    localPort,
+    unsent,
+    tls: tls && { version: tls.version, cipher: tls.cipher },
+  };
+}
