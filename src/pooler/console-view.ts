@@ -1,5 +1,4 @@
 /** What can be seen on the console, made of what there is at the moment it is asked for. */
-import { createRequire } from 'node:module';
 import type { Endpoint } from '../net/endpoint.js';
 import { systemClock } from '../runtime/system.js';
 import { type Counters, noCounters, StatsWindow, sumOf } from './admin/counters.js';
@@ -37,11 +36,10 @@ import type { House } from './house.js';
 import type { PoolEntry } from './pool-book.js';
 import type { ClientSession } from './session/client-session.js';
 import type { FleetStats } from './tenants/fleet.js';
-
-const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string };
+import { headgateVersion } from './version.js';
 
 export class ConsoleView implements PoolerView {
-  readonly version = version;
+  readonly version = headgateVersion;
   readonly #startedAt = Date.now();
   readonly #house: House;
   readonly #endpoints: () => readonly Endpoint[];

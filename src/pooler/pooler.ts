@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ClassCounts } from '../core/class-waiters.js';
 import type { PoolStats } from '../core/pool-stats.js';
+import { EventLog } from '../dashboard/event-log.js';
 import { type Endpoint, showEndpoint } from '../net/endpoint.js';
 import { Listeners } from '../net/listeners.js';
 import { systemClock } from '../runtime/system.js';
@@ -24,7 +25,10 @@ import { fleetReadings } from './metrics/fleet-families.js';
 import { readHost } from './metrics/host-families.js';
 import { MetricsServer } from './metrics/metrics-server.js';
 import { LoopDelay, stateOf } from './metrics/process-reading.js';
-import type { PoolerLog } from './pooler-log.js';
+import { type Digest, DigestReader } from './page/digest.js';
+import { hasPage, PoolerPage, rememberingLog } from './page/pooler-page.js';
+import type { PoolerFacts } from './page/pooler-source.js';
+import { noLog, type PoolerLog } from './pooler-log.js';
 import type { ReadAhead } from './session/read-ahead.js';
 import { shuttingDown } from './session/session-errors.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
@@ -96,6 +100,9 @@ export class Pooler {
   readonly #metrics: MetricsServer;
   readonly #loop = new LoopDelay();
   readonly #controls: ConsoleControls;
+  readonly #startedAt = Date.now();
+  readonly #digests: DigestReader;
+  readonly #page: PoolerPage | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #deadlineAt = Number.POSITIVE_INFINITY;
   #isOver = false;
@@ -104,7 +111,11 @@ export class Pooler {
   /** Made by `startPooler()`. */
   constructor(config: PoolerConfig, host: PoolerHost) {
     this.#host = host;
-    this.#house = new House(config, host);
+    const isAlone = host.shared === undefined;
+    const events = new EventLog();
+    const log = isAlone && hasPage(config) ? rememberingLog(host.log ?? noLog, events) : host.log;
+    this.#house = new House(config, { ...host, ...(log && { log }) });
+    this.#digests = new DigestReader(this.#house);
     this.stopped = new Promise((resolve) => {
       this.#tellStopped = resolve;
     });
@@ -115,10 +126,14 @@ export class Pooler {
       shutdown: (mode) => this.#shutdownFor(mode),
     });
     this.#view = new ConsoleView(this.#house, () => this.#listeners.endpoints);
-    this.#metrics = new MetricsServer({
-      state: () => stateOf(this.#house),
-      families: () => this.readMetrics(),
-    });
+    this.#page = isAlone && hasPage(config) ? this.#makePage(events, controls) : undefined;
+    this.#metrics = new MetricsServer(
+      {
+        state: () => stateOf(this.#house),
+        families: () => this.readMetrics(),
+      },
+      this.#page,
+    );
     const here = { view: this.#view, controls };
     const tools = host.shared?.consoleOf(here) ?? here;
     const admissions = new Admissions(this.#house, (role) => ({ role, ...tools }));
@@ -151,6 +166,48 @@ export class Pooler {
   /** Where metrics are, once it is open; undefined without any. */
   get metricsPort(): number | undefined {
     return this.#metrics.port;
+  }
+
+  /** Of the page, after the address of the metrics; undefined where there is none. */
+  get pagePath(): string | undefined {
+    return this.#page && `/${this.#page.fragment}`;
+  }
+
+  #makePage(events: EventLog, controls: ConsoleControls): PoolerPage {
+    return new PoolerPage({
+      name: 'headgate',
+      version: this.#view.version,
+      config: () => this.#house.config,
+      digests: (top) => [this.readDigest(top)],
+      facts: () => this.#facts(),
+      view: () => this.#view,
+      controls,
+      log: this.#house.log,
+      events,
+    });
+  }
+
+  /** The numbers of this process for the page, with at most so many rows of each list. */
+  readDigest(top: number): Digest {
+    return this.#digests.read(top);
+  }
+
+  #facts(): PoolerFacts {
+    const house = this.#house;
+    return {
+      state: house.isShuttingDown ? 'draining' : house.state,
+      pausedDatabases: [...house.pausedDatabases],
+      budgets: house.budgets.stats(),
+      rebalances: house.shareLog.changes,
+      fleet: house.fleet?.stats() ?? [],
+      rates: house.rateStats(),
+      workers: [
+        {
+          ...{ number: 1, processId: process.pid, restarts: 0, startedAt: this.#startedAt },
+          state: house.isShuttingDown ? 'ending' : 'ready',
+        },
+      ],
+    };
   }
 
   /** All metrics as they are now, for whoever shows them. */
@@ -243,6 +300,7 @@ export class Pooler {
   async #openMetrics(at: MetricsEndpoint): Promise<void> {
     try {
       await this.#metrics.open(at);
+      this.#page?.start(this.#metrics.port as number);
     } catch (error) {
       throw new ServingError(
         `Metrics can't be had at ${at.host}:${at.port}: ${(error as Error).message}`,
@@ -344,6 +402,7 @@ export class Pooler {
   async #finish(): Promise<void> {
     clearTimeout(this.#deadline);
     this.#listeners.close();
+    this.#page?.close();
     this.#metrics.close();
     this.#loop.stop();
     this.#house.close();

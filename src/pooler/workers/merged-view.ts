@@ -31,7 +31,7 @@ export class MergedView implements PoolerView {
   readonly #looks: Looks;
   readonly #endpoints: readonly Endpoint[];
 
-  constructor(local: PoolerView, looks: Looks, endpoints: readonly Endpoint[]) {
+  constructor(local: Pick<PoolerView, 'version' | 'config'>, looks: Looks, endpoints: readonly Endpoint[]) {
     this.version = local.version;
     this.config = local.config;
     this.state = looks.state;

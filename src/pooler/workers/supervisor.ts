@@ -3,6 +3,7 @@
  * and clients, passes on what concerns others, and replaces workers that die. No query goes through it.
  */
 
+import { EventLog } from '../../dashboard/event-log.js';
 import type { DialOptions } from '../../net/connect-transport.js';
 import { systemClock } from '../../runtime/system.js';
 import type { BackendKey } from '../../wire/session-messages.js';
@@ -16,6 +17,9 @@ import { type FamilyReading, joinReadings, readShares } from '../metrics/family-
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
+import type { Digest } from '../page/digest.js';
+import { hasPage, PoolerPage, rememberingLog } from '../page/pooler-page.js';
+import type { PoolerFacts } from '../page/pooler-source.js';
 import type { PoolerHost, ShutdownOptions } from '../pooler.js';
 import { noLog, type PoolerLog } from '../pooler-log.js';
 import { giveToGroup } from '../socket-group.js';
@@ -24,6 +28,7 @@ import { quotasOf } from '../tenants/quotas.js';
 import { ServerBudgets } from '../tenants/server-budgets.js';
 import { ShareLog } from '../tenants/share-log.js';
 import { clientTlsOf, ServerTlsBook } from '../tls-book.js';
+import { headgateVersion } from '../version.js';
 import { type Question, WorkerCallError } from './calls.js';
 import { ClientOffice, type PlaceRequest } from './client-office.js';
 import { ClientPlacement } from './client-placement.js';
@@ -35,9 +40,11 @@ import { Crew } from './crew.js';
 import { FrontDoor } from './front-door.js';
 import { readSocketTable } from './kernel-sockets.js';
 import type { LookRequest } from './look.js';
+import { MergedView } from './merged-view.js';
 import { questions } from './messages.js';
 import { OrphanCare } from './orphan-care.js';
 import { SlotOffice } from './slot-office.js';
+import { SupervisorControls } from './supervisor-controls.js';
 import { ownerOf } from './worker-ids.js';
 import type { WorkerProcess } from './worker-process.js';
 
@@ -78,6 +85,7 @@ export class Supervisor {
   readonly #log: PoolerLog;
   readonly #door: FrontDoor;
   readonly #metrics: MetricsServer;
+  readonly #page: PoolerPage | undefined;
   readonly #shareLog: ShareLog;
   readonly #slots: SlotOffice;
   readonly #rates: LocalRates;
@@ -97,7 +105,9 @@ export class Supervisor {
     this.#config = config;
     this.#host = host;
     this.#options = options;
-    this.#log = host.log ?? noLog;
+    const events = new EventLog();
+    const log = host.log ?? noLog;
+    this.#log = hasPage(config) ? rememberingLog(log, events) : log;
     this.#deadline = undefined;
     this.#serverTls.use(usable(config));
     this.#door = new FrontDoor({
@@ -106,10 +116,14 @@ export class Supervisor {
       poolOf: (user, database) => clientPoolOf(this.#config, user, database),
       placement: new ClientPlacement((pool, newcomers) => workersFor(this.#slots.budgets, pool, newcomers)),
     });
-    this.#metrics = new MetricsServer({
-      state: () => (this.#crew.isEnding ? 'shutting_down' : this.#controls.state),
-      families: () => this.#readMetrics(),
-    });
+    this.#page = hasPage(config) ? this.#makePage(events) : undefined;
+    this.#metrics = new MetricsServer(
+      {
+        state: () => (this.#crew.isEnding ? 'shutting_down' : this.#controls.state),
+        families: () => this.#readMetrics(),
+      },
+      this.#page,
+    );
     const shareLog = new ShareLog(this.#log);
     this.#shareLog = shareLog;
     this.#slots = new SlotOffice(
@@ -172,6 +186,54 @@ export class Supervisor {
   /** Where metrics are, once it is open; undefined without any. */
   get metricsPort(): number | undefined {
     return this.#metrics.port;
+  }
+
+  /** Of the page, after the address of the metrics; undefined where there is none. */
+  get pagePath(): string | undefined {
+    return this.#page && `/${this.#page.fragment}`;
+  }
+
+  #makePage(events: EventLog): PoolerPage {
+    return new PoolerPage({
+      name: 'headgate',
+      version: headgateVersion,
+      config: () => this.#config,
+      digests: (top) => this.#readDigests(top),
+      facts: () => this.#facts(),
+      view: async (wanted) =>
+        new MergedView(
+          { version: headgateVersion, config: this.#config },
+          await this.#controls.look(wanted),
+          this.#door.endpoints,
+        ),
+      controls: new SupervisorControls((control, signal = new AbortController().signal) =>
+        this.#controls.obey(control, signal),
+      ),
+      log: this.#log,
+      events,
+    });
+  }
+
+  /** A worker that does not answer is left out. */
+  async #readDigests(top: number): Promise<Digest[]> {
+    const answers = await Promise.allSettled(
+      this.#crew.serving.map(
+        async ({ calls }) => (await calls.ask('digest', { top }, { timeoutMs: metricsTimeoutMs })) as Digest,
+      ),
+    );
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  }
+
+  #facts(): PoolerFacts {
+    return {
+      state: this.#crew.isEnding ? 'draining' : this.#controls.state,
+      pausedDatabases: [...this.#controls.paused],
+      budgets: this.#slots.budgets.stats(),
+      rebalances: this.#shareLog.changes,
+      fleet: this.#host.fleet?.stats() ?? [],
+      rates: this.#rates.stats(systemClock.now()),
+      workers: this.#crew.all.map((worker) => worker.stateForPeople()),
+    };
   }
 
   /** What it works with at the moment. */
@@ -242,6 +304,7 @@ export class Supervisor {
   async #openMetrics(at: MetricsEndpoint): Promise<void> {
     try {
       await this.#metrics.open(at);
+      this.#page?.start(this.#metrics.port as number);
     } catch (error) {
       const { message } = error as Error;
       throw new ServingError(`Metrics can't be had at ${at.host}:${at.port}: ${message}`, error);
@@ -380,6 +443,7 @@ export class Supervisor {
 
   #finish(): void {
     this.#door.close();
+    this.#page?.close();
     this.#metrics.close();
     clearTimeout(this.#deadline);
     this.#slots.stop();

@@ -31,6 +31,7 @@ import { RemoteConsole } from './remote-console.js';
 import { RemotePlaces } from './remote-places.js';
 import { type RateLine, RemoteRates } from './remote-rates.js';
 import { type PortsQuestion, whichAreThere, whichPortsAreThere } from './server-processes.js';
+import { withWorkerIds } from './worker-digest.js';
 import { WorkerIds } from './worker-ids.js';
 
 /** What a worker needs of the program that it is. */
@@ -103,6 +104,13 @@ class Worker {
       reload: {
         check: questions.reload,
         answer: ({ config }: { config: EncodedConfig }) => this.#pooler?.reload(decodeConfig(config)),
+      },
+      digest: {
+        check: questions.digest,
+        answer: ({ top }: { top: number }) => {
+          const digest = this.#pooler?.readDigest(top);
+          return digest && withWorkerIds(digest, this.#ids);
+        },
       },
       metrics: { check: questions.metrics, answer: () => this.#pooler?.readMetrics() },
       cancel: {
