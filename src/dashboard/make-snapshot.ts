@@ -14,7 +14,7 @@ import { percentilesBetween } from './time-window.js';
 import type { Lately } from './verdict.js';
 
 /** Users of a budget that are shown by name, and budgets. */
-export const topUsers = 12;
+const topUsers = 12;
 const topBudgets = 8;
 
 type Watched = Pick<
@@ -77,11 +77,11 @@ function percentiles(before: readonly number[] | undefined, now: readonly number
   return before === undefined ? null : (percentilesBetween(before, now) ?? null);
 }
 
-/** A counter that was made anew counts from 0 again. */
+/** Sums fall when a pool is forgotten. */
 function rateOver(from: number | undefined, to: number): (before: number | undefined, now: number) => number {
   const seconds = from === undefined ? 0 : (to - from) / 1_000;
   return (before, now) =>
-    seconds <= 0 || before === undefined ? 0 : (now >= before ? now - before : now) / seconds;
+    seconds <= 0 || before === undefined ? 0 : Math.max(0, now - before) / seconds;
 }
 
 function poolRows(before: Observation | undefined, now: Observation): PoolRow[] {
@@ -161,6 +161,6 @@ function budgetSample({ capacity, held, demand, waiting, users }: BudgetSection)
   return { capacity, held, demand, waiting, users: Object.fromEntries(holding) };
 }
 
-export function sumOf(counts: Readonly<Record<string, number>>): number {
+function sumOf(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

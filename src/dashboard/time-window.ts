@@ -3,16 +3,15 @@ import { timeBounds } from '../observe/time-histogram.js';
 import type { Percentiles } from './snapshot.js';
 
 /** How long the window is that percentiles are taken over. */
-export const windowMs = 10_000;
+const windowMs = 10_000;
 
 /** Undefined where nothing happened in between. */
 export function percentilesBetween(
   before: readonly number[] | undefined,
   now: readonly number[],
 ): Percentiles | undefined {
-  // A pool that was made anew counts from 0 again.
-  const isGrown = before !== undefined && now.every((count, i) => count >= (before[i] ?? 0));
-  const counts = isGrown ? now.map((count, i) => count - (before[i] ?? 0)) : now;
+  // Sums fall when a pool is forgotten: what it had counted is not of this window.
+  const counts = now.map((count, i) => Math.max(0, count - (before?.[i] ?? 0)));
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;
   return {

@@ -3,7 +3,7 @@ import type { SessionAnswer } from '../../src/dashboard/snapshot.ts';
 import type { Action, ListAnswer } from '../../src/dashboard/source.ts';
 
 /** The server said no, and why. */
-export class ApiError extends Error {
+class ApiError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {

@@ -64,7 +64,7 @@ export function Table({
 }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reachable by keys.
-    <section class="scroll" aria-label={label} tabIndex={0}>
+    <section class="scroll" aria-label={`Table: ${label}`} tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -53,7 +53,3 @@ export function clock(at: number): string {
 export function words(reason: string): string {
   return reason.replaceAll('_', ' ');
 }
-
-export function plural(number: number, noun: string): string {
-  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
-}

@@ -43,6 +43,8 @@ export function Overview({ session, check }: OverviewProps) {
   const leave = useCallback(() => void logOut().then(check, check), [check]);
   useKeys(() => setOpen('palette'));
 
+  // It tells that it is closed after the command has run, which may have opened something else.
+  const closePalette = (): void => setOpen((now) => (now === 'palette' ? undefined : now));
   const commands = commandsFor({
     subjects: session.subjects,
     subject,
@@ -76,7 +78,7 @@ export function Overview({ session, check }: OverviewProps) {
       <p class="toast" role="status">
         {word}
       </p>
-      {open === 'palette' && <Palette items={commands} closed={() => setOpen(undefined)} />}
+      {open === 'palette' && <Palette items={commands} closed={closePalette} />}
       {open === 'setting' && (
         <SettingDialog
           chosen={(chosen) => {

@@ -1,6 +1,6 @@
 /** Clients and server connections for the page: searched and cut into pages here, since there may be ten thousand of them. */
 import type { ListAnswer, ListColumn, ListRequest } from '../../dashboard/source.js';
-import type { ClientRecord, PoolerView, ServerRecord } from '../admin/pooler-view.js';
+import type { ClientRecord, PoolerView, ServerRecord } from '../console/pooler-view.js';
 
 type Cell = string | number | null;
 

@@ -6,7 +6,7 @@ const second = 1_000;
 const minute = 60 * second;
 
 /** Upper ends of ages and remaining times, in milliseconds. */
-export const ageBounds: readonly number[] = [
+const ageBounds: readonly number[] = [
   10 * second,
   minute,
   5 * minute,

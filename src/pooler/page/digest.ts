@@ -2,10 +2,10 @@
 import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/observation.js';
 import { type TimeHistogram, timeBounds } from '../../observe/time-histogram.js';
 import { systemClock } from '../../runtime/system.js';
-import type { BackendPool } from '../backend/backend-pool.js';
-import { clientStateOf } from '../console-records.js';
-import type { House } from '../house.js';
-import type { ClientSession } from '../session/client-session.js';
+import type { ClientSession } from '../clients/relay/client-session.js';
+import { clientStateOf } from '../process/console-records.js';
+import type { House } from '../process/pooler-state.js';
+import type { BackendPool } from '../servers/backend-pool.js';
 import { addTimes, countLife, type Lives, noLives } from './digest-sums.js';
 
 /** What one process tells of itself. */

@@ -7,7 +7,7 @@ import type { AuditRecord } from '../../dashboard/snapshot.js';
 import { isLoopback } from '../../net/known-host.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import { ServingError } from '../errors.js';
-import type { PoolerLog } from '../pooler-log.js';
+import type { PoolerLog } from '../log.js';
 import { PoolerSource, type PoolerSourceParts } from './pooler-source.js';
 
 /** The log that also remembers, for the page, what somebody should know of. */

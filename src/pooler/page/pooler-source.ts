@@ -8,12 +8,12 @@ import type {
   WorkerRecord,
 } from '../../dashboard/observation.js';
 import type { Action, ActionName, ListAnswer, ListRequest, Source } from '../../dashboard/source.js';
-import type { Command } from '../admin/command.js';
-import type { PoolerControls, PoolerView, RebalanceRecord } from '../admin/pooler-view.js';
-import { runCommand, type WantedRecords } from '../admin/run-command.js';
+import type { FleetStats } from '../budgets/fleet.js';
+import type { BudgetStats } from '../budgets/server-budgets.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
-import type { FleetStats } from '../tenants/fleet.js';
-import type { BudgetStats } from '../tenants/server-budgets.js';
+import type { Command } from '../console/command.js';
+import type { PoolerControls, PoolerView, RebalanceRecord } from '../console/pooler-view.js';
+import { runCommand, type WantedRecords } from '../console/run-command.js';
 import { listConnections } from './connection-lists.js';
 import type { Digest } from './digest.js';
 import { addLives } from './digest-sums.js';

@@ -1,0 +1,28 @@
+/** The console of a worker: it shows all workers, and what is done on it is done in all of them. */
+
+import type { Endpoint } from '../../net/endpoint.js';
+import type { PoolerView } from '../console/pooler-view.js';
+import { AllWorkersControls } from '../messages/all-workers-controls.js';
+import type { Calls } from '../messages/calls.js';
+import { MergedView } from '../messages/merged-view.js';
+import type { LookRequest, Looks } from '../messages/worker-snapshot.js';
+
+/** Of the supervisor, which gives each worker less. */
+const lookTimeoutMs = 10_000;
+
+export class RemoteConsole extends AllWorkersControls {
+  readonly #calls: Calls;
+  readonly #endpoints: readonly Endpoint[];
+
+  constructor(calls: Calls, endpoints: readonly Endpoint[]) {
+    super((control, signal) => calls.ask('control', control, { signal }));
+    this.#calls = calls;
+    this.#endpoints = endpoints;
+  }
+
+  /** All workers as they are now. */
+  async gather(local: PoolerView, wanted: LookRequest): Promise<PoolerView> {
+    const looks = (await this.#calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as Looks;
+    return new MergedView(local, looks, this.#endpoints);
+  }
+}
