@@ -80,8 +80,7 @@ function percentiles(before: readonly number[] | undefined, now: readonly number
 /** Sums fall when a pool is forgotten. */
 function rateOver(from: number | undefined, to: number): (before: number | undefined, now: number) => number {
   const seconds = from === undefined ? 0 : (to - from) / 1_000;
-  return (before, now) =>
-    seconds <= 0 || before === undefined ? 0 : Math.max(0, now - before) / seconds;
+  return (before, now) => (seconds <= 0 || before === undefined ? 0 : Math.max(0, now - before) / seconds);
 }
 
 function poolRows(before: Observation | undefined, now: Observation): PoolRow[] {

@@ -15,13 +15,13 @@ type UserStats = BudgetStats['users'][number];
 export const shareFamilies: readonly PoolerFamily<ShareReading>[] = [
   ofBudget('gauge', 'budget_capacity', 'Server connections that a budget has.', ({ capacity }) => capacity),
   ofBudget('gauge', 'budget_held', 'Those that are held; never more than the capacity.', ({ held }) => held),
+  ofBudget('gauge', 'budget_waiting', 'Pools that wait for one.', ({ waiting }) => waiting),
   ofBudget(
     'counter',
     'budget_exceeded_total',
     'Leases granted beyond the capacity; always 0.',
     ({ exceeded }) => exceeded,
   ),
-  ofBudget('gauge', 'budget_waiting', 'Pools that wait for one.', ({ waiting }) => waiting),
   ofBudget(
     'counter',
     'budget_recalls_total',

@@ -4,7 +4,7 @@ import { type TimeHistogram, timeBounds } from '../../observe/time-histogram.js'
 import { systemClock } from '../../runtime/system.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import { clientStateOf } from '../process/console-records.js';
-import type { House } from '../process/pooler-state.js';
+import type { PoolerState } from '../process/pooler-state.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { addTimes, countLife, type Lives, noLives } from './digest-sums.js';
 
@@ -54,17 +54,17 @@ interface PoolCallers {
 const noTimes: readonly number[] = Object.freeze(new Array(timeBounds.length + 1).fill(0));
 
 export class DigestReader {
-  readonly #house: House;
+  readonly #state: PoolerState;
   /** Queries of each pool when it was last looked at, to know the busiest. */
   readonly #queries = new WeakMap<BackendPool, number>();
 
-  constructor(house: House) {
-    this.#house = house;
+  constructor(state: PoolerState) {
+    this.#state = state;
   }
 
   /** `top`: how many rows of each list. */
   read(top: number): Digest {
-    const house = this.#house;
+    const state = this.#state;
     const callers = { active: 0, waiting: 0, idle: 0 };
     const byPool = new Map<BackendPool, PoolCallers>();
     const pins = new Longest<ClientSession>(top, ({ pinnedAt }) => pinnedAt);
@@ -80,12 +80,12 @@ export class DigestReader {
       of.longestWaitMs = Math.max(of.longestWaitMs, ms);
       longestWaitMs = Math.max(longestWaitMs, ms);
     };
-    for (const session of house.sessions) {
-      const state = clientStateOf(session);
+    for (const session of state.sessions) {
+      const doing = clientStateOf(session);
       const { pin, pool } = session;
-      if (state === 'waiting') wait(pool, Math.max(0, now - session.waitingSince));
+      if (doing === 'waiting') wait(pool, Math.max(0, now - session.waitingSince));
       else {
-        const known = state === 'active' ? 'active' : 'idle';
+        const known = doing === 'active' ? 'active' : 'idle';
         callers[known]++;
         callersOf(byPool, pool)[known]++;
         if (known === 'active') running.add(session);
@@ -96,7 +96,7 @@ export class DigestReader {
       pins.add(session);
     }
     let loggingIn = 0;
-    for (const { waitsFor } of house.visitors) {
+    for (const { waitsFor } of state.visitors) {
       if (waitsFor === undefined) loggingIn++;
       else wait(waitsFor.pool, Math.max(0, now - waitsFor.since));
     }
@@ -115,10 +115,10 @@ export class DigestReader {
     byPool: ReadonlyMap<BackendPool, PoolCallers>,
     top: number,
   ): Pick<Digest, 'connections' | 'counters' | 'pools' | 'poolCount' | 'lives' | 'dialError'> {
-    const house = this.#house;
+    const state = this.#state;
     const connections = { opening: 0, idle: 0, active: 0, checking: 0, closing: 0 };
     const counters = noCounters();
-    for (const { queries, transactions, bytesReceived, bytesSent } of house.departed.databases.values()) {
+    for (const { queries, transactions, bytesReceived, bytesSent } of state.departed.databases.values()) {
       counters.queries += queries;
       counters.transactions += transactions;
       counters.receivedBytes += bytesReceived;
@@ -129,7 +129,7 @@ export class DigestReader {
     let poolCount = 0;
     let dialError: string | undefined;
     const now = systemClock.now();
-    for (const pool of house.pools.pools()) {
+    for (const pool of state.pools.pools()) {
       poolCount++;
       const counts = pool.counts();
       connections.opening += counts.pending;
@@ -144,7 +144,7 @@ export class DigestReader {
       dialError ??= pool.dialError?.message;
     }
     const pools = busiest.list.map((pool) => poolRecord(pool, byPool.get(pool)));
-    for (const pool of house.pools.pools()) this.#queries.set(pool, pool.tally.queryTimes.count);
+    for (const pool of state.pools.pools()) this.#queries.set(pool, pool.tally.queryTimes.count);
     return { connections, counters, pools, poolCount, lives, dialError };
   }
 

@@ -5,12 +5,12 @@ import type { PoolerView } from '../console/pooler-view.js';
 import { AllWorkersControls } from '../messages/all-workers-controls.js';
 import type { Calls } from '../messages/calls.js';
 import { MergedView } from '../messages/merged-view.js';
-import type { LookRequest, Looks } from '../messages/worker-snapshot.js';
+import type { SnapshotRequest, WorkerSnapshots } from '../messages/worker-snapshot.js';
 
 /** Of the supervisor, which gives each worker less. */
 const lookTimeoutMs = 10_000;
 
-export class RemoteConsole extends AllWorkersControls {
+export class MergedConsole extends AllWorkersControls {
   readonly #calls: Calls;
   readonly #endpoints: readonly Endpoint[];
 
@@ -21,8 +21,8 @@ export class RemoteConsole extends AllWorkersControls {
   }
 
   /** All workers as they are now. */
-  async gather(local: PoolerView, wanted: LookRequest): Promise<PoolerView> {
-    const looks = (await this.#calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as Looks;
+  async gather(local: PoolerView, wanted: SnapshotRequest): Promise<PoolerView> {
+    const looks = (await this.#calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as WorkerSnapshots;
     return new MergedView(local, looks, this.#endpoints);
   }
 }
