@@ -77,7 +77,10 @@ test('the package holds the build and the pages that belong with it, and nothing
   const [pack] = JSON.parse(stdout) as [{ files: { path: string }[] }];
   const files = pack.files.map(({ path }) => path);
   const outside = files.filter(
-    (path) => !/^dist\/.+\.(?:js|d\.ts)(?:\.map)?$|^dist\/page\/(?:index\.html|icon\.svg|assets\/[\w-]+\.css)$|^scenarios\/[\w-]+\.yaml$/.test(path),
+    (path) =>
+      !/^dist\/.+\.(?:js|d\.ts)(?:\.map)?$|^dist\/page\/(?:index\.html|icon\.svg|assets\/[\w-]+\.css)$|^scenarios\/[\w-]+\.yaml$/.test(
+        path,
+      ),
   );
   expect(outside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
   for (const entry of Object.values(manifest.exports)) {
