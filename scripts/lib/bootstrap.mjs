@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { entryNames } from './package-entries.mjs';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(root, 'node_modules');
@@ -13,6 +14,7 @@ const installStamp = join(modules, '.headgate-stamp');
 const buildStamp = join(modules, '.headgate-build-stamp');
 const pageStamp = join(modules, '.headgate-page-stamp');
 const pageFolder = join(root, 'dist', 'page');
+const commonjsBuilder = join(root, 'scripts/build-commonjs.mjs');
 
 /** A failure that the user can act on: its message is printed alone, without a stack. */
 export class BootstrapError extends Error {}
@@ -57,7 +59,10 @@ export function isBuilt() {
   return readIfThere(buildStamp) === stamp && outputs.every((file) => existsSync(file)) && isPageBuilt();
 }
 
-/** Compiles `src/` into `dist/`, removes from there what no longer has a source, and builds the page where it has changed. */
+/**
+ * Compiles `src/` into `dist/`, removes from there what no longer has a source, makes CommonJS of what is exported, and builds
+ * the page where it has changed.
+ */
 export function build() {
   const { stamp, outputs } = describeBuild();
   rmSync(buildStamp, { force: true });
@@ -65,9 +70,10 @@ export function build() {
   if (!result.good) return result;
   for (const file of listFiles(join(root, 'dist')))
     if (!outputs.includes(file) && !file.startsWith(pageFolder + sep)) rmSync(file);
+  const commonjs = runQuietly(commonjsBuilder);
+  if (!commonjs.good) return commonjs;
   writeFileSync(buildStamp, stamp);
-  const page = isPageBuilt() ? result : buildPage();
-  return { good: page.good, output: page === result ? result.output : result.output + page.output };
+  return isPageBuilt() ? commonjs : buildPage();
 }
 
 /** Builds `web/` into `dist/page/`. */
@@ -173,17 +179,21 @@ function installPackages() {
 /** What there is to compile, as a hash, and the files that come of it. */
 function describeBuild() {
   const sources = listFiles(join(root, 'src')).filter((file) => file.endsWith('.ts'));
-  const inputs = [...sources, join(root, 'tsconfig.json'), join(root, 'package-lock.json')];
+  const settings = ['tsconfig.json', 'package.json', 'package-lock.json'].map((name) => join(root, name));
+  const inputs = [...sources, ...settings, commonjsBuilder];
+  const commonjs = entryNames(root).flatMap((name) =>
+    ['.cjs', '.mjs', '.d.cts'].map((ending) => join(root, 'dist/cjs', name + ending)),
+  );
   return {
     stamp: hash(inputs.flatMap((file) => [relative(root, file), readFileSync(file)])),
-    outputs: sources.flatMap(outputsOf),
+    outputs: [...sources.flatMap(outputsOf), ...commonjs],
   };
 }
 
 /** @param {string} source */
 function outputsOf(source) {
   const base = join(root, 'dist', relative(join(root, 'src'), source).replace(/\.ts$/, ''));
-  return ['.js', '.js.map', '.d.ts'].map((ending) => base + ending);
+  return ['.js', '.d.ts'].map((ending) => base + ending);
 }
 
 /**
