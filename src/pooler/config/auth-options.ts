@@ -211,4 +211,10 @@ export const observabilityOptions = {
     meaning: 'where Prometheus finds the metrics, at /metrics',
     ...boundAtStart,
   }),
+  queryStats: option(integer({ min: 0, max: 100_000, zero: 'no statistics' }), 2_000, {
+    name: 'query_stats',
+    meaning: 'how many statements have statistics of their own, in each process (SHOW QUERY_STATS)',
+    reload: 'restart',
+    whyRestart: 'statistics begin with the pooler',
+  }),
 };

@@ -2,12 +2,14 @@
 
 import type { FleetStats } from '../budgets/fleet.js';
 import type {
+  ActiveQueryRecord,
   ClassRecord,
   ClientRecord,
   ConnectionEnds,
   DatabaseRecord,
   PoolerView,
   PoolRecord,
+  QueryRecord,
   RebalanceRecord,
   ServerRecord,
   ShareRecord,
@@ -20,6 +22,8 @@ import type { WorkerIds } from './worker-ids.js';
 export interface LookRequest {
   readonly clients: boolean;
   readonly servers: boolean;
+  /** Statistics of statements, and those that run. */
+  readonly queries: boolean;
 }
 
 /** A database is known by its name; its settings come along without what is secret, for one that no configuration has any more. */
@@ -38,6 +42,8 @@ export interface Look {
   readonly clientCount: number;
   readonly serverCount: number;
   readonly stats: StatsRecord;
+  readonly queries: readonly QueryRecord[];
+  readonly activeQueries: readonly ActiveQueryRecord[];
   readonly fleet: readonly FleetStats[];
   readonly memory: NodeJS.MemoryUsage;
   /** Time that the processor has worked for it, in milliseconds. */
@@ -90,6 +96,8 @@ export function takeLook(view: PoolerView, ids: WorkerIds, wanted: LookRequest):
     clientCount: clients.length,
     serverCount: servers.length,
     stats: view.stats(),
+    queries: wanted.queries ? view.queries() : [],
+    activeQueries: wanted.queries ? view.activeQueries().map((query) => queryLook(query, ids)) : [],
     fleet: view.fleet(),
     memory: view.memory(),
     cpuMs: (user + system) / microsInMs,
@@ -107,6 +115,15 @@ function clientLook(record: ClientRecord, ids: WorkerIds): ClientRecord {
     id: ids.of(id),
     serverId: serverId === undefined ? undefined : ids.of(serverId),
     ends: endsLook(ends),
+  };
+}
+
+function queryLook(record: ActiveQueryRecord, ids: WorkerIds): ActiveQueryRecord {
+  const { clientId, serverId } = record;
+  return {
+    ...record,
+    clientId: ids.of(clientId),
+    serverId: serverId === undefined ? undefined : ids.of(serverId),
   };
 }
 

@@ -115,6 +115,11 @@ export abstract class ServerHolder implements WaitingClient {
     return this.settings.told;
   }
 
+  /** What waits to be passed on. */
+  get held(): Buffer | undefined {
+    return this.#held;
+  }
+
   /** Bytes that wait to be passed on. */
   get heldBytes(): number {
     return this.#held?.length ?? 0;

@@ -20,12 +20,15 @@ import { Reading, type ReadingValues, settingBack, settingTo } from '../../setti
 import type { Settings } from '../../settings/settings.js';
 import type { StatementEffects } from '../../settings/statement-effects.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
+import type { RunningQuery } from './running-query.js';
 import type { SessionEffects } from './session-effects.js';
 
 /** The session whose statements these are. */
 export interface StatementOwner {
   readonly pool: BackendPool;
   readonly effects: SessionEffects;
+  /** Undefined where there are no statistics of statements. */
+  readonly running: RunningQuery | undefined;
   readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
 }
 
