@@ -12,7 +12,7 @@ import { Growing } from './growing.js';
 import { LeaseAccount } from './lease-account.js';
 import type { LeaseHolder } from './leases.js';
 import { Ledger } from './ledger.js';
-import { Fleet } from './live-connections.js';
+import { LiveConnections } from './live-connections.js';
 import { PoolFigures } from './pool-figures.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
@@ -68,11 +68,11 @@ export function assemblePool<C>(given: PoolParts<C>, holder: LeaseHolder, ring: 
     ...first,
     heldBack: (cause, error, failures) => dialOutcomes.noteRefillFailure(cause, error, failures),
   });
-  const fleet = new Fleet<C>(first);
+  const connections = new LiveConnections<C>(first);
   const checkouts = new Checkouts<C>(first);
   const firstFill = policy.reservoir && new FirstFill<C>(policy.reservoir, first);
-  const situation = new ScanSituation<C>(policy, ledger, fleet, dialing);
-  const second = { ...first, dialing, fleet, checkouts, firstFill, situation };
+  const situation = new ScanSituation<C>(policy, ledger, connections, dialing);
+  const second = { ...first, dialing, connections, checkouts, firstFill, situation };
   const figures = new PoolFigures<C>({ ...second, name: given.name ?? 'pool' });
   const serving = new Serving<C>({ ...second, figures });
   const retention = new Retention<C>(second);

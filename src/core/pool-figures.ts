@@ -5,7 +5,7 @@ import type { Dialing } from './dialing.js';
 import type { FirstFill } from './first-fill.js';
 import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PoolCounts, PoolStats } from './pool-stats.js';
 import type { Readiness } from './readiness.js';
@@ -24,7 +24,7 @@ export interface PoolFiguresParts<C> {
   readonly leases: LeaseAccount;
   readonly waiters: CallerQueue<C>;
   readonly checkouts: Checkouts<C>;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly dialing: Dialing<C>;
   readonly refiller: Refiller;
   readonly readiness: Readiness;
@@ -40,9 +40,9 @@ export class PoolFigures<C> {
   }
 
   counts(): PoolCounts {
-    const { ledger, fleet, checkouts, waiters } = this.#parts;
+    const { ledger, connections, checkouts, waiters } = this.#parts;
     const { limit, pending, live, closing } = ledger;
-    const { idle, checking } = fleet;
+    const { idle, checking } = connections;
     const { lent } = checkouts;
     return { limit, pending, live, closing, idle: idle.size, lent, checking, waiting: waiters.size };
   }
@@ -100,10 +100,10 @@ export class PoolFigures<C> {
 
   /** Connections wanted ready on top of the demand, as far as the limit leaves room: reservoir, `minIdle`, warmup, keeper. */
   get readyDemand(): number {
-    const { service, ledger, checkouts, fleet, refiller, readiness } = this.#parts;
+    const { service, ledger, checkouts, connections, refiller, readiness } = this.#parts;
     if (service.isEnding) return 0;
     const { demand } = checkouts;
-    const { size, spares } = fleet.idle;
+    const { size, spares } = connections.idle;
     const wanted = Math.max(refiller.wantedSize(demand, size - spares), readiness.target);
     return Math.max(0, Math.min(wanted, ledger.limit) - demand);
   }

@@ -6,7 +6,7 @@
  */
 import type { Alarm, AlarmFactory, Clock } from '../kernel/clock.js';
 import type { Dialing } from './dialing.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolFigures } from './pool-figures.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolCounts, PoolState } from './pool-stats.js';
@@ -41,7 +41,7 @@ export interface StuckWatchParts<C> {
   readonly clock: Clock;
   readonly service: ServiceState<C>;
   readonly waiters: CallerQueue<C>;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly dialing: Dialing<C>;
   readonly readiness: Readiness;
   readonly figures: PoolFigures<C>;
@@ -118,7 +118,7 @@ export class StuckWatch<C> {
   }
 
   #noteStuck(waits: StuckReport<C>['waits'], waitedMs: number, now: number): void {
-    const { figures, fleet, service, dialing, tally, listener } = this.#parts;
+    const { figures, connections, service, dialing, tally, listener } = this.#parts;
     if (now < this.#tellAgainAt) {
       this.#seenAgain++;
       return;
@@ -126,7 +126,7 @@ export class StuckWatch<C> {
     const isLongAgo = now - this.#tellAgainAt > longestIntervalMs;
     this.#intervalMs = isLongAgo ? firstIntervalMs : Math.min(2 * this.#intervalMs, longestIntervalMs);
     this.#tellAgainAt = now + this.#intervalMs;
-    const held = [...fleet.all()].filter(({ state }) => state === 'lent');
+    const held = [...connections.all()].filter(({ state }) => state === 'lent');
     listener?.stuck?.({
       ...{ waits, waitedMs, now },
       cause: figures.waitCause(),
