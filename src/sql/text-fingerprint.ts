@@ -31,8 +31,8 @@ export function textFingerprint(bytes: Buffer, start: number, end: number): numb
       if (at < limit && isNamePart[bytes[at] as number] === 1) return undefined;
       byte = constant;
     } else if (byte === quote) {
-      // A string may go on behind a line end.
-      if (last === constant) return undefined;
+      // A string may go on behind a line end, and those behind a letter have rules of their own.
+      if (last === constant || isNamePart[previous] === 1) return undefined;
       at = endOfString(bytes, at + 1, limit);
       if (at === -1) return undefined;
       byte = constant;
