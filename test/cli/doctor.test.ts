@@ -213,14 +213,14 @@ describe('headgate doctor', () => {
         rateLimiter: new TokenBucket({ rate: 0.001, burst: 1 }),
         warnAfter: 0,
       }),
-      full: new PromisePool<object>({ name: 'full', connect: async () => ({}), max: 1, warnAfter: 0 }),
+      crowded: new PromisePool<object>({ name: 'crowded', connect: async () => ({}), max: 1, warnAfter: 0 }),
       paused: new PromisePool<object>({ name: 'paused', connect: async () => ({}) }),
       well: new PromisePool<object>({ name: 'well', connect: async () => ({}) }),
     };
     for (const pool of Object.values(pools)) exposePool(pool, { registry });
     const before = readSamples(await registry.metrics());
-    const held = [await pools.limited.acquire(), await pools.full.acquire()];
-    const waiting = [pools.limited.acquire(), pools.full.acquire(), pools.failing.acquire()].map((one) =>
+    const held = [await pools.limited.acquire(), await pools.crowded.acquire()];
+    const waiting = [pools.limited.acquire(), pools.crowded.acquire(), pools.failing.acquire()].map((one) =>
       one.catch(() => {}),
     );
     pools.paused.pause();
@@ -235,7 +235,7 @@ describe('headgate doctor', () => {
       'reservoir_low',
     ]);
     expect(idsBy('limited')).toEqual(['not_opened_rate_limit', 'rate_too_slow']);
-    expect(idsBy('full')).toEqual(['pool_used_up']);
+    expect(idsBy('crowded')).toEqual(['pool_used_up']);
     expect(idsBy('paused')).toEqual(['paused']);
     expect(idsBy('well')).toEqual([]);
     for (const lease of held) lease.release();
