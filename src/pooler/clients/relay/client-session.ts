@@ -296,6 +296,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   readyCame(status: TransactionStatus): void {
     const { tally } = this.pool;
     const now = systemClock.coarse();
+    tally.answeredAt = now;
     tally.queryTimes.record(now - this.askedAt);
     if (this.running !== undefined) {
       const waitMs = this.waitedSince === 0 ? 0 : Math.max(0, this.askedAt - this.waitedSince);

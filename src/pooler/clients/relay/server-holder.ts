@@ -306,6 +306,7 @@ export abstract class ServerHolder implements WaitingClient {
     const spare = this.#spareWaiter;
     const waiter = spare?.isFree === true ? spare : new ServerWaiter(this);
     waiter.isReserved = this.#willReserve();
+    this.pool.classes.waited(waiter.isReserved);
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
   }
