@@ -213,6 +213,12 @@ export const observabilityOptions = {
     meaning: 'where Prometheus finds the metrics, at /metrics, and people the page, at /',
     ...boundAtStart,
   }),
+  queryStats: option(integer({ min: 0, max: 100_000, zero: 'no statistics' }), 2_000, {
+    name: 'query_stats',
+    meaning: 'how many statements have statistics of their own, in each process (SHOW QUERY_STATS)',
+    reload: 'restart',
+    whyRestart: 'statistics begin with the pooler',
+  }),
   metricsMaxPools: option(integer({ min: 1, max: 100_000 }), 200, {
     name: 'metrics_max_pools',
     meaning: 'pools that have series of their own, and users of a budget; all others are one',

@@ -6,6 +6,7 @@ import type { ClientSession } from '../clients/relay/client-session.js';
 import { databaseFor, fallbackDatabase, type PoolerConfig } from '../config/pooler-config.js';
 import { type Counters, noCounters, StatsWindow, sumOf } from '../console/counters.js';
 import type {
+  ActiveQueryRecord,
   ClassRecord,
   ClientRecord,
   ClientState,
@@ -13,6 +14,7 @@ import type {
   ListeningRecord,
   PoolerView,
   PoolRecord,
+  QueryRecord,
   RebalanceRecord,
   RunState,
   ServerRecord,
@@ -26,6 +28,7 @@ import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { headgateVersion } from '../version.js';
 import {
+  activeQueryRecord,
   clientStateOf,
   consoleRecord,
   openingRecord,
@@ -193,6 +196,18 @@ export class ConsoleView implements PoolerView {
       counters.set(pool.database, sumOf([before, countersOf(pool)]));
     }
     return counters;
+  }
+
+  /** Numbers as they are now: the entries go on counting. */
+  queries(): readonly QueryRecord[] {
+    return Array.from(this.#pooler.queries?.entries() ?? [], (entry) => {
+      const { database, user, text, calls, errors, rows, bytes, totalMs, longestMs, waitMs, buckets } = entry;
+      return { database, user, text, calls, errors, rows, bytes, totalMs, longestMs, waitMs, buckets };
+    });
+  }
+
+  activeQueries(): readonly ActiveQueryRecord[] {
+    return Array.from(this.#pooler.sessions).flatMap((session) => activeQueryRecord(session) ?? []);
   }
 
   shares(): readonly ShareRecord[] {
