@@ -31,6 +31,7 @@ describe.each(otherMajors)('Node %s', (major) => {
     ['its streams', '1'],
   ] as const)(
     `runs the pool and the pooler on Node ${major}, with %s`,
+    { timeout: 120_000 },
     async ([_transport, streams], { skip }) => {
       if (node === undefined) return skip(missing);
       const { stdout, stderr } = await run(node, [program], {
@@ -45,6 +46,5 @@ describe.each(otherMajors)('Node %s', (major) => {
       });
       expect(stderr).toBe('');
     },
-    120_000,
   );
 });
