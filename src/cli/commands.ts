@@ -17,6 +17,8 @@ export interface Command {
 /** Only the one that is called is loaded. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.js')).serveCommand,
+  top: async () => (await import('./top.js')).topCommand,
+  doctor: async () => (await import('./doctor.js')).doctorCommand,
   import: async () => (await import('./import.js')).importCommand,
   simulate: async () => (await import('./simulate.js')).simulateCommand,
   dynamodb: async () => (await import('./dynamodb.js')).dynamodbCommand,

@@ -33,7 +33,7 @@ export async function readFamilies(
       for (const sample of read(reading)) samples.push(withLabels(sample, { database, user }));
       await pauses.ifDue();
     }
-    const sums = new SampleSums(otherPools, name === longestWait);
+    const sums = new SampleSums(otherPools, greatest.has(name));
     for (const reading of others) {
       sums.add(read(reading));
       await pauses.ifDue();
@@ -52,8 +52,11 @@ function divide(
 }
 
 const otherPools = { database: '(others)', user: '(others)' };
-/** Of these the longest counts, and not the sum. */
-const longestWait = 'headgate_pooler_longest_wait_seconds';
+/** Of these the greatest counts, and not the sum. */
+const greatest: ReadonlySet<string> = new Set([
+  'headgate_pooler_longest_wait_seconds',
+  'headgate_pooler_last_answer_time_seconds',
+]);
 
 /** Of whoever keeps the budgets. */
 export function readShares(reading: ShareReading): FamilyReading[] {

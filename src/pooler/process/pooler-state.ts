@@ -3,6 +3,7 @@
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import { SocketTransport } from '../../net/socket-transport.js';
 import type { Transport } from '../../net/transport.js';
+import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import { frontendRules } from '../../wire/scan-rules.js';
@@ -36,6 +37,7 @@ import { LoginTally } from '../metrics/login-tally.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
+import { PoolQueries, QueryBook } from '../servers/query-stats.js';
 import { logServers } from '../servers/server-log.js';
 import { askServer } from '../servers/server-question.js';
 import { DepartedPools } from './departed-pools.js';
@@ -108,6 +110,8 @@ export class PoolerState {
   readonly fleet: Fleet | undefined;
   readonly logins = new LoginTally();
   readonly departed = new DepartedPools();
+  /** Statistics of statements; undefined where they are switched off. */
+  readonly queries: QueryBook | undefined;
   /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
   readonly files: FileWatch;
   readonly budgets: Budgets;
@@ -133,6 +137,8 @@ export class PoolerState {
   constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: PoolerStateParts) {
     this.#config = config;
     this.log = log;
+    const { queryStats } = config.observability;
+    this.queries = queryStats === 0 ? undefined : new QueryBook(queryStats);
     this.shared = shared;
     this.fleet = fleet;
     this.keys = new CancelKeys(shared?.ids);
@@ -160,11 +166,14 @@ export class PoolerState {
       serverTls: this.#serverTls,
       makeIamToken,
       isPaused: (database) => this.isPaused(database),
-      made: (pool) =>
+      made: (pool) => {
+        if (this.queries !== undefined)
+          pool.queries = new PoolQueries(this.queries, pool.database, pool.user);
         this.#logs.set(
           pool,
           logServers(pool, log, () => this.#config.logging),
-        ),
+        );
+      },
       forgotten: (pool) => this.#forget(pool),
       notes: shared?.budgets,
       entered: async (database, backend) => {
@@ -181,6 +190,11 @@ export class PoolerState {
       !this.isPaused(database.name) && this.pools.isUnproven(database, user);
     const make = (): NewPoolGates => new NewPoolGates(isUnproven, () => this.#config.limits.maxNewPools);
     return { secrets: make(), clients: make() };
+  }
+
+  /** How fast connections may be opened, of the servers that this process asks for itself. */
+  rateStats(): ReturnType<LocalRates['stats']> {
+    return this.#rates instanceof LocalRates ? this.#rates.stats(systemClock.now()) : [];
   }
 
   /** The limit of the whole fleet, where there is one, holds alone. */

@@ -19,6 +19,7 @@ import { type Engine, type EngineCounts, EngineGenerations } from './engine-gene
 import type { Opening } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
+import type { PoolQueries } from './query-stats.js';
 import { RepeatedStatements } from './repeated-statement.js';
 import { ReportedSettings } from './reported-settings.js';
 
@@ -65,6 +66,8 @@ export class BackendPool {
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassUsage;
+  /** Statistics of its statements; undefined where there are none. */
+  queries: PoolQueries | undefined;
   /** Who is told when a server did not like the query that a connection begins with. */
   /** Clients that are in. */
   clients = 0;
@@ -82,6 +85,7 @@ export class BackendPool {
     this.settings = settings;
     this.#plan = plan;
     this.#parameters = undefined;
+    this.queries = undefined;
     this.onConnectQueryFailed = undefined;
     this.onSwallowed = undefined;
     this.classes = new ClassUsage(plan.reservedRatio);
@@ -262,6 +266,12 @@ export class BackendPool {
     const { breaker, pending } = this.stats();
     const isProbed = breaker === 'half-open' && pending > 0;
     return breaker === 'open' || isProbed ? this.#engines.present.lastDialError : undefined;
+  }
+
+  /** Why the last attempt to open a connection failed, until one succeeds. */
+  get dialError(): Error | undefined {
+    const { present } = this.#engines;
+    return present.failedDials > 0 ? present.lastDialError : undefined;
   }
 
   /** Whether anyone is there who could use a connection: clients, or what waits for one. */

@@ -7,10 +7,18 @@ const mostClasses = 100;
 /** The class of what has no SQLSTATE, and of classes that are too many. */
 const otherClass = 'other';
 
+/** Errors of the pooler's own that alerts look at: they are counted from 0 on, so that the first one is seen. */
+const watchedErrors: readonly (readonly [string, number])[] = [
+  ['08 server_lost', 0],
+  ['53 query_wait_timeout', 0],
+];
+
 export class PoolTally {
   /** Bytes from clients, and bytes for them. */
   received = 0;
   sent = 0;
+  /** When a query was answered last, by the clock of the process; undefined where none was. */
+  answeredAt: number | undefined = undefined;
   /** With a server, and waiting for its answer. */
   readonly transactionTimes = new TimeHistogram();
   readonly queryTimes = new TimeHistogram();
@@ -30,7 +38,7 @@ export class PoolTally {
   /** Errors that the server told clients, by the class of their SQLSTATE. */
   readonly serverErrors = new Map<string, number>();
   /** Errors that clients were told by the pooler itself, by the class of their SQLSTATE and the reason, with a space between. */
-  readonly ownErrors = new Map<string, number>();
+  readonly ownErrors = new Map(watchedErrors);
 
   /** Statements that the server would refuse and that were answered in its place, by what they are about. */
   readonly swallowed = new Map<string, number>();

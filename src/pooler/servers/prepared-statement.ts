@@ -11,6 +11,7 @@ import { copyOf } from '../../wire/bytes.js';
 import { ParseView } from '../../wire/frontend-views.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
+import type { QueryCount } from './query-stats.js';
 import { parseWithTypes, type StatementShape } from './statement-shape.js';
 
 const storedParse = new ParseView();
@@ -31,12 +32,15 @@ export class PreparedStatement {
   shape: StatementShape | undefined;
   /** Clients that have it under a name of theirs. */
   users = 1;
+  /** Its entry in the statistics, where there are any. */
+  count: QueryCount | undefined;
 
   constructor(parse: Buffer, shareKey: string | undefined, settingsKey: string, shape?: StatementShape) {
     this.parse = parse;
     this.shareKey = shareKey;
     this.settingsKey = settingsKey;
     this.shape = shape;
+    this.count = undefined;
   }
 
   get text(): string {

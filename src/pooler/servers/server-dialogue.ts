@@ -27,6 +27,8 @@ import { MixedQuery, SwallowedStatement } from './swallowed.js';
 import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-statement.js';
 
 const letterD = 0x44;
+/** A ReadyForQuery. */
+const readyBytes = 6;
 /** Servers report these, and no client can change them. */
 const neverSet = new Set(['in_hot_standby', 'integer_datetimes', 'server_encoding', 'server_version']);
 
@@ -159,6 +161,7 @@ export abstract class ServerDialogue {
     }
     this.status = TransactionStatus.idle;
     replies.clear();
+    if (user.wantsTags) user.tagCame(source, start, end - readyBytes);
     user.readyCame(TransactionStatus.idle);
     return true;
   }

@@ -117,6 +117,11 @@ export abstract class ServerHolder implements WaitingClient {
     return this.settings.told;
   }
 
+  /** What waits to be passed on. */
+  get held(): Buffer | undefined {
+    return this.#held;
+  }
+
   /** Bytes that wait to be passed on. */
   get heldBytes(): number {
     return this.#held?.length ?? 0;
@@ -304,6 +309,7 @@ export abstract class ServerHolder implements WaitingClient {
     const spare = this.#spareWaiter;
     const waiter = spare?.isFree === true ? spare : new ServerWaiter(this);
     waiter.isReserved = this.#willReserve();
+    this.pool.classes.waited(waiter.isReserved);
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
   }

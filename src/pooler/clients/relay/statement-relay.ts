@@ -129,6 +129,7 @@ export class StatementRelay extends PlainBatches {
     }
     this.unnamed.describe(backend);
     if (!this.renames) {
+      this.owner.running?.parsedAs(view.nameKey(), source.subarray(start, end));
       backend.expect(Asked.parse);
       return Passing.asItIs;
     }
@@ -246,12 +247,14 @@ export class StatementRelay extends PlainBatches {
       const problem = this.#noteBound(brought.effects, message);
       if (problem !== undefined) return this.#refuseValue(backend, problem);
       this.unnamed.bind(backend);
+      this.owner.running?.bound(brought);
       pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
     this.unnamed.describe(backend);
     if (!this.renames) {
+      this.owner.running?.boundTo(view.nameKey());
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
@@ -261,6 +264,7 @@ export class StatementRelay extends PlainBatches {
     const problem = this.#noteBound(found.effects, message);
     if (problem !== undefined) return this.#refuseValue(backend, problem);
     this.named.boundLast(found);
+    this.owner.running?.bound(found.statement);
     pool.tally.binds++;
     backend.expect(Asked.bind, found);
     writeRenamed(backend.toServer.mix(), view, this.#located.name);
