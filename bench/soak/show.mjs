@@ -164,6 +164,7 @@ function figuresOf({ times, kept, honest, counted, rounds, seconds }) {
       most: Math.max(...kept.map((at) => at.megabytes)),
     },
     files: { first: first?.files ?? 0, last: last?.files ?? 0 },
+    series: kept.map((at) => Math.round(at.megabytes)),
   };
   const missed = [
     ...(figures.lost > 0 ? [`${figures.lost} queries of honest clients failed: ${figures.lastError}`] : []),
