@@ -37,7 +37,7 @@ function called(start) {
 }
 
 async function runRequests(kind, count, inRequest) {
-  const pool = kinds[kind]({ connectionString: process.env.DATABASE_URL, max: 4 });
+  const pool = kinds[kind]({ connectionString: process.env.DATABASE_URL, max: 4, warnAfterMillis: 0 });
   await Promise.all(
     Array.from({ length: count }, (_, n) =>
       inRequest(n + 1, async () => {
