@@ -3,8 +3,8 @@
  * session. Other leftovers are found by a session check. What is missed here is cleared away before the next client comes.
  */
 
+import type { TextEffects } from './effects.js';
 import type { PinReason } from './pin-reasons.js';
-import type { TextEffects } from './text-effects.js';
 
 const loadPattern = /(?:^|;)\s*load\b/i;
 const setConfigPattern = /\bset_config\b|\bpg_settings\b/i;

@@ -20,7 +20,7 @@ import { type FamilyReading, readFamilies, readShares } from '../metrics/family-
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
-import { LoopDelay, stateOf } from '../metrics/process-reading.js';
+import { LoopDelay } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import type { PoolTallySnapshot } from '../servers/pool-tally.js';
@@ -28,6 +28,7 @@ import { ClientLogins } from './client-login.js';
 import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { Housekeeping } from './housekeeping.js';
+import { readPools, readProcess, stateOf } from './metric-readings.js';
 import { PoolerState, sendAway, type Visitor } from './pooler-state.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
@@ -157,7 +158,7 @@ export class Pooler {
   readMetrics(): FamilyReading[] {
     const { budgets, shareLog, shared } = this.#state;
     const own = [
-      ...readFamilies(this.#state, this.#view.version, this.#loop),
+      ...readFamilies(readProcess(this.#state, this.#view.version, this.#loop), readPools(this.#state)),
       ...fleetReadings(this.#state.fleet?.stats() ?? []),
     ];
     // Where several processes share, the budgets are with the one above them.
