@@ -151,9 +151,6 @@ class Worker {
       case 'granted':
         this.#budgets.granted(message.pool);
         break;
-      case 'lost':
-        this.#budgets.lost(message.pool, message.count);
-        break;
       case 'recalled':
         this.#budgets.recalled(message.pool, message.count, message.hanging);
         break;

@@ -81,12 +81,12 @@ export class SessionSettings implements SettingsHolder {
 
   /** A server was asked what is left; undefined where its answer is of no use. */
   checked(left: Leftovers | undefined): void {
-    if (left === undefined) this.effects.checked('session that could not be checked');
-    else if (left.settings === undefined) this.effects.checked('setting that could not be followed');
+    if (left === undefined) this.effects.checked('session_not_checked');
+    else if (left.settings === undefined) this.effects.checked('setting_not_followed');
     else {
       const { parameters, plan } = this.#pool;
       followLeftovers(this, left, parameters?.get('session_authorization'), plan.isDsql);
-      this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
+      this.effects.checked(this.settings.areStuck ? 'setting_not_followed' : left.pin);
     }
   }
 
