@@ -7,6 +7,7 @@ export const pinReasons = [
   'prepare_in_sql',
   'set_config',
   'setting_not_followed',
+  'too_many_settings',
   'library_loaded',
   'session_function',
   'session_not_checked',
