@@ -1,8 +1,10 @@
 // @ts-check
-// Fails when an import points back in the order of the rooms, or when a room that must only decide does something.
+// Fails when an import points back in the order of the rooms or of the folders in them, when files import each other in a circle, or when a
+// room that must only decide does something.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkCircles, checkFolders } from './lib/inner-order.mjs';
 import { findImports, lineAt, scanSource } from './lib/source-scanner.mjs';
 
 /** A room may import itself and the rooms of the rows above its own. */
@@ -64,7 +66,12 @@ export function checkArchitecture(root) {
     .filter((entry) => entry.isFile() && /\.[cm]?tsx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
-  return [...files.flatMap((file) => checkFile(src, file)), ...checkPicture(root)];
+  return [
+    ...files.flatMap((file) => checkFile(src, file)),
+    ...checkFolders(src, files),
+    ...checkCircles(src, files),
+    ...checkPicture(root),
+  ];
 }
 
 /**

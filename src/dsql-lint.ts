@@ -3,5 +3,5 @@ export { ParserMissingError } from './dialect/parser.js';
 export type { FindingStatus, FixReport, LintFinding, LintReport } from './dsql/lint/findings.js';
 export { TooDeepError } from './dsql/lint/inspect.js';
 export { convertSql, type FixOptions, fixSql, type LintOptions, lintSql } from './dsql/lint/lint-sql.js';
-export type { FixLevel, Severity } from './dsql/lint/rule.js';
+export type { FixLevel, Severity } from './dsql/lint/rule-definition.js';
 export { type LintRule, lintRules } from './dsql/lint/rules.js';

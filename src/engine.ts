@@ -30,9 +30,10 @@ export {
 export type { KeeperOptions } from './core/keeper.js';
 export type { LeaseAnswer, LeaseHolder, Leases, LeaseWait } from './core/leases.js';
 export { PermitWaitError } from './core/permit-waits.js';
+export type { PoolCounts, PoolState } from './core/pool-counts.js';
 export type { FillProgress } from './core/pool-listener.js';
 export type { PolicyOptions } from './core/pool-policy.js';
-export type { PoolCounts, PoolState, PoolStats, PoolTotals, ReservoirStats } from './core/pool-stats.js';
+export type { PoolStats, PoolTotals, ReservoirStats } from './core/pool-stats.js';
 export type { RateLimiter } from './core/rate-limiter.js';
 export type { DiscardReason, RefillCause } from './core/reasons.js';
 export type { ReservoirOptions } from './core/reservoir.js';

@@ -2,17 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { HeadgateError } from '../kernel/errors.js';
 import { nearest } from '../kernel/nearest.js';
+import type { Command } from './command.js';
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
-
-export interface Command {
-  readonly summary: string;
-  readonly help: string;
-  /** Help on one of several actions, named in the arguments. */
-  helpFor?(args: readonly string[]): Promise<string>;
-  /** Answers the exit code. */
-  run(args: readonly string[], terminal: Terminal): number | Promise<number>;
-}
 
 /** Only the one that is called is loaded. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {

@@ -1,6 +1,6 @@
 /** `headgate dsql convert`: a dump of PostgreSQL as statements that Aurora DSQL runs. */
 import { unreadableFile } from '../dsql/lint/findings.js';
-import type { Command } from './commands.js';
+import type { Command } from './command.js';
 import { exitCodeOf, loadLinter, readFormat } from './dsql-lint.js';
 import { readOptions } from './options.js';
 import { readSql, writeSql } from './sql-files.js';

@@ -8,7 +8,7 @@ import { type LintedFile, type LintResult, summarise } from '../dsql/lint/report
 import { sarifReport } from '../dsql/lint/report/sarif.js';
 import { textReport } from '../dsql/lint/report/text.js';
 import { nearest } from '../kernel/nearest.js';
-import type { Command } from './commands.js';
+import type { Command } from './command.js';
 import { readOptions } from './options.js';
 import { findSqlFiles, readSql, writeSql } from './sql-files.js';
 import { exitCodes, UsageError } from './usage-error.js';

@@ -1,6 +1,6 @@
 /** `headgate dsql`: tools for the schema of an Aurora DSQL cluster, each a command of its own. */
 import { nearest } from '../kernel/nearest.js';
-import type { Command } from './commands.js';
+import type { Command } from './command.js';
 import type { Terminal } from './terminal.js';
 import { UsageError } from './usage-error.js';
 

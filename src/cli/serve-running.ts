@@ -1,5 +1,7 @@
 /** A pooler that runs, and what signals do to it. */
+
 import { formatDuration } from '../kernel/duration.js';
+import { transportKind } from '../net/native-streams.js';
 import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
 import { type ConfigRequest, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
@@ -107,6 +109,7 @@ export class Serving {
       lostLogLines: () => terminal.lost ?? 0,
     });
     this.#pooler = pooler;
+    this.#log('info', 'transport chosen', { transport: transportKind() });
     for (const [signal, listener] of this.#listeners) signals.on(signal, listener);
     this.#endWith(pooler.stopped);
     for (const address of pooler.addresses) terminal.out(`headgate: listening on ${address}\n`);

@@ -1,6 +1,5 @@
 /** The leases of each holder, as far as this process knows. Every lease in here was granted, and leaves once. */
 import type { LeaseHolder } from '../core/leases.js';
-import type { WaitingHolders } from './waiting-holders.js';
 
 /** One of those who share a budget. */
 export interface HolderStats {
@@ -9,6 +8,11 @@ export interface HolderStats {
   readonly held: number;
   /** Leases that it waits for. */
   readonly wanted: number;
+}
+
+/** Those that wait for leases. */
+interface Waiting extends Iterable<LeaseHolder> {
+  wishOf(holder: LeaseHolder): number;
 }
 
 export class LeaseBook {
@@ -62,7 +66,7 @@ export class LeaseBook {
   }
 
   /** Holders of leases first, then those that only wait. */
-  stats(waiting: WaitingHolders): HolderStats[] {
+  stats(waiting: Waiting): HolderStats[] {
     const holders = new Set([...this.#heldBy.keys(), ...waiting]);
     return Array.from(holders, (holder) => ({
       name: holder.name,

@@ -2,7 +2,7 @@
 import type { Linked } from '../kernel/linked-list.js';
 import type { Approval, Slot } from './ledger.js';
 import type { PooledConnection } from './pooled-connection.js';
-import type { DialPurpose } from './refiller.js';
+import type { DialPurpose } from './reasons.js';
 import type { Waiter } from './waiters.js';
 
 /** One attempt to open a connection, from its approval to its one answer. */

@@ -9,8 +9,7 @@ import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
 import { PermitWaits } from './permit-waits.js';
 import type { PoolPolicy } from './pool-policy.js';
-import type { RefillCause } from './reasons.js';
-import type { DialPurpose } from './refiller.js';
+import type { DialPurpose, RefillCause } from './reasons.js';
 import type { CallerQueue } from './waiters.js';
 import type { WakeUp } from './wake-up.js';
 

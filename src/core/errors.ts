@@ -1,7 +1,7 @@
 /** Errors between a caller and the pool. Messages carry the numbers at that moment. */
 import { formatDuration } from '../kernel/duration.js';
 import { HeadgateError } from '../kernel/errors.js';
-import type { PoolCounts } from './pool-stats.js';
+import type { PoolCounts } from './pool-counts.js';
 
 /** The caller's time was up before a connection was free. `cause` is the last dial error, if dialing is failing. */
 export class AcquireTimeoutError extends HeadgateError {

@@ -12,13 +12,26 @@ import type { IdleConnections } from './idle-connections.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason } from './reasons.js';
 import { tooOld } from './reservoir.js';
-import type { ScanSituation } from './scan-situation.js';
 
 const intervalMs = 1_000;
 /** Replacing ahead of time may want to go on sooner than the next scan; not sooner than this. */
 const shortestPauseMs = 10;
 /** Connections in use are passed over, but no more than this many in one scan. */
 const mostPassedOver = 64;
+
+/** What a scan goes by; read anew after each step. */
+export interface ScanSituation {
+  /** Connections that are wanted and not there. */
+  readonly missing: number;
+  /** Connections that could be opened beside those that exist and those that are missing already. */
+  readonly spareRoom: number;
+  readonly wouldFillAPlace: boolean;
+  readonly isShortOfLeases: boolean;
+  /** Connections that can be opened in a millisecond. */
+  readonly perMs: number;
+  /** How long it takes to open one. */
+  readonly dialMs: number;
+}
 
 export class ExpiryScanner<C> {
   readonly #idle: IdleConnections<C>;
@@ -60,7 +73,7 @@ export class ExpiryScanner<C> {
     if (!this.#marked.delete(connection) && !connection.expiring) this.#calendar.remove(connection.lendUntil);
   }
 
-  scan(now: number, situation: ScanSituation<C>): void {
+  scan(now: number, situation: ScanSituation): void {
     if (now < this.#nextScanAt) return;
     this.#discardEnded(now);
     this.#discardReplaced(situation);
@@ -88,7 +101,7 @@ export class ExpiryScanner<C> {
     }
   }
 
-  #discardReplaced(situation: ScanSituation<C>): void {
+  #discardReplaced(situation: ScanSituation): void {
     let replaced = this.#marked.size - situation.missing;
     if (replaced <= 0) return;
     for (const c of [...this.#marked]) {
@@ -99,7 +112,7 @@ export class ExpiryScanner<C> {
     }
   }
 
-  #replaceAhead(now: number, situation: ScanSituation<C>): void {
+  #replaceAhead(now: number, situation: ScanSituation): void {
     const first = this.#byEnd.peek();
     // While the source is busy nothing can be gained, whatever is overdue.
     if (first === undefined || !(situation.spareRoom > 0 || situation.wouldFillAPlace)) return;
@@ -140,11 +153,11 @@ export class ExpiryScanner<C> {
 }
 
 /** Until the next scan, while something is to be replaced ahead: about as long as the source takes for one. */
-function pauseOf<C>({ perMs }: ScanSituation<C>): number {
+function pauseOf({ perMs }: ScanSituation): number {
   return Math.max(shortestPauseMs, 1 / perMs);
 }
 
 /** A replacement that is to be there in time begins so much earlier. */
-function leadOf<C>(situation: ScanSituation<C>): number {
+function leadOf(situation: ScanSituation): number {
   return situation.dialMs + pauseOf(situation);
 }

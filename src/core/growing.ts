@@ -7,7 +7,8 @@ import type { LiveConnections } from './live-connections.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { Readiness } from './readiness.js';
-import type { DialPurpose, Refiller } from './refiller.js';
+import type { DialPurpose } from './reasons.js';
+import type { Refiller } from './refiller.js';
 import type { ServiceState } from './service-state.js';
 import type { CallerQueue } from './waiters.js';
 

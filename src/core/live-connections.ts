@@ -9,7 +9,7 @@ import { Heap } from '../kernel/heap.js';
 import { LinkedList } from '../kernel/linked-list.js';
 import type { Dialer } from './dialer.js';
 import { CheckTimeoutError } from './errors.js';
-import { ExpiryScanner } from './expiry-scanner.js';
+import { ExpiryScanner, type ScanSituation } from './expiry-scanner.js';
 import { IdleConnections } from './idle-connections.js';
 import type { Slot } from './ledger.js';
 import type { PoolListener } from './pool-listener.js';
@@ -17,7 +17,6 @@ import type { PoolPolicy } from './pool-policy.js';
 import { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason } from './reasons.js';
 import { tooOld } from './reservoir.js';
-import type { ScanSituation } from './scan-situation.js';
 import type { Tally } from './tally.js';
 import type { WakeUp } from './wake-up.js';
 
@@ -256,7 +255,7 @@ export class LiveConnections<C> {
   }
 
   /** Moves those on whose life takes a turn: into the guard window, where no spare counts as one, or to the end. */
-  turn(now: number, situation: ScanSituation<C>): void {
+  turn(now: number, situation: ScanSituation): void {
     this.#scanner?.scan(now, situation);
     for (let c = this.#expiries.peek(); c !== undefined && c.heapKey <= now; c = this.#expiries.peek()) {
       this.#expiries.remove(c);

@@ -19,7 +19,7 @@ import type { PoolPolicy } from './pool-policy.js';
 import { Readiness } from './readiness.js';
 import { Refiller } from './refiller.js';
 import { Retention } from './retention.js';
-import { ScanSituation } from './scan-situation.js';
+import { PoolSituation } from './scan-situation.js';
 import { ServiceState } from './service-state.js';
 import { Serving } from './serving.js';
 import { StuckWatch } from './stuck-watch.js';
@@ -71,7 +71,7 @@ export function assemblePool<C>(given: PoolParts<C>, holder: LeaseHolder, ring: 
   const connections = new LiveConnections<C>(first);
   const checkouts = new Checkouts<C>(first);
   const firstFill = policy.reservoir && new FirstFill<C>(policy.reservoir, first);
-  const situation = new ScanSituation<C>(policy, ledger, connections, dialing);
+  const situation = new PoolSituation<C>(policy, ledger, connections, dialing);
   const second = { ...first, dialing, connections, checkouts, firstFill, situation };
   const figures = new PoolFigures<C>({ ...second, name: given.name ?? 'pool' });
   const serving = new Serving<C>({ ...second, figures });

@@ -1,9 +1,8 @@
 /** Events of the engine. Calls come from the middle of a decision: note what happened, do not act on it. */
-
-import type { PoolState } from './pool-stats.js';
+import type { PoolState } from './pool-counts.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason, RefillCause } from './reasons.js';
-import type { StuckReport } from './stuck-watch.js';
+import type { StuckReport } from './stuck-report.js';
 
 /** Opening many connections at the start: how far it is. */
 export interface FillProgress {

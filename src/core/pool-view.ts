@@ -1,6 +1,7 @@
 /** All that can be seen of a pool from outside. Nothing here changes it, but for `takeDemandPeak()`, which begins the next peak. */
 import type { PoolAssembly } from './pool-assembly.js';
-import type { PoolCounts, PoolState, PoolStats } from './pool-stats.js';
+import type { PoolCounts, PoolState } from './pool-counts.js';
+import type { PoolStats } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';
 
 export abstract class PoolView<C> {

@@ -1,5 +1,4 @@
 /** Why a connection was discarded or could not be opened, in the one word that logs, metrics, events and reports all use. */
-
 export const discardReasons = [
   /** Idle for longer than `idleTimeout`, and more than the minimum were there. */
   'idle_timeout',
@@ -55,3 +54,6 @@ export const refillCauses = [
 
 /** Why a connection was not opened, in one word. */
 export type RefillCause = (typeof refillCauses)[number];
+
+/** On whose behalf a dial is made. */
+export type DialPurpose = 'caller' | 'spare' | 'warmup' | 'keeper';

@@ -9,10 +9,8 @@ import { bulk, trickle } from './growth.js';
 import { Keeper } from './keeper.js';
 import type { FillProgress } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
+import type { DialPurpose } from './reasons.js';
 import { Warmup } from './warmup.js';
-
-/** On whose behalf a dial is made. */
-export type DialPurpose = 'caller' | 'spare' | 'warmup' | 'keeper';
 
 /** The connections of a pool, and the demand for them. */
 export interface Supply {

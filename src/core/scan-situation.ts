@@ -1,11 +1,12 @@
 /** How things stand in a pool, for the scanner that replaces connections ahead of time. */
 import type { Dialing } from './dialing.js';
+import type { ScanSituation } from './expiry-scanner.js';
 import type { Ledger } from './ledger.js';
 import type { LiveConnections } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 
 /** Read anew after each step of a scan. */
-export class ScanSituation<C> {
+export class PoolSituation<C> implements ScanSituation {
   readonly #policy: PoolPolicy;
   readonly #ledger: Ledger;
   readonly #connections: LiveConnections<C>;

@@ -1,6 +1,6 @@
 /** Whether a pool hands out connections, opens them, or is coming to its end. */
+import type { PoolState } from './pool-counts.js';
 import type { PoolListener } from './pool-listener.js';
-import type { PoolState } from './pool-stats.js';
 
 /**
  *     open <-> paused

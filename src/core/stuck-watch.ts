@@ -9,33 +9,11 @@ import type { Dialing } from './dialing.js';
 import type { LiveConnections } from './live-connections.js';
 import type { PoolFigures } from './pool-figures.js';
 import type { PoolListener } from './pool-listener.js';
-import type { PoolCounts, PoolState } from './pool-stats.js';
-import type { PooledConnection } from './pooled-connection.js';
 import type { Readiness } from './readiness.js';
 import type { ServiceState } from './service-state.js';
+import type { StuckReport } from './stuck-report.js';
 import type { Tally } from './tally.js';
-import type { WaitCause } from './wait-cause.js';
 import type { CallerQueue } from './waiters.js';
-
-/** Why a pool makes someone wait for long. */
-export interface StuckReport<C> {
-  /** Who waits: callers in the queue, `ready()`, or `end()`. */
-  readonly waits: 'callers' | 'ready' | 'end';
-  readonly waitedMs: number;
-  readonly cause: WaitCause;
-  readonly state: PoolState;
-  readonly counts: PoolCounts;
-  /** Dials that failed in a row. */
-  readonly failedDials: number;
-  /** The connections in use, those held for longest first. */
-  readonly held: readonly PooledConnection<C>[];
-  readonly now: number;
-  /** Why the last connection that was wanted could not be had, while that is so. */
-  readonly lastError: Error | undefined;
-  /** Since the last report: how often it was seen again without being told, and callers whose time was up. */
-  readonly seenAgain: number;
-  readonly timedOut: number;
-}
 
 export interface StuckWatchParts<C> {
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 /** What callers in the queue wait for, in one word that errors, warnings, metrics and statistics share, and in a sentence. */
-import type { PoolCounts, PoolState } from './pool-stats.js';
+import type { PoolCounts, PoolState } from './pool-counts.js';
 
 export const waitCauses = [
   /** The pool is paused. */

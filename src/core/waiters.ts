@@ -7,7 +7,6 @@
  */
 import { Heap, type HeapItem } from '../kernel/heap.js';
 import { type Linked, LinkedList } from '../kernel/linked-list.js';
-import type { Dial } from './dialer.js';
 import type { PooledConnection } from './pooled-connection.js';
 
 /** One caller in the queue. Ends in exactly one of `granted` and `failed`, and may come again after that. */
@@ -23,7 +22,7 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   /** Its deadline is no earlier than those of the orderly waiters ahead of it. */
   orderly: boolean;
   /** The dial made on its behalf. */
-  dial: Dial<C> | undefined;
+  dial: { readonly state: string } | undefined;
   /** Keeps the connection for longer than one statement. Set by the caller before it is queued. */
   isReserved: boolean;
   /** Waits to its deadline, however often dialing fails. Set by the caller before it is queued. */

@@ -50,9 +50,14 @@ export const endOfFile = -4_095;
 
 export const nativeStreams: NativeStreams | undefined = findNativeStreams();
 
+/** Which transport plain connections get: `native` is the layer below Node's streams. */
+export function transportKind(): 'native' | 'streams' {
+  return nativeStreams === undefined || process.env['HEADGATE_STREAMS'] === '1' ? 'streams' : 'native';
+}
+
 /** The handle of a connected plain socket, if it can be used without the stream on top of it. */
 export function nativeHandleOf(socket: Socket): NativeHandle | undefined {
-  if (nativeStreams === undefined || process.env['HEADGATE_STREAMS'] === '1') return undefined;
+  if (transportKind() === 'streams') return undefined;
   const handle = (socket as { _handle?: Partial<NativeHandle> | null })._handle;
   if (handle === undefined || handle === null) return undefined;
   const isComplete =

@@ -1,6 +1,6 @@
 /** Headgate's own metrics, a series for each pool. */
 import type { BreakerState } from '../core/breaker.js';
-import type { PoolState } from '../core/pool-stats.js';
+import type { PoolState } from '../core/pool-counts.js';
 import { FamilyMaker, type MetricFamily } from './metric-family.js';
 
 const make = new FamilyMaker('headgate_pool_', 'pool');

@@ -10,23 +10,13 @@
  *   connection of their own. It then takes no more queries, and runs dry.
  */
 import type { ConnectionPool } from '../core/connection-pool.js';
-import type { PooledConnection } from '../core/pooled-connection.js';
 import { LinkedList } from '../kernel/linked-list.js';
 import { statementKind } from '../sql/statement-kind.js';
 import type { QueryCallback } from './client.js';
-import { Corks, canShare, Lane, type ReleasableClient } from './lane.js';
+import { Corks, canShare, Lane } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
+import type { PipeliningPool, Pooled } from './pipelining-pool.js';
 import { SharedQuery } from './shared-query.js';
-
-type Pooled = PooledConnection<PgConnection>;
-
-/** The pool as the pipeline sees it. */
-export interface PipeliningPool {
-  /** Makes a lent connection a client of one's own. */
-  checkOut(pooled: Pooled): ReleasableClient;
-  /** Runs one query on a connection of its own. */
-  runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void;
-}
 
 export class Pipeline {
   readonly #engine: ConnectionPool<PgConnection>;

@@ -1,7 +1,7 @@
 /** Turns what the engine tells into pg-pool's log texts and its `remove` event, and into diagnostics. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { DiscardReason } from '../core/reasons.js';
-import type { StuckReport } from '../core/stuck-watch.js';
+import type { StuckReport } from '../core/stuck-report.js';
 import { ChannelPublisher } from '../runtime/channels.js';
 import type { StuckWords } from '../runtime/stuck-warning.js';
 import { describeClient } from './client.js';

@@ -6,7 +6,7 @@ import { throwLater } from '../runtime/throw-later.js';
 import type { QueryCallback } from './client.js';
 import type { Lane } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
-import type { PipeliningPool } from './pipeline.js';
+import type { PipeliningPool } from './pipelining-pool.js';
 
 /** Receives the outcome of a query. */
 export interface QuerySender {

@@ -3,11 +3,11 @@
  * `diagnostics_channel.subscribe('headgate:pool:discarded', (message) => ...)`.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';
+import type { PoolState } from '../core/pool-counts.js';
 import type { FillProgress, PoolListener } from '../core/pool-listener.js';
-import type { PoolState } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { DiscardReason, RefillCause } from '../core/reasons.js';
-import type { StuckReport } from '../core/stuck-watch.js';
+import type { StuckReport } from '../core/stuck-report.js';
 import type { WaitCause } from '../core/wait-cause.js';
 import { type StuckWords, stuckText } from './stuck-warning.js';
 import { systemClock } from './system.js';

@@ -1,5 +1,5 @@
 /** The process warning of a pool that makes someone wait for long: who waits, why, and who has the connections. */
-import type { StuckReport } from '../core/stuck-watch.js';
+import type { StuckReport } from '../core/stuck-report.js';
 import { type WaitCause, waitCauseTexts } from '../core/wait-cause.js';
 import { formatDuration } from '../kernel/duration.js';
 

@@ -1,10 +1,20 @@
 /** The leases of one process, of a coordinator: the product's own, and what the world wants to know of them. */
 import { CoordinatedLeases } from '../coordination/coordinated-leases.js';
+import type { LeaseChannel } from '../coordination/lease-channel.js';
 import type { LeaseAnswer, LeaseHolder } from '../core/leases.js';
 import type { Random } from '../kernel/random.js';
-import { type Coordinator, LeaseOwnership } from './coordinator.js';
+import { LeaseOwnership } from './lease-ownership.js';
 import type { ProcessLeases } from './process-leases.js';
+import type { CoordinatorPlan } from './scenario.js';
 import type { ServiceProcess } from './service-process.js';
+import type { Timeline } from './timeline.js';
+
+/** The coordinator, as a process reaches it. */
+export interface LeaseSource {
+  readonly timeline: Timeline;
+  readonly plan: CoordinatorPlan;
+  channelFor(process: ServiceProcess, owner: LeaseOwnership, random: Random): LeaseChannel;
+}
 
 /** A program that ends waits so long until the coordinator has everything back. */
 const finishMs = 30_000;
@@ -15,7 +25,7 @@ export class CoordinatorClient implements ProcessLeases {
   readonly #owner = new LeaseOwnership();
   #isAbandoned = false;
 
-  constructor(process: ServiceProcess, coordinator: Coordinator, random: Random) {
+  constructor(process: ServiceProcess, coordinator: LeaseSource, random: Random) {
     const { timeline, plan } = coordinator;
     this.#process = process;
     this.#leases = new CoordinatedLeases(

@@ -8,6 +8,7 @@ import { draw } from './chance.js';
 import { CoordinatorClient } from './coordinator-client.js';
 import { CutOff } from './cut-off.js';
 import type { Laws } from './laws.js';
+import type { LeaseOwnership } from './lease-ownership.js';
 import type { LeaseKeeper } from './process-leases.js';
 import type { CoordinatorRecord } from './result.js';
 import type { CoordinatorPlan } from './scenario.js';
@@ -16,16 +17,6 @@ import type { Timeline } from './timeline.js';
 
 /** Whether so many leases may be held. */
 export type MayGrant = (held: number, limit: number) => boolean;
-
-/** A process as the coordinator knows it. */
-export class LeaseOwnership {
-  /** Granted to it and not given back. */
-  leases = 0;
-  /** Leases granted by requests that can still be cancelled. */
-  readonly granted = new Map<string, number>();
-  /** Ids of what was done and of what must never be done. */
-  readonly done = new Set<string>();
-}
 
 export class Coordinator implements LeaseKeeper {
   readonly plan: CoordinatorPlan;

@@ -2,7 +2,7 @@
  * The five laws, and the limits of server and coordinator, judged after every event by what can be seen from outside: the
  * pool's public counts, the server's list, and the books of what was asked and answered.
  */
-import type { PoolCounts } from '../core/pool-stats.js';
+import type { PoolCounts } from '../core/pool-counts.js';
 import type { LawBreach } from './result.js';
 import type { Server } from './server.js';
 import type { Service } from './service.js';

@@ -1,16 +1,16 @@
 /** Why a client keeps its server connection between transactions, in the words of the console and the log. */
 export const pinReasons = [
   'listen',
-  'temporary table',
-  'advisory lock',
-  'cursor with hold',
-  'prepare in sql',
+  'temporary_table',
+  'advisory_lock',
+  'cursor_with_hold',
+  'prepare_in_sql',
   'set_config',
-  'setting that could not be followed',
-  'too many settings',
-  'library loaded',
-  'function that changes the session',
-  'session that could not be checked',
+  'setting_not_followed',
+  'too_many_settings',
+  'library_loaded',
+  'session_function',
+  'session_not_checked',
 ] as const;
 
 export type PinReason = (typeof pinReasons)[number];

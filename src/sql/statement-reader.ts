@@ -1,8 +1,8 @@
 /** Reads the statements of a text, token by token, and collects what they may leave in the session. */
 import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
+import type { TextEffects } from './effects.js';
 import { IntoWatch, isWord } from './into-watch.js';
 import { LocalConfigWatch } from './local-config-watch.js';
-import type { TextEffects } from './text-effects.js';
 import { Token, type Tokenizer } from './tokenizer.js';
 
 /** Kinds of first words; the last four need more words. */

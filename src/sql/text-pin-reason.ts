@@ -3,8 +3,8 @@
  * session. Other leftovers are found by a session check. What is missed here is cleared away before the next client comes.
  */
 
+import type { TextEffects } from './effects.js';
 import type { PinReason } from './pin-reasons.js';
-import type { TextEffects } from './text-effects.js';
 
 const loadPattern = /(?:^|;)\s*load\b/i;
 const setConfigPattern = /\bset_config\b|\bpg_settings\b/i;
@@ -14,9 +14,8 @@ const settingPattern =
 
 /** Of a text that is not known to be harmless. */
 export function pinReasonOf(text: string, effects: TextEffects): PinReason | undefined {
-  if (effects.mayLeaveHidden)
-    return loadPattern.test(text) ? 'library loaded' : 'function that changes the session';
+  if (effects.mayLeaveHidden) return loadPattern.test(text) ? 'library_loaded' : 'session_function';
   if (!effects.mayHideSettings) return undefined;
   if (setConfigPattern.test(text)) return 'set_config';
-  return settingPattern.test(text) ? 'setting that could not be followed' : undefined;
+  return settingPattern.test(text) ? 'setting_not_followed' : undefined;
 }

@@ -1,10 +1,10 @@
 // Seeing to connections that end while nobody uses them, and to crowds of them before they end.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { ScanSituation } from '../../src/core/expiry-scanner.js';
 import { ExpiryScanner } from '../../src/core/expiry-scanner.js';
 import { IdleConnections } from '../../src/core/idle-connections.js';
 import { PooledConnection } from '../../src/core/pooled-connection.js';
-import type { ScanSituation } from '../../src/core/scan-situation.js';
 
 type Pooled = PooledConnection<string>;
 
@@ -57,7 +57,7 @@ class Scene {
   }
 
   scan(now: number): void {
-    this.scanner.scan(now, this.situation as unknown as ScanSituation<string>);
+    this.scanner.scan(now, this.situation as unknown as ScanSituation);
   }
 }
 
@@ -237,7 +237,7 @@ describe('Of a crowd that ends together', () => {
   it('it looks more often than every second, as often as the source opens one', () => {
     const scene = crowd(20, { tolerance: 1 });
     const from = lifeMs - guardMs - 1_000;
-    scene.scanner.scan(from, scene.situation as unknown as ScanSituation<string>);
+    scene.scanner.scan(from, scene.situation as unknown as ScanSituation);
     expect(scene.scanner.nextScanAt).toBe(from + 100);
   });
 });

@@ -4,7 +4,7 @@ import type { Dialing } from '../../src/core/dialing.js';
 import { Ledger } from '../../src/core/ledger.js';
 import type { LiveConnections } from '../../src/core/live-connections.js';
 import type { ReservoirOptions } from '../../src/core/reservoir.js';
-import { ScanSituation } from '../../src/core/scan-situation.js';
+import { PoolSituation } from '../../src/core/scan-situation.js';
 import { policyOf } from '../support/virtual-world.js';
 
 interface Numbers {
@@ -22,7 +22,7 @@ interface Numbers {
 }
 
 /** A pool in which these are the numbers. */
-function situation(numbers: Numbers): ScanSituation<unknown> {
+function situation(numbers: Numbers): PoolSituation<unknown> {
   const { max = 20, reservoir = { targetReady: 10 }, dialLimit = 8, rate, meanDialMs = 100 } = numbers;
   const { idle = 10, marked = 0, lent = 0, checking = 0, underWay = 0 } = numbers;
   const rateLimiter = rate === undefined ? undefined : { take: () => 0, rate };
@@ -32,7 +32,7 @@ function situation(numbers: Numbers): ScanSituation<unknown> {
   const connections = { idle: { size: idle, spares: idle - marked }, checking };
   const dialing = { dials: { underWay }, meanDialMs };
   const policy = policyOf({ max, reservoir, dialLimit, rateLimiter });
-  return new ScanSituation(
+  return new PoolSituation(
     policy,
     ledger,
     connections as LiveConnections<unknown>,

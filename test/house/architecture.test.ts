@@ -23,10 +23,10 @@ describe('imports', () => {
     ['dashboard', 'pooler'],
     ['pooler', 'cli'],
   ])('may not go from %s to %s', (from, to) => {
-    const source = "// why\nimport { b } from '../TO/b.js';\n".replace('TO', to);
-    expect(check({ [`src/${from}/a.ts`]: source, [`src/${to}/b.ts`]: 'export const b = 1;' })).toEqual([
-      `src/${from}/a.ts:2  ${from}/ imports ${to}/, which does not come before it`,
-    ]);
+    // The pooler has no other files directly in its room.
+    const [a, b] = [from, to].map((room) => `${room}/${room === 'pooler' ? 'log' : 'a'}`);
+    const files = { [`src/${a}.ts`]: `// why\nimport { b } from '../${b}.js';\n`, [`src/${b}.ts`]: '' };
+    expect(check(files)).toEqual([`src/${a}.ts:2  ${from}/ imports ${to}/, which does not come before it`]);
   });
 
   test.each([
@@ -84,6 +84,84 @@ describe('imports', () => {
   test('need a room that has its place in the order', () => {
     expect(check({ 'src/attic/a.ts': 'export const a = 1;' })).toEqual([
       'src/attic/a.ts:1  the room attic/ has no place in the order of rooms',
+    ]);
+  });
+});
+
+describe('the order inside a room', () => {
+  test.each([
+    ['config', 'servers'],
+    ['settings', 'clients/relay'],
+    ['servers', 'budgets'],
+    ['budgets', 'clients'],
+    ['clients', 'clients/login'],
+    ['clients/login', 'clients/relay'],
+    ['clients/relay', 'console'],
+    ['console', 'metrics'],
+    ['metrics', 'process'],
+    ['process', 'messages'],
+    ['messages', 'worker'],
+    ['supervisor', 'worker'],
+    ['worker', 'supervisor'],
+  ])('refuses an import from pooler/%s to pooler/%s', (from, to) => {
+    const path = `${'../'.repeat(from.split('/').length)}${to}/b.js`;
+    const files = { [`src/pooler/${from}/a.ts`]: `import '${path}';`, [`src/pooler/${to}/b.ts`]: '' };
+    expect(check(files)).toEqual([
+      `src/pooler/${from}/a.ts:1  pooler/${from} imports pooler/${to}, which does not come before it`,
+    ]);
+  });
+
+  test('allows imports of what comes before, and within a folder', () => {
+    const source =
+      "import '../../servers/b.js';\nimport '../refusal.js';\nimport './b.js';\nimport '../../log.js';";
+    expect(check({ 'src/pooler/clients/relay/a.ts': source })).toEqual([]);
+  });
+
+  test('refuses a folder that has no place in it', () => {
+    expect(check({ 'src/pooler/attic/a.ts': '' })).toEqual([
+      'src/pooler/attic/a.ts:1  pooler/attic has no place in the order inside pooler/',
+    ]);
+  });
+
+  test('refuses a file directly in pooler/ that has no place in it', () => {
+    expect(check({ 'src/pooler/a.ts': '' })).toEqual([
+      'src/pooler/a.ts:1  pooler/a.ts has no place in the order inside pooler/',
+    ]);
+  });
+
+  test('is needed as soon as a room has two folders', () => {
+    expect(check({ 'src/observe/one/a.ts': '' })).toEqual([]);
+    expect(check({ 'src/observe/one/a.ts': '', 'src/observe/other/a.ts': '' })).toEqual([
+      'src/observe:1  observe/ has several folders, and no order of them',
+    ]);
+  });
+});
+
+describe('a circle of files', () => {
+  test('is refused, also of types alone and over several files', () => {
+    const files = {
+      'src/pg/a.ts': "import type { B } from './b.js';",
+      'src/pg/b.ts': "import { c } from './c.js';",
+      'src/pg/c.ts': "export { a } from './a.js';",
+      'src/pg/d.ts': "import { a } from './a.js';",
+    };
+    expect(check(files)).toEqual([
+      'src/pg/a.ts:1  files import each other in a circle: pg/a.ts, pg/b.ts, pg/c.ts',
+    ]);
+  });
+
+  test('may not be joined by another file where one is known', () => {
+    const files = {
+      'src/simulator/laws.ts': "import type { S } from './server.js';",
+      'src/simulator/server.ts': "import type { Laws } from './laws.js';\nimport './newcomer.js';",
+      'src/simulator/newcomer.ts': "import './laws.js';",
+    };
+    expect(check(files).join()).toContain('simulator/laws.ts, simulator/newcomer.ts, simulator/server.ts');
+  });
+
+  test('is taken out of the list of known ones once it is gone', () => {
+    expect(check({ 'src/simulator/laws.ts': '' })).toEqual([
+      'src/simulator/laws.ts:1  is in no circle any more: take it out of the list in inner-order.mjs',
     ]);
   });
 });

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { ConnectionPool, type PoolParts } from '../../src/core/connection-pool.js';
 import type { Dialer } from '../../src/core/dialer.js';
-import type { PoolCounts, PoolStats } from '../../src/core/pool-stats.js';
+import type { PoolCounts } from '../../src/core/pool-counts.js';
+import type { PoolStats } from '../../src/core/pool-stats.js';
 import type { PooledConnection } from '../../src/core/pooled-connection.js';
 import type { Waiter } from '../../src/core/waiters.js';
 import { Laws } from '../../src/simulator/laws.js';

@@ -2,9 +2,10 @@
 // them. HEADGATE_SEED=<seed> runs the same texts again, HEADGATE_CASES=<number> more of them.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TextEffects } from '../../src/sql/effects.js';
 import { isAsciiSafe, type LexicalSettings } from '../../src/sql/lexical-settings.js';
 import { isPlainStatement } from '../../src/sql/plain-statement.js';
-import { readTextEffects, type TextEffects } from '../../src/sql/text-effects.js';
+import { readTextEffects } from '../../src/sql/text-effects.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { randomText } from './random-texts.js';

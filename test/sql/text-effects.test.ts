@@ -1,9 +1,10 @@
 // What a text leaves in a session, by tables and properties. test/sql/harmless-on-server.test.ts asks a server.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { TextEffects } from '../../src/sql/effects.js';
 import { isAsciiSafe, type LexicalSettings } from '../../src/sql/lexical-settings.js';
 import { isPlainStatement } from '../../src/sql/plain-statement.js';
-import { readTextEffects, type TextEffects } from '../../src/sql/text-effects.js';
+import { readTextEffects } from '../../src/sql/text-effects.js';
 
 const usual: LexicalSettings = { clientEncoding: 'UTF8', standardConformingStrings: true, areSure: true };
 const escaping: LexicalSettings = { ...usual, standardConformingStrings: false };

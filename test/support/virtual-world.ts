@@ -1,8 +1,8 @@
 // A world for the engine in which time, chance and the server belong to the test.
 import { ConnectionPool, type PoolParts } from '../../src/core/connection-pool.js';
+import type { PoolState } from '../../src/core/pool-counts.js';
 import type { FillProgress, PoolListener } from '../../src/core/pool-listener.js';
 import { type PolicyOptions, type PoolPolicy, readPolicy } from '../../src/core/pool-policy.js';
-import type { PoolState } from '../../src/core/pool-stats.js';
 import type { PooledConnection } from '../../src/core/pooled-connection.js';
 import type { DiscardReason, RefillCause } from '../../src/core/reasons.js';
 import { Waiter } from '../../src/core/waiters.js';

@@ -12,7 +12,7 @@
  */
 import type { FairLevels, Needs } from './fair-level.js';
 import { type Change, type Item, numberOf, textOf } from './table.js';
-import type { Turns } from './turns.js';
+import type { Turns } from './turn-times.js';
 
 export interface LeaseKeys {
   readonly counter: string;

@@ -123,10 +123,6 @@ export class LeaseOwner {
     return now < this.#validUntil;
   }
 
-  get validUntil(): number {
-    return this.#validUntil;
-  }
-
   /** The limit is reached, or was when it was last looked. */
   get isDenied(): boolean {
     return this.#isDenied;

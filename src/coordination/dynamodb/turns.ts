@@ -10,15 +10,7 @@
  */
 import type { Needs } from './fair-level.js';
 import type { Lease } from './lease-items.js';
-
-export interface Turns {
-  /** By the server's clock. */
-  readonly giveBeforeMs: number;
-  readonly takeBeforeMs: number;
-  /** Slots for each user, by weight. An instance has no more than its callers need. */
-  readonly perClaimant: number;
-  readonly rotationMs: number;
-}
+import type { Turns } from './turn-times.js';
 
 export interface TurnTerms {
   readonly limit: number;

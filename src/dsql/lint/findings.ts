@@ -1,12 +1,7 @@
 /** Findings as they are reported, with their positions in the text that was given. */
 import { Positions } from './positions.js';
-import {
-  documentationPages,
-  type FixLevel,
-  type RawFinding,
-  type RuleDefinition,
-  type Severity,
-} from './rule.js';
+import type { RawFinding } from './rule.js';
+import { documentationPages, type FixLevel, type RuleDefinition, type Severity } from './rule-definition.js';
 import { rules } from './rules.js';
 
 /** `left out`: the statement became a comment. */

@@ -4,7 +4,8 @@ import { type FixReport, type LintReport, reportFindings, type SeenFindings } fr
 import { Inspector } from './inspect.js';
 import { leaveOut } from './leave-out.js';
 import { type Edit, MappedText } from './mapped-text.js';
-import type { Fix, FixLevel, RawFinding } from './rule.js';
+import type { Fix, RawFinding } from './rule.js';
+import type { FixLevel } from './rule-definition.js';
 import { rules } from './rules.js';
 
 const levels: readonly FixLevel[] = ['safe', 'unsafe', 'convert'];

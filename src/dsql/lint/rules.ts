@@ -3,7 +3,7 @@ import { featureDays } from '../../dialect/profile.js';
 import { changeRules } from './definitions/change-definitions.js';
 import { statementRules } from './definitions/statement-definitions.js';
 import { tableRules } from './definitions/table-definitions.js';
-import { documentationPages, type FixLevel, type RuleDefinition, type Severity } from './rule.js';
+import { documentationPages, type FixLevel, type RuleDefinition, type Severity } from './rule-definition.js';
 
 export const rules = { ...statementRules, ...tableRules, ...changeRules } as const;
 

@@ -1,7 +1,7 @@
 /** What a reload changes: at once, for new connections, or not before a restart. */
 import { isDeepStrictEqual } from 'node:util';
 import { HiddenText } from './hidden-text.js';
-import type { AnyOption, ReloadEffect } from './option.js';
+import { type AnyOption, type ReloadEffect, reloadTexts } from './option.js';
 import { allOptions, type EntryKind, entryOptions } from './option-table.js';
 import type { DatabaseConfig, PoolerConfig } from './pooler-config.js';
 
@@ -31,9 +31,7 @@ export function diffConfig(old: PoolerConfig, next: PoolerConfig): ConfigDiff {
   );
   return {
     changes: [...general, ...entryChanges('databases', old, next), ...entryChanges('users', old, next)],
-    reconnectAll: general.some(
-      ({ effect, path }) => effect === 'new-servers' && path.startsWith('serverTls.'),
-    ),
+    reconnectAll: general.some(({ effect }) => effect === 'other-servers'),
     config: withoutRestart(old, next),
   };
 }
@@ -74,15 +72,11 @@ function entryChanges(kind: EntryKind, old: PoolerConfig, next: PoolerConfig): C
   return changes;
 }
 
-/** How long the pool keeps a server connection: one that is there is as good as a new one. */
-const ofThePool: readonly string[] = ['serverLifetime', 'serverMaxUses'];
-
 /** Whether server connections that were opened for the one will not do for the other: they lead elsewhere, or in another way. */
 export function needsOtherServers(was: DatabaseConfig, is: DatabaseConfig): boolean {
   const [before, after]: Values[] = [was, is];
   return entryOptions('databases').some(
-    ([key, { reload }]) =>
-      reload === 'new-servers' && !ofThePool.includes(key) && !isSame(before?.[key], after?.[key]),
+    ([key, { reload }]) => reload === 'other-servers' && !isSame(before?.[key], after?.[key]),
   );
 }
 
@@ -97,20 +91,13 @@ function withoutRestart(old: PoolerConfig, next: PoolerConfig): PoolerConfig {
   return Object.freeze({ ...next, ...sections }) as PoolerConfig;
 }
 
-const titles: Readonly<Record<ReloadEffect, string>> = {
-  now: 'at once',
-  'new-clients': 'for clients that come from now on',
-  'new-servers': 'for server connections opened from now on',
-  restart: 'not before a restart',
-};
-
 /** A line for each change, by when it holds. */
 export function formatDiff({ changes }: Pick<ConfigDiff, 'changes'>): string[] {
   if (changes.length === 0) return ['nothing has changed'];
-  return (Object.keys(titles) as ReloadEffect[]).flatMap((effect) => {
+  return (Object.keys(reloadTexts) as ReloadEffect[]).flatMap((effect) => {
     const found = changes.filter((change) => change.effect === effect);
     if (found.length === 0) return [];
-    return [`${titles[effect]}:`, ...found.map(describe)];
+    return [`${reloadTexts[effect].heading}:`, ...found.map(describe)];
   });
 }
 

@@ -17,7 +17,7 @@ export const databaseOptions = {
   host: option(list, Object.freeze(['localhost']), {
     name: 'host',
     meaning: 'names, addresses, or folders of Unix sockets; of several, each new connection takes the next',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {
       otherDefault: { ini: '', why: 'the server is often on another machine, or in a container' },
     },
@@ -25,71 +25,71 @@ export const databaseOptions = {
   port: option(integer({ min: 1, max: 65_535 }), 5432, {
     name: 'port',
     meaning: 'port of the server',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
   }),
   dbname: option(text, undefined, {
     name: 'dbname',
     meaning: "the database's name on the server",
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
     defaultText: 'the same',
   }),
   user: option(text, undefined, {
     name: 'user',
     meaning: 'logs in at the server for all clients, who then share one pool',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
     defaultText: "the client's",
   }),
   password: option(secret, undefined, {
     name: 'password',
     meaning: "that user's password: a text, { file: PATH } or { env: NAME }",
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
     defaultText: 'as in auth_file',
   }),
   iam: option(oneOf('none', 'rds', 'dsql'), 'none', {
     name: 'iam',
     meaning: 'logs in with tokens of AWS IAM in place of a password',
-    reload: 'new-servers',
+    reload: 'other-servers',
   }),
   dialect: override(oneOf('postgresql', 'dsql'), {
     name: 'dialect',
     meaning: 'what the server understands: with dsql, the section dsql holds for it',
-    reload: 'new-servers',
+    reload: 'other-servers',
     defaultText: 'dsql with iam: dsql, otherwise postgresql',
   }),
   region: option(text, undefined, {
     name: 'region',
     meaning: 'the AWS region that tokens are for',
-    reload: 'new-servers',
+    reload: 'other-servers',
     defaultText: 'the one in host, or AWS_REGION',
   }),
   tlsMode: override(oneOf('disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'), {
     name: 'sslmode',
     meaning: 'in place of serverTls.mode',
-    reload: 'new-servers',
+    reload: 'other-servers',
   }),
   tlsCaFile: override(path, {
     name: 'sslrootcert',
     meaning: 'in place of serverTls.caFile',
-    reload: 'new-servers',
+    reload: 'other-servers',
   }),
   tlsCertFile: override(path, {
     name: 'sslcert',
     meaning: 'in place of serverTls.certFile',
-    reload: 'new-servers',
+    reload: 'other-servers',
   }),
   tlsKeyFile: override(path, {
     name: 'sslkey',
     meaning: 'in place of serverTls.keyFile',
-    reload: 'new-servers',
+    reload: 'other-servers',
   }),
   tlsNegotiation: override(oneOf('postgres', 'direct'), {
     name: 'sslnegotiation',
     meaning: 'in place of serverTls.negotiation',
-    reload: 'new-servers',
+    reload: 'other-servers',
   }),
   authUser: option(text, undefined, {
     name: 'auth_user',
@@ -154,7 +154,7 @@ export const databaseOptions = {
   serverMaxUses: override(integer({ min: 0, zero: 'never' }), {
     name: 'server_max_uses',
     meaning: 'in place of pooling.serverMaxUses',
-    reload: 'new-servers',
+    reload: 'now',
   }),
   queryWaitTimeout: override(duration('for ever'), {
     name: 'query_wait_timeout',
@@ -165,7 +165,7 @@ export const databaseOptions = {
   connectQuery: override(query, {
     name: 'connect_query',
     meaning: 'run on each new server connection; an error of it is logged, and the connection is used',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
   }),
   loadBalanceHosts: option(oneOf('round-robin', 'disable'), 'round-robin', {
@@ -177,31 +177,31 @@ export const databaseOptions = {
   targetSessionAttrs: option(oneOf('any', 'read-write', 'read-only', 'primary', 'standby'), 'any', {
     name: 'target_session_attrs',
     meaning: 'which servers are good enough for a new connection, after connect_query',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
   }),
   clientEncoding: option(text, undefined, {
     name: 'client_encoding',
     meaning: 'asked of the server for each connection',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
   }),
   datestyle: option(text, undefined, {
     name: 'datestyle',
     meaning: 'asked of the server for each connection',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
   }),
   timezone: option(text, undefined, {
     name: 'timezone',
     meaning: 'asked of the server for each connection',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
   }),
   applicationName: option(text, undefined, {
     name: 'application_name',
     meaning: 'asked of the server for each connection',
-    reload: 'new-servers',
+    reload: 'other-servers',
     pgbouncer: {},
   }),
 };

@@ -74,7 +74,7 @@ export const fairShareOptions = {
   regularIdleTimeout: override(duration('never'), {
     name: 'connpool_user_regular_idle_timeout',
     meaning: 'in place of pooling.serverIdleTimeout',
-    reload: 'new-servers',
+    reload: 'now',
   }),
   regularMaxLifetime: override(duration('never'), {
     name: 'connpool_user_regular_max_lifetime',
@@ -89,7 +89,7 @@ export const fairShareOptions = {
   reservedIdleTimeout: override(duration('never'), {
     name: 'connpool_user_reserved_idle_timeout',
     meaning: 'the same for those of transactions; the shorter one holds for all',
-    reload: 'new-servers',
+    reload: 'now',
   }),
   reservedMaxLifetime: override(duration('never'), {
     name: 'connpool_user_reserved_max_lifetime',

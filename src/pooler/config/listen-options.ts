@@ -114,7 +114,7 @@ function clientTls(name: string, details: Omit<OptionDetails, 'name' | 'reload'>
 }
 
 function serverTls(name: string, details: Omit<OptionDetails, 'name' | 'reload'>): OptionDetails {
-  return { ...details, name: `server_${name}`, reload: 'new-servers' };
+  return { ...details, name: `server_${name}`, reload: 'other-servers' };
 }
 
 export const clientTlsOptions = {

@@ -2,14 +2,32 @@
 import type { Kind } from './kind.js';
 
 /**
- * What a reload does about it.
+ * Effect of a reload on a setting. What a reload does, its log, the console and the documentation all go by this alone.
  *
- * - `now`: the new value holds from then on.
- * - `new-clients`: for clients that come from then on.
- * - `new-servers`: for server connections opened from then on; those that there are close when they are given back.
- * - `restart`: nothing, until the pooler is started again.
+ * - `now`: the new value holds at once, also for what is open.
+ * - `new-clients`: for clients that connect from then on.
+ * - `new-servers`: for server connections opened from then on; open ones close when they are given back.
+ * - `other-servers`: the same, and open ones lead elsewhere, or in another way: a client of session mode that keeps one may be told to go.
+ * - `restart`: none, until the pooler is started again.
  */
-export type ReloadEffect = 'now' | 'new-clients' | 'new-servers' | 'restart';
+export type ReloadEffect = 'now' | 'new-clients' | 'new-servers' | 'other-servers' | 'restart';
+
+/** When a changed setting holds: in a heading of RELOAD's log, and in a column of the documentation. */
+export const reloadTexts: Readonly<
+  Record<ReloadEffect, { readonly heading: string; readonly column: string }>
+> = {
+  now: { heading: 'at once', column: 'at once' },
+  'new-clients': { heading: 'for clients that connect from now on', column: 'new clients' },
+  'new-servers': {
+    heading: 'for server connections opened from now on; open ones close when they are given back',
+    column: 'new server connections',
+  },
+  'other-servers': {
+    heading: 'for all server connections: open ones close when they are given back, and are replaced',
+    column: 'all server connections',
+  },
+  restart: { heading: 'not before a restart', column: 'restart' },
+};
 
 /** For what is bound to a socket that listens. */
 export const boundAtStart = { reload: 'restart', whyRestart: 'sockets are opened at the start' } as const;

@@ -78,12 +78,12 @@ export const poolingOptions = {
   serverMaxUses: option(integer({ min: 0, zero: 'never' }), 0, {
     name: 'server_max_uses',
     meaning: 'a server connection given out this often is closed',
-    reload: 'new-servers',
+    reload: 'now',
   }),
   serverIdleTimeout: option(duration('never'), 600_000, {
     name: 'server_idle_timeout',
     meaning: 'a server connection that is idle for longer is closed',
-    reload: 'new-servers',
+    reload: 'now',
     pgbouncer: {},
   }),
   serverConnectTimeout: option(duration('for ever'), 15_000, {

@@ -167,7 +167,6 @@ export type FromSupervisor =
       readonly readAhead: ReadAhead;
     }
   | { readonly kind: 'granted'; readonly pool: number }
-  | { readonly kind: 'lost'; readonly pool: number; readonly count: number }
   | { readonly kind: 'recalled'; readonly pool: number; readonly count: number; readonly hanging: number }
   /** So many of those that the pool is to stay at are for this worker. */
   | { readonly kind: 'keep'; readonly pool: number; readonly count: number }
@@ -278,7 +277,6 @@ const fromSupervisor: Readonly<Record<FromSupervisor['kind'], Shape>> = {
     }),
   },
   granted: { pool: count },
-  lost: { pool: count, count },
   recalled: { pool: count, count, hanging: count },
   keep: { pool: count, count },
   share: { pool: count, share: optional(count), shortage: optional(text(1_024)) },

@@ -1,11 +1,10 @@
 /** What all metrics say at one moment: plain data, which can be sent from one process to another and joined there. */
 import type { Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
-import type { PoolerState } from '../process/pooler-state.js';
 import { Pauses } from './pauses.js';
-import { type PoolReading, readPools } from './pool-reading.js';
+import type { PoolReading } from './pool-reading.js';
 import { poolFamilies, processFamilies } from './pooler-families.js';
-import { type LoopDelay, readProcess } from './process-reading.js';
+import type { ProcessReading } from './process-reading.js';
 import { SampleSums } from './sample-sums.js';
 import { type ShareReading, shareFamilies } from './share-families.js';
 
@@ -13,19 +12,18 @@ export interface FamilyReading extends FamilyHead {
   readonly samples: readonly Sample[];
 }
 
-/** Pools beyond these are one series together, and clients are served while all are read. */
+/** Pools beyond `mostPools` are one series together, and clients are served while all are read. */
 export async function readFamilies(
-  pooler: PoolerState,
-  version: string,
-  loop: LoopDelay,
+  ofProcess: ProcessReading,
+  ofPools: readonly PoolReading[],
+  mostPools: number,
 ): Promise<FamilyReading[]> {
   const pauses = new Pauses();
-  const ofProcess = readProcess(pooler, version, loop);
   const families: FamilyReading[] = processFamilies.map(({ name, help, type, read }) => ({
     ...{ name, help, type },
     samples: read(ofProcess),
   }));
-  const { own, others } = divide(readPools(pooler), pooler.config.observability.metricsMaxPools);
+  const { own, others } = divide(ofPools, mostPools);
   for (const { name, help, type, read } of poolFamilies) {
     const samples: Sample[] = [];
     for (const reading of own) {

@@ -2,7 +2,6 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { systemClock } from '../../runtime/system.js';
 import type { RunState } from '../console/pooler-view.js';
-import type { PoolerState } from '../process/pooler-state.js';
 import type { LoginTally } from './login-tally.js';
 
 export interface ProcessReading {
@@ -18,27 +17,6 @@ export interface ProcessReading {
   readonly cpuMicros: number;
   /** By quantile, in seconds. */
   readonly loopDelay: Readonly<Record<string, number>>;
-}
-
-export function stateOf({ isShuttingDown, state }: PoolerState): ProcessReading['state'] {
-  return isShuttingDown ? 'shutting_down' : state;
-}
-
-export function readProcess(pooler: PoolerState, version: string, loop: LoopDelay): ProcessReading {
-  const { user, system } = process.cpuUsage();
-  return {
-    version,
-    state: stateOf(pooler),
-    startedAtMs: Date.now() - process.uptime() * 1_000,
-    clients: pooler.sessions.size,
-    clientLimit: pooler.config.limits.maxClientConn,
-    loggingIn: pooler.visitors.size,
-    consoles: pooler.consoles.size,
-    logins: pooler.logins,
-    memory: process.memoryUsage(),
-    cpuMicros: user + system,
-    loopDelay: loop.read(),
-  };
 }
 
 /** Who asks more often sees the same times again, and whoever else asks loses none. */

@@ -21,7 +21,7 @@ import { type FamilyReading, readFamilies, readShares } from '../metrics/family-
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
-import { LoopDelay, stateOf } from '../metrics/process-reading.js';
+import { LoopDelay } from '../metrics/process-reading.js';
 import { type Digest, DigestReader } from '../page/digest.js';
 import { hasPage, PoolerPage, rememberingLog } from '../page/pooler-page.js';
 import type { PoolerFacts } from '../page/pooler-source.js';
@@ -32,6 +32,7 @@ import { ClientLogins } from './client-login.js';
 import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { Housekeeping } from './housekeeping.js';
+import { readPools, readProcess, stateOf } from './metric-readings.js';
 import { PoolerState, sendAway, type Visitor } from './pooler-state.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
@@ -214,7 +215,11 @@ export class Pooler {
   async readMetrics(): Promise<FamilyReading[]> {
     const { budgets, shareLog, shared } = this.#state;
     const own = [
-      ...(await readFamilies(this.#state, this.#view.version, this.#loop)),
+      ...(await readFamilies(
+        readProcess(this.#state, this.#view.version, this.#loop),
+        readPools(this.#state),
+        this.#state.config.observability.metricsMaxPools,
+      )),
       ...fleetReadings(this.#state.fleet?.stats() ?? []),
     ];
     // Where several processes share, the budgets are with the one above them.

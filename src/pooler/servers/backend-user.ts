@@ -1,11 +1,15 @@
 /** Who has a server connection at the moment: a client's session, or whoever cleans up after one. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { TransactionStatus } from '../../wire/message-types.js';
-import type { Backend } from './backend.js';
 import type { Outgoing } from './outgoing.js';
 import type { Dropped, Subject } from './reply-queue.js';
 import type { StatementShape } from './statement-shape.js';
 import type { UnnamedStatement } from './unnamed-statement.js';
+
+/** The server connection that somebody has, as far as this side of it knows. Implementations are given the `Backend`. */
+export interface HeldServer {
+  readonly id: number;
+}
 
 export interface BackendUser {
   /** Bytes for the client. False: hold on until `backend.resume()`. */
@@ -30,7 +34,7 @@ export interface BackendUser {
   /** A ReadyForQuery for the client. */
   readyCame(status: TransactionStatus): void;
   /** Nothing is owed any more. */
-  backendSettled(backend: Backend): void;
+  backendSettled(server: HeldServer): void;
   /** The server reports a setting. `isOwn`: the pooler has set it. Whether the client is to hear of it. */
   parameterReported(name: string, value: string, isOwn: boolean): boolean;
   /** The server waits for COPY data. */
@@ -40,7 +44,7 @@ export interface BackendUser {
   /** The backend can take more, after it could not. */
   backendDrained(): void;
   /** Whether this user loses something with it, and is to hear why it ends. */
-  needsBackend(backend: Backend): boolean;
+  needsBackend(server: HeldServer): boolean;
   /** The connection has ended. `fatal`: what the server said last; `isTold`: which was passed to `takeAnswer()`. */
   backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;
 }
@@ -51,7 +55,7 @@ export abstract class Caretaker implements BackendUser {
 
   abstract backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;
 
-  needsBackend(_backend: Backend): boolean {
+  needsBackend(_server: HeldServer): boolean {
     return true;
   }
 
@@ -75,7 +79,7 @@ export abstract class Caretaker implements BackendUser {
   askAgain(): void {}
   tagCame(_source: Buffer, _start: number, _end: number): void {}
   readyCame(_status: TransactionStatus): void {}
-  backendSettled(_backend: Backend): void {}
+  backendSettled(_server: HeldServer): void {}
   copyInBegan(): void {}
   ownQueryAnswered(_error: ErrorFields | undefined, _row: Subject): void {}
   backendDrained(): void {}

@@ -4,8 +4,9 @@
  * may have.
  */
 import type { ConnectionPool } from '../../core/connection-pool.js';
+import type { PoolCounts } from '../../core/pool-counts.js';
 import type { AdjustablePolicy } from '../../core/pool-policy.js';
-import type { PoolCounts, PoolTotals } from '../../core/pool-stats.js';
+import type { PoolTotals } from '../../core/pool-stats.js';
 import type { Waiter } from '../../core/waiters.js';
 import { systemClock } from '../../runtime/system.js';
 import type { Backend } from './backend.js';

@@ -9,6 +9,7 @@ import { MessageWriter } from '../../wire/message-writer.js';
 import { writeCancelRequest } from '../../wire/startup-packet.js';
 import type { PoolerLog } from '../log.js';
 import type { DialNote, ServerNote } from '../messages/messages.js';
+import type { ServerPlace } from '../messages/server-questions.js';
 import {
   type DialTimes,
   type OrphanDial,
@@ -17,9 +18,6 @@ import {
   usualDialTimes,
 } from './orphan-dials.js';
 import type { WorkerPoolProxy } from './worker-pool-proxy.js';
-
-/** Where a server is. */
-export type ServerPlace = Pick<ServerNote, 'host' | 'port' | 'path'>;
 
 export interface OrphanCareParts extends OrphanDialsParts {
   readonly log: PoolerLog;

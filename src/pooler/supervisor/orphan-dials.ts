@@ -13,7 +13,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolerLog } from '../log.js';
 import type { DialEnds, DialNote } from '../messages/messages.js';
-import type { PortsQuestion } from '../worker/server-processes.js';
+import type { PortsQuestion } from '../messages/server-questions.js';
 import type { SocketTable } from './kernel-sockets.js';
 import type { KnownServer } from './known-servers.js';
 import type { WorkerPoolProxy } from './worker-pool-proxy.js';

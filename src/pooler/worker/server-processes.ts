@@ -1,9 +1,9 @@
 /** Asks a server which of its processes are still there, over a connection that some pool has to it. */
+import type { PortsQuestion, ServerPlace } from '../messages/server-questions.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
 import { askServer, type Question } from '../servers/server-question.js';
-import type { ServerPlace } from '../supervisor/orphan-care.js';
 
 const timeoutMs = 500;
 
@@ -22,17 +22,6 @@ export function whichAreThere(
       mostRows: processIds.length,
     },
   );
-}
-
-/** Connections to look for, by the ports that they have on our side. */
-export interface PortsQuestion {
-  readonly user: string;
-  /** Where the server was reached. */
-  readonly address: string;
-  readonly port: number;
-  /** Our address, as the server has it where nothing is on the way. */
-  readonly from: string;
-  readonly ports: readonly number[];
 }
 
 /**

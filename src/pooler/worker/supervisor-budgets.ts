@@ -103,10 +103,6 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     else leases.granted();
   }
 
-  lost(pool: number, count: number): void {
-    this.#leases.get(pool)?.lost(count);
-  }
-
   recalled(pool: number, count: number, hanging: number): void {
     this.#leases.get(pool)?.recalled(count, hanging);
   }

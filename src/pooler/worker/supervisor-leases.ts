@@ -149,17 +149,6 @@ export class SupervisorLeases implements BudgetLeases {
     this.#insisting.delete(engine);
   }
 
-  lost(count: number): void {
-    let left = count;
-    for (const [engine, held] of [...this.#heldBy]) {
-      const lost = Math.min(left, held);
-      if (lost === 0) continue;
-      left -= lost;
-      this.#setHeld(engine, held - lost);
-      tell(() => engine.leasesLost(lost));
-    }
-  }
-
   /** Engines whose connections go anyway come first. */
   recalled(count: number, hanging: number): void {
     let left = count;

@@ -21,15 +21,15 @@ import {
   questions,
   readFromSupervisor,
 } from '../messages/messages.js';
+import type { PortsQuestion, ServerPlace } from '../messages/server-questions.js';
 import { withWorkerIds } from '../messages/worker-digest.js';
 import { WorkerIds } from '../messages/worker-ids.js';
 import { type SnapshotRequest, takeSnapshot } from '../messages/worker-snapshot.js';
 import { Pooler } from '../process/pooler.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
-import type { ServerPlace } from '../supervisor/orphan-care.js';
 import { MergedConsole } from './merged-console.js';
-import { type PortsQuestion, whichAreThere, whichPortsAreThere } from './server-processes.js';
+import { whichAreThere, whichPortsAreThere } from './server-processes.js';
 import { SupervisorBudgets } from './supervisor-budgets.js';
 import { SupervisorPlaces } from './supervisor-places.js';
 import { type RateLink, SupervisorRates } from './supervisor-rates.js';
@@ -158,9 +158,6 @@ class Worker {
         break;
       case 'granted':
         this.#budgets.granted(message.pool);
-        break;
-      case 'lost':
-        this.#budgets.lost(message.pool, message.count);
         break;
       case 'recalled':
         this.#budgets.recalled(message.pool, message.count, message.hanging);

@@ -1,7 +1,8 @@
 // Turns between instances: who has how many whole slots, and for which part of the time one more.
 import { describe, expect, it } from 'vitest';
 import type { Lease } from '../../../src/coordination/dynamodb/lease-items.js';
-import { slotsInTurn, type Turns, turnsOf, wholeSlots } from '../../../src/coordination/dynamodb/turns.js';
+import type { Turns } from '../../../src/coordination/dynamodb/turn-times.js';
+import { slotsInTurn, turnsOf, wholeSlots } from '../../../src/coordination/dynamodb/turns.js';
 
 const turnMs = 5_000;
 

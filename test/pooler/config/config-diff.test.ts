@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { diffConfig, formatDiff, needsOtherServers } from '../../../src/pooler/config/config-diff.js';
 import { allOptions, entryOptions } from '../../../src/pooler/config/option-table.js';
+import { policyFor } from '../../../src/pooler/config/pool-settings.js';
 import { type DatabaseConfig, databaseFor } from '../../../src/pooler/config/pooler-config.js';
 import { load } from './config-files.js';
 
@@ -44,11 +45,12 @@ describe('A reload', () => {
       '  databases.app.poolSize: 5 -> 6',
       '  users.gone: there -> none',
       '  users.u.poolSize: 1 -> 2',
-      'for clients that come from now on:',
+      'for clients that connect from now on:',
       '  pooling.poolMode: transaction -> session',
-      'for server connections opened from now on:',
-      '  serverTls.mode: prefer -> require',
+      'for server connections opened from now on; open ones close when they are given back:',
       '  pooling.serverLifetime: 1h -> 30m',
+      'for all server connections: open ones close when they are given back, and are replaced:',
+      '  serverTls.mode: prefer -> require',
       '  databases.app.host: a -> b',
       '  databases.app.password: (hidden) -> (hidden)',
       'not before a restart:',
@@ -90,6 +92,44 @@ describe('A reload', () => {
       expect([other, needsOtherServers(own, entry)]).toEqual([other, true]);
     }
   });
+});
+
+/** The engine takes these numbers over while it runs; for any other, another engine takes over, and open connections close. */
+const takenOver = [
+  'idleTimeout',
+  'maxUses',
+  'checkAfterIdle',
+  'idleOrder',
+  'dialLimit',
+  'backoffBase',
+  'backoffCap',
+];
+
+test.each([
+  ['pooling', 'serverIdleTimeout', '1m'],
+  ['pooling', 'serverMaxUses', '7'],
+  ['pooling', 'serverLifetime', '5m'],
+  ['pooling', 'serverLifetimeJitter', '0.3'],
+  ['pooling', 'serverConnectTimeout', '3s'],
+  ['pooling', 'serverConnectLimit', '2'],
+  ['pooling', 'serverRoundRobin', 'true'],
+  ['fairShares', 'regularIdleTimeout', '1m'],
+  ['fairShares', 'reservedIdleTimeout', '1m'],
+  ['fairShares', 'regularMaxLifetime', '5m'],
+  ['fairShares', 'reservedMaxLifetime', '5m'],
+] as const)('A reload of %s.%s holds when the table of options says so', (section, key, value) => {
+  const usual = load('databases: { app: {} }\nauth: { type: trust }').config;
+  const other = load(
+    `databases: { app: {} }\nauth: { type: trust }\n${section}: { ${key}: ${value} }`,
+  ).config;
+  const [was, is] = [usual, other].map((config) =>
+    Object.entries(policyFor(config, databaseFor(config, 'app') as DatabaseConfig, 'u')),
+  );
+  const before = new Map<string, unknown>(was);
+  const changed = (is ?? []).filter(([name, now]) => now !== before.get(name)).map(([name]) => name);
+  const effect = changed.every((name) => takenOver.includes(name)) ? 'now' : 'new-servers';
+  expect(changed).not.toEqual([]);
+  expect(allOptions.find((option) => option.path === `${section}.${key}`)?.option.reload).toBe(effect);
 });
 
 test('Everything that needs a restart says why, and nothing else does', () => {

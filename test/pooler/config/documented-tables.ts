@@ -4,6 +4,7 @@ import {
   defaultOf,
   flagOf,
   meaningOf,
+  reloadTexts,
   variableOf,
 } from '../../../src/pooler/config/option.js';
 import {
@@ -13,13 +14,6 @@ import {
   type SectionName,
 } from '../../../src/pooler/config/option-table.js';
 import { leftOutOptions, leftOutPeers } from '../../../src/pooler/config/pgbouncer-left-out.js';
-
-const reloads = {
-  now: 'at once',
-  'new-clients': 'new clients',
-  'new-servers': 'new server connections',
-  restart: 'restart',
-};
 
 /** One section's settings. */
 export function settingRows(section: SectionName): string[] {
@@ -31,7 +25,7 @@ export function settingRows(section: SectionName): string[] {
         ...names,
         option.kind.name,
         usualOf(option),
-        reloads[option.reload],
+        reloadTexts[option.reload].column,
         plain(meaningOf(option)),
       );
     });
@@ -46,7 +40,7 @@ export function entryRows(kind: EntryKind): string[] {
       code(option.name),
       option.kind.name,
       usual,
-      reloads[option.reload],
+      reloadTexts[option.reload].column,
       plain(option.meaning),
     );
   });

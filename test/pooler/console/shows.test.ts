@@ -437,12 +437,12 @@ describe("Headgate's own", () => {
     pooler.clientRecords = [
       pinned(1, 'listen', Date.UTC(2026, 0, 2)),
       clientRecord({ id: 2 }),
-      pinned(3, 'advisory lock', Date.UTC(2026, 0, 1)),
+      pinned(3, 'advisory_lock', Date.UTC(2026, 0, 1)),
     ];
     expect(
       rowsOf('pins', pooler).map(({ client, server, reason, since }) => [client, server, reason, since]),
     ).toEqual([
-      [3, 103, 'advisory lock', '2026-01-01 00:00:00 UTC'],
+      [3, 103, 'advisory_lock', '2026-01-01 00:00:00 UTC'],
       [1, 101, 'listen', '2026-01-02 00:00:00 UTC'],
     ]);
   });

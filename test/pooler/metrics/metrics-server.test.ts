@@ -163,7 +163,7 @@ describe('GET /metrics', () => {
     expect(of.value('headgate_pooler_clients', { state: 'idle' })).toBe(1);
     expect(of.value('headgate_pooler_clients', { state: 'active' })).toBe(2);
     expect(of.value('headgate_pooler_clients_pinned', { reason: 'listen' })).toBe(1);
-    expect(of.value('headgate_pooler_clients_pinned', { reason: 'advisory lock' })).toBe(0);
+    expect(of.value('headgate_pooler_clients_pinned', { reason: 'advisory_lock' })).toBe(0);
     expect(of.value('headgate_pooler_servers', { state: 'active' })).toBe(2);
     expect(of.value('headgate_pooler_server_limit')).toBe(2);
     expect(of.value('headgate_pooler_connected_clients')).toBe(4);

@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { LiteralSettings } from '../../../src/pooler/settings/literal-settings.js';
 import { SettingsRegistry } from '../../../src/pooler/settings/settings.js';
+import type { TextEffects } from '../../../src/sql/effects.js';
 import { readSettingChange, readTransactionChange } from '../../../src/sql/setting-change.js';
-import { readTextEffects, type TextEffects } from '../../../src/sql/text-effects.js';
+import { readTextEffects } from '../../../src/sql/text-effects.js';
 import { pinReasonOf } from '../../../src/sql/text-pin-reason.js';
 
 const { none } = new SettingsRegistry();

@@ -196,7 +196,7 @@ test('a client with more settings than max_client_settings_size keeps its server
   const count = 300;
   for (let n = 0; n < count; n++) await greedy.query(`set my.a${n} = '${'v'.repeat(40)}${n}'`);
   const reasons = await scrape(pooler.pooler.metricsPort as number);
-  expect(reasons.value('headgate_pooler_clients_pinned', { reason: 'too many settings' })).toBe(1);
+  expect(reasons.value('headgate_pooler_clients_pinned', { reason: 'too_many_settings' })).toBe(1);
   await Promise.all([other.query('select 1'), other.query('select 1')]);
   for (const n of [0, 100, count - 1]) {
     const { rows } = await greedy.query(`select current_setting('my.a${n}') as is`);

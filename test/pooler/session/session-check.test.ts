@@ -82,7 +82,7 @@ describe('A table that a search path makes temporary is seen by its own client a
     await directly('drop table if exists accounts; create table accounts (id int)');
     const first = await pooler.connect(options);
     for (const text of texts) await first.query(text);
-    await expect.poll(() => pinsOf(pooler)).toEqual(['temporary table']);
+    await expect.poll(() => pinsOf(pooler)).toEqual(['temporary_table']);
     const second = await pooler.connect();
     await second.query('insert into accounts values (42)');
     expect((await directly('select id from accounts')).rows).toEqual([{ id: 42 }]);
@@ -110,18 +110,18 @@ describe('A client is pinned by what is there, and not by what its text says', (
   });
 
   test.each([
-    ['temporary table', 'create temp table mine (a int)', 'drop table mine'],
-    ['temporary table', "do E'begin create temp table \\x6dine (a int); end'", 'discard temp'],
-    ['advisory lock', 'select pg_try_advisory_lock(7)', 'select pg_advisory_unlock_all()'],
-    ['advisory lock', 'select U&"pg\\005fadvisory\\005flock"(8)', 'select pg_advisory_unlock(8)'],
-    ['advisory lock', "select query_to_xml('select pg_advisory_lock(9)', true, true, '')", 'discard all'],
+    ['temporary_table', 'create temp table mine (a int)', 'drop table mine'],
+    ['temporary_table', "do E'begin create temp table \\x6dine (a int); end'", 'discard temp'],
+    ['advisory_lock', 'select pg_try_advisory_lock(7)', 'select pg_advisory_unlock_all()'],
+    ['advisory_lock', 'select U&"pg\\005fadvisory\\005flock"(8)', 'select pg_advisory_unlock(8)'],
+    ['advisory_lock', "select query_to_xml('select pg_advisory_lock(9)', true, true, '')", 'discard all'],
     ['listen', 'listen news', 'unlisten news'],
     [
-      'cursor with hold',
+      'cursor_with_hold',
       'declare /* -- */ c cursor with /* x */ hold for select 1',
       'close c; discard plans',
     ],
-    ['prepare in sql', 'prepare p as select 1', 'deallocate p'],
+    ['prepare_in_sql', 'prepare p as select 1', 'deallocate p'],
   ])('%s, until it is gone', async (reason, text, end) => {
     const pooler = await lone();
     const [first, second] = [await pooler.connect(), await pooler.connect()];
@@ -217,7 +217,7 @@ test('A server that can’t be asked keeps its client', async () => {
     admin: { adminUsers: ['boss'] },
   });
   await ask(await enter(pooler), 'create table t (a int)');
-  await expect.poll(() => pinsOf(pooler)).toEqual(['session that could not be checked']);
+  await expect.poll(() => pinsOf(pooler)).toEqual(['session_not_checked']);
 });
 
 test('Plain statements, transactions and settings ask nothing of the server', async () => {
@@ -262,7 +262,7 @@ test('With a reset after each transaction, a client keeps its table all the same
   const client = await pooler.connect();
   await client.query('create temp table mine (a int)');
   expect((await client.query('select count(*)::int as n from pg_temp.mine')).rows).toEqual([{ n: 0 }]);
-  expect(await pinsOf(pooler)).toEqual(['temporary table']);
+  expect(await pinsOf(pooler)).toEqual(['temporary_table']);
 });
 
 test('A client that leaves at once has everything discarded behind it, whatever the reset query is', async () => {

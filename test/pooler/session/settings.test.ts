@@ -296,16 +296,16 @@ describe('a setting goes back to what it was', () => {
 describe('the client keeps its server, and the reason is known, when it', () => {
   const reasons: readonly (readonly [string, string])[] = [
     ['listen channel', 'listen'],
-    ['create temp table mine (a int)', 'temporary table'],
-    ['select 1 as a into temporary table mine2', 'temporary table'],
-    ['select pg_advisory_lock(1)', 'advisory lock'],
-    ['select pg_try_advisory_lock(1)', 'advisory lock'],
-    ['declare c cursor with hold for select 1', 'cursor with hold'],
-    ['prepare p as select 1', 'prepare in sql'],
+    ['create temp table mine (a int)', 'temporary_table'],
+    ['select 1 as a into temporary table mine2', 'temporary_table'],
+    ['select pg_advisory_lock(1)', 'advisory_lock'],
+    ['select pg_try_advisory_lock(1)', 'advisory_lock'],
+    ['declare c cursor with hold for select 1', 'cursor_with_hold'],
+    ['prepare p as select 1', 'prepare_in_sql'],
     ["select set_config('work_mem', '5MB', false)", 'set_config'],
-    ["set work_mem = '5MB'; select 1", 'setting that could not be followed'],
-    ["load 'plpgsql'", 'library loaded'],
-    ['select setseed(0.5)', 'function that changes the session'],
+    ["set work_mem = '5MB'; select 1", 'setting_not_followed'],
+    ["load 'plpgsql'", 'library_loaded'],
+    ['select setseed(0.5)', 'session_function'],
   ];
   test.each(reasons)('%s', async (statement, reason) => {
     const client = await pooler.connect();

@@ -1,5 +1,5 @@
 /** Rules about indexes, ALTER, roles and queries. */
-import type { RuleDefinition } from '../rule.js';
+import type { RuleDefinition } from '../rule-definition.js';
 
 export const changeRules = {
   'index-async': {

@@ -1,5 +1,5 @@
 /** Rules about the text, transactions, parameters and whole statements. */
-import type { RuleDefinition } from '../rule.js';
+import type { RuleDefinition } from '../rule-definition.js';
 
 export const statementRules = {
   'syntax-error': {

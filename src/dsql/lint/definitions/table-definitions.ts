@@ -1,5 +1,5 @@
 /** Rules about tables, columns, types and keys. */
-import type { RuleDefinition } from '../rule.js';
+import type { RuleDefinition } from '../rule-definition.js';
 
 export const tableRules = {
   'temporary-object': {

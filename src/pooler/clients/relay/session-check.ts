@@ -46,11 +46,11 @@ export function sessionCheckText(isDsql: boolean): string {
 
 /** In the order of the columns, from the third on. */
 const pins: readonly PinReason[] = [
-  'temporary table',
-  'cursor with hold',
-  'advisory lock',
+  'temporary_table',
+  'cursor_with_hold',
+  'advisory_lock',
   'listen',
-  'prepare in sql',
+  'prepare_in_sql',
 ];
 const firstPin = 2;
 

@@ -308,7 +308,7 @@ export class SessionEffects {
         } else this.#noteSchema(source, start, end, 'CREATE', 'CALL');
         return;
       case letterL:
-        if (isCommandTag(source, start, end, 'LOAD')) this.#pinForGood('library loaded');
+        if (isCommandTag(source, start, end, 'LOAD')) this.#pinForGood('library_loaded');
         return;
       case letterP:
         if (isCommandTag(source, start, end, 'PREPARE TRANSACTION')) this.#committed();
@@ -377,7 +377,7 @@ export class SessionEffects {
 
   /** The client keeps the one server that knows. */
   #giveUp(unsettled: Unsettled): void {
-    this.#pinForGood('setting that could not be followed');
+    this.#pinForGood('setting_not_followed');
     unsettled.isUnclear = false;
     unsettled.before.clear();
   }
@@ -395,7 +395,7 @@ export class SessionEffects {
 
   #confirm(session: SettingsHolder, change: SettingChange | undefined): void {
     if (change === undefined) {
-      this.#pinForGood('setting that could not be followed');
+      this.#pinForGood('setting_not_followed');
       return;
     }
     if (!change.resetsAll && change.changes.size === 0) return;
@@ -406,7 +406,7 @@ export class SessionEffects {
       this.#resetAll(session);
     }
     for (const [name, statement] of change.changes) this.#change(session, name, statement);
-    if (session.settings.areStuck) this.#pinForGood('setting that could not be followed');
+    if (session.settings.areStuck) this.#pinForGood('setting_not_followed');
   }
 
   #change(session: SettingsHolder, name: string, statement: string | undefined): void {
@@ -455,7 +455,7 @@ export class SessionEffects {
 
   /** Only its server knows all settings of the session. */
   pinForSettings(): void {
-    this.#pinForGood('too many settings');
+    this.#pinForGood('too_many_settings');
   }
 
   /** RESET ALL leaves alone who one is. */

@@ -93,13 +93,13 @@ export class SessionSettings implements SettingsHolder {
 
   /** A server was asked what is left; undefined where its answer is of no use. */
   checked(left: Leftovers | undefined): void {
-    if (left === undefined) this.effects.checked('session that could not be checked');
-    else if (left.settings === undefined) this.effects.checked('setting that could not be followed');
+    if (left === undefined) this.effects.checked('session_not_checked');
+    else if (left.settings === undefined) this.effects.checked('setting_not_followed');
     else {
       const { parameters, plan } = this.#pool;
       const loginUser = parameters?.get('session_authorization');
-      if (!followLeftovers(this, left, loginUser, plan.isDsql)) this.effects.checked('too many settings');
-      else this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
+      if (!followLeftovers(this, left, loginUser, plan.isDsql)) this.effects.checked('too_many_settings');
+      else this.effects.checked(this.settings.areStuck ? 'setting_not_followed' : left.pin);
     }
   }
 

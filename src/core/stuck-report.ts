@@ -1,0 +1,24 @@
+/** A report of callers that wait for long. */
+import type { PoolCounts, PoolState } from './pool-counts.js';
+import type { PooledConnection } from './pooled-connection.js';
+import type { WaitCause } from './wait-cause.js';
+
+/** Why a pool makes someone wait for long. */
+export interface StuckReport<C> {
+  /** Who waits: callers in the queue, `ready()`, or `end()`. */
+  readonly waits: 'callers' | 'ready' | 'end';
+  readonly waitedMs: number;
+  readonly cause: WaitCause;
+  readonly state: PoolState;
+  readonly counts: PoolCounts;
+  /** Dials that failed in a row. */
+  readonly failedDials: number;
+  /** The connections in use, those held for longest first. */
+  readonly held: readonly PooledConnection<C>[];
+  readonly now: number;
+  /** Why the last connection that was wanted could not be had, while that is so. */
+  readonly lastError: Error | undefined;
+  /** Since the last report: how often it was seen again without being told, and callers whose time was up. */
+  readonly seenAgain: number;
+  readonly timedOut: number;
+}

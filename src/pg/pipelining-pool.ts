@@ -1,0 +1,15 @@
+/** The part of a pool that pipelining uses. */
+import type { PooledConnection } from '../core/pooled-connection.js';
+import type { QueryCallback } from './client.js';
+import type { ReleasableClient } from './lane.js';
+import type { PgConnection } from './pg-connection.js';
+
+export type Pooled = PooledConnection<PgConnection>;
+
+/** The pool as the pipeline sees it. */
+export interface PipeliningPool {
+  /** Makes a lent connection a client of one's own. */
+  checkOut(pooled: Pooled): ReleasableClient;
+  /** Runs one query on a connection of its own. */
+  runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void;
+}

@@ -1,0 +1,13 @@
+// The pooler through Node's streams, as where the layer below them is not to be had. `HEADGATE_STREAMS=1 npm test -- test/pooler` runs all of its tests so.
+import { expect, test } from 'vitest';
+import { transportKind } from '../../src/net/native-streams.js';
+
+process.env['HEADGATE_STREAMS'] = '1';
+
+test('HEADGATE_STREAMS=1 chooses the streams of Node', () => {
+  expect(transportKind()).toBe('streams');
+});
+
+await import('./session/lifecycle.test.js');
+await import('./session/flow.test.js');
+await import('./session/statements.test.js');
