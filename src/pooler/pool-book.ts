@@ -8,7 +8,7 @@ import type { ServerCredentials } from './auth/server-authentication.js';
 import type { AuthBook } from './auth-book.js';
 import type { Backend } from './backend/backend.js';
 import type { OpenBackend } from './backend/backend-dialer.js';
-import { BackendPool, type BackendPoolPlan } from './backend/backend-pool.js';
+import { BackendPool, type BackendPoolPlan, type MultiplexPlan } from './backend/backend-pool.js';
 import { openBackend, type ServerPlan } from './backend/open-backend.js';
 import { ServerHosts } from './backend/server-hosts.js';
 import { type ConfigDiff, needsOtherServers } from './config/config-diff.js';
@@ -221,6 +221,7 @@ export class PoolBook {
       followsStatements: pooling.maxPreparedStatements > 0,
       preparesUnnamed: pooling.prepareUnnamed && pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
+      multiplex: multiplexPlanOf(config),
       reservedRatio: config.fairShares.reservedRatio,
       shortage: () => leases.shortage,
     };
@@ -316,4 +317,15 @@ function startupParametersOf(database: DatabaseConfig): ReadonlyMap<string, stri
   };
   for (const [name, value] of Object.entries(wanted)) if (value !== undefined) parameters.set(name, value);
   return parameters;
+}
+
+function multiplexPlanOf({ pooling }: PoolerConfig): MultiplexPlan | undefined {
+  const { multiplexDepth, multiplexStatements, multiplexLongest } = pooling;
+  // What every client leaves is looked at or cleaned then, before the next one has the server.
+  if (multiplexDepth <= 1 || pooling.serverResetQueryAlways || pooling.sessionCheck === 'always') return undefined;
+  return {
+    depth: multiplexDepth,
+    sharesWrites: multiplexStatements === 'all',
+    longestMs: multiplexLongest,
+  };
 }

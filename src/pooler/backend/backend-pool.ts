@@ -20,6 +20,17 @@ import type { Opening } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import { RepeatedStatements } from './repeated-statement.js';
+import { StatementTimes } from './statement-times.js';
+
+/** Which statements share connections while all connections are in use. */
+export interface MultiplexPlan {
+  /** So many are sent one behind the other, each time that a connection is given out. */
+  readonly depth: number;
+  /** Not only reads. */
+  readonly sharesWrites: boolean;
+  /** Others are sent only behind statements that take no longer, on average. */
+  readonly longestMs: number;
+}
 
 /** How a pool works at the moment. */
 export interface BackendPoolPlan {
@@ -45,6 +56,8 @@ export interface BackendPoolPlan {
   readonly preparesUnnamed: boolean;
   /** BEGIN is answered before there is a server. */
   readonly defersBegin: boolean;
+  /** Statements of several clients share connections; undefined: they do not. */
+  readonly multiplex?: MultiplexPlan | undefined;
   /** The part of the connections that transactions have a claim to. */
   readonly reservedRatio: number;
   /** Which budget above it has nothing left for it. */
@@ -57,6 +70,7 @@ export class BackendPool {
   readonly settings: SettingsRegistry;
   readonly statements = new StatementRegistry();
   readonly repeated = new RepeatedStatements(this.statements);
+  readonly times = new StatementTimes();
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassBook;

@@ -9,6 +9,7 @@
 import { ParseView } from '../../wire/frontend-views.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
+import { profileOfParse, type StatementProfile, type StatementTimes } from './statement-times.js';
 import { parseWithTypes, type StatementShape } from './statement-shape.js';
 
 const storedParse = new ParseView();
@@ -27,12 +28,20 @@ export class PreparedStatement {
   shape: StatementShape | undefined;
   /** Clients that have it under a name of theirs. */
   users = 1;
+  #profile: StatementProfile | undefined;
 
   constructor(parse: Buffer, shareKey: string | undefined, settingsKey: string, shape?: StatementShape) {
     this.parse = parse;
     this.shareKey = shareKey;
     this.settingsKey = settingsKey;
     this.shape = shape;
+    this.#profile = undefined;
+  }
+
+  /** How long it takes; undefined where that is not known by its text. */
+  profileIn(times: StatementTimes): StatementProfile | undefined {
+    this.#profile ??= profileOfParse(this.parse, times);
+    return this.#profile;
   }
 
   get text(): string {

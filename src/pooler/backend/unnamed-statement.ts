@@ -1,5 +1,6 @@
 /** The unnamed statement of a client, as it was sent: a server that does not have it can be given it. */
 
+import { profileOfParse, type StatementProfile, type StatementTimes } from './statement-times.js';
 import { noEffects, type StatementEffects } from './statement-effects.js';
 import type { StatementShape } from './statement-shape.js';
 
@@ -13,11 +14,20 @@ export class UnnamedStatement {
   wasDescribed = false;
   lastShape: StatementShape | undefined;
 
+  #profile: StatementProfile | undefined;
+
   constructor(parse?: Buffer, effects: StatementEffects = noEffects, told?: StatementShape) {
     this.parse = parse;
     this.effects = effects;
     this.told = told;
     this.lastShape = undefined;
+    this.#profile = undefined;
+  }
+
+  /** How long it takes; undefined where that is not known by its text. */
+  profileIn(times: StatementTimes): StatementProfile | undefined {
+    this.#profile ??= profileOfParse(this.parse, times);
+    return this.#profile;
   }
 }
 

@@ -170,6 +170,22 @@ export const poolingOptions = {
       'statements without a name that come again and again are parsed and planned once on each server connection',
     reload: 'new-clients',
   }),
+  multiplexDepth: option(integer({ min: 1, max: 64 }), 1, {
+    name: 'multiplex_depth',
+    meaning:
+      'while all server connections of a pool are in use, statements of so many clients that wait are sent one behind the other on one connection; 1: of one client',
+    reload: 'now',
+  }),
+  multiplexStatements: option(oneOf('reads', 'all'), 'reads', {
+    name: 'multiplex_statements',
+    meaning: 'which statements these may be; `all`: also those that write, which may have to wait for locks',
+    reload: 'now',
+  }),
+  multiplexLongest: option(duration(undefined), 5, {
+    name: 'multiplex_longest',
+    meaning: 'nothing is sent behind a statement that takes longer on average, as far as that is known',
+    reload: 'now',
+  }),
   deferBegin: option(boolean, true, {
     name: 'defer_begin',
     meaning: 'BEGIN is answered at once, and a server is taken with the first statement',

@@ -15,6 +15,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { Backend } from '../backend/backend.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import { isCopyMessage } from '../backend/copy-in.js';
+import { type PlacedStatement, placedQuery } from '../backend/placed-statement.js';
 import { Asked, type Dropped, type Subject } from '../backend/reply-queue.js';
 import type { StatementShape } from '../backend/statement-shape.js';
 import { MixedQuery, SwallowedStatement } from '../backend/swallowed.js';
@@ -114,6 +115,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (this.take()) this.#askPlain(source, start, end);
     else {
       this.#holdsPlain = true;
+      if (this.pool.plan.multiplex !== undefined && !this.settings.effects.isOwn)
+        this.mayShare(this.statements.profileOf(source, start, end));
       this.holdBytes(source, start, end);
       this.flush();
     }
@@ -141,7 +144,21 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       this.#relay(source, start, end);
       return;
     } else this.awaitsAnswers = this.statements.mayAskAgain;
+    if (this.turn !== undefined) this.gather(backend, source);
     this.flush();
+  }
+
+  protected override place(backend: Backend, held: Buffer): PlacedStatement | undefined {
+    if (this.#timeouts !== undefined || !this.#holdsPlain) return undefined;
+    const placed =
+      held[0] === Frontend.query ? placedQuery : this.statements.place(backend, held, 0, held.length);
+    if (placed === placedQuery) backend.toServer.add(held, 0, held.length);
+    if (placed !== undefined) this.#holdsPlain = false;
+    return placed;
+  }
+
+  get clientId(): number {
+    return this.identity.id;
   }
 
   #relay(source: Buffer, start: number, end: number): void {
@@ -238,8 +255,15 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   // ---- from the server --------------------------------------------------------------------------------------------
 
   takeAnswer(answer: Outgoing): boolean {
+    const { backend, turn } = this;
+    const filtered = turn?.isRunning === true ? turn.filter(answer, backend?.replies.size === 0) : undefined;
+    if (filtered === 'nothing') return true;
+    if (filtered !== undefined) answer.mix().append(filtered.take());
     this.pool.tally.sent += answer.size;
-    return answer.sendTo(this.transport) || this.flow.clientIsSlow();
+    if (answer.sendTo(this.transport)) return true;
+    // Nobody is held up by another client that does not read, as long as there is room for what it is sent.
+    const isShared = backend !== undefined && backend.followers.length > 0;
+    return isShared && this.flow.hasRoom ? true : this.flow.clientIsSlow();
   }
 
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void {
@@ -258,6 +282,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   errorCame({ code }: ErrorFields): void {
+    if (this.turn?.isRunning === true && !this.turn.failed(code)) return;
     this.pool.tally.errorCame(code);
     this.settings.effects.errorCame();
   }
@@ -275,13 +300,16 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   askAgain(): void {
-    this.statements.askAgain(this.backend as Backend);
+    const { backend, turn } = this;
+    if (backend !== undefined && backend.followers.length > 0) turn?.runAgain();
+    else this.statements.askAgain(backend as Backend);
   }
 
   readyCame(status: TransactionStatus): void {
     const { tally } = this.pool;
     const now = systemClock.coarse();
     tally.queryTimes.record(now - this.askedAt);
+    this.turn?.answered(now - this.askedAt);
     this.askedAt = now;
     this.waitedSince = 0;
     this.#timeouts?.answered();
@@ -297,6 +325,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   backendSettled(backend: Backend): void {
     this.idleSince = systemClock.coarse();
+    const { turn } = this;
+    if (turn?.isRunning === true && this.sharedTurnEnded(backend, turn)) return;
     if (this.goOn()) return;
     if (backend.status !== TransactionStatus.idle) {
       if (this.mode === 'statement') this.end(errors.transactionInStatementMode());
@@ -369,10 +399,16 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   /** Cancels what the client waits for. Resolves when the server has been told. */
   async cancel(): Promise<void> {
-    const { backend } = this;
-    if (this.stopWaiting()) this.refuseHeld(errors.canceledWhileWaiting);
+    const { backend, turn } = this;
+    if (turn?.isPlaced === true) turn.cancelLater();
+    else if (this.stopWaiting()) this.refuseHeld(errors.canceledWhileWaiting);
+    else if (turn?.isRunning === true && backend !== undefined) await turn.cancel(backend);
     else if (backend?.replies.head === Asked.ownQuery) this.#cancelsLater = true;
     else if (backend !== undefined && backend.replies.size > 0) await this.pool.canceller.cancel(backend);
+  }
+
+  statementLost(error: Error): void {
+    this.end(errors.lostServer(error));
   }
 
   protected override refuseHeld(error: ErrorFields): void {
@@ -412,7 +448,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       keepsServer: this.keepsServer,
       isIdle: this.state === 'idle',
       // Nobody knows how long a pause lasts.
-      isServedSoon: this.isWaiting && !this.pool.isPaused,
+      isServedSoon: this.isPlaced || (this.isWaiting && !this.pool.isPaused),
     });
     if (goodbye !== undefined) this.end(goodbye);
   }

@@ -12,12 +12,15 @@ import type { ErrorFields } from '../../wire/error-fields.js';
 import { flush as flushMessage } from '../../wire/fixed-messages.js';
 import type { MessageScanner } from '../../wire/message-scanner.js';
 import { TransactionStatus } from '../../wire/message-types.js';
+import { AbandonedStatement } from '../backend/abandoned-statement.js';
 import type { Backend } from '../backend/backend.js';
 import { Cleaning } from '../backend/backend-cleaner.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { BackendUser } from '../backend/backend-user.js';
 import { OwnRow } from '../backend/own-row.js';
-import type { Subject } from '../backend/reply-queue.js';
+import type { PlacedStatement } from '../backend/placed-statement.js';
+import { Asked, type Subject } from '../backend/reply-queue.js';
+import type { StatementProfile } from '../backend/statement-times.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { PinReason } from '../pin-reasons.js';
@@ -28,6 +31,7 @@ import { LocalAnswers } from './local-answers.js';
 import { readLeftovers, sessionCheckText } from './session-check.js';
 import { noServer } from './session-errors.js';
 import type { SessionSettings } from './session-settings.js';
+import { SharedTurn, type SharingClient } from './shared-turn.js';
 
 /** Marks the query that resets what earlier clients have set. */
 const leftoverReset = new OwnRow();
@@ -36,7 +40,7 @@ const memoryKept = 256;
 
 export type SessionState = 'idle' | 'waiting' | 'active' | 'idle in transaction';
 
-export abstract class ServerHolder implements WaitingClient {
+export abstract class ServerHolder implements WaitingClient, SharingClient {
   readonly pool: BackendPool;
   readonly mode: PoolMode;
   /** Times by the clock of the process: of the last query, the transaction, the last answer, the wait. */
@@ -68,6 +72,8 @@ export abstract class ServerHolder implements WaitingClient {
   #isChecked = false;
   /** What came while it could not be passed on. */
   #held: Buffer | undefined;
+  /** The statement on a connection that is shared; undefined before the client has waited where that may be. */
+  #turn: SharedTurn | undefined;
   /** What was held last, to hold the next query in: where there are more clients than servers, each of them waits. */
   #spareMemory: Buffer | undefined;
 
@@ -81,6 +87,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.#spareWaiter = undefined;
     this.#held = undefined;
     this.#spareMemory = undefined;
+    this.#turn = undefined;
   }
 
   /** What holds for the client. */
@@ -93,6 +100,10 @@ export abstract class ServerHolder implements WaitingClient {
   protected abstract feed(held: Buffer): void;
   /** Sends what was collected. */
   protected abstract flush(): void;
+  /** Writes a plain statement behind those of others; undefined where the server can't be asked for it in one go. */
+  protected abstract place(backend: Backend, held: Buffer): PlacedStatement | undefined;
+  abstract statementLost(error: Error): void;
+  abstract readonly clientId: number;
   /** The message that waits fails with this; the client goes on, unless it is fatal. */
   protected abstract refuseHeld(error: ErrorFields): void;
 
@@ -124,8 +135,13 @@ export abstract class ServerHolder implements WaitingClient {
     return this.#waiter !== undefined;
   }
 
+  /** Its statement was sent, and is behind those of others. */
+  get isPlaced(): boolean {
+    return this.#turn?.isPlaced === true;
+  }
+
   get state(): SessionState {
-    if (this.#waiter !== undefined) return 'waiting';
+    if (this.#waiter !== undefined || this.isPlaced) return 'waiting';
     const backend = this.#backend;
     if (backend === undefined) return this.local.isInTransaction ? 'idle in transaction' : 'idle';
     if (backend.replies.size > 0) return 'active';
@@ -221,6 +237,103 @@ export abstract class ServerHolder implements WaitingClient {
     return true;
   }
 
+  // ---- sharing ----------------------------------------------------------------------------------------------------
+
+  protected get turn(): SharedTurn | undefined {
+    return this.#turn;
+  }
+
+  /** A plain statement is about to wait. `profile`: how long it usually takes; undefined where it may not share a connection. */
+  protected mayShare(profile: StatementProfile | undefined): void {
+    this.#turn ??= new SharedTurn(this);
+    this.#turn.profile = profile;
+  }
+
+  /** A statement that has waited is written, and is not sent yet: those of other clients that wait are written behind it. */
+  protected gather(backend: Backend, source: Buffer): void {
+    const { multiplex } = this.pool.plan;
+    const turn = this.#turn;
+    if (multiplex === undefined || turn?.profile === undefined) return;
+    turn.measure();
+    if (!this.#isShareable(backend) || backend.replies.head === Asked.ownQuery) return;
+    let last = turn.profile;
+    while (backend.followers.length < multiplex.depth - 1 && last.usualMs <= multiplex.longestMs) {
+      const waiter = backend.home?.firstToShare;
+      if (!(waiter instanceof BackendWaiter) || !waiter.client.follow(backend)) break;
+      backend.home?.share();
+      last = (backend.followers.at(-1) as SharedTurn).profile as StatementProfile;
+    }
+    if (backend.followers.length === 0) return;
+    turn.run(source);
+    this.awaitsAnswers = true;
+  }
+
+  follow(backend: Backend): boolean {
+    const turn = this.#turn;
+    const held = this.#held;
+    const waiter = this.#waiter;
+    if (turn?.profile === undefined || held === undefined || waiter === undefined) return false;
+    if (!this.#isShareable(backend) || this.settings.hasNews) return false;
+    const placed = this.place(backend, held);
+    if (placed === undefined) return false;
+    this.pool.tally.multiplexed++;
+    turn.place(placed);
+    backend.followers.push(turn);
+    this.#waitIsOver(waiter);
+    return true;
+  }
+
+  /** The session and the server are such that the statement means the same as on any other connection. */
+  #isShareable(backend: Backend): boolean {
+    const { settings, mode } = this;
+    const { effects } = settings;
+    return (
+      mode !== 'session' &&
+      this.#turn?.isAlone === false &&
+      backend.settings === settings.settings &&
+      !settings.areUnchecked &&
+      !effects.isOwn &&
+      !effects.mayHideSettings
+    );
+  }
+
+  adopt(backend: Backend, generation: number): void {
+    const turn = this.#turn as SharedTurn;
+    const now = systemClock.coarse();
+    // The time behind others does not count.
+    this.waitedSince = now - (turn.placedAt - this.waitingSince);
+    this.#backend = backend;
+    this.settings.backend = backend;
+    this.#generation = generation;
+    this.#hasUsed = this.awaitsAnswers = true;
+    this.#isChecked = this.#isReserved = false;
+    this.pool.classes.took(false);
+    backend.user = this.backendUser;
+    this.askedAt = this.beganAt = this.inTransactionSince = now;
+    turn.run(this.#held as Buffer);
+    this.#held = undefined;
+  }
+
+  waitAgain(): void {
+    if (this.#held !== undefined) this.#await();
+  }
+
+  /** The answer to a statement that shared its connection is complete. False: the client has the connection still, and may go on. */
+  protected sharedTurnEnded(backend: Backend, turn: SharedTurn): boolean {
+    const { bytes } = turn;
+    const again = turn.end();
+    if (again === undefined && bytes !== undefined && bytes.length <= memoryKept) this.#spareMemory = bytes;
+    if (again !== undefined) this.#held = this.#held === undefined ? again : Buffer.concat([again, this.#held]);
+    if (this.#held === undefined) this.flow.resume(Pause.held);
+    else this.flow.pause(Pause.held);
+    // Held until the request is over, which might hit it once more.
+    if (backend.followers.length === 0) return again !== undefined && backend.isBeingCancelled;
+    backend.handOn(this.#letGo(backend));
+    if (again === undefined) this.goOn();
+    else this.#await();
+    return true;
+  }
+
   // ---- checking ---------------------------------------------------------------------------------------------------
 
   /** The server has to be asked what this client has left there. */
@@ -311,7 +424,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.flow.resume(Pause.held);
     this.feed(held);
     // All of it was sent or copied.
-    if (held.length <= memoryKept) this.#spareMemory = held;
+    if (held.length <= memoryKept && this.#turn?.bytes !== held) this.#spareMemory = held;
     return true;
   }
 
@@ -378,8 +491,14 @@ export abstract class ServerHolder implements WaitingClient {
   protected leaveServer(spoilt: string | undefined, cancels: boolean): void {
     this.#held = undefined;
     this.stopWaiting();
+    if (this.isPlaced) this.#turn?.abandon();
     const backend = this.#backend;
     if (backend === undefined) return;
+    if (backend.followers.length > 0) {
+      new AbandonedStatement(this.pool, backend, this.#letGo(backend));
+      if (cancels) void this.pool.canceller.cancel(backend);
+      return;
+    }
     // It may be the end of a message that the server has a part of.
     backend.flush();
     // What is under way may change settings, and nobody will follow that; what is rolled back changes them, too.
