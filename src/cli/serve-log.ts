@@ -1,6 +1,6 @@
 /** The log of a pooler that runs: lines for people or objects for programs, on standard error. */
 import type { GeneralConfig } from '../pooler/config/pooler-config.js';
-import type { LogDetails, LogLevel, PoolerLog } from '../pooler/pooler-log.js';
+import type { LogDetails, LogLevel, PoolerLog } from '../pooler/log.js';
 import type { Terminal } from './terminal.js';
 
 const lostLines = 'lines of this log could not be written, and were dropped';

@@ -1,11 +1,11 @@
 /** A pooler that runs, and what signals do to it. */
 import { formatDuration } from '../kernel/duration.js';
-import type { ShutdownMode } from '../pooler/admin/pooler-view.js';
 import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
 import { type ConfigRequest, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { endpoint } from '../pooler/config/special-kinds.js';
-import type { PoolerLog } from '../pooler/pooler-log.js';
+import type { ShutdownMode } from '../pooler/console/pooler-view.js';
+import type { PoolerLog } from '../pooler/log.js';
 import { serveLog } from './serve-log.js';
 import type { Terminal } from './terminal.js';
 

@@ -47,7 +47,7 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
   if (flags.explain) terminal.out(formatExplanation(explainConfig(loaded)));
   if (flags.check) {
     const problems = [
-      ...(await import('../pooler/check-serving.js')).servingProblems(loaded.config),
+      ...(await import('../pooler/process/check-serving.js')).servingProblems(loaded.config),
       ...(await fleetProblems(loaded.config)),
     ];
     if (problems.length > 0) return refuse(problems, terminal);
