@@ -43,7 +43,7 @@ const functions = [
 
 /** Words of the grammar, and types with a size, behind which a parenthesis calls nothing. */
 const words = [
-  'all and any array as between by case char character current_time current_timestamp cross decimal distinct else except exists',
+  'all and any array as between by case cast char character current_time current_timestamp cross decimal distinct else except exists',
   'filter from full group grouping having in inner intersect interval is join lateral like ilike limit localtime localtimestamp',
   'materialized not numeric nchar offset on or order over partition recursive row rows select sets some similar then time timestamp',
   'timestamptz timetz to union using values varchar varying when where with within cube rollup bit float precision',

@@ -90,7 +90,8 @@ function endOfQuoted(bytes: Buffer, start: number, end: number): number {
 }
 
 function isReadWord(bytes: Buffer, start: number, wordEnd: number, end: number): boolean {
-  if (mayWrite[(bytes[start] as number) | toLower] === 1 && isOneOf(writing, bytes, start, wordEnd)) return false;
+  if (mayWrite[(bytes[start] as number) | toLower] === 1 && isOneOf(writing, bytes, start, wordEnd))
+    return false;
   if (!isBeforeParenthesis(bytes, wordEnd, end)) return true;
   const word = wordOf(bytes, start, wordEnd);
   if (word === undefined) return false;

@@ -173,17 +173,18 @@ export const poolingOptions = {
   multiplexDepth: option(integer({ min: 1, max: 64 }), 1, {
     name: 'multiplex_depth',
     meaning:
-      'while all server connections of a pool are in use, statements of so many clients that wait are sent one behind the other on one connection; 1: of one client',
+      'while all server connections of a pool are in use, single statements of up to so many clients are sent one behind the other on each; 1: off',
     reload: 'now',
   }),
   multiplexStatements: option(oneOf('reads', 'all'), 'reads', {
     name: 'multiplex_statements',
-    meaning: 'which statements these may be; `all`: also those that write, which may have to wait for locks',
+    meaning:
+      'which statements may be sent so; `all`: also those that write, which may have to wait for locks',
     reload: 'now',
   }),
   multiplexLongest: option(duration(undefined), 5, {
     name: 'multiplex_longest',
-    meaning: 'nothing is sent behind a statement that takes longer on average, as far as that is known',
+    meaning: 'nothing is sent behind a statement that usually takes longer, or that was not run yet',
     reload: 'now',
   }),
   deferBegin: option(boolean, true, {

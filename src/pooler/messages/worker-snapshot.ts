@@ -111,11 +111,12 @@ function clientLook(record: ClientRecord, ids: WorkerIds): ClientRecord {
 }
 
 function serverLook(record: ServerRecord, ids: WorkerIds): ServerRecord {
-  const { id, clientId, ends } = record;
+  const { id, clientId, followerIds, ends } = record;
   return {
     ...record,
     id: ids.of(id),
     clientId: clientId === undefined ? undefined : ids.of(clientId),
+    followerIds: followerIds.map((follower) => ids.of(follower)),
     ends: endsLook(ends),
   };
 }

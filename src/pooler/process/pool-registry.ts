@@ -206,6 +206,7 @@ export class PoolBook {
     const config = this.#parts.config();
     const { pooling, timeouts } = config;
     const server = this.#serverPlan(database, user, entry);
+    const keepsSettings = isDsql(database) && config.dsql.keepSettings;
     return {
       limits: poolSettingsFor(config, database, user),
       policy: this.#policyOf(config, database, user, leases),
@@ -213,7 +214,7 @@ export class PoolBook {
       checkQuery: checkQueryOf(config) ?? '',
       resetQuery: pooling.serverResetQuery,
       isDsql: isDsql(database),
-      keepsSettings: isDsql(database) && config.dsql.keepSettings,
+      keepsSettings,
       resetsAlways: pooling.serverResetQueryAlways,
       checksAlways: pooling.sessionCheck === 'always',
       cleaningTimeoutMs: pooling.serverCleaningTimeout,
@@ -221,7 +222,7 @@ export class PoolBook {
       followsStatements: pooling.maxPreparedStatements > 0,
       preparesUnnamed: pooling.prepareUnnamed && pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
-      multiplex: multiplexPlanOf(config),
+      multiplex: keepsSettings ? undefined : multiplexPlanOf(config),
       reservedRatio: config.fairShares.reservedRatio,
       shortage: () => leases.shortage,
     };
@@ -322,7 +323,8 @@ function startupParametersOf(database: DatabaseConfig): ReadonlyMap<string, stri
 function multiplexPlanOf({ pooling }: PoolerConfig): MultiplexPlan | undefined {
   const { multiplexDepth, multiplexStatements, multiplexLongest } = pooling;
   // What every client leaves is looked at or cleaned then, before the next one has the server.
-  if (multiplexDepth <= 1 || pooling.serverResetQueryAlways || pooling.sessionCheck === 'always') return undefined;
+  if (multiplexDepth <= 1 || pooling.serverResetQueryAlways || pooling.sessionCheck === 'always')
+    return undefined;
   return {
     depth: multiplexDepth,
     sharesWrites: multiplexStatements === 'all',

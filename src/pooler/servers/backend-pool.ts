@@ -279,6 +279,13 @@ export class BackendPool {
     return this.#engines.present.idle;
   }
 
+  /** Statements that are behind those of other clients. */
+  get followers(): number {
+    let count = 0;
+    for (const { followers } of this.backends()) count += followers.length;
+    return count;
+  }
+
   *backends(): IterableIterator<Backend> {
     for (const engine of this.#engines.all)
       for (const { connection } of engine.connections()) yield connection;

@@ -42,7 +42,8 @@ export class Canceller {
     if (present?.turn === turn) return present.request;
     backend.cancelBegan();
     // A request for a statement that ran before this one, on the same connection, comes first.
-    const run = present === undefined ? this.#run(backend, turn) : present.request.then(() => this.#run(backend, turn));
+    const run =
+      present === undefined ? this.#run(backend, turn) : present.request.then(() => this.#run(backend, turn));
     const request = run.finally(() => {
       if (this.#requests.get(backend)?.request === request) this.#requests.delete(backend);
       backend.cancelEnded();

@@ -2,7 +2,11 @@
 import type { Backend } from './backend.js';
 import { Asked, type Subject } from './reply-queue.js';
 
-export type PlacedKind = typeof Asked.query | typeof Asked.wholeTurn | typeof Asked.wholeRun | typeof Asked.standInTurn;
+export type PlacedKind =
+  | typeof Asked.query
+  | typeof Asked.wholeTurn
+  | typeof Asked.wholeRun
+  | typeof Asked.standInTurn;
 
 export class PlacedStatement {
   readonly #asked: PlacedKind;

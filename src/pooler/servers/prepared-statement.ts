@@ -9,8 +9,8 @@
 import { ParseView } from '../../wire/frontend-views.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
-import { profileOfParse, type StatementProfile, type StatementTimes } from './statement-times.js';
 import { parseWithTypes, type StatementShape } from './statement-shape.js';
+import { profileOfParse, type StatementProfile, type StatementTimes } from './statement-times.js';
 
 const storedParse = new ParseView();
 const unnamed = Buffer.alloc(0);

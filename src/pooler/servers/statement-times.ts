@@ -67,7 +67,10 @@ export class StatementTimes {
 }
 
 /** Of the text of a Parse; undefined where that is not plain whatever the session is set to. */
-export function profileOfParse(parse: Buffer | undefined, times: StatementTimes): StatementProfile | undefined {
+export function profileOfParse(
+  parse: Buffer | undefined,
+  times: StatementTimes,
+): StatementProfile | undefined {
   if (parse === undefined) return undefined;
   const { textStart, textEnd } = view.read(parse, 0, parse.length);
   return isPlainStatement(parse, textStart, textEnd) ? times.profileOf(parse, textStart, textEnd) : undefined;

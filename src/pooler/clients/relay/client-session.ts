@@ -28,17 +28,16 @@ import * as errors from '../session-errors.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
 import { MessageRelay } from './message-relay.js';
-import { Parting } from './requested-end.js';
-import { ServerHolder } from './server-holder.js';
 import type { ClientIdentity, SessionParts } from './session-parts.js';
 import { SessionSettings } from './session-settings.js';
+import { SharingHolder } from './sharing-holder.js';
 import { Passing, StatementRelay } from './statement-relay.js';
 import { swallowingFor } from './swallow-relay.js';
 
 /** Answers of the pooler's own, sent before the turn is over. */
 const own = new MessageWriter();
 
-export class ClientSession extends ServerHolder implements TransportListener, BackendUser {
+export class ClientSession extends SharingHolder implements TransportListener, BackendUser {
   readonly identity: ClientIdentity;
   readonly transport: Transport;
   readonly statements: StatementRelay;
@@ -53,8 +52,6 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #isServerSpoilt = false;
   /** A cancel request came while the server was busy with a query of the pooler's own. */
   #cancelsLater = false;
-  /** It is to go when its transaction is over. */
-  readonly #parting = new Parting();
   /** Those that the client has set, and its server refuses. */
   readonly #timeouts: KeptTimeouts | undefined;
   #isEnding = false;
@@ -102,7 +99,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const { backend } = this;
     const isPlain = this.#holdsPlain && backend !== undefined && this.prepare(backend);
     this.#holdsPlain = false;
-    if (isPlain) this.#askPlain(held, 0, held.length);
+    if (isPlain) this.#askPlain(held, 0, held.length, true);
     else this.#relay(held, 0, held.length);
   }
 
@@ -112,7 +109,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
    */
   #relayPlain(source: Buffer, start: number, end: number): boolean {
     if (this.backend !== undefined || !this.#isPlain(source, start, end)) return false;
-    if (this.take()) this.#askPlain(source, start, end);
+    if (this.take()) this.#askPlain(source, start, end, false);
     else {
       this.#holdsPlain = true;
       if (this.pool.plan.multiplex !== undefined && !this.settings.effects.isOwn)
@@ -135,7 +132,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     );
   }
 
-  #askPlain(source: Buffer, start: number, end: number): void {
+  #askPlain(source: Buffer, start: number, end: number, hasWaited: boolean): void {
     const backend = this.backend as Backend;
     if (source[start] === Frontend.query) {
       backend.expect(Asked.query);
@@ -144,7 +141,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       this.#relay(source, start, end);
       return;
     } else this.awaitsAnswers = this.statements.mayAskAgain;
-    if (this.turn !== undefined) this.gather(backend, source);
+    if (hasWaited && this.turn !== undefined) this.gather(backend, source);
     this.flush();
   }
 
@@ -255,15 +252,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   // ---- from the server --------------------------------------------------------------------------------------------
 
   takeAnswer(answer: Outgoing): boolean {
-    const { backend, turn } = this;
-    const filtered = turn?.isRunning === true ? turn.filter(answer, backend?.replies.size === 0) : undefined;
-    if (filtered === 'nothing') return true;
-    if (filtered !== undefined) answer.mix().append(filtered.take());
+    if (this.turn?.isRunning === true) return this.passShared(answer, this.transport);
     this.pool.tally.sent += answer.size;
-    if (answer.sendTo(this.transport)) return true;
-    // Nobody is held up by another client that does not read, as long as there is room for what it is sent.
-    const isShared = backend !== undefined && backend.followers.length > 0;
-    return isShared && this.flow.hasRoom ? true : this.flow.clientIsSlow();
+    return answer.sendTo(this.transport) || this.flow.clientIsSlow();
   }
 
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void {
@@ -341,7 +332,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     }
     if (this.keepsServer) this.reserve();
     else this.giveBack(backend);
-    if (this.#parting.isWanted) this.#partIfFree();
+    this.partIfFree();
   }
 
   parameterReported(name: string, value: string, isOwn: boolean): boolean {
@@ -390,7 +381,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.serverLost(backend, error);
     if (!isNeeded) {
       this.idleSince = systemClock.coarse();
-      this.#partIfFree();
+      this.partIfFree();
       return;
     }
     if (fatal !== undefined) this.pool.tally.errorCame(fatal.code);
@@ -401,10 +392,10 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   /** Cancels what the client waits for. Resolves when the server has been told. */
   async cancel(): Promise<void> {
-    const { backend, turn } = this;
-    if (turn?.isPlaced === true) turn.cancelLater();
+    const { backend } = this;
+    const shared = this.cancelShared();
+    if (shared !== undefined) await shared;
     else if (this.stopWaiting()) this.refuseHeld(errors.canceledWhileWaiting);
-    else if (turn?.isRunning === true && backend !== undefined) await turn.cancel(backend);
     else if (backend?.replies.head === Asked.ownQuery) this.#cancelsLater = true;
     else if (backend !== undefined && backend.replies.size > 0) await this.pool.canceller.cancel(backend);
   }
@@ -421,7 +412,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.#parts.failed(error);
     this.local.refuseNext(error);
     this.goOn();
-    this.#partIfFree();
+    this.partIfFree();
   }
 
   /** Between the client's messages: a notice. */
@@ -429,35 +420,6 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (this.#isEnding || this.backend?.isInsideAnswer === true) return;
     write(own);
     this.#sendOwn();
-  }
-
-  /** It has to go as soon as it is in no transaction and waits for nothing. */
-  endWhenIdle(goodbye: ErrorFields): void {
-    this.#parting.whenIdle(goodbye);
-    this.#partIfFree();
-  }
-
-  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
-  endWithoutServer(goodbye: ErrorFields): void {
-    this.#parting.withoutServer(goodbye);
-    this.#partIfFree();
-  }
-
-  #partIfFree(): void {
-    if (!this.#parting.isWanted) return;
-    const goodbye = this.#parting.dueFor({
-      hasServer: this.backend !== undefined,
-      keepsServer: this.keepsServer,
-      isIdle: this.state === 'idle',
-      // Nobody knows how long a pause lasts.
-      isServedSoon: this.isPlaced || (this.isWaiting && !this.pool.isPaused),
-    });
-    if (goodbye !== undefined) this.end(goodbye);
-  }
-
-  /** Its pool was paused. */
-  poolPaused(): void {
-    this.#partIfFree();
   }
 
   /** How long it has read nothing although its server waits for that; to be asked again and again. */

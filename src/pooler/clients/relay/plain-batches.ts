@@ -15,6 +15,7 @@ import type { StandIn } from '../../servers/repeated-statement.js';
 import { Asked } from '../../servers/reply-queue.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
 import type { StatementProfile } from '../../servers/statement-times.js';
+import type { UnnamedStatement } from '../../servers/unnamed-statement.js';
 import { ClientStatements, type NamedByClient } from './client-statements.js';
 import { KeptRun } from './repeatable-batch.js';
 import { type StatementOwner, StatementPreparer } from './statement-preparer.js';
@@ -95,7 +96,7 @@ export abstract class PlainBatches {
     const standIn = this.#findStandIn();
     const copy = standIn && backend.statements.find(standIn.statement);
     if (copy !== undefined) {
-      const bind = start + (plain?.parse as Buffer).length;
+      const bind = start + ((plain as UnnamedStatement).parse as Buffer).length;
       this.#mayAskAgain = true;
       this.#standInRun.keep(source, bind, end);
       writeRun(backend, source, bind, end, copy);

@@ -15,23 +15,20 @@ import type { MessageScanner } from '../../../wire/message-scanner.js';
 import { TransactionStatus } from '../../../wire/message-types.js';
 import type { PoolSettings } from '../../config/pool-settings.js';
 import type { PoolMode } from '../../config/pooling-options.js';
-import { AbandonedStatement } from '../../servers/abandoned-statement.js';
 import type { Backend } from '../../servers/backend.js';
 import { Cleaning } from '../../servers/backend-cleaner.js';
 import type { BackendPool } from '../../servers/backend-pool.js';
 import type { BackendUser } from '../../servers/backend-user.js';
 import { OwnRow } from '../../servers/own-row.js';
-import type { PlacedStatement } from '../../servers/placed-statement.js';
-import { Asked, type Subject } from '../../servers/reply-queue.js';
-import type { StatementProfile } from '../../servers/statement-times.js';
+import type { Subject } from '../../servers/reply-queue.js';
 import { textOf, transition } from '../../settings/settings.js';
 import { noServer } from '../session-errors.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import { LocalAnswers } from './local-answers.js';
+import { Parting } from './requested-end.js';
 import { BackendWaiter, type WaitingClient } from './server-waiter.js';
 import { readLeftovers, sessionCheckText } from './session-check.js';
 import type { SessionSettings } from './session-settings.js';
-import { SharedTurn, type SharingClient } from './shared-turn.js';
 
 /** Marks the query that resets what earlier clients have set. */
 const leftoverReset = new OwnRow();
@@ -40,7 +37,7 @@ const memoryKept = 256;
 
 export type SessionState = 'idle' | 'waiting' | 'active' | 'idle in transaction';
 
-export abstract class ServerHolder implements WaitingClient, SharingClient {
+export abstract class ServerHolder implements WaitingClient {
   readonly pool: BackendPool;
   readonly mode: PoolMode;
   /** Times by the clock of the process: of the last query, the transaction, the last answer, the wait. */
@@ -61,6 +58,8 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
   protected awaitsAnswers = false;
   #backend: Backend | undefined;
   #generation = 0;
+  /** Held bytes that were sent and may have to be sent again: they are not written over. */
+  protected inUse: Buffer | undefined;
   /** Its server counts as reserved: it is kept for longer than one statement. */
   #isReserved = false;
   #waiter: BackendWaiter | undefined;
@@ -71,11 +70,11 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
   /** The server was asked what this client has left, since the client has it. */
   #isChecked = false;
   /** What came while it could not be passed on. */
-  #held: Buffer | undefined;
-  /** The statement on a connection that is shared; undefined before the client has waited where that may be. */
-  #turn: SharedTurn | undefined;
+  protected held: Buffer | undefined;
+  /** It is to go when its transaction is over. */
+  readonly #parting = new Parting();
   /** What was held last, to hold the next query in: where there are more clients than servers, each of them waits. */
-  #spareMemory: Buffer | undefined;
+  protected spareMemory: Buffer | undefined;
 
   constructor(pool: BackendPool, mode: PoolMode, settings: SessionSettings, flow: ClientFlow) {
     this.pool = pool;
@@ -85,9 +84,9 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
     this.#backend = undefined;
     this.#waiter = undefined;
     this.#spareWaiter = undefined;
-    this.#held = undefined;
-    this.#spareMemory = undefined;
-    this.#turn = undefined;
+    this.held = undefined;
+    this.spareMemory = undefined;
+    this.inUse = undefined;
   }
 
   /** What holds for the client. */
@@ -100,10 +99,6 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
   protected abstract feed(held: Buffer): void;
   /** Sends what was collected. */
   protected abstract flush(): void;
-  /** Writes a plain statement behind those of others; undefined where the server can't be asked for it in one go. */
-  protected abstract place(backend: Backend, held: Buffer): PlacedStatement | undefined;
-  abstract statementLost(error: Error): void;
-  abstract readonly clientId: number;
   /** The message that waits fails with this; the client goes on, unless it is fatal. */
   protected abstract refuseHeld(error: ErrorFields): void;
 
@@ -128,17 +123,22 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
 
   /** Bytes that wait to be passed on. */
   get heldBytes(): number {
-    return this.#held?.length ?? 0;
+    return this.held?.length ?? 0;
   }
 
   get isWaiting(): boolean {
     return this.#waiter !== undefined;
   }
 
-  /** Its statement was sent, and is behind those of others. */
-  get isPlaced(): boolean {
-    return this.#turn?.isPlaced === true;
+  protected get waiter(): BackendWaiter | undefined {
+    return this.#waiter;
   }
+
+  /** Its statement was sent behind those of other clients, and waits for its turn there. */
+  abstract get isPlaced(): boolean;
+  abstract follow(backend: Backend): boolean;
+  /** Says goodbye with this. */
+  abstract end(error?: ErrorFields): void;
 
   get state(): SessionState {
     if (this.#waiter !== undefined || this.isPlaced) return 'waiting';
@@ -149,7 +149,7 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
   }
 
   /** It keeps its server for as long as it is there, or for longer than a transaction. */
-  protected get keepsServer(): boolean {
+  get keepsServer(): boolean {
     return this.mode === 'session' || this.settings.effects.pin !== undefined;
   }
 
@@ -172,6 +172,18 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
     backend.user = this.backendUser;
     if (this.settings.hasNews) this.settings.tellNews((name, value) => this.tellParameter(name, value));
     return this.prepare(backend);
+  }
+
+  /** The server is this client's from here on, and runs a statement of it already. */
+  protected takeRunning(backend: Backend, generation: number): void {
+    this.#backend = backend;
+    this.settings.backend = backend;
+    this.#generation = generation;
+    this.#hasUsed = this.awaitsAnswers = true;
+    this.#isChecked = this.#isReserved = false;
+    this.pool.classes.took(false);
+    backend.user = this.backendUser;
+    this.askedAt = this.beganAt = this.inTransactionSince = systemClock.coarse();
   }
 
   /** What it asks for next will keep the server, as far as can be known. */
@@ -232,106 +244,10 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
     if (row !== leftoverReset || this.#hasUsed) return false;
     this.pool.discard(
       backend,
-      this.#letGo(backend),
+      this.letGo(backend),
       new Error(`What an earlier client has set could not be taken back: ${error.message}`),
     );
-    if (this.#held !== undefined) this.#await();
-    return true;
-  }
-
-  // ---- sharing ----------------------------------------------------------------------------------------------------
-
-  protected get turn(): SharedTurn | undefined {
-    return this.#turn;
-  }
-
-  /** A plain statement is about to wait. `profile`: how long it usually takes; undefined where it may not share a connection. */
-  protected mayShare(profile: StatementProfile | undefined): void {
-    this.#turn ??= new SharedTurn(this);
-    this.#turn.profile = profile;
-  }
-
-  /** A statement that has waited is written, and is not sent yet: those of other clients that wait are written behind it. */
-  protected gather(backend: Backend, source: Buffer): void {
-    const { multiplex } = this.pool.plan;
-    const turn = this.#turn;
-    if (multiplex === undefined || turn?.profile === undefined) return;
-    turn.measure();
-    if (!this.#isShareable(backend) || backend.replies.head === Asked.ownQuery) return;
-    let last = turn.profile;
-    while (backend.followers.length < multiplex.depth - 1 && last.usualMs <= multiplex.longestMs) {
-      const waiter = backend.home?.firstToShare;
-      if (!(waiter instanceof BackendWaiter) || !waiter.client.follow(backend)) break;
-      backend.home?.share();
-      last = (backend.followers.at(-1) as SharedTurn).profile as StatementProfile;
-    }
-    if (backend.followers.length === 0) return;
-    turn.run(source);
-    this.awaitsAnswers = true;
-  }
-
-  follow(backend: Backend): boolean {
-    const turn = this.#turn;
-    const held = this.#held;
-    const waiter = this.#waiter;
-    if (turn?.profile === undefined || held === undefined || waiter === undefined) return false;
-    if (!this.#isShareable(backend) || this.settings.hasNews) return false;
-    const placed = this.place(backend, held);
-    if (placed === undefined) return false;
-    this.pool.tally.multiplexed++;
-    turn.place(placed);
-    backend.followers.push(turn);
-    this.#waitIsOver(waiter);
-    return true;
-  }
-
-  /** The session and the server are such that the statement means the same as on any other connection. */
-  #isShareable(backend: Backend): boolean {
-    const { settings, mode } = this;
-    const { effects } = settings;
-    return (
-      mode !== 'session' &&
-      this.#turn?.isAlone === false &&
-      backend.settings === settings.settings &&
-      !settings.areUnchecked &&
-      !effects.isOwn &&
-      !effects.mayHideSettings
-    );
-  }
-
-  adopt(backend: Backend, generation: number): void {
-    const turn = this.#turn as SharedTurn;
-    const now = systemClock.coarse();
-    // The time behind others does not count.
-    this.waitedSince = now - (turn.placedAt - this.waitingSince);
-    this.#backend = backend;
-    this.settings.backend = backend;
-    this.#generation = generation;
-    this.#hasUsed = this.awaitsAnswers = true;
-    this.#isChecked = this.#isReserved = false;
-    this.pool.classes.took(false);
-    backend.user = this.backendUser;
-    this.askedAt = this.beganAt = this.inTransactionSince = now;
-    turn.run(this.#held as Buffer);
-    this.#held = undefined;
-  }
-
-  waitAgain(): void {
-    if (this.#held !== undefined) this.#await();
-  }
-
-  /** The answer to a statement that shared its connection is complete. False: the client has the connection still, and may go on. */
-  protected sharedTurnEnded(backend: Backend, turn: SharedTurn): boolean {
-    const { bytes } = turn;
-    const again = turn.end();
-    if (again === undefined && bytes !== undefined && bytes.length <= memoryKept) this.#spareMemory = bytes;
-    if (again !== undefined) this.#held = this.#held === undefined ? again : Buffer.concat([again, this.#held]);
-    if (this.#held === undefined) this.flow.resume(Pause.held);
-    else this.flow.pause(Pause.held);
-    if (backend.followers.length === 0) return false;
-    backend.handOn(this.#letGo(backend));
-    if (again === undefined) this.goOn();
-    else this.#await();
+    if (this.held !== undefined) this.waitForServer();
     return true;
   }
 
@@ -383,17 +299,17 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
   }
 
   #hold(held: Buffer): void {
-    this.#held = held;
+    this.held = held;
     this.flow.pause(Pause.held);
     if (this.#backend !== undefined) {
       // Without a Sync the server would keep its answers to itself.
       if (this.#backend.isUnsynced) this.#backend.toServer.mix().append(flushMessage);
       return;
     }
-    this.#await();
+    this.waitForServer();
   }
 
-  #await(): void {
+  protected waitForServer(): void {
     this.waitingSince = systemClock.coarse();
     this.hasNotice = false;
     this.#enqueue();
@@ -401,8 +317,8 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
 
   /** So many bytes, and no more: most queries of a client are as long as the one before, and what was made for that will do. */
   #memoryFor(bytes: number): Buffer {
-    const spare = this.#spareMemory;
-    this.#spareMemory = undefined;
+    const spare = this.spareMemory;
+    this.spareMemory = undefined;
     if (spare?.length === bytes) return spare;
     if (bytes > memoryKept) return Buffer.allocUnsafe(bytes);
     return Buffer.from(spare?.buffer ?? new ArrayBuffer(memoryKept), 0, bytes);
@@ -419,13 +335,13 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
 
   /** What was held can go on; false where nothing was. */
   protected goOn(): boolean {
-    const held = this.#held;
+    const held = this.held;
     if (held === undefined) return false;
-    this.#held = undefined;
+    this.held = undefined;
     this.flow.resume(Pause.held);
     this.feed(held);
     // All of it was sent or copied.
-    if (held.length <= memoryKept && this.#turn?.bytes !== held) this.#spareMemory = held;
+    if (held.length <= memoryKept && held !== this.inUse) this.spareMemory = held;
     return true;
   }
 
@@ -439,7 +355,7 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
       this.pool.lost(backend, generation, new Error('The server closed the connection.'));
       this.#enqueue();
     } else {
-      this.#waitIsOver(waiter);
+      this.waitIsOver(waiter);
       this.waitedSince = this.waitingSince;
       if (this.#attach(pooled)) this.goOn();
       else this.flush();
@@ -448,11 +364,11 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
 
   refused(error: Error, waiter: BackendWaiter): void {
     if (this.#waiter !== waiter) return;
-    this.#waitIsOver(waiter);
+    this.waitIsOver(waiter);
     this.refuseHeld(noServer(this.pool, error));
   }
 
-  #waitIsOver(waiter: BackendWaiter): void {
+  protected waitIsOver(waiter: BackendWaiter): void {
     this.#waiter = undefined;
     this.#spareWaiter = waiter;
     this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
@@ -466,13 +382,43 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
     return waiter !== undefined;
   }
 
+  // ---- leaving when it is free ---------------------------------------------------------------------------------------
+
+  /** It has to go as soon as it is in no transaction and waits for nothing. */
+  endWhenIdle(goodbye: ErrorFields): void {
+    this.#parting.whenIdle(goodbye);
+    this.partIfFree();
+  }
+
+  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
+  endWithoutServer(goodbye: ErrorFields): void {
+    this.#parting.withoutServer(goodbye);
+    this.partIfFree();
+  }
+
+  protected partIfFree(): void {
+    if (!this.#parting.isWanted) return;
+    const goodbye = this.#parting.dueFor(this);
+    if (goodbye !== undefined) this.end(goodbye);
+  }
+
+  /** Its pool was paused. */
+  poolPaused(): void {
+    this.partIfFree();
+  }
+
+  /** It waits for a server that it will get. Nobody knows how long a pause lasts. */
+  get isServedSoon(): boolean {
+    return this.isPlaced || (this.isWaiting && !this.pool.isPaused);
+  }
+
   // ---- giving back ------------------------------------------------------------------------------------------------
 
   /** Only a server that is settled. */
   protected giveBack(backend: Backend): void {
     const { plan } = this.pool;
     const hasHidden = this.settings.effects.mayHideSettings || plan.checksAlways;
-    const generation = this.#letGo(backend);
+    const generation = this.letGo(backend);
     if (backend.isInDoubt)
       this.pool.discard(backend, generation, new Error('Nobody knows what state the server is in.'));
     else if (plan.resetsAlways) this.pool.cleanUp(backend, generation, Cleaning.session);
@@ -482,7 +428,7 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
 
   /** It broke. */
   protected serverLost(backend: Backend, error: Error): void {
-    this.pool.lost(backend, this.#letGo(backend), error);
+    this.pool.lost(backend, this.letGo(backend), error);
   }
 
   /**
@@ -490,16 +436,10 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
    * waits for what is under way.
    */
   protected leaveServer(spoilt: string | undefined, cancels: boolean): void {
-    this.#held = undefined;
+    this.held = undefined;
     this.stopWaiting();
-    if (this.isPlaced) this.#turn?.abandon();
     const backend = this.#backend;
     if (backend === undefined) return;
-    if (backend.followers.length > 0) {
-      new AbandonedStatement(this.pool, backend, this.#letGo(backend));
-      if (cancels) void this.pool.canceller.cancel(backend);
-      return;
-    }
     // It may be the end of a message that the server has a part of.
     backend.flush();
     // What is under way may change settings, and nobody will follow that; what is rolled back changes them, too.
@@ -511,7 +451,7 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
     let cleaning: Cleaning = resets ? Cleaning.session : Cleaning.nothing;
     if (hasOwn) cleaning = Cleaning.everything;
     else if (areSettingsUnsure) cleaning = Cleaning.sessionAndSettings;
-    const generation = this.#letGo(backend);
+    const generation = this.letGo(backend);
     if (spoilt !== undefined) {
       this.pool.discard(backend, generation, new Error(spoilt));
       return;
@@ -521,7 +461,7 @@ export abstract class ServerHolder implements WaitingClient, SharingClient {
   }
 
   /** It is somebody else's from here on; the checkout that is to be ended. */
-  #letGo(backend: Backend): number {
+  protected letGo(backend: Backend): number {
     this.pool.classes.gaveBack(this.#isReserved);
     this.#backend = undefined;
     this.settings.backend = undefined;

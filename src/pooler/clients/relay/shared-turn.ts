@@ -15,9 +15,9 @@ import { AbandonedStatement } from '../../servers/abandoned-statement.js';
 import type { Backend } from '../../servers/backend.js';
 import type { BackendPool } from '../../servers/backend-pool.js';
 import type { Follower } from '../../servers/follower.js';
+import type { Outgoing } from '../../servers/outgoing.js';
 import type { PlacedStatement } from '../../servers/placed-statement.js';
 import type { StatementProfile } from '../../servers/statement-times.js';
-import type { Outgoing } from '../../servers/outgoing.js';
 
 /** So much of an answer is kept until it is known whether a cancel request has hit its statement. */
 const mostKept = 1_048_576;
@@ -44,6 +44,7 @@ export class SharedTurn implements Follower {
   #state: 'none' | 'placed' | 'running' = 'none';
   #placed: PlacedStatement | undefined;
   #placedAt = 0;
+  #backend: Backend | undefined;
   #bytes: Buffer | undefined;
   /** The time that the statement takes is noted. */
   #isMeasured = false;
@@ -61,6 +62,7 @@ export class SharedTurn implements Follower {
     this.#placed = undefined;
     this.#bytes = undefined;
     this.#kept = undefined;
+    this.#backend = undefined;
   }
 
   get clientId(): number | undefined {
@@ -76,6 +78,11 @@ export class SharedTurn implements Follower {
     return this.#state === 'running';
   }
 
+  /** The connection that it was sent to, behind others. */
+  get serverId(): number | undefined {
+    return this.isPlaced ? this.#backend?.id : undefined;
+  }
+
   /** Since when it is behind others. */
   get placedAt(): number {
     return this.#placedAt;
@@ -89,9 +96,10 @@ export class SharedTurn implements Follower {
   // ---- sent -------------------------------------------------------------------------------------------------------
 
   /** It was sent behind others. */
-  place(placed: PlacedStatement): void {
+  place(placed: PlacedStatement, backend: Backend): void {
     this.#state = 'placed';
     this.#placed = placed;
+    this.#backend = backend;
     this.#placedAt = systemClock.coarse();
   }
 
@@ -136,6 +144,10 @@ export class SharedTurn implements Follower {
   cancel(backend: Backend): Promise<void> {
     this.#hasAskedCancel = true;
     return this.#pool.canceller.cancel(backend);
+  }
+
+  get isToBeCancelled(): boolean {
+    return this.#wantsCancel;
   }
 
   mayBeHit(): void {
@@ -186,7 +198,7 @@ export class SharedTurn implements Follower {
     if (again !== undefined) this.#pool.tally.multiplexedAgain++;
     this.isAlone = again !== undefined;
     this.#state = 'none';
-    this.#bytes = undefined;
+    this.#bytes = this.#backend = undefined;
     this.#kept = undefined;
     this.#isToRunAgain = this.#mayBeHit = this.#hasAskedCancel = this.#wantsCancel = false;
     return again;
