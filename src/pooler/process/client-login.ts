@@ -11,8 +11,13 @@ import type { Login, LoginTools } from '../auth/client-authentication.js';
 import { credentialsOfLogin } from '../auth/pass-through.js';
 import { type ClientQuotas, consoleQuotasFor } from '../clients/client-limits.js';
 import { loginFailureOf, ownErrorReasonOf } from '../clients/failure-words.js';
-import type { Demand } from '../clients/login/authenticator.js';
-import { type Admission, type Applicant, type Hall, receive } from '../clients/login/startup-handshake.js';
+import type { AuthRequirement } from '../clients/login/authenticator.js';
+import {
+  type Admission,
+  type Applicant,
+  type HandshakeHost,
+  runStartupHandshake,
+} from '../clients/login/startup-handshake.js';
 import { needsTls } from '../clients/login/tls-contexts.js';
 import { nothingRead } from '../clients/read-ahead.js';
 import { noDatabase, Refusal, shown } from '../clients/refusal.js';
@@ -29,7 +34,7 @@ import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
 import type { PoolEntry } from './pool-registry.js';
-import type { House, Visitor } from './pooler-state.js';
+import type { PoolerState, Visitor } from './pooler-state.js';
 
 /** What a client at the console can look at and do. */
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
@@ -48,33 +53,33 @@ const noFiles = fatal(
   'Raise the limit of open files of its process, or close connections.',
 );
 
-export class Admissions {
-  readonly #house: House;
+export class ClientLogins {
+  readonly #pooler: PoolerState;
   readonly #toolsFor: ToolsFor;
   /** Those for whom the server is to blame, whatever it has said. */
   readonly #withoutServer = new WeakSet<Refusal>();
 
-  constructor(house: House, toolsFor: ToolsFor) {
-    this.#house = house;
+  constructor(pooler: PoolerState, toolsFor: ToolsFor) {
+    this.#pooler = pooler;
     this.#toolsFor = toolsFor;
   }
 
   /** A connection came. `hasRoom`: there are files left. */
   connected(transport: Transport, hasRoom: boolean, readAhead = nothingRead): void {
-    const house = this.#house;
-    const visitor: Visitor = { id: house.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
-    house.visitors.add(visitor);
-    receive(transport, this.#hallFor(visitor, hasRoom), readAhead).finally(() =>
-      house.visitors.delete(visitor),
+    const pooler = this.#pooler;
+    const visitor: Visitor = { id: pooler.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
+    pooler.visitors.add(visitor);
+    runStartupHandshake(transport, this.#hallFor(visitor, hasRoom), readAhead).finally(() =>
+      pooler.visitors.delete(visitor),
     );
   }
 
-  #hallFor(visitor: Visitor, hasRoom: boolean): Hall {
-    const house = this.#house;
-    const { config, auth } = house;
+  #hallFor(visitor: Visitor, hasRoom: boolean): HandshakeHost {
+    const pooler = this.#pooler;
+    const { config, auth } = pooler;
     const { clientLoginTimeout } = config.timeouts;
     return {
-      tls: house.clientTls,
+      tls: pooler.clientTls,
       needsTls: needsTls(config.clientTls),
       loginTimeoutMs: hasRoom
         ? clientLoginTimeout
@@ -84,10 +89,10 @@ export class Admissions {
       checkRoom: (isConsole) => {
         if (isConsole) return;
         if (!hasRoom) throw new Refusal(noFiles);
-        if (house.isShuttingDown) throw new Refusal(shuttingDown);
-        house.limits.checkTotal(config.limits.maxClientConn);
+        if (pooler.isShuttingDown) throw new Refusal(shuttingDown);
+        pooler.limits.checkTotal(config.limits.maxClientConn);
       },
-      demandOf: (applicant) => this.#demandOf(applicant, visitor),
+      requirementOf: (applicant) => this.#requirementOf(applicant, visitor),
       // The console is no database of a server, also where there is an entry for all others.
       loginTools: ({ database, isConsole }): LoginTools =>
         auth.toolsFor(isConsole ? undefined : databaseFor(config, database)),
@@ -100,13 +105,16 @@ export class Admissions {
     };
   }
 
-  #demandOf({ transport, user, database, isConsole, settings, stay }: Applicant, visitor: Visitor): Demand {
+  #requirementOf(
+    { transport, user, database, isConsole, settings, scope }: Applicant,
+    visitor: Visitor,
+  ): AuthRequirement {
     visitor.transport = transport;
-    visitor.stay = stay;
+    visitor.loginScope = scope;
     visitor.user = user;
     visitor.database = database;
     visitor.applicationName = settings.get(applicationName) ?? '';
-    return this.#house.auth.demandOf({
+    return this.#pooler.auth.requirementOf({
       user,
       database,
       otherNames: isConsole ? consoleDatabases : [],
@@ -118,30 +126,30 @@ export class Admissions {
   }
 
   async #admit(applicant: Applicant, login: Login, visitor: Visitor): Promise<Admission> {
-    const house = this.#house;
-    const database = databaseFor(house.config, applicant.database);
+    const pooler = this.#pooler;
+    const database = databaseFor(pooler.config, applicant.database);
     if (database === undefined) throw noDatabase(applicant.database);
-    if (house.disabledDatabases.has(database.name)) throw disabled(database.name);
-    const entry = house.pools.get(database, database.user ?? applicant.user);
+    if (pooler.disabledDatabases.has(database.name)) throw disabled(database.name);
+    const entry = pooler.pools.get(database, database.user ?? applicant.user);
     noteCredentials(entry, database, login);
     const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
-      house.config,
+      pooler.config,
       database,
       applicant.user,
     );
     const leave = await this.#takePlace(applicant.user, database.name, {
-      total: house.config.limits.maxClientConn,
+      total: pooler.config.limits.maxClientConn,
       ofUser: maxUserClientConnections,
       ofDatabase: maxDbClientConnections,
     });
     try {
       const startup = await this.#startupOf(applicant, entry, visitor);
-      applicant.stay.throwIfOver();
+      applicant.scope.throwIfOver();
       this.#expectStillWelcome(entry, applicant);
       return this.#admission(applicant, visitor, entry, startup, leave);
     } catch (error) {
       leave();
-      if (error instanceof Refusal || applicant.stay.isOver) throw error;
+      if (error instanceof Refusal || applicant.scope.isOver) throw error;
       this.#expectStillWelcome(entry, applicant);
       const why = asError(error);
       const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
@@ -152,13 +160,13 @@ export class Admissions {
 
   /** Since the client came, the configuration may have become another one, or the end begun. */
   #expectStillWelcome({ pool }: PoolEntry, applicant: Applicant): void {
-    const parting = this.#house.isShuttingDown ? shuttingDown : this.#house.partingFor(applicant, pool);
+    const parting = this.#pooler.isShuttingDown ? shuttingDown : this.#pooler.partingFor(applicant, pool);
     if (parting !== undefined) throw new Refusal(parting);
   }
 
   /** Here, and where all processes are counted. */
   async #takePlace(user: string, database: string, quotas: ClientQuotas): Promise<() => void> {
-    const { limits, shared } = this.#house;
+    const { limits, shared } = this.#pooler;
     const leave = limits.take(user, database, quotas);
     if (shared === undefined) return leave;
     try {
@@ -174,12 +182,12 @@ export class Admissions {
   }
 
   async #startupOf(
-    { settings, stay, transport }: Applicant,
+    { settings, scope, transport }: Applicant,
     { pool, known }: PoolEntry,
     visitor: Visitor,
   ): Promise<StartupSettings> {
     let wanted = settings;
-    if (this.#house.config.pooling.applicationNameAddHost) {
+    if (this.#pooler.config.pooling.applicationNameAddHost) {
       const { remoteAddress, remotePort } = transport;
       const name = settings.get(applicationName) ?? 'app';
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
@@ -188,7 +196,7 @@ export class Admissions {
     const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
       visitor.waitsFor = { pool, since: systemClock.now() };
       try {
-        return await borrow(pool, { timeoutMs, signal: stay.signal }, use);
+        return await borrow(pool, { timeoutMs, signal: scope.signal }, use);
       } finally {
         visitor.waitsFor = undefined;
       }
@@ -201,7 +209,7 @@ export class Admissions {
       wait,
       waitShortly: async (use) => {
         const patience = AbortSignal.timeout(patienceMs);
-        const signal = AbortSignal.any([stay.signal, patience]);
+        const signal = AbortSignal.any([scope.signal, patience]);
         try {
           return await borrow(pool, { timeoutMs, signal }, use);
         } catch (error) {
@@ -219,15 +227,15 @@ export class Admissions {
     startup: StartupSettings,
     leave: () => void,
   ): Admission {
-    const house = this.#house;
+    const pooler = this.#pooler;
     let session: ClientSession | undefined;
-    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     const ended = (why: string): void => {
       leave();
-      house.keys.forget(key.processId);
+      pooler.keys.forget(key.processId);
       pool.clients--;
-      house.left(session as ClientSession);
-      if (house.config.logging.disconnections)
+      pooler.left(session as ClientSession);
+      if (pooler.config.logging.disconnections)
         this.#logClient('a client is gone', user, database, transport, {
           why,
           livedMs: Date.now() - connectedAt,
@@ -239,51 +247,51 @@ export class Admissions {
         transport,
         pool,
         mode: pool.limits.poolMode,
-        rules: house.rules,
+        rules: pooler.rules,
         startup,
-        refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
+        refusesSimpleQueries: pooler.config.pooling.disableSimpleQuery,
         limits: () =>
-          user === pool.user ? pool.limits : limitsForClient(pool.limits, house.config.users.get(user)),
+          user === pool.user ? pool.limits : limitsForClient(pool.limits, pooler.config.users.get(user)),
         ended,
         failed: (error) => this.#failed(user, database, pool, error),
       });
-      house.sessions.add(session);
+      pooler.sessions.add(session);
       pool.clients++;
-      house.logins.succeeded++;
+      pooler.logins.succeeded++;
       for (const what of pool.plan.keepsSettings ? startup.kept.keys() : []) pool.swallowed(what);
-      if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
-      if (house.state === 'suspended') house.holdBack(session, rest);
+      if (pooler.config.logging.connections) this.#logClient('a client is in', user, database, transport);
+      if (pooler.state === 'suspended') pooler.holdBack(session, rest);
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    return { parameters: startup.told, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
+    return { parameters: startup.told, key, notice: noticeOf(pooler.config.admin.loginNotifyMessage), begin };
   }
 
   async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
-    const house = this.#house;
+    const pooler = this.#pooler;
     const { user, database, hasLongKeys, transport } = applicant;
-    const { adminUsers, statsUsers } = house.config.admin;
+    const { adminUsers, statsUsers } = pooler.config.admin;
     const role = adminUsers.includes(user) ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
     if (role === undefined) throw notForTheConsole(user);
-    const leave = await this.#takePlace(user, database, consoleQuotasFor(house.config, user));
-    if (applicant.stay.isOver) leave();
-    applicant.stay.throwIfOver();
+    const leave = await this.#takePlace(user, database, consoleQuotasFor(pooler.config, user));
+    if (applicant.scope.isOver) leave();
+    applicant.scope.throwIfOver();
     let session: AdminSession | undefined;
-    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     const keeper: AdminKeeper = {
       consoleEnded: (ended) => {
         leave();
-        house.keys.forget(key.processId);
-        house.consoles.delete(ended);
+        pooler.keys.forget(key.processId);
+        pooler.consoles.delete(ended);
       },
-      commandGiven: (_, command) => house.log('info', `console: ${command}`, { user }),
+      commandGiven: (_, command) => pooler.log('info', `console: ${command}`, { user }),
       commandFailed: (_, command, error) =>
-        house.log('error', `console: ${command} failed`, { error: String(error) }),
+        pooler.log('error', `console: ${command} failed`, { error: String(error) }),
     };
     const begin = (rest: Buffer): void => {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
-      house.consoles.set(session, visitor);
-      house.logins.succeeded++;
-      if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
+      pooler.consoles.set(session, visitor);
+      pooler.logins.succeeded++;
+      if (pooler.config.logging.connections) this.#logClient('a client is in', user, database, transport);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
     return { parameters: reportedSettings, key, notice: undefined, begin };
@@ -296,14 +304,14 @@ export class Admissions {
 
   /** Whoever has the key is here, or in another process. */
   async cancel(key: BackendKey): Promise<void> {
-    const { keys, shared } = this.#house;
+    const { keys, shared } = this.#pooler;
     const client = keys.find(key);
     if (client !== undefined) await client.cancel();
     else await shared?.cancelElsewhere(key);
   }
 
-  #refused({ transport, user, database }: Parameters<Hall['refused']>[0], why: Refusal): void {
-    const { config, log, logins } = this.#house;
+  #refused({ transport, user, database }: Parameters<HandshakeHost['refused']>[0], why: Refusal): void {
+    const { config, log, logins } = this.#pooler;
     logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
     if (!config.logging.poolerErrors) return;
     const { remoteAddress: from } = transport;
@@ -312,7 +320,7 @@ export class Admissions {
 
   /** A client that was let in is told an error of the pooler's. */
   #failed(user: string, database: string, pool: BackendPool, error: ErrorFields): void {
-    const { config, log } = this.#house;
+    const { config, log } = this.#pooler;
     const { code, message } = error;
     pool.tally.ownErrorCame(code, ownErrorReasonOf(error));
     if (config.logging.poolerErrors) log('warn', message, { user, database, code });
@@ -327,7 +335,7 @@ export class Admissions {
   ): void {
     const { remoteAddress: from, remotePort: port, tls } = transport;
     const { version, serverName: sni } = tls ?? {};
-    this.#house.log('info', message, { user, database, from, port, tls: version, sni, ...more });
+    this.#pooler.log('info', message, { user, database, from, port, tls: version, sni, ...more });
   }
 }
 

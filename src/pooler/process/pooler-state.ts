@@ -15,10 +15,10 @@ import { ServerCapacity } from '../budgets/server-capacity.js';
 import { ShareLog } from '../budgets/share-log.js';
 import { CancelKeys } from '../clients/cancel-keys.js';
 import { ClientLimits } from '../clients/client-limits.js';
-import { AuthBook, AuthMemory, type AuthQuery } from '../clients/login/authenticator.js';
-import type { Stay } from '../clients/login/login-scope.js';
+import { Authenticator, AuthenticatorMemory, type AuthQuery } from '../clients/login/authenticator.js';
+import type { LoginScope } from '../clients/login/login-scope.js';
 import type { ClientTls } from '../clients/login/negotiate-encryption.js';
-import { clientTlsOf, filesOf, ServerTlsBook } from '../clients/login/tls-contexts.js';
+import { clientTlsOf, filesOf, ServerTlsContexts } from '../clients/login/tls-contexts.js';
 import { Refusal, shown } from '../clients/refusal.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import type { ClientIdentity } from '../clients/relay/session-parts.js';
@@ -29,7 +29,7 @@ import { serverOf } from '../config/fleet-settings.js';
 import { serverTlsFor } from '../config/pool-settings.js';
 import { type DatabaseConfig, databaseFor, type PoolerConfig, ruleFilesOf } from '../config/pooler-config.js';
 import type { AdminSession } from '../console/admin-session.js';
-import type { PoolerState } from '../console/pooler-view.js';
+import type { RunState } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
 import { LoginTally } from '../metrics/login-tally.js';
@@ -40,7 +40,7 @@ import { logServers } from '../servers/server-log.js';
 import { askServer } from '../servers/server-question.js';
 import { DepartedPools } from './departed-pools.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
-import { PoolBook } from './pool-registry.js';
+import { PoolRegistry } from './pool-registry.js';
 import type { SharedParts } from './shared-parts.js';
 
 /** A connection whose client is not in yet, or only cancels. */
@@ -54,7 +54,7 @@ export interface Visitor {
   database?: string;
   isCancelling?: boolean;
   /** Of its login, once it has said who it is. */
-  stay?: Stay;
+  loginScope?: LoginScope;
   /** It has proved who it is, and its login takes a server of this pool; since when by the clock of the process. */
   waitsFor?: { readonly pool: BackendPool; readonly since: number } | undefined;
 }
@@ -67,11 +67,11 @@ function hangUpOn({ transport }: Visitor): void {
 
 /** Ends its login: with this error where it can be told, and at once. */
 export function sendAway(visitor: Visitor, error: ErrorFields): void {
-  if (visitor.stay === undefined) {
+  if (visitor.loginScope === undefined) {
     hangUpOn(visitor);
     return;
   }
-  visitor.stay.end(new Refusal(error));
+  visitor.loginScope.end(new Refusal(error));
   // The error is sent before that.
   setImmediate(() => visitor.transport.endAtOnce());
 }
@@ -82,7 +82,7 @@ const largestId = 0x7fff_ffff;
 const secretTimeoutMs = 10_000;
 
 /** What it is given beside its configuration. */
-export interface HouseParts {
+export interface PoolerStateParts {
   readonly log?: PoolerLog;
   readonly makeIamToken?: MakeIamToken;
   /** What it shares with other poolers. */
@@ -90,9 +90,9 @@ export interface HouseParts {
   readonly shared?: SharedParts;
 }
 
-export class House {
+export class PoolerState {
   readonly log: PoolerLog;
-  readonly pools: PoolBook;
+  readonly pools: PoolRegistry;
   readonly sessions = new Set<ClientSession>();
   readonly consoles = new Map<AdminSession, Visitor>();
   readonly visitors = new Set<Visitor>();
@@ -112,14 +112,14 @@ export class House {
   readonly #rates: ConnectionRates;
   readonly pausedDatabases = new Set<string>();
   readonly disabledDatabases = new Set<string>();
-  state: PoolerState = 'active';
+  state: RunState = 'active';
   isShuttingDown = false;
-  readonly #memory = new AuthMemory();
+  readonly #memory = new AuthenticatorMemory();
   /** What ends the log of each pool. */
   readonly #logs = new Map<BackendPool, () => void>();
-  readonly #serverTls = new ServerTlsBook();
+  readonly #serverTls = new ServerTlsContexts();
   #config: PoolerConfig;
-  #auth: AuthBook;
+  #auth: Authenticator;
   #clientTls: ClientTls | undefined;
   #rules: ScanRules;
   #lastId = 0;
@@ -127,7 +127,7 @@ export class House {
   #whenEmpty: (() => void) | undefined;
 
   /** Throws a `ServingError` for what can't be used. */
-  constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: HouseParts) {
+  constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: PoolerStateParts) {
     this.#config = config;
     this.log = log;
     this.shared = shared;
@@ -149,7 +149,7 @@ export class House {
       );
     shared?.budgets.change(quotasOf(config));
     const capacity = new ServerCapacity(this.budgets, () => this.#config.fairShares.headroom, log);
-    this.pools = new PoolBook({
+    this.pools = new PoolRegistry({
       config: () => this.#config,
       auth: () => this.#auth,
       budgets: () => this.budgets,
@@ -183,7 +183,7 @@ export class House {
     return this.#config;
   }
 
-  get auth(): AuthBook {
+  get auth(): Authenticator {
     return this.#auth;
   }
 
@@ -317,8 +317,8 @@ export class House {
     ];
   }
 
-  #readAuth(config: PoolerConfig): AuthBook {
-    return new AuthBook(
+  #readAuth(config: PoolerConfig): Authenticator {
+    return new Authenticator(
       config,
       this.#memory,
       (query, user) => this.#askForSecret(query, user),

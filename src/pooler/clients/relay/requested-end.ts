@@ -2,7 +2,7 @@
 import type { ErrorFields } from '../../../wire/error-fields.js';
 
 /** How the client stands. */
-export interface PartingClient {
+export interface EndingClient {
   /** The server connection that it has. */
   readonly backend: object | undefined;
   readonly keepsServer: boolean;
@@ -11,7 +11,7 @@ export interface PartingClient {
   readonly isServedSoon: boolean;
 }
 
-export class Parting {
+export class RequestedEnd {
   #goodbye: ErrorFields | undefined;
   /** May stay past shutdown while it holds a server. */
   #mayKeepServer = false;
@@ -37,7 +37,7 @@ export class Parting {
   }
 
   /** What to tell it, if now is the time. */
-  dueFor(client: PartingClient): ErrorFields | undefined {
+  dueFor(client: EndingClient): ErrorFields | undefined {
     if (this.#goodbye === undefined) return undefined;
     const hasServer = client.backend !== undefined;
     if (hasServer && this.#mayKeepServer && client.keepsServer) return undefined;

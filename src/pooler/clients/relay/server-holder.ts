@@ -25,8 +25,8 @@ import { textOf, transition } from '../../settings/settings.js';
 import { noServer } from '../session-errors.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import { LocalAnswers } from './local-answers.js';
-import { Parting } from './requested-end.js';
-import { BackendWaiter, type WaitingClient } from './server-waiter.js';
+import { RequestedEnd } from './requested-end.js';
+import { ServerWaiter, type WaitingClient } from './server-waiter.js';
 import { readLeftovers, sessionCheckText } from './session-check.js';
 import type { SessionSettings } from './session-settings.js';
 
@@ -62,9 +62,9 @@ export abstract class ServerHolder implements WaitingClient {
   protected inUse: Buffer | undefined;
   /** Its server counts as reserved: it is kept for longer than one statement. */
   #isReserved = false;
-  #waiter: BackendWaiter | undefined;
+  #waiter: ServerWaiter | undefined;
   /** The last waiter, if it is not the present one. */
-  #spareWaiter: BackendWaiter | undefined;
+  #spareWaiter: ServerWaiter | undefined;
   /** Something of this client was sent to the server, since the client has it. */
   #hasUsed = false;
   /** The server was asked what this client has left, since the client has it. */
@@ -72,7 +72,7 @@ export abstract class ServerHolder implements WaitingClient {
   /** What came while it could not be passed on. */
   protected held: Buffer | undefined;
   /** It is to go when its transaction is over. */
-  readonly #parting = new Parting();
+  readonly #parting = new RequestedEnd();
   /** What was held last, to hold the next query in: where there are more clients than servers, each of them waits. */
   protected spareMemory: Buffer | undefined;
 
@@ -130,7 +130,7 @@ export abstract class ServerHolder implements WaitingClient {
     return this.#waiter !== undefined;
   }
 
-  protected get waiter(): BackendWaiter | undefined {
+  protected get waiter(): ServerWaiter | undefined {
     return this.#waiter;
   }
 
@@ -327,7 +327,7 @@ export abstract class ServerHolder implements WaitingClient {
   #enqueue(): void {
     const { queryWaitTimeout } = this.limits;
     const spare = this.#spareWaiter;
-    const waiter = spare?.isFree === true ? spare : new BackendWaiter(this);
+    const waiter = spare?.isFree === true ? spare : new ServerWaiter(this);
     waiter.isReserved = this.#willReserve();
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
@@ -346,7 +346,7 @@ export abstract class ServerHolder implements WaitingClient {
   }
 
   /** A server is there. */
-  granted(pooled: PooledConnection<Backend>, waiter: BackendWaiter): void {
+  granted(pooled: PooledConnection<Backend>, waiter: ServerWaiter): void {
     const { connection: backend, generation } = pooled;
     if (this.#waiter !== waiter) {
       // It was cancelled meanwhile, or is gone.
@@ -362,13 +362,13 @@ export abstract class ServerHolder implements WaitingClient {
     }
   }
 
-  refused(error: Error, waiter: BackendWaiter): void {
+  refused(error: Error, waiter: ServerWaiter): void {
     if (this.#waiter !== waiter) return;
     this.waitIsOver(waiter);
     this.refuseHeld(noServer(this.pool, error));
   }
 
-  protected waitIsOver(waiter: BackendWaiter): void {
+  protected waitIsOver(waiter: ServerWaiter): void {
     this.#waiter = undefined;
     this.#spareWaiter = waiter;
     this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);

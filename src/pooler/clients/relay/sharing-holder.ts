@@ -15,7 +15,7 @@ import type { StatementProfile } from '../../servers/statement-times.js';
 import { canceledWhileWaiting } from '../session-errors.js';
 import { Pause } from './client-flow.js';
 import { ServerHolder } from './server-holder.js';
-import { BackendWaiter } from './server-waiter.js';
+import { ServerWaiter } from './server-waiter.js';
 import { SharedTurn, type SharingClient } from './shared-turn.js';
 
 /** Longer statements are not kept in memory that is used again. */
@@ -53,7 +53,7 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
     let last = turn.profile;
     while (followers.length < multiplex.depth - 1 && last.usualMs <= multiplex.longestMs) {
       const waiter = home?.firstToShare;
-      if (!(waiter instanceof BackendWaiter) || !waiter.client.follow(backend)) break;
+      if (!(waiter instanceof ServerWaiter) || !waiter.client.follow(backend)) break;
       home?.share();
       last = (followers.at(-1) as SharedTurn).profile as StatementProfile;
     }
