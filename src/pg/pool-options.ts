@@ -1,5 +1,5 @@
 /** The options of the drop-in: those of pg-pool with their meaning, and the engine's beside them. */
-import type pg from 'pg';
+import type { PoolConfig } from 'pg';
 import type { KeeperOptions } from '../core/keeper.js';
 import type { Leases } from '../core/leases.js';
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
@@ -13,7 +13,7 @@ import { poolNameOf } from './pool-name.js';
 import { warnOfUnknownOptions } from './unknown-options.js';
 
 /** Everything that `pg.Pool` takes, and what Headgate adds. Milliseconds may also be written as `'45s'`. */
-export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
+export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   /** Names the pool in metrics and messages. Default: the host, port and database that it connects to. */
   readonly name?: string | undefined;
   /** Spares to keep ready; unlike `min`, they are opened ahead of need and again when lost. Default 0. */

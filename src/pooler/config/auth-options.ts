@@ -211,4 +211,9 @@ export const observabilityOptions = {
     meaning: 'where Prometheus finds the metrics, at /metrics',
     ...boundAtStart,
   }),
+  metricsMaxPools: option(integer({ min: 1, max: 100_000 }), 200, {
+    name: 'metrics_max_pools',
+    meaning: 'pools that have series of their own, and users of a budget; all others are one',
+    reload: 'now',
+  }),
 };

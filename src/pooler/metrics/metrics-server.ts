@@ -5,6 +5,7 @@ import { familyText, metricTextType } from '../../observe/metric-text.js';
 import type { Endpoint } from '../config/special-kinds.js';
 import type { FamilyReading } from './family-readings.js';
 import { isKnownHost } from './known-host.js';
+import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
 import { ScraperSockets } from './scraper-sockets.js';
 
@@ -35,9 +36,12 @@ export class MetricsServer {
   readonly #source: MetricsSource;
   readonly #server: Server;
   #listenHost = '*';
+  /** All who ask at the same time get the same answer. */
+  #reading: Promise<string> | undefined;
 
   constructor(source: MetricsSource) {
     this.#source = source;
+    this.#reading = undefined;
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
     });
@@ -90,12 +94,23 @@ export class MetricsServer {
 
   async #metrics(): Promise<Answer> {
     try {
-      const families = await this.#source.families();
-      const texts = families.map((family) => familyText(family, family.samples));
-      return { status: 200, type: metricTextType, text: texts.join('') };
+      this.#reading ??= this.#read().finally(() => {
+        this.#reading = undefined;
+      });
+      return { status: 200, type: metricTextType, text: await this.#reading };
     } catch {
       return plain(500, 'the metrics could not be read');
     }
+  }
+
+  async #read(): Promise<string> {
+    const pauses = new Pauses();
+    const texts: string[] = [];
+    for (const family of await this.#source.families()) {
+      texts.push(familyText(family, family.samples));
+      await pauses.ifDue();
+    }
+    return texts.join('');
   }
 
   #health(): Answer {

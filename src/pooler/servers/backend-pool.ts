@@ -20,6 +20,7 @@ import type { Opening } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import { RepeatedStatements } from './repeated-statement.js';
+import { ReportedSettings } from './reported-settings.js';
 import { StatementTimes } from './statement-times.js';
 
 /** Which statements share connections while all connections are in use. */
@@ -28,7 +29,7 @@ export interface MultiplexPlan {
   readonly depth: number;
   /** Not only reads. */
   readonly sharesWrites: boolean;
-  /** Others are sent only behind statements that take no longer, on average. */
+  /** Others are sent only behind statements that usually take no longer. */
   readonly longestMs: number;
 }
 
@@ -58,6 +59,10 @@ export interface BackendPoolPlan {
   readonly defersBegin: boolean;
   /** Statements of several clients share connections; undefined: they do not. */
   readonly multiplex?: MultiplexPlan | undefined;
+  /** What it may keep of statements that no client has under a name, in bytes. */
+  readonly mostStatementBytes: number;
+  /** What servers report of a session, in bytes. */
+  readonly mostParameterBytes: number;
   /** The part of the connections that transactions have a claim to. */
   readonly reservedRatio: number;
   /** Which budget above it has nothing left for it. */
@@ -95,6 +100,7 @@ export class BackendPool {
     this.onSwallowed = undefined;
     this.classes = new ClassUsage(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
+    this.#boundStatements(plan);
     this.#engines = new EngineGenerations(plan.limits.poolSize, () => this.#makeEngine());
   }
 
@@ -183,10 +189,16 @@ export class BackendPool {
   /** Works in another way from now on. `reconnects`: the connections that there are belong to the old way. */
   change(plan: BackendPoolPlan, reconnects: boolean): void {
     this.#plan = plan;
+    this.#boundStatements(plan);
     this.canceller.change(cancellerOptions(plan));
     if (reconnects) this.reconnect();
     else this.#engines.adjust(plan.policy);
     this.setLimit(plan.limits.poolSize);
+  }
+
+  /** Half of it each, for those that had a name and those that never had. */
+  #boundStatements({ mostStatementBytes }: BackendPoolPlan): void {
+    this.statements.mostUnusedBytes = this.repeated.mostBytes = mostStatementBytes / 2;
   }
 
   /** Every connection is replaced: idle ones now, the others when they come back. */
@@ -328,6 +340,7 @@ export class BackendPool {
     backend.pooled = pooled;
     backend.home = engine;
     backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
+    backend.onFlood = () => this.tally.limitReached('max_server_parameters_size');
     this.#noteParameters(backend.parameters);
     // Lost before the engine knew of it. Not from the middle of its decision.
     if (backend.isLost) process.nextTick(() => engine.broken(pooled, lostWhileIdle()));
@@ -335,13 +348,14 @@ export class BackendPool {
 
   /** It stays the same object as long as it says the same. */
   #noteParameters(reported: Iterable<readonly [string, string]>): void {
-    const parameters = new Map(this.#parameters);
+    const parameters = new ReportedSettings(this.#plan.mostParameterBytes, this.#parameters);
     let isNew = this.#parameters === undefined;
     for (const [name, value] of reported) {
-      isNew ||= parameters.get(name) !== value;
-      parameters.set(name, value);
+      const isOther = parameters.get(name) !== value;
+      // Servers may report other settings each.
+      if (isOther && parameters.report(name, value)) isNew = true;
     }
-    if (isNew) this.#parameters = parameters;
+    if (isNew) this.#parameters = parameters.all;
   }
 
   /** What a server will say again is no reason to wait for another attempt, unless there are connections to wait for. */

@@ -26,6 +26,7 @@ import { Caretaker } from './backend-user.js';
 import type { Follower } from './follower.js';
 import { OwnRow } from './own-row.js';
 import { Asked, firstMadeUp } from './reply-queue.js';
+import type { ReportedSettings } from './reported-settings.js';
 import { type Replacement, ServerDialogue } from './server-dialogue.js';
 import type { ServerCopy, ServerStatements } from './server-statements.js';
 
@@ -54,7 +55,7 @@ export interface BackendParts {
   readonly settings: Settings;
   readonly key: BackendKey | undefined;
   /** What the server has reported. */
-  readonly parameters: ReadonlyMap<string, string>;
+  readonly parameters: ReportedSettings;
 }
 
 export class Backend extends ServerDialogue implements TransportListener {
@@ -73,6 +74,8 @@ export class Backend extends ServerDialogue implements TransportListener {
   readonly followers: Follower[] = [];
   /** Which of the statements that share the connection is the one that runs. */
   turnNumber = 0;
+  /** It has reported more than is kept. */
+  onFlood: (() => void) | undefined;
   readonly #scanner = new MessageScanner(rules);
   /** The present message is passed on. */
   #passes = false;
@@ -91,6 +94,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.pooled = undefined;
     this.home = undefined;
     this.onReport = undefined;
+    this.onFlood = undefined;
     transport.listener = this;
   }
 
@@ -376,6 +380,10 @@ export class Backend extends ServerDialogue implements TransportListener {
   protected override reportedUnasked(name: string, value: string): void {
     // What the last client has set says nothing about new sessions.
     if (!this.settings.statements.has(name.toLowerCase())) this.onReport?.(name, value);
+  }
+
+  protected override reportedTooMuch(): void {
+    this.onFlood?.();
   }
 
   drained(): void {
