@@ -178,24 +178,10 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     return true;
   }
 
-  /**
-   * The first in the queue, if sharing a connection in use is the best that can be done for it: while more connections may be
-   * opened, as many callers stay in the queue as it takes to have them opened.
-   */
-  get firstToShare(): Waiter<C> | undefined {
-    const kept = this.#ledger.room === 0 ? 0 : this.#dialing.dials.underWay + 1;
-    return this.#waiters.size > kept && this.#service.current === 'open' ? this.#waiters.first : undefined;
-  }
-
   /** Takes the first out of the queue, who shares a connection until `shareEnded()`: until then it counts as demand. */
   share(): void {
     this.#serving.shareFirst();
-    this.#checkouts.sharing++;
     if (this.#waiters.size === 0) this.#pump();
-  }
-
-  shareEnded(): void {
-    this.#checkouts.sharing--;
   }
 
   /** Takes all callers out of the queue, in the order in which they would have been served. None of them is answered. */

@@ -77,6 +77,7 @@ export class Serving<C> {
     const waiter = this.#waiters.shift() as Waiter<C>;
     this.#tally.waited++;
     this.#tally.waitedMs += Math.max(0, this.#clock.coarse() - waiter.enqueuedAt);
+    this.#checkouts.sharing++;
   }
 
   /** Answers a caller that has given up. */
