@@ -23,7 +23,7 @@ test('the package holds the build and the pages that belong with it, and nothing
   const files = pack.files.map(({ path }) => path);
   const outside = files.filter(
     (path) =>
-      !/^dist\/(?:.+\.js|[\w-]+\.d\.ts|cjs\/[\w-]+\.(?:cjs|mjs|d\.cts)|types\/.+\.d\.ts)$|^scenarios\/[\w-]+\.yaml$/.test(
+      !/^dist\/(?:.+\.js|[\w-]+\.d\.ts|cjs\/[\w-]+\.(?:cjs|mjs|d\.cts)|types\/.+\.d\.ts)$|^dist\/page\/(?:index\.html|icon\.svg|assets\/[\w-]+\.css)$|^scenarios\/[\w-]+\.yaml$/.test(
         path,
       ),
   );

@@ -1,6 +1,7 @@
 // Every reader of text that comes from the network, on texts of n and of 4n characters: the work may grow with the length, and not with its
 // square. Processor time is compared, the least of several runs, so that a busy machine makes no difference.
 import { describe, expect, test } from 'vitest';
+import { isKnownHost } from '../../src/net/known-host.js';
 import { parseIpAddress } from '../../src/pooler/auth/ip-network.js';
 import { preparePassword } from '../../src/pooler/auth/saslprep.js';
 import {
@@ -12,7 +13,6 @@ import {
 import { parseStartupOptions } from '../../src/pooler/clients/login/startup-options.js';
 import { deallocatedName } from '../../src/pooler/clients/relay/deallocate.js';
 import { parseCommands } from '../../src/pooler/console/command-parser.js';
-import { isKnownHost } from '../../src/pooler/metrics/known-host.js';
 import { LiteralSettings } from '../../src/pooler/settings/literal-settings.js';
 import { refusedSettings } from '../../src/pooler/settings/refused-settings.js';
 import { isNameList, literal, quotedName, SettingsRegistry } from '../../src/pooler/settings/settings.js';

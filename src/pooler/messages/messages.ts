@@ -342,6 +342,7 @@ export const questions = {
   }),
   reload: typed({ config: mapping }),
   metrics: typed({}),
+  digest: typed({ top: count }),
   there: typed({
     host: optional(name),
     port: optional(count),

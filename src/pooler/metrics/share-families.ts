@@ -20,6 +20,12 @@ export const shareFamilies: readonly PoolerFamily<ShareReading>[] = [
   ofBudget('gauge', 'budget_waiting', 'Pools that wait for one.', ({ waiting }) => waiting),
   ofBudget(
     'counter',
+    'budget_exceeded_total',
+    'Leases granted beyond the capacity; always 0.',
+    ({ exceeded }) => exceeded,
+  ),
+  ofBudget(
+    'counter',
     'budget_recalls_total',
     'Connections that were asked back for others.',
     ({ recalls }) => recalls,

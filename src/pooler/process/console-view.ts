@@ -1,5 +1,4 @@
 /** What can be seen on the console, made of what there is at the moment it is asked for. */
-import { createRequire } from 'node:module';
 import type { Endpoint } from '../../net/endpoint.js';
 import { systemClock } from '../../runtime/system.js';
 import type { FleetStats } from '../budgets/fleet.js';
@@ -25,6 +24,7 @@ import type {
 } from '../console/pooler-view.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
+import { headgateVersion } from '../version.js';
 import {
   clientStateOf,
   consoleRecord,
@@ -38,10 +38,8 @@ import { countersOf } from './departed-pools.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState } from './pooler-state.js';
 
-const { version } = createRequire(import.meta.url)('../../../package.json') as { readonly version: string };
-
 export class ConsoleView implements PoolerView {
-  readonly version = version;
+  readonly version = headgateVersion;
   readonly #startedAt = Date.now();
   readonly #pooler: PoolerState;
   readonly #endpoints: () => readonly Endpoint[];

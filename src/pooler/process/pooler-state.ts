@@ -3,6 +3,7 @@
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import { SocketTransport } from '../../net/socket-transport.js';
 import type { Transport } from '../../net/transport.js';
+import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import { frontendRules } from '../../wire/scan-rules.js';
@@ -181,6 +182,11 @@ export class PoolerState {
       !this.isPaused(database.name) && this.pools.isUnproven(database, user);
     const make = (): NewPoolGates => new NewPoolGates(isUnproven, () => this.#config.limits.maxNewPools);
     return { secrets: make(), clients: make() };
+  }
+
+  /** How fast connections may be opened, of the servers that this process asks for itself. */
+  rateStats(): ReturnType<LocalRates['stats']> {
+    return this.#rates instanceof LocalRates ? this.#rates.stats(systemClock.now()) : [];
   }
 
   /** The limit of the whole fleet, where there is one, holds alone. */

@@ -278,6 +278,12 @@ export class BackendPool {
     return breaker === 'open' || isProbed ? this.#engines.present.lastDialError : undefined;
   }
 
+  /** Why the last attempt to open a connection failed, until one succeeds. */
+  get dialError(): Error | undefined {
+    const { present } = this.#engines;
+    return present.failedDials > 0 ? present.lastDialError : undefined;
+  }
+
   /** Whether anyone is there who could use a connection: clients, or what waits for one. */
   get hasClients(): boolean {
     return this.clients > 0 || this.waiting > 0;

@@ -268,7 +268,9 @@ describe('GET /healthz', () => {
 
 describe('the port of metrics', () => {
   test('answers other paths with 404 and other methods with 405', async () => {
-    const { metricsPort } = await startMeasured();
+    const { metricsPort } = await startMeasured({
+      observability: { metricsListen: '127.0.0.1:0', page: false },
+    });
     expect((await get(metricsPort, '/')).status).toBe(404);
     expect((await get(metricsPort, '/metrics/')).status).toBe(404);
     const refused = await get(metricsPort, '/metrics', 'POST');

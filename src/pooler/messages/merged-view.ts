@@ -31,7 +31,11 @@ export class MergedView implements PoolerView {
   readonly #looks: WorkerSnapshots;
   readonly #endpoints: readonly Endpoint[];
 
-  constructor(local: PoolerView, looks: WorkerSnapshots, endpoints: readonly Endpoint[]) {
+  constructor(
+    local: Pick<PoolerView, 'version' | 'config'>,
+    looks: WorkerSnapshots,
+    endpoints: readonly Endpoint[],
+  ) {
     this.version = local.version;
     this.config = local.config;
     this.state = looks.state;
