@@ -73,6 +73,15 @@ const variantPlans = [
     ],
     refusal: () => undefined,
   },
+  {
+    setting: 'multiplex_depth 4',
+    settings: { pooling: { multiplexDepth: 4 } },
+    loads: [
+      { clients: 16, protocol: 'simple' },
+      ...[64, 256].flatMap((clients) => protocols.map((protocol) => ({ clients, protocol }))),
+    ],
+    refusal: () => undefined,
+  },
 ];
 
 /**

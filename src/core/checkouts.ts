@@ -22,6 +22,8 @@ export class Checkouts<C> {
   readonly #leakThreshold: number;
   readonly #findsLeaks: boolean;
   #lent = 0;
+  /** Callers that share a connection that counts for another caller. */
+  sharing = 0;
   /** The highest demand since it was last taken. Only a checkout and an arrival in the queue raise it. */
   #demandPeak = 0;
 
@@ -38,14 +40,14 @@ export class Checkouts<C> {
     return this.#lent;
   }
 
-  /** Connections in use, and callers that wait for one. */
+  /** Connections in use, callers that wait for one, and callers that share one. */
   get demand(): number {
-    return this.#lent + this.#waiters.size;
+    return this.#lent + this.#waiters.size + this.sharing;
   }
 
   /** Call after each arrival in the queue, with its size. */
   noteDemand(waiting: number): void {
-    const demand = this.#lent + waiting;
+    const demand = this.#lent + waiting + this.sharing;
     if (demand > this.#demandPeak) this.#demandPeak = demand;
   }
 

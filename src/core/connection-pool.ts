@@ -178,6 +178,12 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     return true;
   }
 
+  /** Takes the first out of the queue, who shares a connection until `shareEnded()`: until then it counts as demand. */
+  share(): void {
+    this.#serving.shareFirst();
+    if (this.#waiters.size === 0) this.#pump();
+  }
+
   /** Takes all callers out of the queue, in the order in which they would have been served. None of them is answered. */
   withdrawAll(): Waiter<C>[] {
     const callers = [...this.#serving.takeAll()];

@@ -1,8 +1,9 @@
-/** All that can be seen of a pool from outside. Nothing here changes it, but for `takeDemandPeak()`, which begins the next peak. */
+/** All that can be seen of a pool from outside. Nothing here changes it, but for `takeDemandPeak()`, which begins the next peak, and `shareEnded()`. */
 import type { PoolAssembly } from './pool-assembly.js';
 import type { PoolCounts, PoolState } from './pool-counts.js';
 import type { PoolStats } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';
+import type { Waiter } from './waiters.js';
 
 export abstract class PoolView<C> {
   protected abstract readonly parts: PoolAssembly<C>;
@@ -83,6 +84,21 @@ export abstract class PoolView<C> {
   /** What callers wait for, as a sentence. Ask only while someone waits. */
   whyWaiting(): string {
     return this.parts.figures.whyWaiting();
+  }
+
+  /**
+   * The first in the queue, if sharing a connection in use is the best that can be done for it: while more connections may be
+   * opened, as many callers stay in the queue as it takes to have them opened.
+   */
+  get firstToShare(): Waiter<C> | undefined {
+    const { ledger, dialing, waiters, service } = this.parts;
+    const kept = ledger.room === 0 ? 0 : dialing.dials.underWay + 1;
+    return waiters.size > kept && service.current === 'open' ? waiters.first : undefined;
+  }
+
+  /** A caller that shared a connection has one of its own, or wants none any more. */
+  shareEnded(): void {
+    this.parts.checkouts.sharing--;
   }
 
   counts(): PoolCounts {

@@ -72,6 +72,14 @@ export class Serving<C> {
     waiter.granted(connection);
   }
 
+  /** The first in the queue is served in another way than by a connection of its own. */
+  shareFirst(): void {
+    const waiter = this.#waiters.shift() as Waiter<C>;
+    this.#tally.waited++;
+    this.#tally.waitedMs += Math.max(0, this.#clock.coarse() - waiter.enqueuedAt);
+    this.#checkouts.sharing++;
+  }
+
   /** Answers a caller that has given up. */
   abort(waiter: Waiter<C>, error: Error): void {
     this.#waiters.remove(waiter);

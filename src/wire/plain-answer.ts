@@ -40,6 +40,17 @@ export function plainAnswer(source: Buffer, start: number, end: number): number 
   return at < ready && isPlainTag(source, at, ready) ? parts : notPlain;
 }
 
+/** Behind the first ReadyForQuery in these bytes, which begin with a message; -1 where there is none that is whole. */
+export function endOfReady(source: Buffer, start: number, end: number): number {
+  let at = start;
+  while (at + readyBytes <= end) {
+    const next = nextAt(source, at, end);
+    if (source[at] === Backend.readyForQuery) return next <= end ? next : -1;
+    at = next;
+  }
+  return -1;
+}
+
 function isReadyAndIdle(source: Buffer, at: number): boolean {
   return (
     source[at] === Backend.readyForQuery &&

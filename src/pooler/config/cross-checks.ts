@@ -138,7 +138,13 @@ class Checks {
   }
 
   #statements(): void {
-    const { prepareUnnamed, maxPreparedStatements } = this.#config.pooling;
+    const { prepareUnnamed, maxPreparedStatements, multiplexDepth } = this.#config.pooling;
+    const { serverResetQueryAlways, sessionCheck } = this.#config.pooling;
+    if (multiplexDepth > 1 && (serverResetQueryAlways || sessionCheck === 'always'))
+      this.#problem(
+        'pooling.multiplexDepth',
+        `is ${multiplexDepth} and ${serverResetQueryAlways ? 'serverResetQueryAlways is true' : 'sessionCheck is always'}: each client has a server connection to itself then; set multiplexDepth to 1`,
+      );
     if (prepareUnnamed && maxPreparedStatements === 0)
       this.#problem(
         'pooling.prepareUnnamed',

@@ -170,6 +170,23 @@ export const poolingOptions = {
       'statements without a name that come again and again are parsed and planned once on each server connection',
     reload: 'new-clients',
   }),
+  multiplexDepth: option(integer({ min: 1, max: 64 }), 1, {
+    name: 'multiplex_depth',
+    meaning:
+      'while all server connections of a pool are in use, single statements of up to so many clients are sent one behind the other on each; 1: off',
+    reload: 'now',
+  }),
+  multiplexStatements: option(oneOf('reads', 'all'), 'reads', {
+    name: 'multiplex_statements',
+    meaning:
+      'which statements may be sent so; `all`: also those that write, which may have to wait for locks',
+    reload: 'now',
+  }),
+  multiplexLongest: option(duration(undefined), 5, {
+    name: 'multiplex_longest',
+    meaning: 'nothing is sent behind a statement that usually takes longer, or that was not run yet',
+    reload: 'now',
+  }),
   deferBegin: option(boolean, true, {
     name: 'defer_begin',
     meaning: 'BEGIN is answered at once, and a server is taken with the first statement',

@@ -23,6 +23,9 @@ export interface Counters {
   readonly sessionPins: number;
   /** Statements that servers would refuse, and that were answered in their place. */
   readonly swallowed: number;
+  /** Statements sent behind those of other clients on one connection, and those of them that were sent once more. */
+  readonly multiplexed: number;
+  readonly multiplexedAgain: number;
 }
 
 export const noCounters: Counters = Object.freeze({
@@ -40,6 +43,8 @@ export const noCounters: Counters = Object.freeze({
   sessionChecks: 0,
   sessionPins: 0,
   swallowed: 0,
+  multiplexed: 0,
+  multiplexedAgain: 0,
 });
 
 const names = Object.keys(noCounters) as (keyof Counters)[];

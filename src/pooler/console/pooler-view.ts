@@ -170,6 +170,8 @@ export interface ServerRecord extends ConnectionRecord {
   readonly state: ServerState;
   /** The client that has it. */
   readonly clientId: number | undefined;
+  /** Clients whose statements were sent behind that client's, in order. */
+  readonly followerIds: readonly number[];
   /** Is closed when it comes back. */
   readonly isCloseNeeded: boolean;
   /** Of the server's process; 0 where it is not known. */

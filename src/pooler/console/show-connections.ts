@@ -24,6 +24,8 @@ interface Connection {
   /** The other end's connection. */
   readonly link: string;
   readonly processId: number;
+  /** The clients whose statements were sent behind that of the linked one. */
+  readonly followers: string;
 }
 
 const columns: readonly FilledColumn<Connection>[] = [
@@ -69,8 +71,9 @@ export const clients: Show = showEach(columns, (view) =>
     .map((client) => clientShown(client, client.state)),
 );
 
-export const servers: Show = showEach(columns, (view) =>
-  view.servers().map((server) => serverShown(server, server.state)),
+export const servers: Show = showEach<Connection>(
+  [...columns, text('followers', ({ followers }) => followers)],
+  (view) => view.servers().map((server) => serverShown(server, server.state)),
 );
 
 export const sockets: Show = showEach(socketColumns, socketsOf);
@@ -105,13 +108,15 @@ function socketsOf(view: PoolerView): Connection[] {
 function clientShown(record: ClientRecord, state: string): Connection {
   const { user = '(nouser)', database = '(nodb)', waitedMs, serverId } = record;
   const link = serverId === undefined ? '' : pointer('S', serverId);
-  return { record, type: 'C', user, database, state, waitedMs, link, isCloseNeeded: false, processId: 0 };
+  const server = { isCloseNeeded: false, processId: 0, followers: '' };
+  return { record, type: 'C', user, database, state, waitedMs, link, ...server };
 }
 
 function serverShown(record: ServerRecord, state: string): Connection {
   const { user, database, isCloseNeeded, clientId, processId } = record;
   const link = clientId === undefined ? '' : pointer('C', clientId);
-  return { record, type: 'S', user, database, state, waitedMs: 0, link, isCloseNeeded, processId };
+  const followers = record.followerIds.map((id) => pointer('C', id)).join(' ');
+  return { record, type: 'S', user, database, state, waitedMs: 0, link, isCloseNeeded, processId, followers };
 }
 
 /** Stands for PgBouncer's address in memory: different for each connection, and the same wherever that one is meant. */

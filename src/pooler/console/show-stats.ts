@@ -48,6 +48,8 @@ const ownCounters: readonly CounterNames[] = [
   alike('sessionChecks', 'session_check_count'),
   alike('sessionPins', 'session_pin_count'),
   alike('swallowed', 'swallowed_count'),
+  alike('multiplexed', 'multiplexed_count'),
+  alike('multiplexedAgain', 'multiplexed_again_count'),
 ];
 
 function alike(key: keyof Counters, name: string): CounterNames {

@@ -131,11 +131,12 @@ function querySnapshot(record: ActiveQueryRecord, ids: WorkerIds): ActiveQueryRe
 }
 
 function serverSnapshot(record: ServerRecord, ids: WorkerIds): ServerRecord {
-  const { id, clientId, ends } = record;
+  const { id, clientId, followerIds, ends } = record;
   return {
     ...record,
     id: ids.of(id),
     clientId: clientId === undefined ? undefined : ids.of(clientId),
+    followerIds: followerIds.map((follower) => ids.of(follower)),
     ends: endsSnapshot(ends),
   };
 }

@@ -171,6 +171,24 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     'Those among them after which the client kept its server connection.',
     ({ pool }) => pool.tally.sessionPins,
   ),
+  one(
+    'counter',
+    'multiplexed_total',
+    'Statements that were sent behind those of other clients on one server connection.',
+    ({ pool }) => pool.tally.multiplexed,
+  ),
+  one(
+    'counter',
+    'multiplexed_again_total',
+    'Those among them that were sent once more, on their own.',
+    ({ pool }) => pool.tally.multiplexedAgain,
+  ),
+  one(
+    'gauge',
+    'multiplexed',
+    'Statements that are behind those of other clients now.',
+    ({ pool }) => pool.followers,
+  ),
   {
     ...head(
       'counter',

@@ -41,7 +41,7 @@ export function sessionRecord(session: ClientSession): ClientRecord {
     heldBytes: session.heldBytes,
     state: clientStateOf(session),
     waitedMs: state === 'waiting' ? systemClock.now() - session.waitingSince : 0,
-    serverId: backend?.id,
+    serverId: backend?.id ?? session.placedOn,
     pin: pin && { reason: pin, since: pinnedAt },
   };
 }
@@ -140,6 +140,7 @@ export function serverRecord(
     database: pool.database,
     state: serverStateOf(backend, pool.plan.policy.checkAfterIdle),
     clientId: holder?.identity.id,
+    followerIds: backend.followers.flatMap(({ clientId }) => clientId ?? []),
     isCloseNeeded:
       home?.state === 'draining' || (pooled.state === 'lent' && home?.wouldRetire(pooled) === true),
     processId: key?.processId ?? 0,
@@ -164,6 +165,7 @@ export function openingRecord(
     database,
     state: 'new',
     clientId: undefined,
+    followerIds: [],
     isCloseNeeded: false,
     processId: 0,
   };

@@ -41,6 +41,8 @@ export function countersOf(pool: BackendPool): Counters {
     binds: tally.binds,
     sessionChecks: tally.sessionChecks,
     sessionPins: tally.sessionPins,
+    multiplexed: tally.multiplexed,
+    multiplexedAgain: tally.multiplexedAgain,
     swallowed: tally.swallowed,
   };
 }

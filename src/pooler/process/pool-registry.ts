@@ -22,7 +22,7 @@ import {
 import { keepAliveOf } from '../config/socket-settings.js';
 import type { Backend } from '../servers/backend.js';
 import type { OpenBackend } from '../servers/backend-dialer.js';
-import { BackendPool, type BackendPoolPlan } from '../servers/backend-pool.js';
+import { BackendPool, type BackendPoolPlan, type MultiplexPlan } from '../servers/backend-pool.js';
 import { isDefiniteRefusal } from '../servers/definite-refusal.js';
 import { type MakeIamToken, noTokens, openerWithTokens } from '../servers/iam-login.js';
 import { openBackend, type ServerPlan } from '../servers/open-backend.js';
@@ -224,6 +224,7 @@ export class PoolRegistry {
     const config = this.#parts.config();
     const { pooling, timeouts, limits } = config;
     const server = this.#serverPlan(database, user, entry);
+    const keepsSettings = isDsql(database) && config.dsql.keepSettings;
     return {
       limits: poolSettingsFor(config, database, user),
       policy: this.#policyOf(config, database, user, leases),
@@ -231,7 +232,7 @@ export class PoolRegistry {
       checkQuery: checkQueryOf(config) ?? '',
       resetQuery: pooling.serverResetQuery,
       isDsql: isDsql(database),
-      keepsSettings: isDsql(database) && config.dsql.keepSettings,
+      keepsSettings,
       resetsAlways: pooling.serverResetQueryAlways,
       checksAlways: pooling.sessionCheck === 'always',
       cleaningTimeoutMs: pooling.serverCleaningTimeout,
@@ -239,6 +240,7 @@ export class PoolRegistry {
       followsStatements: pooling.maxPreparedStatements > 0,
       preparesUnnamed: pooling.prepareUnnamed && pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
+      multiplex: keepsSettings ? undefined : multiplexPlanOf(config),
       mostStatementBytes: limits.maxPoolStatementsSize,
       mostParameterBytes: limits.maxServerParametersSize,
       reservedRatio: config.fairShares.reservedRatio,
@@ -347,4 +349,16 @@ function startupParametersOf(database: DatabaseConfig): ReadonlyMap<string, stri
   };
   for (const [name, value] of Object.entries(wanted)) if (value !== undefined) parameters.set(name, value);
   return parameters;
+}
+
+function multiplexPlanOf({ pooling }: PoolerConfig): MultiplexPlan | undefined {
+  const { multiplexDepth, multiplexStatements, multiplexLongest } = pooling;
+  // What every client leaves is looked at or cleaned then, before the next one has the server.
+  if (multiplexDepth <= 1 || pooling.serverResetQueryAlways || pooling.sessionCheck === 'always')
+    return undefined;
+  return {
+    depth: multiplexDepth,
+    sharesWrites: multiplexStatements === 'all',
+    longestMs: multiplexLongest,
+  };
 }

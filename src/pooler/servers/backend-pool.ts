@@ -22,6 +22,17 @@ import { StatementRegistry } from './prepared-statement.js';
 import type { PoolQueries } from './query-stats.js';
 import { RepeatedStatements } from './repeated-statement.js';
 import { ReportedSettings } from './reported-settings.js';
+import { StatementTimes } from './statement-times.js';
+
+/** Which statements share connections while all connections are in use. */
+export interface MultiplexPlan {
+  /** So many are sent one behind the other, each time that a connection is given out. */
+  readonly depth: number;
+  /** Not only reads. */
+  readonly sharesWrites: boolean;
+  /** Others are sent only behind statements that usually take no longer. */
+  readonly longestMs: number;
+}
 
 /** How a pool works at the moment. */
 export interface BackendPoolPlan {
@@ -47,6 +58,8 @@ export interface BackendPoolPlan {
   readonly preparesUnnamed: boolean;
   /** BEGIN is answered before there is a server. */
   readonly defersBegin: boolean;
+  /** Statements of several clients share connections; undefined: they do not. */
+  readonly multiplex?: MultiplexPlan | undefined;
   /** What it may keep of statements that no client has under a name, in bytes. */
   readonly mostStatementBytes: number;
   /** What servers report of a session, in bytes. */
@@ -63,6 +76,7 @@ export class BackendPool {
   readonly settings: SettingsRegistry;
   readonly statements = new StatementRegistry();
   readonly repeated = new RepeatedStatements(this.statements);
+  readonly times = new StatementTimes();
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassUsage;
@@ -285,6 +299,13 @@ export class BackendPool {
 
   get idle(): number {
     return this.#engines.present.idle;
+  }
+
+  /** Statements that are behind those of other clients. */
+  get followers(): number {
+    let count = 0;
+    for (const { followers } of this.backends()) count += followers.length;
+    return count;
   }
 
   *backends(): IterableIterator<Backend> {

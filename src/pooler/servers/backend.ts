@@ -17,11 +17,13 @@ import {
 } from '../../wire/frontend-writers.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
 import { Backend as From, Target, TransactionStatus } from '../../wire/message-types.js';
+import { endOfReady } from '../../wire/plain-answer.js';
 import { backendRules } from '../../wire/scan-rules.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Settings } from '../settings/settings.js';
 import { Caretaker } from './backend-user.js';
+import type { Follower } from './follower.js';
 import { OwnRow } from './own-row.js';
 import { Asked, firstMadeUp } from './reply-queue.js';
 import type { ReportedSettings } from './reported-settings.js';
@@ -68,6 +70,10 @@ export class Backend extends ServerDialogue implements TransportListener {
   home: ConnectionPool<Backend> | undefined;
   /** Who is told what it reports by itself. */
   onReport: ((name: string, value: string) => void) | undefined;
+  /** Statements of other clients that were sent behind the one that runs. */
+  readonly followers: Follower[] = [];
+  /** Which of the statements that share the connection is the one that runs. */
+  turnNumber = 0;
   /** It has reported more than is kept. */
   onFlood: (() => void) | undefined;
   readonly #scanner = new MessageScanner(rules);
@@ -211,6 +217,21 @@ export class Backend extends ServerDialogue implements TransportListener {
     return goesOn;
   }
 
+  /** The statement that ran is answered: the next that was sent behind it runs from here on. False where there is none. */
+  handOn(generation: number): boolean {
+    const next = this.followers.shift();
+    if (next === undefined) return false;
+    this.turnNumber++;
+    this.home?.shareEnded();
+    next.takeOver(this, generation);
+    return true;
+  }
+
+  /** A cancel request for the statement that runs is about to be sent: it may come too late for that one. */
+  cancelIsSent(): void {
+    for (const follower of this.followers) follower.mayBeHit();
+  }
+
   /** It waits until its client has read more. */
   get isHeldUp(): boolean {
     return this.#isHeldUp;
@@ -256,10 +277,11 @@ export class Backend extends ServerDialogue implements TransportListener {
 
   bytesCame(source: Buffer, start: number, end: number): void {
     if (this.#isLost) return;
+    const from = this.followers.length === 0 ? start : this.#sortShared(source, start, end);
+    if (from === end) return;
     const { toClient, replies } = this;
-    if (this.#scanner.isBetweenMessages && this.sortWhole(source, start, end))
-      toClient.add(source, start, end);
-    else if (!this.#scan(source, start, end)) return;
+    if (this.#scanner.isBetweenMessages && this.sortWhole(source, from, end)) toClient.add(source, from, end);
+    else if (!this.#scan(source, from, end)) return;
     if (!toClient.isEmpty) this.#passOn();
     if (this.lastFatal !== undefined) {
       this.#sawFatal(this.lastFatal);
@@ -267,6 +289,25 @@ export class Backend extends ServerDialogue implements TransportListener {
     }
     if (!this.toServer.isEmpty) this.flush();
     if (replies.size === 0) this.user?.backendSettled(this);
+  }
+
+  /** Whole answers of clients that share the connection, one after the other; where the rest begins. */
+  #sortShared(source: Buffer, start: number, end: number): number {
+    let at = start;
+    while (this.followers.length > 0 && this.#scanner.isBetweenMessages) {
+      const until = endOfReady(source, at, end);
+      if (until === -1 || !this.sortWhole(source, at, until)) return at;
+      this.toClient.add(source, at, until);
+      this.#answerEnded();
+      at = until;
+    }
+    return at;
+  }
+
+  /** Others share the connection: it goes to the next of them. */
+  #answerEnded(): void {
+    if (!this.toClient.isEmpty) this.#passOn();
+    this.user?.backendSettled(this);
   }
 
   /** One message after the other, up to a FATAL; false when the server has broken the protocol. */
@@ -284,6 +325,7 @@ export class Backend extends ServerDialogue implements TransportListener {
         else if (scanner.type === From.dataRow) this.#collect(scanner);
         if (scanner.isLast && this.lastFatal !== undefined) return true;
         if (scanner.isLast && replies.head >= firstMadeUp) this.makeUp();
+        if (this.followers.length > 0 && scanner.isLast && replies.size === 0) this.#answerEnded();
       }
       return true;
     } catch (error) {
@@ -320,6 +362,10 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.user = undefined;
     if (user !== undefined) user.backendLost(reason, this.lastFatal, isTold);
     else if (this.pooled !== undefined) this.home?.broken(this.pooled, reason);
+    for (const follower of this.followers.splice(0)) {
+      this.home?.shareEnded();
+      follower.serverLost(reason, this.lastFatal !== undefined);
+    }
   }
 
   #passOn(): void {

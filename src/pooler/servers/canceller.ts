@@ -19,7 +19,7 @@ export class Canceller {
   #underWay = 0;
   readonly #waiting: (() => void)[] = [];
   /** By the connection: those who ask for the same wait for the same. */
-  readonly #requests = new Map<Backend, Promise<void>>();
+  readonly #requests = new Map<Backend, { readonly turn: number; readonly request: Promise<void> }>();
   sent = 0;
   failed = 0;
 
@@ -37,25 +37,28 @@ export class Canceller {
 
   /** Resolves when the server has been told, or could not be. Never rejects. */
   cancel(backend: Backend): Promise<void> {
+    const turn = backend.turnNumber;
     const present = this.#requests.get(backend);
-    if (present !== undefined) return present;
+    if (present?.turn === turn) return present.request;
     backend.cancelBegan();
-    const request = this.#run(backend).finally(() => {
-      this.#requests.delete(backend);
+    // A request for a statement that ran before this one, on the same connection, comes first.
+    const run =
+      present === undefined ? this.#run(backend, turn) : present.request.then(() => this.#run(backend, turn));
+    const request = run.finally(() => {
+      if (this.#requests.get(backend)?.request === request) this.#requests.delete(backend);
       backend.cancelEnded();
     });
-    this.#requests.set(backend, request);
+    this.#requests.set(backend, { turn, request });
     return request;
   }
 
-  async #run(backend: Backend): Promise<void> {
+  async #run(backend: Backend, turn: number): Promise<void> {
     if (this.#underWay < this.#options.mostAtOnce) this.#underWay++;
     else await this.#turn();
     try {
-      // It may be over meanwhile.
-      if (backend.isLost || backend.replies.size === 0) return;
+      if (isOver(backend, turn)) return;
       this.sent++;
-      await this.#send(backend);
+      await this.#send(backend, turn);
     } catch {
       this.failed++;
     } finally {
@@ -72,7 +75,7 @@ export class Canceller {
     });
   }
 
-  async #send(backend: Backend): Promise<void> {
+  async #send(backend: Backend, turn: number): Promise<void> {
     const { key, dial } = backend;
     // Some servers, most of them poolers, give no key.
     if (key === undefined) return;
@@ -98,11 +101,24 @@ export class Canceller {
           resolve();
         },
       };
+      if (isOver(backend, turn)) {
+        // Where statements of several clients share the connection, it would hit another client's.
+        isDone = true;
+        this.sent--;
+        transport.destroy();
+        return;
+      }
       transport.start();
+      backend.cancelIsSent();
       transport.send(request, 0, request.length);
     });
     if (isDone) return;
     this.failed++;
     backend.cancelWasLost();
   }
+}
+
+/** What was to be cancelled has been answered meanwhile. */
+function isOver(backend: Backend, turn: number): boolean {
+  return backend.isLost || backend.replies.size === 0 || backend.turnNumber !== turn;
 }

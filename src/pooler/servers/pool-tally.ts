@@ -35,6 +35,9 @@ export class PoolTally {
   /** How often a server was asked what a client has left there, and how often that was something. */
   sessionChecks = 0;
   sessionPins = 0;
+  /** Statements that were sent behind those of other clients, and those of them that had to be sent once more. */
+  multiplexed = 0;
+  multiplexedAgain = 0;
   /** Errors that the server told clients, by the class of their SQLSTATE. */
   readonly serverErrors = new Map<string, number>();
   /** Errors that clients were told by the pooler itself, by the class of their SQLSTATE and the reason, with a space between. */
@@ -73,7 +76,7 @@ export class PoolTally {
 
   snapshot(): PoolTallySnapshot {
     const { received, sent, clientParses, serverParses, binds, cleaned, notCleaned } = this;
-    const { sessionChecks, sessionPins } = this;
+    const { sessionChecks, sessionPins, multiplexed, multiplexedAgain } = this;
     return {
       transactions: this.transactionTimes.count,
       queries: this.queryTimes.count,
@@ -89,6 +92,8 @@ export class PoolTally {
       notCleaned,
       sessionChecks,
       sessionPins,
+      multiplexed,
+      multiplexedAgain,
       swallowed: [...this.swallowed.values()].reduce((sum, count) => sum + count, 0),
     };
   }
@@ -117,5 +122,7 @@ export interface PoolTallySnapshot {
   readonly notCleaned: number;
   readonly sessionChecks: number;
   readonly sessionPins: number;
+  readonly multiplexed: number;
+  readonly multiplexedAgain: number;
   readonly swallowed: number;
 }

@@ -13,6 +13,7 @@ import { MessageWriter } from '../../wire/message-writer.js';
 import { writeRenamed } from '../../wire/rename-statement.js';
 import type { QueryCount } from './query-stats.js';
 import { parseWithTypes, type StatementShape } from './statement-shape.js';
+import { profileOfParse, type StatementProfile, type StatementTimes } from './statement-times.js';
 
 const storedParse = new ParseView();
 const unnamed = Buffer.alloc(0);
@@ -34,6 +35,7 @@ export class PreparedStatement {
   users = 1;
   /** Its entry in the statistics, where there are any. */
   count: QueryCount | undefined;
+  #profile: StatementProfile | undefined;
 
   constructor(parse: Buffer, shareKey: string | undefined, settingsKey: string, shape?: StatementShape) {
     this.parse = parse;
@@ -41,6 +43,13 @@ export class PreparedStatement {
     this.settingsKey = settingsKey;
     this.shape = shape;
     this.count = undefined;
+    this.#profile = undefined;
+  }
+
+  /** How long it takes; undefined where that is not known by its text. */
+  profileIn(times: StatementTimes): StatementProfile | undefined {
+    this.#profile ??= profileOfParse(this.parse, times);
+    return this.#profile;
   }
 
   get text(): string {

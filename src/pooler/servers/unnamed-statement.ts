@@ -3,6 +3,7 @@
 import { noEffects, type StatementEffects } from '../settings/statement-effects.js';
 import type { QueryCount } from './query-stats.js';
 import type { StatementShape } from './statement-shape.js';
+import { profileOfParse, type StatementProfile, type StatementTimes } from './statement-times.js';
 
 export class UnnamedStatement {
   /** A Parse of it, complete; undefined where it was too long to be kept. */
@@ -16,12 +17,21 @@ export class UnnamedStatement {
   /** Its entry in the statistics, where there are any. */
   count: QueryCount | undefined;
 
+  #profile: StatementProfile | undefined;
+
   constructor(parse?: Buffer, effects: StatementEffects = noEffects, told?: StatementShape) {
     this.parse = parse;
     this.effects = effects;
     this.told = told;
     this.lastShape = undefined;
     this.count = undefined;
+    this.#profile = undefined;
+  }
+
+  /** How long it takes; undefined where that is not known by its text. */
+  profileIn(times: StatementTimes): StatementProfile | undefined {
+    this.#profile ??= profileOfParse(this.parse, times);
+    return this.#profile;
   }
 }
 

@@ -10,6 +10,8 @@ const users = ['plain', 'hasty', 'sessions'].map((name) => `chaos_${name}_${proc
 const [, hasty, sessions] = users as [string, string, string];
 
 const pooling = {
+  multiplexDepth: 4,
+  multiplexLongest: '10s',
   poolSize: 3,
   serverLifetime: '3s',
   serverLifetimeJitter: 0.5,
@@ -44,7 +46,13 @@ const plan: Omit<ChaosPlan, 'seed'> = {
       limits: { maxDbConnections: 5 },
     },
     {
-      pooling: { ...pooling, serverLifetime: '300ms', minPoolSize: 1, serverResetQueryAlways: true },
+      pooling: {
+        ...pooling,
+        serverLifetime: '300ms',
+        minPoolSize: 1,
+        multiplexDepth: 1,
+        serverResetQueryAlways: true,
+      },
       timeouts,
       limits: { maxDbConnections: 7 },
     },

@@ -36,6 +36,16 @@ describe('A configuration is refused', () => {
       `${enough}pooling: { prepareUnnamed: true, maxPreparedStatements: 0 }`,
       'pooling.prepareUnnamed: is true and maxPreparedStatements is 0: no server connection may keep a prepared statement',
     ],
+    [
+      'with statements that share connections, and a reset after each',
+      `${enough}pooling: { multiplexDepth: 4, serverResetQueryAlways: true }`,
+      'pooling.multiplexDepth: is 4 and serverResetQueryAlways is true: each client has a server connection to itself then; set multiplexDepth to 1',
+    ],
+    [
+      'with statements that share connections, and a check after each',
+      `${enough}pooling: { multiplexDepth: 2, sessionCheck: always }`,
+      'pooling.multiplexDepth: is 2 and sessionCheck is always: each client has a server connection to itself then; set multiplexDepth to 1',
+    ],
     ['with hba and no rules', `${database}auth: { type: hba }`, 'auth.hbaFile: is missing: auth.type is hba'],
     [
       'with certificates that are not asked for',

@@ -33,6 +33,8 @@ describe('Averages', () => {
       sessionChecks: 90,
       sessionPins: 31,
       swallowed: 60,
+      multiplexed: 900,
+      multiplexedAgain: 30,
     });
     expect(averagesOf(total, before, 30_000)).toEqual({
       serverAssignments: 0,
@@ -49,6 +51,8 @@ describe('Averages', () => {
       sessionChecks: 3,
       sessionPins: 1,
       swallowed: 2,
+      multiplexed: 30,
+      multiplexedAgain: 1,
     });
   });
 

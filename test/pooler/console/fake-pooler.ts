@@ -279,6 +279,7 @@ export function serverRecord(own: Partial<ServerRecord> = {}): ServerRecord {
     connectedAt: Date.UTC(2026, 2, 4, 5, 0, 0),
     requestedAt: Date.UTC(2026, 2, 4, 5, 30, 0),
     clientId: undefined,
+    followerIds: [],
     isCloseNeeded: false,
     processId: 4_242,
     applicationName: '',

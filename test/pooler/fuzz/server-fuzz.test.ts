@@ -50,7 +50,7 @@ function start(): Promise<TestPooler> {
       admin: { statsUsers: ['watcher'] },
       clientTls: { mode: 'allow', keyFile: 'server.key', certFile: 'server.pem' },
       databases: { [database]: { host, port, user, password } },
-      pooling: { poolSize },
+      pooling: { poolSize, multiplexDepth: 4, multiplexLongest: '10s' },
     },
     {
       files: {

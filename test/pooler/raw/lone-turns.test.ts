@@ -8,6 +8,8 @@ import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
 import { playIn, type Step, step } from './trace.js';
 
+/** However slow the machine is. */
+const sharing = { multiplexDepth: 4, multiplexLongest: '10s' } as const;
 const runs = Number(process.env['HEADGATE_SEQUENCES'] ?? 40);
 
 let db: TestDatabase;
@@ -143,6 +145,12 @@ describe.each([
     'fewer servers than clients, asked what came before by a name',
     { poolSize: 2, serverRoundRobin: true, prepareUnnamed: true },
     5,
+  ],
+  ['one server, on which statements are sent behind each other', { poolSize: 1, ...sharing }, 5],
+  [
+    'fewer servers than clients, with statements behind each other that are asked by a name',
+    { poolSize: 2, prepareUnnamed: true, ...sharing },
+    6,
   ],
 ] as const)(
   'a client that sends one turn at a time is answered as by PostgreSQL, with %s',

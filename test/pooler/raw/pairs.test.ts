@@ -232,7 +232,7 @@ class FreshAfterFailure {
   async open(): Promise<TestPooler> {
     // Clients get another server connection each time.
     this.#pooler = await startTestPooler(db, {
-      pooling: { poolSize: this.#poolSize, serverRoundRobin: true },
+      pooling: { poolSize: this.#poolSize, serverRoundRobin: true, multiplexDepth: 4 },
     });
     return this.#pooler;
   }

@@ -252,6 +252,28 @@ describe('whatever a client sends, the pooler answers as the server itself does'
     600_000,
   );
 
+  test('among clients whose statements share its connections', async () => {
+    const pooler = await startTestPooler(db, {
+      pooling: { poolSize: 2, multiplexDepth: 4, multiplexLongest: '10s' },
+    });
+    const readers = await Promise.all(Array.from({ length: 8 }, () => pooler.connect()));
+    let isOver = false;
+    const reading = readers.map(async (reader, index) => {
+      for (let time = 0; !isOver; time++) {
+        const { rows } = await reader.query('select $1::text as tag, $2::int as time', [`${index}`, time]);
+        expect(rows).toEqual([{ tag: `${index}`, time }]);
+      }
+    });
+    const property = fc.asyncProperty(lives(movable), (life) => compare(pooler, life));
+    try {
+      await fc.assert(property, { numRuns: Math.ceil(runs / 4) });
+    } finally {
+      isOver = true;
+      await Promise.all(reading);
+    }
+    expect(pooler.pooler.stats().pools[0]?.tally.multiplexed).toBeGreaterThan(0);
+  }, 600_000);
+
   test('with settings in its first packet', async () => {
     const pooler = await startTestPooler(db, { pooling: { poolSize: 3, serverRoundRobin: true } });
     const options = '-c statement_timeout=11s -c timezone=Europe/Berlin -c search_path=other';

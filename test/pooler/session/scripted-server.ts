@@ -77,6 +77,11 @@ export class ServerConnection {
     this.#send();
   }
 
+  ready(): void {
+    this.#writer.append(readyIdle);
+    this.#send();
+  }
+
   done(tag: string): void {
     writeCommandComplete(this.#writer, tag);
     this.#writer.append(readyIdle);

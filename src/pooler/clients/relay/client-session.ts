@@ -18,6 +18,7 @@ import type { Backend } from '../../servers/backend.js';
 import type { BackendUser } from '../../servers/backend-user.js';
 import { isCopyMessage } from '../../servers/copy-in.js';
 import type { Outgoing } from '../../servers/outgoing.js';
+import { type PlacedStatement, placedQuery } from '../../servers/placed-statement.js';
 import { Asked, type Dropped, type Subject } from '../../servers/reply-queue.js';
 import type { StatementShape } from '../../servers/statement-shape.js';
 import { MixedQuery, SwallowedStatement } from '../../servers/swallowed.js';
@@ -28,18 +29,17 @@ import { pipelineCost } from './client-bounds.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
 import { MessageRelay } from './message-relay.js';
-import { RequestedEnd } from './requested-end.js';
 import { RunningQuery } from './running-query.js';
-import { ServerHolder } from './server-holder.js';
 import type { ClientIdentity, SessionParts } from './session-parts.js';
 import { SessionSettings } from './session-settings.js';
+import { SharingHolder } from './sharing-holder.js';
 import { Passing, StatementRelay } from './statement-relay.js';
 import { swallowingFor } from './swallow-relay.js';
 
 /** Answers of the pooler's own, sent before the turn is over. */
 const own = new MessageWriter();
 
-export class ClientSession extends ServerHolder implements TransportListener, BackendUser {
+export class ClientSession extends SharingHolder implements TransportListener, BackendUser {
   readonly identity: ClientIdentity;
   readonly transport: Transport;
   readonly statements: StatementRelay;
@@ -57,8 +57,6 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #isServerSpoilt = false;
   /** A cancel request came while the server was busy with a query of the pooler's own. */
   #cancelsLater = false;
-  /** It is to go when its transaction is over. */
-  readonly #parting = new RequestedEnd();
   /** Those that the client has set, and its server refuses. */
   readonly #timeouts: KeptTimeouts | undefined;
   #isEnding = false;
@@ -111,7 +109,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     const { backend } = this;
     const isPlain = this.#holdsPlain && backend !== undefined && this.prepare(backend);
     this.#holdsPlain = false;
-    if (isPlain) this.#askPlain(held, 0, held.length);
+    if (isPlain) this.#askPlain(held, 0, held.length, true);
     else this.#relay(held, 0, held.length);
   }
 
@@ -121,9 +119,11 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
    */
   #relayPlain(source: Buffer, start: number, end: number): boolean {
     if (this.backend !== undefined || !this.#isPlain(source, start, end)) return false;
-    if (this.take()) this.#askPlain(source, start, end);
+    if (this.take()) this.#askPlain(source, start, end, false);
     else {
       this.#holdsPlain = true;
+      if (this.pool.plan.multiplex !== undefined && !this.settings.effects.isOwn)
+        this.mayShare(this.statements.profileOf(source, start, end));
       this.holdBytes(source, start, end);
       this.flush();
     }
@@ -142,7 +142,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     );
   }
 
-  #askPlain(source: Buffer, start: number, end: number): void {
+  #askPlain(source: Buffer, start: number, end: number, hasWaited: boolean): void {
     const backend = this.backend as Backend;
     if (source[start] === Frontend.query) {
       this.running?.asksText(source, start + headerBytes, end - 1, backend.replies.owesTurn);
@@ -152,7 +152,26 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       this.#relay(source, start, end);
       return;
     } else this.awaitsAnswers = this.statements.mayAskAgain;
+    if (hasWaited && this.turn !== undefined) this.gather(backend, source);
     this.flush();
+  }
+
+  protected override place(backend: Backend, held: Buffer): PlacedStatement | undefined {
+    if (this.#timeouts !== undefined || !this.#holdsPlain) return undefined;
+    const placed =
+      held[0] === Frontend.query ? placedQuery : this.statements.place(backend, held, 0, held.length);
+    if (placed === placedQuery) backend.toServer.add(held, 0, held.length);
+    if (placed !== undefined) this.#holdsPlain = false;
+    return placed;
+  }
+
+  protected override countAdopted(held: Buffer): void {
+    if (held[0] === Frontend.query) this.running?.asksText(held, headerBytes, held.length - 1, false);
+    else this.statements.countAdopted(held);
+  }
+
+  get clientId(): number {
+    return this.identity.id;
   }
 
   #relay(source: Buffer, start: number, end: number): void {
@@ -255,8 +274,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   // ---- from the server --------------------------------------------------------------------------------------------
 
   takeAnswer(answer: Outgoing): boolean {
-    this.pool.tally.sent += answer.size;
     this.running?.took(answer.size);
+    if (this.turn?.isRunning === true) return this.passShared(answer, this.transport);
+    this.pool.tally.sent += answer.size;
     return answer.sendTo(this.transport) || this.flow.clientIsSlow();
   }
 
@@ -281,6 +301,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   errorCame({ code }: ErrorFields): void {
+    if (this.turn?.isRunning === true && !this.turn.failed(code)) return;
     this.pool.tally.errorCame(code);
     this.running?.errorCame();
     this.settings.effects.errorCame();
@@ -299,7 +320,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   askAgain(): void {
-    this.statements.askAgain(this.backend as Backend);
+    const { backend, turn } = this;
+    if (backend !== undefined && backend.followers.length > 0) turn?.runAgain();
+    else this.statements.askAgain(backend as Backend);
   }
 
   readyCame(status: TransactionStatus): void {
@@ -311,6 +334,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
       const waitMs = this.waitedSince === 0 ? 0 : Math.max(0, this.askedAt - this.waitedSince);
       this.running.answered(now - this.askedAt, waitMs);
     }
+    this.turn?.answered(now - this.askedAt);
     this.askedAt = now;
     this.waitedSince = 0;
     this.#timeouts?.answered();
@@ -326,6 +350,8 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   backendSettled(backend: Backend): void {
     this.idleSince = systemClock.coarse();
+    const { turn } = this;
+    if (turn?.isRunning === true && this.sharedTurnEnded(backend, turn)) return;
     // `cancelEnded` calls again.
     if (backend.isBeingCancelled) return;
     if (this.goOn()) return;
@@ -340,7 +366,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     }
     if (this.keepsServer) this.reserve();
     else this.giveBack(backend);
-    if (this.#parting.isWanted) this.#partIfFree();
+    this.partIfFree();
   }
 
   parameterReported(name: string, value: string, isOwn: boolean): boolean {
@@ -389,7 +415,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.serverLost(backend, error);
     if (!isNeeded) {
       this.idleSince = systemClock.coarse();
-      this.#partIfFree();
+      this.partIfFree();
       return;
     }
     if (fatal !== undefined) this.pool.tally.errorCame(fatal.code);
@@ -401,9 +427,15 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   /** Cancels what the client waits for. Resolves when the server has been told. */
   async cancel(): Promise<void> {
     const { backend } = this;
-    if (this.stopWaiting()) this.refuseHeld(errors.canceledWhileWaiting);
+    const shared = this.cancelShared();
+    if (shared !== undefined) await shared;
+    else if (this.stopWaiting()) this.refuseHeld(errors.canceledWhileWaiting);
     else if (backend?.replies.head === Asked.ownQuery) this.#cancelsLater = true;
     else if (backend !== undefined && backend.replies.size > 0) await this.pool.canceller.cancel(backend);
+  }
+
+  statementLost(error: Error): void {
+    this.end(errors.lostServer(error));
   }
 
   protected override refuseHeld(error: ErrorFields): void {
@@ -414,7 +446,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.#parts.failed(error);
     this.local.refuseNext(error);
     this.goOn();
-    this.#partIfFree();
+    this.partIfFree();
   }
 
   /** Between the client's messages: a notice. */
@@ -422,35 +454,6 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     if (this.#isEnding || this.backend?.isInsideAnswer === true) return;
     write(own);
     this.#sendOwn();
-  }
-
-  /** It has to go as soon as it is in no transaction and waits for nothing. */
-  endWhenIdle(goodbye: ErrorFields): void {
-    this.#parting.whenIdle(goodbye);
-    this.#partIfFree();
-  }
-
-  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
-  endWithoutServer(goodbye: ErrorFields): void {
-    this.#parting.withoutServer(goodbye);
-    this.#partIfFree();
-  }
-
-  #partIfFree(): void {
-    if (!this.#parting.isWanted) return;
-    const goodbye = this.#parting.dueFor({
-      hasServer: this.backend !== undefined,
-      keepsServer: this.keepsServer,
-      isIdle: this.state === 'idle',
-      // Nobody knows how long a pause lasts.
-      isServedSoon: this.isWaiting && !this.pool.isPaused,
-    });
-    if (goodbye !== undefined) this.end(goodbye);
-  }
-
-  /** Its pool was paused. */
-  poolPaused(): void {
-    this.#partIfFree();
   }
 
   /** How long it has read nothing although its server waits for that; to be asked again and again. */

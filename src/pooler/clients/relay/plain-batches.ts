@@ -10,9 +10,12 @@ import { Frontend, headerBytes } from '../../../wire/message-types.js';
 import { writeRenamed } from '../../../wire/rename-statement.js';
 import type { ScanRules } from '../../../wire/scan-rules.js';
 import type { Backend } from '../../servers/backend.js';
+import { PlacedStatement } from '../../servers/placed-statement.js';
 import type { StandIn } from '../../servers/repeated-statement.js';
 import { Asked } from '../../servers/reply-queue.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
+import type { StatementProfile } from '../../servers/statement-times.js';
+import type { UnnamedStatement } from '../../servers/unnamed-statement.js';
 import { ClientStatements, type NamedByClient } from './client-statements.js';
 import { RepeatableBatch } from './repeatable-batch.js';
 import { type StatementOwner, StatementPreparer } from './statement-preparer.js';
@@ -74,6 +77,50 @@ export abstract class PlainBatches {
       backend.toServer.add(source, start, end);
     }
     return true;
+  }
+
+  /** A plain batch is written behind the statements of other clients; undefined where the server lacks what it takes. */
+  place(backend: Backend, source: Buffer, start: number, end: number): PlacedStatement | undefined {
+    const { tally } = this.owner.pool;
+    if (source[start] === Frontend.bind) {
+      const { last } = this.named;
+      const copy = last === undefined ? undefined : backend.statements.find(last.statement);
+      if (last === undefined || copy === undefined || !last.accepts(copy)) return undefined;
+      tally.binds++;
+      writeRun(backend, source, start, end, copy);
+      return new PlacedStatement(Asked.wholeRun, last);
+    }
+    const { plain } = this.unnamed;
+    tally.clientParses++;
+    tally.binds++;
+    const standIn = this.#findStandIn();
+    const copy = standIn && backend.statements.find(standIn.statement);
+    if (copy !== undefined) {
+      const bind = start + ((plain as UnnamedStatement).parse as Buffer).length;
+      this.#mayAskAgain = true;
+      this.#standInRun.keep(source, bind, end);
+      writeRun(backend, source, bind, end, copy);
+      return new PlacedStatement(Asked.standInTurn, standIn);
+    }
+    tally.serverParses++;
+    backend.toServer.add(source, start, end);
+    return new PlacedStatement(Asked.wholeTurn, plain);
+  }
+
+  /** A batch that `place()` has written is the one that runs. */
+  countAdopted(source: Buffer): void {
+    const { running } = this.owner;
+    running?.asks(source[0] === Frontend.bind ? this.named.last?.statement : this.unnamed.plain, false);
+  }
+
+  /** How long the plain statement in these bytes takes, which `isPlain()` has just found to be one, or a Query that is plain. */
+  profileOf(source: Buffer, start: number, end: number): StatementProfile | undefined {
+    const { times, plan } = this.owner.pool;
+    let profile: StatementProfile | undefined;
+    if (source[start] === Frontend.query) profile = times.profileOf(source, start + headerBytes, end - 1);
+    else if (source[start] === Frontend.parse) profile = this.unnamed.plain?.profileIn(times);
+    else profile = this.named.last?.statement.profileIn(times);
+    return profile?.isRead === true || plan.multiplex?.sharesWrites === true ? profile : undefined;
   }
 
   /** The prepared statement that is run in place of the last plain one, if there is one. */

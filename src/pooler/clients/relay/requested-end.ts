@@ -3,9 +3,10 @@ import type { ErrorFields } from '../../../wire/error-fields.js';
 
 /** How the client stands. */
 export interface EndingClient {
-  readonly hasServer: boolean;
+  /** The server connection that it has. */
+  readonly backend: object | undefined;
   readonly keepsServer: boolean;
-  readonly isIdle: boolean;
+  readonly state: string;
   /** It waits for a server that it will get. */
   readonly isServedSoon: boolean;
 }
@@ -36,8 +37,10 @@ export class RequestedEnd {
   }
 
   /** What to tell it, if now is the time. */
-  dueFor({ hasServer, keepsServer, isIdle, isServedSoon }: EndingClient): ErrorFields | undefined {
-    if (hasServer && this.#mayKeepServer && keepsServer) return undefined;
-    return (hasServer ? isIdle : !isServedSoon) ? this.#goodbye : undefined;
+  dueFor(client: EndingClient): ErrorFields | undefined {
+    if (this.#goodbye === undefined) return undefined;
+    const hasServer = client.backend !== undefined;
+    if (hasServer && this.#mayKeepServer && client.keepsServer) return undefined;
+    return (hasServer ? client.state === 'idle' : !client.isServedSoon) ? this.#goodbye : undefined;
   }
 }

@@ -25,6 +25,7 @@ import { textOf, transition } from '../../settings/settings.js';
 import { noServer } from '../session-errors.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import { LocalAnswers } from './local-answers.js';
+import { RequestedEnd } from './requested-end.js';
 import { ServerWaiter, type WaitingClient } from './server-waiter.js';
 import { readLeftovers, sessionCheckText } from './session-check.js';
 import type { SessionSettings } from './session-settings.js';
@@ -59,6 +60,8 @@ export abstract class ServerHolder implements WaitingClient {
   protected unanswered = 0;
   #backend: Backend | undefined;
   #generation = 0;
+  /** Held bytes that were sent and may have to be sent again: they are not written over. */
+  protected inUse: Buffer | undefined;
   /** Its server counts as reserved: it is kept for longer than one statement. */
   #isReserved = false;
   #waiter: ServerWaiter | undefined;
@@ -68,10 +71,12 @@ export abstract class ServerHolder implements WaitingClient {
   #hasUsed = false;
   /** The server was asked what this client has left, since the client has it. */
   #isChecked = false;
-  /** What came while it could not be passed on. */
-  #held: Buffer | undefined;
+  /** What came while it could not be passed on, and waits. */
+  held: Buffer | undefined;
+  /** It is to go when its transaction is over. */
+  readonly #parting = new RequestedEnd();
   /** What was held last, to hold the next query in: where there are more clients than servers, each of them waits. */
-  #spareMemory: Buffer | undefined;
+  protected spareMemory: Buffer | undefined;
 
   constructor(pool: BackendPool, mode: PoolMode, settings: SessionSettings, flow: ClientFlow) {
     this.pool = pool;
@@ -81,8 +86,9 @@ export abstract class ServerHolder implements WaitingClient {
     this.#backend = undefined;
     this.#waiter = undefined;
     this.#spareWaiter = undefined;
-    this.#held = undefined;
-    this.#spareMemory = undefined;
+    this.held = undefined;
+    this.spareMemory = undefined;
+    this.inUse = undefined;
   }
 
   /** What holds for the client. */
@@ -117,22 +123,27 @@ export abstract class ServerHolder implements WaitingClient {
     return this.settings.told;
   }
 
-  /** What waits to be passed on. */
-  get held(): Buffer | undefined {
-    return this.#held;
-  }
-
   /** Bytes that wait to be passed on. */
   get heldBytes(): number {
-    return this.#held?.length ?? 0;
+    return this.held?.length ?? 0;
   }
 
   get isWaiting(): boolean {
     return this.#waiter !== undefined;
   }
 
+  protected get waiter(): ServerWaiter | undefined {
+    return this.#waiter;
+  }
+
+  /** Its statement was sent behind those of other clients, and waits for its turn there. */
+  abstract get isPlaced(): boolean;
+  abstract follow(backend: Backend): boolean;
+  /** Says goodbye with this. */
+  abstract end(error?: ErrorFields): void;
+
   get state(): SessionState {
-    if (this.#waiter !== undefined) return 'waiting';
+    if (this.#waiter !== undefined || this.isPlaced) return 'waiting';
     const backend = this.#backend;
     if (backend === undefined) return this.local.isInTransaction ? 'idle in transaction' : 'idle';
     if (backend.replies.size > 0) return 'active';
@@ -140,7 +151,7 @@ export abstract class ServerHolder implements WaitingClient {
   }
 
   /** It keeps its server for as long as it is there, or for longer than a transaction. */
-  protected get keepsServer(): boolean {
+  get keepsServer(): boolean {
     return this.mode === 'session' || this.settings.effects.pin !== undefined;
   }
 
@@ -163,6 +174,18 @@ export abstract class ServerHolder implements WaitingClient {
     backend.user = this.backendUser;
     if (this.settings.hasNews) this.settings.tellNews((name, value) => this.tellParameter(name, value));
     return this.prepare(backend);
+  }
+
+  /** The server is this client's from here on, and runs a statement of it already. */
+  protected takeRunning(backend: Backend, generation: number): void {
+    this.#backend = backend;
+    this.settings.backend = backend;
+    this.#generation = generation;
+    this.#hasUsed = this.awaitsAnswers = true;
+    this.#isChecked = this.#isReserved = false;
+    this.pool.classes.took(false);
+    backend.user = this.backendUser;
+    this.askedAt = this.beganAt = this.inTransactionSince = systemClock.coarse();
   }
 
   /** What it asks for next will keep the server, as far as can be known. */
@@ -224,10 +247,10 @@ export abstract class ServerHolder implements WaitingClient {
     if (row !== leftoverReset || this.#hasUsed) return false;
     this.pool.discard(
       backend,
-      this.#letGo(backend),
+      this.letGo(backend),
       new Error(`What an earlier client has set could not be taken back: ${error.message}`),
     );
-    if (this.#held !== undefined) this.#await();
+    if (this.held !== undefined) this.waitForServer();
     return true;
   }
 
@@ -279,17 +302,17 @@ export abstract class ServerHolder implements WaitingClient {
   }
 
   #hold(held: Buffer): void {
-    this.#held = held;
+    this.held = held;
     this.flow.pause(Pause.held);
     if (this.#backend !== undefined) {
       // Without a Sync the server would keep its answers to itself.
       if (this.#backend.isUnsynced) this.#backend.toServer.mix().append(flushMessage);
       return;
     }
-    this.#await();
+    this.waitForServer();
   }
 
-  #await(): void {
+  protected waitForServer(): void {
     this.waitingSince = systemClock.coarse();
     this.hasNotice = false;
     this.#enqueue();
@@ -297,8 +320,8 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** So many bytes, and no more: most queries of a client are as long as the one before, and what was made for that will do. */
   #memoryFor(bytes: number): Buffer {
-    const spare = this.#spareMemory;
-    this.#spareMemory = undefined;
+    const spare = this.spareMemory;
+    this.spareMemory = undefined;
     if (spare?.length === bytes) return spare;
     if (bytes > memoryKept) return Buffer.allocUnsafe(bytes);
     return Buffer.from(spare?.buffer ?? new ArrayBuffer(memoryKept), 0, bytes);
@@ -316,13 +339,13 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** What was held can go on; false where nothing was. */
   protected goOn(): boolean {
-    const held = this.#held;
+    const held = this.held;
     if (held === undefined) return false;
-    this.#held = undefined;
+    this.held = undefined;
     this.flow.resume(Pause.held);
     this.feed(held);
     // All of it was sent or copied.
-    if (held.length <= memoryKept) this.#spareMemory = held;
+    if (held.length <= memoryKept && held !== this.inUse) this.spareMemory = held;
     return true;
   }
 
@@ -336,7 +359,7 @@ export abstract class ServerHolder implements WaitingClient {
       this.pool.lost(backend, generation, new Error('The server closed the connection.'));
       this.#enqueue();
     } else {
-      this.#waitIsOver(waiter);
+      this.waitIsOver(waiter);
       this.waitedSince = this.waitingSince;
       if (this.#attach(pooled)) this.goOn();
       else this.flush();
@@ -345,11 +368,11 @@ export abstract class ServerHolder implements WaitingClient {
 
   refused(error: Error, waiter: ServerWaiter): void {
     if (this.#waiter !== waiter) return;
-    this.#waitIsOver(waiter);
+    this.waitIsOver(waiter);
     this.refuseHeld(noServer(this.pool, error));
   }
 
-  #waitIsOver(waiter: ServerWaiter): void {
+  protected waitIsOver(waiter: ServerWaiter): void {
     this.#waiter = undefined;
     this.#spareWaiter = waiter;
     this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
@@ -363,13 +386,43 @@ export abstract class ServerHolder implements WaitingClient {
     return waiter !== undefined;
   }
 
+  // ---- leaving when it is free ---------------------------------------------------------------------------------------
+
+  /** It has to go as soon as it is in no transaction and waits for nothing. */
+  endWhenIdle(goodbye: ErrorFields): void {
+    this.#parting.whenIdle(goodbye);
+    this.partIfFree();
+  }
+
+  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
+  endWithoutServer(goodbye: ErrorFields): void {
+    this.#parting.withoutServer(goodbye);
+    this.partIfFree();
+  }
+
+  protected partIfFree(): void {
+    if (!this.#parting.isWanted) return;
+    const goodbye = this.#parting.dueFor(this);
+    if (goodbye !== undefined) this.end(goodbye);
+  }
+
+  /** Its pool was paused. */
+  poolPaused(): void {
+    this.partIfFree();
+  }
+
+  /** It waits for a server that it will get. Nobody knows how long a pause lasts. */
+  get isServedSoon(): boolean {
+    return this.isPlaced || (this.isWaiting && !this.pool.isPaused);
+  }
+
   // ---- giving back ------------------------------------------------------------------------------------------------
 
   /** Only a server that is settled. */
   protected giveBack(backend: Backend): void {
     const { plan } = this.pool;
     const hasHidden = this.settings.effects.mayHideSettings || plan.checksAlways;
-    const generation = this.#letGo(backend);
+    const generation = this.letGo(backend);
     if (backend.isInDoubt)
       this.pool.discard(backend, generation, new Error('Nobody knows what state the server is in.'));
     else if (plan.resetsAlways) this.pool.cleanUp(backend, generation, Cleaning.session);
@@ -379,7 +432,7 @@ export abstract class ServerHolder implements WaitingClient {
 
   /** It broke. */
   protected serverLost(backend: Backend, error: Error): void {
-    this.pool.lost(backend, this.#letGo(backend), error);
+    this.pool.lost(backend, this.letGo(backend), error);
   }
 
   /**
@@ -387,7 +440,7 @@ export abstract class ServerHolder implements WaitingClient {
    * waits for what is under way.
    */
   protected leaveServer(spoilt: string | undefined, cancels: boolean): void {
-    this.#held = undefined;
+    this.held = undefined;
     this.stopWaiting();
     const backend = this.#backend;
     if (backend === undefined) return;
@@ -402,7 +455,7 @@ export abstract class ServerHolder implements WaitingClient {
     let cleaning: Cleaning = resets ? Cleaning.session : Cleaning.nothing;
     if (hasOwn) cleaning = Cleaning.everything;
     else if (areSettingsUnsure) cleaning = Cleaning.sessionAndSettings;
-    const generation = this.#letGo(backend);
+    const generation = this.letGo(backend);
     if (spoilt !== undefined) {
       this.pool.discard(backend, generation, new Error(spoilt));
       return;
@@ -412,7 +465,7 @@ export abstract class ServerHolder implements WaitingClient {
   }
 
   /** It is somebody else's from here on; the checkout that is to be ended. */
-  #letGo(backend: Backend): number {
+  protected letGo(backend: Backend): number {
     this.pool.classes.gaveBack(this.#isReserved);
     this.#backend = undefined;
     this.settings.backend = undefined;

@@ -7,15 +7,17 @@ import type { Backend } from '../../servers/backend.js';
 export interface WaitingClient {
   granted(pooled: PooledConnection<Backend>, waiter: ServerWaiter): void;
   refused(error: Error, waiter: ServerWaiter): void;
+  /** Writes what the client waits with behind a statement of another client; false where that is not possible. */
+  follow(backend: Backend): boolean;
 }
 
 export class ServerWaiter extends Waiter<Backend> implements Task {
-  readonly #client: WaitingClient;
+  readonly client: WaitingClient;
   #answer: PooledConnection<Backend> | Error | undefined;
 
   constructor(client: WaitingClient) {
     super();
-    this.#client = client;
+    this.client = client;
     // Whoever is in is not sent away because a server is, which may be about to come back.
     this.isPatient = true;
     this.#answer = undefined;
@@ -40,7 +42,7 @@ export class ServerWaiter extends Waiter<Backend> implements Task {
   run(): void {
     const answer = this.#answer;
     this.#answer = undefined;
-    if (answer instanceof Error) this.#client.refused(answer, this);
-    else if (answer !== undefined) this.#client.granted(answer, this);
+    if (answer instanceof Error) this.client.refused(answer, this);
+    else if (answer !== undefined) this.client.granted(answer, this);
   }
 }

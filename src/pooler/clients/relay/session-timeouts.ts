@@ -10,6 +10,11 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
   const { queryTimeout, transactionTimeout, idleTransactionTimeout } = limits;
   const { clientIdleTimeout, clientWriteTimeout } = limits;
   const isOver = (limit: number, since: number): boolean => limit > 0 && now - since >= limit;
+  // Its time begins when the statements ahead of its own are answered, which they are soon, or it runs elsewhere.
+  if (session.isPlaced) {
+    session.leaveSlow(now);
+    return;
+  }
   if (state === 'waiting') {
     if (isOver(queryTimeout, session.waitingSince)) {
       session.end(timeouts.queryWait(queryTimeout));
