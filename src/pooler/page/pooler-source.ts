@@ -106,13 +106,16 @@ export class PoolerSource implements Source {
 
   async list(request: ListRequest): Promise<ListAnswer> {
     const isClients = request.what === 'clients';
-    return listConnections(await this.#parts.view({ clients: isClients, servers: !isClients }), request);
+    return listConnections(
+      await this.#parts.view({ clients: isClients, servers: !isClients, queries: false }),
+      request,
+    );
   }
 
   async act(action: Action, signal: AbortSignal): Promise<string> {
     const { view, controls } = this.#parts;
     // What it says about databases and states is looked up as on the console.
-    const seen = await view({ clients: false, servers: false });
+    const seen = await view({ clients: false, servers: false, queries: false });
     const { tag } = await runCommand(commandOf(action), { role: 'admin', view: seen, controls }, signal);
     return tag;
   }
