@@ -16,6 +16,8 @@ export interface MetricsSource {
   /** The state of the pooler, in a word. */
   state(): ProcessReading['state'];
   families(): readonly FamilyReading[] | Promise<readonly FamilyReading[]>;
+  /** What else is to be told, in Prometheus' format. */
+  readonly more?: (() => Promise<string>) | undefined;
 }
 
 /** Answers requests that are neither for metrics nor for health. */
@@ -107,6 +109,7 @@ export class MetricsServer {
     try {
       const families = await this.#source.families();
       const texts = families.map((family) => familyText(family, family.samples));
+      texts.push((await this.#source.more?.()) ?? '');
       return { status: 200, type: metricTextType, text: texts.join('') };
     } catch {
       return plain(500, 'the metrics could not be read');
