@@ -213,6 +213,11 @@ export const observabilityOptions = {
     meaning: 'where Prometheus finds the metrics, at /metrics, and people the page, at /',
     ...boundAtStart,
   }),
+  metricsMaxPools: option(integer({ min: 1, max: 100_000 }), 200, {
+    name: 'metrics_max_pools',
+    meaning: 'pools that have series of their own, and users of a budget; all others are one',
+    reload: 'now',
+  }),
   page: option(boolean, true, {
     name: 'page',
     meaning: 'serves the page at metrics_listen; beyond this machine only with a password',

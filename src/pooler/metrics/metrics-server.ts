@@ -8,6 +8,7 @@ import { isKnownHost } from '../../net/known-host.js';
 import { familyText, metricTextType } from '../../observe/metric-text.js';
 import type { Endpoint } from '../config/special-kinds.js';
 import type { FamilyReading } from './family-readings.js';
+import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
 import { ScraperSockets } from './scraper-sockets.js';
 
@@ -47,9 +48,12 @@ export class MetricsServer {
   readonly #server: Server;
   readonly #others: OtherRequests | undefined;
   #listenHost = '*';
+  /** All who ask at the same time get the same answer. */
+  #reading: Promise<string> | undefined;
 
   constructor(source: MetricsSource, others?: OtherRequests) {
     this.#source = source;
+    this.#reading = undefined;
     this.#others = others;
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
@@ -107,13 +111,24 @@ export class MetricsServer {
 
   async #metrics(): Promise<Answer> {
     try {
-      const families = await this.#source.families();
-      const texts = families.map((family) => familyText(family, family.samples));
-      texts.push((await this.#source.more?.()) ?? '');
-      return { status: 200, type: metricTextType, text: texts.join('') };
+      this.#reading ??= this.#read().finally(() => {
+        this.#reading = undefined;
+      });
+      return { status: 200, type: metricTextType, text: await this.#reading };
     } catch {
       return plain(500, 'the metrics could not be read');
     }
+  }
+
+  async #read(): Promise<string> {
+    const pauses = new Pauses();
+    const texts: string[] = [];
+    for (const family of await this.#source.families()) {
+      texts.push(familyText(family, family.samples));
+      await pauses.ifDue();
+    }
+    texts.push((await this.#source.more?.()) ?? '');
+    return texts.join('');
   }
 
   #health(): Answer {

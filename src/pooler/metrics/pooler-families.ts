@@ -5,6 +5,7 @@ import type { FamilyHead } from '../../observe/metric-text.js';
 import type { TimeHistogram } from '../../observe/time-histogram.js';
 import { pinReasons } from '../../sql/pin-reasons.js';
 import { loginFailures } from '../clients/failure-words.js';
+import { memoryLimits } from '../config/memory-options.js';
 import type { PoolReading } from './pool-reading.js';
 import type { ProcessReading } from './process-reading.js';
 
@@ -126,6 +127,14 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     words: undefined,
     read: ({ pool }) => Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
   },
+  several(
+    'counter',
+    'memory_limits_reached_total',
+    'Times that a client or a server met a bound of memory, by the setting.',
+    'limit',
+    memoryLimits,
+    ({ pool }) => pool.tally.limitsReached,
+  ),
   one('counter', 'opened_total', 'Server connections that were opened.', ({ totals }) => totals.opened),
   several(
     'counter',

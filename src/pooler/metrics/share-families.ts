@@ -6,6 +6,8 @@ import type { ShareLog } from '../budgets/share-log.js';
 import { head, type PoolerFamily, sample, several } from './pooler-families.js';
 
 export interface ShareReading {
+  /** Budgets, and users of each, that have series. */
+  readonly most: number;
   readonly budgets: readonly BudgetStats[];
   readonly changes: ShareLog['counts'];
 }
@@ -52,7 +54,8 @@ function ofBudget(
     ...head(type, name, help),
     labels: ['budget'],
     words: undefined,
-    read: ({ budgets }) => budgets.map((budget) => sample({ budget: budget.budget }, read(budget))),
+    read: ({ budgets, most }) =>
+      budgets.slice(0, most).map((budget) => sample({ budget: budget.budget }, read(budget))),
   };
 }
 
@@ -61,9 +64,11 @@ function ofUser(name: string, help: string, read: (user: UserStats) => number): 
     ...head('gauge', name, help),
     labels: ['budget', 'user'],
     words: undefined,
-    read: ({ budgets }) =>
-      budgets.flatMap(({ budget, users }): Sample[] =>
-        users.map((user) => sample({ budget, user: user.user }, read(user))),
-      ),
+    read: ({ budgets, most }) =>
+      budgets
+        .slice(0, most)
+        .flatMap(({ budget, users }): Sample[] =>
+          users.slice(0, most).map((user) => sample({ budget, user: user.user }, read(user))),
+        ),
   };
 }

@@ -41,6 +41,7 @@ import { logServers } from '../servers/server-log.js';
 import { askServer } from '../servers/server-question.js';
 import { DepartedPools } from './departed-pools.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
+import { NewPoolGates } from './new-pool-gate.js';
 import { PoolRegistry } from './pool-registry.js';
 import type { SharedParts } from './shared-parts.js';
 
@@ -99,6 +100,8 @@ export class PoolerState {
   readonly visitors = new Set<Visitor>();
   /** What clients that have come in while all is suspended had sent along. */
   readonly #heldBack = new Map<ClientSession, Buffer>();
+  /** Whoever waits for a secret must not wait behind those who have one and wait for a server. */
+  readonly gates: { readonly secrets: NewPoolGates; readonly clients: NewPoolGates };
   readonly limits = new ClientLimits();
   readonly keys: CancelKeys;
   /** What it has together with other processes; undefined where it is alone. */
@@ -171,6 +174,14 @@ export class PoolerState {
         if (!isDsql(database)) await capacity.entered(serverOf(database), backend);
       },
     });
+    this.gates = this.#makeGates();
+  }
+
+  #makeGates(): PoolerState['gates'] {
+    const isUnproven = (database: DatabaseConfig, user: string): boolean =>
+      !this.isPaused(database.name) && this.pools.isUnproven(database, user);
+    const make = (): NewPoolGates => new NewPoolGates(isUnproven, () => this.#config.limits.maxNewPools);
+    return { secrets: make(), clients: make() };
   }
 
   /** How fast connections may be opened, of the servers that this process asks for itself. */
@@ -337,10 +348,16 @@ export class PoolerState {
     const database = databaseFor(this.#config, query.database);
     if (database === undefined)
       throw new ServingError(`auth_dbname is ${query.database}, which is no database of the pooler.`);
-    const { pool } = this.pools.getForSecrets(database, query.user);
     const question = { what: 'auth_query', text: query.text, values: [user], mostRows: 1 };
     const options = { timeoutMs: secretTimeoutMs, signal: AbortSignal.timeout(secretTimeoutMs) };
-    const [row] = await borrow(pool, options, (backend) => askServer(backend, question));
+    const leaveGate = await this.gates.secrets.enter(database, query.user, options);
+    const entry = this.pools.getForSecrets(database, query.user);
+    const [row] = await borrow(entry.pool, options, (backend) => askServer(backend, question))
+      .catch((error: unknown) => {
+        this.pools.refused(entry, error);
+        throw error;
+      })
+      .finally(leaveGate);
     if (row === undefined) return undefined;
     if (row.length !== 2)
       throw new ServingError(
@@ -393,7 +410,7 @@ function rulesOf({ limits }: PoolerConfig): ScanRules {
   const smallMessage = 10_001;
   return frontendRules({
     query: { longest, wholeUpTo: 262_144, head: 4_096 },
-    parse: { longest, wholeUpTo: 1_048_576, head: 4_096 },
+    parse: { longest, wholeUpTo: limits.maxPreparedStatementSize, head: 4_096 },
     bind: { longest, wholeUpTo: 2_048, head: 2_048 },
     functionCall: { longest },
     copyData: { longest },

@@ -220,15 +220,19 @@ export class Pooler {
   }
 
   /** All metrics as they are now, for whoever shows them. */
-  readMetrics(): FamilyReading[] {
+  async readMetrics(): Promise<FamilyReading[]> {
     const { budgets, shareLog, shared } = this.#state;
     const own = [
-      ...readFamilies(this.#state, this.#view.version, this.#loop),
+      ...(await readFamilies(this.#state, this.#view.version, this.#loop)),
       ...fleetReadings(this.#state.fleet?.stats() ?? []),
     ];
     // Where several processes share, the budgets are with the one above them.
     if (shared !== undefined) return own;
-    const shares = readShares({ budgets: budgets.stats(), changes: shareLog.counts });
+    const shares = readShares({
+      budgets: budgets.stats(),
+      changes: shareLog.counts,
+      most: this.config.observability.metricsMaxPools,
+    });
     return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
   }
 

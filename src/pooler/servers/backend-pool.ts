@@ -20,6 +20,7 @@ import type { Opening } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import { RepeatedStatements } from './repeated-statement.js';
+import { ReportedSettings } from './reported-settings.js';
 
 /** How a pool works at the moment. */
 export interface BackendPoolPlan {
@@ -45,6 +46,10 @@ export interface BackendPoolPlan {
   readonly preparesUnnamed: boolean;
   /** BEGIN is answered before there is a server. */
   readonly defersBegin: boolean;
+  /** What it may keep of statements that no client has under a name, in bytes. */
+  readonly mostStatementBytes: number;
+  /** What servers report of a session, in bytes. */
+  readonly mostParameterBytes: number;
   /** The part of the connections that transactions have a claim to. */
   readonly reservedRatio: number;
   /** Which budget above it has nothing left for it. */
@@ -81,6 +86,7 @@ export class BackendPool {
     this.onSwallowed = undefined;
     this.classes = new ClassUsage(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
+    this.#boundStatements(plan);
     this.#engines = new EngineGenerations(plan.limits.poolSize, () => this.#makeEngine());
   }
 
@@ -169,10 +175,16 @@ export class BackendPool {
   /** Works in another way from now on. `reconnects`: the connections that there are belong to the old way. */
   change(plan: BackendPoolPlan, reconnects: boolean): void {
     this.#plan = plan;
+    this.#boundStatements(plan);
     this.canceller.change(cancellerOptions(plan));
     if (reconnects) this.reconnect();
     else this.#engines.adjust(plan.policy);
     this.setLimit(plan.limits.poolSize);
+  }
+
+  /** Half of it each, for those that had a name and those that never had. */
+  #boundStatements({ mostStatementBytes }: BackendPoolPlan): void {
+    this.statements.mostUnusedBytes = this.repeated.mostBytes = mostStatementBytes / 2;
   }
 
   /** Every connection is replaced: idle ones now, the others when they come back. */
@@ -313,6 +325,7 @@ export class BackendPool {
     backend.pooled = pooled;
     backend.home = engine;
     backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
+    backend.onFlood = () => this.tally.limitReached('max_server_parameters_size');
     this.#noteParameters(backend.parameters);
     // Lost before the engine knew of it. Not from the middle of its decision.
     if (backend.isLost) process.nextTick(() => engine.broken(pooled, lostWhileIdle()));
@@ -320,13 +333,14 @@ export class BackendPool {
 
   /** It stays the same object as long as it says the same. */
   #noteParameters(reported: Iterable<readonly [string, string]>): void {
-    const parameters = new Map(this.#parameters);
+    const parameters = new ReportedSettings(this.#plan.mostParameterBytes, this.#parameters);
     let isNew = this.#parameters === undefined;
     for (const [name, value] of reported) {
-      isNew ||= parameters.get(name) !== value;
-      parameters.set(name, value);
+      const isOther = parameters.get(name) !== value;
+      // Servers may report other settings each.
+      if (isOther && parameters.report(name, value)) isNew = true;
     }
-    if (isNew) this.#parameters = parameters;
+    if (isNew) this.#parameters = parameters.all;
   }
 
   /** What a server will say again is no reason to wait for another attempt, unless there are connections to wait for. */

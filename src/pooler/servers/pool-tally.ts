@@ -1,5 +1,6 @@
 /** What has happened in a pool since it was made, for the console and for metrics. Times are milliseconds. */
 import { TimeHistogram } from '../../observe/time-histogram.js';
+import { type MemoryLimit, memoryLimits } from '../config/memory-options.js';
 
 /** SQLSTATEs have few classes. Whoever sends more of them than this makes them up. */
 const mostClasses = 100;
@@ -33,6 +34,16 @@ export class PoolTally {
 
   /** Statements that the server would refuse and that were answered in its place, by what they are about. */
   readonly swallowed = new Map<string, number>();
+
+  /** How often a client or a server met a bound of memory. */
+  readonly limitsReached = Object.fromEntries(memoryLimits.map((limit) => [limit, 0])) as Record<
+    MemoryLimit,
+    number
+  >;
+
+  limitReached(limit: MemoryLimit): void {
+    this.limitsReached[limit]++;
+  }
 
   /** True for the first one of its kind. */
   swallowedOne(what: string): boolean {

@@ -262,6 +262,7 @@ export class Supervisor {
     const shares = readShares({
       budgets: this.#slots.budgets.stats(),
       changes: this.#shareLog.counts,
+      most: this.#config.observability.metricsMaxPools,
     });
     const fleet = fleetReadings(this.#host.fleet?.stats() ?? []);
     const host = readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 });

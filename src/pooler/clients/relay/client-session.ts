@@ -24,6 +24,7 @@ import { MixedQuery, SwallowedStatement } from '../../servers/swallowed.js';
 import type { UnnamedStatement } from '../../servers/unnamed-statement.js';
 import { KeptTimeouts } from '../../settings/kept-timeouts.js';
 import * as errors from '../session-errors.js';
+import { pipelineCost } from './client-bounds.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
 import { MessageRelay } from './message-relay.js';
@@ -60,14 +61,16 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #whyEnded = 'the client hung up';
 
   constructor(parts: SessionParts) {
-    const { transport, pool, mode, startup } = parts;
-    const ownSettings = new SessionSettings(pool, startup, () => this.statements.clear());
-    super(pool, mode, ownSettings, new ClientFlow(transport));
+    const { transport, pool, mode, startup, bounds } = parts;
+    const ownSettings = new SessionSettings(pool, startup, bounds, () => this.statements.clear());
+    super(pool, mode, ownSettings, new ClientFlow(transport, bounds.maxClientUnreadSize));
     this.identity = parts.identity;
     this.transport = transport;
     const { effects, kept } = ownSettings;
     const swallowing = swallowingFor(pool, ownSettings, this.local);
-    this.statements = new StatementRelay({ pool, settings: ownSettings, effects }, mode, swallowing);
+    const failed = (error: ErrorFields): void => parts.failed(error);
+    const owner = { pool, settings: ownSettings, effects, bounds, failed };
+    this.statements = new StatementRelay(owner, mode, swallowing);
     this.#messages = new MessageRelay(ownSettings, this.statements, swallowing);
     if (!parts.refusesSimpleQueries) this.local.keeper = swallowing;
     this.#timeouts = kept && new KeptTimeouts(this, kept);
@@ -227,6 +230,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #ask(backend: Backend, message: MessageScanner): boolean {
     // After an error the server ignores all but a Sync, and so it need not see it.
     if (backend.isDiscarding && message.type !== Frontend.sync) return true;
+    if (this.unanswered > this.#parts.bounds.maxClientPipelineSize && backend.replies.size > 0) {
+      this.pool.tally.limitReached('max_client_pipeline_size');
+      this.awaitsAnswers = true;
+      return false;
+    }
+    this.unanswered += pipelineCost(message);
     const passing = this.#messages.pass(backend, message);
     this.awaitsAnswers = this.#messages.mustWait || passing === Passing.later;
     if (passing === Passing.later) return false;

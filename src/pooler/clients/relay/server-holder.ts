@@ -55,6 +55,8 @@ export abstract class ServerHolder implements WaitingClient {
   protected readonly local = new LocalAnswers();
   /** What comes next waits until the server has answered all. */
   protected awaitsAnswers = false;
+  /** Memory for what was asked since the server owed nothing. */
+  protected unanswered = 0;
   #backend: Backend | undefined;
   #generation = 0;
   /** Its server counts as reserved: it is kept for longer than one statement. */
@@ -176,6 +178,7 @@ export abstract class ServerHolder implements WaitingClient {
       // The cancel request was meant for the previous statement, and would hit this one.
       if (backend.isBeingCancelled) return false;
       this.awaitsAnswers = false;
+      this.unanswered = 0;
       if (!backend.isUnsynced) this.#begin(backend);
     }
     this.#hasUsed ||= !this.awaitsAnswers;

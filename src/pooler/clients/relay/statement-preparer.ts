@@ -7,6 +7,7 @@
  * prepares it with the parameter types of that shape, and describes it. The client's message waits for that. Should
  * the columns be others, the client is told so as PostgreSQL does (0A000), every time, until it prepares the statement anew.
  */
+import type { ErrorFields } from '../../../wire/error-fields.js';
 import { type BindView, ParseView } from '../../../wire/frontend-views.js';
 import { writeParse } from '../../../wire/frontend-writers.js';
 import { writeRenamed } from '../../../wire/rename-statement.js';
@@ -24,6 +25,7 @@ import {
 } from '../../settings/literal-settings.js';
 import type { Settings } from '../../settings/settings.js';
 import type { StatementEffects } from '../../settings/statement-effects.js';
+import type { ClientBounds } from './client-bounds.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
 import type { SessionEffects } from './session-effects.js';
 
@@ -32,6 +34,9 @@ export interface StatementOwner {
   readonly pool: BackendPool;
   readonly effects: SessionEffects;
   readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
+  readonly bounds: ClientBounds;
+  /** The client is told an error of the pooler's. */
+  readonly failed: (error: ErrorFields) => void;
 }
 
 /** A statement whose columns are not what the client was told. */

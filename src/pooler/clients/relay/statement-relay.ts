@@ -14,6 +14,7 @@ import { headerBytes } from '../../../wire/message-types.js';
 import { MessageWriter } from '../../../wire/message-writer.js';
 import { writeRenamed } from '../../../wire/rename-statement.js';
 import { SqlState } from '../../../wire/sql-states.js';
+import type { MemoryLimit } from '../../config/memory-options.js';
 import type { PoolMode } from '../../config/pooling-options.js';
 import type { Backend } from '../../servers/backend.js';
 import { Asked, type Dropped, type Subject } from '../../servers/reply-queue.js';
@@ -24,7 +25,14 @@ import { UnnamedStatement } from '../../servers/unnamed-statement.js';
 import { isNameList } from '../../settings/settings.js';
 import { noEffects, type StatementEffects, unreadEffects } from '../../settings/statement-effects.js';
 import { ownErrorReasonOf } from '../failure-words.js';
-import { forgottenUnnamed, noUnnamed, outdatedStatement } from '../session-errors.js';
+import {
+  forgottenUnnamed,
+  noUnnamed,
+  outdatedStatement,
+  tooLongStatement,
+  tooManyStatements,
+} from '../session-errors.js';
+import { statementCost } from './client-bounds.js';
 import { NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { PlainBatches } from './plain-batches.js';
@@ -67,6 +75,7 @@ export class StatementRelay extends PlainBatches {
   #changedOn: Backend | undefined;
 
   readonly #swallowing: SwallowRelay | undefined;
+  #hasMetLimit = false;
 
   constructor(owner: StatementOwner, mode: PoolMode, swallowing: SwallowRelay | undefined) {
     super(owner);
@@ -90,8 +99,11 @@ export class StatementRelay extends PlainBatches {
   }
 
   parse(backend: Backend, message: MessageScanner): Passing {
-    const { source, start, end, isWhole } = message;
+    const { source, start, end } = message;
     const { pool, effects, settings } = this.owner;
+    const longest = message.rules.wholeUpTo[message.type] as number;
+    // A longer one comes in pieces, unless they happen to come together.
+    const isWhole = message.isWhole && message.size <= longest;
     const isKnown = isWhole && !effects.isReadingUnsure;
     const known = isKnown ? this.unnamed.plainOne(source, start, end, settings.settings) : undefined;
     if (known !== undefined) return this.#parseUnnamed(backend, known);
@@ -122,7 +134,11 @@ export class StatementRelay extends PlainBatches {
     }
     if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
     if (isWhole) return this.#parseNamed(backend, view, found);
-    return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
+    return this.#refuseForLimit(
+      backend,
+      'max_prepared_statement_size',
+      tooLongStatement(message.size, longest),
+    );
   }
 
   /** A plain batch is written for the server; false when that has to be done one message after the other. */
@@ -178,6 +194,14 @@ export class StatementRelay extends PlainBatches {
       const message = `prepared statement "${view.name()}" already exists`;
       return this.#refuse(backend, SqlState.duplicatePreparedStatement, message);
     }
+    const { maxClientStatementsSize: most } = this.owner.bounds;
+    const { bytes, size } = this.named;
+    if (bytes + statementCost(view.size) > most)
+      return this.#refuseForLimit(
+        backend,
+        'max_client_statements_size',
+        tooManyStatements(size, bytes, most),
+      );
     const hasJustChanged = this.#hasJustChanged(backend);
     const isUnsure = this.#changedOn === backend && backend.replies.isUnsure(this.#changedIn);
     const isCrowded = backend.statements.isCrowded && backend.replies.size > 0;
@@ -419,6 +443,15 @@ export class StatementRelay extends PlainBatches {
     return this.#refuse(backend, SqlState.invalidStatementName, text);
   }
 
+  /** Logged the first time; a client that goes on has no more to tell. */
+  #refuseForLimit(backend: Backend, limit: MemoryLimit, error: ErrorFields): Passing {
+    this.owner.pool.tally.limitReached(limit);
+    if (!this.#hasMetLimit) this.owner.failed(error);
+    this.#hasMetLimit = true;
+    backend.fail(error);
+    return Passing.none;
+  }
+
   /** The server is asked for something that does not exist, and the client gets this error in place of the server's. */
   #refuse(backend: Backend, code: string, message: string): Passing {
     backend.fail(failure(code, message));
@@ -442,8 +475,4 @@ function pathOf(view: BindView): string | null | undefined {
 
 function failure(code: string, message: string): ErrorFields {
   return { severity: 'ERROR', code, message };
-}
-
-function tooLong(bytes: number): string {
-  return `a statement of ${bytes} bytes is too long to be prepared under a name; prepare it without one`;
 }
