@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Frame, Snapshot } from '../../src/dashboard/snapshot.js';
 import { type DashboardAction, type DashboardOptions, dashboard } from '../../src/dashboard.js';
-import { Pool, TokenBucket } from '../../src/index.js';
+import { Pool } from '../../src/index.js';
 import { withDatabase } from '../support/postgres.js';
 
 const password = 'the-operator-password';
@@ -13,10 +13,9 @@ const soon = { timeout: 20_000, interval: 50 };
 async function startPage(options: DashboardOptions = {}) {
   const db = await withDatabase();
   onTestFinished(() => db.drop());
-  const rateLimiter = new TokenBucket({ rate: 100, burst: 50 });
   const { host, port, user, password: secret, database } = db;
   const login = { host, port, user, password: secret, database };
-  const pool = new Pool({ ...login, name: 'orders', max: 3, maxLifetimeSeconds: 3_600, rateLimiter });
+  const pool = new Pool({ ...login, name: 'orders', max: 3, maxLifetimeSeconds: 3_600 });
   onTestFinished(() => pool.end({ deadline: 100 }));
   const page = await dashboard(pool, { password, ...options });
   onTestFinished(() => page.close());
@@ -41,12 +40,12 @@ function act(base: string, action: object): Promise<Response> {
   return fetch(`${base}/api/act`, { method: 'POST', headers, body: JSON.stringify({ action }) });
 }
 
-test('the page has the numbers of the pool: connections by state, who waits, ages, the rate bucket', async () => {
+test('the page has the numbers of the pool: connections by state, who waits, ages', async () => {
   const { pool, base } = await startPage();
   const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
   const waiting = pool.connect();
   await vi.waitFor(async () => {
-    const { subject, budgets, now, lives, rates, verdict } = await look(base);
+    const { subject, budgets, now, lives, verdict } = await look(base);
     expect(subject).toMatchObject({
       name: 'orders',
       kind: 'pool',
@@ -57,7 +56,6 @@ test('the page has the numbers of the pool: connections by state, who waits, age
     expect(now.callers).toMatchObject({ active: 3, waiting: 1 });
     expect(lives?.ages.reduce((sum, count) => sum + count, 0)).toBe(3);
     expect(lives?.nextExpiryMs).toBeGreaterThan(3_000_000);
-    expect(rates[0]).toMatchObject({ burst: 50, fullRate: 100 });
     expect(verdict.sentence).toBe(
       'The size of pool orders binds: 3 of 3 connections are in use, 1 caller waits.',
     );
