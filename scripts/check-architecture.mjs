@@ -85,7 +85,9 @@ function checkFile(src, file) {
   /** @type {Violation[]} */
   const violations = [];
   /** @type {(line: number, message: string) => void} */
-  const report = (line, message) => violations.push({ file: relative(dirname(src), file), line, message });
+  const report = (line, message) => {
+    violations.push({ file: relative(dirname(src), file), line, message });
+  };
 
   if (room === undefined) {
     const rest = scanned.code.replace(reExports, (text) => text.replace(/[^\n]/g, ' ')).replaceAll(';', ' ');

@@ -1,8 +1,11 @@
 // @ts-check
 // The live demonstration of Aurora DSQL: a DsqlPool with a reservoir on a stand-in, with lives that are short enough to be seen.
 import pg from 'pg';
+import { Registry } from 'prom-client';
+import { dashboard } from '../dist/dashboard.js';
 import { DsqlPool } from '../dist/dsql.js';
 import { startDsqlLocal } from '../dist/dsql-local.js';
+import { exposePool } from '../dist/prometheus.js';
 import { DemoLoad } from './lib/demo-load.mjs';
 import { DemoEvents, playPhases } from './lib/demo-phases.mjs';
 import { seconds } from './lib/demo-screen.mjs';
@@ -45,6 +48,11 @@ export function startDsqlForDemo(port, speed) {
 export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
   await makeTable(dsql);
   const pool = makePool(dsql, speed);
+  const registry = new Registry();
+  const exposure = exposePool(pool, { registry, service: 'demo' });
+  const page = await dashboard(pool, { metrics: () => registry.metrics() });
+  console.log(`headgate: the live page: ${page.url}`);
+  console.log(`headgate: metrics: http://127.0.0.1:${page.port}/metrics`);
   const load = new DemoLoad(pool, speed, signal);
   const watch = watchConnections(dsql);
   /** @type {number[]} */
@@ -60,7 +68,10 @@ export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
     const ofAge = agedReasons.reduce((sum, reason) => sum + totals.discarded[reason], 0);
     return {
       title: `a reservoir of ${targetReady} ready connections on Aurora DSQL as of ${dsql.profile}`,
-      places: [`${dsql.endpoint} on ${dsql.host}:${dsql.port}, a stand-in on this machine`],
+      places: [
+        `the live page: ${page.url}`,
+        `${dsql.endpoint} on ${dsql.host}:${dsql.port}, a stand-in on this machine`,
+      ],
       server: 'DSQL',
       elapsedMs: events.elapsedMs,
       counts: { limit, lent, idle, pending, closing, waiting },
@@ -77,6 +88,8 @@ export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
   };
   const end = async () => {
     dsql.setFaults({});
+    await page.close();
+    exposure.stop();
     await pool.end({ deadline: 3_000 });
     watch.stop();
     events.stop();

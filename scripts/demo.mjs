@@ -2,6 +2,7 @@
 // The live demonstration: a pool on a real PostgreSQL under a load that rises and falls, and things that go wrong on purpose.
 import pg from 'pg';
 import { Pool } from '../dist/index.js';
+import { exposePool } from '../dist/prometheus.js';
 import { DemoLoad } from './lib/demo-load.mjs';
 import { DemoEvents, playPhases } from './lib/demo-phases.mjs';
 import { watchSessions } from './lib/demo-watch.mjs';
@@ -9,7 +10,9 @@ import { watchSessions } from './lib/demo-watch.mjs';
 /**
  * @typedef {object} DemoOptions
  * @property {string} url
- * @property {string} poolerUrl where any client can try the pooler meanwhile
+ * @property {string[]} places what there is to look at and to connect to meanwhile
+ * @property {import('prom-client').Registry} registry has the metrics of the pool
+ * @property {(pool: Pool) => void} show shows the pool on the page
  * @property {number} cycles how often to go through the phases
  * @property {number} speed 2 is twice as fast
  * @property {AbortSignal} signal ends the demonstration early
@@ -24,7 +27,7 @@ const applicationName = 'headgate-demo';
  * @param {DemoOptions} options
  * @returns {Promise<{ summary: string[], good: boolean }>}
  */
-export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
+export async function runDemo({ url, places, registry, show, cycles, speed, signal }) {
   const observer = new pg.Client({ connectionString: url, application_name: 'headgate-demo-observer' });
   observer.on('error', () => {}); // The server may go first; the summary tells what was seen until then.
   await observer.connect();
@@ -41,6 +44,11 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
     connectionTimeoutMillis: 20_000,
   });
   pool.on('error', () => {}); // Sessions that are ended while idle; the events show them.
+  const ready = keepReady(url, speed);
+  show(pool);
+  show(ready.pool);
+  const readyExposure = exposePool(ready.pool, { registry, service: 'ready' });
+  const exposure = exposePool(pool, { registry, service: 'demo' });
   const load = new DemoLoad(pool, speed, signal);
   const watch = watchSessions(observer, applicationName);
 
@@ -50,7 +58,7 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
     const { asked, answered, timedOut, cutOff } = load.tally;
     return {
       title,
-      places: [url, `the pooler: psql ${poolerUrl}`],
+      places,
       server: 'PostgreSQL',
       elapsedMs: events.elapsedMs,
       counts: { limit, lent, idle, pending, closing, waiting },
@@ -65,6 +73,9 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
     };
   };
   const end = async () => {
+    exposure.stop();
+    readyExposure.stop();
+    await ready.end();
     await pool.end({ deadline: 3_000 });
     await watch.stop();
     events.stop();
@@ -72,6 +83,36 @@ export async function runDemo({ url, poolerUrl, cycles, speed, signal }) {
   };
   await playPhases({ phases: planPhases(pool, load, observer), cycles, signal, look, end });
   return summarize(watch.seen.highest, load);
+}
+
+/**
+ * A pool with a reservoir, whose connections live for a minute or two, and a caller now and then.
+ * @param {string} url
+ * @param {number} speed
+ */
+function keepReady(url, speed) {
+  const pool = new Pool({
+    connectionString: url,
+    application_name: 'headgate-demo-ready',
+    name: 'ready',
+    max: 6,
+    reservoir: {
+      targetReady: 4,
+      lowWatermark: 2,
+      baseLifetime: '2m',
+      lifetimeJitter: '1m',
+      guardWindow: '10s',
+    },
+  });
+  pool.on('error', () => {}); // The server may go first.
+  const ticker = setInterval(() => pool.query('select pg_sleep(0.05)').catch(() => {}), 400 / speed);
+  return {
+    pool,
+    async end() {
+      clearInterval(ticker);
+      await pool.end({ deadline: 2_000 });
+    },
+  };
 }
 
 /**

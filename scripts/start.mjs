@@ -5,8 +5,8 @@ import { BootstrapError, bootstrap, command } from './lib/bootstrap.mjs';
 
 const help = `Usage: npm start -- [options]
 
-Starts a PostgreSQL server of its own on the loopback and the pooler in front of it, for any client to try, and shows a
-pool of a program on that server under changing load.
+Starts a PostgreSQL server of its own on the loopback and the pooler in front of it, with a live page, several users of
+different habits, and a pool of a program on that server under changing load.
 
   --dsql           in place of that, a stand-in for Aurora DSQL and a DsqlPool with a reservoir
   --once           go through the phases once, then end (so does HEADGATE_DEMO_CYCLES=1)
@@ -37,28 +37,44 @@ await command(async () => {
   const { startEmbeddedPostgres } = await import('./lib/embedded-postgres.mjs');
   const { runDemo } = await import('./demo.mjs');
   const { startPoolerFor } = await import('./lib/start-pooler.mjs');
+  const { prepareUsers, runUsers } = await import('./lib/demo-users.mjs');
+  const { Registry } = await import('prom-client');
   console.log('headgate: starting PostgreSQL');
   const server = await startEmbeddedPostgres({ port: options.port }).catch((error) => {
     throw new BootstrapError(error.message);
   });
+  const registry = new Registry();
   let pooler;
+  let users;
   try {
-    console.log(`headgate: ${server.url}`);
-    pooler = await startPoolerFor(server, options.poolerPort).catch((error) => {
+    await prepareUsers(server);
+    pooler = await startPoolerFor(server, options.poolerPort, () => registry.metrics()).catch((error) => {
       throw new BootstrapError(error.message);
     });
-    console.log(`headgate: the pooler in front of it: psql ${pooler.url}`);
+    console.log(`headgate: the live page: ${pooler.page}`);
+    console.log(`headgate: metrics: ${pooler.metrics}`);
+    console.log(`headgate: the pooler: psql ${pooler.url}`);
     console.log(`headgate: its console: psql ${pooler.console} -c 'SHOW POOLS'`);
+    console.log(`headgate: PostgreSQL behind it: ${server.url}`);
     if (ending.signal.aborted) return;
+    users = runUsers({ pooler: pooler.address, speed: options.speed, signal: ending.signal });
     const { summary, good } = await runDemo({
       ...options,
       url: server.url,
-      poolerUrl: pooler.url,
+      places: [
+        `the live page: ${pooler.page}`,
+        `the pooler: psql ${pooler.url}`,
+        `PostgreSQL: ${server.url}`,
+      ],
+      registry,
+      show: pooler.show,
       signal: ending.signal,
     });
     for (const line of summary) console.log(line);
     if (!good) process.exitCode = 1;
   } finally {
+    ending.abort();
+    await users;
     await pooler?.stop();
     await server.stop();
   }

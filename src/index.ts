@@ -41,6 +41,6 @@ export type { Duration } from './kernel/duration.js';
 export { HeadgateError, InvariantError, type OptionProblem, PoolOptionsError } from './kernel/errors.js';
 export { SessionChangedError, TransactionLeftOpenError } from './pg/errors.js';
 export { Pool } from './pg/pool.js';
-export type { ConnectOptions, PoolClass, PoolClient } from './pg/pool-interface.js';
+export type { ConnectionLife, ConnectOptions, PoolClass, PoolClient } from './pg/pool-interface.js';
 export type { PoolOptions } from './pg/pool-options.js';
 export type { ConnectionMessage, PoolChannels, PoolMessage } from './runtime/channels.js';

@@ -6,12 +6,14 @@ import { listenToPool } from './demo-watch.mjs';
 /** @typedef {{ name: string, text: string, run: () => Promise<unknown> }} Phase */
 /** @typedef {import('./demo-screen.mjs').DemoView} DemoView */
 
-/** The last events of a pool, each with its time. */
+/** The last events of a pool, each with its time. One that differs from the one before by its numbers alone is counted. */
 export class DemoEvents {
   /** @type {string[]} */
   latest = [];
   #start = performance.now();
   #stop;
+  #shape = '';
+  #count = 0;
 
   /**
    * @param {string} poolName
@@ -20,7 +22,12 @@ export class DemoEvents {
   constructor(poolName, also) {
     this.#stop = listenToPool(poolName, (text) => {
       also?.(text);
-      this.latest.push(`${seconds(this.elapsedMs).padStart(7)}  ${text}`);
+      const shape = text.replaceAll(/\d+(?:\.\d+)?/g, '#');
+      this.#count = shape === this.#shape ? this.#count + 1 : 1;
+      this.#shape = shape;
+      if (this.#count > 1) this.latest.pop();
+      const times = this.#count > 1 ? `  (${this.#count} times)` : '';
+      this.latest.push(`${seconds(this.elapsedMs).padStart(7)}  ${text}${times}`);
       if (this.latest.length > 50) this.latest.shift();
     });
   }

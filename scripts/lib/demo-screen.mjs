@@ -32,7 +32,7 @@ const lineMs = 1_000;
  * @returns {DemoScreen & { everyMs: number }}
  */
 export function openScreen(out) {
-  return out.isTTY ? openPanel(out) : openLines(out);
+  return out.isTTY && process.env.TERM !== 'dumb' ? openPanel(out) : openLines(out);
 }
 
 /**
@@ -48,11 +48,21 @@ function openPanel(out) {
   return {
     everyMs: redrawMs,
     show(view) {
-      const lines = drawPanel(view, paint);
-      const room = Math.max(8, out.rows - 1 - lines.length);
-      lines.push(...view.events.slice(-room).map((event) => `  ${event}`));
       const width = out.columns;
-      const cut = lines.slice(0, out.rows - 1).map((line) => `${cutTo(line, width)}\x1b[K`);
+      const places = view.places.map((place) => `  ${place}`);
+      // An address that does not fit goes on in the next row: cut, it would lead nowhere.
+      const rowsOfPlaces = places.reduce(
+        (sum, { length }) => sum + Math.max(1, Math.ceil(length / width)),
+        0,
+      );
+      const lines = drawPanel(view, paint);
+      const room = Math.max(8, out.rows - 1 - lines.length - rowsOfPlaces);
+      lines.push(...view.events.slice(-room).map((event) => `  ${event}`));
+      const left = Math.max(1, out.rows - 1 - rowsOfPlaces);
+      const cut = [
+        ...places.map((place) => `${place}\x1b[K`),
+        ...lines.slice(0, left).map((line) => `${cutTo(line, width)}\x1b[K`),
+      ];
       out.write(`\x1b[H${cut.join('\r\n')}\x1b[J`);
     },
     close() {
@@ -77,7 +87,6 @@ function drawPanel(view, paint) {
     view.highestSessions <= view.max ? paint(32, `never over ${view.max}`) : paint(31, `OVER ${view.max}`);
   return [
     `${paint(1, 'Headgate')}  ${view.title}  ${paint(2, '(Ctrl-C ends)')}`,
-    ...view.places.map((place) => `          ${paint(2, place)}`),
     '',
     `  ${paint(1, view.phase.name.padEnd(8))} ${view.phase.text}`,
     `  ${paint(2, `cycle ${view.cycle}, ${seconds(view.elapsedMs)}`)}`,

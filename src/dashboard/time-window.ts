@@ -1,5 +1,5 @@
 /** Percentiles of the last seconds, of counts that only grow: what was counted now less what was counted then. */
-import { timeBounds } from '../observe/time-histogram.js';
+import { type TimeHistogram, timeBounds } from '../observe/time-histogram.js';
 import type { Percentiles } from './snapshot.js';
 
 /** How long the window is that percentiles are taken over. */
@@ -52,4 +52,22 @@ export class Recent<T> {
     // One that is just outside stays, so that the window is never shorter than it should be.
     while (this.#kept.length > 2 && (this.#kept[1]?.at ?? at) <= at - windowMs) this.#kept.shift();
   }
+}
+
+/** What a histogram has counted, class by class. */
+export function timesOf(histogram: TimeHistogram): number[] {
+  const times: number[] = new Array(timeBounds.length + 1).fill(0);
+  addTimes(times, histogram);
+  return times;
+}
+
+/** Each class by itself, and what is longer than the last bound at the end. */
+export function addTimes(to: number[], histogram: TimeHistogram): void {
+  let below = 0;
+  const cumulative = histogram.cumulative();
+  for (const [i, upTo] of cumulative.entries()) {
+    to[i] = (to[i] ?? 0) + upTo - below;
+    below = upTo;
+  }
+  to[cumulative.length] = (to[cumulative.length] ?? 0) + histogram.count - below;
 }

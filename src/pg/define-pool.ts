@@ -29,7 +29,7 @@ import type { ReleasableClient } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import { type DialingPool, PgDialer } from './pg-dialer.js';
 import { Pipeline } from './pipeline.js';
-import type { ConnectOptions, PoolClass } from './pool-interface.js';
+import type { ConnectionLife, ConnectOptions, PoolClass } from './pool-interface.js';
 import { PgPoolListener } from './pool-listener.js';
 import { resolvePoolOptions } from './pool-options.js';
 import { CallbackWaiter, ClientWaiter } from './pool-waiters.js';
@@ -375,6 +375,12 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 
     stats(): PoolStats {
       return this.#engine.stats();
+    }
+
+    *lives(): IterableIterator<ConnectionLife> {
+      const now = systemClock.now();
+      for (const { bornAt, lendUntil } of this.#engine.connections())
+        yield { ageMs: now - bornAt, remainingMs: Math.max(0, lendUntil - now) };
     }
 
     resize(max: number): void {

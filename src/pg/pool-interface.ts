@@ -12,6 +12,13 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** One connection of a pool, at one moment. */
+export interface ConnectionLife {
+  readonly ageMs: number;
+  /** Until it is not lent any more; Infinity where its life has no end. */
+  readonly remainingMs: number;
+}
+
 /** A checked-out client: `client.release()` gives it back, and so does the end of an `await using` block. */
 export interface PoolClient extends PgPoolClient, AsyncDisposable {}
 
@@ -55,6 +62,9 @@ export interface Pool extends PgPool, AsyncDisposable {
 
   /** The numbers of this instant. */
   stats(): PoolStats;
+
+  /** How old each connection is, and how long it may still be lent. */
+  lives(): IterableIterator<ConnectionLife>;
 
   /** Changes `max`. What is above it is closed: idle clients now, checked-out ones when they come back. */
   resize(max: number): void;

@@ -4,14 +4,17 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 
 const script = join(import.meta.dirname, '../../scripts/start.mjs');
 
 test('npm start -- --once goes through every phase, never exceeds the limit, and ends well', async () => {
   const { code, output } = await finish(start('--once', '--speed', '4'));
   expect(output).toMatch(/postgresql:\/\/postgres:\S+@127\.0\.0\.1:\d+\/postgres/);
-  expect(output).toMatch(/the pooler in front of it: psql postgresql:\/\/\S+@127\.0\.0\.1:\d+\/postgres/);
+  expect(/https?:\/\/\S+|\w+:\/\/\S+/.exec(output)?.[0]).toMatch(
+    /^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{32}$/,
+  );
+  expect(output).toMatch(/the pooler: psql postgresql:\/\/\S+@127\.0\.0\.1:\d+\/postgres/);
   for (const phase of ['calm', 'burst', 'kill', 'resize', 'pause', 'slow', 'quiet']) {
     expect(output).toContain(`-- ${phase}: `);
   }
@@ -28,7 +31,7 @@ test('meanwhile any client can use the pooler, which is not counted as the pool'
   const url = await new Promise<string>((resolve) => {
     child.stdout.on('data', (text: string) => {
       said += text;
-      const found = /the pooler in front of it: psql (\S+)/.exec(said)?.[1];
+      const found = /the pooler: psql (\S+)/.exec(said)?.[1];
       if (found !== undefined) resolve(found);
     });
   });
@@ -42,6 +45,39 @@ test('meanwhile any client can use the pooler, which is not counted as the pool'
   expect(highest).toBeLessThanOrEqual(10);
   expect(code).toBe(0);
 }, 60_000);
+
+test('the page shows users whose shares move, and the pool of the program; metrics of both are beside it', async () => {
+  const child = start();
+  let said = '';
+  const [page, token] = await new Promise<[string, string]>((resolve) => {
+    child.stdout.on('data', (text: string) => {
+      said += text;
+      const found = /the live page: (http:\S+\/)#token=(\S+)\n/.exec(said);
+      if (found !== null && said.includes('-- calm')) resolve([found[1] as string, found[2] as string]);
+    });
+  });
+  const headers = { authorization: `Bearer ${token}` };
+  const session = await (await fetch(`${page}api/session`, { headers })).json();
+  expect(session).toMatchObject({
+    role: 'operator',
+    subjects: [{ kind: 'pooler' }, { kind: 'pool', name: 'demo' }, { kind: 'pool', name: 'ready' }],
+  });
+  await vi.waitFor(
+    async () => {
+      const text = await (await fetch(`${page}metrics`)).text();
+      expect(text).toMatch(/^dsql_reservoir_checkouts_total\{service="ready"\} [1-9]/m);
+      for (const user of ['web', 'api', 'reports'])
+        expect(text).toMatch(
+          new RegExp(`^headgate_pooler_user_held\\{budget="total",user="${user}"\\} [1-9]`, 'm'),
+        );
+      expect(text).toMatch(/^headgate_pooler_share_changes_total\{reason="needed_by_others"\} [1-9]/m);
+      expect(text).toMatch(/^headgate_pooler_budget_exceeded_total\{budget="total"\} 0$/m);
+    },
+    { timeout: 40_000, interval: 300 },
+  );
+  child.kill('SIGINT');
+  expect((await finish(child)).code).toBe(0);
+}, 90_000);
 
 test('Ctrl-C ends it with the summary', async () => {
   const child = start();

@@ -17,6 +17,8 @@ export interface MetricsSource {
   /** The state of the pooler, in a word. */
   state(): ProcessReading['state'];
   families(): readonly FamilyReading[] | Promise<readonly FamilyReading[]>;
+  /** What else is to be told, in Prometheus' format. */
+  readonly more?: (() => Promise<string>) | undefined;
 }
 
 /** Answers requests that are neither for metrics nor for health. */
@@ -125,6 +127,7 @@ export class MetricsServer {
       texts.push(familyText(family, family.samples));
       await pauses.ifDue();
     }
+    texts.push((await this.#source.more?.()) ?? '');
     return texts.join('');
   }
 

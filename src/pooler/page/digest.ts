@@ -1,12 +1,14 @@
 /** The numbers of one process for the page: sums over all pools, and the busiest of them. Plain data, which can be sent to another process. */
+
+import { countLife, type Lives, noLives } from '../../dashboard/lives.js';
 import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/observation.js';
-import { type TimeHistogram, timeBounds } from '../../observe/time-histogram.js';
+import { addTimes, timesOf } from '../../dashboard/time-window.js';
+import { timeBounds } from '../../observe/time-histogram.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import { clientStateOf } from '../process/console-records.js';
 import type { PoolerState } from '../process/pooler-state.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { addTimes, countLife, type Lives, noLives } from './digest-sums.js';
 
 /** What one process tells of itself. */
 export interface Digest {
@@ -223,12 +225,6 @@ function poolRecord(pool: BackendPool, callers: PoolCallers | undefined): PoolRe
     queryTimes: timesOf(tally.queryTimes),
     waitTimes: timesOf(tally.waitTimes),
   };
-}
-
-function timesOf(histogram: TimeHistogram): number[] {
-  const times = [...noTimes];
-  addTimes(times, histogram);
-  return times;
 }
 
 function sumOfCounts(counts: ReadonlyMap<string, number>): number {

@@ -1,10 +1,12 @@
 /** The page of a pooler: where it may be served, who may see it, and what the log tells of it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { secretProblems } from '../../dashboard/credentials.js';
-import type { EventLog } from '../../dashboard/event-log.js';
+import { EventLog } from '../../dashboard/event-log.js';
 import { PageServer } from '../../dashboard/page-server.js';
+import { PoolSource, type ShownPool } from '../../dashboard/pool-source.js';
 import type { AuditRecord } from '../../dashboard/snapshot.js';
 import { isLoopback } from '../../net/known-host.js';
+import { headgateVersion } from '../../observe/version.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import { ServingError } from '../errors.js';
 import type { PoolerLog } from '../log.js';
@@ -53,8 +55,10 @@ export class PoolerPage {
     return this.#server.token === undefined ? '' : `#token=${this.#server.token}`;
   }
 
-  get server(): PageServer {
-    return this.#server;
+  /** A pool of the program that runs the pooler. */
+  show(pool: ShownPool): void {
+    const events = new EventLog();
+    this.#server.add(`pool ${pool.name}`, new PoolSource(pool, events, headgateVersion), events);
   }
 
   answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,4 +1,6 @@
 /** A pooler as the page sees it, of one process or several: its numbers, its lists, and its console's commands as actions. */
+
+import { addLives } from '../../dashboard/lives.js';
 import type {
   BudgetRecord,
   FleetRecord,
@@ -16,7 +18,6 @@ import type { PoolerControls, PoolerView, RebalanceRecord } from '../console/poo
 import { runCommand, type WantedRecords } from '../console/run-command.js';
 import { listConnections } from './connection-lists.js';
 import type { Digest } from './digest.js';
-import { addLives } from './digest-sums.js';
 import { mergeDigests } from './merge-digests.js';
 
 /** What holds for the whole pooler. */

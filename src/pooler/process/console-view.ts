@@ -1,5 +1,6 @@
 /** What can be seen on the console, made of what there is at the moment it is asked for. */
 import type { Endpoint } from '../../net/endpoint.js';
+import { headgateVersion } from '../../observe/version.js';
 import { systemClock } from '../../runtime/system.js';
 import type { FleetStats } from '../budgets/fleet.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
@@ -26,7 +27,6 @@ import type {
 } from '../console/pooler-view.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { headgateVersion } from '../version.js';
 import {
   activeQueryRecord,
   clientStateOf,

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { ClassCounts } from '../../core/class-waiters.js';
 import type { PoolStats } from '../../core/pool-stats.js';
 import { EventLog } from '../../dashboard/event-log.js';
+import type { ShownPool } from '../../dashboard/pool-source.js';
 import { type Endpoint, showEndpoint } from '../../net/endpoint.js';
 import { Listeners } from '../../net/listeners.js';
 import { systemClock } from '../../runtime/system.js';
@@ -45,6 +46,8 @@ export interface PoolerHost {
   readonly log?: PoolerLog;
   /** How many lines of the log could not be written. */
   lostLogLines?(): number;
+  /** Metrics of the program around the pooler, in Prometheus' format, for `/metrics`. */
+  moreMetrics?(): Promise<string>;
   readonly makeIamToken?: MakeIamToken;
   /** What it shares with other poolers: each server connection needs their leave. It is ended with the pooler. */
   readonly fleet?: Fleet | undefined;
@@ -132,6 +135,7 @@ export class Pooler {
       {
         state: () => stateOf(this.#state),
         families: () => this.readMetrics(),
+        more: host.moreMetrics,
       },
       this.#page,
     );
@@ -186,6 +190,11 @@ export class Pooler {
       log: this.#state.log,
       events,
     });
+  }
+
+  /** Shows a pool of this program beside the pooler, where there is a page. */
+  showPool(pool: ShownPool): void {
+    this.#page?.show(pool);
   }
 
   /** The numbers of this process for the page, with at most so many rows of each list. */

@@ -5,6 +5,7 @@
 
 import { EventLog } from '../../dashboard/event-log.js';
 import type { DialOptions } from '../../net/connect-transport.js';
+import { headgateVersion } from '../../observe/version.js';
 import { systemClock } from '../../runtime/system.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import { LocalRates, ratesOf } from '../budgets/connection-rates.js';
@@ -36,7 +37,6 @@ import { hasPage, PoolerPage, rememberingLog } from '../page/pooler-page.js';
 import type { PoolerFacts } from '../page/pooler-source.js';
 import type { PoolerHost, ShutdownOptions } from '../process/pooler.js';
 import { giveToGroup } from '../process/socket-group.js';
-import { headgateVersion } from '../version.js';
 import { ClientAcceptor } from './client-acceptor.js';
 import { ClientPlacement } from './client-placement.js';
 import { ClientPlaces, type PlaceRequest } from './client-places.js';

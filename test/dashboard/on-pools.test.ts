@@ -1,0 +1,112 @@
+// `dashboard()`: the page for pools inside a program, on real connections.
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Frame, Snapshot } from '../../src/dashboard/snapshot.js';
+import { type DashboardAction, type DashboardOptions, dashboard } from '../../src/dashboard.js';
+import { Pool } from '../../src/index.js';
+import { withDatabase } from '../support/postgres.js';
+
+const password = 'the-operator-password';
+const headers = { authorization: `Bearer ${password}`, 'content-type': 'application/json' };
+/** The machine may be busy. */
+const soon = { timeout: 20_000, interval: 50 };
+
+async function startPage(options: DashboardOptions = {}) {
+  const db = await withDatabase();
+  onTestFinished(() => db.drop());
+  const { host, port, user, password: secret, database } = db;
+  const login = { host, port, user, password: secret, database };
+  const pool = new Pool({ ...login, name: 'orders', max: 3, maxLifetimeSeconds: 3_600 });
+  onTestFinished(() => pool.end({ deadline: 100 }));
+  const page = await dashboard(pool, { password, ...options });
+  onTestFinished(() => page.close());
+  return { pool, page, base: `http://127.0.0.1:${page.port}` };
+}
+
+/** What a page that is opened now is sent first. */
+async function look(base: string): Promise<Snapshot> {
+  const response = await fetch(`${base}/api/live`, { headers });
+  let text = '';
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString();
+    const end = text.indexOf('\n\n');
+    if (end === -1) continue;
+    const frame = JSON.parse(text.slice('data: '.length, end)) as Frame;
+    if (frame.kind === 'full') return frame.snapshot;
+  }
+  throw new Error('The stream ended before its first frame.');
+}
+
+function act(base: string, action: object): Promise<Response> {
+  return fetch(`${base}/api/act`, { method: 'POST', headers, body: JSON.stringify({ action }) });
+}
+
+test('the page has the numbers of the pool: connections by state, who waits, ages', async () => {
+  const { pool, base } = await startPage();
+  const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+  const waiting = pool.connect();
+  await vi.waitFor(async () => {
+    const { subject, budgets, now, lives, verdict } = await look(base);
+    expect(subject).toMatchObject({
+      name: 'orders',
+      kind: 'pool',
+      state: 'active',
+      actions: ['pause', 'resume', 'set'],
+    });
+    expect(budgets[0]).toMatchObject({ capacity: 3, held: 3, exceeded: 0, peak: 3, waiting: 1 });
+    expect(now.callers).toMatchObject({ active: 3, waiting: 1 });
+    expect(lives?.ages.reduce((sum, count) => sum + count, 0)).toBe(3);
+    expect(lives?.nextExpiryMs).toBeGreaterThan(3_000_000);
+    expect(verdict.sentence).toBe(
+      'The size of pool orders binds: 3 of 3 connections are in use, 1 caller waits.',
+    );
+  }, soon);
+  for (const client of clients) client.release();
+  (await waiting).release();
+});
+
+test('the pool is paused, resumed and resized from the page', async () => {
+  const actions: DashboardAction[] = [];
+  const { pool, base } = await startPage({ onAction: (record) => actions.push(record) });
+  expect((await act(base, { name: 'pause' })).status).toBe(200);
+  expect(pool.stats().state).toBe('paused');
+  expect((await act(base, { name: 'resume' })).status).toBe(200);
+  expect(pool.stats().state).toBe('open');
+  expect((await act(base, { name: 'set', key: 'max', value: '5' })).status).toBe(200);
+  expect(pool.stats().limit).toBe(5);
+  expect((await act(base, { name: 'set', key: 'max', value: 'many' })).status).toBe(409);
+  expect((await act(base, { name: 'set', key: 'min', value: '1' })).status).toBe(409);
+  expect((await act(base, { name: 'kill' })).status).toBe(400);
+  expect(actions.map(({ action, outcome }) => `${action}: ${outcome}`)).toEqual([
+    'pause (orders): done',
+    'resume (orders): done',
+    'set max 5 (orders): done',
+    'set max many (orders): failed',
+    'set min 1 (orders): failed',
+  ]);
+});
+
+test('without a password the address has a token, and on an address that others reach there is no page', async () => {
+  const pool = new Pool({ name: 'unused' });
+  const page = await dashboard(pool);
+  onTestFinished(() => page.close());
+  expect(page.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{32}$/);
+  await expect(dashboard(pool, { host: '0.0.0.0' })).rejects.toThrow(
+    'host: can be reached by others: give a password',
+  );
+  await expect(dashboard(pool, { password: 'short' })).rejects.toThrow('at least 8 characters');
+  await expect(dashboard(pool, { password: 12345678 as unknown as string })).rejects.not.toThrow('12345678');
+  await expect(dashboard([])).rejects.toThrow('there is nothing to show');
+});
+
+test('metrics are beside the page, and a name that is not of this machine is refused', async () => {
+  const { base } = await startPage({ metrics: async () => 'up 1\n' });
+  expect(await (await fetch(`${base}/metrics`)).text()).toBe('up 1\n');
+  const { request } = await import('node:http');
+  const status = await new Promise((resolve) => {
+    request(`${base}/`, { headers: { host: 'evil.example' } }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    }).end();
+  });
+  expect(status).toBe(421);
+});
