@@ -1,5 +1,6 @@
 /** Lets clients in: finds their place, their pool and what their session begins with. */
 
+import { peerOf } from '../net/socket-peer.js';
 import type { Transport } from '../net/transport.js';
 import { asError } from '../runtime/promise-dialer.js';
 import { systemClock } from '../runtime/system.js';
@@ -19,10 +20,10 @@ import { borrow } from './backend/borrow.js';
 import { type ClientQuotas, consoleQuotasFor } from './client-limits.js';
 import { clientLimitsFor, limitsForClient } from './config/pool-settings.js';
 import { consoleDatabases, type DatabaseConfig, databaseFor } from './config/pooler-config.js';
+import type { LoggedClient } from './connection-log.js';
 import type { House, Visitor } from './house.js';
 import { loginFailureOf, ownErrorReasonOf } from './metrics/failure-words.js';
 import type { PoolEntry } from './pool-book.js';
-import type { LogDetails } from './pooler-log.js';
 import { ClientSession } from './session/client-session.js';
 import { nothingRead } from './session/read-ahead.js';
 import { type Admission, type Applicant, type Hall, receive } from './session/reception.js';
@@ -35,6 +36,8 @@ import { needsTls } from './tls-book.js';
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
 
 const applicationName = 'application_name';
+/** PgBouncer's name for who runs it. */
+const ownConsoleUser = 'pgbouncer';
 
 /** Whoever takes one of the last files has so long to say who it is: they are for the console, and for servers. */
 const shortLoginMs = 1_000;
@@ -96,17 +99,21 @@ export class Admissions {
           ? this.#admitToConsole(applicant, visitor)
           : this.#admit(applicant, login, visitor),
       cancel: (request) => this.#cancel(request, visitor),
-      refused: (applicant, why) => this.#refused(applicant, why),
+      refused: (why) => this.#refused(visitor, why),
+      word: house.wording,
     };
   }
 
   #demandOf({ transport, user, database, isConsole, settings, stay }: Applicant, visitor: Visitor): Demand {
+    const house = this.#house;
     visitor.transport = transport;
     visitor.stay = stay;
     visitor.user = user;
     visitor.database = database;
     visitor.applicationName = settings.get(applicationName) ?? '';
-    return this.#house.auth.demandOf({
+    house.connections.loginBegan(visitor);
+    if (isConsole && this.#isOwnConsoleUser(user, transport)) return { method: 'trust', map: undefined };
+    return house.auth.demandOf({
       user,
       database,
       otherNames: isConsole ? consoleDatabases : [],
@@ -115,6 +122,12 @@ export class Admissions {
       isEncrypted: transport.tls !== undefined,
       address: transport.remoteAddress,
     });
+  }
+
+  /** As with PgBouncer, whoever runs the pooler is its administrator, under this name and by its Unix socket. */
+  #isOwnConsoleUser(user: string, transport: Transport): boolean {
+    if (!this.#house.isPgBouncer || user !== ownConsoleUser || !transport.isUnix) return false;
+    return peerOf(transport)?.userId === process.getuid?.();
   }
 
   async #admit(applicant: Applicant, login: Login, visitor: Visitor): Promise<Admission> {
@@ -220,18 +233,20 @@ export class Admissions {
     leave: () => void,
   ): Admission {
     const house = this.#house;
+    const client = { id, user, database, transport, connectedAt };
     let session: ClientSession | undefined;
     const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    let isLogged = false;
+    const ending = (why: string): void => {
+      if (!isLogged) house.connections.disconnected(client, why);
+      isLogged = true;
+    };
     const ended = (why: string): void => {
       leave();
       house.keys.forget(key.processId);
       pool.clients--;
       house.left(session as ClientSession);
-      if (house.config.logging.disconnections)
-        this.#logClient('a client is gone', user, database, transport, {
-          why,
-          livedMs: Date.now() - connectedAt,
-        });
+      ending(why);
     };
     const begin = (rest: Buffer): void => {
       session = new ClientSession({
@@ -244,14 +259,16 @@ export class Admissions {
         refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
         limits: () =>
           user === pool.user ? pool.limits : limitsForClient(pool.limits, house.config.users.get(user)),
+        ending,
         ended,
-        failed: (error) => this.#failed(user, database, pool, error),
+        failed: (error) => this.#failed(client, pool, error),
+        word: house.wording,
       });
       house.sessions.add(session);
       pool.clients++;
       house.logins.succeeded++;
       for (const what of pool.plan.keepsSettings ? startup.kept.keys() : []) pool.swallowed(what);
-      if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
+      house.connections.connected(client);
       if (house.state === 'suspended') house.holdBack(session, rest);
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
@@ -262,11 +279,13 @@ export class Admissions {
     const house = this.#house;
     const { user, database, hasLongKeys, transport } = applicant;
     const { adminUsers, statsUsers } = house.config.admin;
-    const role = adminUsers.includes(user) ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
+    const isAdmin = adminUsers.includes(user) || this.#isOwnConsoleUser(user, transport);
+    const role = isAdmin ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
     if (role === undefined) throw notForTheConsole(user);
     const leave = await this.#takePlace(user, database, consoleQuotasFor(house.config, user));
     if (applicant.stay.isOver) leave();
     applicant.stay.throwIfOver();
+    const client = { id: visitor.id, user, database, transport, connectedAt: visitor.connectedAt };
     let session: AdminSession | undefined;
     const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     const keeper: AdminKeeper = {
@@ -274,6 +293,7 @@ export class Admissions {
         leave();
         house.keys.forget(key.processId);
         house.consoles.delete(ended);
+        if (house.isPgBouncer) house.connections.disconnected(client, 'the client said goodbye');
       },
       commandGiven: (_, command) => house.log('info', `console: ${command}`, { user }),
       commandFailed: (_, command, error) =>
@@ -283,7 +303,7 @@ export class Admissions {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
       house.consoles.set(session, visitor);
       house.logins.succeeded++;
-      if (house.config.logging.connections) this.#logClient('a client is in', user, database, transport);
+      house.connections.connected(client);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
     return { parameters: reportedSettings, key, notice: undefined, begin };
@@ -302,32 +322,16 @@ export class Admissions {
     else await shared?.cancelElsewhere(key);
   }
 
-  #refused({ transport, user, database }: Parameters<Hall['refused']>[0], why: Refusal): void {
-    const { config, log, logins } = this.#house;
+  #refused(visitor: Visitor, why: Refusal): void {
+    const { connections, logins } = this.#house;
     logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
-    if (!config.logging.poolerErrors) return;
-    const { remoteAddress: from } = transport;
-    log('warn', `a client was refused: ${why.message}`, { user, database, from, detail: why.detail });
+    connections.refused(visitor, why.fields, why.detail);
   }
 
   /** A client that was let in is told an error of the pooler's. */
-  #failed(user: string, database: string, pool: BackendPool, error: ErrorFields): void {
-    const { config, log } = this.#house;
-    const { code, message } = error;
-    pool.tally.ownErrorCame(code, ownErrorReasonOf(error));
-    if (config.logging.poolerErrors) log('warn', message, { user, database, code });
-  }
-
-  #logClient(
-    message: string,
-    user: string,
-    database: string,
-    transport: Transport,
-    more: LogDetails = {},
-  ): void {
-    const { remoteAddress: from, remotePort: port, tls } = transport;
-    const { version, serverName: sni } = tls ?? {};
-    this.#house.log('info', message, { user, database, from, port, tls: version, sni, ...more });
+  #failed(client: LoggedClient, pool: BackendPool, error: ErrorFields): void {
+    pool.tally.ownErrorCame(error.code, ownErrorReasonOf(error));
+    this.#house.connections.failed(client, error);
   }
 }
 
@@ -350,6 +354,7 @@ function disabled(database: string): Refusal {
       SqlState.cannotConnectNow,
       `database "${shown(database)}" is disabled at the moment`,
       'ENABLE on the console of the pooler ends that.',
+      `database "${shown(database)}" is disabled`,
     ),
   );
 }
@@ -360,6 +365,7 @@ function notForTheConsole(user: string): Refusal {
       SqlState.invalidAuthorization,
       `user "${shown(user)}" may not use the console`,
       'Users in admin_users or stats_users of the pooler may.',
+      'not allowed',
     ),
   );
 }

@@ -135,7 +135,7 @@ export function openingRecord(
 }
 
 /** As long as the server has not answered, only where it is looked for is known. */
-function endsOfDial(address: ServerAddress | undefined): ConnectionEnds {
+export function endsOfDial(address: ServerAddress | undefined): ConnectionEnds {
   const isUnix = address?.path !== undefined;
   return {
     remoteAddress: isUnix ? 'unix' : (address?.host ?? ''),

@@ -60,6 +60,10 @@ export class ConsoleView implements PoolerView {
     return this.#house.state;
   }
 
+  get isShuttingDown(): boolean {
+    return this.#house.isShuttingDown;
+  }
+
   listening(): readonly ListeningRecord[] {
     return this.#endpoints().map((endpoint) => ({
       address: endpoint.kind === 'unix' ? 'unix' : endpoint.host,

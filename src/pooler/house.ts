@@ -19,11 +19,14 @@ import { isDsql } from './config/dialect.js';
 import { serverOf } from './config/fleet-settings.js';
 import { serverTlsFor } from './config/pool-settings.js';
 import { type DatabaseConfig, databaseFor, type PoolerConfig, ruleFilesOf } from './config/pooler-config.js';
+import { type ConnectionLog, connectionLog } from './connection-log.js';
 import { DepartedPools } from './departed-pools.js';
 import { ServingError } from './errors.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
 import type { MakeIamToken } from './iam-login.js';
 import { LoginTally } from './metrics/login-tally.js';
+import { type Wording, wordings } from './own-error.js';
+import { pgbouncerLog } from './pgbouncer-log.js';
 import { PoolBook } from './pool-book.js';
 import { noLog, type PoolerLog } from './pooler-log.js';
 import { logServers } from './server-log.js';
@@ -92,6 +95,8 @@ export interface HouseParts {
 
 export class House {
   readonly log: PoolerLog;
+  /** What is logged of connections. */
+  readonly connections: ConnectionLog;
   readonly pools: PoolBook;
   readonly sessions = new Set<ClientSession>();
   readonly consoles = new Map<AdminSession, Visitor>();
@@ -130,6 +135,10 @@ export class House {
   constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: HouseParts) {
     this.#config = config;
     this.log = log;
+    const { compatibility } = config.admin;
+    const currentConfig = (): PoolerConfig => this.#config;
+    this.connections =
+      compatibility === 'pgbouncer' ? pgbouncerLog(log, currentConfig) : connectionLog(log, currentConfig);
     this.shared = shared;
     this.fleet = fleet;
     this.keys = new CancelKeys(shared?.ids);
@@ -158,10 +167,7 @@ export class House {
       makeIamToken,
       isPaused: (database) => this.isPaused(database),
       made: (pool) =>
-        this.#logs.set(
-          pool,
-          logServers(pool, log, () => this.#config.logging),
-        ),
+        this.#logs.set(pool, logServers(pool, this.connections.servers(pool.database, pool.user), log)),
       forgotten: (pool) => this.#forget(pool),
       notes: shared?.budgets,
       entered: async (database, backend) => {
@@ -181,6 +187,16 @@ export class House {
 
   get config(): PoolerConfig {
     return this.#config;
+  }
+
+  /** It behaves as PgBouncer does, also where that is worse. */
+  get isPgBouncer(): boolean {
+    return this.#config.admin.compatibility === 'pgbouncer';
+  }
+
+  /** What clients are told of errors of the pooler's own. */
+  get wording(): Wording {
+    return wordings[this.#config.admin.compatibility];
   }
 
   get auth(): AuthBook {

@@ -200,6 +200,10 @@ export class Pooler {
     });
   }
 
+  get isShuttingDown(): boolean {
+    return this.#house.isShuttingDown;
+  }
+
   /** As PAUSE and RESUME on the console, which nobody waits for. */
   pause(): void {
     if (this.#house.state === 'active')

@@ -16,7 +16,7 @@ import { frontendRules } from '../../wire/scan-rules.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { type Command, describeCommand, isHarmless } from './command.js';
 import { parseCommands } from './command-parser.js';
-import { ConsoleError, errorFieldsOf } from './console-error.js';
+import { ConsoleError, errorFieldsOf, pgbouncerFieldsOf } from './console-error.js';
 import { ExtendedQuery } from './extended-query.js';
 import { writeOutcome } from './result-writer.js';
 import { type ConsoleTools, columnsOf, type Outcome, runCommand } from './run-command.js';
@@ -65,6 +65,8 @@ export class ConsoleDialogue {
   /** After an error in the extended protocol, all is passed over up to the next Sync. */
   #isSkipping = false;
   #running: Running | undefined;
+  /** Of the last simple query. */
+  #text = '';
   /** The client has suspended the pooler, which is to go on without it. */
   #hasSuspended = false;
 
@@ -105,7 +107,8 @@ export class ConsoleDialogue {
     if (message.type === Frontend.functionCall)
       throw new ConsoleError(SqlState.featureNotSupported, 'the console has no functions to call');
     expectShort(message);
-    this.#query = parseCommands(queryView.read(message.source, message.start, message.end).text());
+    this.#text = queryView.read(message.source, message.start, message.end).text();
+    this.#query = parseCommands(this.#text);
     if (this.#query.length === 0) this.#writer.append(emptyQueryResponse);
   }
 
@@ -205,7 +208,9 @@ export class ConsoleDialogue {
 
   /** Tells the client, and passes over what depends on it. */
   #fail(error: unknown, command: Command | undefined): void {
-    const fields = errorFieldsOf(error);
+    const { compatibility } = this.#tools.view.config.admin;
+    const fields =
+      compatibility === 'pgbouncer' ? pgbouncerFieldsOf(error, this.#text) : errorFieldsOf(error);
     if (fields.code === SqlState.internalError)
       this.#listener.commandFailed(command === undefined ? '' : describeCommand(command), error);
     writeError(this.#writer, fields);

@@ -1,7 +1,12 @@
 /** Settings of PostgreSQL that drivers read and write without being asked to. The console has none of them and plays along. */
 
 /** PgBouncer's version whose commands and columns these are: tools look at it to know what to expect. */
-export const compatibleVersion = '1.25.0';
+export const compatibleVersion = '1.26.1';
+
+/** What `SHOW VERSION` and `--version` say. */
+export function versionText(own: string): string {
+  return `PgBouncer ${compatibleVersion} (Headgate ${own})`;
+}
 
 /** What the console says of itself when a session begins. */
 export const reportedSettings: ReadonlyMap<string, string> = new Map([

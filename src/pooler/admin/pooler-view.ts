@@ -15,6 +15,7 @@ export interface PoolerView {
   readonly config: PoolerConfig;
   /** That of the whole pooler; single databases can be paused besides. */
   readonly state: PoolerState;
+  readonly isShuttingDown: boolean;
   listening(): readonly ListeningRecord[];
   /** Those of the configuration without `*`; of those that only `*` allows, the ones in use, paused or disabled. Not the console. */
   databases(): readonly DatabaseRecord[];

@@ -1,6 +1,6 @@
 /** SHOW CONFIG, MEM, STATE and VERSION, and what PgBouncer has and Headgate has not: peers and a DNS cache. */
 import { type ConsoleSetting, consoleSettings } from '../config/console-settings.js';
-import { compatibleVersion } from './driver-settings.js';
+import { versionText } from './driver-settings.js';
 import type { PoolerState, PoolerView, WorkerRecord } from './pooler-view.js';
 import { empty, int4, int8, type Show, showEach, showNothing, text, timeText } from './show.js';
 
@@ -68,10 +68,7 @@ export const state: Show = showEach<{ readonly one: PoolerState; readonly view: 
 );
 
 /** Tools look here for PgBouncer's version, to know what there is. */
-export const version: Show = showEach<string>(
-  [text('version', (own) => `PgBouncer ${compatibleVersion} (Headgate ${own})`)],
-  (view) => [view.version],
-);
+export const version: Show = showEach<string>([text('version', versionText)], (view) => [view.version]);
 
 export const peers: Show = showNothing([
   empty('peer_id', 'int4'),

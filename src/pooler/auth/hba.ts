@@ -10,7 +10,7 @@ import type { IdentMaps } from './ident-map.js';
 import { type IpNetwork, isInNetwork, networkOfMask, parseIpAddress, parseNetwork } from './ip-network.js';
 
 /** How a client proves who it is. `password`: in clear text. */
-export type AuthMethod = 'trust' | 'reject' | 'password' | 'md5' | 'scram-sha-256' | 'cert';
+export type AuthMethod = 'trust' | 'reject' | 'password' | 'md5' | 'scram-sha-256' | 'cert' | 'peer';
 
 export interface HbaRule {
   /** Where it stands in its file. */
@@ -35,7 +35,15 @@ export interface HbaConnection extends WantedNames {
 const types = ['local', 'host', 'hostssl', 'hostnossl'] as const;
 type HbaType = (typeof types)[number];
 
-const methods: readonly AuthMethod[] = ['trust', 'reject', 'password', 'md5', 'scram-sha-256', 'cert'];
+const methods: readonly AuthMethod[] = [
+  'trust',
+  'reject',
+  'password',
+  'md5',
+  'scram-sha-256',
+  'cert',
+  'peer',
+];
 
 export class HbaRules {
   readonly rules: readonly HbaRule[];
@@ -161,8 +169,11 @@ function readMethod(read: RuleReader, type: HbaType): AuthMethod | undefined {
   const method = methods.find((known) => known === text);
   if (method === undefined)
     read.problem(`the method "${text}" is not supported: there are ${methods.join(', ')}`);
-  if (method === 'cert' && type !== 'hostssl')
+  // A rule for host holds with TLS too, and without TLS nobody has a certificate.
+  if (method === 'cert' && type !== 'hostssl' && type !== 'host')
     read.problem(`the method cert needs TLS: write hostssl in place of ${type}`);
+  if (method === 'peer' && type !== 'local')
+    read.problem(`the method peer is for Unix sockets: write local in place of ${type}`);
   return method;
 }
 
@@ -175,7 +186,8 @@ function readMap(
   for (const option of read.rest()) {
     const name = /^map=(.+)$/s.exec(option)?.[1];
     if (name === undefined) read.problem(`the option "${option}" is not supported: there is map=NAME`);
-    else if (method !== 'cert') read.problem('a map has a meaning with the method cert only');
+    else if (method !== 'cert' && method !== 'peer')
+      read.problem('a map has a meaning with the methods cert and peer only');
     else if (maps?.has(name) === false) read.problem(`there is no map "${name}" in the ident file`);
     map = name ?? map;
   }

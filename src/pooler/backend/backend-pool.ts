@@ -16,7 +16,7 @@ import { BackendDialer, type OpenBackend } from './backend-dialer.js';
 import { Canceller, type CancellerOptions } from './canceller.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
 import { type Engine, type EngineCounts, EngineLine } from './engine-line.js';
-import type { Opening } from './opening.js';
+import type { Opening, OpeningWatcher } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import { RepeatedStatements } from './repeated-statement.js';
@@ -64,6 +64,8 @@ export class BackendPool {
   /** Clients that are in. */
   clients = 0;
   onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
+  /** Told of connections that are being opened. */
+  openingWatcher: OpeningWatcher | undefined;
   /** Called the first time that something is swallowed. */
   onSwallowed: ((what: string) => void) | undefined;
   readonly #dialers = new WeakMap<Engine, BackendDialer>();
@@ -79,6 +81,7 @@ export class BackendPool {
     this.#parameters = undefined;
     this.onConnectQueryFailed = undefined;
     this.onSwallowed = undefined;
+    this.openingWatcher = undefined;
     this.classes = new ClassBook(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
     this.#engines = new EngineLine(plan.limits.poolSize, () => this.#makeEngine());
@@ -279,7 +282,10 @@ export class BackendPool {
 
   #makeEngine(): Engine {
     const dialer = new BackendDialer(
-      (opening) => this.#plan.open(opening),
+      (opening) => {
+        opening.watcher = this.openingWatcher;
+        return this.#plan.open(opening);
+      },
       () => this.#plan.checkQuery,
     );
     const engine: Engine = new ConnectionPool<Backend>({

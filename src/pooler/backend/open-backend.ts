@@ -5,6 +5,7 @@ import { DialFailedError } from '../../net/errors.js';
 import type { SocketEnds } from '../../net/socket-ends.js';
 import type { SocketTransport } from '../../net/socket-transport.js';
 import { otherWayOf } from '../../net/tls-mode.js';
+import { asError } from '../../runtime/promise-dialer.js';
 import { tlsServerEndPoint } from '../auth/channel-binding.js';
 import type { ScramKeyCache } from '../auth/scram-keys.js';
 import { ServerAuthentication, type ServerCredentials } from '../auth/server-authentication.js';
@@ -55,6 +56,7 @@ export async function openBackend(plan: ServerPlan, opening: Opening): Promise<B
       return await openAt(plan, address, opening);
     } catch (error) {
       failure = error;
+      opening.watcher?.failed(opening, asError(error));
       plan.hosts.failed(address);
       if (opening.signal.aborted || !canOtherServe(error)) break;
     }

@@ -14,6 +14,11 @@ function nextId(): number {
   return lastId;
 }
 
+export interface OpeningWatcher {
+  connected(opening: Opening): void;
+  failed(opening: Opening, error: Error): void;
+}
+
 export class Opening {
   /** No other server connection of the process has it. It stays the same when this one is open. */
   readonly id = nextId();
@@ -26,6 +31,8 @@ export class Opening {
   #key: BackendKey | undefined;
   /** Called when a socket is connected, and when the server has let us in. */
   onProgress: (() => void) | undefined;
+  /** Told of every host that is reached, and of every one that can't be used. */
+  watcher: OpeningWatcher | undefined;
 
   constructor(signal: AbortSignal) {
     this.signal = signal;
@@ -34,6 +41,7 @@ export class Opening {
     this.#ends = undefined;
     this.#key = undefined;
     this.onProgress = undefined;
+    this.watcher = undefined;
   }
 
   /** The server that is tried; undefined as long as none is. */
@@ -70,6 +78,7 @@ export class Opening {
   connected(ends: SocketEnds): void {
     this.#ends = ends;
     this.#key = undefined;
+    this.watcher?.connected(this);
     this.onProgress?.();
   }
 

@@ -129,6 +129,9 @@ export const timeoutOptions = {
     name: 'shutdown_timeout',
     meaning: 'how long a shutdown waits for transactions to end',
     reload: 'now',
+    pgbouncer: {
+      otherDefault: { ini: '2073600', why: 'whoever runs containers gives a pooler some seconds to end' },
+    },
   }),
   autodbIdleTimeout: option(duration('never'), 3_600_000, {
     name: 'autodb_idle_timeout',

@@ -77,6 +77,8 @@ export const unixSocketOptions = {
   }),
 };
 
+const needsKoffi = 'on Linux with the optional package koffi';
+
 export const tcpOptions = {
   keepAlive: option(boolean, true, {
     name: 'tcp_keepalive',
@@ -87,6 +89,30 @@ export const tcpOptions = {
   keepAliveIdle: option(duration('of the system'), 0, {
     name: 'tcp_keepidle',
     meaning: 'how long a connection is silent before it does',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  keepAliveInterval: option(duration('of the system'), 0, {
+    name: 'tcp_keepintvl',
+    meaning: `how long it waits for an answer before it asks again; ${needsKoffi}`,
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  keepAliveCount: option(integer({ min: 0, max: 127, zero: 'as the system has it' }), 0, {
+    name: 'tcp_keepcnt',
+    meaning: `how often it asks; ${needsKoffi}`,
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  userTimeout: option(integer({ min: 0, zero: 'as the system has it' }), 0, {
+    name: 'tcp_user_timeout',
+    meaning: `milliseconds that the other side may leave data without an acknowledgement; ${needsKoffi}`,
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  socketBuffer: option(integer({ min: 0, max: 1_073_741_823, zero: 'as the system has it' }), 0, {
+    name: 'tcp_socket_buffer',
+    meaning: `bytes that the system keeps of a connection, in each direction; ${needsKoffi}`,
     reload: 'new-clients',
     pgbouncer: {},
   }),

@@ -9,7 +9,7 @@ import { allOptions, type EntryKind, entryOptions, optionTable } from './option-
 import { type IniFile, type IniLine, locate, readIniFile } from './pgbouncer-ini.js';
 import { leftOutOptions, leftOutPeers } from './pgbouncer-left-out.js';
 import { rulesAskForClearPasswords, rulesNameConsole } from './rules-file.js';
-import { path } from './special-kinds.js';
+import { path, secret } from './special-kinds.js';
 
 /**
  * - `carried`: says the same here.
@@ -132,6 +132,7 @@ class Importer {
     const isUnset =
       to.length === 3 && (ini === '-1' || (pgbouncer.zeroIsUnset === true && Number(ini) === 0));
     const written = writtenPath(to);
+    if (option.kind.name !== secret.name) this.#problems.given.set(written, { name, value: ini });
     const notes: string[] = [];
     try {
       const beyond = isUnset ? undefined : option.kind.iniBeyond?.(ini);

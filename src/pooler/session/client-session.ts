@@ -376,14 +376,19 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   }
 
   protected override refuseHeld(error: ErrorFields): void {
-    if (error.severity === 'FATAL') {
+    const told = this.#parts.word(error);
+    if (told.severity === 'FATAL') {
       this.end(error);
       return;
     }
     this.#parts.failed(error);
-    this.local.refuseNext(error);
+    this.local.refuseNext(told);
     this.goOn();
     this.#partIfFree();
+  }
+
+  word(error: ErrorFields): ErrorFields {
+    return this.#parts.word(error);
   }
 
   /** Between the client's messages: a notice. */
@@ -460,11 +465,13 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.#isEnding = true;
     this.#timeouts?.stop();
     if (hasSaidGoodbye) this.#whyEnded = 'the client said goodbye';
-    else if (error !== undefined) this.#whyEnded = error.message;
+    else if (error !== undefined) this.#whyEnded = this.#parts.word(error).message;
     const isInsideAnswer = this.backend?.isInsideAnswer === true;
+    // Before the client hears of it, so that who looks into the log then finds it there.
+    if (error !== undefined) this.#parts.ending(this.#whyEnded);
     this.#leave(!hasSaidGoodbye);
     if (error !== undefined) this.#parts.failed(error);
-    if (error !== undefined && !isInsideAnswer) writeError(own, error);
+    if (error !== undefined && !isInsideAnswer) writeError(own, this.#parts.word(error));
     this.#sendOwn();
     const { transport } = this;
     // TLS has a goodbye of its own, which some clients miss.

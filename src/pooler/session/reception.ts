@@ -5,6 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatDuration } from '../../kernel/duration.js';
 import { UnencryptedBytesError } from '../../net/errors.js';
+import { peerOf } from '../../net/socket-peer.js';
+import { userName } from '../../net/system-calls.js';
 import type { Transport } from '../../net/transport.js';
 import { type ErrorFields, writeError, writeNotice } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
@@ -23,6 +25,7 @@ import { ClientAuthentication, type Login, type LoginTools } from '../auth/clien
 import type { HeldVerdict } from '../auth/failed-logins.js';
 import type { Demand } from '../auth-book.js';
 import { consoleDatabases } from '../config/pooler-config.js';
+import type { Wording } from '../own-error.js';
 import { type ClientTls, hearWish, type Wish } from './client-door.js';
 import { nothingRead, type ReadAhead } from './read-ahead.js';
 import * as refusals from './refusal.js';
@@ -76,7 +79,9 @@ export interface Hall {
   admit(applicant: Applicant, login: Login): Promise<Admission>;
   cancel(request: CancelRequest): Promise<void>;
   /** For the log. `detail` is not for the client. */
-  refused(applicant: Partial<Applicant> & { readonly transport: Transport }, why: Refusal): void;
+  refused(why: Refusal): void;
+  /** In what words the client is told an error of the pooler's own. */
+  readonly word: Wording;
 }
 
 /** Resolves when the client is in, or has been sent away. Never rejects. */
@@ -100,7 +105,6 @@ class Visit {
   readonly #timer: NodeJS.Timeout | undefined;
   #transport: Transport;
   #talk: StartupTalk | undefined;
-  #applicant: Applicant | undefined;
   #reported: Refusal | undefined;
 
   constructor(transport: Transport, hall: Hall, readAhead: ReadAhead) {
@@ -109,7 +113,6 @@ class Visit {
     this.#readAhead = readAhead;
     this.#transport = transport;
     this.#talk = undefined;
-    this.#applicant = undefined;
     this.#reported = undefined;
     const tooSlow = (): void => this.#stay.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
     const leftMs = Math.max(1, loginTimeoutMs - readAhead.waitedMs);
@@ -137,7 +140,6 @@ class Visit {
     if (wish.talk.hasTerminated) throw new ClientGoneError();
     this.#negotiate(wish.talk, wish.packet);
     const applicant = this.#read(wish, wish.packet);
-    this.#applicant = applicant;
     hall.checkRoom(applicant.isConsole);
     const { login, messages } = await stay.during(this.#logIn(wish, applicant));
     if (wish.talk.hasTerminated) throw new ClientGoneError();
@@ -204,6 +206,7 @@ class Visit {
         method,
         map,
         isUnix: transport.isUnix,
+        peerName: method === 'peer' ? peerNameOf(transport) : undefined,
         address: transport.remoteAddress,
         isEncrypted: transport.tls !== undefined,
         certificateName: transport.tls?.peerCommonName,
@@ -253,7 +256,7 @@ class Visit {
   #report(refusal: Refusal): void {
     if (this.#reported === refusal) return;
     this.#reported = refusal;
-    this.#hall.refused({ ...this.#applicant, transport: this.#transport }, refusal);
+    this.#hall.refused(refusal);
   }
 
   sendAway(error: unknown): void {
@@ -265,10 +268,15 @@ class Visit {
     }
     this.#report(refusal);
     const writer = new MessageWriter();
-    writeError(writer, refusal.fields);
+    writeError(writer, this.#hall.word(refusal.fields));
     transport.send(writer.buffer, 0, writer.length);
     transport.end();
   }
+}
+
+function peerNameOf(transport: Transport): string | undefined {
+  const peer = peerOf(transport);
+  return peer && userName(peer.userId);
 }
 
 /** What everyone is told who is let in. */

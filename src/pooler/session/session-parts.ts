@@ -5,6 +5,7 @@ import type { ScanRules } from '../../wire/scan-rules.js';
 import type { BackendPool } from '../backend/backend-pool.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { PoolMode } from '../config/pooling-options.js';
+import type { Wording } from '../own-error.js';
 import type { StartupSettings } from './startup-settings.js';
 
 /** Who a client is, for the console and the log. */
@@ -27,8 +28,12 @@ export interface SessionParts {
   readonly refusesSimpleQueries: boolean;
   /** Those of its pool, unless its user has some of its own. */
   readonly limits: () => PoolSettings;
+  /** The pooler ends it, and why. */
+  readonly ending: (why: string) => void;
   /** Gone for good, and why; exactly once. */
   readonly ended: (why: string) => void;
   /** It is told an error of the pooler's, and not of the server's. */
   readonly failed: (error: ErrorFields) => void;
+  /** In what words it is told. */
+  readonly word: Wording;
 }

@@ -28,6 +28,7 @@ export class MergedView implements PoolerView {
   readonly version: string;
   readonly config: PoolerConfig;
   readonly state: PoolerState;
+  readonly isShuttingDown: boolean;
   readonly #looks: Looks;
   readonly #endpoints: readonly Endpoint[];
 
@@ -35,6 +36,7 @@ export class MergedView implements PoolerView {
     this.version = local.version;
     this.config = local.config;
     this.state = looks.state;
+    this.isShuttingDown = local.isShuttingDown;
     this.#looks = looks;
     this.#endpoints = endpoints;
   }
