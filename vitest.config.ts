@@ -12,7 +12,7 @@ const pureTests = [
   'test/cli/**/*.test.ts',
   'test/sql/!(*-on-server).test.ts',
   'test/wire/*.test.ts',
-  'test/pooler/backend/*.test.ts',
+  'test/pooler/servers/*.test.ts',
   'test/pooler/config/**/*.test.ts',
   'test/net/*.test.ts',
   'test/dialect/**/*.test.ts',

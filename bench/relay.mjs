@@ -68,11 +68,11 @@ class Pooler {
   static async make(build, clients) {
     /** @param {string} file */
     const load = (file) => import(pathToFileURL(resolve(build, file)).href);
-    const { BackendPool } = await load('pooler/backend/backend-pool.js');
-    const { Backend } = await load('pooler/backend/backend.js');
-    const { ServerStatements } = await load('pooler/backend/server-statements.js');
-    const { SettingsRegistry } = await load('pooler/settings.js');
-    const { ClientSession } = await load('pooler/session/client-session.js');
+    const { BackendPool } = await load('pooler/servers/backend-pool.js');
+    const { Backend } = await load('pooler/servers/backend.js');
+    const { ServerStatements } = await load('pooler/servers/server-statements.js');
+    const { SettingsRegistry } = await load('pooler/settings/settings.js');
+    const { ClientSession } = await load('pooler/clients/relay/client-session.js');
     const { frontendRules } = await load('wire/scan-rules.js');
     const { readPolicy } = await load('core/pool-policy.js');
     const { OptionReader } = await load('kernel/option-reader.js');
@@ -218,7 +218,7 @@ async function messagesOf(load) {
   const write = await load('wire/frontend-writers.js');
   const rows = await load('wire/rows.js');
   const fixed = await load('wire/fixed-messages.js');
-  const { Asked } = await load('pooler/backend/reply-queue.js');
+  const { Asked } = await load('pooler/servers/reply-queue.js');
   /** @param {(writer: any) => void} build */
   const bytes = (build) => {
     const writer = new MessageWriter();

@@ -40,6 +40,6 @@ export type { WarmupOptions } from './core/warmup.js';
 export type { Duration } from './kernel/duration.js';
 export { HeadgateError, InvariantError, type OptionProblem, PoolOptionsError } from './kernel/errors.js';
 export type { ConnectionMessage, PoolChannels, PoolMessage } from './runtime/channels.js';
-export type { Lease } from './runtime/lease.js';
+export type { Lease } from './runtime/checkout.js';
 export type { ConnectionFunctions } from './runtime/promise-dialer.js';
 export { type AcquireOptions, PromisePool, type PromisePoolOptions } from './runtime/promise-pool.js';

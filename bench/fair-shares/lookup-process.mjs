@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { Waiter } from '../../dist/core/waiters.js';
 import { loadConfig } from '../../dist/pooler/config/load-config.js';
 import { databaseFor } from '../../dist/pooler/config/pooler-config.js';
-import { House } from '../../dist/pooler/house.js';
+import { House } from '../../dist/pooler/process/pooler-state.js';
 
 /**
- * @typedef {import('../../dist/pooler/backend/backend.js').Backend} Backend
- * @typedef {import('../../dist/pooler/backend/backend-pool.js').BackendPool} BackendPool
+ * @typedef {import('../../dist/pooler/servers/backend.js').Backend} Backend
+ * @typedef {import('../../dist/pooler/servers/backend-pool.js').BackendPool} BackendPool
  * @typedef {import('../../dist/core/pooled-connection.js').PooledConnection<Backend>} Pooled
  */
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../dist/pooler/config/load-config.js';
-import { startPooler } from '../../dist/pooler/pooler.js';
+import { startPooler } from '../../dist/pooler/process/pooler.js';
 
 /** @typedef {import('./embedded-postgres.mjs').EmbeddedPostgres} EmbeddedPostgres */
 

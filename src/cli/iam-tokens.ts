@@ -5,7 +5,7 @@ import { TokenCache, type TokenProvider } from '../dsql/token-cache.js';
 import type { Environment } from '../kernel/environment.js';
 import { iamRegionOf } from '../pooler/config/iam-region.js';
 import { ServingError } from '../pooler/errors.js';
-import type { IamTokenRequest, MakeIamToken } from '../pooler/iam-login.js';
+import type { IamTokenRequest, MakeIamToken } from '../pooler/servers/iam-login.js';
 
 export interface IamTokenTools {
   readonly environment: Environment;

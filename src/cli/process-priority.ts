@@ -1,6 +1,6 @@
 /** How the pooler stands beside other processes that want the same cores. Those that it starts inherit it. */
 import { getPriority, setPriority } from 'node:os';
-import type { PoolerLog } from '../pooler/pooler-log.js';
+import type { PoolerLog } from '../pooler/log.js';
 
 /** A refusal of the system is reported, and serving goes on. */
 export function takePriority(

@@ -1,10 +1,10 @@
 /** The parts that poolers on several machines share, for `headgate serve`. */
 import { loadSdk } from '../coordination/dynamodb/dynamo-table.js';
 import { clusterName, readEndpoint } from '../dsql/endpoint.js';
+import { DynamoFleet } from '../pooler/budgets/dynamo-fleet.js';
+import type { Fleet } from '../pooler/budgets/fleet.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
-import type { PoolerLog } from '../pooler/pooler-log.js';
-import { DynamoFleet } from '../pooler/tenants/dynamo-fleet.js';
-import type { Fleet } from '../pooler/tenants/fleet.js';
+import type { PoolerLog } from '../pooler/log.js';
 
 /** Undefined where nothing is shared. */
 export function makeFleet({ fleet }: PoolerConfig, log: PoolerLog): Fleet | undefined {

@@ -1,7 +1,7 @@
-/** The log of a pooler that runs: lines for people or objects for programs, on standard error, in a file and in the system's log. */
+/** The log of a pooler that runs: lines for people or objects for programs, on standard error. */
 import { writeSystemLog } from '../net/system-calls.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
-import type { LogDetails, LogLevel, PoolerLog } from '../pooler/pooler-log.js';
+import type { LogDetails, LogLevel, PoolerLog } from '../pooler/log.js';
 import type { LogFile } from './log-file.js';
 import type { Terminal } from './terminal.js';
 

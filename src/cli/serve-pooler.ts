@@ -1,6 +1,6 @@
 /** The pooler itself, with all that it needs of the world: loaded when it is to run and not to check a configuration. */
 import { workersOf } from '../pooler/config/worker-count.js';
-import { startPooler as start } from '../pooler/pooler.js';
+import { startPooler as start } from '../pooler/process/pooler.js';
 import { iamTokens } from './iam-tokens.js';
 import { takePriority } from './process-priority.js';
 import { prepareFleet } from './serve-fleet.js';
@@ -11,7 +11,7 @@ export const startPooler: StartPooler = async (config, host) => {
   const fleet = await prepareFleet(config, host.log);
   const workers = workersOf(config.listen.workers);
   if (workers > 1) {
-    const { startSupervisor } = await import('../pooler/workers/supervisor.js');
+    const { startSupervisor } = await import('../pooler/supervisor/supervisor.js');
     return startSupervisor(
       config,
       { ...host, fleet },

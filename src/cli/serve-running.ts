@@ -1,13 +1,14 @@
 /** A pooler that runs, and what signals do to it. */
+
 import { formatDuration } from '../kernel/duration.js';
-import { versionText } from '../pooler/admin/driver-settings.js';
-import type { ShutdownMode } from '../pooler/admin/pooler-view.js';
 import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
 import { ConfigError, describeAsPgBouncer } from '../pooler/config/config-problems.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { endpoint } from '../pooler/config/special-kinds.js';
-import type { PoolerLog } from '../pooler/pooler-log.js';
+import { versionText } from '../pooler/console/driver-settings.js';
+import type { ShutdownMode } from '../pooler/console/pooler-view.js';
+import type { PoolerLog } from '../pooler/log.js';
 import type { LogFile } from './log-file.js';
 import { serveLog } from './serve-log.js';
 import { openSystemLogOf } from './system-log.js';

@@ -1,13 +1,13 @@
 /** `headgate serve`: reads the configuration, runs the pooler, and passes signals on to it. */
 import type { Environment } from '../kernel/environment.js';
 import { HeadgateError } from '../kernel/errors.js';
-import { versionText } from '../pooler/admin/driver-settings.js';
 import { ConfigError } from '../pooler/config/config-problems.js';
 import { explainConfig, formatExplanation, summarize } from '../pooler/config/explain.js';
 import { readFlags, type ServeFlags } from '../pooler/config/flags.js';
 import { importReport } from '../pooler/config/import-report.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
+import { versionText } from '../pooler/console/driver-settings.js';
 import { beDaemon, isDaemon, tellDaemonReady } from './daemon.js';
 import { fleetVariables } from './fleet-variables.js';
 import { LogFile } from './log-file.js';
@@ -56,7 +56,7 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
   if (flags.explain) terminal.out(formatExplanation(explainConfig(loaded)));
   if (flags.check) {
     const problems = [
-      ...(await import('../pooler/check-serving.js')).servingProblems(loaded.config),
+      ...(await import('../pooler/process/check-serving.js')).servingProblems(loaded.config),
       ...(await fleetProblems(loaded.config)),
     ];
     if (problems.length > 0) return refuse(problems, terminal);

@@ -2,8 +2,8 @@
 import type { Clock } from '../kernel/clock.js';
 import type { Dialer } from './dialer.js';
 import type { Dialing } from './dialing.js';
-import type { Fleet } from './fleet.js';
 import type { Ledger } from './ledger.js';
+import type { Fleet } from './live-connections.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { Readiness } from './readiness.js';

@@ -1,8 +1,8 @@
 /** Which connections a pool keeps, and why not the others. */
 import type { Excess } from './excess.js';
-import type { Fleet } from './fleet.js';
 import type { IdleConnections } from './idle-connections.js';
 import type { Ledger } from './ledger.js';
+import type { Fleet } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason } from './reasons.js';

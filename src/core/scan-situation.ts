@@ -1,7 +1,7 @@
 /** How things stand in a pool, for the scanner that replaces connections ahead of time. */
 import type { Dialing } from './dialing.js';
-import type { Fleet } from './fleet.js';
 import type { Ledger } from './ledger.js';
+import type { Fleet } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 
 /** Read anew after each step of a scan. */

@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Checkouts } from './checkouts.js';
 import type { Dialing } from './dialing.js';
 import { AcquireTimeoutError, ReservoirEmptyError } from './errors.js';
-import type { Fleet } from './fleet.js';
+import type { Fleet } from './live-connections.js';
 import type { PoolFigures } from './pool-figures.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';

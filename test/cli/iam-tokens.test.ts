@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { iamTokens } from '../../src/cli/iam-tokens.js';
 import type { TokenRequest } from '../../src/dsql/token-cache.js';
-import type { IamTokenRequest } from '../../src/pooler/iam-login.js';
+import type { IamTokenRequest } from '../../src/pooler/servers/iam-login.js';
 
 /** Tokens that say how many were made before, and what was asked for. */
 function world(environment = {}) {

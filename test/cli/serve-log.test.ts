@@ -1,7 +1,7 @@
 // The log of a pooler: readable for people, and for programs.
 import { expect, test } from 'vitest';
 import { serveLog } from '../../src/cli/serve-log.js';
-import type { LogLevel } from '../../src/pooler/pooler-log.js';
+import type { LogLevel } from '../../src/pooler/log.js';
 
 function world(level: LogLevel, format: 'text' | 'json') {
   const lines: string[] = [];

@@ -1,8 +1,8 @@
 // How things stand in a pool, for the scanner.
 import { describe, expect, it } from 'vitest';
 import type { Dialing } from '../../src/core/dialing.js';
-import type { Fleet } from '../../src/core/fleet.js';
 import { Ledger } from '../../src/core/ledger.js';
+import type { Fleet } from '../../src/core/live-connections.js';
 import type { ReservoirOptions } from '../../src/core/reservoir.js';
 import { ScanSituation } from '../../src/core/scan-situation.js';
 import { policyOf } from '../support/virtual-world.js';

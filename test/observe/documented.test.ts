@@ -12,7 +12,7 @@ import { logPool, type PoolLogger } from '../../src/logging.js';
 import { metricFamilies } from '../../src/observe/exposed-pools.js';
 import { leaseFamilies } from '../../src/observe/lease-metrics.js';
 import { rateFamilies } from '../../src/observe/rate-metrics.js';
-import { ownErrorReasons } from '../../src/pooler/metrics/failure-words.js';
+import { ownErrorReasons } from '../../src/pooler/clients/failure-words.js';
 import { hostFamilies } from '../../src/pooler/metrics/host-families.js';
 import {
   type PoolerFamily,

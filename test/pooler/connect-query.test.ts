@@ -1,6 +1,6 @@
 // The query that is run on each new server connection: what it may do wrong, and when.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LogDetails } from '../../src/pooler/pooler-log.js';
+import type { LogDetails } from '../../src/pooler/log.js';
 import { startTestPooler, type TestPooler } from '../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 import { ScriptedServer } from './session/scripted-server.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { LogDetails } from '../../src/pooler/pooler-log.js';
+import type { LogDetails } from '../../src/pooler/log.js';
 import { type ConfigTree, startTestPooler } from '../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 import { ScriptedServer } from './session/scripted-server.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createSecureContext, TLSSocket, connect as tlsConnect } from 'node:tls';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { LogDetails } from '../../src/pooler/pooler-log.js';
+import type { LogDetails } from '../../src/pooler/log.js';
 import { sslRequest } from '../../src/wire/fixed-messages.js';
 import {
   type ConfigTree,

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/pooler/config/load-config.js';
 import type { PoolerConfig } from '../../src/pooler/config/pooler-config.js';
-import { type Pooler, type PoolerHost, startPooler } from '../../src/pooler/pooler.js';
+import { type Pooler, type PoolerHost, startPooler } from '../../src/pooler/process/pooler.js';
 import type { TestDatabase } from './postgres.js';
 
 /** A configuration as its file has it. */

@@ -18,13 +18,13 @@ import { type BudgetEvents, type BudgetParts, FairBudget } from './fair-budget.j
 import type { FairHolder, Tenant } from './fair-holder.js';
 import { FairMember, type MemberEvents, type SeatWish } from './fair-member.js';
 import type { FairPolicy } from './fair-policy.js';
-import { makeRoom } from './giving-way.js';
 import { MemberColumns } from './member-columns.js';
 import type { Recall } from './recall.js';
+import { makeRoom } from './recall-planner.js';
 import type { RebalanceReason } from './shares.js';
 import { SilentServers } from './silent-servers.js';
 import type { ShareLook } from './user-columns.js';
-import { WaitingLine } from './waiting-line.js';
+import { WaitingLine } from './waiting-queue.js';
 
 export interface FairQueueParts {
   readonly policy: FairPolicy;

@@ -6,7 +6,7 @@ import type { FairPolicy } from './fair-policy.js';
 import type { FairUser, Seat } from './fair-user.js';
 import { Rank } from './rank.js';
 import type { SilentServers } from './silent-servers.js';
-import type { WaitingLine } from './waiting-line.js';
+import type { WaitingLine } from './waiting-queue.js';
 
 export interface VictimsLook {
   readonly policy: FairPolicy;

@@ -108,8 +108,9 @@ export class FrontDoor {
       const beginning = await beginConnection(transport, this.#options.tls, login.signal);
       if (beginning.kind === 'gone') return;
       if (beginning.kind === 'cancel') {
+        await this.#cancel(beginning.request);
         beginning.transport.destroy();
-        return this.#cancel(beginning.request);
+        return;
       }
       channel = new Channel(beginning.transport);
       if (beginning.kind === 'plain') return refuse(channel, noTls);
@@ -151,8 +152,8 @@ export class FrontDoor {
       const outcome = await logIn(channel, { dialect, enter, judge });
       if (outcome.kind === 'abandoned') return channel.destroy();
       if (outcome.kind === 'cancel') {
-        channel.destroy();
-        return this.#cancel(outcome.request);
+        await this.#cancel(outcome.request);
+        return channel.destroy();
       }
       if (outcome.kind === 'refused') {
         tell(outcome.user, outcome.error);
@@ -220,7 +221,8 @@ export class FrontDoor {
     }
   }
 
-  #cancel({ processId, secretKey }: CancelRequest): void {
+  /** Resolves when PostgreSQL has been told. The connection is closed after that, since clients wait for it. */
+  async #cancel({ processId, secretKey }: CancelRequest): Promise<void> {
     const guest = this.#guests.get(processId);
     if (
       guest === undefined ||
@@ -229,7 +231,7 @@ export class FrontDoor {
     )
       return;
     const { link } = guest.session;
-    if (link !== undefined) void this.#options.cancel(link);
+    if (link !== undefined) await this.#options.cancel(link);
   }
 }
 

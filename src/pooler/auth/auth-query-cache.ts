@@ -2,8 +2,9 @@
  * Secrets that are looked up in the server, by a query that somebody else runs. Each is asked for once by all who need it at
  * the same time, kept for a while, and asked for again when a login fails with it, since it may have been changed.
  */
+
+import { BoundedMap } from '../../kernel/bounded-map.js';
 import type { Clock } from '../../kernel/clock.js';
-import { BoundedMap } from './bounded-map.js';
 import { SecretLookupError } from './errors.js';
 import { isSameStored, parseSecret, type Secret } from './secret.js';
 import type { SecretSource } from './secret-source.js';

@@ -5,8 +5,8 @@
  * who answers waits.
  */
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../../kernel/bounded-map.js';
 import type { Clock } from '../../kernel/clock.js';
-import { BoundedMap } from './bounded-map.js';
 import { parseIpAddress } from './ip-network.js';
 
 /** Checked where the configuration is read. Times are milliseconds. */

@@ -1,6 +1,6 @@
 /** The keys that SCRAM-SHA-256 makes of a password (RFC 5802, RFC 7677), and a memory for them, since they are costly. */
 import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto';
-import { BoundedMap } from './bounded-map.js';
+import { BoundedMap } from '../../kernel/bounded-map.js';
 import { preparePassword } from './saslprep.js';
 
 /** Bytes of every key, signature and proof. */

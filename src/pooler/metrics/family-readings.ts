@@ -1,7 +1,7 @@
 /** What all metrics say at one moment: plain data, which can be sent from one process to another and joined there. */
 import type { Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
-import type { House } from '../house.js';
+import type { House } from '../process/pooler-state.js';
 import { readPools } from './pool-reading.js';
 import { poolFamilies, processFamilies } from './pooler-families.js';
 import { type LoopDelay, readProcess } from './process-reading.js';

@@ -2,7 +2,7 @@
 import { leaseFamilies } from '../../observe/lease-metrics.js';
 import { rateFamilies } from '../../observe/rate-metrics.js';
 import { type StatsFamily, seriesOf } from '../../observe/stats-family.js';
-import type { FleetStats } from '../tenants/fleet.js';
+import type { FleetStats } from '../budgets/fleet.js';
 import type { FamilyReading } from './family-readings.js';
 
 /** Only of what there is: which of several processes has the leases, and which the rate limiters, is seen by that. */

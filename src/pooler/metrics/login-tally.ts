@@ -1,5 +1,5 @@
 /** Who came to the pooler, and who was refused. Not by user: whoever is refused may have made up a name. */
-import { type LoginFailure, loginFailures } from './failure-words.js';
+import { type LoginFailure, loginFailures } from '../clients/failure-words.js';
 
 export class LoginTally {
   /** Clients that were let in, those at the console included. */

@@ -1,10 +1,10 @@
 /** What metrics say of each pool at one moment, with one look at every client. */
 import type { PoolTotals } from '../../core/pool-stats.js';
 import { systemClock } from '../../runtime/system.js';
-import type { BackendPool } from '../backend/backend-pool.js';
-import type { EngineCounts } from '../backend/engine-line.js';
-import { clientStateOf } from '../console-records.js';
-import type { House } from '../house.js';
+import { clientStateOf } from '../process/console-records.js';
+import type { House } from '../process/pooler-state.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import type { EngineCounts } from '../servers/engine-generations.js';
 
 /** What a client that is let in can be doing. */
 export type CountedState = 'active' | 'waiting' | 'idle';

@@ -3,8 +3,8 @@ import { discardReasons, refillCauses } from '../../core/reasons.js';
 import { histogramSamples, type Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
 import type { TimeHistogram } from '../../observe/time-histogram.js';
-import { pinReasons } from '../pin-reasons.js';
-import { loginFailures } from './failure-words.js';
+import { pinReasons } from '../../sql/pin-reasons.js';
+import { loginFailures } from '../clients/failure-words.js';
 import type { PoolReading } from './pool-reading.js';
 import type { ProcessReading } from './process-reading.js';
 

@@ -1,8 +1,8 @@
 /** What metrics say of the process at one moment. */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { systemClock } from '../../runtime/system.js';
-import type { PoolerState } from '../admin/pooler-view.js';
-import type { House } from '../house.js';
+import type { PoolerState } from '../console/pooler-view.js';
+import type { House } from '../process/pooler-state.js';
 import type { LoginTally } from './login-tally.js';
 
 export interface ProcessReading {

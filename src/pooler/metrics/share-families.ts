@@ -1,8 +1,8 @@
 /** The metrics of budgets and shares: who has what part of which budget. */
 import { shareReasons } from '../../core/share-reasons.js';
 import type { Sample } from '../../observe/metric-family.js';
-import type { BudgetStats } from '../tenants/server-budgets.js';
-import type { ShareLog } from '../tenants/share-log.js';
+import type { BudgetStats } from '../budgets/server-budgets.js';
+import type { ShareLog } from '../budgets/share-log.js';
 import { head, type PoolerFamily, sample, several } from './pooler-families.js';
 
 export interface ShareReading {

@@ -23,6 +23,7 @@ describe.runIf(hasJava)('five processes with three node ids', () => {
   }, async () => {
     const racers = Array.from({ length: 5 }, () => new Racer({ url: dynamo.url, table: 'nodes' }));
     const [killed, stopped, ...others] = racers as [Racer, Racer, ...Racer[]];
+    const until = (isSo: () => boolean) => untilSo(isSo, racers);
     const haveIds = (...some: Racer[]) => until(() => some.every(({ ids }) => ids.length > 0));
     await haveIds(killed, stopped);
     killed.process.kill('SIGKILL');
@@ -40,8 +41,13 @@ describe.runIf(hasJava)('five processes with three node ids', () => {
   });
 });
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await wait(20);
+/** Fails as soon as a racer has failed, whose ids would be waited for in vain. */
+async function untilSo(isSo: () => boolean, racers: readonly Racer[]): Promise<void> {
+  while (!isSo()) {
+    const codes = racers.map(({ process: racer }) => racer.exitCode);
+    if (codes.some((code) => code !== null)) throw new Error(`A racer ended by itself: ${codes.join(', ')}`);
+    await wait(20);
+  }
 }
 
 class Racer {

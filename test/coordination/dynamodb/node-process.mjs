@@ -13,6 +13,8 @@ const nodes = new DynamoNodeIds({
   ...{ table, endpoint: 'race', endpointUrl: url, region: 'us-east-1' },
   ...{ from: 0, to: 2, leaseFor: '2s', renewEvery: '500ms', grace: '1s' },
 });
+// The test has ended without this process.
+process.stdout.on('error', () => process.exit(1));
 let isOver = false;
 process.on('SIGTERM', () => {
   isOver = true;
@@ -32,4 +34,6 @@ while (!isOver) {
     await wait(10);
   }
   await ids.end();
+  // The node id is free for long enough to be found by a process that waits.
+  if (!isOver) await wait(Math.random() * 600);
 }

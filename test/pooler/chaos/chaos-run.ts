@@ -1,7 +1,7 @@
 // One play of chaos: databases, users, a pooler behind a faulty way to the server, clients, trouble, and in the end what was wrong.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { PoolerStats } from '../../../src/pooler/pooler.js';
+import type { PoolerStats } from '../../../src/pooler/process/pooler.js';
 import {
   type ConfigTree,
   poolerConfig,

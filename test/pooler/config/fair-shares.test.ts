@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { quotasOf } from '../../../src/pooler/budgets/quotas.js';
 import { explainConfig } from '../../../src/pooler/config/explain.js';
 import { presetNames } from '../../../src/pooler/config/fair-share-options.js';
 import { readFlags } from '../../../src/pooler/config/flags.js';
 import { policyFor, poolSettingsFor } from '../../../src/pooler/config/pool-settings.js';
 import { databaseFor } from '../../../src/pooler/config/pooler-config.js';
 import { presets } from '../../../src/pooler/config/presets.js';
-import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
 import { load } from './config-files.js';
 
 const minimal = 'auth: { type: trust }\ndatabases: { app: {} }\n';

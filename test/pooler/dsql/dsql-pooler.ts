@@ -1,7 +1,7 @@
 // A pooler in front of the stand-in for Aurora DSQL.
 import { iamTokens } from '../../../src/cli/iam-tokens.js';
 import type { TokenProvider, TokenRequest } from '../../../src/dsql/token-cache.js';
-import type { PoolerHost } from '../../../src/pooler/pooler.js';
+import type { PoolerHost } from '../../../src/pooler/process/pooler.js';
 import type { TestDsql } from '../../support/dsql-local.js';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import type { TestDatabase } from '../../support/postgres.js';

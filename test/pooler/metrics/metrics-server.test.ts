@@ -8,7 +8,7 @@ import { timeBounds } from '../../../src/observe/time-histogram.js';
 import { hostFamilies } from '../../../src/pooler/metrics/host-families.js';
 import { poolFamilies, processFamilies } from '../../../src/pooler/metrics/pooler-families.js';
 import { shareFamilies } from '../../../src/pooler/metrics/share-families.js';
-import { startPooler } from '../../../src/pooler/pooler.js';
+import { startPooler } from '../../../src/pooler/process/pooler.js';
 import { poolerConfig, startTestPooler, type TestPooler, treeFor } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { scrape } from './scrape.js';

@@ -190,6 +190,39 @@ describe('a request to cancel', () => {
     victim.socket.destroy();
   });
 
+  test('that is still under way when its statement has ended does not hit the next statement of its client', async () => {
+    let hangUp: (() => void) | undefined;
+    const cancelCame = new Promise<void>((resolve) => {
+      hangUp = resolve;
+    });
+    const server = await ScriptedServer.start({
+      key: { processId: 77, secretKey: Buffer.alloc(4, 'k') },
+      answer: (text) => text !== 'wait',
+      cancel: (hang) => {
+        const came = hangUp;
+        hangUp = hang;
+        came?.();
+      },
+    });
+    const pooler = await startTestPooler(server.db, { pooling: { poolMode: 'session' } });
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    const first = session.ask((writer) => writeQuery(writer, 'wait'));
+    const cancelled = sendCancel(pooler, keyOf(session));
+    await cancelCame;
+    const [connection] = server.connections;
+    connection?.done('SELECT 1');
+    expect(typesOf(await first)).toBe('CZ');
+    const second = session.ask((writer) => writeQuery(writer, 'next'));
+    const other = await RawSession.start(pooler, StartupCode.version30);
+    for (let n = 0; n < 5; n++) await other.ask((writer) => writeQuery(writer, 'other'));
+    expect(connection?.queries).not.toContain('next');
+    hangUp?.();
+    expect(typesOf(await second)).toBe('CZ');
+    expect(connection?.queries).toContain('next');
+    await cancelled;
+    for (const each of [session, other]) each.socket.destroy();
+  });
+
   test('is one of few at the same time, however many there are, and is counted', async () => {
     const front = await startFaultyServer(db);
     const { host, port } = front;

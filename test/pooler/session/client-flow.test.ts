@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Transport } from '../../../src/net/transport.js';
-import { ClientFlow, Pause } from '../../../src/pooler/session/client-flow.js';
+import { ClientFlow, Pause } from '../../../src/pooler/clients/relay/client-flow.js';
 
 /** As much of a transport as matters: how much is unsent, and whether it is read from. */
 function setUp(): { flow: ClientFlow; transport: { unsent: number; isReading: boolean } } {

@@ -1,10 +1,10 @@
 // Whatever a client sends is read in a time that grows with its length, and not with the square of it: all others wait meanwhile.
 import { describe, expect, test } from 'vitest';
-import { pinReasonOf } from '../../../src/pooler/session/pin-reason.js';
-import { Reading } from '../../../src/pooler/session/reading.js';
-import { readSettingChange, readTransactionChange } from '../../../src/pooler/session/setting-change.js';
-import { SettingsRegistry } from '../../../src/pooler/settings.js';
+import { Reading } from '../../../src/pooler/settings/literal-settings.js';
+import { SettingsRegistry } from '../../../src/pooler/settings/settings.js';
+import { readSettingChange, readTransactionChange } from '../../../src/sql/setting-change.js';
 import { readTextEffects, type TextEffects } from '../../../src/sql/text-effects.js';
+import { pinReasonOf } from '../../../src/sql/text-pin-reason.js';
 
 const { none } = new SettingsRegistry();
 const then = new Reading(new Map([['TimeZone', 'UTC']]), none);

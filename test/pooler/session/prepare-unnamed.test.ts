@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { preparedFrom } from '../../../src/pooler/backend/repeated-statement.js';
+import { preparedFrom } from '../../../src/pooler/servers/repeated-statement.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';

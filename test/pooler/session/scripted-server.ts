@@ -29,6 +29,8 @@ export interface ScriptedServerOptions {
   readonly parameters?: Readonly<Record<string, string>>;
   /** What it says to a query besides that it is done; undefined for nothing at all, not even that. */
   readonly answer?: (text: string, connection: ServerConnection) => boolean;
+  /** Takes a cancel request, and hangs up when it is done with it. Default: at once. */
+  readonly cancel?: (hangUp: () => void) => void;
 }
 
 const large = 1 << 20;
@@ -171,7 +173,9 @@ export class ScriptedServer {
         this.#letIn(connection);
       } else if (packet.kind === 'cancel') {
         this.cancelKeys.push({ processId: packet.processId, secretKey: Buffer.from(packet.secretKey) });
-        connection.socket.end();
+        const hangUp = (): void => void connection.socket.end();
+        if (this.options.cancel === undefined) hangUp();
+        else this.options.cancel(hangUp);
       } else connection.socket.write(encryptionRefused);
     } else if (type === Frontend.query) {
       const { source: bytes, textStart, textEnd } = new QueryView().read(source, start, end);

@@ -4,7 +4,7 @@ import {
   ClientPlacement,
   type ClientPool,
   type Newcomer,
-} from '../../../src/pooler/workers/client-placement.js';
+} from '../../../src/pooler/supervisor/client-placement.js';
 
 interface FakeWorker {
   readonly number: number;

@@ -1,6 +1,6 @@
 // A pool of a worker whose figures are set by hand.
 import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
-import type { RemoteLeases } from '../../../src/pooler/workers/remote-leases.js';
+import type { RemoteLeases } from '../../../src/pooler/worker/supervisor-leases.js';
 
 export class FiguredEngine implements FairHolder {
   readonly name = 'engine';

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { endianness, networkInterfaces } from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
 import { tcpEnds } from '../../../src/net/socket-ends.js';
-import { readSocketTable, socketTableOf } from '../../../src/pooler/workers/kernel-sockets.js';
+import { readSocketTable, socketTableOf } from '../../../src/pooler/supervisor/kernel-sockets.js';
 
 const isLinux = process.platform === 'linux';
 const hasIPv6 = Object.values(networkInterfaces()).some((all) =>

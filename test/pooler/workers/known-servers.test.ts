@@ -1,6 +1,6 @@
 // What the supervisor knows of servers: one is on this machine only if the kernel lists it, and nothing is on the way.
 import { expect, test } from 'vitest';
-import { KnownServers } from '../../../src/pooler/workers/known-servers.js';
+import { KnownServers } from '../../../src/pooler/supervisor/known-servers.js';
 
 const askedOver = {
   localAddress: '10.0.0.1',

@@ -3,19 +3,19 @@
 import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { ConsoleError } from '../../../src/pooler/admin/console-error.js';
+import { tooManyClients } from '../../../src/pooler/clients/refusal.js';
 import { ConfigError } from '../../../src/pooler/config/config-problems.js';
-import { tooManyClients } from '../../../src/pooler/session/refusal.js';
-import { decodeConfig, encodeConfig } from '../../../src/pooler/workers/config-codec.js';
-import { decodeError, encodeError } from '../../../src/pooler/workers/error-codec.js';
+import { ConsoleError } from '../../../src/pooler/console/console-error.js';
+import { decodeConfig, encodeConfig } from '../../../src/pooler/messages/config-codec.js';
+import { decodeError, encodeError } from '../../../src/pooler/messages/error-codec.js';
 import {
   type FromSupervisor,
   type FromWorker,
   questions,
   readFromSupervisor,
   readFromWorker,
-} from '../../../src/pooler/workers/messages.js';
-import { ownerOf, WorkerIds } from '../../../src/pooler/workers/worker-ids.js';
+} from '../../../src/pooler/messages/messages.js';
+import { ownerOf, WorkerIds } from '../../../src/pooler/messages/worker-ids.js';
 import { poolerConfig } from '../../support/pooler.js';
 
 const report = {

@@ -1,12 +1,16 @@
 // What a dead worker leaves: a slot is kept until its connection or its login is known to be over, and comes back in the end.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
-import { ServerBudgets } from '../../../src/pooler/tenants/server-budgets.js';
-import type { KnownServer } from '../../../src/pooler/workers/known-servers.js';
-import type { DialEnds, DialNote } from '../../../src/pooler/workers/messages.js';
-import { type CareTimes, OrphanCare, type OrphanCareParts } from '../../../src/pooler/workers/orphan-care.js';
-import { type SlotDesk, SlotOffice } from '../../../src/pooler/workers/slot-office.js';
+import { quotasOf } from '../../../src/pooler/budgets/quotas.js';
+import { ServerBudgets } from '../../../src/pooler/budgets/server-budgets.js';
+import type { DialEnds, DialNote } from '../../../src/pooler/messages/messages.js';
+import type { KnownServer } from '../../../src/pooler/supervisor/known-servers.js';
+import {
+  type CareTimes,
+  OrphanCare,
+  type OrphanCareParts,
+} from '../../../src/pooler/supervisor/orphan-care.js';
+import { type SlotDesk, SlotOffice } from '../../../src/pooler/supervisor/slot-broker.js';
 import { configWith } from '../config/config-files.js';
 
 const never = 3_600_000;

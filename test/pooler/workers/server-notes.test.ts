@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { FromWorker } from '../../../src/pooler/workers/messages.js';
-import { readFromWorker } from '../../../src/pooler/workers/messages.js';
-import { RemoteBudgets } from '../../../src/pooler/workers/remote-budgets.js';
-import { whichAreThere, whichPortsAreThere } from '../../../src/pooler/workers/server-processes.js';
-import { WorkerIds } from '../../../src/pooler/workers/worker-ids.js';
+import type { FromWorker } from '../../../src/pooler/messages/messages.js';
+import { readFromWorker } from '../../../src/pooler/messages/messages.js';
+import { WorkerIds } from '../../../src/pooler/messages/worker-ids.js';
+import { whichAreThere, whichPortsAreThere } from '../../../src/pooler/worker/server-processes.js';
+import { RemoteBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
 import { type ConfigTree, startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 

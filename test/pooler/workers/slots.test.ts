@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
 import type { Leases } from '../../../src/core/leases.js';
-import { quotasOf } from '../../../src/pooler/tenants/quotas.js';
-import { ServerBudgets } from '../../../src/pooler/tenants/server-budgets.js';
-import { readFromSupervisor, readFromWorker } from '../../../src/pooler/workers/messages.js';
-import { RemoteBudgets } from '../../../src/pooler/workers/remote-budgets.js';
-import type { RemoteLeases } from '../../../src/pooler/workers/remote-leases.js';
-import { SlotOffice } from '../../../src/pooler/workers/slot-office.js';
+import { quotasOf } from '../../../src/pooler/budgets/quotas.js';
+import { ServerBudgets } from '../../../src/pooler/budgets/server-budgets.js';
+import { readFromSupervisor, readFromWorker } from '../../../src/pooler/messages/messages.js';
+import { SlotOffice } from '../../../src/pooler/supervisor/slot-broker.js';
+import { RemoteBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
+import type { RemoteLeases } from '../../../src/pooler/worker/supervisor-leases.js';
 import { configWith } from '../config/config-files.js';
 
 /** A pool of a worker that opens as many connections as it is told to, and closes what it is asked back. */

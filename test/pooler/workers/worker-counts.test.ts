@@ -1,8 +1,8 @@
 // Totals of all workers never fall, whatever becomes of a worker.
 import { expect, test } from 'vitest';
-import { averagesOf, noCounters, sumOf } from '../../../src/pooler/admin/counters.js';
-import type { StatsRecord } from '../../../src/pooler/admin/pooler-view.js';
-import { WorkerCounts } from '../../../src/pooler/workers/worker-counts.js';
+import { averagesOf, noCounters, sumOf } from '../../../src/pooler/console/counters.js';
+import type { StatsRecord } from '../../../src/pooler/console/pooler-view.js';
+import { WorkerCounts } from '../../../src/pooler/supervisor/worker-counts.js';
 
 function counted(queries: number, database = 'app'): StatsRecord {
   const before = { ...noCounters, queries: queries / 2 };

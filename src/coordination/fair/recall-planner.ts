@@ -1,0 +1,231 @@
+/**
+ * Chooses who is asked for a connection when there is none for someone who waits. Of each budget that lacks one, and only if that helps: those above
+ * their share, and what nobody has used for a while; then connections that hang while they are being opened; then, for those who have
+ * nothing, those who have had their turn, which is short as long as there is someone who has had none. Idle connections go before busy
+ * ones, and those of users who have left before all others. No more is asked back than there are claims to it.
+ */
+import type { FairBudget } from './fair-budget.js';
+import type { FairMember } from './fair-member.js';
+import type { FairPolicy } from './fair-policy.js';
+import type { FairUser, Seat } from './fair-user.js';
+import { Rank, rankIn } from './rank.js';
+import type { Recall } from './recall.js';
+import type { SilentServers } from './silent-servers.js';
+import { Victims } from './victims.js';
+import type { WaitingLine } from './waiting-queue.js';
+
+/** How things are when room is to be made. */
+export interface Shortage {
+  /** Budgets that can be short. */
+  readonly budgets: readonly FairBudget[];
+  readonly line: WaitingLine;
+  /** Members that hold at least one lease. */
+  readonly holding: ReadonlySet<FairMember>;
+  readonly silent: SilentServers;
+  readonly policy: FairPolicy;
+  readonly now: number;
+}
+
+let looks = 0;
+
+/** Asks connections back. */
+export function makeRoom(shortage: Shortage): void {
+  new Room(shortage).make();
+}
+
+class Room {
+  readonly #shortage: Shortage;
+  readonly #victims = new Map<FairBudget, Victims>();
+  /** On their way to someone: of each budget, how many. */
+  readonly #expected = new Map<FairMember, Map<FairBudget, number>>();
+  /** Claims that have been met in this look, as far as that is possible. */
+  readonly #served = new Map<FairMember, number>();
+  readonly #look = ++looks;
+
+  constructor(shortage: Shortage) {
+    this.#shortage = shortage;
+    for (const budget of shortage.budgets) this.#lookAround(budget);
+  }
+
+  make(): void {
+    const { budgets, line } = this.#shortage;
+    this.#countComing();
+    for (const budget of budgets) this.#recallExcess(budget);
+    for (const member of line) {
+      if (member.rank === Rank.wish) this.#fulfil(member);
+      else this.#serve(member);
+    }
+    this.#forgetOldRecalls();
+  }
+
+  #lookAround(budget: FairBudget): void {
+    const { now } = this.#shortage;
+    budget.available = budget.free;
+    budget.usersHolding = 0;
+    for (const member of budget.holding)
+      for (const { user, budget: of } of member.seats) {
+        if (of !== budget) continue;
+        if (Number.isNaN(user.openSince) && member.pending < member.held) user.openSince = now;
+        if (user.seenIn === this.#look) continue;
+        user.seenIn = this.#look;
+        budget.usersHolding++;
+      }
+  }
+
+  *#recalls(): Iterable<Recall> {
+    for (const { recalls } of this.#shortage.holding) yield* recalls;
+  }
+
+  /** Leases that were asked for a moment ago are on their way. */
+  #countComing(): void {
+    const { policy, now, silent } = this.#shortage;
+    for (const recall of [...this.#recalls()]) {
+      if (recall.for !== undefined && !(recall.for.isWaiting && silent.mayDial(recall.for)))
+        recall.for = undefined;
+      // A hanging dial can be given up for someone else, and would not come otherwise.
+      if (recall.for === undefined && silent.isInVain(recall.of) && !isExceeded(recall)) {
+        recall.of.forget(recall);
+        continue;
+      }
+      if (now - recall.at < policy.patience) this.#count(recall);
+    }
+  }
+
+  /** A recall for someone is for no one else. */
+  #count({ of, for: whom }: Recall): void {
+    if (whom === undefined) {
+      for (const { budget } of of.seats) budget.available++;
+      return;
+    }
+    const expected = this.#expected.get(whom) ?? new Map<FairBudget, number>();
+    this.#expected.set(whom, expected);
+    for (const { budget } of of.seats) {
+      if (whom.seats.some((seat) => seat.budget === budget))
+        expected.set(budget, (expected.get(budget) ?? 0) + 1);
+      else budget.available++;
+    }
+  }
+
+  /** Leases above the capacity have no turn. */
+  #recallExcess(budget: FairBudget): void {
+    while (budget.available < 0) {
+      const victim = this.#victimsOf(budget).forExcess();
+      if (victim === undefined || !this.#recall(victim, undefined)) return;
+    }
+  }
+
+  /** Someone has a claim: as much as that is, as far as others have to give way to it. */
+  #serve(member: FairMember): void {
+    while (this.#hasClaim(member) && this.#serveOne(member, (seat) => this.#victimFor(seat))) {
+      for (const { user } of member.seats) user.claimLeft--;
+      this.#served.set(member, this.#servedTo(member) + 1);
+    }
+  }
+
+  #servedTo(member: FairMember): number {
+    return this.#served.get(member) ?? 0;
+  }
+
+  /** A wish is for what nobody has used for long. */
+  #fulfil(member: FairMember): void {
+    if (this.#shortage.silent.mayDial(member))
+      this.#serveOne(member, (seat) => this.#victimsOf(seat.budget).forWish(seat));
+  }
+
+  /** Whatever is missing for one more is asked back, or nothing is. */
+  #serveOne(member: FairMember, victimFor: (seat: Seat) => FairMember | undefined): boolean {
+    const expected = this.#expected.get(member);
+    const victims: FairMember[] = [];
+    const used: FairBudget[] = [];
+    for (const seat of member.seats) {
+      const { budget } = seat;
+      if (budget.isIdle || (expected?.get(budget) ?? 0) > 0) continue;
+      if (budget.available > 0) {
+        used.push(budget);
+        continue;
+      }
+      if (gained(victims, budget) > 0) continue;
+      const victim = victimFor(seat);
+      if (victim === undefined) return false;
+      victims.push(victim);
+    }
+    for (const [budget, count] of expected ?? []) expected?.set(budget, count - 1);
+    for (const budget of used) budget.available--;
+    for (const victim of victims) this.#recall(victim, member);
+    return true;
+  }
+
+  /**
+   * To one more, in this look: in each budget as many as its user has room for in its share; at least one for someone who has nothing, and
+   * one for a pool that has less than its part of what its user has.
+   */
+  #hasClaim(member: FairMember): boolean {
+    const served = this.#servedTo(member);
+    if (served >= Math.max(member.wanted, member.demand - member.held)) return false;
+    if (!this.#shortage.silent.mayDial(member)) return false;
+    for (const { user, budget } of member.seats) {
+      if (budget.isIdle) continue;
+      this.#openClaim(user);
+      const isAtShare = user.held > 0 && user.held >= user.share;
+      if (isAtShare ? served > 0 : user.claimLeft <= 0) return false;
+    }
+    return true;
+  }
+
+  #openClaim(user: FairUser): void {
+    const mark = -this.#look;
+    if (user.seenIn === mark) return;
+    user.seenIn = mark;
+    user.claimLeft = Math.max(user.share - user.held, user.held === 0 ? 1 : 0);
+  }
+
+  #victimFor(seat: Seat): FairMember | undefined {
+    const victims = this.#victimsOf(seat.budget);
+    const rank = rankIn(seat);
+    if (rank === Rank.belowPart) return victims.ofSameUser(seat);
+    return rank === Rank.wish ? victims.forWish(seat) : victims.forClaim(seat, rank);
+  }
+
+  #victimsOf(budget: FairBudget): Victims {
+    const known = this.#victims.get(budget);
+    if (known !== undefined) return known;
+    const { policy, now, line, silent } = this.#shortage;
+    const victims = new Victims(budget, { policy, now, line, silent });
+    this.#victims.set(budget, victims);
+    return victims;
+  }
+
+  #recall(victim: FairMember, whom: FairMember | undefined): boolean {
+    const recall = victim.recallOne(this.#shortage.now, whom);
+    if (recall === undefined) return false;
+    for (const { budget } of victim.seats) {
+      budget.recalls++;
+      // Leases of budgets that the claimant has no seat in are free for anyone.
+      if (whom === undefined || !whom.seats.some((seat) => seat.budget === budget)) budget.available++;
+    }
+    return true;
+  }
+
+  /** Recalls that nobody has a claim to any more are taken back, unless they were made a moment ago. */
+  #forgetOldRecalls(): void {
+    const { line, policy, now } = this.#shortage;
+    const keptMs = line.size === 0 ? 0 : policy.patience;
+    for (const recall of [...this.#recalls()]) {
+      const isNeeded = recall.for !== undefined || isExceeded(recall);
+      if (isNeeded || now - recall.at < keptMs) continue;
+      recall.of.forget(recall);
+    }
+  }
+}
+
+/** A budget has become smaller than what is held of it. */
+function isExceeded({ of }: Recall): boolean {
+  return of.seats.some(({ budget }) => budget.free < 0);
+}
+
+/** How many of the victims have a seat in this budget. */
+function gained(victims: readonly FairMember[], budget: FairBudget): number {
+  let gain = 0;
+  for (const { seats } of victims) if (seats.some((seat) => seat.budget === budget)) gain++;
+  return gain;
+}

@@ -1,0 +1,86 @@
+/** The fleet whose limits are in DynamoDB: for each server leases and a rate, made when they are first asked for. */
+import { hostname } from 'node:os';
+import { DynamoLeases } from '../../coordination/dynamodb/dynamo-leases.js';
+import { DynamoRateLimiter } from '../../coordination/dynamodb/dynamo-rate-limiter.js';
+import { type FleetConfig, fleetLeaseOptions, fleetRateOptions } from '../config/fleet-settings.js';
+import type { PoolerLog } from '../log.js';
+import type { Fleet, FleetStats } from './fleet.js';
+
+export interface DynamoFleetParts {
+  readonly config: FleetConfig;
+  /** What a server is called in the table, unless the configuration says it. */
+  readonly endpointOf: (server: string) => string;
+  readonly log: PoolerLog;
+}
+
+/** The table may be what is broken, and nobody is to wait for it for long. */
+const endTimeoutMs = 3_000;
+
+export class DynamoFleet implements Fleet {
+  readonly #parts: DynamoFleetParts;
+  readonly #instance: string;
+  readonly #leases = new Map<string, DynamoLeases>();
+  readonly #limiters = new Map<string, DynamoRateLimiter>();
+
+  constructor(parts: DynamoFleetParts) {
+    this.#parts = parts;
+    this.#instance = parts.config.instance ?? `${hostname()}/${process.pid}`;
+  }
+
+  leasesOf(server: string): DynamoLeases | undefined {
+    const known = this.#leases.get(server);
+    const options = fleetLeaseOptions(this.#parts.config, this.#endpointOf(server));
+    if (known !== undefined || options === undefined) return known;
+    const { log } = this.#parts;
+    const made = new DynamoLeases({
+      ...options,
+      instance: this.#instance,
+      log: (message, error) =>
+        log('warn', `fleet: ${message}`, {
+          server,
+          error: error instanceof Error ? error.message : undefined,
+        }),
+    });
+    this.#leases.set(server, made);
+    return made;
+  }
+
+  rateLimiterOf(server: string): DynamoRateLimiter | undefined {
+    const known = this.#limiters.get(server);
+    const options = fleetRateOptions(this.#parts.config, this.#endpointOf(server));
+    if (known !== undefined || options === undefined) return known;
+    const made = new DynamoRateLimiter(options);
+    this.#limiters.set(server, made);
+    return made;
+  }
+
+  #endpointOf(server: string): string {
+    return this.#parts.config.endpoint ?? this.#parts.endpointOf(server);
+  }
+
+  stats(): FleetStats[] {
+    const servers = new Set([...this.#leases.keys(), ...this.#limiters.keys()]);
+    return Array.from(servers, (server) => ({
+      server,
+      endpoint: this.#endpointOf(server),
+      instance: this.#instance,
+      service: this.#parts.config.service ?? 'headgate',
+      leases: this.#leases.get(server)?.stats(),
+      rate: this.#limiters.get(server)?.stats(),
+    }));
+  }
+
+  async end(): Promise<void> {
+    const ended = await Promise.all(
+      Array.from(this.#leases, async ([server, leases]) => ({
+        server,
+        isDone: await leases.end({ timeout: endTimeoutMs }),
+      })),
+    );
+    for (const { server, isDone } of ended)
+      if (!isDone)
+        this.#parts.log('warn', 'fleet: what is leased could not be given back; others take it back later', {
+          server,
+        });
+  }
+}

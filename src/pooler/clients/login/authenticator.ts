@@ -1,0 +1,203 @@
+/** Who may come in, and with what: users, rules and secrets, as the configuration and its files say. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { systemClock } from '../../../runtime/system.js';
+import { AuthQueryCache, type RunAuthQuery } from '../../auth/auth-query-cache.js';
+import type { LoginTools } from '../../auth/client-authentication.js';
+import { AuthDatabaseDisabledError } from '../../auth/errors.js';
+import { FailedLogins } from '../../auth/failed-logins.js';
+import type { FileContent } from '../../auth/file-problem.js';
+import { type AuthMethod, type HbaConnection, type HbaRules, parseHba } from '../../auth/hba.js';
+import { IdentMaps, parseIdentMaps } from '../../auth/ident-map.js';
+import { ScramKeyCache } from '../../auth/scram-keys.js';
+import { parseSecret, type Secret } from '../../auth/secret.js';
+import { type SecretSource, userListSecrets } from '../../auth/secret-source.js';
+import { lookOfMost, UnknownUsers } from '../../auth/unknown-users.js';
+import { parseUserList, type UserList } from '../../auth/user-list.js';
+import { type DatabaseConfig, type PoolerConfig, ruleFilesOf } from '../../config/pooler-config.js';
+import { ServingError } from '../../errors.js';
+
+/** How a query for a secret is run: in which database, as whom. */
+export interface AuthQuery {
+  readonly database: string;
+  readonly user: string;
+  readonly text: string;
+}
+
+/** Runs it for one user. */
+export type AskForSecret = (query: AuthQuery, user: string) => ReturnType<RunAuthQuery>;
+
+/** How a client has to prove who it is. */
+export interface Demand {
+  readonly method: AuthMethod | undefined;
+  /** The ident map of the rule. */
+  readonly map: string | undefined;
+}
+
+/** What outlives a reload. */
+export class AuthMemory {
+  readonly keys = new ScramKeyCache();
+  readonly failedLogins = new FailedLogins(systemClock);
+  /** From another key, unknown users would look different after a reload. */
+  readonly unknownUsersKey: Buffer = randomBytes(32);
+}
+
+const methods: Readonly<Record<Exclude<PoolerConfig['auth']['type'], 'hba'>, AuthMethod>> = {
+  'scram-sha-256': 'scram-sha-256',
+  md5: 'md5',
+  plain: 'password',
+  cert: 'cert',
+  trust: 'trust',
+  any: 'trust',
+};
+
+export class AuthBook {
+  readonly users: UserList;
+  readonly #config: PoolerConfig;
+  readonly #memory: AuthMemory;
+  readonly #hba: HbaRules | undefined;
+  readonly #tools: Omit<LoginTools, 'secrets'>;
+  readonly #ask: AskForSecret;
+  readonly #isDisabled: (database: string) => boolean;
+  readonly #caches = new Map<string, AuthQueryCache>();
+  readonly #toolsByDatabase = new WeakMap<DatabaseConfig, LoginTools>();
+
+  /** Throws a `ServingError` for files that can't be read or used. */
+  constructor(
+    config: PoolerConfig,
+    memory: AuthMemory,
+    ask: AskForSecret,
+    isDisabled: (database: string) => boolean = () => false,
+  ) {
+    const { auth } = config;
+    this.#isDisabled = isDisabled;
+    this.#config = config;
+    this.#memory = memory;
+    this.#ask = ask;
+    this.users = readUsers(config);
+    const { hbaFile, identFile } = ruleFilesOf(config);
+    const identMaps = readFile(identFile, parseIdentMaps);
+    this.#hba = readFile(hbaFile, (text) => parseHba(text, identMaps ?? noMaps));
+    const secrets = [...this.users.values()].filter((secret): secret is Secret => secret !== undefined);
+    const look = lookOfMost(secrets);
+    const iterations = look.kind === 'scram' && secrets.length > 0 ? look.iterations : auth.scramIterations;
+    this.#tools = {
+      keys: memory.keys,
+      unknownUsers: new UnknownUsers({ ...look, iterations }, memory.unknownUsersKey),
+      identMaps,
+      failedLogins: memory.failedLogins,
+      allowUnencryptedPasswords: auth.allowUnencryptedPasswords,
+    };
+    memory.failedLogins.change({
+      free: auth.failedLoginsFree,
+      firstDelayMs: auth.failedLoginDelay,
+      longestDelayMs: auth.failedLoginDelayMax,
+      forgetAfterMs: auth.failedLoginMemory,
+      atOnce: auth.failedLoginsAtOnce,
+    });
+  }
+
+  get keys(): ScramKeyCache {
+    return this.#memory.keys;
+  }
+
+  /** What this connection has to prove. */
+  demandOf(connection: HbaConnection): Demand {
+    const { type } = this.#config.auth;
+    if (type !== 'hba') return { method: methods[type], map: undefined };
+    const rule = this.#hba?.find(connection);
+    return { method: rule?.method, map: rule?.map };
+  }
+
+  toolsFor(database: DatabaseConfig | undefined): LoginTools {
+    const known = database && this.#toolsByDatabase.get(database);
+    if (known !== undefined) return known;
+    const tools = {
+      ...this.#tools,
+      secrets: this.#secretsForClients(database),
+      mustBeKnown: this.#hasListFor(database),
+    };
+    if (database !== undefined) this.#toolsByDatabase.set(database, tools);
+    return tools;
+  }
+
+  /** The users of the configuration and its file, then what the server knows. */
+  secretsOf(database: DatabaseConfig | undefined): SecretSource {
+    const query = this.#queryOf(database);
+    return userListSecrets(this.users, query && this.#cacheOf(query));
+  }
+
+  /** Secrets for logins of clients, which DISABLE holds for: also where the answer is cached, as in PgBouncer. */
+  #secretsForClients(database: DatabaseConfig | undefined): SecretSource {
+    const query = this.#queryOf(database);
+    if (query === undefined) return userListSecrets(this.users);
+    const cache = this.#cacheOf(query);
+    const check = (): void => {
+      if (this.#isDisabled(query.database)) throw new AuthDatabaseDisabledError(query.database);
+    };
+    return userListSecrets(this.users, {
+      async lookup(user) {
+        check();
+        return cache.lookup(user);
+      },
+      async lookupNewer(user, failed) {
+        check();
+        return cache.lookupNewer(user, failed);
+      },
+      async knows(user) {
+        check();
+        return cache.knows(user);
+      },
+    });
+  }
+
+  /** Who is in no list can be told from who is in one only where there is one. */
+  #hasListFor(database: DatabaseConfig | undefined): boolean {
+    const { type, file } = this.#config.auth;
+    return type !== 'any' && (file !== undefined || this.#queryOf(database) !== undefined);
+  }
+
+  #queryOf(database: DatabaseConfig | undefined): AuthQuery | undefined {
+    const { auth } = this.#config;
+    const user = database?.authUser ?? auth.user;
+    const name = database?.authDbname ?? auth.dbname ?? database?.name;
+    if (user === undefined || name === undefined) return undefined;
+    return { user, database: name, text: database?.authQuery ?? auth.query };
+  }
+
+  #cacheOf(query: AuthQuery): AuthQueryCache {
+    const key = JSON.stringify([query.database, query.user, query.text]);
+    const { queryCacheTime } = this.#config.auth;
+    const cache =
+      this.#caches.get(key) ??
+      new AuthQueryCache((user) => this.#ask(query, user), systemClock, { maxAgeMs: queryCacheTime });
+    this.#caches.set(key, cache);
+    return cache;
+  }
+}
+
+/** A rule can name none of these. */
+const noMaps = new IdentMaps(new Map());
+
+/** Those that the configuration itself names win over the file. */
+function readUsers({ auth, users }: PoolerConfig): UserList {
+  const list = new Map(readFile(auth.file, parseUserList) ?? []);
+  for (const { name, password } of users.values()) {
+    if (password !== undefined) list.set(name, parseSecret(password.reveal()));
+  }
+  return list;
+}
+
+function readFile<T>(file: string | undefined, parse: (text: string) => FileContent<T>): T | undefined {
+  if (file === undefined) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ServingError(`${file} can't be read: ${(error as Error).message}`, error);
+  }
+  const { value, problems } = parse(text);
+  if (value !== undefined) return value;
+  const lines = problems.map(({ line, message }) => `  line ${line}: ${message}`);
+  throw new ServingError([`${file} can't be used:`, ...lines].join('\n'));
+}

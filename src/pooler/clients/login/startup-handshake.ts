@@ -1,0 +1,327 @@
+/**
+ * A client from its first byte until it is let in or sent away: what it wants, who it is, whether there is a place for it, and
+ * what its session begins with.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { formatDuration } from '../../../kernel/duration.js';
+import { UnencryptedBytesError } from '../../../net/errors.js';
+import { peerOf } from '../../../net/socket-peer.js';
+import { userName } from '../../../net/system-calls.js';
+import type { Transport } from '../../../net/transport.js';
+import { type ErrorFields, writeError, writeNotice } from '../../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../../wire/errors.js';
+import { authenticationOk, readyIdle } from '../../../wire/fixed-messages.js';
+import { StartupCode } from '../../../wire/message-types.js';
+import { MessageWriter } from '../../../wire/message-writer.js';
+import {
+  type BackendKey,
+  writeBackendKeyData,
+  writeNegotiateProtocolVersion,
+  writeParameterStatus,
+} from '../../../wire/session-messages.js';
+import { SqlState } from '../../../wire/sql-states.js';
+import type { CancelRequest, StartupMessage } from '../../../wire/startup-packet.js';
+import { ClientAuthentication, type Login, type LoginTools } from '../../auth/client-authentication.js';
+import type { HeldVerdict } from '../../auth/failed-logins.js';
+import { consoleDatabases } from '../../config/pooler-config.js';
+import type { Wording } from '../../own-error.js';
+import { nothingRead, type ReadAhead } from '../read-ahead.js';
+import * as refusals from '../refusal.js';
+import { Refusal } from '../refusal.js';
+import { fatal } from '../session-errors.js';
+import type { Demand } from './authenticator.js';
+import { Stay } from './login-scope.js';
+import { type ClientTls, hearWish, type Wish } from './negotiate-encryption.js';
+import { parseStartupOptions } from './startup-options.js';
+import type { StartupTalk } from './startup-talk.js';
+import { ClientGoneError } from './startup-talk.js';
+
+/** A client that has said what it wants. */
+export interface Applicant {
+  readonly transport: Transport;
+  readonly user: string;
+  readonly database: string;
+  /** The settings of its startup packet, without those that are to be left aside. */
+  readonly settings: ReadonlyMap<string, string>;
+  readonly isConsole: boolean;
+  /** Protocol 3.2 or newer. */
+  readonly hasLongKeys: boolean;
+  /** Over when the client is gone, or its time is up. */
+  readonly stay: Stay;
+}
+
+/** What a session begins with. */
+export interface Admission {
+  /** Reported settings. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly key: BackendKey;
+  readonly notice: ErrorFields | undefined;
+  /** The client is in: its first bytes are those that came meanwhile. */
+  readonly begin: (rest: Buffer) => void;
+}
+
+/** What the reception needs of the pooler. */
+export interface Hall {
+  readonly tls: ClientTls | undefined;
+  readonly needsTls: boolean;
+  readonly loginTimeoutMs: number;
+  readonly ignoredParameters: readonly string[];
+  /** Beside the usual ones: what is taken from `options` also where these are ignored. */
+  readonly trackedParameters: readonly string[];
+  /** Throws a `Refusal` when there is certainly no place. */
+  checkRoom(isConsole: boolean): void;
+  demandOf(applicant: Applicant): Demand;
+  loginTools(applicant: Applicant): LoginTools;
+  /**
+   * Lets it in, unless it is gone by then. Rejects with a `Refusal`, or with the reason why its stay is over; once it has
+   * resolved, the client's session begins in the same turn.
+   */
+  admit(applicant: Applicant, login: Login): Promise<Admission>;
+  cancel(request: CancelRequest): Promise<void>;
+  /** For the log. `detail` is not for the client. */
+  refused(why: Refusal): void;
+  /** In what words the client is told an error of the pooler's own. */
+  readonly word: Wording;
+}
+
+/** Resolves when the client is in, or has been sent away. Never rejects. */
+export async function receive(transport: Transport, hall: Hall, readAhead = nothingRead): Promise<void> {
+  const visit = new Visit(transport, hall, readAhead);
+  try {
+    await visit.run();
+  } catch (error) {
+    visit.sendAway(error);
+  } finally {
+    visit.over();
+  }
+}
+
+const newestMinor = StartupCode.version32 & 0xffff;
+
+class Visit {
+  readonly #hall: Hall;
+  readonly #readAhead: ReadAhead;
+  readonly #stay = new Stay();
+  readonly #timer: NodeJS.Timeout | undefined;
+  #transport: Transport;
+  #talk: StartupTalk | undefined;
+  #reported: Refusal | undefined;
+
+  constructor(transport: Transport, hall: Hall, readAhead: ReadAhead) {
+    const { loginTimeoutMs } = hall;
+    this.#hall = hall;
+    this.#readAhead = readAhead;
+    this.#transport = transport;
+    this.#talk = undefined;
+    this.#reported = undefined;
+    const tooSlow = (): void => this.#stay.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
+    const leftMs = Math.max(1, loginTimeoutMs - readAhead.waitedMs);
+    this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, leftMs).unref() : undefined;
+  }
+
+  over(): void {
+    clearTimeout(this.#timer);
+  }
+
+  async run(): Promise<void> {
+    const hall = this.#hall;
+    const stay = this.#stay;
+    const wish = await stay.during(
+      hearWish(this.#transport, hall.tls, stay, this.#readAhead, (talk) => {
+        this.#talk = talk;
+        this.#transport = talk.transport;
+      }),
+    );
+    if (wish.packet.kind === 'cancel') {
+      await hall.cancel(wish.packet);
+      this.#transport.end();
+      return;
+    }
+    if (wish.talk.hasTerminated) throw new ClientGoneError();
+    this.#negotiate(wish.talk, wish.packet);
+    const applicant = this.#read(wish, wish.packet);
+    hall.checkRoom(applicant.isConsole);
+    const { login, messages } = await stay.during(this.#logIn(wish, applicant));
+    if (wish.talk.hasTerminated) throw new ClientGoneError();
+    const admission = await stay.during(hall.admit(applicant, login));
+    this.#welcome(wish.talk, messages, admission);
+  }
+
+  /** What is not known here is said once, and the client goes on without it. */
+  #negotiate(talk: StartupTalk, { major, minor, protocolOptions }: StartupMessage): void {
+    if (major !== 3) throw refusals.wrongVersion(major, minor);
+    if (minor <= newestMinor && protocolOptions.size === 0) return;
+    const writer = new MessageWriter();
+    const version = minor < newestMinor ? (major << 16) | minor : StartupCode.version32;
+    writeNegotiateProtocolVersion(writer, { version, unknownOptions: [...protocolOptions.keys()] });
+    talk.send(writer.take());
+  }
+
+  #read({ talk }: Wish, { minor, parameters }: StartupMessage): Applicant {
+    const { transport } = talk;
+    const user = parameters.get('user') ?? '';
+    const replication = parameters.get('replication') ?? 'false';
+    if (user === '') throw refusals.noUser();
+    if (!/^(?:false|off|no|0|f|n)$/i.test(replication)) throw refusals.noReplication();
+    if (this.#hall.needsTls && transport.tls === undefined && !transport.isUnix) throw refusals.tlsNeeded();
+    const database = parameters.get('database') || user;
+    return {
+      transport,
+      user,
+      database,
+      settings: this.#settingsOf(parameters),
+      isConsole: consoleDatabases.includes(database),
+      hasLongKeys: minor >= newestMinor,
+      stay: this.#stay,
+    };
+  }
+
+  #settingsOf(parameters: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    const { ignoredParameters, trackedParameters } = this.#hall;
+    const isIgnored = (name: string): boolean => isAmong(ignoredParameters, name);
+    const settings = new Map<string, string>();
+    const note = (value: string, name: string): void => {
+      if (!noSettings.has(name) && !isIgnored(name)) settings.set(name, value);
+    };
+    const options = parseStartupOptions(parameters.get('options') ?? '');
+    const areOptionsIgnored = isIgnored('options');
+    if (options.problem !== undefined && !areOptionsIgnored)
+      throw new Refusal(fatal(SqlState.syntaxError, options.problem));
+    options.settings?.forEach((value, name) => {
+      const isTracked = isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
+      if (isTracked || !areOptionsIgnored) note(value, name);
+    });
+    // Those of the packet itself win.
+    parameters.forEach(note);
+    return settings;
+  }
+
+  async #logIn({ talk, endPoint }: Wish, applicant: Applicant): Promise<{ login: Login; messages: Buffer }> {
+    const { transport, user, database } = applicant;
+    const { method, map } = this.#hall.demandOf(applicant);
+    const authentication = new ClientAuthentication(
+      {
+        user,
+        database,
+        method,
+        map,
+        isUnix: transport.isUnix,
+        peerName: method === 'peer' ? peerNameOf(transport) : undefined,
+        address: transport.remoteAddress,
+        isEncrypted: transport.tls !== undefined,
+        certificateName: transport.tls?.peerCommonName,
+        endPoint,
+      },
+      this.#hall.loginTools(applicant),
+    );
+    let step = await authentication.begin();
+    while (step.kind === 'ask') {
+      talk.send(step.messages);
+      const answer = await talk.passwordMessage();
+      step = await authentication.answer(answer, 0, answer.length);
+    }
+    const refusal = step.kind === 'refused' ? new Refusal(step.error, step.detail) : undefined;
+    // Also of a client that does not wait for its answer.
+    if (refusal !== undefined) this.#report(refusal);
+    if (step.held !== undefined) await this.#holdBack(step.held);
+    if (step.kind === 'refused') throw refusal;
+    return { login: step.login, messages: step.messages };
+  }
+
+  /** A client that leaves ends it. */
+  async #holdBack({ delayMs, end }: HeldVerdict): Promise<void> {
+    try {
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#stay.signal, ref: false });
+    } finally {
+      end();
+    }
+  }
+
+  #welcome({ transport, unread }: StartupTalk, messages: Buffer, admission: Admission): void {
+    const { parameters, key, notice, begin } = admission;
+    // What could not be finished for somebody else is nobody's business.
+    welcome.clear();
+    welcome.append(messages);
+    welcome.append(authenticationOk);
+    welcome.append(reportOf(parameters));
+    writeBackendKeyData(welcome, key);
+    if (notice !== undefined) writeNotice(welcome, notice);
+    welcome.append(readyIdle);
+    transport.send(welcome.buffer, 0, welcome.length);
+    // Nothing is delivered before the session listens.
+    transport.resumeReading();
+    begin(unread);
+  }
+
+  #report(refusal: Refusal): void {
+    if (this.#reported === refusal) return;
+    this.#reported = refusal;
+    this.#hall.refused(refusal);
+  }
+
+  sendAway(error: unknown): void {
+    const transport = this.#transport;
+    const refusal = refusalFor(error);
+    if (refusal === undefined) {
+      transport.destroy();
+      return;
+    }
+    this.#report(refusal);
+    const writer = new MessageWriter();
+    writeError(writer, this.#hall.word(refusal.fields));
+    transport.send(writer.buffer, 0, writer.length);
+    transport.end();
+  }
+}
+
+function peerNameOf(transport: Transport): string | undefined {
+  const peer = peerOf(transport);
+  return peer && userName(peer.userId);
+}
+
+/** What everyone is told who is let in. */
+const welcome = new MessageWriter();
+/** Most clients of a pool are told the same. */
+const reports = new WeakMap<ReadonlyMap<string, string>, Buffer>();
+
+function reportOf(parameters: ReadonlyMap<string, string>): Buffer {
+  let report = reports.get(parameters);
+  if (report === undefined) {
+    const writer = new MessageWriter();
+    for (const [name, value] of parameters) writeParameterStatus(writer, { name, value });
+    report = writer.take();
+    reports.set(parameters, report);
+  }
+  return report;
+}
+
+/** Those that PgBouncer follows whatever it is told. */
+const usuallyTracked = [
+  'application_name',
+  'client_encoding',
+  'datestyle',
+  'standard_conforming_strings',
+  'timezone',
+];
+
+function isAmong(names: readonly string[], name: string): boolean {
+  return names.some((one) => one.toLowerCase() === name.toLowerCase());
+}
+
+/** What is in a startup packet and no setting. */
+const noSettings = new Set(['user', 'database', 'options', 'replication']);
+
+/** What the client is told; undefined where there is nobody to tell it. */
+function refusalFor(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  if (error instanceof ClientGoneError) return undefined;
+  if (error instanceof ProtocolViolationError || error instanceof UnencryptedBytesError)
+    return new Refusal(fatal(SqlState.protocolViolation, error.message));
+  const { name } = error as { readonly name?: unknown };
+  if (name === 'TlsHandshakeError' || name === 'AbortError') return undefined;
+  return new Refusal(
+    fatal(SqlState.internalError, 'the pooler failed while letting this client in'),
+    String(error),
+  );
+}

@@ -1,0 +1,145 @@
+/** The conversation with a client before it is let in: one packet or message after the other. */
+
+import type { Transport, TransportListener } from '../../../net/transport.js';
+import { ProtocolViolationError } from '../../../wire/errors.js';
+import { MessageScanner } from '../../../wire/message-scanner.js';
+import { Frontend } from '../../../wire/message-types.js';
+import { authenticationRules, type ScanRules, startupRules } from '../../../wire/scan-rules.js';
+import type { Stay } from './login-scope.js';
+
+/** The client has disconnected or sent a Terminate. It is not answered. */
+export class ClientGoneError extends Error {}
+
+interface Reader {
+  /** What it waits for: a message by these rules, or just bytes. */
+  readonly rules: ScanRules | undefined;
+  resolve(message: Buffer): void;
+  reject(error: Error): void;
+}
+
+const nothing = Buffer.alloc(0);
+/** Bytes kept of a client that sends before it is let in. More are left in the socket. */
+const mostUnread = 16_384;
+
+export class StartupTalk implements TransportListener {
+  readonly transport: Transport;
+  readonly #stay: Stay;
+  readonly #scanner = new MessageScanner(startupRules);
+  #unread: Buffer = nothing;
+  #reader: Reader | undefined;
+  #hasEnded = false;
+
+  /** It listens from here on, and ends the stay when the client is gone. `readAhead`: bytes that were read before. */
+  constructor(transport: Transport, stay: Stay, readAhead: Uint8Array = nothing) {
+    this.transport = transport;
+    this.#stay = stay;
+    this.#unread = Buffer.from(readAhead);
+    this.#reader = undefined;
+    transport.listener = this;
+    transport.start();
+  }
+
+  /** Bytes that came behind what was read. */
+  get unread(): Buffer {
+    return this.#unread;
+  }
+
+  /**
+   * Whether the next bytes are a Terminate. The first byte tells: it is no type of a login message, and a startup packet
+   * that begins with it would be too long.
+   */
+  get hasTerminated(): boolean {
+    return this.#unread[0] === Frontend.terminate && this.#scanner.isBetweenMessages;
+  }
+
+  /** Resolves with what has come, as soon as something has; it stays unread. */
+  firstBytes(): Promise<Buffer> {
+    return this.#read(undefined);
+  }
+
+  /** The next packet without a type. Rejects with a ProtocolViolationError or a ClientGoneError. */
+  packet(): Promise<Buffer> {
+    return this.#read(startupRules);
+  }
+
+  /** The next message with a password in it. */
+  passwordMessage(): Promise<Buffer> {
+    return this.#read(authenticationRules);
+  }
+
+  send(message: Buffer): void {
+    if (message.length > 0) this.transport.send(message, 0, message.length);
+  }
+
+  #read(rules: ScanRules | undefined): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      this.#reader = { rules, resolve, reject };
+      this.#deliver();
+    });
+  }
+
+  /**
+   * Resolves the pending read, if its message is complete. Reading goes on while none is pending, so that a client that
+   * leaves while its login waits is noticed.
+   */
+  #deliver(): void {
+    const reader = this.#reader;
+    try {
+      const message = reader && this.#next(reader);
+      if (message !== undefined) {
+        this.#reader = undefined;
+        reader?.resolve(message);
+      }
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+    if (this.#reader !== undefined && this.#hasEnded) this.#fail(new ClientGoneError());
+    else if (this.#unread.length > mostUnread) this.transport.pauseReading();
+    else this.transport.resumeReading();
+  }
+
+  #next({ rules }: Reader): Buffer | undefined {
+    if (this.hasTerminated) throw new ClientGoneError();
+    if (rules === undefined) return this.#unread.length === 0 ? undefined : this.#unread;
+    const scanner = this.#scanner;
+    if (scanner.rules !== rules) scanner.use(rules);
+    scanner.push(this.#unread);
+    this.#unread = nothing;
+    if (!scanner.next()) return undefined;
+    const { source, start, end, isWhole } = scanner;
+    if (!isWhole) throw new ProtocolViolationError('A message came in pieces.');
+    const message = Buffer.from(source.subarray(start, end));
+    this.#unread = scanner.takeRest();
+    return message;
+  }
+
+  bytesCame(source: Buffer, start: number, end: number): void {
+    const came = Buffer.from(source.subarray(start, end));
+    this.#unread = this.#unread.length === 0 ? came : Buffer.concat([this.#unread, came]);
+    if (this.#reader === undefined && this.hasTerminated) this.#goneNow();
+    else this.#deliver();
+  }
+
+  drained(): void {}
+
+  ended(): void {
+    this.#goneNow();
+  }
+
+  closed(): void {
+    this.#goneNow();
+  }
+
+  #goneNow(): void {
+    this.#hasEnded = true;
+    const gone = new ClientGoneError();
+    this.#fail(gone);
+    this.#stay.end(gone);
+  }
+
+  #fail(error: Error): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.reject(error);
+  }
+}

@@ -1,0 +1,132 @@
+/** TLS with clients and with servers, made of the files that the configuration names, and made anew when those change. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { DEFAULT_CIPHERS } from 'node:tls';
+import type { DialTls } from '../../../net/connect-transport.js';
+import { TlsContext, type TlsMaterial, type TlsRole } from '../../../net/tls-context.js';
+import { tlsServerEndPoint } from '../../auth/channel-binding.js';
+import type { GeneralConfig } from '../../config/pooler-config.js';
+import { ServingError } from '../../errors.js';
+import type { ClientTls } from './negotiate-encryption.js';
+
+type ClientTlsConfig = GeneralConfig['clientTls'];
+type ServerTlsConfig = GeneralConfig['serverTls'];
+
+const verifyingModes: readonly string[] = ['verify-ca', 'verify-full'];
+const needingModes: readonly string[] = ['require', ...verifyingModes];
+
+/** TLS with clients; undefined where there is none. Throws what is wrong with it. */
+export function clientTlsOf(config: ClientTlsConfig): ClientTls | undefined {
+  const { mode, caFile, certFile, ecdhCurve, dheParams } = config;
+  if (mode === 'disable') return undefined;
+  const material: TlsMaterial = {
+    ...materialOf(config),
+    ecdhCurve: ecdhCurve === 'auto' ? undefined : ecdhCurve,
+    dhparam: dheParams === 'auto' ? 'auto' : undefined,
+  };
+  const context = contextOf('server', material, `the certificate ${certFile}`);
+  const mayShow = caFile === undefined ? 'ignore' : 'ask';
+  return {
+    options: { context, clientCertificates: verifyingModes.includes(mode) ? 'require' : mayShow },
+    endPoint: endPointOf(material.cert),
+  };
+}
+
+function endPointOf(certificate: TlsMaterial['cert']): Buffer | undefined {
+  return certificate === undefined ? undefined : tlsServerEndPoint(new X509Certificate(certificate).raw);
+}
+
+/** Clients without TLS are refused. */
+export function needsTls({ mode }: ClientTlsConfig): boolean {
+  return needingModes.includes(mode);
+}
+
+/** TLS with servers, one context for all databases that want the same. */
+export class ServerTlsBook {
+  #contexts: ServerContexts = new Map();
+
+  /** Throws what is wrong with it. */
+  tlsOf(config: ServerTlsConfig): DialTls {
+    const { context } = addTo(this.#contexts, config);
+    return { mode: config.mode, negotiation: config.negotiation, context };
+  }
+
+  /** What is needed for these, from files that are read again. Throws what is wrong; nothing has changed then. */
+  prepare(configs: Iterable<ServerTlsConfig>): ServerContexts {
+    const contexts: ServerContexts = new Map();
+    for (const config of configs) addTo(contexts, config);
+    return contexts;
+  }
+
+  /** Those are used from now on. */
+  use(contexts: ServerContexts): void {
+    this.#contexts = contexts;
+  }
+
+  /** Reads the files again, for connections that are opened from now on. Throws what is wrong with them. */
+  readAgain(): void {
+    for (const { config, context } of this.#contexts.values()) {
+      const problem = context.replace(materialOf(config));
+      if (problem !== undefined) throw new ServingError(problem.message, problem);
+    }
+  }
+}
+
+/** By the settings. */
+type ServerContexts = Map<string, { readonly config: ServerTlsConfig; readonly context: TlsContext }>;
+
+function addTo(contexts: ServerContexts, config: ServerTlsConfig): { readonly context: TlsContext } {
+  const key = JSON.stringify(config);
+  const known = contexts.get(key);
+  if (known !== undefined) return known;
+  const made = { config, context: contextOf('client', materialOf(config), 'serverTls') };
+  contexts.set(key, made);
+  return made;
+}
+
+/** The files that are read for it. */
+export function filesOf({
+  certFile,
+  keyFile,
+  caFile,
+}: ClientTlsConfig | ServerTlsConfig): (string | undefined)[] {
+  return [certFile, keyFile, caFile];
+}
+
+function contextOf(role: TlsRole, material: TlsMaterial, what: string): TlsContext {
+  try {
+    return new TlsContext(role, material);
+  } catch (error) {
+    throw new ServingError(`TLS can't be used with ${what}: ${(error as Error).message}`, error);
+  }
+}
+
+function materialOf(config: ClientTlsConfig | ServerTlsConfig): TlsMaterial {
+  const { certFile, keyFile, caFile, protocols } = config;
+  return {
+    cert: contentOf(certFile),
+    key: contentOf(keyFile),
+    ca: contentOf(caFile),
+    ciphers: ciphersOf(config),
+    minVersion: protocols.min as TlsMaterial['minVersion'],
+    maxVersion: protocols.max as TlsMaterial['maxVersion'],
+  };
+}
+
+/** Node has one list for all versions, and does without a version that the list has nothing for: what is not said is as usual. */
+function ciphersOf({ ciphers, tls13Ciphers }: ClientTlsConfig | ServerTlsConfig): string | undefined {
+  return tls13Ciphers === undefined ? ciphers : `${tls13Ciphers}:${ciphers ?? usualUpTo12}`;
+}
+
+const usualUpTo12 = DEFAULT_CIPHERS.split(':')
+  .filter((name) => !name.startsWith('TLS_'))
+  .join(':');
+
+function contentOf(file: string | undefined): Buffer | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new ServingError(`${file} can't be read: ${(error as Error).message}`, error);
+  }
+}

@@ -1,0 +1,501 @@
+/**
+ * A client that is let in: passes what it sends on to a server connection, and what the server answers back to it. Which server
+ * that is, and for how long, is the holder's concern.
+ */
+
+import type { Transport, TransportListener } from '../../../net/transport.js';
+import { systemClock } from '../../../runtime/system.js';
+import type { SettingChange } from '../../../sql/setting-change.js';
+import { type ErrorFields, writeError } from '../../../wire/error-fields.js';
+import { ProtocolViolationError } from '../../../wire/errors.js';
+import { MessageScanner } from '../../../wire/message-scanner.js';
+import { Frontend, TransactionStatus } from '../../../wire/message-types.js';
+import { MessageWriter } from '../../../wire/message-writer.js';
+import { writeParameterStatus } from '../../../wire/session-messages.js';
+import { SqlState } from '../../../wire/sql-states.js';
+import type { PoolSettings } from '../../config/pool-settings.js';
+import type { Backend } from '../../servers/backend.js';
+import type { BackendUser } from '../../servers/backend-user.js';
+import { isCopyMessage } from '../../servers/copy-in.js';
+import type { Outgoing } from '../../servers/outgoing.js';
+import { Asked, type Dropped, type Subject } from '../../servers/reply-queue.js';
+import type { StatementShape } from '../../servers/statement-shape.js';
+import { MixedQuery, SwallowedStatement } from '../../servers/swallowed.js';
+import type { UnnamedStatement } from '../../servers/unnamed-statement.js';
+import { KeptTimeouts } from '../../settings/kept-timeouts.js';
+import * as errors from '../session-errors.js';
+import { ClientFlow, Pause } from './client-flow.js';
+import { NamedByClient } from './client-statements.js';
+import { MessageRelay } from './message-relay.js';
+import { Parting } from './requested-end.js';
+import { ServerHolder } from './server-holder.js';
+import type { ClientIdentity, SessionParts } from './session-parts.js';
+import { SessionSettings } from './session-settings.js';
+import { Passing, StatementRelay } from './statement-relay.js';
+import { swallowingFor } from './swallow-relay.js';
+
+/** Answers of the pooler's own, sent before the turn is over. */
+const own = new MessageWriter();
+
+export class ClientSession extends ServerHolder implements TransportListener, BackendUser {
+  readonly identity: ClientIdentity;
+  readonly transport: Transport;
+  readonly statements: StatementRelay;
+  readonly #messages: MessageRelay;
+  readonly #parts: SessionParts;
+  readonly #scanner: MessageScanner;
+  /** The rest of the present message, which comes in pieces, goes to the server too. */
+  #passesPieces = false;
+  /** What is held is a single plain statement. */
+  #holdsPlain = false;
+  /** What the server is set to is not known. */
+  #isServerSpoilt = false;
+  /** A cancel request came while the server was busy with a query of the pooler's own. */
+  #cancelsLater = false;
+  /** It is to go when its transaction is over. */
+  readonly #parting = new Parting();
+  /** Those that the client has set, and its server refuses. */
+  readonly #timeouts: KeptTimeouts | undefined;
+  #isEnding = false;
+  #whyEnded = 'the client hung up';
+
+  constructor(parts: SessionParts) {
+    const { transport, pool, mode, startup } = parts;
+    const ownSettings = new SessionSettings(pool, startup, () => this.statements.clear());
+    super(pool, mode, ownSettings, new ClientFlow(transport));
+    this.identity = parts.identity;
+    this.transport = transport;
+    const { effects, kept } = ownSettings;
+    const swallowing = swallowingFor(pool, ownSettings, this.local);
+    this.statements = new StatementRelay({ pool, settings: ownSettings, effects }, mode, swallowing);
+    this.#messages = new MessageRelay(ownSettings, this.statements, swallowing);
+    if (!parts.refusesSimpleQueries) this.local.keeper = swallowing;
+    this.#timeouts = kept && new KeptTimeouts(this, kept);
+    this.#parts = parts;
+    this.#scanner = new MessageScanner(parts.rules);
+    transport.listener = this;
+  }
+
+  protected override get backendUser(): BackendUser {
+    return this;
+  }
+
+  override get limits(): PoolSettings {
+    return this.#parts.limits();
+  }
+
+  // ---- from the client --------------------------------------------------------------------------------------------
+
+  bytesCame(source: Buffer, start: number, end: number): void {
+    this.pool.tally.received += end - start;
+    this.flow.took(end - start);
+    if (!this.#relayPlain(source, start, end)) this.#relay(source, start, end);
+    if (this.#timeouts !== undefined) this.#timeouts.wake();
+  }
+
+  protected override tellParameter(name: string, value: string): void {
+    writeParameterStatus(own, { name, value });
+  }
+
+  protected override feed(held: Buffer): void {
+    const { backend } = this;
+    const isPlain = this.#holdsPlain && backend !== undefined && this.prepare(backend);
+    this.#holdsPlain = false;
+    if (isPlain) this.#askPlain(held, 0, held.length);
+    else this.#relay(held, 0, held.length);
+  }
+
+  /**
+   * What comes most of the time, by a shorter way than all else: a single statement that does nothing to the session, from a
+   * client that has no server. False: it is something else.
+   */
+  #relayPlain(source: Buffer, start: number, end: number): boolean {
+    if (this.backend !== undefined || !this.#isPlain(source, start, end)) return false;
+    if (this.take()) this.#askPlain(source, start, end);
+    else {
+      this.#holdsPlain = true;
+      this.holdBytes(source, start, end);
+      this.flush();
+    }
+    return true;
+  }
+
+  #isPlain(source: Buffer, start: number, end: number): boolean {
+    const scanner = this.#scanner;
+    if (!this.local.isAtRest || this.#isEnding) return false;
+    if (source[start] !== Frontend.query)
+      return scanner.isBetweenMessages && this.statements.isPlain(source, start, end, scanner.rules);
+    return (
+      scanner.isWholeMessage(source, start, end) &&
+      !this.#parts.refusesSimpleQueries &&
+      this.settings.effects.isPlainQuery(source, start, end, this.settings.told)
+    );
+  }
+
+  #askPlain(source: Buffer, start: number, end: number): void {
+    const backend = this.backend as Backend;
+    if (source[start] === Frontend.query) {
+      backend.expect(Asked.query);
+      backend.toServer.add(source, start, end);
+    } else if (!this.statements.askPlain(backend, source, start, end)) {
+      this.#relay(source, start, end);
+      return;
+    } else this.awaitsAnswers = this.statements.mayAskAgain;
+    this.flush();
+  }
+
+  #relay(source: Buffer, start: number, end: number): void {
+    if (this.#isEnding) return;
+    const scanner = this.#scanner;
+    try {
+      scanner.push(source, start, end);
+      while (scanner.next()) {
+        if (scanner.isFirst) {
+          if (!this.#handle(scanner)) break;
+        } else if (this.#passesPieces) {
+          this.backend?.toServer.add(scanner.source, scanner.start, scanner.end);
+          this.#passesPieces = !scanner.isLast;
+        }
+      }
+      this.flush();
+    } catch (error) {
+      if (!(error instanceof ProtocolViolationError)) throw error;
+      this.end({ severity: 'FATAL', code: SqlState.protocolViolation, message: error.message });
+    }
+  }
+
+  /** Sends on what was collected in this turn. */
+  protected override flush(): void {
+    this.#sendOwn();
+    const { backend } = this;
+    if (backend === undefined) return;
+    if (!backend.flush()) {
+      this.flow.pause(Pause.serverFull);
+      if (this.flow.hasRoom) backend.resume();
+    }
+    if (backend.replies.size === 0) this.backendSettled(backend);
+  }
+
+  #sendOwn(): void {
+    if (own.length === 0) return;
+    // Nobody else holds up a client that is answered here, and does not read.
+    if (!this.transport.send(own.buffer, 0, own.length) && !this.flow.hasRoom)
+      this.flow.pause(Pause.clientFull);
+    own.clear();
+  }
+
+  /** False when no more of this chunk is to be looked at: it is held, or the client is leaving. */
+  #handle(message: MessageScanner): boolean {
+    this.#passesPieces = false;
+    const { type } = message;
+    if (type === Frontend.terminate) {
+      this.flush();
+      this.#end(undefined, true);
+      return false;
+    }
+    const { backend } = this;
+    if (backend?.copyIn.isUnderWay === true) return this.#handleInCopy(backend, message);
+    if (backend === undefined) {
+      const defersBegin = this.pool.plan.defersBegin && this.mode !== 'statement';
+      const wasInTransaction = this.local.isInTransaction;
+      if (this.local.answer(message, own, defersBegin)) {
+        this.idleSince = systemClock.coarse();
+        if (!wasInTransaction) this.inTransactionSince = this.idleSince;
+        if (type === Frontend.query) this.statements.unnamedChanged(undefined, undefined);
+        return true;
+      }
+    }
+    const isReady = backend === undefined ? this.take() : this.prepare(backend);
+    if (isReady && type === Frontend.query && this.#parts.refusesSimpleQueries) {
+      this.end(errors.simpleQueryRefused());
+      return false;
+    }
+    if (isReady && this.#ask(this.backend as Backend, message)) return true;
+    this.hold(this.#scanner);
+    return false;
+  }
+
+  /** While the server takes COPY data, nothing waits for answers: it would wait for ever. */
+  #handleInCopy(backend: Backend, message: MessageScanner): boolean {
+    if (isCopyMessage(message.type)) return this.#ask(backend, message);
+    // A server is out of step then, and hangs up.
+    this.end(errors.noCopyMessage(message.type));
+    return false;
+  }
+
+  /** False when it has to wait for answers. */
+  #ask(backend: Backend, message: MessageScanner): boolean {
+    // After an error the server ignores all but a Sync, and so it need not see it.
+    if (backend.isDiscarding && message.type !== Frontend.sync) return true;
+    const passing = this.#messages.pass(backend, message);
+    this.awaitsAnswers = this.#messages.mustWait || passing === Passing.later;
+    if (passing === Passing.later) return false;
+    if (passing === Passing.asItIs) backend.toServer.add(message.source, message.start, message.end);
+    this.#passesPieces = passing !== Passing.none && !message.isLast;
+    return true;
+  }
+
+  // ---- from the server --------------------------------------------------------------------------------------------
+
+  takeAnswer(answer: Outgoing): boolean {
+    this.pool.tally.sent += answer.size;
+    return answer.sendTo(this.transport) || this.flow.clientIsSlow();
+  }
+
+  commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void {
+    if (subject instanceof SwallowedStatement) {
+      subject.run();
+      return;
+    }
+    if (subject instanceof NamedByClient) this.statements.deallocated(subject);
+    const change = subject instanceof MixedQuery ? subject.effects.change : subject;
+    const { settings } = this;
+    settings.effects.commandCompleted(settings, source, start, end, change as SettingChange | undefined);
+  }
+
+  insteadOf(error: ErrorFields): ErrorFields | undefined {
+    return this.#timeouts?.insteadOf(error);
+  }
+
+  errorCame({ code }: ErrorFields): void {
+    this.pool.tally.errorCame(code);
+    this.settings.effects.errorCame();
+  }
+
+  answerDropped(dropped: Dropped): void {
+    this.statements.answerDropped(dropped);
+  }
+
+  statementDescribed(subject: Subject, shape: StatementShape | undefined): void {
+    this.statements.described(this.backend as Backend, subject, shape);
+  }
+
+  unnamedChanged(unnamed: UnnamedStatement | undefined, isOnServer: boolean): void {
+    this.statements.unnamedChanged(unnamed, isOnServer ? this.backend : undefined);
+  }
+
+  askAgain(): void {
+    this.statements.askAgain(this.backend as Backend);
+  }
+
+  readyCame(status: TransactionStatus): void {
+    const { tally } = this.pool;
+    const now = systemClock.coarse();
+    tally.queryTimes.record(now - this.askedAt);
+    this.askedAt = now;
+    this.waitedSince = 0;
+    this.#timeouts?.answered();
+    if (status !== TransactionStatus.idle) this.reserve();
+    else {
+      tally.transactionTimes.record(now - this.beganAt);
+      this.beganAt = this.inTransactionSince = now;
+    }
+    const { backend } = this;
+    const isLast = backend === undefined || (backend.replies.size === 0 && !backend.isUnsynced);
+    this.settings.effects.readyCame(this.settings, status, isLast);
+  }
+
+  backendSettled(backend: Backend): void {
+    this.idleSince = systemClock.coarse();
+    // `cancelEnded` calls again.
+    if (backend.isBeingCancelled) return;
+    if (this.goOn()) return;
+    if (backend.status !== TransactionStatus.idle) {
+      if (this.mode === 'statement') this.end(errors.transactionInStatementMode());
+      return;
+    }
+    if (this.#passesPieces || !backend.isSettled) return;
+    if (this.mustCheck) {
+      this.check(backend);
+      return;
+    }
+    if (this.keepsServer) this.reserve();
+    else this.giveBack(backend);
+    if (this.#parting.isWanted) this.#partIfFree();
+  }
+
+  parameterReported(name: string, value: string, isOwn: boolean): boolean {
+    return this.settings.reported(name, value, isOwn);
+  }
+
+  /** What is held because it waits for answers must go on: the server waits for it. */
+  copyInBegan(): void {
+    if (this.heldBytes > 0) process.nextTick(() => this.#goOnInCopy());
+  }
+
+  #goOnInCopy(): void {
+    if (this.backend?.copyIn.isUnderWay === true) this.goOn();
+  }
+
+  ownQueryAnswered(error: ErrorFields | undefined, row: Subject): void {
+    const { backend } = this;
+    const isCheck = backend !== undefined && this.takeCheck(backend, row, error);
+    if (!isCheck && error !== undefined) {
+      if (backend !== undefined && this.replacesServer(backend, row, error)) return;
+      this.#isServerSpoilt = true;
+      this.end(errors.settingsNotRestored(error));
+      return;
+    }
+    if (!isCheck) this.settings.areUnchecked = false;
+    if (this.#cancelsLater && backend !== undefined) {
+      this.#cancelsLater = false;
+      void this.pool.canceller.cancel(backend);
+    }
+  }
+
+  backendDrained(): void {
+    this.flow.resume(Pause.serverFull);
+    const { backend } = this;
+    if (backend !== undefined && backend.replies.size === 0) this.backendSettled(backend);
+  }
+
+  needsBackend(backend: Backend): boolean {
+    const hasOwn = this.keepsServer || this.settings.effects.isOwn;
+    return hasOwn || this.heldBytes > 0 || this.#passesPieces || !backend.isAtRest;
+  }
+
+  backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void {
+    const backend = this.backend as Backend;
+    const [isInsideAnswer, isNeeded] = [backend.isInsideAnswer, this.needsBackend(backend)];
+    this.serverLost(backend, error);
+    if (!isNeeded) {
+      this.idleSince = systemClock.coarse();
+      this.#partIfFree();
+      return;
+    }
+    if (fatal !== undefined) this.pool.tally.errorCame(fatal.code);
+    this.end(isTold || isInsideAnswer ? undefined : (fatal ?? errors.lostServer(error)));
+  }
+
+  // ---- from others ------------------------------------------------------------------------------------------------
+
+  /** Cancels what the client waits for. Resolves when the server has been told. */
+  async cancel(): Promise<void> {
+    const { backend } = this;
+    if (this.stopWaiting()) this.refuseHeld(errors.canceledWhileWaiting);
+    else if (backend?.replies.head === Asked.ownQuery) this.#cancelsLater = true;
+    else if (backend !== undefined && backend.replies.size > 0) await this.pool.canceller.cancel(backend);
+  }
+
+  protected override refuseHeld(error: ErrorFields): void {
+    const told = this.#parts.word(error);
+    if (told.severity === 'FATAL') {
+      this.end(error);
+      return;
+    }
+    this.#parts.failed(error);
+    this.local.refuseNext(told);
+    this.goOn();
+    this.#partIfFree();
+  }
+
+  word(error: ErrorFields): ErrorFields {
+    return this.#parts.word(error);
+  }
+
+  /** Between the client's messages: a notice. */
+  tell(write: (writer: MessageWriter) => void): void {
+    if (this.#isEnding || this.backend?.isInsideAnswer === true) return;
+    write(own);
+    this.#sendOwn();
+  }
+
+  /** It has to go as soon as it is in no transaction and waits for nothing. */
+  endWhenIdle(goodbye: ErrorFields): void {
+    this.#parting.whenIdle(goodbye);
+    this.#partIfFree();
+  }
+
+  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
+  endWithoutServer(goodbye: ErrorFields): void {
+    this.#parting.withoutServer(goodbye);
+    this.#partIfFree();
+  }
+
+  #partIfFree(): void {
+    if (!this.#parting.isWanted) return;
+    const goodbye = this.#parting.dueFor({
+      hasServer: this.backend !== undefined,
+      keepsServer: this.keepsServer,
+      isIdle: this.state === 'idle',
+      // Nobody knows how long a pause lasts.
+      isServedSoon: this.isWaiting && !this.pool.isPaused,
+    });
+    if (goodbye !== undefined) this.end(goodbye);
+  }
+
+  /** Its pool was paused. */
+  poolPaused(): void {
+    this.#partIfFree();
+  }
+
+  /** How long it has read nothing although its server waits for that; to be asked again and again. */
+  stalledFor(now: number): number {
+    return this.flow.stalledFor(now, this.backend?.isHeldUp === true);
+  }
+
+  /** Nothing is read until `resume()`. */
+  suspend(): void {
+    this.flow.pause(Pause.suspended);
+  }
+
+  resume(): void {
+    this.flow.resume(Pause.suspended);
+  }
+
+  drained(): void {
+    this.flow.resume(Pause.clientFull);
+    this.backend?.resume();
+  }
+
+  // ---- the end ----------------------------------------------------------------------------------------------------
+
+  /** Says goodbye; with an error, that first. What is under way is cancelled. */
+  end(error?: ErrorFields): void {
+    this.#end(error, false);
+  }
+
+  /** As `end()`, and the connection is closed at once, also one that is ending already. */
+  kill(error: ErrorFields): void {
+    this.end(error);
+    this.transport.endAtOnce();
+  }
+
+  /** `hasSaidGoodbye`: the client has, and waits for nothing. */
+  #end(error: ErrorFields | undefined, hasSaidGoodbye: boolean): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#timeouts?.stop();
+    if (hasSaidGoodbye) this.#whyEnded = 'the client said goodbye';
+    else if (error !== undefined) this.#whyEnded = this.#parts.word(error).message;
+    const isInsideAnswer = this.backend?.isInsideAnswer === true;
+    // Before the client hears of it, so that who looks into the log then finds it there.
+    if (error !== undefined) this.#parts.ending(this.#whyEnded);
+    this.#leave(!hasSaidGoodbye);
+    if (error !== undefined) this.#parts.failed(error);
+    if (error !== undefined && !isInsideAnswer) writeError(own, this.#parts.word(error));
+    this.#sendOwn();
+    const { transport } = this;
+    // TLS has a goodbye of its own, which some clients miss.
+    if (hasSaidGoodbye && transport.unsent === 0 && transport.tls === undefined) transport.destroy();
+    else transport.end();
+  }
+
+  /** Without a goodbye: nobody waits for what is under way. */
+  ended(): void {
+    this.end();
+  }
+
+  closed(): void {
+    this.#isEnding = true;
+    this.#timeouts?.stop();
+    this.#leave(true);
+    this.#parts.ended(this.#whyEnded);
+  }
+
+  #leave(cancels: boolean): void {
+    this.statements.clear();
+    const cut = this.#passesPieces ? 'The client left in the middle of a message.' : undefined;
+    this.leaveServer(this.#isServerSpoilt ? 'Its settings are not known.' : cut, cancels);
+  }
+}

@@ -1,0 +1,127 @@
+/** The messages of one client that go to its server: what each of them does to the session, and what will be answered. */
+import { QueryView } from '../../../wire/frontend-views.js';
+import type { MessageScanner } from '../../../wire/message-scanner.js';
+import { Frontend, headerBytes, TransactionStatus } from '../../../wire/message-types.js';
+import type { Backend } from '../../servers/backend.js';
+import { Asked } from '../../servers/reply-queue.js';
+import type { MixedQuery } from '../../servers/swallowed.js';
+import { keepsUnnamed } from '../../servers/unnamed-statement.js';
+import { noEffects, unreadEffects } from '../../settings/statement-effects.js';
+import { deallocatedName, deallocateReply } from './deallocate.js';
+import type { SessionSettings } from './session-settings.js';
+import { Passing, type StatementRelay } from './statement-relay.js';
+import { type SwallowRelay, sendMixed } from './swallow-relay.js';
+
+const queryView = new QueryView();
+
+export class MessageRelay {
+  readonly #settings: SessionSettings;
+  readonly #statements: StatementRelay;
+  readonly #swallowing: SwallowRelay | undefined;
+  /** The next message has to wait until the last one is answered. */
+  mustWait = false;
+
+  constructor(settings: SessionSettings, statements: StatementRelay, swallowing: SwallowRelay | undefined) {
+    this.#settings = settings;
+    this.#statements = statements;
+    this.#swallowing = swallowing;
+  }
+
+  /** Notes what a message of the client does, and what will be answered; what becomes of the message. */
+  pass(backend: Backend, message: MessageScanner): Passing {
+    const statements = this.#statements;
+    this.mustWait = false;
+    switch (message.type) {
+      case Frontend.query:
+        return this.#query(backend, message);
+      case Frontend.parse:
+        return statements.parse(backend, message);
+      case Frontend.bind:
+        return statements.bind(backend, message);
+      case Frontend.execute:
+        // Statements that are prepared behind it would be thrown away with the others, or not.
+        this.mustWait = statements.mayDiscard;
+        return statements.execute(backend, message);
+      case Frontend.sync:
+        return this.#sync(backend);
+      case Frontend.describe:
+        return statements.describe(backend, message);
+      case Frontend.close:
+        return statements.close(backend, message);
+      case Frontend.functionCall:
+        this.#settings.effects.functionIsCalled(functionOf(message));
+        backend.expect(Asked.query, keepsUnnamed);
+        break;
+      case Frontend.copyDone:
+      case Frontend.copyFail:
+        backend.endCopy();
+        break;
+      default:
+    }
+    return Passing.asItIs;
+  }
+
+  #query(backend: Backend, message: MessageScanner): Passing {
+    const { effects, told } = this.#settings;
+    const { source, start, end, isWhole } = message;
+    const isPlain = isWhole && effects.isPlainQuery(source, start, end, told);
+    let found = isPlain ? noEffects : unreadEffects;
+    // One with a zero inside is refused by the server.
+    if (isWhole && !isPlain && source.indexOf(0, start + headerBytes) === end - 1) {
+      const view = queryView.read(source, start, end);
+      const name = deallocatedName(view);
+      if (name !== undefined && !backend.isUnsynced) {
+        if (backend.replies.size > 0) return Passing.later;
+        if (this.#deallocate(backend, name)) return Passing.none;
+      }
+      const swallowed = this.#swallowing?.query(backend, view);
+      if (swallowed !== undefined) return this.#swallow(backend, swallowed);
+      found = effects.read(view, told);
+    }
+    this.mustWait = found.mayDiscard;
+    if (found !== noEffects) {
+      this.#statements.changeComes(backend, found.change);
+      effects.runs(found);
+    }
+    backend.expect(Asked.query, found.change);
+    return Passing.asItIs;
+  }
+
+  #swallow(backend: Backend, swallowed: 'later' | 'answered' | MixedQuery): Passing {
+    if (swallowed === 'later') return Passing.later;
+    if (swallowed === 'answered') this.#statements.unnamedChanged(undefined, undefined);
+    else {
+      this.mustWait = swallowed.effects.mayDiscard;
+      this.#statements.changeComes(backend, swallowed.effects.change);
+      this.#settings.effects.runs(swallowed.effects);
+      sendMixed(backend, swallowed);
+    }
+    return Passing.none;
+  }
+
+  /** Gives up a statement that the server knows by another name; false for one that the client does not have. */
+  #deallocate(backend: Backend, name: string): boolean {
+    const statements = this.#statements;
+    if (!statements.has(name)) return false;
+    if (backend.status !== TransactionStatus.failed) statements.deallocate(name);
+    statements.unnamedChanged(undefined, undefined);
+    backend.expect(Asked.localQuery, deallocateReply);
+    return true;
+  }
+
+  #sync(backend: Backend): Passing {
+    // A server that takes COPY data would ignore it.
+    if (backend.copyIn.isUnderWay) {
+      backend.copyIn.keepSync();
+      return Passing.none;
+    }
+    this.#statements.sync(backend);
+    backend.expect(Asked.sync);
+    return Passing.asItIs;
+  }
+}
+
+/** The number of the function that is called; 0 where the message ends before it. */
+function functionOf({ source, start, end }: MessageScanner): number {
+  return end - start >= headerBytes + 4 ? source.readUInt32BE(start + headerBytes) : 0;
+}

@@ -1,0 +1,32 @@
+/** What a client has sent to run a statement, kept until it is known that it need not be sent again. */
+import { copyRead } from '../../../net/byte-space.js';
+
+/** Memory of up to so many bytes is used again for the next. */
+const memoryKept = 256;
+const nothing = Buffer.alloc(0);
+
+export class KeptRun {
+  #memory = nothing;
+  #size = 0;
+
+  get isEmpty(): boolean {
+    return this.#size === 0;
+  }
+
+  keep(source: Buffer, start: number, end: number): void {
+    this.#size = end - start;
+    if (this.#memory.length < this.#size)
+      this.#memory = Buffer.allocUnsafeSlow(Math.max(this.#size, memoryKept));
+    copyRead(source, start, end, this.#memory);
+  }
+
+  /** All of it, until the next is kept. */
+  get bytes(): Buffer {
+    return this.#memory.subarray(0, this.#size);
+  }
+
+  forget(): void {
+    this.#size = 0;
+    if (this.#memory.length > memoryKept) this.#memory = nothing;
+  }
+}

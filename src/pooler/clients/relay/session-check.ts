@@ -1,0 +1,136 @@
+/**
+ * Asks a server what a client has left in its session, after a transaction in which it may have left something: one statement, which
+ * costs the server about a millisecond. Whatever is not in the answer is not there, but for settings with a name of the
+ * client's own (`my.setting`), which PostgreSQL lists nowhere.
+ */
+import { settableParameters } from '../../../dialect/settings.js';
+import type { PinReason } from '../../../sql/pin-reasons.js';
+import type { OwnRow } from '../../servers/own-row.js';
+import { identity, setStatement } from '../../settings/settings.js';
+import type { SettingsHolder } from './session-effects.js';
+
+/** Whatever the search path of the session is, these names mean what PostgreSQL ships. */
+const eq = 'OPERATOR(pg_catalog.=)';
+const temporarySchema = 'pg_catalog.pg_my_temp_schema()';
+/** The OID of pg_namespace in every PostgreSQL. */
+const ofNamespaces = '2615::pg_catalog.oid';
+const ownStatements = "name OPERATOR(pg_catalog.~~) 'headgate\\_%'::pg_catalog.text";
+
+const questionOfPostgres: string = [
+  "SELECT pg_catalog.current_setting('role')",
+  'session_user',
+  `CASE WHEN ${temporarySchema} ${eq} 0::pg_catalog.oid THEN false ELSE EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid ${eq} ${ofNamespaces} AND refobjid ${eq} ${temporarySchema}) END`,
+  'EXISTS (SELECT FROM pg_catalog.pg_cursors)',
+  `EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype ${eq} 'advisory'::pg_catalog.text AND pid ${eq} pg_catalog.pg_backend_pid())`,
+  'EXISTS (SELECT FROM pg_catalog.pg_listening_channels())',
+  'EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql)',
+  `(SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements WHERE NOT from_sql AND ${ownStatements})`,
+  `(SELECT pg_catalog.json_object_agg(name, pg_catalog.current_setting(name)) FROM pg_catalog.pg_settings WHERE source ${eq} 'session'::pg_catalog.text)`,
+].join(', ');
+
+/**
+ * Aurora DSQL has neither the functions nor most of the views, and nothing that could be left behind but settings. A role lasts no
+ * longer than its transaction. The list of names leaves out what a server sets by itself in each session.
+ */
+const questionOfDsql: string = [
+  "SELECT 'none'",
+  'session_user',
+  ...Array.from({ length: 5 }, () => 'false'),
+  'NULL',
+  `(SELECT pg_catalog.json_object_agg(name, pg_catalog.current_setting(name)) FROM pg_catalog.pg_settings WHERE source ${eq} 'session' AND pg_catalog.lower(name) IN (${Array.from(settableParameters, (name) => `'${name}'`).join(', ')}))`,
+].join(', ');
+
+export function sessionCheckText(isDsql: boolean): string {
+  return isDsql ? questionOfDsql : questionOfPostgres;
+}
+
+/** In the order of the columns, from the third on. */
+const pins: readonly PinReason[] = [
+  'temporary table',
+  'cursor with hold',
+  'advisory lock',
+  'listen',
+  'prepare in sql',
+];
+const firstPin = 2;
+
+export interface Leftovers {
+  /** Why the client has to keep its server. */
+  readonly pin: PinReason | undefined;
+  /** `none`, or the role that the session plays. */
+  readonly role: string;
+  readonly sessionUser: string;
+  /** Prepared statements of the pooler's; undefined where the server does not tell. */
+  readonly statements: number | undefined;
+  /** All that were set in the session, by lower-case name; undefined where they can't be brought to another server. */
+  readonly settings: ReadonlyMap<string, string> | undefined;
+}
+
+/** Undefined for an answer that is not understood. */
+export function readLeftovers(row: OwnRow): Leftovers | undefined {
+  const values = row.values()?.map((value) => value?.toString('latin1'));
+  if (values?.length !== firstPin + pins.length + 2) return undefined;
+  const [role, sessionUser] = values;
+  const flags = values.slice(firstPin, firstPin + pins.length);
+  const [statements, settings = '{}'] = values.slice(firstPin + pins.length);
+  if (role === undefined || sessionUser === undefined || flags.some((flag) => flag !== 't' && flag !== 'f'))
+    return undefined;
+  const found = flags.indexOf('t');
+  return {
+    pin: found === -1 ? undefined : pins[found],
+    role,
+    sessionUser,
+    statements: statements === undefined ? undefined : Number(statements),
+    settings: readSettings(`${role}${sessionUser}${settings}`, settings),
+  };
+}
+
+/** Undefined for values beyond ASCII: the next server may have another encoding. */
+function readSettings(all: string, settings: string): Map<string, string> | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII is meant.
+  if (/[^\x00-\x7f]/.test(all)) return undefined;
+  try {
+    const entries = Object.entries(JSON.parse(settings) as Record<string, string>);
+    return new Map(
+      entries
+        .map(([name, value]) => [name.toLowerCase(), value] as const)
+        .filter(([name]) => !name.startsWith('transaction_')),
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Settings that are others on the server than was known are followed: somebody has set them, or taken them back, where it could not be
+ * seen. `loginUser`: who the session is without SET SESSION AUTHORIZATION.
+ */
+export function followLeftovers(
+  session: SettingsHolder,
+  left: Leftovers,
+  loginUser: string | undefined,
+  isDsql: boolean,
+): void {
+  const found = new Map<string, string>();
+  for (const [name, value] of left.settings ?? []) found.set(name, setStatement(name, value, isDsql));
+  if (left.role !== 'none') found.set('role', setStatement('role', left.role, isDsql));
+  if (loginUser !== undefined && left.sessionUser !== loginUser)
+    found.set(identity, setStatement(identity, left.sessionUser, isDsql));
+  const known = session.serverSettings.statements;
+  for (const name of new Set([...found.keys(), ...known.keys()])) {
+    // Nobody lists settings with a name of the client's own, and some servers do not tell who has logged in.
+    const isUnseen = name.includes('.') || (name === identity && loginUser === undefined);
+    if (!isUnseen || found.has(name)) follow(session, name, found.get(name));
+  }
+}
+
+/** `found`: what sets it to what it is on the server; undefined where it is what the server has by itself. */
+function follow(session: SettingsHolder, name: string, found: string | undefined): void {
+  const { registry, settings, serverSettings, startSettings } = session;
+  const known = serverSettings.statements.get(name);
+  if (found === known) return;
+  session.serverSettings = registry.put(serverSettings, name, found);
+  // After a RESET the client wants something else than the server has: what its startup packet asked for.
+  if (settings.statements.get(name) !== known) return;
+  session.settings = registry.put(settings, name, found ?? startSettings.statements.get(name));
+}

@@ -1,0 +1,139 @@
+/** The settings of one client's session: what it wants, what its server is set to, and what it was told they are. */
+import type { Backend } from '../../servers/backend.js';
+import type { BackendPool } from '../../servers/backend-pool.js';
+import { KeptSettings } from '../../settings/kept-settings.js';
+import { type Settings, type SettingsRegistry, setStatement } from '../../settings/settings.js';
+import type { StartupSettings } from '../startup-settings.js';
+import { followLeftovers, type Leftovers } from './session-check.js';
+import { SessionEffects, type SettingsHolder } from './session-effects.js';
+
+/** Servers report these, too, but nobody can set them. */
+const readOnly = new Set([
+  'in_hot_standby',
+  'integer_datetimes',
+  'is_superuser',
+  'server_encoding',
+  'server_version',
+  'session_authorization',
+]);
+
+/** What they are depends on what the client has become. */
+const dependent = new Set(['is_superuser', 'session_authorization']);
+
+export class SessionSettings implements SettingsHolder {
+  readonly startSettings: Settings;
+  /** A server may yet refuse them. */
+  areUnchecked: boolean;
+  readonly effects = new SessionEffects();
+  settings: Settings;
+  readonly kept: KeptSettings | undefined;
+  /** The server that the client has. */
+  backend: Backend | undefined;
+  readonly #pool: BackendPool;
+  /** The reported settings, as the client knows them. */
+  #told: ReadonlyMap<string, string>;
+  /** What was usual when the client was told. */
+  #usual: ReadonlyMap<string, string> | undefined;
+  readonly #forgetStatements: () => void;
+
+  constructor(
+    pool: BackendPool,
+    { settings, told, areUnchecked, kept }: StartupSettings,
+    forgetStatements: () => void,
+  ) {
+    this.#pool = pool;
+    this.startSettings = settings;
+    this.settings = settings;
+    this.areUnchecked = areUnchecked;
+    this.kept = pool.plan.keepsSettings ? new KeptSettings(kept) : undefined;
+    this.backend = undefined;
+    this.#told = told;
+    this.#usual = pool.parameters;
+    this.#forgetStatements = forgetStatements;
+  }
+
+  get registry(): SettingsRegistry {
+    return this.#pool.settings;
+  }
+
+  get told(): ReadonlyMap<string, string> {
+    return this.#told;
+  }
+
+  get serverSettings(): Settings {
+    return this.backend?.settings ?? this.settings;
+  }
+
+  set serverSettings(settings: Settings) {
+    if (this.backend !== undefined) this.backend.settings = settings;
+  }
+
+  isReported(name: string): boolean {
+    // Who one is can't be set by its report: it takes the right to it, which the statement tells.
+    if (readOnly.has(name)) return false;
+    for (const reported of this.#told.keys()) if (reported.toLowerCase() === name) return true;
+    return false;
+  }
+
+  forgetStatements(): void {
+    this.#forgetStatements();
+  }
+
+  /** A server was asked what is left; undefined where its answer is of no use. */
+  checked(left: Leftovers | undefined): void {
+    if (left === undefined) this.effects.checked('session that could not be checked');
+    else if (left.settings === undefined) this.effects.checked('setting that could not be followed');
+    else {
+      const { parameters, plan } = this.#pool;
+      followLeftovers(this, left, parameters?.get('session_authorization'), plan.isDsql);
+      this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
+    }
+  }
+
+  schemaChanged(): void {
+    this.#pool.repeated.renew();
+  }
+
+  /** Servers report something otherwise than they did: after a failover, or with a new version. */
+  get hasNews(): boolean {
+    return this.#pool.parameters !== this.#usual;
+  }
+
+  /** Tells what of that the client has not set itself. */
+  tellNews(tell: (name: string, value: string) => void): void {
+    const usual = this.#pool.parameters as ReadonlyMap<string, string>;
+    this.#usual = usual;
+    const told = new Map(this.#told);
+    for (const [name, value] of usual) {
+      if (told.get(name) === value || dependent.has(name) || this.settings.statements.has(name.toLowerCase()))
+        continue;
+      told.set(name, value);
+      tell(name, value);
+    }
+    this.#told = told;
+  }
+
+  /** The server reports a setting; whether the client has to hear of it. */
+  reported(name: string, value: string, isOwn: boolean): boolean {
+    const isNews = this.#told.get(name) !== value;
+    if (isNews) this.#told = new Map(this.#told).set(name, value);
+    if (isOwn) return isNews;
+    if (!readOnly.has(name.toLowerCase())) this.#follow(name, value);
+    return true;
+  }
+
+  #follow(name: string, value: string): void {
+    const { registry, effects } = this;
+    const { isDsql } = this.#pool.plan;
+    const isUsual = this.#pool.parameters?.get(name) === value;
+    const after = (settings: Settings): Settings =>
+      isUsual
+        ? registry.without(settings, name)
+        : registry.with(settings, name, setStatement(name.toLowerCase(), value, isDsql));
+    effects.noteFollowed();
+    this.serverSettings = after(this.serverSettings);
+    // What the client began with, no server brings back by itself.
+    const isReset = isUsual && effects.isResetting(name.toLowerCase());
+    if (!isReset) this.settings = after(this.settings);
+  }
+}

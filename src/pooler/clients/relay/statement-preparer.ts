@@ -1,0 +1,225 @@
+/**
+ * Has servers prepare the statements that one client has given names to, so that each means on every server what the client was told
+ * when it prepared it.
+ *
+ * A Parse of the client goes to its server in any case, and a Describe of the pooler's own behind it: the answer is the shape that
+ * the client's statement has from then on. A server that has no copy of the statement, or one older than the client's Parse,
+ * prepares it with the parameter types of that shape, and describes it. The client's message waits for that. Should
+ * the columns be others, the client is told so as PostgreSQL does (0A000), every time, until it prepares the statement anew.
+ */
+import { type BindView, ParseView } from '../../../wire/frontend-views.js';
+import { writeParse } from '../../../wire/frontend-writers.js';
+import { writeRenamed } from '../../../wire/rename-statement.js';
+import type { Backend } from '../../servers/backend.js';
+import type { BackendPool } from '../../servers/backend-pool.js';
+import type { PreparedStatement } from '../../servers/prepared-statement.js';
+import { Asked, type Subject } from '../../servers/reply-queue.js';
+import { type Preparation, ServerCopy } from '../../servers/server-statements.js';
+import { emptyParse, parseWithTypes, type StatementShape } from '../../servers/statement-shape.js';
+import { Reading, type ReadingValues, settingBack, settingTo } from '../../settings/literal-settings.js';
+import type { Settings } from '../../settings/settings.js';
+import type { StatementEffects } from '../../settings/statement-effects.js';
+import { type ClientStatements, NamedByClient } from './client-statements.js';
+import type { SessionEffects } from './session-effects.js';
+
+/** The session whose statements these are. */
+export interface StatementOwner {
+  readonly pool: BackendPool;
+  readonly effects: SessionEffects;
+  readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
+}
+
+/** A statement whose columns are not what the client was told. */
+export class Outdated {
+  /** The shape that the client was told; undefined where no server could describe the statement. */
+  readonly shape: StatementShape | undefined;
+
+  constructor(shape: StatementShape | undefined) {
+    this.shape = shape;
+  }
+}
+
+/** A named statement that a server is asked to prepare once more. */
+class Repetition implements Preparation {
+  readonly named: NamedByClient;
+  readonly statement: PreparedStatement;
+  readonly copy: ServerCopy;
+  readonly isForDescribe: boolean;
+
+  constructor(named: NamedByClient, copy: ServerCopy, isForDescribe: boolean) {
+    this.named = named;
+    this.statement = named.statement;
+    this.copy = copy;
+    this.isForDescribe = isForDescribe;
+  }
+}
+
+const storedParse = new ParseView();
+const none: ReadingValues = new Map();
+
+export class StatementPreparer {
+  readonly #owner: StatementOwner;
+  readonly #named: ClientStatements;
+  /** Of the statement that was given a name last: most clients read all of theirs in the same way. */
+  #lastReading: Reading | undefined;
+  /** The statement that a server has just described otherwise than the client was told; its message waits to be refused. */
+  #outdated: NamedByClient | undefined;
+
+  constructor(owner: StatementOwner, named: ClientStatements) {
+    this.#owner = owner;
+    this.#named = named;
+    this.#lastReading = undefined;
+    this.#outdated = undefined;
+  }
+
+  /** A Parse of the client's. `isSure`: it is known what the session is set to. */
+  parse(backend: Backend, view: ParseView, effects: StatementEffects, isSure: boolean): NamedByClient {
+    const { pool, settings } = this.#owner;
+    const isShared = isSure && !this.#isPrivate;
+    const statement = pool.statements.begin(view, isShared ? settings.settings.planKey : undefined);
+    const reading = isSure ? this.#readingNow() : undefined;
+    const copy = this.#makeCopy(backend);
+    const named = new NamedByClient(view.nameKey(), statement, copy, reading, effects);
+    this.#send(backend, named, Asked.parse);
+    return named;
+  }
+
+  /** The server parses a text for its errors, and for nothing else. */
+  tryParse(backend: Backend, view: ParseView): void {
+    const copy = this.#makeCopy(backend);
+    backend.expect(Asked.ownParse);
+    writeRenamed(backend.toServer.mix(), view, copy.name);
+    backend.closeStatement(copy);
+  }
+
+  /** The name of a statement on the server that does nothing, and is to be deallocated. */
+  prepareNothing(backend: Backend): Buffer {
+    const { name } = this.#makeCopy(backend);
+    backend.expect(Asked.ownParse);
+    writeParse(backend.toServer.mix(), { name, text: '' });
+    return name;
+  }
+
+  /** The server looks at the values of a Bind, for errors in them, and does nothing else. */
+  tryBind(backend: Backend, view: BindView, shape: StatementShape): void {
+    const copy = this.#makeCopy(backend);
+    const writer = backend.toServer.mix();
+    backend.expect(Asked.ownParse);
+    const nothing = parseWithTypes(emptyParse, shape);
+    writeRenamed(writer, storedParse.read(nothing, 0, nothing.length), copy.name);
+    backend.expect(Asked.ownBind);
+    writeRenamed(writer, view, copy.name);
+    backend.closeStatement(copy);
+  }
+
+  /** For a statement that no client has a name for. */
+  prepareStandIn(backend: Backend, statement: PreparedStatement): ServerCopy {
+    const copy = this.#makeCopy(backend);
+    backend.statements.add(statement, copy);
+    this.#makeRoom(backend);
+    backend.expect(Asked.ownParse, { statement, copy } satisfies Preparation);
+    this.#write(backend, statement, copy);
+    return copy;
+  }
+
+  /** The copy that this client may use on this server; `later` when the server has to be asked first. */
+  locate(backend: Backend, named: NamedByClient, isForDescribe: boolean): ServerCopy | Outdated | 'later' {
+    const { shape } = named.statement;
+    const isOutdated = this.#outdated === named;
+    this.#outdated = undefined;
+    if (isOutdated) return new Outdated(shape);
+    const copy = backend.statements.find(named.statement);
+    if (copy !== undefined && named.accepts(copy)) return copy;
+    if (shape === undefined) return new Outdated(undefined);
+    this.#repeat(backend, named, isForDescribe);
+    return 'later';
+  }
+
+  /** A server has described what `subject` is about; `shape` undefined where it was too long to be read. */
+  described(backend: Backend, subject: Subject, shape: StatementShape | undefined): void {
+    if (subject instanceof NamedByClient) this.#settle(backend, subject, shape);
+    else if (subject instanceof Repetition) this.#compare(backend, subject, shape);
+  }
+
+  #settle(backend: Backend, named: NamedByClient, shape: StatementShape | undefined): void {
+    const { statements } = this.#owner.pool;
+    if (shape === undefined) return;
+    const before = named.statement;
+    named.parsedAt = statements.tick();
+    // A Close may be on its way, and may yet turn out not to have happened.
+    if (this.#named.get(named.name) !== named) before.describe(shape);
+    else {
+      named.statement = statements.settle(before, shape);
+      backend.statements.rename(before, named.statement);
+    }
+  }
+
+  #compare(backend: Backend, { named, statement }: Repetition, shape: StatementShape | undefined): void {
+    if (shape?.key === statement.shape?.key) return;
+    backend.statements.drop(statement);
+    this.#outdated = named;
+  }
+
+  /**
+   * In a transaction that may have changed the schema, and in a session with objects of its own, a statement means what it would not
+   * mean for others.
+   */
+  get #isPrivate(): boolean {
+    const { effects } = this.#owner;
+    return effects.hasTouchedSchema || effects.isOwn;
+  }
+
+  /**
+   * The client may have changed its settings since it has prepared the statement. What is written in it means what it meant then, as on
+   * a server that has it. What is prepared under other settings must not be what others get.
+   */
+  #repeat(backend: Backend, named: NamedByClient, isForDescribe: boolean): void {
+    const { pool } = this.#owner;
+    const now = this.#readingNow();
+    const then = named.reading ?? now;
+    const values = then === now ? undefined : then.valuesFor(named.statement.text, now);
+    const reading = values === undefined ? now : now.with(values, then, pool.settings);
+    if (named.statement.key !== '' && (this.#isPrivate || named.statement.isStrangeUnder(reading.planKey))) {
+      this.#named.separate(named);
+      if (values !== undefined) named.reading = reading;
+    }
+    const repetition = new Repetition(named, this.#makeCopy(backend), isForDescribe);
+    if (named.statement.key === '') named.copy = repetition.copy;
+    const { isDsql } = pool.plan;
+    for (const text of settingTo(values ?? none, isDsql)) backend.askWithin(text);
+    this.#send(backend, repetition, Asked.ownParse);
+    for (const text of settingBack(values ?? none, now, isDsql)) backend.askWithin(text);
+  }
+
+  #readingNow(): Reading {
+    const { told, settings } = this.#owner.settings;
+    if (this.#lastReading?.isUnder(told, settings) !== true) this.#lastReading = new Reading(told, settings);
+    return this.#lastReading as Reading;
+  }
+
+  #makeCopy({ replies }: Backend): ServerCopy {
+    const { statements } = this.#owner.pool;
+    return new ServerCopy(statements.nextName(), statements.tick(), replies.turnsSent);
+  }
+
+  #send(backend: Backend, preparation: NamedByClient | Repetition, asked: Asked): void {
+    const { statement, copy } = preparation;
+    backend.statements.add(statement, copy);
+    this.#makeRoom(backend);
+    backend.expect(asked, preparation);
+    this.#write(backend, statement, copy);
+    backend.describeStatement(copy.name, preparation);
+  }
+
+  /** The server forgets what nobody uses, and others if it has too many. */
+  #makeRoom(backend: Backend): void {
+    const { statements, replies } = backend;
+    for (let old = statements.evict(replies); old !== undefined; old = statements.evict(replies))
+      backend.closeStatement(old);
+  }
+
+  #write(backend: Backend, { parse }: PreparedStatement, { name }: ServerCopy): void {
+    this.#owner.pool.tally.serverParses++;
+    writeRenamed(backend.toServer.mix(), storedParse.read(parse, 0, parse.length), name);
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * What a client asks for in its startup packet, as settings of its session. A server is asked once for each value that is not
+ * known yet: whether it is possible, and how the server writes it. So a client is refused, and told, as PostgreSQL would do.
+ * Where all servers are busy, the client comes in with what it has said: the first server that it gets will tell.
+ */
+import { BoundedMap } from '../../kernel/bounded-map.js';
+import { OwnQueryError } from '../errors.js';
+import type { Backend } from '../servers/backend.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import { askServer } from '../servers/server-question.js';
+import { refusedSettings } from '../settings/refused-settings.js';
+import { quotedName, type Settings, setConfigCall, setStatement, setText } from '../settings/settings.js';
+import { Refusal } from './refusal.js';
+
+/** Takes a server from the pool for a short while. */
+export interface ServerLoan {
+  wait<T>(use: (backend: Backend) => Promise<T>): Promise<T>;
+  /** Undefined where none can be had soon. */
+  waitShortly<T>(use: (backend: Backend) => Promise<T>): Promise<T | undefined>;
+}
+
+export interface StartupSettings {
+  readonly settings: Settings;
+  /** The reported settings as they are for this client. */
+  readonly told: ReadonlyMap<string, string>;
+  /** Those that the server would refuse, and the pooler keeps: by lower-case name, as PostgreSQL shows them. */
+  readonly kept: ReadonlyMap<string, string>;
+  /** No server has said yet whether they are possible. */
+  readonly areUnchecked: boolean;
+}
+
+const applicationName = 'application_name';
+/** The server cuts it there. */
+const longestApplicationName = 63;
+const mostKnown = 1_000;
+/** Applications are few, and what is kept of each is a map of settings. */
+const mostResolved = 16;
+
+interface Resolved {
+  /** What servers reported by themselves at that time. */
+  readonly usual: ReadonlyMap<string, string>;
+  readonly startup: StartupSettings;
+}
+
+/** How servers of a pool write values, and what was made of it for the clients that came last: one memory for each pool. */
+export class KnownValues {
+  readonly #values = new BoundedMap<string, string>(mostKnown);
+  readonly resolved = new BoundedMap<string, Resolved>(mostResolved);
+
+  get(name: string, value: string): string | undefined {
+    return this.#values.get(`${name}=${value}`);
+  }
+
+  set(name: string, value: string, written: string): void {
+    this.#values.set(`${name}=${value}`, written);
+  }
+}
+
+/** `wanted`: by the name of the setting. Rejects with a `Refusal`. */
+export async function resolveStartup(
+  pool: BackendPool,
+  known: KnownValues,
+  wanted: ReadonlyMap<string, string>,
+  servers: ServerLoan,
+): Promise<StartupSettings> {
+  if (pool.parameters === undefined) await servers.wait(async () => {});
+  const usual = pool.parameters as ReadonlyMap<string, string>;
+  // A reload may have changed who keeps what.
+  const key = `${pool.plan.keepsSettings}\0${keyOf(wanted)}`;
+  const resolved = known.resolved.get(key);
+  if (resolved?.usual === usual) return resolved.startup;
+  const reported = new Map([...usual.keys()].map((name) => [name.toLowerCase(), name]));
+  const isUsual = (name: string, value: string): boolean => usual.get(reported.get(name) ?? '') === value;
+
+  const values = new Map<string, string>();
+  const kept = new Map<string, string>();
+  for (const [given, value] of wanted) {
+    const name = given.toLowerCase();
+    if (pool.plan.keepsSettings && keep(kept, name, value)) continue;
+    if (!isUsual(name, value)) values.set(name, name === applicationName ? cleanName(value) : value);
+  }
+  const { isDsql } = pool.plan;
+  const isLearned = await learn(known, values, servers, isDsql);
+
+  const told = new Map(usual);
+  const statements = new Map<string, string>();
+  for (const [name, value] of values) {
+    const written = name === applicationName ? value : (known.get(name, value) ?? value);
+    if (isUsual(name, written)) continue;
+    statements.set(name, setStatement(name, written, isDsql));
+    const shownAs = reported.get(name);
+    if (shownAs !== undefined) told.set(shownAs, written);
+  }
+  const startup = {
+    settings: pool.settings.of(statements),
+    told: statements.size === 0 ? usual : told,
+    kept,
+    areUnchecked: !isLearned,
+  };
+  if (isLearned) known.resolved.set(key, { usual, startup });
+  return startup;
+}
+
+/** True for a setting that is the pooler's to keep. Throws a `Refusal` for a value that it can't have. */
+function keep(kept: Map<string, string>, name: string, value: string): boolean {
+  const read = refusedSettings.get(name)?.read(value);
+  if (read === undefined) return false;
+  if (typeof read === 'object') throw new Refusal({ ...read, severity: 'FATAL' });
+  kept.set(name, read);
+  return true;
+}
+
+/** Neither names nor values have a zero in them. */
+function keyOf(wanted: ReadonlyMap<string, string>): string {
+  let key = '';
+  for (const [name, value] of wanted) key += `${name}\0${value}\0`;
+  return key;
+}
+
+/** False where no server could be asked. */
+async function learn(
+  known: KnownValues,
+  values: ReadonlyMap<string, string>,
+  servers: ServerLoan,
+  isDsql: boolean,
+): Promise<boolean> {
+  const unknown = [...values].filter(
+    ([name, value]) => name !== applicationName && known.get(name, value) === undefined,
+  );
+  if (unknown.length === 0) return true;
+  const text = isDsql ? trialOnDsql(unknown) : trialOf(unknown);
+  try {
+    const rows = await servers.waitShortly((backend) =>
+      askServer(backend, { what: 'Setting startup parameters', text }),
+    );
+    if (rows === undefined) return false;
+    // DSQL answers each SHOW with a row of its own.
+    const written = rows.flat();
+    for (const [index, [name, value]] of unknown.entries()) known.set(name, value, written[index] ?? value);
+    return true;
+  } catch (error) {
+    if (!(error instanceof OwnQueryError)) throw error;
+    throw new Refusal({ ...error.fields, severity: 'FATAL' });
+  }
+}
+
+type Wanted = readonly (readonly [name: string, value: string])[];
+
+/** Sets them until the statement is over, and answers how the server writes them. */
+function trialOf(wanted: Wanted): string {
+  return `SELECT ${wanted.map(([name, value]) => setConfigCall(name, value, true)).join(', ')}`;
+}
+
+/** The statements of one text are one transaction, and so is what they set. */
+function trialOnDsql(wanted: Wanted): string {
+  return wanted
+    .map(([name, value]) => `${setText('SET LOCAL', name, value)}; SHOW ${quotedName(name)}`)
+    .join('; ');
+}
+
+/** As the server would have it: what is not printable ASCII by its code, and no longer than a name. */
+function cleanName(name: string): string {
+  let clean = '';
+  for (const byte of Buffer.from(name)) {
+    clean +=
+      byte >= 0x20 && byte <= 0x7e ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`;
+  }
+  return clean.slice(0, longestApplicationName);
+}

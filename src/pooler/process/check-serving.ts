@@ -1,0 +1,26 @@
+/** Whether a configuration can be run with the files that it names, as far as can be known without running it. */
+import { AuthBook, AuthMemory } from '../clients/login/authenticator.js';
+import { clientTlsOf, ServerTlsBook } from '../clients/login/tls-contexts.js';
+import { serverTlsFor } from '../config/pool-settings.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+
+/** All that is wrong with users, rules and certificates. */
+export function servingProblems(config: PoolerConfig): string[] {
+  const serverTls = new ServerTlsBook();
+  const attempts = [
+    () => new AuthBook(config, new AuthMemory(), async () => undefined),
+    () => clientTlsOf(config.clientTls),
+    ...Array.from(
+      config.databases.values(),
+      (database) => () => serverTls.tlsOf(serverTlsFor(config, database)),
+    ),
+  ];
+  return attempts.flatMap((attempt) => {
+    try {
+      attempt();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
+}

@@ -1,0 +1,371 @@
+/** Lets clients in: finds their place, their pool and what their session begins with. */
+
+import { peerOf } from '../../net/socket-peer.js';
+import type { Transport } from '../../net/transport.js';
+import { asError } from '../../runtime/promise-dialer.js';
+import { systemClock } from '../../runtime/system.js';
+import type { ErrorFields } from '../../wire/error-fields.js';
+import type { BackendKey } from '../../wire/session-messages.js';
+import { SqlState } from '../../wire/sql-states.js';
+import type { CancelRequest } from '../../wire/startup-packet.js';
+import type { Login, LoginTools } from '../auth/client-authentication.js';
+import { credentialsOfLogin } from '../auth/pass-through.js';
+import { type ClientQuotas, consoleQuotasFor } from '../clients/client-limits.js';
+import { loginFailureOf, ownErrorReasonOf } from '../clients/failure-words.js';
+import type { Demand } from '../clients/login/authenticator.js';
+import { type Admission, type Applicant, type Hall, receive } from '../clients/login/startup-handshake.js';
+import { needsTls } from '../clients/login/tls-contexts.js';
+import { nothingRead } from '../clients/read-ahead.js';
+import { noDatabase, Refusal, shown } from '../clients/refusal.js';
+import { ClientSession } from '../clients/relay/client-session.js';
+import { fatal, refusalOf, shuttingDown } from '../clients/session-errors.js';
+import { resolveStartup, type StartupSettings } from '../clients/startup-settings.js';
+import { clientLimitsFor, limitsForClient } from '../config/pool-settings.js';
+import { consoleDatabases, type DatabaseConfig, databaseFor } from '../config/pooler-config.js';
+import { type AdminKeeper, AdminSession } from '../console/admin-session.js';
+import { reportedSettings } from '../console/driver-settings.js';
+import type { ConsoleTools } from '../console/run-command.js';
+import type { Backend } from '../servers/backend.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import { borrow } from '../servers/borrow.js';
+import type { LoggedClient } from '../servers/connection-log.js';
+import type { PoolEntry } from './pool-registry.js';
+import type { House, Visitor } from './pooler-state.js';
+
+/** What a client at the console can look at and do. */
+export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
+
+const applicationName = 'application_name';
+/** PgBouncer's name for who runs it. */
+const ownConsoleUser = 'pgbouncer';
+
+/** Whoever takes one of the last files has so long to say who it is: they are for the console, and for servers. */
+const shortLoginMs = 1_000;
+
+/** So long a login waits for a server that could tell whether its settings are possible. */
+const patienceMs = 250;
+
+const noFiles = fatal(
+  SqlState.tooManyConnections,
+  'the pooler has no files left for another connection',
+  'Raise the limit of open files of its process, or close connections.',
+);
+
+export class Admissions {
+  readonly #house: House;
+  readonly #toolsFor: ToolsFor;
+  /** Those for whom the server is to blame, whatever it has said. */
+  readonly #withoutServer = new WeakSet<Refusal>();
+
+  constructor(house: House, toolsFor: ToolsFor) {
+    this.#house = house;
+    this.#toolsFor = toolsFor;
+  }
+
+  /** A connection came. `hasRoom`: there are files left. */
+  connected(transport: Transport, hasRoom: boolean, readAhead = nothingRead): void {
+    const house = this.#house;
+    const visitor: Visitor = { id: house.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
+    house.visitors.add(visitor);
+    receive(transport, this.#hallFor(visitor, hasRoom), readAhead).finally(() =>
+      house.visitors.delete(visitor),
+    );
+  }
+
+  #hallFor(visitor: Visitor, hasRoom: boolean): Hall {
+    const house = this.#house;
+    const { config, auth } = house;
+    const { clientLoginTimeout } = config.timeouts;
+    return {
+      tls: house.clientTls,
+      needsTls: needsTls(config.clientTls),
+      loginTimeoutMs: hasRoom
+        ? clientLoginTimeout
+        : Math.min(clientLoginTimeout || shortLoginMs, shortLoginMs),
+      ignoredParameters: config.pooling.ignoreStartupParameters,
+      trackedParameters: config.pooling.trackExtraParameters,
+      checkRoom: (isConsole) => {
+        if (isConsole) return;
+        if (!hasRoom) throw new Refusal(noFiles);
+        if (house.isShuttingDown) throw new Refusal(shuttingDown);
+        house.limits.checkTotal(config.limits.maxClientConn);
+      },
+      demandOf: (applicant) => this.#demandOf(applicant, visitor),
+      // The console is no database of a server, also where there is an entry for all others.
+      loginTools: ({ database, isConsole }): LoginTools =>
+        auth.toolsFor(isConsole ? undefined : databaseFor(config, database)),
+      admit: (applicant, login) =>
+        applicant.isConsole
+          ? this.#admitToConsole(applicant, visitor)
+          : this.#admit(applicant, login, visitor),
+      cancel: (request) => this.#cancel(request, visitor),
+      refused: (why) => this.#refused(visitor, why),
+      word: house.wording,
+    };
+  }
+
+  #demandOf({ transport, user, database, isConsole, settings, stay }: Applicant, visitor: Visitor): Demand {
+    const house = this.#house;
+    visitor.transport = transport;
+    visitor.stay = stay;
+    visitor.user = user;
+    visitor.database = database;
+    visitor.applicationName = settings.get(applicationName) ?? '';
+    house.connections.loginBegan(visitor);
+    if (isConsole && this.#isOwnConsoleUser(user, transport)) return { method: 'trust', map: undefined };
+    return house.auth.demandOf({
+      user,
+      database,
+      otherNames: isConsole ? consoleDatabases : [],
+      isReplication: false,
+      isUnix: transport.isUnix,
+      isEncrypted: transport.tls !== undefined,
+      address: transport.remoteAddress,
+    });
+  }
+
+  /** As with PgBouncer, whoever runs the pooler is its administrator, under this name and by its Unix socket. */
+  #isOwnConsoleUser(user: string, transport: Transport): boolean {
+    if (!this.#house.isPgBouncer || user !== ownConsoleUser || !transport.isUnix) return false;
+    return peerOf(transport)?.userId === process.getuid?.();
+  }
+
+  async #admit(applicant: Applicant, login: Login, visitor: Visitor): Promise<Admission> {
+    const house = this.#house;
+    const database = databaseFor(house.config, applicant.database);
+    if (database === undefined) throw noDatabase(applicant.database);
+    if (house.disabledDatabases.has(database.name)) throw disabled(database.name);
+    const entry = house.pools.get(database, database.user ?? applicant.user);
+    noteCredentials(entry, database, login);
+    const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
+      house.config,
+      database,
+      applicant.user,
+    );
+    const leave = await this.#takePlace(applicant.user, database.name, {
+      total: house.config.limits.maxClientConn,
+      ofUser: maxUserClientConnections,
+      ofDatabase: maxDbClientConnections,
+    });
+    try {
+      const startup = await this.#startupOf(applicant, entry, visitor);
+      applicant.stay.throwIfOver();
+      this.#expectStillWelcome(entry, applicant);
+      return this.#admission(applicant, visitor, entry, startup, leave);
+    } catch (error) {
+      leave();
+      if (error instanceof Refusal || applicant.stay.isOver) throw error;
+      this.#expectStillWelcome(entry, applicant);
+      const why = asError(error);
+      const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
+      this.#withoutServer.add(refusal);
+      throw refusal;
+    }
+  }
+
+  /** Since the client came, the configuration may have become another one, or the end begun. */
+  #expectStillWelcome({ pool }: PoolEntry, applicant: Applicant): void {
+    const parting = this.#house.isShuttingDown ? shuttingDown : this.#house.partingFor(applicant, pool);
+    if (parting !== undefined) throw new Refusal(parting);
+  }
+
+  /** Here, and where all processes are counted. */
+  async #takePlace(user: string, database: string, quotas: ClientQuotas): Promise<() => void> {
+    const { limits, shared } = this.#house;
+    const leave = limits.take(user, database, quotas);
+    if (shared === undefined) return leave;
+    try {
+      const leaveAll = await shared.places.take(user, database);
+      return () => {
+        leave();
+        leaveAll();
+      };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async #startupOf(
+    { settings, stay, transport }: Applicant,
+    { pool, known }: PoolEntry,
+    visitor: Visitor,
+  ): Promise<StartupSettings> {
+    let wanted = settings;
+    if (this.#house.config.pooling.applicationNameAddHost) {
+      const { remoteAddress, remotePort } = transport;
+      const name = settings.get(applicationName) ?? 'app';
+      wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
+    }
+    const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
+    const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
+      visitor.waitsFor = { pool, since: systemClock.now() };
+      try {
+        return await borrow(pool, { timeoutMs, signal: stay.signal }, use);
+      } finally {
+        visitor.waitsFor = undefined;
+      }
+    };
+    // Who is in waits for a server to come back; there is no use in more who do.
+    const { outage } = pool;
+    if (outage !== undefined) throw outage;
+    if (pool.isFailing) await wait(async () => {});
+    return resolveStartup(pool, known, wanted, {
+      wait,
+      waitShortly: async (use) => {
+        const patience = AbortSignal.timeout(patienceMs);
+        const signal = AbortSignal.any([stay.signal, patience]);
+        try {
+          return await borrow(pool, { timeoutMs, signal }, use);
+        } catch (error) {
+          if (error === patience.reason) return undefined;
+          throw error;
+        }
+      },
+    });
+  }
+
+  #admission(
+    { user, database, hasLongKeys, transport }: Applicant,
+    { id, connectedAt }: Visitor,
+    { pool }: PoolEntry,
+    startup: StartupSettings,
+    leave: () => void,
+  ): Admission {
+    const house = this.#house;
+    const client = { id, user, database, transport, connectedAt };
+    let session: ClientSession | undefined;
+    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    let isLogged = false;
+    const ending = (why: string): void => {
+      if (!isLogged) house.connections.disconnected(client, why);
+      isLogged = true;
+    };
+    const ended = (why: string): void => {
+      leave();
+      house.keys.forget(key.processId);
+      pool.clients--;
+      house.left(session as ClientSession);
+      ending(why);
+    };
+    const begin = (rest: Buffer): void => {
+      session = new ClientSession({
+        identity: { id, user, database, connectedAt },
+        transport,
+        pool,
+        mode: pool.limits.poolMode,
+        rules: house.rules,
+        startup,
+        refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
+        limits: () =>
+          user === pool.user ? pool.limits : limitsForClient(pool.limits, house.config.users.get(user)),
+        ending,
+        ended,
+        failed: (error) => this.#failed(client, pool, error),
+        word: house.wording,
+      });
+      house.sessions.add(session);
+      pool.clients++;
+      house.logins.succeeded++;
+      for (const what of pool.plan.keepsSettings ? startup.kept.keys() : []) pool.swallowed(what);
+      house.connections.connected(client);
+      if (house.state === 'suspended') house.holdBack(session, rest);
+      else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
+    };
+    return { parameters: startup.told, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
+  }
+
+  async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
+    const house = this.#house;
+    const { user, database, hasLongKeys, transport } = applicant;
+    const { adminUsers, statsUsers } = house.config.admin;
+    const isAdmin = adminUsers.includes(user) || this.#isOwnConsoleUser(user, transport);
+    const role = isAdmin ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
+    if (role === undefined) throw notForTheConsole(user);
+    const leave = await this.#takePlace(user, database, consoleQuotasFor(house.config, user));
+    if (applicant.stay.isOver) leave();
+    applicant.stay.throwIfOver();
+    const client = { id: visitor.id, user, database, transport, connectedAt: visitor.connectedAt };
+    let session: AdminSession | undefined;
+    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    const keeper: AdminKeeper = {
+      consoleEnded: (ended) => {
+        leave();
+        house.keys.forget(key.processId);
+        house.consoles.delete(ended);
+        if (house.isPgBouncer) house.connections.disconnected(client, 'the client said goodbye');
+      },
+      commandGiven: (_, command) => house.log('info', `console: ${command}`, { user }),
+      commandFailed: (_, command, error) =>
+        house.log('error', `console: ${command} failed`, { error: String(error) }),
+    };
+    const begin = (rest: Buffer): void => {
+      session = new AdminSession(transport, this.#toolsFor(role), keeper);
+      house.consoles.set(session, visitor);
+      house.logins.succeeded++;
+      house.connections.connected(client);
+      if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
+    };
+    return { parameters: reportedSettings, key, notice: undefined, begin };
+  }
+
+  async #cancel(request: CancelRequest, visitor: Visitor): Promise<void> {
+    visitor.isCancelling = true;
+    await this.cancel(request);
+  }
+
+  /** Whoever has the key is here, or in another process. */
+  async cancel(key: BackendKey): Promise<void> {
+    const { keys, shared } = this.#house;
+    const client = keys.find(key);
+    if (client !== undefined) await client.cancel();
+    else await shared?.cancelElsewhere(key);
+  }
+
+  #refused(visitor: Visitor, why: Refusal): void {
+    const { connections, logins } = this.#house;
+    logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
+    connections.refused(visitor, why.fields, why.detail);
+  }
+
+  /** A client that was let in is told an error of the pooler's. */
+  #failed(client: LoggedClient, pool: BackendPool, error: ErrorFields): void {
+    pool.tally.ownErrorCame(error.code, ownErrorReasonOf(error));
+    this.#house.connections.failed(client, error);
+  }
+}
+
+/** What a client has shown is good for the server only if it is the same user there. */
+function noteCredentials(entry: PoolEntry, { user }: DatabaseConfig, login: Login): void {
+  if (user !== undefined && user !== login.user) return;
+  const credentials = credentialsOfLogin(login);
+  if (credentials.kind !== 'none') entry.shownCredentials = credentials;
+}
+
+function noticeOf(message: string | undefined): ErrorFields | undefined {
+  return message === undefined
+    ? undefined
+    : { severity: 'NOTICE', code: SqlState.successfulCompletion, message };
+}
+
+function disabled(database: string): Refusal {
+  return new Refusal(
+    fatal(
+      SqlState.cannotConnectNow,
+      `database "${shown(database)}" is disabled at the moment`,
+      'ENABLE on the console of the pooler ends that.',
+      `database "${shown(database)}" is disabled`,
+    ),
+  );
+}
+
+function notForTheConsole(user: string): Refusal {
+  return new Refusal(
+    fatal(
+      SqlState.invalidAuthorization,
+      `user "${shown(user)}" may not use the console`,
+      'Users in admin_users or stats_users of the pooler may.',
+      'not allowed',
+    ),
+  );
+}

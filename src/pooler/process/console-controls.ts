@@ -1,0 +1,156 @@
+/** What can be done on the console. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SqlState } from '../../wire/sql-states.js';
+import type { ClientSession } from '../clients/relay/client-session.js';
+import { fatal, serverReplaced } from '../clients/session-errors.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+import type { PoolerControls, ShutdownMode } from '../console/pooler-view.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import { type House, sendAway } from './pooler-state.js';
+
+/** What concerns the process as a whole. */
+export interface ProcessControls {
+  reload(): Promise<void>;
+  applyConfig(config: PoolerConfig): void;
+  shutdown(mode: ShutdownMode): Promise<void>;
+}
+
+/** How often it is looked whether what is waited for is there. */
+const pollMs = 20;
+
+export class ConsoleControls implements PoolerControls {
+  readonly #house: House;
+  readonly #process: ProcessControls;
+
+  constructor(house: House, processControls: ProcessControls) {
+    this.#house = house;
+    this.#process = processControls;
+  }
+
+  async pause(database: string | undefined, signal: AbortSignal): Promise<void> {
+    this.#pauseNow(database);
+    await until(() => this.#poolsOf(database).every(hasNothing), signal);
+  }
+
+  #pauseNow(database: string | undefined): void {
+    if (database === undefined) this.#house.state = 'paused';
+    else this.#house.pausedDatabases.add(database);
+    for (const pool of this.#poolsOf(database)) {
+      pool.pause();
+      pool.reconnect();
+    }
+    for (const session of this.#house.sessions) if (session.pool.isPaused) session.poolPaused();
+  }
+
+  resume(database: string | undefined): void {
+    const house = this.#house;
+    if (database === undefined) {
+      house.state = 'active';
+      house.pausedDatabases.clear();
+      house.resumeClients();
+    } else house.pausedDatabases.delete(database);
+    for (const pool of this.#poolsOf(database)) if (!house.isPaused(pool.database)) pool.resume();
+  }
+
+  disable(database: string): void {
+    this.#house.disabledDatabases.add(database);
+  }
+
+  enable(database: string): void {
+    this.#house.disabledDatabases.delete(database);
+  }
+
+  reconnect(database: string | undefined): void {
+    for (const pool of this.#poolsOf(database)) pool.reconnect();
+    if (!this.#house.config.pooling.serverFastClose) return;
+    for (const session of this.#sessionsOf(database))
+      if (session.mode === 'session') session.endWhenIdle(serverReplaced);
+  }
+
+  kill(database: string | undefined): void {
+    this.#pauseNow(database);
+    for (const session of this.#sessionsOf(database)) session.kill(killed);
+    for (const visitor of this.#house.visitors)
+      if (visitor.database !== undefined && (database === undefined || visitor.database === database))
+        sendAway(visitor, killed);
+  }
+
+  killClient(id: number): boolean {
+    for (const session of this.#house.sessions) {
+      if (session.identity.id !== id) continue;
+      session.kill(killed);
+      return true;
+    }
+    for (const [session, visitor] of this.#house.consoles) {
+      if (visitor.id !== id) continue;
+      session.kill(killed);
+      return true;
+    }
+    for (const visitor of this.#house.visitors) {
+      if (visitor.id !== id) continue;
+      sendAway(visitor, killed);
+      return true;
+    }
+    return false;
+  }
+
+  async waitClose(database: string | undefined, signal: AbortSignal): Promise<void> {
+    await until(() => this.#poolsOf(database).every(({ leaving }) => leaving === 0), signal);
+  }
+
+  async suspend(signal: AbortSignal): Promise<void> {
+    const house = this.#house;
+    const { suspendTimeout } = house.config.timeouts;
+    house.state = 'suspended';
+    for (const session of house.sessions) session.suspend();
+    const began = Date.now();
+    const isLate = (): boolean => suspendTimeout > 0 && Date.now() - began >= suspendTimeout;
+    const isFlushed = ({ transport, backend }: ClientSession): boolean =>
+      transport.unsent === 0 && (backend?.transport.unsent ?? 0) === 0;
+    await until(() => isLate() || [...house.sessions].every(isFlushed), signal);
+    for (const session of house.sessions) if (!isFlushed(session)) session.kill(killed);
+  }
+
+  reload(): Promise<void> {
+    return this.#process.reload();
+  }
+
+  applyConfig(config: PoolerConfig): void {
+    this.#process.applyConfig(config);
+  }
+
+  async shutdown(mode: ShutdownMode, signal: AbortSignal): Promise<void> {
+    let isOver = false;
+    void this.#process.shutdown(mode).then(() => {
+      isOver = true;
+    });
+    const isAnswered = mode !== 'immediate';
+    await until(() => isOver || (isAnswered && this.#house.sessions.size === 0), signal);
+  }
+
+  #poolsOf(database: string | undefined): BackendPool[] {
+    return [...this.#house.pools.pools()].filter(
+      (pool) => database === undefined || pool.database === database,
+    );
+  }
+
+  #sessionsOf(database: string | undefined): ClientSession[] {
+    return [...this.#house.sessions].filter(
+      ({ identity }) => database === undefined || identity.database === database,
+    );
+  }
+}
+
+const killed = fatal(SqlState.adminShutdown, 'terminating connection due to administrator command');
+
+function hasNothing(pool: BackendPool): boolean {
+  const { live, pending, closing } = pool.stats();
+  return live + pending + closing + pool.leaving === 0;
+}
+
+async function until(isDone: () => boolean, signal: AbortSignal): Promise<void> {
+  while (!isDone()) {
+    signal.throwIfAborted();
+    await sleep(pollMs, undefined, { ref: false, signal }).catch(() => {});
+  }
+}

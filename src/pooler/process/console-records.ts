@@ -1,0 +1,135 @@
+/** Clients and servers as the console shows them: one record each, made of what it is at the moment. */
+import type { PooledConnection } from '../../core/pooled-connection.js';
+import { systemClock } from '../../runtime/system.js';
+import type { ClientSession } from '../clients/relay/client-session.js';
+import type { AdminSession } from '../console/admin-session.js';
+import type {
+  ClientRecord,
+  ClientState,
+  ConnectionEnds,
+  ServerRecord,
+  ServerState,
+} from '../console/pooler-view.js';
+import type { Backend } from '../servers/backend.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import { endsOfDial, type Opening } from '../servers/opening.js';
+import type { ServerAddress } from '../servers/server-hosts.js';
+import type { Visitor } from './pooler-state.js';
+
+/** From the clock of the process to milliseconds since 1970. */
+function dateOf(time: number): number {
+  return Date.now() - (systemClock.now() - time);
+}
+
+export function clientStateOf({ state, backend }: ClientSession): ClientState {
+  if (state === 'waiting') return 'waiting';
+  return backend === undefined ? 'idle' : 'active';
+}
+
+export function sessionRecord(session: ClientSession): ClientRecord {
+  const { identity, transport, pin, pinnedAt, state, backend, statements } = session;
+  return {
+    ...identity,
+    ends: transport,
+    requestedAt: dateOf(Math.max(session.askedAt, session.idleSince)),
+    applicationName: session.told.get('application_name') ?? '',
+    preparedStatements: statements.size,
+    replication: 'none',
+    heldBytes: session.heldBytes,
+    state: clientStateOf(session),
+    waitedMs: state === 'waiting' ? systemClock.now() - session.waitingSince : 0,
+    serverId: backend?.id,
+    pin: pin && { reason: pin, since: pinnedAt },
+  };
+}
+
+export function visitorRecord({
+  id,
+  transport,
+  connectedAt,
+  applicationName = '',
+  user,
+  database,
+  isCancelling,
+  waitsFor,
+}: Visitor): ClientRecord {
+  return {
+    id,
+    ends: transport,
+    connectedAt,
+    requestedAt: connectedAt,
+    applicationName,
+    preparedStatements: 0,
+    replication: 'none',
+    heldBytes: 0,
+    user,
+    database,
+    state: isCancelling === true ? 'active_cancel_req' : waitsFor === undefined ? 'login' : 'waiting',
+    waitedMs: waitsFor === undefined ? 0 : systemClock.now() - waitsFor.since,
+    serverId: undefined,
+    pin: undefined,
+  };
+}
+
+export function consoleRecord(session: AdminSession, visitor: Visitor): ClientRecord {
+  // Whoever is at the console is active, as with PgBouncer.
+  return { ...visitorRecord(visitor), heldBytes: session.heldBytes, state: 'active' };
+}
+
+/** `checkAfterMs`: one that is idle for longer is checked before anybody gets it; 0 where none is. */
+export function serverStateOf(backend: Backend, checkAfterMs: number): ServerState {
+  const { state, idleSince } = backend.pooled as PooledConnection<Backend>;
+  if (backend.isBeingCancelled) return 'being_canceled';
+  if (state === 'idle')
+    return checkAfterMs > 0 && systemClock.now() - idleSince > checkAfterMs ? 'used' : 'idle';
+  return state === 'lent' && backend.hasClient ? 'active' : 'tested';
+}
+
+export function serverRecord(
+  pool: BackendPool,
+  backend: Backend,
+  holder: ClientSession | undefined,
+): ServerRecord {
+  const { id, connectedAt, transport, statements, key, home } = backend;
+  const pooled = backend.pooled as PooledConnection<Backend>;
+  return {
+    id,
+    ends: transport,
+    connectedAt,
+    requestedAt: Number.isNaN(pooled.lentAt) ? connectedAt : dateOf(pooled.lentAt),
+    applicationName: holder?.told.get('application_name') ?? '',
+    preparedStatements: statements.size,
+    replication: 'none',
+    heldBytes: 0,
+    user: pool.user,
+    database: pool.database,
+    state: serverStateOf(backend, pool.plan.policy.checkAfterIdle),
+    clientId: holder?.identity.id,
+    isCloseNeeded:
+      home?.state === 'draining' || (pooled.state === 'lent' && home?.wouldRetire(pooled) === true),
+    processId: key?.processId ?? 0,
+  };
+}
+
+/** One that is being opened has done nothing yet. */
+export function openingRecord(
+  { user, database }: BackendPool,
+  { id, beganAt, address, transport }: Opening,
+): ServerRecord {
+  return {
+    id,
+    ends: transport ?? endsOfDial(address),
+    connectedAt: beganAt,
+    requestedAt: beganAt,
+    applicationName: '',
+    preparedStatements: 0,
+    replication: 'none',
+    heldBytes: 0,
+    user,
+    database,
+    state: 'new',
+    clientId: undefined,
+    isCloseNeeded: false,
+    processId: 0,
+  };
+}

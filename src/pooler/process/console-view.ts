@@ -1,0 +1,267 @@
+/** What can be seen on the console, made of what there is at the moment it is asked for. */
+import { createRequire } from 'node:module';
+import type { Endpoint } from '../../net/endpoint.js';
+import { systemClock } from '../../runtime/system.js';
+import type { FleetStats } from '../budgets/fleet.js';
+import type { ClientSession } from '../clients/relay/client-session.js';
+import { databaseFor, fallbackDatabase, type PoolerConfig } from '../config/pooler-config.js';
+import { type Counters, noCounters, StatsWindow, sumOf } from '../console/counters.js';
+import type {
+  ClassRecord,
+  ClientRecord,
+  ClientState,
+  DatabaseRecord,
+  ListeningRecord,
+  PoolerState,
+  PoolerView,
+  PoolRecord,
+  RebalanceRecord,
+  ServerRecord,
+  ServerState,
+  ShareRecord,
+  StatsRecord,
+  UserRecord,
+  WorkerRecord,
+} from '../console/pooler-view.js';
+import type { Backend } from '../servers/backend.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import {
+  clientStateOf,
+  consoleRecord,
+  openingRecord,
+  serverRecord,
+  serverStateOf,
+  sessionRecord,
+  visitorRecord,
+} from './console-records.js';
+import { countersOf } from './departed-pools.js';
+import type { PoolEntry } from './pool-registry.js';
+import type { House } from './pooler-state.js';
+
+const { version } = createRequire(import.meta.url)('../../../package.json') as { readonly version: string };
+
+export class ConsoleView implements PoolerView {
+  readonly version = version;
+  readonly #startedAt = Date.now();
+  readonly #house: House;
+  readonly #endpoints: () => readonly Endpoint[];
+  readonly #window = new StatsWindow(systemClock.now());
+
+  constructor(house: House, endpoints: () => readonly Endpoint[]) {
+    this.#house = house;
+    this.#endpoints = endpoints;
+  }
+
+  get config(): PoolerConfig {
+    return this.#house.config;
+  }
+
+  get state(): PoolerState {
+    return this.#house.state;
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#house.isShuttingDown;
+  }
+
+  listening(): readonly ListeningRecord[] {
+    return this.#endpoints().map((endpoint) => ({
+      address: endpoint.kind === 'unix' ? 'unix' : endpoint.host,
+      port: endpoint.port,
+    }));
+  }
+
+  databases(): readonly DatabaseRecord[] {
+    const { config, pools, limits, pausedDatabases, disabledDatabases } = this.#house;
+    const names = new Set([...config.databases.keys()].filter((name) => name !== fallbackDatabase));
+    // Who has said something of a database that only `*` serves wants to see that, and to take it back.
+    for (const name of [...pausedDatabases, ...disabledDatabases]) names.add(name);
+    const served = new Map<string, PoolEntry>();
+    for (const entry of pools.entries()) {
+      names.add(entry.pool.database);
+      served.set(entry.pool.database, entry);
+    }
+    return [...names].flatMap((name) => {
+      const settings = databaseFor(config, name) ?? served.get(name)?.database;
+      if (settings === undefined) return [];
+      return {
+        settings,
+        isPaused: pausedDatabases.has(name),
+        isDisabled: disabledDatabases.has(name),
+        servers: this.#serversWhere((pool) => pool.database === name),
+        clients: limits.ofDatabase(name),
+      };
+    });
+  }
+
+  users(): readonly UserRecord[] {
+    const { auth, config, pools, limits, sessions } = this.#house;
+    const names = new Set([...auth.users.keys(), ...config.users.keys()]);
+    for (const { user } of pools.pools()) names.add(user);
+    for (const { identity } of sessions) names.add(identity.user);
+    return Array.from(names, (name) => ({
+      name,
+      servers: this.#serversWhere((pool) => pool.user === name),
+      clients: limits.ofUser(name),
+    }));
+  }
+
+  #serversWhere(isMeant: (pool: BackendPool) => boolean): number {
+    let count = 0;
+    for (const pool of this.#house.pools.pools()) {
+      if (!isMeant(pool)) continue;
+      const { live, pending, closing } = pool.stats();
+      count += live + pending + closing + pool.leaving;
+    }
+    return count;
+  }
+
+  pools(): readonly PoolRecord[] {
+    return Array.from(this.#house.pools.entries(), ({ pool, database }) => this.#poolRecord(pool, database));
+  }
+
+  #poolRecord(pool: BackendPool, database: PoolEntry['database']): PoolRecord {
+    const now = systemClock.now();
+    const clients: Partial<Record<ClientState, number>> = {};
+    let longestWaitMs = 0;
+    for (const session of this.#house.sessions) {
+      if (session.pool !== pool) continue;
+      count(clients, clientStateOf(session));
+      if (session.state === 'waiting') longestWaitMs = Math.max(longestWaitMs, now - session.waitingSince);
+    }
+    for (const { waitsFor } of this.#house.visitors) {
+      if (waitsFor?.pool !== pool) continue;
+      count(clients, 'waiting');
+      longestWaitMs = Math.max(longestWaitMs, now - waitsFor.since);
+    }
+    const servers: Partial<Record<ServerState, number>> = {};
+    for (const backend of pool.backends())
+      count(servers, serverStateOf(backend, pool.plan.policy.checkAfterIdle));
+    const { pending, limit, live, closing, peak } = pool.stats();
+    if (pending > 0) servers.new = (servers.new ?? 0) + pending;
+    return {
+      database: pool.database,
+      user: pool.user,
+      mode: pool.limits.poolMode,
+      hosts: database.host.length,
+      loadBalanceHosts: database.loadBalanceHosts,
+      clients,
+      servers,
+      longestWaitMs,
+      shortage: pool.shortage,
+      ledger: { limit, pending, live, closing, peak },
+      discarded: pool.totals().discarded,
+    };
+  }
+
+  clients(): readonly ClientRecord[] {
+    const { sessions, visitors, consoles } = this.#house;
+    return [
+      ...Array.from(sessions, sessionRecord),
+      ...Array.from(consoles, ([session, visitor]) => consoleRecord(session, visitor)),
+      ...Array.from(visitors, visitorRecord),
+    ];
+  }
+
+  servers(): readonly ServerRecord[] {
+    const holders = new Map<Backend, ClientSession>();
+    for (const session of this.#house.sessions)
+      if (session.backend !== undefined) holders.set(session.backend, session);
+    const records: ServerRecord[] = [];
+    for (const pool of this.#house.pools.pools()) {
+      for (const backend of pool.backends()) records.push(serverRecord(pool, backend, holders.get(backend)));
+      for (const opening of pool.openings()) records.push(openingRecord(pool, opening));
+    }
+    return records;
+  }
+
+  /** A `stats_period` is over. */
+  periodEnded(): void {
+    this.#window.roll(systemClock.now(), this.#counters());
+  }
+
+  stats(): StatsRecord {
+    const now = systemClock.now();
+    return {
+      windowMs: this.#window.lengthAt(now),
+      databases: Array.from(this.#counters(), ([database, total]) => ({
+        database,
+        total,
+        before: this.#window.before(database),
+      })),
+    };
+  }
+
+  #counters(): Map<string, Counters> {
+    const counters = new Map(this.#house.departed.databases);
+    for (const pool of this.#house.pools.pools()) {
+      const before = counters.get(pool.database) ?? noCounters;
+      counters.set(pool.database, sumOf([before, countersOf(pool)]));
+    }
+    return counters;
+  }
+
+  shares(): readonly ShareRecord[] {
+    return this.#house.budgets
+      .stats()
+      .flatMap(({ budget, capacity, users }) => users.map((user) => ({ budget, capacity, ...user })));
+  }
+
+  rebalances(): readonly RebalanceRecord[] {
+    return this.#house.shareLog.changes;
+  }
+
+  fleet(): readonly FleetStats[] {
+    return this.#house.fleet?.stats() ?? [];
+  }
+
+  classes(): readonly ClassRecord[] {
+    return Array.from(this.#house.pools.pools()).flatMap(({ database, user, classes }) => [
+      {
+        database,
+        user,
+        class: 'regular' as const,
+        part: classes.regularPart,
+        lent: classes.regularLent,
+        waiting: classes.regularWaiting,
+        reason: classes.reason,
+      },
+      {
+        database,
+        user,
+        class: 'reserved' as const,
+        part: classes.reservedPart,
+        lent: classes.reservedLent,
+        waiting: classes.reservedWaiting,
+        reason: classes.reason,
+      },
+    ]);
+  }
+
+  memory(): NodeJS.MemoryUsage {
+    return process.memoryUsage();
+  }
+
+  /** This process alone. */
+  workers(): readonly WorkerRecord[] {
+    const { user, system } = process.cpuUsage();
+    const { sessions, consoles, visitors } = this.#house;
+    return [
+      {
+        number: 1,
+        processId: process.pid,
+        state: this.#house.isShuttingDown ? 'ending' : 'ready',
+        startedAt: this.#startedAt,
+        restarts: 0,
+        clients: sessions.size + consoles.size + visitors.size,
+        servers: this.servers().length,
+        cpuMs: (user + system) / 1_000,
+        memoryBytes: process.memoryUsage.rss(),
+      },
+    ];
+  }
+}
+
+function count<Key extends string>(counts: Partial<Record<Key, number>>, key: Key): void {
+  counts[key] = (counts[key] ?? 0) + 1;
+}

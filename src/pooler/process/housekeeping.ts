@@ -1,0 +1,102 @@
+/** What has to be looked at once in a while: timeouts of clients, sizes of pools, pools that nobody uses, files, averages. */
+import { systemClock } from '../../runtime/system.js';
+import { checkTimeouts } from '../clients/relay/session-timeouts.js';
+import { poolKeptFor } from '../config/pool-settings.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import type { House } from './pooler-state.js';
+
+const longestPauseMs = 1_000;
+const shortestPauseMs = 20;
+/** A timeout is noticed this part of it too late at most. */
+const exactness = 4;
+
+export class Housekeeping {
+  readonly #house: House;
+  readonly #everyPeriod: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #periodBegan = systemClock.now();
+
+  /** `everyPeriod` is called once in every `stats_period`. */
+  constructor(house: House, everyPeriod: () => void) {
+    this.#house = house;
+    this.#everyPeriod = everyPeriod;
+    this.#timer = undefined;
+  }
+
+  /** Looks, and from then on again and again. */
+  start(): void {
+    this.look();
+    this.#timer = setTimeout(() => this.start(), pauseFor(this.#house.config)).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  look(): void {
+    const house = this.#house;
+    const { timeouts, pooling, logging, databases, fairShares } = house.config;
+    const now = systemClock.now();
+    const inUse = new Set<BackendPool>();
+    /** By pool: since when its first client waits. */
+    const waits = new Map<BackendPool, number>();
+    for (const session of house.sessions) {
+      const { pool } = session;
+      inUse.add(pool);
+      if (session.state === 'waiting')
+        waits.set(pool, Math.min(session.waitingSince, waits.get(pool) ?? Number.POSITIVE_INFINITY));
+      checkTimeouts(session, now, timeouts.queryWaitNotify);
+    }
+    if (!house.isShuttingDown) house.pools.makeKept((database) => house.disabledDatabases.has(database));
+    for (const { pool, leases } of house.pools.entries()) {
+      // As PgBouncer has it: whoever has no clients may never have any again, unless the configuration knows the user.
+      const isKept = inUse.has(pool) || databases.get(pool.database)?.user === pool.user;
+      pool.keep(leases.partToKeep(isKept ? pool.limits.minPoolSize : 0));
+      const waitedMs = now - (waits.get(pool) ?? now);
+      setReserve(pool, waitedMs, pooling.reservePoolTimeout);
+      pool.classes.resplit(Math.min(pool.limit, leases.share), fairShares.reservedRatio);
+    }
+    house.pools.forget(
+      (pool) => inUse.has(pool),
+      ({ pool }) => poolKeptFor(house.config, pool.database),
+    );
+    void house.files.look();
+    if (now - this.#periodBegan < logging.statsPeriod) return;
+    this.#periodBegan = now;
+    this.#everyPeriod();
+  }
+}
+
+/** The reserve is there while somebody waits for long, and until the pool has come back to its size. */
+function setReserve(pool: BackendPool, waitedMs: number, afterMs: number): void {
+  const { poolSize, reservePoolSize } = pool.limits;
+  if (reservePoolSize === 0 || afterMs === 0) {
+    if (pool.limit !== poolSize) pool.setLimit(poolSize);
+    return;
+  }
+  const { lent, waiting } = pool.stats();
+  if (waitedMs >= afterMs) pool.setLimit(poolSize + reservePoolSize);
+  else if (pool.limit > poolSize && waiting === 0 && lent <= poolSize) pool.setLimit(poolSize);
+}
+
+/** Short timeouts need a closer look. */
+function pauseFor({ timeouts, users, pooling }: PoolerConfig): number {
+  const limits = [
+    timeouts.queryWaitNotify,
+    timeouts.queryTimeout,
+    timeouts.transactionTimeout,
+    timeouts.idleTransactionTimeout,
+    timeouts.clientIdleTimeout,
+    timeouts.clientWriteTimeout,
+    pooling.reservePoolTimeout,
+    ...[...users.values()].flatMap((user) => [
+      user.queryTimeout,
+      user.transactionTimeout,
+      user.idleTransactionTimeout,
+      user.clientIdleTimeout,
+    ]),
+  ].filter((limit): limit is number => limit !== undefined && limit > 0);
+  const shortest = Math.min(...limits, longestPauseMs * exactness);
+  return Math.max(shortestPauseMs, Math.min(longestPauseMs, shortest / exactness));
+}

@@ -1,0 +1,414 @@
+/** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
+
+import type { RateLimiter } from '../../core/rate-limiter.js';
+import { SocketTransport } from '../../net/socket-transport.js';
+import type { Transport } from '../../net/transport.js';
+import type { ErrorFields } from '../../wire/error-fields.js';
+import type { ScanRules } from '../../wire/scan-rules.js';
+import { frontendRules } from '../../wire/scan-rules.js';
+import { SqlState } from '../../wire/sql-states.js';
+import { type ConnectionRates, LocalRates, ratesOf } from '../budgets/connection-rates.js';
+import type { Fleet } from '../budgets/fleet.js';
+import { quotasOf } from '../budgets/quotas.js';
+import { type Budgets, ServerBudgets } from '../budgets/server-budgets.js';
+import { ServerCapacity } from '../budgets/server-capacity.js';
+import { ShareLog } from '../budgets/share-log.js';
+import { CancelKeys } from '../clients/cancel-keys.js';
+import { ClientLimits } from '../clients/client-limits.js';
+import { AuthBook, AuthMemory, type AuthQuery } from '../clients/login/authenticator.js';
+import type { Stay } from '../clients/login/login-scope.js';
+import type { ClientTls } from '../clients/login/negotiate-encryption.js';
+import { clientTlsOf, filesOf, ServerTlsBook } from '../clients/login/tls-contexts.js';
+import { Refusal, shown } from '../clients/refusal.js';
+import type { ClientSession } from '../clients/relay/client-session.js';
+import type { ClientIdentity } from '../clients/relay/session-parts.js';
+import { fatal, serverReplaced } from '../clients/session-errors.js';
+import { diffConfig } from '../config/config-diff.js';
+import { isDsql } from '../config/dialect.js';
+import { serverOf } from '../config/fleet-settings.js';
+import { serverTlsFor } from '../config/pool-settings.js';
+import { type DatabaseConfig, databaseFor, type PoolerConfig, ruleFilesOf } from '../config/pooler-config.js';
+import type { AdminSession } from '../console/admin-session.js';
+import type { PoolerState } from '../console/pooler-view.js';
+import { ServingError } from '../errors.js';
+import { noLog, type PoolerLog } from '../log.js';
+import { LoginTally } from '../metrics/login-tally.js';
+import { type Wording, wordings } from '../own-error.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import { borrow } from '../servers/borrow.js';
+import { type ConnectionLog, connectionLog } from '../servers/connection-log.js';
+import type { MakeIamToken } from '../servers/iam-login.js';
+import { pgbouncerLog } from '../servers/pgbouncer-log.js';
+import { logServers } from '../servers/server-log.js';
+import { askServer } from '../servers/server-question.js';
+import { DepartedPools } from './departed-pools.js';
+import { FileWatch, type WatchedFiles } from './file-watch.js';
+import { PoolBook } from './pool-registry.js';
+import type { SharedParts } from './shared-parts.js';
+
+/** A connection whose client is not in yet, or only cancels. */
+export interface Visitor {
+  readonly id: number;
+  /** Another one once TLS has begun. */
+  transport: Transport;
+  readonly connectedAt: number;
+  applicationName?: string;
+  user?: string;
+  database?: string;
+  isCancelling?: boolean;
+  /** Of its login, once it has said who it is. */
+  stay?: Stay;
+  /** It has proved who it is, and its login takes a server of this pool; since when by the clock of the process. */
+  waitsFor?: { readonly pool: BackendPool; readonly since: number } | undefined;
+}
+
+/** In the middle of a TLS handshake the transport has given its socket away, and only that can be closed. */
+function hangUpOn({ transport }: Visitor): void {
+  transport.destroy();
+  if (transport instanceof SocketTransport) transport.socket.destroy();
+}
+
+/** Ends its login: with this error where it can be told, and at once. */
+export function sendAway(visitor: Visitor, error: ErrorFields): void {
+  if (visitor.stay === undefined) {
+    hangUpOn(visitor);
+    return;
+  }
+  visitor.stay.end(new Refusal(error));
+  // The error is sent before that.
+  setImmediate(() => visitor.transport.endAtOnce());
+}
+
+/** As the console shows it: a signed number of four bytes. */
+const largestId = 0x7fff_ffff;
+/** How long a query for a secret may wait for a server. */
+const secretTimeoutMs = 10_000;
+
+/** What it is given beside its configuration. */
+export interface HouseParts {
+  readonly log?: PoolerLog;
+  readonly makeIamToken?: MakeIamToken;
+  /** What it shares with other poolers. */
+  readonly fleet?: Fleet | undefined;
+  readonly shared?: SharedParts;
+}
+
+export class House {
+  readonly log: PoolerLog;
+  /** What is logged of connections. */
+  readonly connections: ConnectionLog;
+  readonly pools: PoolBook;
+  readonly sessions = new Set<ClientSession>();
+  readonly consoles = new Map<AdminSession, Visitor>();
+  readonly visitors = new Set<Visitor>();
+  /** What clients that have come in while all is suspended had sent along. */
+  readonly #heldBack = new Map<ClientSession, Buffer>();
+  readonly limits = new ClientLimits();
+  readonly keys: CancelKeys;
+  /** What it has together with other processes; undefined where it is alone. */
+  readonly shared: SharedParts | undefined;
+  readonly fleet: Fleet | undefined;
+  readonly logins = new LoginTally();
+  readonly departed = new DepartedPools();
+  /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
+  readonly files: FileWatch;
+  readonly budgets: Budgets;
+  readonly shareLog: ShareLog;
+  readonly #rates: ConnectionRates;
+  readonly pausedDatabases = new Set<string>();
+  readonly disabledDatabases = new Set<string>();
+  state: PoolerState = 'active';
+  isShuttingDown = false;
+  readonly #memory = new AuthMemory();
+  /** What ends the log of each pool. */
+  readonly #logs = new Map<BackendPool, () => void>();
+  readonly #serverTls = new ServerTlsBook();
+  #config: PoolerConfig;
+  #auth: AuthBook;
+  #clientTls: ClientTls | undefined;
+  #rules: ScanRules;
+  #lastId = 0;
+  #hasWrapped = false;
+  #whenEmpty: (() => void) | undefined;
+
+  /** Throws a `ServingError` for what can't be used. */
+  constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: HouseParts) {
+    this.#config = config;
+    this.log = log;
+    const { compatibility } = config.admin;
+    const currentConfig = (): PoolerConfig => this.#config;
+    this.connections =
+      compatibility === 'pgbouncer' ? pgbouncerLog(log, currentConfig) : connectionLog(log, currentConfig);
+    this.shared = shared;
+    this.fleet = fleet;
+    this.keys = new CancelKeys(shared?.ids);
+    this.files = new FileWatch(this.#watchedFiles(), log);
+    this.#serverTls.use(this.#serverTls.prepare(serverTlsConfigs(config)));
+    this.#auth = this.#readAuth(config);
+    this.#clientTls = clientTlsOf(config.clientTls);
+    this.#rules = rulesOf(config);
+    this.shareLog = new ShareLog(log);
+    this.#rates = shared?.rates ?? new LocalRates(ratesOf(config));
+    this.budgets =
+      shared?.budgets ??
+      new ServerBudgets(
+        quotasOf(config),
+        (budget, rebalance) => this.shareLog.rebalanced(budget, rebalance),
+        fleet,
+      );
+    shared?.budgets.change(quotasOf(config));
+    const capacity = new ServerCapacity(this.budgets, () => this.#config.fairShares.headroom, log);
+    this.pools = new PoolBook({
+      config: () => this.#config,
+      auth: () => this.#auth,
+      budgets: () => this.budgets,
+      rateLimiterOf: (database) => this.#rateLimiterOf(database),
+      serverTls: this.#serverTls,
+      makeIamToken,
+      isPaused: (database) => this.isPaused(database),
+      made: (pool) =>
+        this.#logs.set(pool, logServers(pool, this.connections.servers(pool.database, pool.user), log)),
+      forgotten: (pool) => this.#forget(pool),
+      notes: shared?.budgets,
+      entered: async (database, backend) => {
+        await shared?.budgets.entered(backend);
+        // What DSQL's own settings say has nothing to do with what a cluster allows.
+        if (!isDsql(database)) await capacity.entered(serverOf(database), backend);
+      },
+    });
+  }
+
+  /** The limit of the whole fleet, where there is one, holds alone. */
+  #rateLimiterOf(database: DatabaseConfig): RateLimiter | undefined {
+    const server = serverOf(database);
+    const ofFleet = this.fleet?.rateLimiterOf(server);
+    return ofFleet ?? (isDsql(database) ? this.#rates.limiterOf(server) : undefined);
+  }
+
+  get config(): PoolerConfig {
+    return this.#config;
+  }
+
+  /** It behaves as PgBouncer does, also where that is worse. */
+  get isPgBouncer(): boolean {
+    return this.#config.admin.compatibility === 'pgbouncer';
+  }
+
+  /** What clients are told of errors of the pooler's own. */
+  get wording(): Wording {
+    return wordings[this.#config.admin.compatibility];
+  }
+
+  get auth(): AuthBook {
+    return this.#auth;
+  }
+
+  get clientTls(): ClientTls | undefined {
+    return this.#clientTls;
+  }
+
+  /** How messages of clients are read. */
+  get rules(): ScanRules {
+    return this.#rules;
+  }
+
+  /** A client is gone. */
+  left(session: ClientSession): void {
+    this.sessions.delete(session);
+    this.#heldBack.delete(session);
+    if (this.sessions.size === 0) this.#whenEmpty?.();
+  }
+
+  /** It comes while all is suspended: neither what it sends nor what it has sent is looked at until `resumeClients()`. */
+  holdBack(session: ClientSession, sent: Buffer): void {
+    session.suspend();
+    if (sent.length > 0) this.#heldBack.set(session, sent);
+  }
+
+  /** Clients are read from again. */
+  resumeClients(): void {
+    const heldBack = [...this.#heldBack];
+    this.#heldBack.clear();
+    for (const session of this.sessions) session.resume();
+    // More of it comes in a later turn.
+    for (const [session, sent] of heldBack) session.bytesCame(sent, 0, sent.length);
+  }
+
+  #forget(pool: BackendPool): void {
+    this.departed.add(pool);
+    this.#logs.get(pool)?.();
+    this.#logs.delete(pool);
+  }
+
+  /** Nothing more happens here. */
+  close(): void {
+    this.budgets.stop();
+    for (const stop of this.#logs.values()) stop();
+    this.#logs.clear();
+  }
+
+  /** Called when no client is left, at once or later. */
+  onceEmpty(then: () => void): void {
+    if (this.sessions.size === 0) then();
+    else this.#whenEmpty = then;
+  }
+
+  /** For clients and visitors alike. */
+  nextId(): number {
+    const largest = this.shared?.ids.largest ?? largestId;
+    do {
+      if (this.#lastId >= largest) this.#hasWrapped = true;
+      this.#lastId = this.#lastId >= largest ? 1 : this.#lastId + 1;
+    } while (this.#hasWrapped && this.#isTaken(this.#lastId));
+    return this.#lastId;
+  }
+
+  /** A client may be there for as long as it takes to give out all ids once. */
+  #isTaken(id: number): boolean {
+    for (const { identity } of this.sessions) if (identity.id === id) return true;
+    for (const visitor of this.consoles.values()) if (visitor.id === id) return true;
+    return false;
+  }
+
+  /** Works with another configuration from now on, or throws and goes on with the old one. */
+  change(next: PoolerConfig): void {
+    const old = this.#config;
+    const diff = diffConfig(old, next);
+    const { config } = diff;
+    const clientTls = clientTlsOf(config.clientTls);
+    const serverTls = this.#serverTls.prepare(serverTlsConfigs(config));
+    const auth = this.#readAuth(config);
+    this.#serverTls.use(serverTls);
+    this.#config = config;
+    this.#clientTls = clientTls;
+    this.#auth = auth;
+    this.#rules = rulesOf(config);
+    this.budgets.change(quotasOf(config));
+    const replaced = this.pools.change(diff, old);
+    for (const session of this.sessions) this.#reconsider(session, replaced);
+  }
+
+  #reconsider(session: ClientSession, replaced: ReadonlySet<BackendPool>): void {
+    const { identity, pool, mode, backend } = session;
+    const parting = this.partingFor(identity, pool);
+    const keepsReplaced = mode === 'session' && backend !== undefined && replaced.has(pool);
+    if (parting !== undefined) session.endWhenIdle(parting);
+    else if (keepsReplaced && this.#config.pooling.serverFastClose) session.endWhenIdle(serverReplaced);
+  }
+
+  /** What a client of this pool is told if the configuration does not lead to it any more. It can't move to another. */
+  partingFor(
+    { user, database }: Pick<ClientIdentity, 'user' | 'database'>,
+    pool: BackendPool,
+  ): ErrorFields | undefined {
+    const found = databaseFor(this.#config, database);
+    if (found === undefined) return databaseGone(database);
+    return (found.user ?? user) === pool.user ? undefined : userChanged(database);
+  }
+
+  #watchedFiles(): WatchedFiles[] {
+    return [
+      {
+        what: 'TLS with clients',
+        files: () => (this.#config.clientTls.mode === 'disable' ? [] : filesOf(this.#config.clientTls)),
+        read: () => {
+          this.#clientTls = clientTlsOf(this.#config.clientTls);
+        },
+      },
+      {
+        what: 'TLS with servers',
+        files: () => serverTlsConfigs(this.#config).flatMap(filesOf),
+        read: () => this.#serverTls.readAgain(),
+      },
+      {
+        what: 'users and rules',
+        files: () => {
+          const { hbaFile, identFile } = ruleFilesOf(this.#config);
+          return [this.#config.auth.file, hbaFile, identFile];
+        },
+        read: () => {
+          this.#auth = this.#readAuth(this.#config);
+        },
+      },
+    ];
+  }
+
+  #readAuth(config: PoolerConfig): AuthBook {
+    return new AuthBook(
+      config,
+      this.#memory,
+      (query, user) => this.#askForSecret(query, user),
+      (database) => this.disabledDatabases.has(database),
+    );
+  }
+
+  /** The secret of a user, asked of the server: null where it has none, undefined where there is no such user. */
+  async #askForSecret(query: AuthQuery, user: string): Promise<string | null | undefined> {
+    const database = databaseFor(this.#config, query.database);
+    if (database === undefined)
+      throw new ServingError(`auth_dbname is ${query.database}, which is no database of the pooler.`);
+    const { pool } = this.pools.getForSecrets(database, query.user);
+    const question = { what: 'auth_query', text: query.text, values: [user], mostRows: 1 };
+    const options = { timeoutMs: secretTimeoutMs, signal: AbortSignal.timeout(secretTimeoutMs) };
+    const [row] = await borrow(pool, options, (backend) => askServer(backend, question));
+    if (row === undefined) return undefined;
+    if (row.length !== 2)
+      throw new ServingError(
+        `auth_query must answer with 2 columns, the name of the user and its secret, and not with ${row.length}.`,
+      );
+    const [name, secret] = row;
+    if (name === user) return secret;
+    // With the secret of somebody else nobody may come in. It is not shown: the columns may have been mixed up.
+    if (name !== null)
+      this.log(
+        'warn',
+        'auth_query has answered with another user than it was asked for, and is not believed',
+        {
+          user,
+        },
+      );
+    return undefined;
+  }
+
+  /** Whether the database is paused, by itself or with all others. */
+  isPaused(database: string): boolean {
+    return this.state === 'paused' || this.pausedDatabases.has(database);
+  }
+}
+
+function databaseGone(name: string): ErrorFields {
+  return fatal(
+    SqlState.invalidCatalogName,
+    `terminating connection: database "${shown(name)}" is not there any more`,
+    'It was taken out of the configuration of the pooler.',
+  );
+}
+
+function userChanged(name: string): ErrorFields {
+  return fatal(
+    SqlState.adminShutdown,
+    `terminating connection: the pooler logs in to database "${shown(name)}" as another user now`,
+    'Connect again.',
+  );
+}
+
+function serverTlsConfigs(config: PoolerConfig): PoolerConfig['serverTls'][] {
+  return Array.from(config.databases.values(), (database) => serverTlsFor(config, database));
+}
+
+/** What PostgreSQL accepts, unless less is allowed here. */
+function rulesOf({ limits }: PoolerConfig): ScanRules {
+  const most = 0x3fff_ffff;
+  const longest = Math.min(limits.maxPacketSize, most);
+  const smallMessage = 10_001;
+  return frontendRules({
+    query: { longest, wholeUpTo: 262_144, head: 4_096 },
+    parse: { longest, wholeUpTo: 1_048_576, head: 4_096 },
+    bind: { longest, wholeUpTo: 2_048, head: 2_048 },
+    functionCall: { longest },
+    copyData: { longest },
+    describe: { wholeUpTo: smallMessage },
+    close: { wholeUpTo: smallMessage },
+    execute: { wholeUpTo: smallMessage },
+  });
+}

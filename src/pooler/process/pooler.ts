@@ -1,0 +1,380 @@
+/** The pooler: listens, lets clients in, and stops in good order. */
+import type { Socket } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { ClassCounts } from '../../core/class-waiters.js';
+import type { PoolStats } from '../../core/pool-stats.js';
+import { type Endpoint, showEndpoint } from '../../net/endpoint.js';
+import { Listeners } from '../../net/listeners.js';
+import { systemClock } from '../../runtime/system.js';
+import type { BackendKey } from '../../wire/session-messages.js';
+import type { Fleet } from '../budgets/fleet.js';
+import type { ReadAhead } from '../clients/read-ahead.js';
+import { shuttingDown } from '../clients/session-errors.js';
+import { consoleDatabases, type PoolerConfig } from '../config/pooler-config.js';
+import { endpointsOf, keepAliveOf } from '../config/socket-settings.js';
+import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
+import type { PoolerView, ShutdownMode } from '../console/pooler-view.js';
+import { ServingError } from '../errors.js';
+import type { PoolerLog } from '../log.js';
+import { type FamilyReading, readFamilies, readShares } from '../metrics/family-readings.js';
+import { fleetReadings } from '../metrics/fleet-families.js';
+import { readHost } from '../metrics/host-families.js';
+import { MetricsServer } from '../metrics/metrics-server.js';
+import { LoopDelay, stateOf } from '../metrics/process-reading.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import type { MakeIamToken } from '../servers/iam-login.js';
+import type { PoolTallySnapshot } from '../servers/pool-tally.js';
+import { Admissions } from './client-login.js';
+import { ConsoleControls } from './console-controls.js';
+import { ConsoleView } from './console-view.js';
+import { Housekeeping } from './housekeeping.js';
+import { House, sendAway, type Visitor } from './pooler-state.js';
+import type { Assumed, SharedParts } from './shared-parts.js';
+import { giveToGroup } from './socket-group.js';
+import { statsDetails } from './stats-line.js';
+
+/** What the pooler can ask of whoever runs it. */
+export interface PoolerHost {
+  /** The configuration as it is now, for RELOAD on the console. Throws what is wrong with it. */
+  readConfig?(): PoolerConfig;
+  readonly log?: PoolerLog;
+  /** How many lines of the log could not be written. */
+  lostLogLines?(): number;
+  readonly makeIamToken?: MakeIamToken;
+  /** What it shares with other poolers: each server connection needs their leave. It is ended with the pooler. */
+  readonly fleet?: Fleet | undefined;
+  /** It is one of several processes, which is given its clients by another. */
+  readonly shared?: SharedParts;
+}
+
+/** One pool in `stats()`. */
+export interface ServedPoolStats extends PoolStats {
+  readonly database: string;
+  readonly user: string;
+  readonly tally: PoolTallySnapshot;
+  readonly classes: ClassCounts;
+}
+
+export interface PoolerStats {
+  readonly clients: number;
+  readonly waiting: number;
+  readonly pinned: number;
+  readonly pools: readonly ServedPoolStats[];
+}
+
+export interface ShutdownOptions {
+  /** Who is there then is sent away, in a transaction or not. */
+  readonly deadlineMs: number;
+  /** `wait_for_clients`: all stay until they leave. Default: only those do that keep a server for longer than a transaction. */
+  readonly mode?: ShutdownMode;
+}
+
+const longestMs = 2 ** 31 - 1;
+/** How often it is looked whether the consoles have their answers. */
+const pollMs = 20;
+/** Cleaning after the last clients included. */
+const closeTimeoutMs = 5_000;
+/** Time for an immediate shutdown. */
+const hastyCloseMs = 500;
+
+/** Listens when it resolves. Rejects with what is wrong: a port that is taken, a file that can't be used. */
+export async function startPooler(config: PoolerConfig, host: PoolerHost = {}): Promise<Pooler> {
+  const pooler = new Pooler(config, host);
+  await pooler.open();
+  return pooler;
+}
+
+export class Pooler {
+  /** Settles when it has ended, whoever ended it. */
+  readonly stopped: Promise<void>;
+  readonly #house: House;
+  readonly #host: PoolerHost;
+  readonly #admissions: Admissions;
+  readonly #listeners: Listeners;
+  readonly #housekeeping: Housekeeping;
+  readonly #view: ConsoleView;
+  readonly #metrics: MetricsServer;
+  readonly #loop = new LoopDelay();
+  readonly #controls: ConsoleControls;
+  #deadline: NodeJS.Timeout | undefined;
+  #deadlineAt = Number.POSITIVE_INFINITY;
+  #isOver = false;
+  #tellStopped!: () => void;
+
+  /** Made by `startPooler()`. */
+  constructor(config: PoolerConfig, host: PoolerHost) {
+    this.#host = host;
+    this.#house = new House(config, host);
+    this.stopped = new Promise((resolve) => {
+      this.#tellStopped = resolve;
+    });
+    this.#deadline = undefined;
+    const controls = new ConsoleControls(this.#house, {
+      reload: async () => this.#reloadFromHost(),
+      applyConfig: (changed) => this.#house.change(changed),
+      shutdown: (mode) => this.#shutdownFor(mode),
+    });
+    this.#view = new ConsoleView(this.#house, () => this.#listeners.endpoints);
+    this.#metrics = new MetricsServer({
+      state: () => stateOf(this.#house),
+      families: () => this.readMetrics(),
+    });
+    const here = { view: this.#view, controls };
+    const tools = host.shared?.consoleOf(here) ?? here;
+    const admissions = new Admissions(this.#house, (role) => ({ role, ...tools }));
+    this.#admissions = admissions;
+    this.#controls = controls;
+    this.#housekeeping = new Housekeeping(this.#house, () => this.#periodEnded());
+    this.#listeners = new Listeners({
+      endpoints: host.shared === undefined ? endpointsOf(config) : [],
+      backlog: config.listen.backlog,
+      reusePort: config.listen.reusePort,
+      keepAlive: keepAliveOf(config.tcp),
+      connected: (transport, _endpoint, hasRoom) => admissions.connected(transport, hasRoom),
+      troubled: (trouble) =>
+        trouble.reason === 'no_such_address'
+          ? this.#house.log('warn', trouble.error.message)
+          : this.#house.log('error', `accepting connections: ${trouble.reason}`),
+    });
+  }
+
+  /** Where it listens, for people. */
+  get addresses(): readonly string[] {
+    return this.#listeners.endpoints.map(showEndpoint);
+  }
+
+  /** The TCP port that it has got; undefined without one. */
+  get port(): number | undefined {
+    return this.#listeners.endpoints.find(({ kind }) => kind === 'tcp')?.port;
+  }
+
+  /** Where metrics are, once it is open; undefined without any. */
+  get metricsPort(): number | undefined {
+    return this.#metrics.port;
+  }
+
+  /** All metrics as they are now, for whoever shows them. */
+  readMetrics(): FamilyReading[] {
+    const { budgets, shareLog, shared } = this.#house;
+    const own = [
+      ...readFamilies(this.#house, this.#view.version, this.#loop),
+      ...fleetReadings(this.#house.fleet?.stats() ?? []),
+    ];
+    // Where several processes share, the budgets are with the one above them.
+    if (shared !== undefined) return own;
+    const shares = readShares({ budgets: budgets.stats(), changes: shareLog.counts });
+    return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
+  }
+
+  async open(): Promise<void> {
+    const { metricsListen } = this.#house.config.observability;
+    if (metricsListen !== undefined) this.#loop.start();
+    if (metricsListen !== undefined && this.#host.shared === undefined)
+      await this.#openMetrics(metricsListen);
+    const { group } = this.#house.config.unixSocket;
+    try {
+      await this.#listeners.open();
+      if (group !== undefined) giveToGroup(this.#listeners.endpoints, group);
+    } catch (error) {
+      this.#listeners.close();
+      this.#metrics.close();
+      throw error;
+    }
+    this.#housekeeping.start();
+  }
+
+  /** What it works with at the moment. */
+  get config(): PoolerConfig {
+    return this.#house.config;
+  }
+
+  #periodEnded(): void {
+    this.#view.periodEnded();
+    const { config, log, sessions } = this.#house;
+    if (!config.logging.stats) return;
+    const { waiting } = this.stats();
+    log('info', 'numbers of the last period', {
+      clients: sessions.size,
+      waiting,
+      ...statsDetails(this.#view.stats()),
+    });
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#house.isShuttingDown;
+  }
+
+  /** As PAUSE and RESUME on the console, which nobody waits for. */
+  pause(): void {
+    if (this.#house.state === 'active')
+      this.#controls.pause(undefined, new AbortController().signal).catch(() => {});
+  }
+
+  resume(): void {
+    this.#controls.resume(undefined);
+  }
+
+  // ---- as one of several processes ----------------------------------------------------------------------------------
+
+  /** It has nothing left to do, and takes nobody, not even to the console. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** A client that was accepted by another process, which has read the first bytes. */
+  adopt(socket: Socket, endpoint: Endpoint, readAhead?: ReadAhead): void {
+    this.#listeners.adopt(socket, endpoint, (transport, _endpoint, hasRoom) =>
+      this.#admissions.connected(transport, hasRoom, readAhead),
+    );
+  }
+
+  /** What was said on the console before this process came. */
+  assume({ state, paused, disabled }: Assumed): void {
+    this.#house.state = state;
+    for (const database of paused) this.#house.pausedDatabases.add(database);
+    for (const database of disabled) this.#house.disabledDatabases.add(database);
+  }
+
+  /** Resolves when all is done that can be done about this key here. */
+  async cancel(key: BackendKey): Promise<void> {
+    await this.#house.keys.find(key)?.cancel();
+  }
+
+  get pools(): Iterable<BackendPool> {
+    return this.#house.pools.pools();
+  }
+
+  async #openMetrics(at: MetricsEndpoint): Promise<void> {
+    try {
+      await this.#metrics.open(at);
+    } catch (error) {
+      throw new ServingError(
+        `Metrics can't be had at ${at.host}:${at.port}: ${(error as Error).message}`,
+        error,
+      );
+    }
+  }
+
+  /**
+   * Works with another configuration; clients are dropped only where that does not lead to their pool any more. Rejects, and
+   * goes on as before, if it can't be used.
+   */
+  async reload(config: PoolerConfig): Promise<void> {
+    this.#house.change(config);
+  }
+
+  #reloadFromHost(): void {
+    const { readConfig } = this.#host;
+    if (readConfig === undefined)
+      throw new ServingError('There is no configuration that could be read again.');
+    this.#house.change(readConfig.call(this.#host));
+  }
+
+  /** What the console shows. */
+  get view(): PoolerView {
+    return this.#view;
+  }
+
+  stats(): PoolerStats {
+    const { sessions, pools } = this.#house;
+    let waiting = 0;
+    let pinned = 0;
+    for (const { state, pin } of sessions) {
+      if (state === 'waiting') waiting++;
+      if (pin !== undefined) pinned++;
+    }
+    return {
+      clients: sessions.size,
+      waiting,
+      pinned,
+      pools: Array.from(pools.pools(), (pool) => ({
+        database: pool.database,
+        user: pool.user,
+        tally: pool.tally.snapshot(),
+        classes: countsOf(pool.classes),
+        ...pool.stats(),
+      })),
+    };
+  }
+
+  // ---- the end ----------------------------------------------------------------------------------------------------
+
+  /** Takes no more clients, lets transactions end, and resolves when nothing is left. A second call may be more impatient. */
+  shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
+    const house = this.#house;
+    const at = systemClock.now() + deadlineMs;
+    const isFirst = !house.isShuttingDown;
+    house.isShuttingDown = true;
+    if (at < this.#deadlineAt) {
+      this.#deadlineAt = at;
+      clearTimeout(this.#deadline);
+      this.#deadline = setTimeout(() => this.#endNow(), deadlineMs);
+    }
+    if (mode !== 'wait_for_clients')
+      for (const session of house.sessions) session.endWithoutServer(shuttingDown);
+    if (isFirst) {
+      this.#listeners.keepUnixOnly();
+      for (const visitor of house.visitors) if (isLoggingIn(visitor)) sendAway(visitor, shuttingDown);
+      house.onceEmpty(() => this.#closePools());
+    }
+    return this.stopped;
+  }
+
+  /** From the console, which stays until nobody else is waited for. */
+  #shutdownFor(mode: ShutdownMode): Promise<void> {
+    return this.shutdown({ deadlineMs: mode === 'immediate' ? 0 : longestMs, mode });
+  }
+
+  #endNow(): void {
+    for (const session of this.#house.sessions) session.kill(shuttingDown);
+    for (const visitor of this.#house.visitors) sendAway(visitor, shuttingDown);
+    // Pools may be closing already, with more time.
+    for (const pool of this.#house.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
+  }
+
+  /** Nobody needs them any more; what does not close in good order is destroyed. */
+  #closePools(): void {
+    this.#housekeeping.stop();
+    const pools = [...this.#house.pools.pools()];
+    let left = pools.length;
+    if (left === 0) void this.#finish();
+    for (const pool of pools) {
+      pool.drain(systemClock.now() + closeTimeoutMs, () => {
+        if (--left === 0) void this.#finish();
+      });
+    }
+  }
+
+  async #finish(): Promise<void> {
+    clearTimeout(this.#deadline);
+    this.#listeners.close();
+    this.#metrics.close();
+    this.#loop.stop();
+    this.#house.close();
+    await this.#consolesAnswered();
+    this.#isOver = true;
+    for (const console of this.#house.consoles.keys()) console.kill(shuttingDown);
+    for (const visitor of this.#house.visitors) sendAway(visitor, shuttingDown);
+    // Others are to have what this one had.
+    await this.#host.fleet?.end();
+    this.#tellStopped();
+  }
+
+  /** Who waits on the console for this end, or for that of other processes, is told that it is there. */
+  async #consolesAnswered(): Promise<void> {
+    const { consoles } = this.#house;
+    const isAwaited = (): boolean => [...consoles.keys()].some(({ isRunning }) => isRunning);
+    // This may be in the middle of the command that asks for it.
+    await nextTurn();
+    while (isAwaited() && systemClock.now() < this.#deadlineAt) await sleep(pollMs);
+  }
+}
+
+/** To a database, and not to the console, which stays open. */
+function isLoggingIn({ stay, database = '' }: Visitor): boolean {
+  return stay !== undefined && !consoleDatabases.includes(database);
+}
+
+function countsOf({ regularLent, reservedLent, regularPart, reservedPart }: ClassCounts): ClassCounts {
+  return { regularLent, reservedLent, regularPart, reservedPart };
+}

@@ -1,0 +1,385 @@
+/** The server connections of one user in one database, on the engine. */
+import { ConnectionPool } from '../../core/connection-pool.js';
+import type { PoolPolicy } from '../../core/pool-policy.js';
+import type { PoolStats, PoolTotals } from '../../core/pool-stats.js';
+import type { PooledConnection } from '../../core/pooled-connection.js';
+import type { Waiter } from '../../core/waiters.js';
+import { ChannelPublisher } from '../../runtime/channels.js';
+import { shortTurnClock, systemAlarm, systemRandom } from '../../runtime/system.js';
+import type { PoolSettings } from '../config/pool-settings.js';
+import type { OwnQueryError } from '../errors.js';
+import type { SettingsRegistry } from '../settings/settings.js';
+import type { Backend } from './backend.js';
+import { BackendCleaner, type Cleaning, resetsOf } from './backend-cleaner.js';
+import { BackendDialer, type OpenBackend } from './backend-dialer.js';
+import { Canceller, type CancellerOptions } from './canceller.js';
+import { ClassBook } from './class-usage.js';
+import { isDefiniteRefusal } from './definite-refusal.js';
+import { type Engine, type EngineCounts, EngineLine } from './engine-generations.js';
+import type { Opening, OpeningWatcher } from './opening.js';
+import { PoolTally } from './pool-tally.js';
+import { StatementRegistry } from './prepared-statement.js';
+import { RepeatedStatements } from './repeated-statement.js';
+
+/** How a pool works at the moment. */
+export interface BackendPoolPlan {
+  readonly limits: PoolSettings;
+  readonly policy: PoolPolicy;
+  readonly open: OpenBackend;
+  readonly checkQuery: string;
+  /** Forgets what a client left in a session beyond settings; empty for nothing. */
+  readonly resetQuery: string;
+  /** The server is Aurora DSQL, which has other words to set and reset a session. */
+  readonly isDsql: boolean;
+  /** Settings that the server refuses are the pooler's to keep. */
+  readonly keepsSettings: boolean;
+  /** It is run after every transaction, too. */
+  readonly resetsAlways: boolean;
+  /** After every transaction, the server is asked what the client has left, and not only where that is unclear. */
+  readonly checksAlways: boolean;
+  readonly cleaningTimeoutMs: number;
+  readonly cancelTimeoutMs: number;
+  /** Prepared statements follow the client. */
+  readonly followsStatements: boolean;
+  /** Statements without a name that come again and again are prepared, too. */
+  readonly preparesUnnamed: boolean;
+  /** BEGIN is answered before there is a server. */
+  readonly defersBegin: boolean;
+  /** The part of the connections that transactions have a claim to. */
+  readonly reservedRatio: number;
+  /** Which budget above it has nothing left for it. */
+  readonly shortage: () => string | undefined;
+}
+
+export class BackendPool {
+  readonly database: string;
+  readonly user: string;
+  readonly settings: SettingsRegistry;
+  readonly statements = new StatementRegistry();
+  readonly repeated = new RepeatedStatements(this.statements);
+  readonly canceller: Canceller;
+  readonly tally = new PoolTally();
+  readonly classes: ClassBook;
+  /** Who is told when a server did not like the query that a connection begins with. */
+  /** Clients that are in. */
+  clients = 0;
+  onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
+  /** Told of connections that are being opened. */
+  openingWatcher: OpeningWatcher | undefined;
+  /** Called the first time that something is swallowed. */
+  onSwallowed: ((what: string) => void) | undefined;
+  readonly #dialers = new WeakMap<Engine, BackendDialer>();
+  readonly #engines: EngineLine;
+  #plan: BackendPoolPlan;
+  #parameters: ReadonlyMap<string, string> | undefined;
+
+  constructor(database: string, user: string, settings: SettingsRegistry, plan: BackendPoolPlan) {
+    this.database = database;
+    this.user = user;
+    this.settings = settings;
+    this.#plan = plan;
+    this.#parameters = undefined;
+    this.onConnectQueryFailed = undefined;
+    this.onSwallowed = undefined;
+    this.openingWatcher = undefined;
+    this.classes = new ClassBook(plan.reservedRatio);
+    this.canceller = new Canceller(cancellerOptions(plan));
+    this.#engines = new EngineLine(plan.limits.poolSize, () => this.#makeEngine());
+  }
+
+  get plan(): BackendPoolPlan {
+    return this.#plan;
+  }
+
+  get limits(): PoolSettings {
+    return this.#plan.limits;
+  }
+
+  get name(): string {
+    return `${this.user}@${this.database}`;
+  }
+
+  /** What servers have reported last about a new session; undefined as long as there was none. */
+  get parameters(): ReadonlyMap<string, string> | undefined {
+    return this.#parameters;
+  }
+
+  // ---- taking and giving back -------------------------------------------------------------------------------------
+
+  tryTake(): PooledConnection<Backend> | undefined {
+    const pooled = this.#engines.present.tryTake();
+    if (pooled?.connection.isLost !== true) return pooled;
+    this.lost(pooled.connection, pooled.generation, lostWhileIdle());
+    return this.tryTake();
+  }
+
+  enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
+    this.#engines.enqueue(waiter, timeoutMs);
+  }
+
+  /** Takes a client out of the queue that does not want a connection any more; false when it has had its answer. */
+  leave(waiter: Waiter<Backend>): boolean {
+    return this.#engines.withdraw(waiter);
+  }
+
+  /** Only one that is settled. */
+  release(backend: Backend, generation: number): void {
+    backend.home?.release(backend.pooled as PooledConnection<Backend>, generation);
+  }
+
+  /** It broke while a client had it. */
+  lost(backend: Backend, generation: number, error: Error): void {
+    const { pooled, home } = backend;
+    home?.broken(pooled as PooledConnection<Backend>, error);
+    home?.release(pooled as PooledConnection<Backend>, generation, error);
+  }
+
+  /** It can't be used any more, although it is still there: it is closed in good order, and counts until the server has gone. */
+  discard(backend: Backend, generation: number, error: Error): void {
+    this.lost(backend, generation, error);
+  }
+
+  /** Its client is gone, and may have left things behind. */
+  cleanUp(backend: Backend, generation: number, cleaning: Cleaning): void {
+    const { resetQuery, isDsql, cleaningTimeoutMs } = this.#plan;
+    const resets = resetsOf(resetQuery, cleaning, isDsql);
+    if (backend.isSettled && resets.length === 0 && !backend.isInDoubt) {
+      this.release(backend, generation);
+      return;
+    }
+    const cleaner = new BackendCleaner(backend, {
+      resets,
+      timeoutMs: cleaningTimeoutMs,
+      done: () => {
+        this.tally.cleaned++;
+        this.release(backend, generation);
+      },
+      failed: (error) => {
+        this.tally.notCleaned++;
+        this.discard(backend, generation, error);
+      },
+    });
+    cleaner.begin();
+  }
+
+  /** A statement that the server would refuse was answered in its place. The words are few. */
+  swallowed(what: string): void {
+    if (this.tally.swallowedOne(what)) this.onSwallowed?.(what);
+  }
+
+  // ---- control ----------------------------------------------------------------------------------------------------
+
+  /** Works in another way from now on. `reconnects`: the connections that there are belong to the old way. */
+  change(plan: BackendPoolPlan, reconnects: boolean): void {
+    this.#plan = plan;
+    this.canceller.change(cancellerOptions(plan));
+    if (reconnects) this.reconnect();
+    else this.#engines.adjust(plan.policy);
+    this.setLimit(plan.limits.poolSize);
+  }
+
+  /** Every connection is replaced: idle ones now, the others when they come back. */
+  reconnect(): void {
+    this.#engines.renew();
+  }
+
+  /** The size, or with the reserve more than that. */
+  setLimit(limit: number): void {
+    this.#engines.setLimit(limit);
+  }
+
+  /** Stays at so many connections, of those that its policy says; none until it is said. */
+  keep(count: number): void {
+    this.#engines.keep(count);
+  }
+
+  /** What it waits for beyond its own limit, in words. */
+  get shortage(): string | undefined {
+    return this.#plan.shortage();
+  }
+
+  get limit(): number {
+    return this.#engines.limit;
+  }
+
+  get isPaused(): boolean {
+    return this.#engines.isPaused;
+  }
+
+  /** Hands out nothing until `resume()`. */
+  pause(): void {
+    this.#engines.pause();
+  }
+
+  resume(): void {
+    this.#engines.resume();
+  }
+
+  /** Takes no more callers, and closes all connections as they come back, at the deadline in any case. */
+  drain(deadline: number, then: () => void): void {
+    this.#engines.drain(deadline, then);
+  }
+
+  // ---- what can be seen -------------------------------------------------------------------------------------------
+
+  stats(): PoolStats {
+    return this.#engines.present.stats();
+  }
+
+  /** Connections by what they do, those that are to be replaced included. */
+  counts(): EngineCounts {
+    return this.#engines.counts();
+  }
+
+  /** Since the pool was made, whichever engine it had. */
+  totals(): PoolTotals {
+    return this.#engines.totals();
+  }
+
+  /** Connections that are to be replaced, and are still there. */
+  get leaving(): number {
+    return this.#engines.leaving;
+  }
+
+  /** There is no connection, and the last attempt to open one has failed. */
+  get isFailing(): boolean {
+    const { present, isPaused } = this.#engines;
+    return !isPaused && present.failedDials > 0 && present.counts().live === 0;
+  }
+
+  /** Why whoever comes need not wait: it keeps failing, and whether it goes on like that others will find out. */
+  get outage(): Error | undefined {
+    if (!this.isFailing) return undefined;
+    const { breaker, pending } = this.stats();
+    const isProbed = breaker === 'half-open' && pending > 0;
+    return breaker === 'open' || isProbed ? this.#engines.present.lastDialError : undefined;
+  }
+
+  /** Whether anyone is there who could use a connection: clients, or what waits for one. */
+  get hasClients(): boolean {
+    return this.clients > 0 || this.waiting > 0;
+  }
+
+  get waiting(): number {
+    return this.#engines.present.waiting;
+  }
+
+  get idle(): number {
+    return this.#engines.present.idle;
+  }
+
+  *backends(): IterableIterator<Backend> {
+    for (const engine of this.#engines.all)
+      for (const { connection } of engine.connections()) yield connection;
+  }
+
+  /** Connections that are not there yet. */
+  *openings(): IterableIterator<Opening> {
+    for (const engine of this.#engines.all) yield* this.#dialers.get(engine)?.openings() ?? [];
+  }
+
+  // ---- the engine -------------------------------------------------------------------------------------------------
+
+  #makeEngine(): Engine {
+    const dialer = new BackendDialer(
+      (opening) => {
+        opening.watcher = this.openingWatcher;
+        return this.#plan.open(opening);
+      },
+      () => this.#plan.checkQuery,
+    );
+    const engine: Engine = new ConnectionPool<Backend>({
+      policy: this.#plan.policy,
+      dialer,
+      clock: shortTurnClock,
+      alarm: systemAlarm,
+      random: systemRandom,
+      listener: new EngineNotes(this, this.name, {
+        opened: (pooled, dialMs) => this.#opened(pooled, dialMs, engine),
+        closed: () => this.#closed(engine),
+        dialFailed: (error) => this.#dialFailed(error, engine),
+      }),
+      name: this.name,
+      queue: this.classes.makeQueue(),
+    });
+    dialer.answerTo(engine);
+    this.#dialers.set(engine, dialer);
+    return engine;
+  }
+
+  #opened(pooled: PooledConnection<Backend>, dialMs: number, engine: Engine): void {
+    const { connection: backend } = pooled;
+    this.tally.dialTimes.record(dialMs);
+    backend.pooled = pooled;
+    backend.home = engine;
+    backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
+    this.#noteParameters(backend.parameters);
+    // Lost before the engine knew of it. Not from the middle of its decision.
+    if (backend.isLost) process.nextTick(() => engine.broken(pooled, lostWhileIdle()));
+  }
+
+  /** It stays the same object as long as it says the same. */
+  #noteParameters(reported: Iterable<readonly [string, string]>): void {
+    const parameters = new Map(this.#parameters);
+    let isNew = this.#parameters === undefined;
+    for (const [name, value] of reported) {
+      isNew ||= parameters.get(name) !== value;
+      parameters.set(name, value);
+    }
+    if (isNew) this.#parameters = parameters;
+  }
+
+  /** What a server will say again is no reason to wait for another attempt, unless there are connections to wait for. */
+  #dialFailed(error: Error, engine: Engine): void {
+    if (!isDefiniteRefusal(error)) return;
+    // Not from the middle of its decision.
+    process.nextTick(() => {
+      const isPresent = engine === this.#engines.present && !this.#engines.isPaused;
+      if (isPresent && engine.counts().live === 0) this.#engines.refuse(error);
+    });
+  }
+
+  #closed(engine: Engine): void {
+    // Not from the middle of its decision.
+    if (engine !== this.#engines.present) process.nextTick(() => this.#engines.share());
+  }
+}
+
+function lostWhileIdle(): Error {
+  return new Error('The server closed the connection.');
+}
+
+function cancellerOptions({ cancelTimeoutMs, limits }: BackendPoolPlan): CancellerOptions {
+  return { mostAtOnce: limits.poolSize, timeoutMs: cancelTimeoutMs };
+}
+
+interface EngineEvents {
+  opened(pooled: PooledConnection<Backend>, dialMs: number): void;
+  closed(): void;
+  dialFailed(error: Error): void;
+}
+
+/** Tells each backend which of the engine's connections it is. */
+class EngineNotes extends ChannelPublisher<Backend> {
+  readonly #events: EngineEvents;
+
+  constructor(pool: object, name: string, events: EngineEvents) {
+    super(pool, name);
+    this.#events = events;
+  }
+
+  override opened(pooled: PooledConnection<Backend>, dialMs: number): void {
+    this.#events.opened(pooled, dialMs);
+    super.opened(pooled, dialMs);
+  }
+
+  override closed(pooled: PooledConnection<Backend>): void {
+    super.closed(pooled);
+    this.#events.closed();
+  }
+
+  override dialFailed(error: Error, failuresInARow: number, dialMs: number): void {
+    super.dialFailed(error, failuresInARow, dialMs);
+    this.#events.dialFailed(error);
+  }
+}

@@ -1,0 +1,96 @@
+/** Takes a server connection from a pool for something of the pooler's own, and gives it back. */
+import type { PooledConnection } from '../../core/pooled-connection.js';
+import { Waiter } from '../../core/waiters.js';
+import { OwnQueryError } from '../errors.js';
+import { textOf, transition } from '../settings/settings.js';
+import type { Backend } from './backend.js';
+import type { BackendPool } from './backend-pool.js';
+import { askServer } from './server-question.js';
+
+export interface BorrowOptions {
+  readonly timeoutMs: number;
+  /** Who needs it does not need it any more. */
+  readonly signal: AbortSignal;
+}
+
+/** `use` must leave it settled, or reject. Rejects with what the engine says if there is none. */
+export async function borrow<T>(
+  pool: BackendPool,
+  options: BorrowOptions,
+  use: (backend: Backend) => Promise<T>,
+): Promise<T> {
+  const { connection: backend, generation } = await takeClean(pool, options);
+  try {
+    return await use(backend);
+  } finally {
+    if (backend.isSettled) pool.release(backend, generation);
+    else pool.discard(backend, generation, new Error('It was left in the middle of something.'));
+  }
+}
+
+/** Takes a connection whose settings are those of a new session. A server that refuses to reset them is replaced. */
+async function takeClean(
+  pool: BackendPool,
+  { timeoutMs, signal }: BorrowOptions,
+): Promise<PooledConnection<Backend>> {
+  for (;;) {
+    const pooled = pool.tryTake() ?? (await wait(pool, timeoutMs, signal));
+    const { connection: backend, generation } = pooled;
+    try {
+      // The server may have closed it since it was granted.
+      if (!backend.isLost) {
+        await forgetSettings(backend, pool);
+        return pooled;
+      }
+      pool.lost(backend, generation, new Error('The server closed the connection.'));
+    } catch (error) {
+      pool.discard(backend, generation, error as Error);
+      if (!(error instanceof OwnQueryError)) throw error;
+    }
+  }
+}
+
+async function forgetSettings(backend: Backend, { settings: { none } }: BackendPool): Promise<void> {
+  if (backend.settings === none) return;
+  const text = textOf(transition(backend.settings, none));
+  backend.settings = none;
+  await askServer(backend, { what: 'Resetting the settings', text });
+}
+
+function wait(pool: BackendPool, timeoutMs: number, signal: AbortSignal): Promise<PooledConnection<Backend>> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const waiter = new Borrower((pooled, error) => {
+      signal.removeEventListener('abort', abort);
+      if (pooled === undefined) reject(error);
+      else if (signal.aborted) {
+        pool.release(pooled.connection, pooled.generation);
+        reject(signal.reason);
+      } else resolve(pooled);
+    });
+    const abort = (): void => {
+      if (pool.leave(waiter)) reject(signal.reason);
+    };
+    signal.addEventListener('abort', abort);
+    pool.enqueue(waiter, timeoutMs);
+  });
+}
+
+type Answer = (pooled: PooledConnection<Backend> | undefined, error?: Error) => void;
+
+class Borrower extends Waiter<Backend> {
+  readonly #answer: Answer;
+
+  constructor(answer: Answer) {
+    super();
+    this.#answer = answer;
+  }
+
+  override granted(pooled: PooledConnection<Backend>): void {
+    process.nextTick(this.#answer, pooled);
+  }
+
+  override failed(error: Error): void {
+    process.nextTick(this.#answer, undefined, error);
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * The two classes of a pool's work: regular, a statement that gives its connection back at once, and reserved, a transaction or
+ * a session that keeps it. There is one set of connections; how many of them are the part of each class is decided by
+ * what both need, and matters only while both wait.
+ */
+import { type ClassShares, ClassSplit } from '../../core/class-split.js';
+import { type ClassCounts, ClassWaiters } from '../../core/class-waiters.js';
+import type { Backend } from './backend.js';
+
+export class ClassBook implements ClassCounts {
+  regularLent = 0;
+  reservedLent = 0;
+  regularPart = Number.POSITIVE_INFINITY;
+  reservedPart = Number.POSITIVE_INFINITY;
+  #reason: ClassShares['reason'] = 'demand_fits';
+  #split: ClassSplit;
+  #ratio: number;
+  #queue: ClassWaiters<Backend> | undefined;
+  #regularPeak = 0;
+  #reservedPeak = 0;
+
+  constructor(reservedRatio: number) {
+    this.#ratio = reservedRatio;
+    this.#split = new ClassSplit({ reservedRatio });
+    this.#queue = undefined;
+  }
+
+  /** Why the parts are what they are. */
+  get reason(): ClassShares['reason'] {
+    return this.#reason;
+  }
+
+  get regularWaiting(): number {
+    return this.#queue?.regularSize ?? 0;
+  }
+
+  get reservedWaiting(): number {
+    return this.#queue?.reservedSize ?? 0;
+  }
+
+  /** For the next engine of the pool. */
+  makeQueue(): ClassWaiters<Backend> {
+    this.#queue = new ClassWaiters<Backend>(this);
+    return this.#queue;
+  }
+
+  took(isReserved: boolean): void {
+    if (isReserved) {
+      if (++this.reservedLent > this.#reservedPeak) this.#reservedPeak = this.reservedLent;
+    } else if (++this.regularLent > this.#regularPeak) this.#regularPeak = this.regularLent;
+  }
+
+  /** A statement has opened a transaction, or the session is kept: it is reserved work from then on. */
+  becameReserved(): void {
+    this.regularLent--;
+    this.took(true);
+  }
+
+  gaveBack(wasReserved: boolean): void {
+    if (wasReserved) this.reservedLent--;
+    else this.regularLent--;
+  }
+
+  /** Splits what the pool may have by what was needed since the last time. */
+  resplit(capacity: number, reservedRatio: number): void {
+    if (reservedRatio !== this.#ratio) {
+      this.#ratio = reservedRatio;
+      this.#split = new ClassSplit({ reservedRatio });
+    }
+    const { regular, reserved, reason } = this.#split.split(
+      capacity,
+      this.#regularPeak + this.regularWaiting,
+      this.#reservedPeak + this.reservedWaiting,
+    );
+    this.regularPart = regular;
+    this.reservedPart = reserved;
+    this.#reason = reason;
+    this.#regularPeak = this.regularLent;
+    this.#reservedPeak = this.reservedLent;
+  }
+}

@@ -1,0 +1,47 @@
+/** Effects of a statement on its session when it is run, as far as its text tells. */
+import type { PinReason } from '../../sql/pin-reasons.js';
+
+/** Leftovers that neither the text nor the server's answers rule out. */
+export const Unclear = {
+  nothing: 0,
+  /** Things that the server can be asked about. */
+  objects: 1,
+  /** Settings as well, some of which no server tells. */
+  settings: 2,
+} as const;
+export type Unclear = (typeof Unclear)[keyof typeof Unclear];
+
+export interface StatementEffects {
+  /** Change that the tag of the statement confirms: of settings, or the name of a statement that is deallocated. */
+  readonly change: object | undefined;
+  /** Prepared statements or settings may be thrown away. */
+  readonly mayDiscard: boolean;
+  /** Names and types may mean something else afterwards. */
+  readonly mayChangeSchema: boolean;
+  /** The server may read the texts behind it in another way: in another encoding, or with other strings. */
+  readonly mayChangeReading: boolean;
+  readonly unclear: Unclear;
+  /** The client has to keep its server afterwards, and no question to the server would tell. */
+  readonly pin: PinReason | undefined;
+}
+
+/** Of a plain statement. */
+export const noEffects: StatementEffects = Object.freeze({
+  change: undefined,
+  mayDiscard: false,
+  mayChangeSchema: false,
+  mayChangeReading: false,
+  unclear: Unclear.nothing,
+  pin: undefined,
+});
+
+/** Of a statement that is harmless as well, and not so plain: with comments, say. */
+export const harmlessEffects: StatementEffects = Object.freeze({ ...noEffects });
+
+/** Of a text that is too long to be read. */
+export const unreadEffects: StatementEffects = Object.freeze({
+  ...noEffects,
+  mayChangeSchema: true,
+  mayChangeReading: true,
+  unclear: Unclear.settings,
+});

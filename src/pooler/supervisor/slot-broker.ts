@@ -1,0 +1,157 @@
+/**
+ * The slots of all workers. A slot is one of the pool of a user in a database, which has its size over all workers together,
+ * and one of every budget above that; between workers, as between users, they are shared fairly.
+ */
+import { systemClock } from '../../runtime/system.js';
+import type { ServerBudgets } from '../budgets/server-budgets.js';
+import type { FromSupervisor, FromWorker } from '../messages/messages.js';
+import { KnownServers } from './known-servers.js';
+import { SharedPool } from './shared-pool.js';
+import { RemotePool } from './worker-pool-proxy.js';
+
+/** What a worker has told about its pools. */
+export class SlotDesk {
+  readonly #office: SlotOffice;
+  readonly #worker: number;
+  readonly #send: (message: FromSupervisor) => void;
+  readonly #pools = new Map<number, RemotePool>();
+
+  constructor(office: SlotOffice, worker: number, send: (message: FromSupervisor) => void) {
+    this.#office = office;
+    this.#worker = worker;
+    this.#send = send;
+  }
+
+  get pools(): Iterable<RemotePool> {
+    return this.#pools.values();
+  }
+
+  get servers(): number {
+    let count = 0;
+    for (const { servers } of this.#pools.values()) count += servers.size;
+    return count;
+  }
+
+  /** A message about slots; false for any other. */
+  came(message: FromWorker): boolean {
+    switch (message.kind) {
+      case 'pool':
+        this.#pools.set(message.pool, this.#office.open(this.#worker, message, this.#send));
+        return true;
+      case 'poolGone':
+        this.#poolGone(message.pool);
+        return true;
+      case 'keep':
+        this.#pools.get(message.pool)?.keeps(message.count);
+        return true;
+      case 'ask':
+        this.#pools.get(message.report.pool)?.reported(message.report);
+        return true;
+      case 'reports':
+        for (const report of message.reports) this.#pools.get(report.pool)?.reported(report);
+        return true;
+      case 'release':
+        this.#released(message.pool, message.count, message.servers);
+        return true;
+      case 'dial':
+        this.#pools.get(message.dial.pool)?.dials.set(message.dial.server, message.dial);
+        return true;
+      case 'dialEnded':
+        this.#pools.get(message.pool)?.dials.delete(message.server);
+        return true;
+      case 'server':
+        this.#pools.get(message.server.pool)?.dials.delete(message.server.server);
+        this.#pools.get(message.server.pool)?.servers.set(message.server.server, message.server);
+        return true;
+      case 'facts':
+        void this.#office.knownServers.learned(message.facts);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #released(number: number, count: number, servers: readonly number[]): void {
+    const pool = this.#pools.get(number);
+    for (const server of servers) {
+      pool?.servers.delete(server);
+      pool?.dials.delete(server);
+    }
+    pool?.released(count);
+    if (pool?.isGone === true && pool.held === 0) this.#pools.delete(number);
+  }
+
+  #poolGone(number: number): void {
+    const pool = this.#pools.get(number);
+    if (pool === undefined) return;
+    pool.gone();
+    if (pool.held === 0) this.#pools.delete(number);
+  }
+
+  /** The worker is no more. Its slots are free when its connections are gone, which others see to. */
+  close(): RemotePool[] {
+    const left = [...this.#pools.values()];
+    this.#pools.clear();
+    for (const pool of left) pool.gone();
+    return left.filter(({ held }) => held > 0);
+  }
+}
+
+export class SlotOffice {
+  readonly budgets: ServerBudgets;
+  readonly knownServers = new KnownServers();
+  readonly #pools = new Map<string, SharedPool>();
+
+  constructor(budgets: ServerBudgets) {
+    this.budgets = budgets;
+  }
+
+  /** A worker has come. */
+  desk(worker: number, send: (message: FromSupervisor) => void): SlotDesk {
+    return new SlotDesk(this, worker, send);
+  }
+
+  open(
+    worker: number,
+    { pool: number, user, database, server }: Extract<FromWorker, { kind: 'pool' }>,
+    send: (message: FromSupervisor) => void,
+  ): RemotePool {
+    this.#forgetOld();
+    // The same user and database on another server is another pool.
+    const key = JSON.stringify([database, user, server]);
+    const shared =
+      this.#pools.get(key) ?? new SharedPool(this.budgets.addPoolSize(`pool ${user}@${database}`));
+    this.#pools.set(key, shared);
+    return new RemotePool({
+      ...{ worker, number, user, database, shared, clock: systemClock, send },
+      leases: (pool) =>
+        this.budgets.leasesFor(
+          { database, user, server, hasClients: () => pool.hasClients },
+          { budget: shared.size, user: `worker ${worker}` },
+        ),
+    });
+  }
+
+  /** Those that no worker has any more. */
+  #forgetOld(): void {
+    for (const [key, pool] of this.#pools) {
+      if (!pool.isOver) continue;
+      pool.close();
+      this.budgets.removePoolSize(pool.size);
+      this.#pools.delete(key);
+    }
+  }
+
+  /** The most connections that each pool has ever had, over all workers. */
+  peaks(): { readonly database: string; readonly user: string; readonly peak: number }[] {
+    return Array.from(this.#pools, ([key, { peak }]) => {
+      const [database, user] = JSON.parse(key) as [string, string];
+      return { database, user, peak };
+    });
+  }
+
+  stop(): void {
+    for (const pool of this.#pools.values()) pool.close();
+    this.budgets.stop();
+  }
+}

@@ -1,0 +1,402 @@
+/**
+ * The pooler in several processes: workers serve clients, and the supervisor keeps what they share. It listens, counts slots
+ * and clients, passes on what concerns others, and replaces workers that die. No query goes through it.
+ */
+
+import type { DialOptions } from '../../net/connect-transport.js';
+import { systemClock } from '../../runtime/system.js';
+import type { BackendKey } from '../../wire/session-messages.js';
+import { LocalRates, ratesOf } from '../budgets/connection-rates.js';
+import { quotasOf } from '../budgets/quotas.js';
+import { ServerBudgets } from '../budgets/server-budgets.js';
+import { ShareLog } from '../budgets/share-log.js';
+import { AuthBook, AuthMemory } from '../clients/login/authenticator.js';
+import { clientTlsOf, ServerTlsBook } from '../clients/login/tls-contexts.js';
+import { diffConfig } from '../config/config-diff.js';
+import { serverTlsFor } from '../config/pool-settings.js';
+import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
+import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
+import { ServingError } from '../errors.js';
+import { noLog, type PoolerLog } from '../log.js';
+import { type Question, WorkerCallError } from '../messages/calls.js';
+import { encodeConfig } from '../messages/config-codec.js';
+import type { ControlMessage } from '../messages/control-message.js';
+import { questions } from '../messages/messages.js';
+import { ownerOf } from '../messages/worker-ids.js';
+import type { LookRequest } from '../messages/worker-snapshot.js';
+import { type FamilyReading, joinReadings, readShares } from '../metrics/family-readings.js';
+import { fleetReadings } from '../metrics/fleet-families.js';
+import { readHost } from '../metrics/host-families.js';
+import { MetricsServer } from '../metrics/metrics-server.js';
+import type { PoolerHost, ShutdownOptions } from '../process/pooler.js';
+import { giveToGroup } from '../process/socket-group.js';
+import { FrontDoor } from './client-acceptor.js';
+import { ClientPlacement } from './client-placement.js';
+import { ClientOffice, type PlaceRequest } from './client-places.js';
+import { clientPoolOf, workersFor } from './client-pool.js';
+import { ControlRoom } from './console-commands.js';
+import { readSocketTable } from './kernel-sockets.js';
+import { OrphanCare } from './orphan-care.js';
+import { SlotOffice } from './slot-broker.js';
+import type { WorkerProcess } from './worker-process.js';
+import { Crew } from './worker-set.js';
+
+export interface SupervisorOptions {
+  /** How many workers. */
+  readonly workers: number;
+  /** The program that a worker runs: one that calls `runWorker()`. */
+  readonly entry: URL;
+}
+
+interface PermitRequest {
+  readonly server: string;
+  readonly isUrgent: boolean;
+}
+
+/** What a worker may take beyond its deadline to close its connections, before it is ended. */
+const closeTimeoutMs = 10_000;
+const metricsTimeoutMs = 5_000;
+const processQuestionMs = 1_500;
+const cancelTimeoutMs = 60_000;
+const longestMs = 2 ** 31 - 1;
+
+/** Serves when it resolves. Rejects with what is wrong: a port that is taken, a file that can't be used. */
+export async function startSupervisor(
+  config: PoolerConfig,
+  host: PoolerHost,
+  options: SupervisorOptions,
+): Promise<Supervisor> {
+  const supervisor = new Supervisor(config, host, options);
+  await supervisor.open();
+  return supervisor;
+}
+
+export class Supervisor {
+  readonly stopped: Promise<void>;
+  readonly #options: SupervisorOptions;
+  readonly #host: PoolerHost;
+  readonly #log: PoolerLog;
+  readonly #door: FrontDoor;
+  readonly #metrics: MetricsServer;
+  readonly #shareLog: ShareLog;
+  readonly #slots: SlotOffice;
+  readonly #rates: LocalRates;
+  readonly #clients: ClientOffice;
+  readonly #controls: ControlRoom;
+  readonly #orphans: OrphanCare;
+  readonly #serverTls = new ServerTlsBook();
+  readonly #crew: Crew;
+  /** What had changed when it began. */
+  readonly #learned = new WeakMap<WorkerProcess, number>();
+  #config: PoolerConfig;
+  #deadline: NodeJS.Timeout | undefined;
+  #tellStopped!: () => void;
+
+  /** Made by `startSupervisor()`. */
+  constructor(config: PoolerConfig, host: PoolerHost, options: SupervisorOptions) {
+    this.#config = config;
+    this.#host = host;
+    this.#options = options;
+    this.#log = host.log ?? noLog;
+    this.#deadline = undefined;
+    this.#serverTls.use(usable(config));
+    this.#door = new FrontDoor({
+      log: this.#log,
+      config: () => this.#config,
+      poolOf: (user, database) => clientPoolOf(this.#config, user, database),
+      placement: new ClientPlacement((pool, newcomers) => workersFor(this.#slots.budgets, pool, newcomers)),
+    });
+    this.#metrics = new MetricsServer({
+      state: () => (this.#crew.isEnding ? 'shutting_down' : this.#controls.state),
+      families: () => this.#readMetrics(),
+    });
+    const shareLog = new ShareLog(this.#log);
+    this.#shareLog = shareLog;
+    this.#slots = new SlotOffice(
+      new ServerBudgets(
+        quotasOf(config),
+        (budget, rebalance) => shareLog.rebalanced(budget, rebalance),
+        host.fleet,
+      ),
+    );
+    this.#rates = new LocalRates(ratesOf(config));
+    this.#clients = new ClientOffice(() => this.#config);
+    this.#controls = new ControlRoom({
+      size: options.workers,
+      workers: () => this.#crew.serving,
+      everyWorker: () => this.#crew.all,
+      slots: this.#slots,
+      shareLog,
+      fleet: () => host.fleet?.stats() ?? [],
+      reload: () => this.#reloadFromHost(),
+      applyConfig: (next) => this.reload(next),
+      ending: () => this.#stopTaking(),
+    });
+    this.#orphans = new OrphanCare({
+      log: this.#log,
+      tlsFor: (database) => this.#tlsFor(database),
+      knownServer: (ends) => this.#slots.knownServers.of(ends),
+      readSocketTable,
+      whichAreThere: ({ host, port, path }, processIds) =>
+        this.#firstNumbers('there', { host, port, path, processIds }),
+      whichPortsAreThere: (question) => this.#firstNumbers('ports', question),
+    });
+    this.#crew = new Crew({
+      size: options.workers,
+      log: this.#log,
+      partsOf: (number) => ({
+        entry: options.entry,
+        slotsOf: (send) => this.#slots.desk(number, send),
+        clients: this.#clients.desk(),
+        questions: this.#questionsOf(number),
+        learned: (server, capacity) => this.#slots.budgets.learned(server, capacity),
+        dialed: (server, isTooFast) => this.#dialed(server, isTooFast),
+        taken: (worker, ticket) => this.#door.taken(worker, ticket),
+        clientsGone: (tickets) => this.#door.gone(tickets),
+      }),
+      began: (worker) => this.#began(worker),
+      ready: (worker) => this.#ready(worker),
+      ended: (worker) => this.#ended(worker),
+      emptied: () => this.#finish(),
+    });
+    this.stopped = new Promise((resolve) => {
+      this.#tellStopped = resolve;
+    });
+  }
+
+  /** Where it listens, for people. */
+  get addresses(): readonly string[] {
+    return this.#door.addresses;
+  }
+
+  /** Where metrics are, once it is open; undefined without any. */
+  get metricsPort(): number | undefined {
+    return this.#metrics.port;
+  }
+
+  /** What it works with at the moment. */
+  get config(): PoolerConfig {
+    return this.#config;
+  }
+
+  /** As on the console. */
+  pause(): void {
+    if (this.#controls.state === 'active') this.#obey({ verb: 'pause' });
+  }
+
+  resume(): void {
+    this.#obey({ verb: 'resume' });
+  }
+
+  /** A worker that does not answer is left out. */
+  async #readMetrics(): Promise<FamilyReading[]> {
+    const readings = await Promise.allSettled(
+      this.#crew.serving.map(async ({ calls, number }) => ({
+        worker: String(number),
+        families: (await calls.ask('metrics', {}, { timeoutMs: metricsTimeoutMs })) as FamilyReading[],
+      })),
+    );
+    const ofWorkers = readings.flatMap((reading) => (reading.status === 'fulfilled' ? [reading.value] : []));
+    const shares = readShares({
+      budgets: this.#slots.budgets.stats(),
+      changes: this.#shareLog.counts,
+    });
+    const fleet = fleetReadings(this.#host.fleet?.stats() ?? []);
+    const host = readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 });
+    return [...joinReadings(ofWorkers), ...shares, ...fleet, ...host];
+  }
+
+  /** For someone who can't wait for it. */
+  #obey(control: ControlMessage): void {
+    this.#controls
+      .obey(control, new AbortController().signal)
+      .catch((error: unknown) => this.#log('error', `${control.verb} failed: ${String(error)}`));
+  }
+
+  /** All workers are there, or none is left. */
+  async open(): Promise<void> {
+    await this.#listen(this.#config);
+    try {
+      await this.#crew.startAll();
+    } catch (error) {
+      this.#door.close();
+      this.#metrics.close();
+      throw error;
+    }
+  }
+
+  async #listen(config: PoolerConfig): Promise<void> {
+    const { metricsListen } = config.observability;
+    const { group } = config.unixSocket;
+    try {
+      if (metricsListen !== undefined) await this.#openMetrics(metricsListen);
+      await this.#door.open(config);
+      if (group !== undefined) giveToGroup(this.#door.endpoints, group);
+    } catch (error) {
+      this.#door.close();
+      this.#metrics.close();
+      throw error;
+    }
+  }
+
+  async #openMetrics(at: MetricsEndpoint): Promise<void> {
+    try {
+      await this.#metrics.open(at);
+    } catch (error) {
+      const { message } = error as Error;
+      throw new ServingError(`Metrics can't be had at ${at.host}:${at.port}: ${message}`, error);
+    }
+  }
+
+  // ---- workers ----------------------------------------------------------------------------------------------------
+
+  #began(worker: WorkerProcess): void {
+    const { state, paused, disabled, changes } = this.#controls;
+    this.#learned.set(worker, changes);
+    worker.begin({
+      worker: worker.number,
+      workers: this.#options.workers,
+      config: encodeConfig(this.#config),
+      state,
+      paused: [...paused],
+      disabled: [...disabled],
+      endpoints: this.#door.endpoints,
+    });
+  }
+
+  /** What was said while it started, it has not heard. */
+  #ready(worker: WorkerProcess): boolean {
+    if (this.#learned.get(worker) !== this.#controls.changes) return false;
+    this.#door.joined(worker);
+    return true;
+  }
+
+  /** Answers how many slots it has left behind. */
+  #ended(worker: WorkerProcess): number {
+    this.#door.left(worker);
+    const left = worker.slots.close();
+    const held = left.reduce((sum, pool) => sum + pool.held, 0);
+    if (held > 0) void this.#orphans.take(worker.number, left);
+    return held;
+  }
+
+  // ---- what workers ask -------------------------------------------------------------------------------------------
+
+  #questionsOf(number: number): Readonly<Record<string, Question>> {
+    return {
+      place: {
+        check: questions.place,
+        answer: (request: PlaceRequest) => this.#crew.get(number)?.clients.take(request),
+      },
+      permit: {
+        check: questions.permit,
+        answer: ({ server, isUrgent }: PermitRequest) =>
+          this.#rates.limiterOf(server)?.take(systemClock.now(), isUrgent) ?? 0,
+      },
+      cancel: {
+        check: questions.cancel,
+        answer: (key: BackendKey) => this.#cancel(key, number),
+      },
+      look: { check: questions.look, answer: (wanted: LookRequest) => this.#controls.look(wanted) },
+      control: {
+        check: questions.control,
+        answer: (control: ControlMessage, signal: AbortSignal) => this.#controls.obey(control, signal),
+      },
+    };
+  }
+
+  #dialed(server: string, isTooFast: boolean): void {
+    const bucket = this.#rates.limiterOf(server);
+    if (isTooFast) bucket?.refused(systemClock.now());
+    else bucket?.opened();
+  }
+
+  /** A cancel request came to a worker that does not have the key: its number tells who may. */
+  async #cancel(key: BackendKey, from: number): Promise<void> {
+    const number = ownerOf(key.processId, this.#options.workers)?.worker;
+    const worker = this.#crew.serving.find((one) => one.number === number);
+    if (worker === undefined || number === from) return;
+    await worker.calls.ask('cancel', key, { timeoutMs: cancelTimeoutMs });
+  }
+
+  // ---- what dead workers leave ------------------------------------------------------------------------------------
+
+  #tlsFor(database: string): DialOptions['tls'] {
+    const known = databaseFor(this.#config, database);
+    return known && this.#serverTls.tlsOf(serverTlsFor(this.#config, known));
+  }
+
+  /** The first worker that can tell. */
+  async #firstNumbers(what: 'there' | 'ports', question: object): Promise<ReadonlySet<number> | undefined> {
+    for (const { calls } of this.#crew.serving) {
+      const answer = await calls.ask(what, question, { timeoutMs: processQuestionMs }).catch(() => undefined);
+      if (Array.isArray(answer)) return new Set(answer as number[]);
+    }
+    return undefined;
+  }
+
+  // ---- another configuration --------------------------------------------------------------------------------------
+
+  async #reloadFromHost(): Promise<void> {
+    const { readConfig } = this.#host;
+    if (readConfig === undefined)
+      throw new ServingError('There is no configuration that could be read again.');
+    await this.reload(readConfig.call(this.#host));
+  }
+
+  /** In all workers. Rejects, and changes nothing, if it can't be used. */
+  async reload(next: PoolerConfig): Promise<void> {
+    const { config } = diffConfig(this.#config, next);
+    this.#serverTls.use(usable(config));
+    this.#config = config;
+    this.#controls.changes++;
+    this.#slots.budgets.change(quotasOf(config));
+    const body = { config: encodeConfig(config) };
+    const workers = this.#crew.serving;
+    const outcomes = await Promise.allSettled(workers.map(({ calls }) => calls.ask('reload', body)));
+    // One that is gone meanwhile is replaced by one that has it.
+    const failed = outcomes.find(
+      (outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof WorkerCallError),
+    );
+    if (failed?.status === 'rejected') throw failed.reason;
+  }
+
+  // ---- the end ----------------------------------------------------------------------------------------------------
+
+  /** Takes no more clients, lets transactions end, and resolves when all workers have ended. A second call may be more impatient. */
+  shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
+    this.#stopTaking();
+    for (const worker of this.#crew.all) worker.shutdown(deadlineMs, mode);
+    clearTimeout(this.#deadline);
+    const longest = Math.min(longestMs, deadlineMs + closeTimeoutMs);
+    this.#deadline = setTimeout(() => this.#crew.kill(), longest).unref();
+    return this.stopped;
+  }
+
+  #stopTaking(): void {
+    this.#door.keepUnixOnly();
+    this.#crew.end();
+  }
+
+  #finish(): void {
+    this.#door.close();
+    this.#metrics.close();
+    clearTimeout(this.#deadline);
+    this.#slots.stop();
+    void this.#endFleet();
+  }
+
+  /** Others are to have what this one had. */
+  async #endFleet(): Promise<void> {
+    await this.#host.fleet?.end();
+    this.#tellStopped();
+  }
+}
+
+/** Throws what a pooler would throw that were started with it. Answers with what servers are connected to with. */
+function usable(config: PoolerConfig): ReturnType<ServerTlsBook['prepare']> {
+  clientTlsOf(config.clientTls);
+  new AuthBook(config, new AuthMemory(), async () => undefined);
+  const configs = Array.from(config.databases.values(), (database) => serverTlsFor(config, database));
+  return new ServerTlsBook().prepare(configs);
+}

@@ -1,0 +1,220 @@
+/** All workers in one view: connections of all, pools and counts added up. */
+
+import type { Endpoint } from '../../net/endpoint.js';
+import type { FleetStats } from '../budgets/fleet.js';
+import { mergeFleet } from '../budgets/fleet-merge.js';
+import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
+import { type Counters, noCounters, sumOf } from '../console/counters.js';
+import type {
+  ClassRecord,
+  ClientRecord,
+  DatabaseRecord,
+  ListeningRecord,
+  PoolerState,
+  PoolerView,
+  PoolRecord,
+  RebalanceRecord,
+  ServerRecord,
+  ShareRecord,
+  StatsRecord,
+  UserRecord,
+  WorkerRecord,
+} from '../console/pooler-view.js';
+import type { DatabaseLook, Looks } from '../messages/worker-snapshot.js';
+
+type Counts = Readonly<Partial<Record<string, number>>>;
+
+export class MergedView implements PoolerView {
+  readonly version: string;
+  readonly config: PoolerConfig;
+  readonly state: PoolerState;
+  readonly isShuttingDown: boolean;
+  readonly #looks: Looks;
+  readonly #endpoints: readonly Endpoint[];
+
+  constructor(local: PoolerView, looks: Looks, endpoints: readonly Endpoint[]) {
+    this.version = local.version;
+    this.config = local.config;
+    this.state = looks.state;
+    this.isShuttingDown = local.isShuttingDown;
+    this.#looks = looks;
+    this.#endpoints = endpoints;
+  }
+
+  listening(): readonly ListeningRecord[] {
+    return this.#endpoints.map((endpoint) => ({
+      address: endpoint.kind === 'unix' ? 'unix' : endpoint.host,
+      port: endpoint.port,
+    }));
+  }
+
+  databases(): readonly DatabaseRecord[] {
+    const all = this.#looks.looks.flatMap(({ databases }) => databases);
+    return merged(
+      all,
+      ({ settings }) => settings.name,
+      (same) => this.#databaseRecord(same),
+    );
+  }
+
+  #databaseRecord(same: readonly [DatabaseLook, ...DatabaseLook[]]): DatabaseRecord {
+    const [{ settings }] = same;
+    return {
+      settings:
+        databaseFor(this.config, settings.name) ?? Object.freeze({ ...settings, password: undefined }),
+      isPaused: this.#looks.paused.includes(settings.name),
+      isDisabled: same.some(({ isDisabled }) => isDisabled),
+      servers: sum(same, ({ servers }) => servers),
+      clients: sum(same, ({ clients }) => clients),
+    };
+  }
+
+  users(): readonly UserRecord[] {
+    const all = this.#looks.looks.flatMap(({ users }) => users);
+    return merged(
+      all,
+      ({ name }) => name,
+      (same) => ({
+        name: same[0].name,
+        servers: sum(same, ({ servers }) => servers),
+        clients: sum(same, ({ clients }) => clients),
+      }),
+    );
+  }
+
+  pools(): readonly PoolRecord[] {
+    const all = this.#looks.looks.flatMap(({ pools }) => pools);
+    return merged(
+      all,
+      ({ database, user }) => JSON.stringify([database, user]),
+      (same) => this.#poolRecord(same),
+    );
+  }
+
+  #poolRecord(same: readonly [PoolRecord, ...PoolRecord[]]): PoolRecord {
+    const [first] = same;
+    const { database, user } = first;
+    const known = this.#looks.peaks.find((one) => one.database === database && one.user === user);
+    const live = sum(same, ({ ledger }) => ledger.live);
+    return {
+      ...first,
+      clients: summedCounts(same.map(({ clients }) => clients)),
+      servers: summedCounts(same.map(({ servers }) => servers)),
+      longestWaitMs: Math.max(...same.map(({ longestWaitMs }) => longestWaitMs)),
+      shortage: same.find(({ shortage }) => shortage !== undefined)?.shortage,
+      ledger: {
+        // The size is that of all workers together.
+        limit: Math.max(...same.map(({ ledger }) => ledger.limit)),
+        pending: sum(same, ({ ledger }) => ledger.pending),
+        live,
+        closing: sum(same, ({ ledger }) => ledger.closing),
+        peak: known?.peak ?? live,
+      },
+      discarded: summedCounts(same.map(({ discarded }) => discarded)) as Record<string, number>,
+    };
+  }
+
+  clients(): readonly ClientRecord[] {
+    return this.#looks.looks.flatMap(({ clients }) => clients);
+  }
+
+  servers(): readonly ServerRecord[] {
+    return this.#looks.looks.flatMap(({ servers }) => servers);
+  }
+
+  stats(): StatsRecord {
+    const all = [...this.#looks.looks.flatMap(({ stats }) => stats.databases), ...this.#looks.absent];
+    return {
+      windowMs: Math.max(0, ...this.#looks.looks.map(({ stats }) => stats.windowMs)),
+      databases: merged(
+        all,
+        ({ database }) => database,
+        (same) => ({
+          database: same[0].database,
+          total: countersOf(same.map(({ total }) => total)),
+          before: countersOf(same.map(({ before }) => before)),
+        }),
+      ),
+    };
+  }
+
+  shares(): readonly ShareRecord[] {
+    return this.#looks.shares;
+  }
+
+  rebalances(): readonly RebalanceRecord[] {
+    return this.#looks.rebalances;
+  }
+
+  fleet(): readonly FleetStats[] {
+    return mergeFleet(this.#looks.fleet);
+  }
+
+  classes(): readonly ClassRecord[] {
+    return merged(
+      this.#looks.looks.flatMap(({ classes }) => classes),
+      (of) => JSON.stringify([of.database, of.user, of.class]),
+      (same) => ({
+        ...same[0],
+        part: sum(same, ({ part }) => part),
+        lent: sum(same, ({ lent }) => lent),
+        waiting: sum(same, ({ waiting }) => waiting),
+      }),
+    );
+  }
+
+  memory(): NodeJS.MemoryUsage {
+    const all = this.#looks.looks.map(({ memory }) => memory);
+    return {
+      rss: sum(all, ({ rss }) => rss),
+      heapTotal: sum(all, ({ heapTotal }) => heapTotal),
+      heapUsed: sum(all, ({ heapUsed }) => heapUsed),
+      external: sum(all, ({ external }) => external),
+      arrayBuffers: sum(all, ({ arrayBuffers }) => arrayBuffers),
+    };
+  }
+
+  workers(): readonly WorkerRecord[] {
+    return this.#looks.workers.map((worker) => {
+      const look = this.#looks.looks.find(({ number }) => number === worker.number);
+      return {
+        ...worker,
+        clients: look?.clientCount ?? 0,
+        servers: look?.serverCount ?? 0,
+        cpuMs: look?.cpuMs ?? 0,
+        memoryBytes: look?.memory.rss ?? 0,
+      };
+    });
+  }
+}
+
+/** One record of all that have the same key, in the order of the first of each. */
+function merged<One, Result>(
+  all: readonly One[],
+  keyOf: (one: One) => string,
+  merge: (same: readonly [One, ...One[]]) => Result,
+): Result[] {
+  const groups = new Map<string, [One, ...One[]]>();
+  for (const one of all) {
+    const key = keyOf(one);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  return Array.from(groups.values(), merge);
+}
+
+function sum<One>(all: readonly One[], count: (one: One) => number): number {
+  return all.reduce((before, one) => before + count(one), 0);
+}
+
+function summedCounts(all: readonly Counts[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const one of all)
+    for (const [key, count = 0] of Object.entries(one)) counts[key] = (counts[key] ?? 0) + count;
+  return counts;
+}
+
+function countersOf(all: readonly Counters[]): Counters {
+  return all.length === 0 ? noCounters : sumOf(all);
+}

@@ -1,0 +1,185 @@
+/** The budgets of a worker: every slot is asked of the supervisor, which has the same question from all workers. */
+import { systemClock } from '../../runtime/system.js';
+import type {
+  BudgetedPool,
+  BudgetLeases,
+  BudgetStats,
+  Budgets,
+  ServerQuotas,
+} from '../budgets/server-budgets.js';
+import type { FromWorker } from '../messages/messages.js';
+import type { ServerNotes } from '../process/shared-parts.js';
+import type { Backend } from '../servers/backend.js';
+import type { Opening } from '../servers/opening.js';
+import { ServerFactsAsker } from './server-facts.js';
+import { RemoteLeases } from './supervisor-leases.js';
+
+/** It is looked this often whether there is something to tell; while nothing is in use, this often. */
+const reportMs = 25;
+const idleReportMs = 100;
+
+export class RemoteBudgets implements Budgets, ServerNotes {
+  asksServers = false;
+  readonly #send: (message: FromWorker) => void;
+  readonly #leases = new Map<number, RemoteLeases>();
+  /** By the pool's number: its server connections that the supervisor knows. */
+  readonly #servers = new Map<number, Set<Backend>>();
+  readonly #facts = new ServerFactsAsker((facts) => this.#send({ kind: 'facts', facts }));
+  #lastNumber = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isTimerSlow = false;
+
+  constructor(send: (message: FromWorker) => void) {
+    this.#send = send;
+    this.#timer = undefined;
+  }
+
+  leasesFor(pool: BudgetedPool): RemoteLeases {
+    const number = ++this.#lastNumber;
+    const leases = new RemoteLeases(pool, number, {
+      clock: systemClock,
+      asked: (report) => {
+        this.#send({ kind: 'ask', report });
+        this.#reportSoon();
+      },
+      released: (of, count) => {
+        this.#send({ kind: 'release', pool: of, count, servers: this.#takeGone(of) });
+        this.#forgetIfOver(of);
+      },
+      keeping: (of, count) => this.#send({ kind: 'keep', pool: of, count }),
+      left: (of) => this.#left(of),
+    });
+    this.#leases.set(number, leases);
+    const { user, database, server } = pool;
+    this.#send({ kind: 'pool', pool: number, user, database, server, limit: 0 });
+    return leases;
+  }
+
+  /** The supervisor can only find a server process again whose connection it knows. */
+  dialing({ id, address, ends, key }: Opening, leases: BudgetLeases): void {
+    if (address === undefined || ends === undefined) return;
+    const { host, port, path } = address;
+    const { localAddress, localPort, remoteAddress, remotePort } = ends;
+    this.#send({
+      kind: 'dial',
+      dial: {
+        pool: (leases as RemoteLeases).number,
+        server: id,
+        host,
+        port,
+        path,
+        ends: { localAddress, localPort, remoteAddress, remotePort },
+        key: key && { processId: key.processId, secretKey: key.secretKey },
+      },
+    });
+  }
+
+  dialEnded({ id }: Opening, leases: BudgetLeases): void {
+    this.#send({ kind: 'dialEnded', pool: (leases as RemoteLeases).number, server: id });
+  }
+
+  entered(backend: Backend): Promise<void> {
+    return this.#facts.entered(backend);
+  }
+
+  /** A server connection is there: whoever comes after this worker must be able to end it. */
+  opened(backend: Backend, leases: BudgetLeases): void {
+    const { key, dial, id } = backend;
+    const { host, port, path } = dial;
+    const pool = (leases as RemoteLeases).number;
+    const servers = this.#servers.get(pool) ?? new Set();
+    this.#servers.set(pool, servers);
+    servers.add(backend);
+    // Without a key, what was told of the dial is all there is to know.
+    if (key === undefined) return;
+    const { processId, secretKey } = key;
+    this.#send({ kind: 'server', server: { pool, server: id, host, port, path, processId, secretKey } });
+  }
+
+  /** What the supervisor says about a pool. */
+  granted(pool: number): void {
+    const leases = this.#leases.get(pool);
+    if (leases === undefined) this.#send({ kind: 'release', pool, count: 1, servers: [] });
+    else leases.granted();
+  }
+
+  lost(pool: number, count: number): void {
+    this.#leases.get(pool)?.lost(count);
+  }
+
+  recalled(pool: number, count: number, hanging: number): void {
+    this.#leases.get(pool)?.recalled(count, hanging);
+  }
+
+  toKeep(pool: number, count: number): void {
+    this.#leases.get(pool)?.toKeep(count);
+  }
+
+  shareChanged(pool: number, share: number | undefined, shortage: string | undefined): void {
+    this.#leases.get(pool)?.shareChanged(share ?? Number.POSITIVE_INFINITY, shortage);
+  }
+
+  /** The supervisor has the same configuration. */
+  change({ asksServers }: Pick<ServerQuotas, 'asksServers'>): void {
+    this.asksServers = asksServers;
+  }
+
+  /** They are the supervisor's to show. */
+  stats(): BudgetStats[] {
+    return [];
+  }
+
+  learned(server: string, capacity: number): void {
+    this.#send({ kind: 'learned', server, capacity });
+  }
+
+  /** Those of the pool that are gone since it was last asked. */
+  #takeGone(pool: number): number[] {
+    const servers = this.#servers.get(pool);
+    const gone: number[] = [];
+    for (const backend of servers ?? []) {
+      if (!backend.isGone) continue;
+      servers?.delete(backend);
+      gone.push(backend.id);
+    }
+    return gone;
+  }
+
+  /** What it still holds comes back by `release`. */
+  #left(pool: number): void {
+    this.#send({ kind: 'poolGone', pool });
+    this.#forgetIfOver(pool);
+  }
+
+  #forgetIfOver(pool: number): void {
+    const leases = this.#leases.get(pool);
+    if (leases === undefined || !leases.hasLeft || leases.isActive) return;
+    this.#leases.delete(pool);
+    this.#servers.delete(pool);
+  }
+
+  /** What was asked for may be there soon, and then in use. */
+  #reportSoon(): void {
+    if (this.#timer === undefined || this.#isTimerSlow) this.#reportIn(reportMs);
+  }
+
+  #reportIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#isTimerSlow = ms > reportMs;
+    this.#timer = setTimeout(() => this.#report(), ms).unref();
+  }
+
+  #report(): void {
+    this.#timer = undefined;
+    const active = [...this.#leases.values()].filter(({ isActive }) => isActive);
+    const reports = active.map((leases) => leases.news()).filter((news) => news !== undefined);
+    if (reports.length > 0) this.#send({ kind: 'reports', reports });
+    // A look may make an engine ask again, which has begun the next.
+    if (active.length > 0 && this.#timer === undefined)
+      this.#reportIn(active.some(({ isInUse }) => isInUse) ? reportMs : idleReportMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,22 @@
+/** The places of a worker's clients: the supervisor counts those of all workers, and is asked before a client is let in. */
+import type { Calls } from '../messages/calls.js';
+import type { FromWorker } from '../messages/messages.js';
+
+/** A supervisor that does not answer in this time is in trouble, and the client is told so. */
+const timeoutMs = 10_000;
+
+export class RemotePlaces {
+  readonly #calls: Calls;
+  readonly #send: (message: FromWorker) => void;
+
+  constructor(calls: Calls, send: (message: FromWorker) => void) {
+    this.#calls = calls;
+    this.#send = send;
+  }
+
+  /** Takes a place, to be given back once by what it answers; or rejects with a `Refusal`. */
+  async take(user: string, database: string): Promise<() => void> {
+    const place = (await this.#calls.ask('place', { user, database }, { timeoutMs })) as number;
+    return () => this.#send({ kind: 'left', place });
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The rates of a worker: each permit to open a connection is asked of the supervisor, which has one bucket for all workers. An engine
+ * asks without waiting for an answer, so it is told to come back in a moment.
+ */
+import type { RateLimiter } from '../../core/rate-limiter.js';
+import type { ConnectionRates } from '../budgets/connection-rates.js';
+
+/** What the supervisor is asked and told. */
+export interface RateLine {
+  readonly clock: { now(): number };
+  /** Resolves with 0 for a permit, or with the milliseconds to wait. */
+  ask(server: string, isUrgent: boolean): Promise<number>;
+  /** The server has let a connection in, or finds that connections are opened too fast. */
+  dialed(server: string, isTooFast: boolean): void;
+}
+
+/** An answer takes about as long. */
+const pollMs = 1;
+/** A permit that nobody takes for so long is lost: later it would let in one more than the bucket allows. */
+const permitMs = 250;
+/** So long after a question that failed, it is asked again. */
+const retryMs = 100;
+
+export class RemoteRates implements ConnectionRates {
+  readonly #line: RateLine;
+  readonly #rates = new Map<string, RemoteRate>();
+
+  constructor(line: RateLine) {
+    this.#line = line;
+  }
+
+  limiterOf(server: string): RateLimiter {
+    const rate = this.#rates.get(server) ?? new RemoteRate(server, this.#line);
+    this.#rates.set(server, rate);
+    return rate;
+  }
+}
+
+class RemoteRate implements RateLimiter {
+  readonly #server: string;
+  readonly #line: RateLine;
+  #isAsking = false;
+  /** Until when the permit that was granted may be taken. */
+  #permitUntil = Number.NEGATIVE_INFINITY;
+  #retryAt = Number.NEGATIVE_INFINITY;
+
+  constructor(server: string, line: RateLine) {
+    this.#server = server;
+    this.#line = line;
+  }
+
+  take(_now: number, isUrgent = false): number {
+    // By the clock that answers are noted by: that of an engine may be older.
+    const now = this.#line.clock.now();
+    if (now < this.#permitUntil) {
+      this.#permitUntil = Number.NEGATIVE_INFINITY;
+      return 0;
+    }
+    if (now < this.#retryAt) return this.#retryAt - now;
+    if (!this.#isAsking) this.#ask(isUrgent);
+    return pollMs;
+  }
+
+  refused(): void {
+    this.#permitUntil = Number.NEGATIVE_INFINITY;
+    this.#line.dialed(this.#server, true);
+  }
+
+  opened(): void {
+    this.#line.dialed(this.#server, false);
+  }
+
+  #ask(isUrgent: boolean): void {
+    const { clock } = this.#line;
+    this.#isAsking = true;
+    this.#line.ask(this.#server, isUrgent).then(
+      (waitMs) => {
+        this.#isAsking = false;
+        if (waitMs > 0) this.#retryAt = clock.now() + waitMs;
+        else this.#permitUntil = clock.now() + permitMs;
+      },
+      () => {
+        this.#isAsking = false;
+        this.#retryAt = clock.now() + retryMs;
+      },
+    );
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * A worker process: a pooler like any other, but that clients are handed to it, and that slots, places of clients, cancel
+ * requests and the console go through the supervisor. Without a supervisor it ends at once: nobody would keep the budget.
+ */
+import type { Socket } from 'node:net';
+import { systemClock } from '../../runtime/system.js';
+import type { BackendKey } from '../../wire/session-messages.js';
+import type { Fleet } from '../budgets/fleet.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+import type { PoolerControls, PoolerView } from '../console/pooler-view.js';
+import type { PoolerLog } from '../log.js';
+import { Calls } from '../messages/calls.js';
+import { decodeConfig, type EncodedConfig } from '../messages/config-codec.js';
+import { type ControlMessage, obey } from '../messages/control-message.js';
+import { encodeError } from '../messages/error-codec.js';
+import { socketOf } from '../messages/handed-socket.js';
+import {
+  type Beginning,
+  type FromSupervisor,
+  type FromWorker,
+  questions,
+  readFromSupervisor,
+} from '../messages/messages.js';
+import { WorkerIds } from '../messages/worker-ids.js';
+import { type LookRequest, takeLook } from '../messages/worker-snapshot.js';
+import { Pooler } from '../process/pooler.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import type { MakeIamToken } from '../servers/iam-login.js';
+import type { ServerPlace } from '../supervisor/orphan-care.js';
+import { RemoteConsole } from './merged-console.js';
+import { type PortsQuestion, whichAreThere, whichPortsAreThere } from './server-processes.js';
+import { RemoteBudgets } from './supervisor-budgets.js';
+import { RemotePlaces } from './supervisor-places.js';
+import { type RateLine, RemoteRates } from './supervisor-rates.js';
+
+/** What a worker needs of the program that it is. */
+export interface WorkerHost {
+  readonly makeIamToken?: MakeIamToken;
+  /** What it shares with other machines, as far as it dials itself. The leases are with the supervisor. */
+  readonly makeFleet?: (config: PoolerConfig, log: PoolerLog) => Fleet | undefined;
+}
+
+type ClientMessage = Extract<FromSupervisor, { kind: 'client' }>;
+
+/** As `process` is in a process that was forked. */
+export interface WorkerProcess {
+  send?(message: unknown, handle: undefined, options: undefined, sent: () => void): boolean;
+  on(event: 'message', listener: (message: unknown, handle: unknown) => void): unknown;
+  on(event: 'disconnect', listener: () => void): unknown;
+  on(event: (typeof signals)[number], listener: () => void): unknown;
+  exit(code: number): never;
+}
+
+/** Those that the supervisor answers. Some of them do not exist on Windows. */
+const signals = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+
+/** Clients that disconnect within this time are reported together. */
+const goneMs = 20;
+const cancelTimeoutMs = 60_000;
+const permitTimeoutMs = 5_000;
+
+/** Runs until the supervisor ends it. */
+export function runWorker(ownProcess: WorkerProcess, host: WorkerHost = {}): void {
+  // A terminal signals all processes at once; what is to happen, and when, the supervisor says.
+  for (const signal of process.platform === 'win32' ? [] : signals) ownProcess.on(signal, () => {});
+  const worker = new Worker(ownProcess, host);
+  ownProcess.on('disconnect', () => ownProcess.exit(1));
+  ownProcess.on('message', (message, handle) => worker.came(message, socketOf(handle)));
+}
+
+class Worker {
+  readonly #process: WorkerProcess;
+  readonly #host: WorkerHost;
+  readonly #calls: Calls;
+  readonly #budgets: RemoteBudgets;
+  #beginning: Beginning | undefined;
+  #pooler: Pooler | undefined;
+  #view: PoolerView | undefined;
+  #controls: PoolerControls | undefined;
+  /** Clients that have disconnected, and that the supervisor has yet to be told of. */
+  #goneTickets: number[] = [];
+  #goneTimer: NodeJS.Timeout | undefined;
+
+  constructor(ownProcess: WorkerProcess, host: WorkerHost) {
+    this.#process = ownProcess;
+    this.#host = host;
+    this.#beginning = undefined;
+    this.#pooler = undefined;
+    this.#view = undefined;
+    this.#controls = undefined;
+    this.#goneTimer = undefined;
+    this.#budgets = new RemoteBudgets((message) => this.#send(message));
+    this.#calls = new Calls((message) => this.#send(message), {
+      look: {
+        check: questions.look,
+        answer: (wanted: LookRequest) => takeLook(this.#view as PoolerView, this.#ids, wanted),
+      },
+      control: {
+        check: questions.control,
+        answer: (control: ControlMessage, signal: AbortSignal) =>
+          obey(this.#controls as PoolerControls, control, signal),
+      },
+      reload: {
+        check: questions.reload,
+        answer: ({ config }: { config: EncodedConfig }) => this.#pooler?.reload(decodeConfig(config)),
+      },
+      metrics: { check: questions.metrics, answer: () => this.#pooler?.readMetrics() },
+      cancel: {
+        check: questions.cancel,
+        answer: (key: { processId: number; secretKey: Uint8Array }) => this.#pooler?.cancel(keyOf(key)),
+      },
+      there: {
+        check: questions.there,
+        answer: (question: ServerPlace & { processIds: number[] }) =>
+          whichAreThere(this.#pools(), question, question.processIds),
+      },
+      ports: {
+        check: questions.ports,
+        answer: (question: PortsQuestion) => whichPortsAreThere(this.#pools(), question),
+      },
+    });
+  }
+
+  #pools(): Iterable<BackendPool> {
+    return this.#pooler?.pools ?? [];
+  }
+
+  get #ids(): WorkerIds {
+    const { worker, workers } = this.#beginning as Beginning;
+    return new WorkerIds(worker, workers);
+  }
+
+  #send(message: FromWorker): void {
+    // Whether it was heard: without a channel this process ends.
+    this.#process.send?.(message, undefined, undefined, () => {});
+  }
+
+  came(raw: unknown, socket: Socket | undefined): void {
+    const message = readFromSupervisor(raw);
+    if (message === undefined) {
+      socket?.destroy();
+      return;
+    }
+    switch (message.kind) {
+      case 'begin':
+        void this.#begin(message.beginning);
+        break;
+      case 'client':
+        this.#clientCame(message, socket);
+        break;
+      case 'granted':
+        this.#budgets.granted(message.pool);
+        break;
+      case 'lost':
+        this.#budgets.lost(message.pool, message.count);
+        break;
+      case 'recalled':
+        this.#budgets.recalled(message.pool, message.count, message.hanging);
+        break;
+      case 'keep':
+        this.#budgets.toKeep(message.pool, message.count);
+        break;
+      case 'share':
+        this.#budgets.shareChanged(message.pool, message.share, message.shortage);
+        break;
+      case 'shutdown':
+        void this.#pooler?.shutdown({ deadlineMs: message.deadlineMs, mode: message.mode });
+        break;
+      default:
+        this.#calls.came(message);
+    }
+  }
+
+  async #begin(beginning: Beginning): Promise<void> {
+    this.#beginning = beginning;
+    try {
+      await this.#start(beginning);
+      this.#send({ kind: 'ready' });
+    } catch (error) {
+      this.#send({ kind: 'failed', error: encodeError(error) });
+    }
+  }
+
+  async #start(beginning: Beginning): Promise<void> {
+    const ids = this.#ids;
+    const remote = new RemoteConsole(this.#calls, beginning.endpoints);
+    const config = decodeConfig(beginning.config);
+    const { makeFleet, ...host } = this.#host;
+    const pooler = new Pooler(config, {
+      ...host,
+      fleet: makeFleet?.(config, this.#log),
+      log: this.#log,
+      shared: {
+        ids,
+        budgets: this.#budgets,
+        rates: new RemoteRates(this.#rateLine),
+        places: new RemotePlaces(this.#calls, (message) => this.#send(message)),
+        cancelElsewhere: async ({ processId, secretKey }) => {
+          await this.#calls.ask('cancel', { processId, secretKey }, { timeoutMs: cancelTimeoutMs });
+        },
+        consoleOf: ({ view, controls }) => {
+          this.#view = view;
+          this.#controls = controls;
+          return { view, controls: remote, gather: (wanted) => remote.gather(view, wanted) };
+        },
+      },
+    });
+    pooler.assume(beginning);
+    this.#pooler = pooler;
+    await pooler.open();
+    void pooler.stopped.then(() => this.#process.exit(0));
+  }
+
+  readonly #log: PoolerLog = (level, message, details = {}) => {
+    this.#send({ kind: 'log', level, message, details });
+  };
+
+  readonly #rateLine: RateLine = {
+    clock: systemClock,
+    ask: async (server, isUrgent) =>
+      (await this.#calls.ask('permit', { server, isUrgent }, { timeoutMs: permitTimeoutMs })) as number,
+    dialed: (server, isTooFast) => this.#send({ kind: 'dialed', server, isTooFast }),
+  };
+
+  #clientCame({ ticket, endpoint, readAhead }: ClientMessage, socket: Socket | undefined): void {
+    const from = this.#beginning?.endpoints[endpoint];
+    const pooler = this.#pooler;
+    // With the end of this process another will have it.
+    if (pooler?.isOver === true) return;
+    // Before anything else: from now on it is ours, whatever happens to this process.
+    this.#send({ kind: 'took', ticket });
+    if (socket === undefined || from === undefined || pooler === undefined) {
+      socket?.destroy();
+      this.#clientGone(ticket);
+      return;
+    }
+    socket.once('close', () => this.#clientGone(ticket));
+    pooler.adopt(socket, from, readAhead);
+  }
+
+  #clientGone(ticket: number): void {
+    this.#goneTickets.push(ticket);
+    this.#goneTimer ??= setTimeout(() => {
+      this.#goneTimer = undefined;
+      this.#send({ kind: 'clientsGone', tickets: this.#goneTickets });
+      this.#goneTickets = [];
+    }, goneMs).unref();
+  }
+}
+
+function keyOf({ processId, secretKey }: { processId: number; secretKey: Uint8Array }): BackendKey {
+  return { processId, secretKey: Buffer.from(secretKey) };
+}

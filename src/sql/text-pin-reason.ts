@@ -1,0 +1,22 @@
+/**
+ * Reasons in a text to pin a client where the server can't be asked: settings that no view lists, and functions that change the
+ * session. Other leftovers are found by a session check. What is missed here is cleared away before the next client comes.
+ */
+
+import type { PinReason } from './pin-reasons.js';
+import type { TextEffects } from './text-effects.js';
+
+const loadPattern = /(?:^|;)\s*load\b/i;
+const setConfigPattern = /\bset_config\b|\bpg_settings\b/i;
+/** Within SQL that is in a string or in the body of a DO. */
+const settingPattern =
+  /(?:[;'$]|\b(?:BEGIN|THEN|ELSE|LOOP|EXECUTE)\b)\s*(?:SET\s+(?!LOCAL\b|TRANSACTION\b|CONSTRAINTS\b)|RESET\b)/i;
+
+/** Of a text that is not known to be harmless. */
+export function pinReasonOf(text: string, effects: TextEffects): PinReason | undefined {
+  if (effects.mayLeaveHidden)
+    return loadPattern.test(text) ? 'library loaded' : 'function that changes the session';
+  if (!effects.mayHideSettings) return undefined;
+  if (setConfigPattern.test(text)) return 'set_config';
+  return settingPattern.test(text) ? 'setting that could not be followed' : undefined;
+}

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Asked, ReplyQueue } from '../../../src/pooler/servers/reply-queue.js';
+
+const run: Asked[] = [Asked.bind, Asked.describePortal, Asked.execute, Asked.sync];
+const turn: Asked[] = [Asked.parse, ...run];
+const standIn: Asked[] = [Asked.standInBind, ...run.slice(1)];
+const wholes = {
+  turn: { whole: Asked.wholeTurn, entries: turn },
+  run: { whole: Asked.wholeRun, entries: run },
+  standIn: { whole: Asked.standInTurn, entries: standIn },
+};
+const others: Asked[] = [Asked.query, Asked.ownQuery, Asked.parse, Asked.bind, Asked.execute, Asked.sync];
+
+type Step = keyof typeof wholes | 'answer' | 'fail' | 'copy' | Asked;
+const steps = fc.array(
+  fc.oneof(fc.constantFrom<Step>('turn', 'run', 'standIn', 'fail', 'copy', Asked.copyEnd, ...others), {
+    weight: 2,
+    arbitrary: fc.constant<Step>('answer'),
+  }),
+  { maxLength: 80 },
+);
+
+/** A queue of whole turns beside one of the same turns, entry by entry. */
+class Twins {
+  readonly whole = new ReplyQueue();
+  readonly apart = new ReplyQueue();
+
+  take(step: Step): void {
+    const subject = {};
+    if (step === 'answer') this.#answer();
+    else if (step === 'fail') this.#fail();
+    else if (step === 'copy') this.#beginCopy();
+    else if (step === 'turn' || step === 'run' || step === 'standIn') {
+      const { whole, entries } = wholes[step];
+      this.whole.push(whole, subject);
+      for (const [place, asked] of entries.entries())
+        this.apart.push(asked, place === 0 ? subject : undefined);
+    } else for (const queue of [this.whole, this.apart]) queue.push(step, subject);
+  }
+
+  #look(): void {
+    if (this.whole.isHeadWhole) this.whole.unfold();
+    expect(this.whole.head).toBe(this.apart.head);
+    expect(this.whole.headSubject).toBe(this.apart.headSubject);
+  }
+
+  #answer(): void {
+    this.#look();
+    if (this.apart.size === 0) return;
+    this.whole.shift();
+    this.apart.shift();
+  }
+
+  #fail(): void {
+    this.#look();
+    const head = this.apart.head;
+    if (head === 0 || head <= Asked.ownSync) return;
+    expect(this.whole.dropUntilSync()).toEqual(this.apart.dropUntilSync());
+  }
+
+  #beginCopy(): void {
+    this.#look();
+    expect(this.whole.copyBegan()).toEqual(this.apart.copyBegan());
+  }
+
+  check(): void {
+    const { whole, apart } = this;
+    expect(whole.owesSync).toBe(apart.owesSync);
+    expect(whole.owesTurn).toBe(apart.owesTurn);
+    expect(whole.turnsOver).toBe(apart.turnsOver);
+    expect(whole.turnsSent).toBe(apart.turnsSent);
+    expect(whole.size === 0).toBe(apart.size === 0);
+  }
+
+  get isEmpty(): boolean {
+    return this.apart.size === 0;
+  }
+}
+
+test('a whole turn owes what its messages owe, one by one', () => {
+  fc.assert(
+    fc.property(steps, (taken) => {
+      const twins = new Twins();
+      for (const step of taken) {
+        twins.take(step);
+        twins.check();
+      }
+      while (!twins.isEmpty) {
+        twins.take('answer');
+        twins.check();
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test.each([
+  ['turn', Asked.wholeTurn, turn],
+  ['run', Asked.wholeRun, run],
+  // The server is asked for no more than this.
+  ['run in place of a turn', Asked.standInTurn, run],
+])('the parts of the answer to a whole %s are those of its messages', (_, whole, entries) => {
+  const one = new ReplyQueue();
+  one.push(whole, {});
+  const many = new ReplyQueue();
+  for (const asked of entries) many.push(asked);
+  expect(one.turnParts).toBe(many.turnParts);
+  one.clear();
+  expect([one.size, one.turnParts, one.turnsOver]).toEqual([0, -1, 1]);
+});
