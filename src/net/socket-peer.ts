@@ -1,5 +1,5 @@
 /** Who is at the other end of a Unix socket. */
-import { fileNumberOf } from './listeners.js';
+import { fileNumberOf } from './socket-options.js';
 import { SocketTransport } from './socket-transport.js';
 import { type PeerCredentials, peerCredentials } from './system-calls.js';
 import type { Transport } from './transport.js';

@@ -91,3 +91,24 @@ export const tooSlow = (timeout: string): Refusal =>
       'client_login_timeout',
     ),
   );
+
+export const wrongOptions = (problem: string): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.syntaxError,
+      problem,
+      undefined,
+      "unsupported options startup parameter: only '-c config=val' and '--config=val' are allowed",
+    ),
+  );
+
+/** `where`: a space and where it was said. */
+export const notTracked = (name: string, where = ''): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.featureNotSupported,
+      `the startup parameter "${shown(name)}" is not supported`,
+      'Name it in ignore_startup_parameters or track_extra_parameters of the pooler.',
+      `unsupported startup parameter${where}: ${shown(name)}`,
+    ),
+  );

@@ -73,7 +73,7 @@ export function noServer(pool: BackendPool, error: Error): OwnError {
 }
 
 /** PgBouncer's words for a server connection that could not be opened, although the server has said nothing. */
-export function pgbouncerCause(error: Error): string {
+function pgbouncerCause(error: Error): string {
   if (error instanceof ServerAuthenticationError) return 'wrong password type';
   return error instanceof WrongServerError
     ? 'server does not satisfy target_session_attrs'

@@ -54,11 +54,6 @@ export const limitOptions = {
   }),
 };
 
-export const queryWaitSide: PgBouncerSide = {
-  difference: 'a client that has waited for too long gets ERROR 53300 and stays, in place of FATAL 08P01',
-  differsFor: (ini) => Number(ini) !== 0,
-};
-
 export const clientIdleSide: PgBouncerSide = {
   difference:
     'also ends a client that has its server connection for the session, which PgBouncer leaves alone',
@@ -70,7 +65,7 @@ export const timeoutOptions = {
     name: 'query_wait_timeout',
     meaning: 'how long a client waits for a server connection',
     reload: 'now',
-    pgbouncer: queryWaitSide,
+    pgbouncer: {},
   }),
   queryWaitNotify: option(duration('never'), 5_000, {
     name: 'query_wait_notify',

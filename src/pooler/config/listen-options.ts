@@ -37,7 +37,8 @@ export const listenOptions = {
   }),
   reusePort: option(boolean, false, {
     name: 'so_reuseport',
-    meaning: 'several processes may listen on the same port; needs Node 22.12 or newer',
+    meaning:
+      'several processes may listen on the same port; needs Node 22.12 or newer, or on Linux the optional package koffi',
     ...boundAtStart,
     pgbouncer: {},
   }),

@@ -8,7 +8,7 @@ import type { AnyOption } from './option.js';
 import { allOptions, type EntryKind, entryOptions, optionTable } from './option-table.js';
 import { type IniFile, type IniLine, locate, readIniFile } from './pgbouncer-ini.js';
 import { leftOutOptions, leftOutPeers } from './pgbouncer-left-out.js';
-import { rulesAskForClearPasswords, rulesNameConsole } from './rules-file.js';
+import { rulesNameConsole } from './rules-file.js';
 import { path, secret } from './special-kinds.js';
 
 /**
@@ -218,19 +218,15 @@ class Importer {
 
   /** There, passwords in clear text need no TLS. */
   #allowClearPasswords(): void {
-    const { auth = {} } = this.#data;
-    const { type, hbaFile } = auth;
-    let name: string;
-    if (type === 'plain') name = 'auth_type';
-    else if (type === 'hba' && typeof hbaFile === 'string' && rulesAskForClearPasswords(hbaFile))
-      name = 'auth_hba_file';
-    else return;
+    this.#data.auth ??= Object.create(null) as Group;
+    const { auth } = this.#data;
+    if (auth['allowUnencryptedPasswords'] !== undefined) return;
     auth['allowUnencryptedPasswords'] = true;
     this.#settings.push({
-      name,
+      name: 'auth_type',
       outcome: 'default',
       to: 'auth.allowUnencryptedPasswords',
-      why: 'PgBouncer asks for passwords in clear text without TLS, too',
+      why: 'PgBouncer takes and sends passwords in clear text without TLS, too',
       place: { source: this.#file },
     });
   }

@@ -106,6 +106,9 @@ export const poolingOptions = {
     name: 'server_connect_limit',
     meaning: 'server connections that one pool opens at the same time',
     reload: 'now',
+    pgbouncer: {
+      otherDefault: { ini: '1', why: 'after a restart of the server clients need not wait for each other' },
+    },
   }),
   serverRoundRobin: option(boolean, false, {
     name: 'server_round_robin',

@@ -22,6 +22,7 @@ import { writeOutcome } from './result-writer.js';
 import { type ConsoleTools, columnsOf, type Outcome, runCommand } from './run-command.js';
 
 export interface DialogueListener {
+  commandCame(): void;
   commandGiven(command: string): void;
   commandFailed(command: string, error: unknown): void;
   /** The command that ran is over, and its answer is written. */
@@ -168,6 +169,7 @@ export class ConsoleDialogue {
   // ---- commands ---------------------------------------------------------------------------------------------------
 
   #run(command: Command, finish: (outcome: Outcome) => void): void {
+    this.#listener.commandCame();
     this.#attempt(() => {
       const abort = new AbortController();
       const outcome = runCommand(command, this.#tools, abort.signal);

@@ -86,6 +86,7 @@ export interface PoolRecord {
   /** How many hosts there are to choose from, and how one is chosen. */
   readonly hosts: number;
   readonly loadBalanceHosts: string;
+  readonly targetSessionAttrs: string;
   /** By state. Clients that are logging in are in no pool yet. */
   readonly clients: Readonly<Partial<Record<ClientState, number>>>;
   readonly servers: Readonly<Partial<Record<ServerState, number>>>;

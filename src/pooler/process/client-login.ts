@@ -23,7 +23,7 @@ import { resolveStartup, type StartupSettings } from '../clients/startup-setting
 import { clientLimitsFor, limitsForClient } from '../config/pool-settings.js';
 import { consoleDatabases, type DatabaseConfig, databaseFor } from '../config/pooler-config.js';
 import { type AdminKeeper, AdminSession } from '../console/admin-session.js';
-import { reportedSettings } from '../console/driver-settings.js';
+import { poolerParameters, reportedSettings } from '../console/driver-settings.js';
 import type { ConsoleTools } from '../console/run-command.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
@@ -82,6 +82,7 @@ export class Admissions {
       loginTimeoutMs: hasRoom
         ? clientLoginTimeout
         : Math.min(clientLoginTimeout || shortLoginMs, shortLoginMs),
+      refusesUntracked: house.isPgBouncer,
       ignoredParameters: config.pooling.ignoreStartupParameters,
       trackedParameters: config.pooling.trackExtraParameters,
       checkRoom: (isConsole) => {
@@ -135,6 +136,7 @@ export class Admissions {
     const database = databaseFor(house.config, applicant.database);
     if (database === undefined) throw noDatabase(applicant.database);
     if (house.disabledDatabases.has(database.name)) throw disabled(database.name);
+    if (house.isNewDatabase(database.name)) house.connections.databaseFound(visitor);
     const entry = house.pools.get(database, database.user ?? applicant.user);
     noteCredentials(entry, database, login);
     const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
@@ -198,17 +200,19 @@ export class Admissions {
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
+    // As with PgBouncer, whoever comes while the server is away waits for it as well.
+    const isPatient = this.#house.isPgBouncer;
     const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
       visitor.waitsFor = { pool, since: systemClock.now() };
       try {
-        return await borrow(pool, { timeoutMs, signal: stay.signal }, use);
+        return await borrow(pool, { timeoutMs, signal: stay.signal, isPatient }, use);
       } finally {
         visitor.waitsFor = undefined;
       }
     };
     // Who is in waits for a server to come back; there is no use in more who do.
     const { outage } = pool;
-    if (outage !== undefined) throw outage;
+    if (outage !== undefined && !isPatient) throw outage;
     if (pool.isFailing) await wait(async () => {});
     return resolveStartup(pool, known, wanted, {
       wait,
@@ -266,13 +270,18 @@ export class Admissions {
       });
       house.sessions.add(session);
       pool.clients++;
+      pool.tally.logins++;
       house.logins.succeeded++;
       for (const what of pool.plan.keepsSettings ? startup.kept.keys() : []) pool.swallowed(what);
       house.connections.connected(client);
       if (house.state === 'suspended') house.holdBack(session, rest);
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    return { parameters: startup.told, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
+    const { maxPreparedStatements } = house.config.pooling;
+    const parameters = house.isPgBouncer
+      ? new Map([...startup.told, ...poolerParameters(pool.limits.poolMode, maxPreparedStatements)])
+      : startup.told;
+    return { parameters, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
   }
 
   async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
@@ -295,18 +304,26 @@ export class Admissions {
         house.consoles.delete(ended);
         if (house.isPgBouncer) house.connections.disconnected(client, 'the client said goodbye');
       },
-      commandGiven: (_, command) => house.log('info', `console: ${command}`, { user }),
+      commandCame: () => house.consoleCommands++,
+      commandGiven: (_, command) =>
+        house.isPgBouncer
+          ? house.log('info', `${command} command issued`)
+          : house.log('info', `console: ${command}`, { user }),
       commandFailed: (_, command, error) =>
         house.log('error', `console: ${command} failed`, { error: String(error) }),
     };
     const begin = (rest: Buffer): void => {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
+      house.consoleLogins++;
       house.consoles.set(session, visitor);
       house.logins.succeeded++;
       house.connections.connected(client);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    return { parameters: reportedSettings, key, notice: undefined, begin };
+    const parameters = house.isPgBouncer
+      ? new Map([...reportedSettings, ...poolerParameters('statement', 0)])
+      : reportedSettings;
+    return { parameters, key, notice: undefined, begin };
   }
 
   async #cancel(request: CancelRequest, visitor: Visitor): Promise<void> {

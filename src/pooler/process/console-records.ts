@@ -3,17 +3,10 @@ import type { PooledConnection } from '../../core/pooled-connection.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import type { AdminSession } from '../console/admin-session.js';
-import type {
-  ClientRecord,
-  ClientState,
-  ConnectionEnds,
-  ServerRecord,
-  ServerState,
-} from '../console/pooler-view.js';
+import type { ClientRecord, ClientState, ServerRecord, ServerState } from '../console/pooler-view.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { endsOfDial, type Opening } from '../servers/opening.js';
-import type { ServerAddress } from '../servers/server-hosts.js';
 import type { Visitor } from './pooler-state.js';
 
 /** From the clock of the process to milliseconds since 1970. */

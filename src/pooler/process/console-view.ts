@@ -40,6 +40,8 @@ import type { House } from './pooler-state.js';
 
 const { version } = createRequire(import.meta.url)('../../../package.json') as { readonly version: string };
 
+const consoleName = 'pgbouncer';
+
 export class ConsoleView implements PoolerView {
   readonly version = version;
   readonly #startedAt = Date.now();
@@ -145,6 +147,7 @@ export class ConsoleView implements PoolerView {
       mode: pool.limits.poolMode,
       hosts: database.host.length,
       loadBalanceHosts: database.loadBalanceHosts,
+      targetSessionAttrs: database.targetSessionAttrs,
       clients,
       servers,
       longestWaitMs,
@@ -194,6 +197,8 @@ export class ConsoleView implements PoolerView {
 
   #counters(): Map<string, Counters> {
     const counters = new Map(this.#house.departed.databases);
+    // PgBouncer counts what is done on its console, too.
+    if (this.#house.isPgBouncer) counters.set(consoleName, this.#house.consoleCounters);
     for (const pool of this.#house.pools.pools()) {
       const before = counters.get(pool.database) ?? noCounters;
       counters.set(pool.database, sumOf([before, countersOf(pool)]));

@@ -27,8 +27,15 @@ import { diffConfig } from '../config/config-diff.js';
 import { isDsql } from '../config/dialect.js';
 import { serverOf } from '../config/fleet-settings.js';
 import { serverTlsFor } from '../config/pool-settings.js';
-import { type DatabaseConfig, databaseFor, type PoolerConfig, ruleFilesOf } from '../config/pooler-config.js';
+import {
+  consoleDatabases,
+  type DatabaseConfig,
+  databaseFor,
+  type PoolerConfig,
+  ruleFilesOf,
+} from '../config/pooler-config.js';
 import type { AdminSession } from '../console/admin-session.js';
+import { type Counters, noCounters } from '../console/counters.js';
 import type { PoolerState } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
@@ -36,6 +43,7 @@ import { LoginTally } from '../metrics/login-tally.js';
 import { type Wording, wordings } from '../own-error.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
+import { connectionIds } from '../servers/connection-ids.js';
 import { type ConnectionLog, connectionLog } from '../servers/connection-log.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import { pgbouncerLog } from '../servers/pgbouncer-log.js';
@@ -79,8 +87,6 @@ export function sendAway(visitor: Visitor, error: ErrorFields): void {
   setImmediate(() => visitor.transport.endAtOnce());
 }
 
-/** As the console shows it: a signed number of four bytes. */
-const largestId = 0x7fff_ffff;
 /** How long a query for a secret may wait for a server. */
 const secretTimeoutMs = 10_000;
 
@@ -110,6 +116,9 @@ export class House {
   readonly fleet: Fleet | undefined;
   readonly logins = new LoginTally();
   readonly departed = new DepartedPools();
+  /** Logins to the console, and commands there. */
+  consoleLogins = 0;
+  consoleCommands = 0;
   /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
   readonly files: FileWatch;
   readonly budgets: Budgets;
@@ -127,8 +136,6 @@ export class House {
   #auth: AuthBook;
   #clientTls: ClientTls | undefined;
   #rules: ScanRules;
-  #lastId = 0;
-  #hasWrapped = false;
   #whenEmpty: (() => void) | undefined;
 
   /** Throws a `ServingError` for what can't be used. */
@@ -141,6 +148,7 @@ export class House {
       compatibility === 'pgbouncer' ? pgbouncerLog(log, currentConfig) : connectionLog(log, currentConfig);
     this.shared = shared;
     this.fleet = fleet;
+    if (shared !== undefined) connectionIds.upTo(shared.ids.largest);
     this.keys = new CancelKeys(shared?.ids);
     this.files = new FileWatch(this.#watchedFiles(), log);
     this.#serverTls.use(this.#serverTls.prepare(serverTlsConfigs(config)));
@@ -187,6 +195,11 @@ export class House {
 
   get config(): PoolerConfig {
     return this.#config;
+  }
+
+  get consoleCounters(): Counters {
+    const { consoleLogins: clientLogins, consoleCommands: queries } = this;
+    return { ...noCounters, clientLogins, queries, transactions: queries };
   }
 
   /** It behaves as PgBouncer does, also where that is worse. */
@@ -255,12 +268,7 @@ export class House {
 
   /** For clients and visitors alike. */
   nextId(): number {
-    const largest = this.shared?.ids.largest ?? largestId;
-    do {
-      if (this.#lastId >= largest) this.#hasWrapped = true;
-      this.#lastId = this.#lastId >= largest ? 1 : this.#lastId + 1;
-    } while (this.#hasWrapped && this.#isTaken(this.#lastId));
-    return this.#lastId;
+    return connectionIds.next((id) => this.#isTaken(id));
   }
 
   /** A client may be there for as long as it takes to give out all ids once. */
@@ -277,7 +285,7 @@ export class House {
     const { config } = diff;
     const clientTls = clientTlsOf(config.clientTls);
     const serverTls = this.#serverTls.prepare(serverTlsConfigs(config));
-    const auth = this.#readAuth(config);
+    const auth = this.#reloadAuth(config);
     this.#serverTls.use(serverTls);
     this.#config = config;
     this.#clientTls = clientTls;
@@ -339,14 +347,29 @@ export class House {
       this.#memory,
       (query, user) => this.#askForSecret(query, user),
       (database) => this.disabledDatabases.has(database),
+      (text) => this.log('warn', text),
     );
+  }
+
+  /** As with PgBouncer, a file that can't be used any more is left aside, and what was read of it before holds. */
+  #reloadAuth(config: PoolerConfig): AuthBook {
+    try {
+      return this.#readAuth(config);
+    } catch (error) {
+      if (!this.isPgBouncer || !(error instanceof ServingError)) throw error;
+      for (const line of error.message.split('\n')) this.log('error', line);
+      this.log('error', 'users and rules stay as they were');
+      return this.#auth;
+    }
   }
 
   /** The secret of a user, asked of the server: null where it has none, undefined where there is no such user. */
   async #askForSecret(query: AuthQuery, user: string): Promise<string | null | undefined> {
+    if (consoleDatabases.includes(query.database))
+      throw new ServingError(`cannot use the reserved "${query.database}" database as an auth_dbname`);
     const database = databaseFor(this.#config, query.database);
     if (database === undefined)
-      throw new ServingError(`auth_dbname is ${query.database}, which is no database of the pooler.`);
+      throw new ServingError(`authentication database "${query.database}" is not configured (auth_dbname)`);
     const { pool } = this.pools.getForSecrets(database, query.user);
     const question = { what: 'auth_query', text: query.text, values: [user], mostRows: 1 };
     const options = { timeoutMs: secretTimeoutMs, signal: AbortSignal.timeout(secretTimeoutMs) };
@@ -368,6 +391,13 @@ export class House {
         },
       );
     return undefined;
+  }
+
+  /** Only `*` stands for it, and nobody has used it of late. */
+  isNewDatabase(name: string): boolean {
+    if (this.#config.databases.has(name)) return false;
+    for (const { database } of this.pools.pools()) if (database === name) return false;
+    return true;
   }
 
   /** Whether the database is paused, by itself or with all others. */

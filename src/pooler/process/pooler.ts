@@ -11,7 +11,7 @@ import type { Fleet } from '../budgets/fleet.js';
 import type { ReadAhead } from '../clients/read-ahead.js';
 import { shuttingDown } from '../clients/session-errors.js';
 import { consoleDatabases, type PoolerConfig } from '../config/pooler-config.js';
-import { endpointsOf, keepAliveOf } from '../config/socket-settings.js';
+import { endpointsOf, keepAliveOf, tuningOf } from '../config/socket-settings.js';
 import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import type { PoolerView, ShutdownMode } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
@@ -130,6 +130,7 @@ export class Pooler {
       backlog: config.listen.backlog,
       reusePort: config.listen.reusePort,
       keepAlive: keepAliveOf(config.tcp),
+      tuning: tuningOf(config.tcp),
       connected: (transport, _endpoint, hasRoom) => admissions.connected(transport, hasRoom),
       troubled: (trouble) =>
         trouble.reason === 'no_such_address'

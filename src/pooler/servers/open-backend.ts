@@ -25,6 +25,7 @@ export interface ServerPlan {
   readonly hosts: ServerHosts;
   readonly tls: DialTls;
   readonly keepAlive: DialOptions['keepAlive'];
+  readonly tuning: DialOptions['tuning'];
   readonly connectTimeoutMs: number;
   readonly user: string;
   /** What the startup packet says besides the user. */
@@ -98,10 +99,10 @@ async function openAt(plan: ServerPlan, address: ServerAddress, opening: Opening
 
 /** Several hosts share the time that there is. */
 function dialOf(plan: ServerPlan, { host, port, path }: ServerAddress): DialOptions {
-  const { tls, keepAlive, connectTimeoutMs, hosts } = plan;
+  const { tls, keepAlive, tuning, connectTimeoutMs, hosts } = plan;
   const longestMs = 2 ** 31 - 1;
   const timeoutMs = connectTimeoutMs === 0 ? longestMs : Math.ceil(connectTimeoutMs / hosts.count);
-  return { host, port, path, tls, keepAlive, timeoutMs };
+  return { host, port, path, tls, keepAlive, tuning, timeoutMs };
 }
 
 async function enter(

@@ -3,25 +3,19 @@
 import type { SocketEnds } from '../../net/socket-ends.js';
 import type { Transport } from '../../net/transport.js';
 import type { BackendKey } from '../../wire/session-messages.js';
+import { connectionIds } from './connection-ids.js';
 import type { ServerAddress } from './server-hosts.js';
-
-const largestId = 0x7fff_ffff;
-let lastId = 0;
-
-/** Those that can be in use at the same time differ: there are never nearly as many. */
-function nextId(): number {
-  lastId = lastId >= largestId ? 1 : lastId + 1;
-  return lastId;
-}
 
 export interface OpeningWatcher {
   connected(opening: Opening): void;
   failed(opening: Opening, error: Error): void;
+  /** The pool may open those of its reserve. */
+  reserveTaken(): void;
 }
 
 export class Opening {
   /** No other server connection of the process has it. It stays the same when this one is open. */
-  readonly id = nextId();
+  readonly id = connectionIds.next();
   readonly beganAt = Date.now();
   /** Nobody wants it any more. */
   readonly signal: AbortSignal;

@@ -7,6 +7,10 @@ const mostClasses = 100;
 const otherClass = 'other';
 
 export class PoolTally {
+  /** Clients that were let in. */
+  logins = 0;
+  /** Connections taken for something of the pooler's own. */
+  borrowed = 0;
   /** Bytes from clients, and bytes for them. */
   received = 0;
   sent = 0;
@@ -54,8 +58,9 @@ export class PoolTally {
 
   snapshot(): PoolTallySnapshot {
     const { received, sent, clientParses, serverParses, binds, cleaned, notCleaned } = this;
-    const { sessionChecks, sessionPins } = this;
+    const { sessionChecks, sessionPins, logins } = this;
     return {
+      logins,
       transactions: this.transactionTimes.count,
       queries: this.queryTimes.count,
       received,
@@ -84,6 +89,7 @@ function addOne(counts: Map<string, number>, key: string): void {
 }
 
 export interface PoolTallySnapshot {
+  readonly logins: number;
   readonly transactions: number;
   readonly queries: number;
   readonly received: number;

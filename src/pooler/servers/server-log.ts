@@ -15,6 +15,7 @@ export function logServers(pool: BackendPool, servers: ServerLog, log: PoolerLog
   pool.openingWatcher = {
     connected: (opening) => servers.connected(openingShown(opening)),
     failed: (opening, error) => servers.hostFailed(openingShown(opening), error),
+    reserveTaken: () => servers.reserveTaken(),
   };
   return onMessages(pool, {
     'headgate:pool:opened': ({ dialMs }) => servers.opened(dialMs),

@@ -69,6 +69,8 @@ export interface Hall {
   readonly ignoredParameters: readonly string[];
   /** Beside the usual ones: what is taken from `options` also where these are ignored. */
   readonly trackedParameters: readonly string[];
+  /** As PgBouncer, refuses startup parameters that are neither ignored nor tracked. */
+  readonly refusesUntracked: boolean;
   /** Throws a `Refusal` when there is certainly no place. */
   checkRoom(isConsole: boolean): void;
   demandOf(applicant: Applicant): Demand;
@@ -181,16 +183,20 @@ class Visit {
     const { ignoredParameters, trackedParameters } = this.#hall;
     const isIgnored = (name: string): boolean => isAmong(ignoredParameters, name);
     const settings = new Map<string, string>();
+    const isTracked = (name: string): boolean =>
+      isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
     const note = (value: string, name: string): void => {
-      if (!noSettings.has(name) && !isIgnored(name)) settings.set(name, value);
+      if (noSettings.has(name) || isIgnored(name)) return;
+      if (this.#hall.refusesUntracked && !isTracked(name)) throw refusals.notTracked(name);
+      settings.set(name, value);
     };
     const options = parseStartupOptions(parameters.get('options') ?? '');
     const areOptionsIgnored = isIgnored('options');
-    if (options.problem !== undefined && !areOptionsIgnored)
-      throw new Refusal(fatal(SqlState.syntaxError, options.problem));
+    if (options.problem !== undefined && !areOptionsIgnored) throw refusals.wrongOptions(options.problem);
     options.settings?.forEach((value, name) => {
-      const isTracked = isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
-      if (isTracked || !areOptionsIgnored) note(value, name);
+      if (this.#hall.refusesUntracked && !areOptionsIgnored && !isIgnored(name) && !isTracked(name))
+        throw refusals.notTracked(name, ' in options');
+      if (isTracked(name) || !areOptionsIgnored) note(value, name);
     });
     // Those of the packet itself win.
     parameters.forEach(note);
@@ -303,6 +309,11 @@ const usuallyTracked = [
   'datestyle',
   'standard_conforming_strings',
   'timezone',
+  'default_transaction_read_only',
+  'intervalstyle',
+  'scram_iterations',
+  'search_path',
+  'session_authorization',
 ];
 
 function isAmong(names: readonly string[], name: string): boolean {

@@ -67,7 +67,11 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.transport = transport;
     const { effects, kept } = ownSettings;
     const swallowing = swallowingFor(pool, ownSettings, this.local);
-    this.statements = new StatementRelay({ pool, settings: ownSettings, effects }, mode, swallowing);
+    this.statements = new StatementRelay(
+      { pool, settings: ownSettings, effects, endsWith: (error) => this.#endsWith(error) },
+      mode,
+      swallowing,
+    );
     this.#messages = new MessageRelay(ownSettings, this.statements, swallowing);
     if (!parts.refusesSimpleQueries) this.local.keeper = swallowing;
     this.#timeouts = kept && new KeptTimeouts(this, kept);
@@ -387,6 +391,13 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     this.local.refuseNext(told);
     this.goOn();
     this.#partIfFree();
+  }
+
+  /** Whether the error is told in words that end the session. */
+  #endsWith(error: ErrorFields): boolean {
+    const isEnd = this.#parts.word(error).severity === 'FATAL';
+    if (isEnd) this.end(error);
+    return isEnd;
   }
 
   word(error: ErrorFields): ErrorFields {

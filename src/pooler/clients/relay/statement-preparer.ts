@@ -7,6 +7,7 @@
  * prepares it with the parameter types of that shape, and describes it. The client's message waits for that. Should
  * the columns be others, the client is told so as PostgreSQL does (0A000), every time, until it prepares the statement anew.
  */
+import type { ErrorFields } from '../../../wire/error-fields.js';
 import { type BindView, ParseView } from '../../../wire/frontend-views.js';
 import { writeParse } from '../../../wire/frontend-writers.js';
 import { writeRenamed } from '../../../wire/rename-statement.js';
@@ -27,6 +28,8 @@ export interface StatementOwner {
   readonly pool: BackendPool;
   readonly effects: SessionEffects;
   readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
+  /** Whether the error is told in a way that ends the session: it has ended then. */
+  readonly endsWith: (error: ErrorFields) => boolean;
 }
 
 /** A statement whose columns are not what the client was told. */
