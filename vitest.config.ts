@@ -33,8 +33,8 @@ export default defineConfig({
     pool: 'forks',
     // One more than cores: many tests wait for a server most of the time.
     maxWorkers: Math.max(2, Math.min(availableParallelism() + 1, 5)),
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     teardownTimeout: 15_000,
     projects: [
       {

@@ -13,16 +13,13 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor';
+import { entryNames } from './lib/package-entries.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const reports = join(root, 'docs', 'api');
 const write = process.argv.includes('--write');
 
-/** @type {{ exports: Record<string, string | { types: string }> }} */
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const entries = Object.values(manifest.exports).flatMap((entry) =>
-  typeof entry === 'string' ? [] : [entry.types],
-);
+const entries = entryNames(root).map((name) => `dist/types/${name}.d.ts`);
 const scratch = mkdtempSync(join(tmpdir(), 'headgate-api-'));
 /** @type {CompilerState | undefined} */
 let compilerState;

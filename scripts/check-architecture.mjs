@@ -24,7 +24,7 @@ const pureRooms = ['kernel', 'core', 'sql'];
 /** Rooms that may import fewer rooms than their row allows. */
 const onlyImports = new Map([
   ['sql', ['sql', 'kernel']],
-  ['dialect', ['dialect', 'sql', 'kernel']],
+  ['dialect', ['dialect', 'sql', 'kernel', 'runtime']],
 ]);
 
 const impure = new RegExp(
@@ -102,7 +102,10 @@ function checkFile(src, file) {
     else if (targetRoom !== room && rankOf(targetRoom) >= rankOf(room)) {
       report(line, `${room}/ imports ${targetRoom}/, which does not come before it`);
     } else if (onlyImports.get(room)?.includes(targetRoom) === false) {
-      report(line, `${room}/ imports ${targetRoom}/, and may import nothing but kernel/`);
+      report(
+        line,
+        `${room}/ imports ${targetRoom}/, and may import nothing but ${onlyImports.get(room)?.slice(1).join('/, ')}/`,
+      );
     }
   }
   if (pure) {

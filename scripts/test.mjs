@@ -35,7 +35,7 @@ const checks = [
   ],
   ['architecture', () => runQuietly('scripts/check-architecture.mjs')],
   ['nothing unused', () => runQuietly('node_modules/knip/bin/knip.js', '--no-progress')],
-  ['package', () => runQuietly('node_modules/publint/src/cli.js', '--strict')],
+  ['package', () => runQuietly('scripts/check-package.mjs')],
   ['public API as reported', () => runQuietly('scripts/api-report.mjs')],
 ];
 

@@ -27,12 +27,14 @@ export {
 } from './core/errors.js';
 export type { KeeperOptions } from './core/keeper.js';
 export type { LeaseAnswer, LeaseHolder, Leases, LeaseWait } from './core/leases.js';
+export { PermitWaitError } from './core/permit-waits.js';
 export type { FillProgress } from './core/pool-listener.js';
 export type { PoolCounts, PoolState, PoolStats, PoolTotals, ReservoirStats } from './core/pool-stats.js';
 export type { RateLimiter } from './core/rate-limiter.js';
 export type { DiscardReason, RefillCause } from './core/reasons.js';
 export type { ReservoirOptions } from './core/reservoir.js';
 export { TokenBucket, type TokenBucketOptions } from './core/token-bucket.js';
+export type { WaitCause } from './core/wait-cause.js';
 export type { WarmupOptions } from './core/warmup.js';
 export type { Duration } from './kernel/duration.js';
 export { HeadgateError, InvariantError, type OptionProblem, PoolOptionsError } from './kernel/errors.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Waiter } from '../../dist/core/waiters.js';
 import { loadConfig } from '../../dist/pooler/config/load-config.js';
 import { databaseFor } from '../../dist/pooler/config/pooler-config.js';
-import { House } from '../../dist/pooler/process/pooler-state.js';
+import { PoolerState } from '../../dist/pooler/process/pooler-state.js';
 
 /**
  * @typedef {import('../../dist/pooler/servers/backend.js').Backend} Backend
@@ -39,7 +39,7 @@ class FirstCaller extends Waiter {
   }
 }
 
-function makeHouse() {
+function makePooler() {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-bench-'));
   try {
     const configFile = join(folder, 'headgate.json');
@@ -50,7 +50,7 @@ function makeHouse() {
       pooling: { poolSize: 2, serverIdleTimeout: 0, serverLifetime: 0 },
     };
     writeFileSync(configFile, JSON.stringify(config));
-    return new House(loadConfig({ configFile }).config, {});
+    return new PoolerState(loadConfig({ configFile }).config, {});
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -77,9 +77,9 @@ function fill(pool) {
   });
 }
 
-const house = makeHouse();
+const pooler = makePooler();
 const where = /** @type {NonNullable<ReturnType<typeof databaseFor>>} */ (
-  databaseFor(house.config, database)
+  databaseFor(pooler.config, database)
 );
 let next = 0;
 
@@ -92,7 +92,7 @@ function takeAndGiveBack(among, spent) {
   const taken = [];
   const beganAt = process.hrtime.bigint();
   for (let i = 0; i < count; i++) {
-    const { pool } = house.pools.get(where, /** @type {string} */ (among[next]));
+    const { pool } = pooler.pools.get(where, /** @type {string} */ (among[next]));
     next = next + 1 === among.length ? 0 : next + 1;
     taken.push(pool.tryTake());
   }
@@ -125,7 +125,7 @@ async function measure({ ms, among }) {
 }
 
 async function main() {
-  await Promise.all(users.map((user) => fill(house.pools.get(where, user).pool)));
+  await Promise.all(users.map((user) => fill(pooler.pools.get(where, user).pool)));
   await measure({ ms: 300, among: users.length });
   process.on('message', async (/** @type {LookupOrders} */ orders) => process.send?.(await measure(orders)));
   process.send?.({ isReady: true });

@@ -6,11 +6,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { entryNames } from './package-entries.mjs';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(root, 'node_modules');
 const installStamp = join(modules, '.headgate-stamp');
 const buildStamp = join(modules, '.headgate-build-stamp');
+const commonjsBuilder = join(root, 'scripts/build-commonjs.mjs');
 
 /** A failure that the user can act on: its message is printed alone, without a stack. */
 export class BootstrapError extends Error {}
@@ -55,15 +57,16 @@ export function isBuilt() {
   return readIfThere(buildStamp) === stamp && outputs.every((file) => existsSync(file));
 }
 
-/** Compiles `src/` into `dist/`, and removes from there what no longer has a source. */
+/** Compiles `src/` into `dist/`, removes from there what no longer has a source, and makes CommonJS of what is exported. */
 export function build() {
   const { stamp, outputs } = describeBuild();
   rmSync(buildStamp, { force: true });
   const result = runQuietly(join(modules, 'typescript/bin/tsc'), '-p', 'tsconfig.json');
   if (!result.good) return result;
   for (const file of listFiles(join(root, 'dist'))) if (!outputs.includes(file)) rmSync(file);
-  writeFileSync(buildStamp, stamp);
-  return result;
+  const commonjs = runQuietly(commonjsBuilder);
+  if (commonjs.good) writeFileSync(buildStamp, stamp);
+  return commonjs;
 }
 
 /**
@@ -147,17 +150,21 @@ function installPackages() {
 /** What there is to compile, as a hash, and the files that come of it. */
 function describeBuild() {
   const sources = listFiles(join(root, 'src')).filter((file) => file.endsWith('.ts'));
-  const inputs = [...sources, join(root, 'tsconfig.json'), join(root, 'package-lock.json')];
+  const settings = ['tsconfig.json', 'package.json', 'package-lock.json'].map((name) => join(root, name));
+  const inputs = [...sources, ...settings, commonjsBuilder];
+  const commonjs = entryNames(root).flatMap((name) =>
+    ['.cjs', '.mjs', '.d.cts'].map((ending) => join(root, 'dist/cjs', name + ending)),
+  );
   return {
     stamp: hash(inputs.flatMap((file) => [relative(root, file), readFileSync(file)])),
-    outputs: sources.flatMap(outputsOf),
+    outputs: [...sources.flatMap(outputsOf), ...commonjs],
   };
 }
 
 /** @param {string} source */
 function outputsOf(source) {
   const base = join(root, 'dist', relative(join(root, 'src'), source).replace(/\.ts$/, ''));
-  return ['.js', '.js.map', '.d.ts'].map((ending) => base + ending);
+  return ['.js', '.d.ts'].map((ending) => base + ending);
 }
 
 /**

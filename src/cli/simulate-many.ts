@@ -31,7 +31,13 @@ export class ManyRuns {
     const sorted = this.#p99s.sort((one, other) => one - other);
     const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
     const highest = sorted.at(-1) ?? 0;
-    const waits = highest > 0 ? `; p99 of waits ${time(middle)} usually, ${time(highest)} at most` : '';
+    const [low, high] = [
+      sorted[Math.floor(sorted.length * 0.05)] ?? 0,
+      sorted[Math.ceil(sorted.length * 0.95) - 1] ?? 0,
+    ];
+    const band = `${time(low)} to ${time(high)} in nine of ten runs`;
+    const waits =
+      highest > 0 ? `; p99 of waits ${time(middle)} usually, ${band}, ${time(highest)} at most` : '';
     return `${count(this.#made)} runs, ${failures}${waits}. The worst was seed ${this.worst?.result.seed}:`;
   }
 }

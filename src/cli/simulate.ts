@@ -38,6 +38,8 @@ Runs the pool, as it is, in a virtual world. A scenario is a YAML or JSON file, 
   --lifetime 11m --jitter 2m --guard 45s            how long they live
   --rate 100 --burst 1000 --limit 10000 --dial 80ms what the server allows
 
+  What is not given is as with Aurora DSQL. Ends with 1 when a limit is exceeded.
+
 Ends with 0 when everything held, with 1 when something did not, with 2 when it was called in a wrong way.
 `;
 
@@ -51,7 +53,7 @@ export const simulateCommand = {
         return list(terminal);
       case 'plan':
         terminal.out(planReport(action.plan, styleOf(terminal)));
-        return exitCodes.good;
+        return action.plan.fits ? exitCodes.good : exitCodes.failed;
       case 'compare':
         return compare(action, terminal);
       case 'run':

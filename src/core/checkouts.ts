@@ -74,7 +74,7 @@ export class Checkouts<C> {
       connection.holder = holder;
       connection.leakReported = false;
       this.#wakeUp.by(now + this.#leakThreshold);
-    }
+    } else if (connection.holder !== holder) connection.holder = holder;
     if (this.#listener?.wantsAcquires) this.#listener.acquired(connection, waitMs);
   }
 

@@ -16,7 +16,7 @@ import { DoubleReleaseError, PoolClosedError } from './errors.js';
 import type { IdleConnections } from './idle-connections.js';
 import type { LeaseHolder } from './leases.js';
 import type { Ledger } from './ledger.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import { assemblePool, type PoolAssembly, type PoolParts } from './pool-assembly.js';
 import { type AdjustablePolicy, adjustPolicy, type PoolPolicy } from './pool-policy.js';
 import { PoolView } from './pool-view.js';
@@ -26,6 +26,7 @@ import type { DiscardReason } from './reasons.js';
 import type { Retention } from './retention.js';
 import type { ServiceState } from './service-state.js';
 import type { Serving } from './serving.js';
+import type { StuckWatch } from './stuck-watch.js';
 import type { CallerQueue, Waiter } from './waiters.js';
 import type { WakeUp } from './wake-up.js';
 
@@ -40,13 +41,14 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
   readonly #service: ServiceState<C>;
   readonly #waiters: CallerQueue<C>;
   readonly #checkouts: Checkouts<C>;
-  readonly #fleet: Fleet<C>;
+  readonly #connections: LiveConnections<C>;
   readonly #idle: IdleConnections<C>;
   readonly #ledger: Ledger;
   readonly #retention: Retention<C>;
   readonly #serving: Serving<C>;
   readonly #dialing: Dialing<C>;
   readonly #wakeUp: WakeUp;
+  readonly #stuckWatch: StuckWatch<C> | undefined;
 
   /** Open, within the limit, and nobody asked for more connections: then a release is a simple thing. */
   #isOrdinary = true;
@@ -64,13 +66,14 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#service = parts.service;
     this.#waiters = parts.waiters;
     this.#checkouts = parts.checkouts;
-    this.#fleet = parts.fleet;
-    this.#idle = parts.fleet.idle;
+    this.#connections = parts.connections;
+    this.#idle = parts.connections.idle;
     this.#ledger = parts.ledger;
     this.#retention = parts.retention;
     this.#serving = parts.serving;
     this.#dialing = parts.dialing;
     this.#wakeUp = parts.wakeUp;
+    this.#stuckWatch = parts.stuckWatch;
   }
 
   // ---- what callers ask -------------------------------------------------------------------------------------------
@@ -86,7 +89,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       listener?.filling(warmup);
     }
     this.#wakeUp.by(refiller.nextTickAt);
-    if (firstFill !== undefined) this.whenReady(firstFill.begin(now));
+    if (firstFill !== undefined) this.#awaitReady(firstFill.begin(now));
     this.#pump();
   }
 
@@ -113,8 +116,8 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     }
     const now = this.#clock.coarse();
     let connection = idle.next;
-    if (connection === undefined || !this.#fleet.isFresh(connection, now)) {
-      connection = this.#fleet.nextUsable(now, 1);
+    if (connection === undefined || !this.#connections.isFresh(connection, now)) {
+      connection = this.#connections.nextUsable(now, 1);
     }
     if (connection !== undefined) {
       idle.remove(connection);
@@ -145,6 +148,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#waiters.add(waiter, now, deadline);
     this.#checkouts.noteDemand(this.#waiters.size);
     if (deadline < this.#wakeUp.at) this.#wakeUp.by(deadline);
+    if (this.#stuckWatch !== undefined) this.#stuckWatch.begin(now);
     if (isFull) {
       this.#wakeUp.setAwaited(true);
       return;
@@ -193,12 +197,12 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       error === undefined && this.#isOrdinary && this.#retention.isKeepable(connection, now)
         ? undefined
         : this.#retention.reasonToRetire(connection, now, error);
-    if (reason !== undefined) this.#fleet.retire(connection, reason);
+    if (reason !== undefined) this.#connections.retire(connection, reason);
     else if (this.#waiters.size > 0 && this.#service.current !== 'paused' && !this.#pumping) {
       this.#handOver(connection, now);
       return;
     } else {
-      this.#fleet.becomeIdle(connection, now);
+      this.#connections.becomeIdle(connection, now);
       if (this.#isOrdinary && this.#waiters.size === 0) return;
     }
     this.#pump();
@@ -225,7 +229,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     const idle = this.#idle;
     for (let c = idle.longestIdle; c !== undefined && this.parts.excess.exists; c = idle.longestIdle) {
       idle.remove(c);
-      this.#fleet.retire(c, reason);
+      this.#connections.retire(c, reason);
     }
     this.parts.dialOutcomes.giveUpHanging(this.#clock.now());
     this.#pump();
@@ -237,7 +241,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
    */
   keepAtMost(count: number): void {
     this.parts.refiller.keepAtMost(count);
-    if (this.#service.current !== 'closed') this.#fleet.rearm(this.#retention.isReapable());
+    if (this.#service.current !== 'closed') this.#connections.rearm(this.#retention.isReapable());
   }
 
   /** Other numbers hold from now on, for the connections that there are, too. */
@@ -270,10 +274,16 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       request.missed();
       return;
     }
+    this.#awaitReady(request);
+    // A reservoir has a time of its own for its first fill.
+    if (this.policy.reservoir === undefined) this.#stuckWatch?.readyAsked(this.#clock.now());
+    this.#pump();
+  }
+
+  #awaitReady(request: ReadyRequest): void {
     this.parts.readiness.add(request);
     this.#isOrdinary = false;
     this.#wakeUp.by(request.deadline);
-    this.#pump();
   }
 
   /**
@@ -286,7 +296,11 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       return;
     }
     this.#isOrdinary = false;
-    this.parts.draining.begin(deadline, onDrained);
+    this.parts.draining.begin(deadline, () => {
+      this.#stuckWatch?.stop();
+      onDrained();
+    });
+    if (deadline === Number.POSITIVE_INFINITY) this.#stuckWatch?.endBegan(this.#clock.now());
     this.#pump();
   }
 
@@ -360,12 +374,12 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
 
   /** The socket of a closing connection is gone. */
   closed(connection: PooledConnection<C>): void {
-    this.#fleet.closed(connection);
+    this.#connections.closed(connection);
     this.#pump();
   }
 
   checked(connection: PooledConnection<C>, error?: Error): void {
-    this.#fleet.checked(connection, error, this.#retention.reasonNotToKeep());
+    this.#connections.checked(connection, error, this.#retention.reasonNotToKeep());
     this.#lendAtOnce(connection);
     this.#pump();
   }
@@ -380,7 +394,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
 
   /** A connection failed by itself. One in use is retired when it comes back. */
   broken(connection: PooledConnection<C>, error: Error): void {
-    this.#fleet.broken(connection, error);
+    this.#connections.broken(connection, error);
     this.#pump();
   }
 
@@ -449,11 +463,11 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     // Dials first: a caller who learns that its time is up finds the dial's slot given back.
     dialOutcomes.timeOut(now);
     this.#serving.timeOut(now);
-    this.#fleet.timeOut(now);
-    this.#fleet.turn(now, this.parts.situation);
-    this.#fleet.reap(now, () => this.#retention.isReapable());
-    this.#fleet.keepAlive(now);
-    this.#checkouts.reportLeaks(this.#fleet.all(), now);
+    this.#connections.timeOut(now);
+    this.#connections.turn(now, this.parts.situation);
+    this.#connections.reap(now, () => this.#retention.isReapable());
+    this.#connections.keepAlive(now);
+    this.#checkouts.reportLeaks(this.#connections.all(), now);
     if (growing.topUp(now)) this.#isOrdinary = false;
     readiness.settle(this.#ledger.live, now);
     if (now >= draining.deadline) draining.cutShort();
@@ -469,7 +483,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#wakeUp.by(readiness.nextDeadline);
     this.#wakeUp.by(draining.deadline);
     this.#wakeUp.by(refiller.nextTickAt);
-    this.#fleet.rearm(this.#retention.isReapable());
+    this.#connections.rearm(this.#retention.isReapable());
   }
 }
 

@@ -10,7 +10,7 @@ import type { Excess } from './excess.js';
 import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
 import { drawLifetime } from './lifetime.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PooledConnection } from './pooled-connection.js';
@@ -34,7 +34,7 @@ export interface DialOutcomesParts<C> {
   readonly leases: LeaseAccount;
   readonly excess: Excess;
   readonly waiters: CallerQueue<C>;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly dialing: Dialing<C>;
   readonly refiller: Refiller;
   readonly retention: Retention<C>;
@@ -59,21 +59,21 @@ export class DialOutcomes<C> {
 
   /** The new connection, idle or on its way out; undefined where it came too late. */
   succeeded(dial: Dial<C>, connection: C): PooledConnection<C> | undefined {
-    const { policy, clock, random, fleet, dialing, retention, tally, listener } = this.#parts;
+    const { policy, clock, random, connections, dialing, retention, tally, listener } = this.#parts;
     const now = clock.now();
     const dialMs = now - dial.startedAt;
     if (dialing.dials.answered(dial) !== 'dialing') {
-      fleet.closeLate(connection, now, dial.slot);
+      connections.closeLate(connection, now, dial.slot);
       return undefined;
     }
     dialing.succeeded(now, dialMs);
     this.#openedAt = now;
     if (dial.purpose === 'keeper') tally.toppedUp++;
-    const pooled = fleet.open(connection, now, drawLifetime(policy, random), dial.approval.commit());
+    const pooled = connections.open(connection, now, drawLifetime(policy, random), dial.approval.commit());
     listener?.opened(pooled, dialMs);
     const reason = retention.reasonNotToKeep();
-    if (reason === undefined) fleet.becomeIdle(pooled, now);
-    else fleet.retire(pooled, reason);
+    if (reason === undefined) connections.becomeIdle(pooled, now);
+    else connections.retire(pooled, reason);
     return pooled;
   }
 

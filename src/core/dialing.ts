@@ -7,6 +7,7 @@ import { Dials } from './dials.js';
 import { ConnectFailedError } from './errors.js';
 import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
+import { PermitWaits } from './permit-waits.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { RefillCause } from './reasons.js';
 import type { DialPurpose } from './refiller.js';
@@ -30,6 +31,7 @@ const dialMemory = 1 / 8;
 
 export class Dialing<C> {
   readonly dials: Dials<C>;
+  readonly permitWaits = new PermitWaits();
   readonly #policy: PoolPolicy;
   readonly #ledger: Ledger;
   readonly #leases: LeaseAccount;
@@ -148,14 +150,21 @@ export class Dialing<C> {
         return false;
       }
     }
-    if (waitMs > 0) this.#wakeUp.by(now + waitMs);
-    return !(waitMs > 0);
+    if (!(waitMs > 0)) {
+      this.permitWaits.granted(now);
+      return true;
+    }
+    this.#wakeUp.by(now + waitMs);
+    const longWait = this.permitWaits.refused(now, waitMs);
+    if (longWait !== undefined) this.#heldBack('rate_limit', longWait, this.#limiterBackoff.failures);
+    return false;
   }
 
   /** Nothing is to be dialed at present. */
   wantsNone(): void {
     this.#secondChances = 0;
     this.#isAwaitedUrgently = false;
+    this.permitWaits.forgotten();
     this.#leases.putBack();
   }
 

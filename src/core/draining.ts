@@ -4,7 +4,7 @@ import type { Checkouts } from './checkouts.js';
 import type { Dialing } from './dialing.js';
 import { PoolClosedError } from './errors.js';
 import type { Ledger } from './ledger.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { Readiness } from './readiness.js';
 import type { ServiceState } from './service-state.js';
@@ -18,7 +18,7 @@ export interface DrainingParts<C> {
   readonly wakeUp: WakeUp;
   readonly service: ServiceState<C>;
   readonly ledger: Ledger;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly dialing: Dialing<C>;
   readonly waiters: CallerQueue<C>;
   readonly serving: Serving<C>;
@@ -53,12 +53,12 @@ export class Draining<C> {
 
   /** Closes what no caller in the queue can have any more. */
   closeUnneeded(): void {
-    const { policy, clock, wakeUp, fleet, dialing, waiters } = this.#parts;
+    const { policy, clock, wakeUp, connections, dialing, waiters } = this.#parts;
     if (waiters.size > 0) return;
-    const { idle } = fleet;
+    const { idle } = connections;
     for (let c = idle.longestIdle; c !== undefined; c = idle.longestIdle) {
       idle.remove(c);
-      fleet.retire(c, 'drained');
+      connections.retire(c, 'drained');
     }
     // A dial given up half-way may leave a session behind for a moment; one that arrives is closed in good order.
     dialing.dials.hurry(clock.now() + policy.closeTimeout);
@@ -77,13 +77,13 @@ export class Draining<C> {
 
   /** At the deadline: refuses the queue and destroys what is in use. */
   cutShort(): void {
-    const { clock, fleet, dialing, serving, checkouts } = this.#parts;
+    const { clock, connections, dialing, serving, checkouts } = this.#parts;
     this.#deadline = never;
     serving.failAll(() => new PoolClosedError(': its deadline passed before a connection was free'));
-    for (const connection of [...fleet.all()]) {
+    for (const connection of [...connections.all()]) {
       if (connection.state !== 'lent') continue;
       checkouts.cutShort();
-      fleet.destroy(connection, 'drain_deadline');
+      connections.destroy(connection, 'drain_deadline');
     }
     dialing.dials.hurry(clock.now());
   }

@@ -5,10 +5,12 @@ import type { PoolCounts } from './pool-stats.js';
 
 /** The caller's time was up before a connection was free. `cause` is the last dial error, if dialing is failing. */
 export class AcquireTimeoutError extends HeadgateError {
-  constructor(waitedMs: number, counts: PoolCounts, lastDialError: Error | undefined) {
+  /** `why`: a sentence about the pool that made the caller wait. */
+  constructor(waitedMs: number, counts: PoolCounts, lastDialError: Error | undefined, why?: string) {
     super(
       'HG_ACQUIRE_TIMEOUT',
-      `timeout exceeded when trying to connect: waited ${formatDuration(Math.round(waitedMs))}; ${describe(counts)}`,
+      `timeout exceeded when trying to connect: waited ${formatDuration(Math.round(waitedMs))}; ` +
+        `${describe(counts)}${why === undefined ? '' : `. ${why}`}`,
       lastDialError === undefined ? undefined : { cause: lastDialError },
     );
   }
@@ -16,11 +18,11 @@ export class AcquireTimeoutError extends HeadgateError {
 
 /** Nothing was ready in the reservoir for as long as the caller waits. `cause` says why, if opening is failing. */
 export class ReservoirEmptyError extends HeadgateError {
-  constructor(waitedMs: number, counts: PoolCounts, lastError: Error | undefined) {
+  constructor(waitedMs: number, counts: PoolCounts, lastError: Error | undefined, why?: string) {
     super(
       'HG_RESERVOIR_EMPTY',
       `timeout exceeded when trying to connect: nothing was ready for ${formatDuration(Math.round(waitedMs))}; ` +
-        `${describe(counts)}. Wait longer (emptyWait, or connect({ timeout })), or keep more ready.`,
+        `${describe(counts)}. ${why === undefined ? '' : `${why} `}Wait longer (emptyWait, or connect({ timeout })), or keep more ready.`,
       lastError === undefined ? undefined : { cause: lastError },
     );
   }
@@ -110,10 +112,17 @@ export class ForeignReleaseError extends HeadgateError {
 
 /** The number of connections asked for was not there in time. `cause` is the last dial error, if dialing is failing. */
 export class ReadyTimeoutError extends HeadgateError {
-  constructor(target: number, timeoutMs: number, counts: PoolCounts, lastDialError: Error | undefined) {
+  constructor(
+    target: number,
+    timeoutMs: number,
+    counts: PoolCounts,
+    lastDialError: Error | undefined,
+    why?: string,
+  ) {
     super(
       'HG_READY_TIMEOUT',
-      `${target} connections were not ready within ${formatDuration(timeoutMs)}; ${describe(counts)}`,
+      `${target} connections were not ready within ${formatDuration(timeoutMs)}; ` +
+        `${describe(counts)}${why === undefined ? '' : `. ${why}`}`,
       lastDialError === undefined ? undefined : { cause: lastDialError },
     );
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Dialer } from './dialer.js';
 import type { Dialing } from './dialing.js';
 import type { Ledger } from './ledger.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { Readiness } from './readiness.js';
@@ -18,7 +18,7 @@ export interface GrowingParts<C> {
   readonly service: ServiceState<C>;
   readonly ledger: Ledger;
   readonly waiters: CallerQueue<C>;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly dialing: Dialing<C>;
   readonly refiller: Refiller;
   readonly readiness: Readiness;
@@ -49,13 +49,13 @@ export class Growing<C> {
   }
 
   #reasonToDial(): DialPurpose | undefined {
-    const { service, ledger, waiters, fleet, dialing, refiller, readiness } = this.#parts;
+    const { service, ledger, waiters, connections, dialing, refiller, readiness } = this.#parts;
     const supply = {
       waiting: waiters.size,
       live: ledger.live,
       dialing: dialing.dials.underWay,
-      checking: fleet.checking,
-      spares: fleet.idle.spares,
+      checking: connections.checking,
+      spares: connections.idle.spares,
       wanted: readiness.target,
     };
     return refiller.reasonToDial(supply, service.current === 'draining');

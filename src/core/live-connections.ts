@@ -21,7 +21,7 @@ import type { ScanSituation } from './scan-situation.js';
 import type { Tally } from './tally.js';
 import type { WakeUp } from './wake-up.js';
 
-export interface FleetParts<C> {
+export interface LiveConnectionsParts<C> {
   readonly policy: PoolPolicy;
   readonly dialer: Dialer<C>;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface FleetParts<C> {
 
 const never = Number.POSITIVE_INFINITY;
 
-export class Fleet<C> {
+export class LiveConnections<C> {
   readonly idle: IdleConnections<C>;
   readonly #policy: PoolPolicy;
   readonly #dialer: Dialer<C>;
@@ -53,7 +53,7 @@ export class Fleet<C> {
   #nextKeepaliveAt = never;
   #lastId = 0;
 
-  constructor(parts: FleetParts<C>) {
+  constructor(parts: LiveConnectionsParts<C>) {
     this.#policy = parts.policy;
     this.#dialer = parts.dialer;
     this.#clock = parts.clock;

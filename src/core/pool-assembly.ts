@@ -12,7 +12,7 @@ import { Growing } from './growing.js';
 import { LeaseAccount } from './lease-account.js';
 import type { LeaseHolder } from './leases.js';
 import { Ledger } from './ledger.js';
-import { Fleet } from './live-connections.js';
+import { LiveConnections } from './live-connections.js';
 import { PoolFigures } from './pool-figures.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
@@ -22,6 +22,7 @@ import { Retention } from './retention.js';
 import { ScanSituation } from './scan-situation.js';
 import { ServiceState } from './service-state.js';
 import { Serving } from './serving.js';
+import { StuckWatch } from './stuck-watch.js';
 import { Tally } from './tally.js';
 import { type CallerQueue, Waiters } from './waiters.js';
 import { WakeUp } from './wake-up.js';
@@ -37,6 +38,8 @@ export interface PoolParts<C> {
   readonly name?: string | undefined;
   /** An empty queue for the callers. Default: the longest wait comes first. */
   readonly queue?: CallerQueue<C> | undefined;
+  /** Milliseconds after which someone who waits is told of to the listener. Default: never. */
+  readonly warnAfter?: number | undefined;
 }
 
 export type PoolAssembly<C> = ReturnType<typeof assemblePool<C>>;
@@ -65,16 +68,20 @@ export function assemblePool<C>(given: PoolParts<C>, holder: LeaseHolder, ring: 
     ...first,
     heldBack: (cause, error, failures) => dialOutcomes.noteRefillFailure(cause, error, failures),
   });
-  const fleet = new Fleet<C>(first);
+  const connections = new LiveConnections<C>(first);
   const checkouts = new Checkouts<C>(first);
   const firstFill = policy.reservoir && new FirstFill<C>(policy.reservoir, first);
-  const situation = new ScanSituation<C>(policy, ledger, fleet, dialing);
-  const second = { ...first, dialing, fleet, checkouts, firstFill, situation };
-  const figures = new PoolFigures<C>(second);
+  const situation = new ScanSituation<C>(policy, ledger, connections, dialing);
+  const second = { ...first, dialing, connections, checkouts, firstFill, situation };
+  const figures = new PoolFigures<C>({ ...second, name: given.name ?? 'pool' });
   const serving = new Serving<C>({ ...second, figures });
   const retention = new Retention<C>(second);
   const dialOutcomes: DialOutcomes<C> = new DialOutcomes<C>({ ...second, serving, retention });
   const growing = new Growing<C>(second);
   const draining = new Draining<C>({ ...second, serving });
-  return { ...second, figures, serving, retention, dialOutcomes, growing, draining };
+  const { warnAfter = Number.POSITIVE_INFINITY } = given;
+  const stuckWatch = Number.isFinite(warnAfter)
+    ? new StuckWatch<C>(warnAfter, given.alarm, { ...second, figures })
+    : undefined;
+  return { ...second, figures, serving, retention, dialOutcomes, growing, draining, stuckWatch };
 }

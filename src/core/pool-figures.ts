@@ -5,16 +5,18 @@ import type { Dialing } from './dialing.js';
 import type { FirstFill } from './first-fill.js';
 import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PoolCounts, PoolStats } from './pool-stats.js';
 import type { Readiness } from './readiness.js';
 import type { Refiller } from './refiller.js';
 import type { ServiceState } from './service-state.js';
 import type { Tally } from './tally.js';
+import { type WaitCause, waitCause, waitCauseTexts } from './wait-cause.js';
 import type { CallerQueue } from './waiters.js';
 
 export interface PoolFiguresParts<C> {
+  readonly name: string;
   readonly policy: PoolPolicy;
   readonly clock: Clock;
   readonly service: ServiceState<C>;
@@ -22,7 +24,7 @@ export interface PoolFiguresParts<C> {
   readonly leases: LeaseAccount;
   readonly waiters: CallerQueue<C>;
   readonly checkouts: Checkouts<C>;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly dialing: Dialing<C>;
   readonly refiller: Refiller;
   readonly readiness: Readiness;
@@ -38,18 +40,44 @@ export class PoolFigures<C> {
   }
 
   counts(): PoolCounts {
-    const { ledger, fleet, checkouts, waiters } = this.#parts;
+    const { ledger, connections, checkouts, waiters } = this.#parts;
     const { limit, pending, live, closing } = ledger;
-    const { idle, checking } = fleet;
+    const { idle, checking } = connections;
     const { lent } = checkouts;
     return { limit, pending, live, closing, idle: idle.size, lent, checking, waiting: waiters.size };
+  }
+
+  /** What a caller in the queue waits for. Call it only while someone waits. */
+  waitCause(): WaitCause {
+    const { clock, service, dialing } = this.#parts;
+    return waitCause({
+      state: service.current,
+      counts: this.counts(),
+      isBreakerOpen: dialing.breakerState(clock.now()) === 'open',
+      isShortOfLeases: dialing.isShortOfLeases,
+      isShortOfPermits: dialing.permitWaits.since !== undefined,
+    });
+  }
+
+  /** The same as a sentence, for an error. */
+  whyWaiting(): string {
+    return `Pool ${this.#parts.name} ${waitCauseTexts[this.waitCause()]}.`;
+  }
+
+  /** Callers for whom no connection is being opened, because the rate limiter has no permit. */
+  #waitingForPermit(): number {
+    const { ledger, waiters, dialing } = this.#parts;
+    return dialing.permitWaits.since === undefined ? 0 : Math.max(0, waiters.size - ledger.pending);
   }
 
   stats(): PoolStats {
     const { policy, clock, service, ledger, leases, dialing, refiller, firstFill, tally } = this.#parts;
     const { reservoir, warmup, keeper, minIdle, maxLifetime, guardWindow } = policy;
+    const now = clock.now();
+    const counts = this.counts();
+    const { permitWaits } = dialing;
     return {
-      ...this.counts(),
+      ...counts,
       minIdle,
       reservoir: reservoir && {
         targetReady: reservoir.targetReady,
@@ -62,18 +90,20 @@ export class PoolFigures<C> {
       keeper: keeper && { target: keeper.target, intervalMs: keeper.interval, perTick: keeper.perTick },
       leased: leases.held,
       state: service.current,
-      breaker: dialing.breakerState(clock.now()),
+      breaker: dialing.breakerState(now),
+      waitCause: counts.waiting > 0 ? this.waitCause() : undefined,
+      waitingForPermit: this.#waitingForPermit(),
       peak: ledger.peak,
-      totals: tally.snapshot(),
+      totals: tally.snapshot(permitWaits.count, permitWaits.waitedMs(now)),
     };
   }
 
   /** Connections wanted ready on top of the demand, as far as the limit leaves room: reservoir, `minIdle`, warmup, keeper. */
   get readyDemand(): number {
-    const { service, ledger, checkouts, fleet, refiller, readiness } = this.#parts;
+    const { service, ledger, checkouts, connections, refiller, readiness } = this.#parts;
     if (service.isEnding) return 0;
     const { demand } = checkouts;
-    const { size, spares } = fleet.idle;
+    const { size, spares } = connections.idle;
     const wanted = Math.max(refiller.wantedSize(demand, size - spares), readiness.target);
     return Math.max(0, Math.min(wanted, ledger.limit) - demand);
   }

@@ -3,6 +3,7 @@
 import type { PoolState } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason, RefillCause } from './reasons.js';
+import type { StuckReport } from './stuck-watch.js';
 
 /** Opening many connections at the start: how far it is. */
 export interface FillProgress {
@@ -36,4 +37,6 @@ export interface PoolListener<C> {
   toppingUp(count: number, size: number, target: number): void;
   leaked(connection: PooledConnection<C>, heldMs: number): void;
   stateChanged(state: PoolState): void;
+  /** Someone waits for long; only where the pool watches for that. */
+  stuck?(report: StuckReport<C>): void;
 }

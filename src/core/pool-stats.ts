@@ -1,6 +1,7 @@
 /** Numbers of a pool, each read in O(1). */
 import type { BreakerState } from './breaker.js';
 import type { DiscardReason, RefillCause } from './reasons.js';
+import type { WaitCause } from './wait-cause.js';
 
 /** open: in service; paused: hands out nothing; draining: finishes what it has; closed: nothing left. */
 export type PoolState = 'open' | 'paused' | 'draining' | 'closed';
@@ -39,6 +40,10 @@ export interface PoolStats extends PoolCounts {
   readonly leased: number;
   readonly state: PoolState;
   readonly breaker: BreakerState;
+  /** What callers in the queue wait for; undefined while nobody waits. */
+  readonly waitCause: WaitCause | undefined;
+  /** Callers for whom no connection is being opened, because the rate limiter has no permit. */
+  readonly waitingForPermit: number;
   /** The highest `pending + live + closing` there ever was. */
   readonly peak: number;
   /** Since the pool was made. */
@@ -75,5 +80,8 @@ export interface PoolTotals {
   readonly toppedUp: number;
   readonly topUpsFailed: number;
   readonly leaks: number;
+  /** Waits for a permit of the rate limiter, and milliseconds of all of them together. */
+  readonly permitWaits: number;
+  readonly permitWaitedMs: number;
   readonly discarded: Readonly<Record<DiscardReason, number>>;
 }

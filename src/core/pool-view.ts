@@ -23,7 +23,7 @@ export abstract class PoolView<C> {
   }
 
   get idle(): number {
-    return this.parts.fleet.idle.size;
+    return this.parts.connections.idle.size;
   }
 
   get lent(): number {
@@ -51,7 +51,7 @@ export abstract class PoolView<C> {
 
   /** Since when the longest idle connection is idle; undefined where none is. */
   get longestIdleSince(): number | undefined {
-    return this.parts.fleet.idle.longestIdle?.idleSince;
+    return this.parts.connections.idle.longestIdle?.idleSince;
   }
 
   /** When the oldest dial under way began; undefined where none is. */
@@ -79,6 +79,11 @@ export abstract class PoolView<C> {
     return this.parts.dialing.lastError;
   }
 
+  /** What callers wait for, as a sentence. Ask only while someone waits. */
+  whyWaiting(): string {
+    return this.parts.figures.whyWaiting();
+  }
+
   counts(): PoolCounts {
     return this.parts.figures.counts();
   }
@@ -89,6 +94,6 @@ export abstract class PoolView<C> {
 
   /** The live connections, in the order in which they were opened. */
   connections(): IterableIterator<PooledConnection<C>> {
-    return this.parts.fleet.all();
+    return this.parts.connections.all();
   }
 }

@@ -2,7 +2,7 @@
 import type { Excess } from './excess.js';
 import type { IdleConnections } from './idle-connections.js';
 import type { Ledger } from './ledger.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason } from './reasons.js';
@@ -14,7 +14,7 @@ export interface RetentionParts<C> {
   readonly policy: PoolPolicy;
   readonly ledger: Ledger;
   readonly excess: Excess;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly waiters: CallerQueue<C>;
   readonly refiller: Refiller;
   readonly service: ServiceState<C>;
@@ -26,7 +26,7 @@ export class Retention<C> {
   readonly #policy: PoolPolicy;
   readonly #ledger: Ledger;
   readonly #excess: Excess;
-  readonly #fleet: Fleet<C>;
+  readonly #connections: LiveConnections<C>;
   readonly #idle: IdleConnections<C>;
   readonly #waiters: CallerQueue<C>;
   readonly #refiller: Refiller;
@@ -38,8 +38,8 @@ export class Retention<C> {
     this.#policy = parts.policy;
     this.#ledger = parts.ledger;
     this.#excess = parts.excess;
-    this.#fleet = parts.fleet;
-    this.#idle = parts.fleet.idle;
+    this.#connections = parts.connections;
+    this.#idle = parts.connections.idle;
     this.#waiters = parts.waiters;
     this.#refiller = parts.refiller;
     this.#service = parts.service;
@@ -61,7 +61,7 @@ export class Retention<C> {
     if (error !== undefined) return 'released_with_error';
     if (connection.broken !== undefined) return 'broken';
     if (connection.generation >= this.#policy.maxUses) return 'max_uses';
-    if (now >= connection.lendUntil) return this.#fleet.tooOld(connection, now, 'return');
+    if (now >= connection.lendUntil) return this.#connections.tooOld(connection, now, 'return');
     if (this.#idle.spares >= this.#enoughReady && this.#waiters.size === 0) return 'reservoir_full';
     return this.reasonNotToKeep();
   }

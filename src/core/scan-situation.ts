@@ -1,27 +1,27 @@
 /** How things stand in a pool, for the scanner that replaces connections ahead of time. */
 import type { Dialing } from './dialing.js';
 import type { Ledger } from './ledger.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolPolicy } from './pool-policy.js';
 
 /** Read anew after each step of a scan. */
 export class ScanSituation<C> {
   readonly #policy: PoolPolicy;
   readonly #ledger: Ledger;
-  readonly #fleet: Fleet<C>;
+  readonly #connections: LiveConnections<C>;
   readonly #dialing: Dialing<C>;
 
-  constructor(policy: PoolPolicy, ledger: Ledger, fleet: Fleet<C>, dialing: Dialing<C>) {
+  constructor(policy: PoolPolicy, ledger: Ledger, connections: LiveConnections<C>, dialing: Dialing<C>) {
     this.#policy = policy;
     this.#ledger = ledger;
-    this.#fleet = fleet;
+    this.#connections = connections;
     this.#dialing = dialing;
   }
 
   /** Connections that are wanted and not there. */
   get missing(): number {
     const { live, limit } = this.#ledger;
-    const { idle, checking } = this.#fleet;
+    const { idle, checking } = this.#connections;
     const lent = live - idle.size - checking;
     return Math.max(0, Math.min(this.#policy.minIdle, limit - lent) - idle.spares);
   }

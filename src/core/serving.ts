@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Checkouts } from './checkouts.js';
 import type { Dialing } from './dialing.js';
 import { AcquireTimeoutError, ReservoirEmptyError } from './errors.js';
-import type { Fleet } from './live-connections.js';
+import type { LiveConnections } from './live-connections.js';
 import type { PoolFigures } from './pool-figures.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
@@ -17,7 +17,7 @@ export interface ServingParts<C> {
   readonly clock: Clock;
   readonly service: ServiceState<C>;
   readonly waiters: CallerQueue<C>;
-  readonly fleet: Fleet<C>;
+  readonly connections: LiveConnections<C>;
   readonly checkouts: Checkouts<C>;
   readonly dialing: Dialing<C>;
   readonly figures: PoolFigures<C>;
@@ -30,7 +30,7 @@ export class Serving<C> {
   readonly #clock: Clock;
   readonly #service: ServiceState<C>;
   readonly #waiters: CallerQueue<C>;
-  readonly #fleet: Fleet<C>;
+  readonly #connections: LiveConnections<C>;
   readonly #checkouts: Checkouts<C>;
   readonly #dialing: Dialing<C>;
   readonly #figures: PoolFigures<C>;
@@ -42,7 +42,7 @@ export class Serving<C> {
     this.#clock = parts.clock;
     this.#service = parts.service;
     this.#waiters = parts.waiters;
-    this.#fleet = parts.fleet;
+    this.#connections = parts.connections;
     this.#checkouts = parts.checkouts;
     this.#dialing = parts.dialing;
     this.#figures = parts.figures;
@@ -55,9 +55,9 @@ export class Serving<C> {
     if (this.#service.current === 'paused') return;
     const now = this.#clock.coarse();
     while (this.#waiters.size > 0) {
-      const connection = this.#fleet.nextUsable(now, this.#waiters.size);
+      const connection = this.#connections.nextUsable(now, this.#waiters.size);
       if (connection === undefined) return;
-      this.#fleet.idle.remove(connection);
+      this.#connections.idle.remove(connection);
       this.grantToFirst(connection, now);
     }
   }
@@ -87,7 +87,8 @@ export class Serving<C> {
       this.#tally.waitedMs += waitMs;
       this.#listener?.timedOut(waitMs);
       const TimeoutError = this.#policy.reservoir === undefined ? AcquireTimeoutError : ReservoirEmptyError;
-      waiter.failed(new TimeoutError(waitMs, this.#figures.counts(), this.#dialing.lastError));
+      const { lastError } = this.#dialing;
+      waiter.failed(new TimeoutError(waitMs, this.#figures.counts(), lastError, this.#figures.whyWaiting()));
     }
   }
 

@@ -18,8 +18,14 @@ export class Tally {
   readonly refillFailures = countsOf<RefillCause>(refillCauses);
   readonly discarded = countsOf<DiscardReason>(discardReasons);
 
-  snapshot(): PoolTotals {
-    return { ...this, refillFailures: { ...this.refillFailures }, discarded: { ...this.discarded } };
+  snapshot(permitWaits: number, permitWaitedMs: number): PoolTotals {
+    return {
+      ...this,
+      permitWaits,
+      permitWaitedMs,
+      refillFailures: { ...this.refillFailures },
+      discarded: { ...this.discarded },
+    };
   }
 }
 

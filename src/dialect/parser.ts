@@ -4,11 +4,9 @@
  * A text that nests too deep overflows JavaScript's stack inside the parser. The instance's own stack pointer then stays where it was,
  * so the instance is not used again: a spare takes its place, and another one is loaded in the background.
  */
-import { createRequire } from 'node:module';
 import type { ParseResult, RawStmt } from 'libpg-query';
 import { HeadgateError } from '../kernel/errors.js';
-
-const require = createRequire(import.meta.url);
+import { ownRequire } from '../runtime/own-location.js';
 
 interface Instance {
   loadModule(): Promise<void>;
@@ -106,8 +104,8 @@ async function loadInstance(): Promise<Instance> {
 
 function requireParser(): Instance {
   try {
-    delete require.cache[require.resolve('libpg-query')];
-    return require('libpg-query') as Instance;
+    delete ownRequire.cache[ownRequire.resolve('libpg-query')];
+    return ownRequire('libpg-query') as Instance;
   } catch (error) {
     throw new ParserMissingError(error);
   }

@@ -1,5 +1,5 @@
 /** A client that fetches its token before it opens its socket, and tells connect errors apart. */
-import type pg from 'pg';
+import type { Client } from 'pg';
 import { dialAgain, type PgClient, type PgClientClass } from '../pg/client.js';
 import { systemAlarm, systemClock } from '../runtime/system.js';
 import { connectError, tokenError } from './connect-errors.js';
@@ -7,7 +7,7 @@ import { type SessionLimits, type WatchedConnection, watchSession } from './sess
 import type { TokenCache, TokenRequest } from './token-cache.js';
 
 type ConnectCallback = (error: Error | null) => void;
-type ClientBase = new (...args: unknown[]) => pg.Client & PgClient;
+type ClientBase = new (...args: unknown[]) => Client & PgClient;
 
 export interface DsqlClientSettings {
   readonly tokens: TokenCache;
@@ -27,9 +27,9 @@ export function defineDsqlClient(Base: PgClientClass, settings: DsqlClientSettin
       if (isLimited && connection !== undefined) watchSession(connection, limits, systemClock, systemAlarm);
     }
 
-    override connect(): Promise<pg.Client>;
+    override connect(): Promise<Client>;
     override connect(callback: ConnectCallback): void;
-    override connect(callback?: ConnectCallback): Promise<pg.Client> | undefined {
+    override connect(callback?: ConnectCallback): Promise<Client> | undefined {
       if (callback !== undefined) {
         this.#connect(callback);
         return undefined;

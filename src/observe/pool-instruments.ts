@@ -142,6 +142,23 @@ export class PoolInstruments {
       ({ totals }) => totals.dialsFailed,
     );
     count('found_empty', '{request}', 'Callers who found nothing ready.', ({ totals }) => totals.foundEmpty);
+    level(
+      'waiting_for_permit',
+      'Callers for whom no connection is being opened, because the rate limiter has no permit.',
+      ({ waitingForPermit }) => waitingForPermit,
+    );
+    count(
+      'permit_waits',
+      '{wait}',
+      'Waits for a permit of the rate limiter.',
+      ({ totals }) => totals.permitWaits,
+    );
+    count(
+      'permit_wait_time',
+      's',
+      'How long connections that were wanted waited for a permit of the rate limiter.',
+      ({ totals }) => totals.permitWaitedMs / 1_000,
+    );
     count(
       'leaks',
       '{connection}',

@@ -37,6 +37,7 @@ export class PoolLines {
   readonly #hasReservoir: boolean;
   readonly #failures = new Repetition<RefillCause>();
   readonly #droughts = new Repetition<'empty'>(quietMs);
+  readonly #timeouts = new Repetition<'timeout'>(quietMs);
   #hasToldOfWarmup = false;
 
   constructor(pool: ObservedPool, logger: PoolLogger, level: LogLevel) {
@@ -58,6 +59,14 @@ export class PoolLines {
         count,
         current_size: size,
         target_pool_size: target,
+      })),
+    'headgate:pool:timeout': ({ waitMs }) => this.#timedOut(waitMs),
+    'headgate:pool:stuck': ({ waits, waitedMs, cause, text }) =>
+      this.#line('warn', `${this.#who}: callers wait for long`, () => ({
+        waits,
+        waited: durationText(waitedMs),
+        cause,
+        details: text,
       })),
     'headgate:pool:leak': ({ heldMs, takenAt }) =>
       this.#line('warn', `${this.#who}: connection was not given back`, () => ({
@@ -119,6 +128,19 @@ export class PoolLines {
       in_use: lent,
       times,
     }));
+  }
+
+  #timedOut(waitMs: number): void {
+    const times = this.#timeouts.add('timeout');
+    if (times === undefined) return;
+    this.#line(
+      'warn',
+      `${this.#who}: acquire timed out`,
+      ({ state, limit, lent, idle, pending, waiting }) => ({
+        waited: durationText(waitMs),
+        ...{ state, limit, in_use: lent, idle, opening: pending, waiting, times },
+      }),
+    );
   }
 
   #filled({ phase, size, target, elapsedMs }: FillProgress): void {

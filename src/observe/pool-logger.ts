@@ -31,7 +31,7 @@ export function usualLogger(): PoolLogger {
 }
 
 /**
- * Logs to the console, a line of text each: the message, and the fields as `name=value`.
+ * Logs to the console, a line of text each: the time, the level, the message, and the fields as `name=value`.
  *
  * @example
  * ```ts
@@ -51,7 +51,9 @@ export function consoleLogger(
   const write =
     (level: LogLevel) =>
     (fields: object, message: string): void =>
-      target[level](lineOf(fields, message));
+      target[level](
+        `${new Date().toISOString()} ${level.toUpperCase().padEnd(5)} ${lineOf(fields, message)}`,
+      );
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 

@@ -36,6 +36,11 @@ export const poolMetrics: readonly MetricFamily[] = [
   ),
   make.gauge('leases_held', 'Leases held of the budget above the pool.', ({ leased }) => leased),
   make.gauge('waiting', 'Callers in the queue.', ({ waiting }) => waiting),
+  make.gauge(
+    'waiting_for_permit',
+    'Callers for whom no connection is being opened, because the rate limiter has no permit.',
+    ({ waitingForPermit }) => waitingForPermit,
+  ),
   make.gauges('state', 'state', '1 for the state that the pool is in, and 0 for the others.', ({ state }) =>
     oneOf(poolStates, state),
   ),
@@ -53,6 +58,16 @@ export const poolMetrics: readonly MetricFamily[] = [
     ({ totals }) => totals.timedOut,
   ),
   make.counter('aborts_total', 'Callers who stopped waiting.', ({ totals }) => totals.aborted),
+  make.counter(
+    'permit_waits_total',
+    'Waits for a permit of the rate limiter.',
+    ({ totals }) => totals.permitWaits,
+  ),
+  make.counter(
+    'permit_wait_seconds_total',
+    'How long connections that were wanted waited for a permit of the rate limiter.',
+    ({ totals }) => totals.permitWaitedMs / seconds,
+  ),
   make.counter('found_empty_total', 'Callers who found nothing ready.', ({ totals }) => totals.foundEmpty),
   make.counter('opened_total', 'Connections that were opened.', ({ totals }) => totals.opened),
   make.counter('closed_total', 'Connections that are gone.', ({ totals }) => totals.closed),

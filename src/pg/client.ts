@@ -31,6 +31,10 @@ export interface PgClient {
   readonly _queryable?: boolean;
   readonly _ending?: boolean;
   _poolUseCount?: number;
+  /** The process of the server, and the query under way. */
+  readonly processID?: number | null;
+  readonly activeQuery?: unknown;
+  readonly _activeQuery?: unknown;
 }
 
 /**
@@ -53,6 +57,16 @@ export function isUsable(client: PgClient): boolean {
 /** Whether it is in the middle of a transaction, as far as it tells. */
 export function isInTransaction(client: PgClient): boolean {
   return (client.getTransactionStatus?.() ?? 'I') !== 'I';
+}
+
+/** For a warning: the server's process, and what the client is doing, as far as it tells. */
+export function describeClient(client: PgClient): string {
+  const { processID } = client;
+  // The public name is deprecated where the other one is there.
+  const query = '_activeQuery' in client ? client._activeQuery : client.activeQuery;
+  const isBusy = query !== undefined && query !== null;
+  const doing = isBusy ? 'running a query' : isInTransaction(client) ? 'idle in a transaction' : 'idle';
+  return typeof processID === 'number' ? `server process ${processID}, ${doing}` : doing;
 }
 
 /** Closes the socket now, whatever is going on. */

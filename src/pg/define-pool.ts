@@ -58,14 +58,14 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     readonly #dialer: PgDialer;
     readonly #pipeline: Pipeline | undefined = undefined;
     readonly #allowsExitOnIdle: boolean;
-    readonly #noticesHolders: boolean;
-    /** No search for leaks, no promises of the program's own kind. */
-    readonly #isPlain: boolean;
+    #noticesHolders: boolean;
+    /** Nobody notes who takes connections, and no promises of the program's own kind. */
+    #isPlain: boolean;
 
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
       const given = { ...options } as Record<string, unknown>;
-      const { policy, name, pipelineDepth } = resolvePoolOptions(given);
+      const { policy, name, pipelineDepth, warnAfter } = resolvePoolOptions(given);
       this.name = name;
       this.options = publicOptions(options as Record<string, unknown> | null | undefined, {
         read: () => this.#engine.limit,
@@ -90,6 +90,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         random: systemRandom,
         listener: new PgPoolListener(this, name),
         name,
+        warnAfter,
       });
       this.#dialer.answerTo(this.#engine);
       if (pipelineDepth > 0) {
@@ -367,6 +368,12 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     #dialsToCome(): number {
       const { waiting, pending, room, state } = this.#engine;
       return state === 'paused' ? 0 : Math.min(Math.max(0, waiting - pending), room);
+    }
+
+    /** From now on each checkout notes where it was made. */
+    noticeHolders(): void {
+      this.#noticesHolders = true;
+      this.#isPlain = false;
     }
 
     // ---- for the dialer -------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ export interface DialingPool {
   tell(event: string, ...args: unknown[]): void;
   /** The `error` event of an open client. */
   clientFailed(connection: PgConnection, error: Error): void;
+  /** From now on each checkout notes where it was made. */
+  noticeHolders(): void;
 }
 
 /**

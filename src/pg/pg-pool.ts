@@ -1,14 +1,12 @@
 /** The class that can stand in for the pg-pool package: it must not load pg, which is about to load it. */
 import { EventEmitter } from 'node:events';
-import { createRequire } from 'node:module';
+import { ownRequire } from '../runtime/own-location.js';
 import type { PgClientClass } from './client.js';
 import { definePool } from './define-pool.js';
 import type { PoolClass } from './pool-interface.js';
 
-const require = createRequire(import.meta.url);
-
 /** `Pool` over a plain EventEmitter, to stand in for the pg-pool package. */
 export const PgPool: PoolClass = definePool(
   EventEmitter,
-  () => (require('pg') as { Client: PgClientClass }).Client,
+  () => (ownRequire('pg') as { Client: PgClientClass }).Client,
 );

@@ -1,5 +1,5 @@
 /** The drop-in as its users see it: everything of `pg.Pool`, and what Headgate adds. */
-import type pg from 'pg';
+import type { Pool as PgPool, PoolClient as PgPoolClient } from 'pg';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { Duration } from '../kernel/duration.js';
 import type { PoolOptions } from './pool-options.js';
@@ -13,7 +13,7 @@ export interface ConnectOptions {
 }
 
 /** A checked-out client: `client.release()` gives it back, and so does the end of an `await using` block. */
-export interface PoolClient extends pg.PoolClient, AsyncDisposable {}
+export interface PoolClient extends PgPoolClient, AsyncDisposable {}
 
 export type ConnectCallback = (
   error: Error | undefined,
@@ -37,7 +37,7 @@ export type ConnectCallback = (
  * await client.query('COMMIT');
  * ```
  */
-export interface Pool extends pg.Pool, AsyncDisposable {
+export interface Pool extends PgPool, AsyncDisposable {
   /** A client of one's own, after those who asked before. Give it back with `client.release()`. */
   connect(options?: ConnectOptions): Promise<PoolClient>;
   connect(callback: ConnectCallback): void;
@@ -74,7 +74,7 @@ export interface Pool extends pg.Pool, AsyncDisposable {
 }
 
 /** The class of such pools. A `Client` class may stand in for `pg.Client`, as the second argument or as an option. */
-export interface PoolClass extends Omit<typeof pg.Pool, 'prototype'> {
+export interface PoolClass extends Omit<typeof PgPool, 'prototype'> {
   new (options?: PoolOptions | null, Client?: unknown): Pool;
   readonly prototype: Pool;
 }

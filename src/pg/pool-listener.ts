@@ -1,7 +1,10 @@
 /** Turns what the engine tells into pg-pool's log texts and its `remove` event, and into diagnostics. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { DiscardReason } from '../core/reasons.js';
+import type { StuckReport } from '../core/stuck-watch.js';
 import { ChannelPublisher } from '../runtime/channels.js';
+import type { StuckWords } from '../runtime/stuck-warning.js';
+import { describeClient } from './client.js';
 import type { PgConnection } from './pg-connection.js';
 import type { DialingPool } from './pg-dialer.js';
 
@@ -30,6 +33,21 @@ export class PgPoolListener extends ChannelPublisher<PgConnection> {
     const text = logTexts[reason];
     if (text !== undefined) this.#pool.note(text);
     super.discarded(pooled, reason);
+  }
+
+  override stuck(report: StuckReport<PgConnection>): void {
+    super.stuck(report);
+    // Whoever takes connections from now on can be named in the next warning.
+    if (report.cause === 'in_use') this.#pool.noticeHolders();
+  }
+
+  protected override stuckWords(): StuckWords<PgConnection> {
+    return {
+      describe: ({ client }) => describeClient(client),
+      placesHint:
+        'Where they were taken was not noted; from now on it is, for pool.connect(). ' +
+        'Set leakThresholdMillis to note it from the start.',
+    };
   }
 
   override closed(pooled: PooledConnection<PgConnection>): void {

@@ -1,5 +1,5 @@
 /** The options of the drop-in: those of pg-pool with their meaning, and the engine's beside them. */
-import type pg from 'pg';
+import type { PoolConfig } from 'pg';
 import type { KeeperOptions } from '../core/keeper.js';
 import type { Leases } from '../core/leases.js';
 import { type PoolPolicy, readPolicy } from '../core/pool-policy.js';
@@ -8,10 +8,13 @@ import type { ReservoirOptions } from '../core/reservoir.js';
 import type { WarmupOptions } from '../core/warmup.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
+import { usualWarnAfter } from '../runtime/stuck-warning.js';
+import { poolNameOf } from './pool-name.js';
+import { warnOfUnknownOptions } from './unknown-options.js';
 
 /** Everything that `pg.Pool` takes, and what Headgate adds. Milliseconds may also be written as `'45s'`. */
-export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
-  /** Names the pool in metrics and messages. Default: host, port and database, as far as they are given. */
+export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
+  /** Names the pool in metrics and messages. Default: the host, port and database that it connects to. */
   readonly name?: string | undefined;
   /** Spares to keep ready; unlike `min`, they are opened ahead of need and again when lost. Default 0. */
   readonly minIdle?: number | undefined;
@@ -46,6 +49,11 @@ export interface PoolOptions extends Omit<pg.PoolConfig, 'pipeline'> {
   readonly breakerThreshold?: number | undefined;
   /** A client checked out for longer is reported, with the place that took it. Default: off. */
   readonly leakThresholdMillis?: number | string | undefined;
+  /**
+   * When a caller, `ready()` or `end()` has waited for so long, a process warning (`HG_POOL_STUCK`) says why and who has the
+   * connections: once, then summed. Default 5 s; 0: never.
+   */
+  readonly warnAfterMillis?: number | string | undefined;
   /** Asked before each dial, whoever needs it. */
   readonly rateLimiter?: RateLimiter | undefined;
   /** A budget above `max`, which other pools share: asked before each dial, and told when the connection is gone. */
@@ -70,6 +78,8 @@ export interface ResolvedPoolOptions {
   readonly name: string;
   /** 0: no pipelining by the pool. */
   readonly pipelineDepth: number;
+  /** Milliseconds after which someone who waits is told of; Infinity: never. */
+  readonly warnAfter: number;
 }
 
 /** pg-pool's default where a caller that waits has no limit: nobody waits this long for a socket that will come. */
@@ -93,6 +103,7 @@ const userNames = {
   backoffBase: 'backoffBaseMillis',
   backoffCap: 'backoffCapMillis',
   leakThreshold: 'leakThresholdMillis',
+  warnAfter: 'warnAfterMillis',
 } as const;
 
 /** Checks everything and throws all that is wrong; pg-pool's own tolerance (0 and null mean "default") is kept. */
@@ -129,6 +140,7 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
     backoffCap: given('backoffCapMillis') ?? undefined,
     breakerThreshold: orDefault('breakerThreshold'),
     leakThreshold: given('leakThresholdMillis') ?? undefined,
+    warnAfter: given('warnAfterMillis') ?? undefined,
     rateLimiter: options['rateLimiter'] ?? undefined,
     leases: options['leases'] ?? undefined,
     reservoir: options['reservoir'] ?? undefined,
@@ -143,11 +155,13 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
   };
   const read = new OptionReader(engineOptions, userNames);
   const policy = readPolicy(read, !options['allowExitOnIdle']);
-  const name = read.string('name', describeTarget(options));
+  const name = read.string('name', poolNameOf(options));
+  const warnAfter = read.duration('warnAfter', usualWarnAfter, Number.POSITIVE_INFINITY);
   for (const hook of ['log', 'verify', 'onConnect', 'Client']) read.callback(hook, false);
   const pipelineDepth = readPipelineDepth(read, options['pipeline']);
   read.throwIfAnyProblem();
-  return Object.freeze({ policy, name, pipelineDepth });
+  warnOfUnknownOptions(options, options['Client'] !== undefined);
+  return Object.freeze({ policy, name, pipelineDepth, warnAfter });
 }
 
 function readPipelineDepth(read: OptionReader, pipeline: unknown): number {
@@ -163,15 +177,4 @@ function readPipelineDepth(read: OptionReader, pipeline: unknown): number {
 /** pg-pool takes numbers written as texts, such as those of an environment variable. */
 function numeric(value: unknown): unknown {
   return typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value;
-}
-
-/** Where the pool leads, without anything that could be secret. */
-function describeTarget(options: Readonly<Record<string, unknown>>): string {
-  const { connectionString } = options;
-  if (typeof connectionString === 'string' && URL.canParse(connectionString)) {
-    const url = new URL(connectionString);
-    if (url.host !== '') return `${url.host}${url.pathname}`;
-  }
-  const { host = 'localhost', port = 5432, database } = options;
-  return database === undefined ? `${host}:${port}` : `${host}:${port}/${database}`;
 }

@@ -7,6 +7,9 @@ import type { FillProgress, PoolListener } from '../core/pool-listener.js';
 import type { PoolState } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { DiscardReason, RefillCause } from '../core/reasons.js';
+import type { StuckReport } from '../core/stuck-watch.js';
+import type { WaitCause } from '../core/wait-cause.js';
+import { type StuckWords, stuckText } from './stuck-warning.js';
 import { systemClock } from './system.js';
 
 /** Every message names its pool; times are milliseconds. */
@@ -54,6 +57,14 @@ export interface PoolChannels {
   };
   'headgate:pool:leak': ConnectionMessage & { readonly heldMs: number; readonly takenAt: string };
   'headgate:pool:state': PoolMessage & { readonly state: PoolState };
+  'headgate:pool:stuck': PoolMessage & {
+    /** Who waits: callers in the queue, `ready()`, or `end()`. */
+    readonly waits: 'callers' | 'ready' | 'end';
+    readonly waitedMs: number;
+    readonly cause: WaitCause;
+    /** The text of the process warning. */
+    readonly text: string;
+  };
 }
 
 const opened = channel('headgate:pool:opened');
@@ -69,6 +80,7 @@ const fill = channel('headgate:pool:fill');
 const topUp = channel('headgate:pool:top-up');
 const leak = channel('headgate:pool:leak');
 const state = channel('headgate:pool:state');
+const stuck = channel('headgate:pool:stuck');
 
 /** Publishes what one pool's engine tells. Costs next to nothing while nobody listens. */
 export class ChannelPublisher<C> implements PoolListener<C> {
@@ -146,6 +158,19 @@ export class ChannelPublisher<C> implements PoolListener<C> {
 
   stateChanged(newState: PoolState): void {
     this.#publish(state, undefined, { state: newState });
+  }
+
+  /** Tells the process, too: a pool that makes callers wait for long must not need a listener to be found out. */
+  stuck(report: StuckReport<C>): void {
+    const text = stuckText(this.#poolName, report, this.stuckWords());
+    process.emitWarning(text, { type: 'HeadgateWarning', code: 'HG_POOL_STUCK' });
+    const { waits, waitedMs, cause } = report;
+    this.#publish(stuck, undefined, { waits, waitedMs, cause, text });
+  }
+
+  /** What a warning says about connections in use. */
+  protected stuckWords(): StuckWords<C> {
+    return { describe: () => '', placesHint: 'Set leakThreshold to learn where connections are taken.' };
   }
 
   #publish(to: Channel, connection: PooledConnection<C> | undefined, details: object): void {

@@ -1,10 +1,10 @@
 /** A caller of `PromisePool.acquire()` in the queue. */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
-import { Lease } from './checkout.js';
+import { Checkout } from './checkout.js';
 import { PromisedWaiter } from './promised-waiter.js';
 
-export class LeaseWaiter<C> extends PromisedWaiter<C> {
+export class CheckoutWaiter<C> extends PromisedWaiter<C> {
   readonly #engine: ConnectionPool<C>;
   readonly #holder: unknown;
 
@@ -16,6 +16,6 @@ export class LeaseWaiter<C> extends PromisedWaiter<C> {
 
   granted(pooled: PooledConnection<C>): void {
     if (this.#holder !== undefined) pooled.holder = this.#holder;
-    this.resolve(new Lease(this.#engine, pooled));
+    this.resolve(new Checkout(this.#engine, pooled));
   }
 }

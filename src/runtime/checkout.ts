@@ -7,18 +7,18 @@ import type { PooledConnection } from '../core/pooled-connection.js';
  *
  * @example
  * ```ts
- * const lease = await pool.acquire();
+ * const checkout = await pool.acquire();
  * try {
- *   await lease.connection.doSomething();
- *   lease.release();
+ *   await checkout.connection.doSomething();
+ *   checkout.release();
  * } catch (error) {
- *   lease.release(error); // the connection is closed, not used again
+ *   checkout.release(error); // the connection is closed, not used again
  * }
  *
  * await using other = await pool.acquire(); // or: given back at the end of the block
  * ```
  */
-export class Lease<C> {
+export class Checkout<C> {
   readonly #engine: ConnectionPool<C>;
   readonly #pooled: PooledConnection<C>;
   readonly #generation: number;

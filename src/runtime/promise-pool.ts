@@ -6,14 +6,20 @@ import type { PoolStats } from '../core/pool-stats.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { ChannelPublisher } from './channels.js';
-import { Lease } from './checkout.js';
-import { LeaseWaiter } from './checkout-waiter.js';
+import { Checkout } from './checkout.js';
+import { CheckoutWaiter } from './checkout-waiter.js';
 import { type ConnectionFunctions, PromiseDialer } from './promise-dialer.js';
+import { usualWarnAfter } from './stuck-warning.js';
 import { systemAlarm, systemClock, systemRandom } from './system.js';
 import { drainPool, readWait, resizePool, whenReady } from './waiting.js';
 
 /** How connections are handled, and how the pool behaves. */
 export interface PromisePoolOptions<C> extends PolicyOptions, ConnectionFunctions<C> {
+  /**
+   * When a caller, `ready()` or `drain()` has waited for so long, a process warning (`HG_POOL_STUCK`) says why: once, then summed.
+   * Default `5s`; 0: never.
+   */
+  readonly warnAfter?: Duration | undefined;
   /** Names the pool in metrics and messages. Default `pool`. */
   readonly name?: string | undefined;
 }
@@ -46,10 +52,10 @@ export interface AcquireOptions {
  *   max: 10,
  * });
  *
- * const lease = await pool.acquire({ timeout: '2s' });
- * lease.connection.write('hello');
- * const [answer] = await once(lease.connection, 'data');
- * lease.release();
+ * const checkout = await pool.acquire({ timeout: '2s' });
+ * checkout.connection.write('hello');
+ * const [answer] = await once(checkout.connection, 'data');
+ * checkout.release();
  * await pool.drain({ deadline: '10s' });
  * ```
  */
@@ -63,6 +69,7 @@ export class PromisePool<C> {
     // A socket keeps the program running by itself; waiting for an idle connection to be closed must not.
     const policy = readPolicy(read, false);
     this.name = read.string('name', 'pool');
+    const warnAfter = read.duration('warnAfter', usualWarnAfter, Number.POSITIVE_INFINITY);
     read.callback('connect', true);
     for (const optional of ['close', 'destroy', 'check']) read.callback(optional, false);
     if (options?.check === undefined && (policy.checkAfterIdle < Infinity || policy.keepalive < Infinity)) {
@@ -80,40 +87,41 @@ export class PromisePool<C> {
       random: systemRandom,
       listener: new ChannelPublisher<C>(this, this.name),
       name: this.name,
+      warnAfter,
     });
     dialer.answerTo(this.#engine);
     this.#engine.start();
   }
 
   /** A ready connection, at once, or undefined. */
-  tryAcquire(): Lease<C> | undefined {
+  tryAcquire(): Checkout<C> | undefined {
     const pooled = this.#engine.tryTake(this.#noticesHolders ? new Error('taken here') : undefined);
-    return pooled === undefined ? undefined : new Lease(this.#engine, pooled);
+    return pooled === undefined ? undefined : new Checkout(this.#engine, pooled);
   }
 
   /** A connection, after those who asked before. Rejects at the timeout, when the signal fires, or when none can be had. */
-  acquire(options?: AcquireOptions): Promise<Lease<C>> {
+  acquire(options?: AcquireOptions): Promise<Checkout<C>> {
     const holder = this.#noticesHolders ? new Error('taken here') : undefined;
     const engine = this.#engine;
     if (options === undefined) {
       const pooled = engine.tryTake(holder);
-      if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
-      return new LeaseWaiter(engine, holder).wait(engine, engine.usualTimeoutMs, undefined);
+      if (pooled !== undefined) return Promise.resolve(new Checkout(engine, pooled));
+      return new CheckoutWaiter(engine, holder).wait(engine, engine.usualTimeoutMs, undefined);
     }
     try {
       const { timeoutMs, signal } = readWait(options, engine.usualTimeoutMs);
       const pooled = signal?.aborted ? undefined : engine.tryTake(holder);
-      if (pooled !== undefined) return Promise.resolve(new Lease(engine, pooled));
-      return new LeaseWaiter(engine, holder).wait(engine, timeoutMs, signal);
+      if (pooled !== undefined) return Promise.resolve(new Checkout(engine, pooled));
+      return new CheckoutWaiter(engine, holder).wait(engine, timeoutMs, signal);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** Gives a lease of this pool back, as `lease.release(error)` does. */
-  release(lease: Lease<C>, error?: unknown): void {
-    if (!(lease instanceof Lease) || !lease.isOf(this.#engine)) throw new ForeignReleaseError();
-    lease.release(error);
+  /** Gives a checkout of this pool back, as `checkout.release(error)` does. */
+  release(checkout: Checkout<C>, error?: unknown): void {
+    if (!(checkout instanceof Checkout) || !checkout.isOf(this.#engine)) throw new ForeignReleaseError();
+    checkout.release(error);
   }
 
   /** The numbers of this instant. */

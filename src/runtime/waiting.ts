@@ -67,7 +67,13 @@ export async function whenReady<C>(
           reject(new PoolClosedError());
           return;
         }
-        const error = new ReadyTimeoutError(target, timeoutMs, engine.counts(), engine.lastDialError);
+        const error = new ReadyTimeoutError(
+          target,
+          timeoutMs,
+          engine.counts(),
+          engine.lastDialError,
+          engine.whyWaiting(),
+        );
         if (count !== undefined || reservoir === undefined) {
           reject(error);
           return;

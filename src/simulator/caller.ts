@@ -11,6 +11,8 @@ export interface CallerDiary {
   /** `waitMs` counts from when the caller came, whether or not its process was able to notice. */
   served(caller: Caller, waitMs: number): void;
   failed(caller: Caller, waitMs: number): void;
+  /** The connection broke while the caller had it: its work has failed. */
+  cutOff(caller: Caller): void;
   /** The caller has given its connection back. */
   gaveBack(caller: Caller): void;
   /** The caller is gone; `isDone`: after its whole time. */
@@ -95,7 +97,9 @@ export class Caller extends Waiter<Session> {
 
   /** Its connection broke: what it was doing has failed, and it gives the connection back. */
   cutOff(): void {
+    if (this.#pooled === undefined) return;
     if (this.#release !== undefined) this.#timeline.cancel(this.#release);
+    this.#diary.cutOff(this);
     this.#giveBack(false);
   }
 

@@ -34,12 +34,22 @@ export interface PlanOptions {
 
 type Deployment = { readonly [K in keyof PlanOptions]-?: number };
 
+/** One cluster of Aurora DSQL. */
+const dsql = { rate: 100, burst: 1_000, limit: 10_000 };
+
 /** The part of the limit above which nothing is left for bursts and for deployments that overlap. */
 const highestUse = 0.8;
 
 export interface CapacityPlan {
   readonly connections: number;
   readonly limit: number;
+  /** New connections a second that the server was taken to accept, and how many at once after a pause. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Those three were not given, or are what Aurora DSQL has. */
+  readonly isDsql: boolean;
+  /** No limit is exceeded: not the connections, not the steady rate, not the first wave of expiries. */
+  readonly fits: boolean;
   /** The part of the limit that is left over, from 0 to 1; below 0 when it is exceeded. */
   readonly headroom: number;
   /** From nothing to full: the burst first, then the rate. Of a deployment over the limit: as much as fits. */
@@ -78,19 +88,24 @@ export interface PlannedLimit {
  */
 export function planCapacity(options: PlanOptions): CapacityPlan {
   const deployment = readDeployment(options);
-  const { services, instances, pools, size, limit } = deployment;
+  const { services, instances, pools, size, limit, rate, burst } = deployment;
   const connections = services * instances * pools * size;
   const steadyPerSecond = steadyRate(deployment, connections);
   const firstWave = expiryWave(deployment, connections);
+  const limits = limitsOf(deployment, connections, steadyPerSecond, firstWave.perSecond);
   return {
     connections,
     limit,
+    rate,
+    burst,
+    isDsql: limit === dsql.limit && rate === dsql.rate && burst === dsql.burst,
+    fits: limits.every(({ factor }) => factor >= 1),
     headroom: 1 - connections / limit,
     fillMs: fillTime(deployment, Math.min(connections, limit)),
     restartMs: fillTime(deployment, Math.min(pools * size, limit)),
     steadyPerSecond,
     firstWave,
-    limits: limitsOf(deployment, connections, steadyPerSecond, firstWave.perSecond),
+    limits,
     advice: adviceFor(deployment, connections),
   };
 }
@@ -112,9 +127,9 @@ function readDeployment(options: PlanOptions): Deployment {
     lifetime: read.duration('lifetime', 660_000, 0),
     jitter: read.duration('jitter', 120_000, 0),
     guard: read.duration('guard', 45_000, 0),
-    rate: read.has('rate') ? read.positive('rate') : 100,
-    burst: count('burst', 1_000),
-    limit: count('limit', 10_000),
+    rate: read.has('rate') ? read.positive('rate') : dsql.rate,
+    burst: count('burst', dsql.burst),
+    limit: count('limit', dsql.limit),
     dial: read.duration('dial', 80, 0),
     dialLimit: count('dialLimit', 8),
     sessionLifetime: read.duration('sessionLifetime', 3_600_000, Number.POSITIVE_INFINITY),

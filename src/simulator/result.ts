@@ -15,6 +15,7 @@ export interface SimulationResult {
   readonly assertions: readonly AssertionOutcome[];
   readonly laws: readonly LawBreach[];
   readonly waits: WaitSummary;
+  readonly ends: CallerEnds;
   readonly tenants: readonly TenantResult[];
   /** In the order of the scenario, at the times of `samples`. Empty when there is only one tenant. */
   readonly tenantSamples: readonly TenantSamples[];
@@ -98,7 +99,15 @@ export interface WaitSummary {
   readonly max: number;
 }
 
-export interface TenantResult extends WaitSummary {
+/** Callers whose trouble was not a wait. */
+export interface CallerEnds {
+  /** Their connection broke while they had it. They were served before, and so are not among the failed. */
+  readonly cutOff: number;
+  /** Turned away by `maxInUse` before they asked for a connection. They are not among the callers. */
+  readonly keptAway: number;
+}
+
+export interface TenantResult extends WaitSummary, CallerEnds {
   readonly tenant: string;
   readonly completed: number;
 }

@@ -1,6 +1,6 @@
 /** The scenarios that come with the package, found by their names. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { packagePath } from '../runtime/own-location.js';
 import { parseWithPositions } from './scenario-file-positions.js';
 
 export interface ShippedScenario {
@@ -10,8 +10,7 @@ export interface ShippedScenario {
   readonly summary: string;
 }
 
-/** Beside the folder of the compiled program, as beside that of the source. */
-const folder = fileURLToPath(new URL('../../scenarios/', import.meta.url));
+const folder = packagePath('scenarios/');
 
 /** In the order of their names. */
 export function shippedScenarios(): ShippedScenario[] {

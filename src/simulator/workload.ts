@@ -6,7 +6,7 @@ import type { Random } from '../kernel/random.js';
 import { Caller, type CallerDiary, type Presence } from './caller.js';
 import { type Chance, draw, exponential } from './chance.js';
 import type { Laws } from './laws.js';
-import type { TenantResult } from './result.js';
+import type { CallerEnds, TenantResult } from './result.js';
 import type { ArrivalPlan, Scenario } from './scenario.js';
 import type { Service } from './service.js';
 import type { ServiceProcess } from './service-process.js';
@@ -20,7 +20,9 @@ export class TenantTally {
   readonly waits = new WaitHistogram();
   readonly lent = new LentMeter();
   completed = 0;
-  /** Connection time that its callers asked for, and that they were given, in milliseconds. */
+  cutOff = 0;
+  keptAway = 0;
+  /** Connection time that its callers asked for, those kept away among them, and that they were given, in milliseconds. */
   askedMs = 0;
   givenMs = 0;
 
@@ -29,7 +31,8 @@ export class TenantTally {
   }
 
   result(): TenantResult {
-    return { tenant: this.name, ...this.waits.summary(), completed: this.completed };
+    const { name, completed, cutOff, keptAway } = this;
+    return { tenant: name, ...this.waits.summary(), completed, cutOff, keptAway };
   }
 }
 
@@ -69,6 +72,13 @@ export class Workload {
   /** Each caller who came is in exactly one of the others in the end. */
   readonly callers = { came: 0, served: 0, failed: 0, gone: 0 };
 
+  /** What became of callers besides waiting. */
+  get ends(): CallerEnds {
+    const sum = (count: (tenant: TenantTally) => number): number =>
+      this.tenants.reduce((total, tenant) => total + count(tenant), 0);
+    return { cutOff: sum((tenant) => tenant.cutOff), keptAway: sum((tenant) => tenant.keptAway) };
+  }
+
   begin(service: Service, chance: Chance): void {
     const presences = new Map<string, Presences>();
     this.#presences.set(service.plan.name, presences);
@@ -76,8 +86,13 @@ export class Workload {
       const ofTenant = presences.get(plan.tenant) ?? new Presences();
       presences.set(plan.tenant, ofTenant);
       const random = chance.stream(`${service.plan.name}/arrivals/${index}`);
-      const diary = this.#diary(service, this.#tenants.get(plan.tenant) as TenantTally);
-      new Arrivals(this.#timeline, service, plan, random, diary, ofTenant).begin(this.#endsAt);
+      const tenant = this.#tenants.get(plan.tenant) as TenantTally;
+      const diary = this.#diary(service, tenant);
+      const keptAway = (holdMs: number): void => {
+        tenant.keptAway++;
+        tenant.askedMs += holdMs;
+      };
+      new Arrivals(this.#timeline, service, plan, random, diary, ofTenant, keptAway).begin(this.#endsAt);
     }
   }
 
@@ -120,6 +135,9 @@ export class Workload {
       failed: (_caller, waitMs) => {
         this.callers.failed++;
         record(waitMs, true);
+      },
+      cutOff: () => {
+        tenant.cutOff++;
       },
       gaveBack: ({ presence }) => {
         // A pool that has to end takes connections away: who then gives one back was not counted any more.
@@ -170,6 +188,7 @@ class Arrivals {
   readonly #random: Random;
   readonly #diary: CallerDiary;
   readonly #presences: Presences;
+  readonly #keptAway: (holdMs: number) => void;
   #endsAt = 0;
 
   constructor(
@@ -179,6 +198,7 @@ class Arrivals {
     random: Random,
     diary: CallerDiary,
     presences: Presences,
+    keptAway: (holdMs: number) => void,
   ) {
     this.#timeline = timeline;
     this.#service = service;
@@ -186,6 +206,7 @@ class Arrivals {
     this.#random = random;
     this.#diary = diary;
     this.#presences = presences;
+    this.#keptAway = keptAway;
   }
 
   begin(worldEndsAt: number): void {
@@ -217,6 +238,7 @@ class Arrivals {
     const caller = new Caller(process, this.#timeline, this.#diary, presence, holdMs);
     process.deliver(() => {
       if (presence.count < this.#plan.maxInUse) caller.come(this.#plan.maxWaitMs);
+      else this.#keptAway(holdMs);
     });
   }
 }

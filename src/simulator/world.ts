@@ -155,6 +155,7 @@ export class World {
       assertions,
       laws,
       waits,
+      ends: this.#workload.ends,
       tenants: tenantResults,
       tenantSamples,
       server,

@@ -167,8 +167,21 @@ describe('headgate simulate', () => {
     expect(code).toBe(1);
     expect(out).toMatch(/^ +small +strict\n +passed +FAILED\n/);
     expect(out).toMatch(/\nFAILED\. To see this run again: headgate simulate @\/strict\.yaml --seed 42\n$/);
-    expect(readFileSync(join(folder, 'both.html'), 'utf8').includes('<h1>Side by side</h1>')).toBe(true);
+    expect(readFileSync(join(folder, 'both.html'), 'utf8').includes('<h2>Side by side</h2>')).toBe(true);
     expect((await headgate('simulate', '--compare', '@small.yaml', '@small.yaml')).code).toBe(0);
+  });
+
+  test('--plan ends with 1 when a limit is exceeded, and names the limits that it assumed', async () => {
+    const { code, out } = await headgate('simulate', '--plan', '--services', '70', '--size', '200');
+    expect(code).toBe(1);
+    expect(out).toMatch(/^plan: DOES NOT FIT\n\n {2}connections +14,000 of 10,000/);
+    expect(out).toContain('the limits of one cluster of Aurora DSQL');
+    const own = await headgate(
+      ...['simulate', '--plan', '--services', '70', '--size', '200', '--limit', '20000', '--rate', '300'],
+    );
+    expect(own.code).toBe(0);
+    expect(own.out).toContain('20,000 connections (--limit), 300 new ones a second (--rate)');
+    expect(own.out).not.toContain('Aurora DSQL');
   });
 
   test('--plan answers by arithmetic', async () => {
@@ -176,7 +189,7 @@ describe('headgate simulate', () => {
       ...['simulate', '--plan', '--services', '4', '--instances', '20', '--pools', '2', '--size', '50'],
     );
     expect(code).toBe(0);
-    expect(out).toMatch(/^ {2}connections +8,000 of 10,000 \(80 %\)\n {2}headroom +20 %\n/);
+    expect(out).toMatch(/^plan: fits\n\n {2}connections +8,000 of 10,000 \(80 %\)\n {2}headroom +20 %\n/);
     const options = [
       '--lifetime',
       '50m',

@@ -97,7 +97,8 @@ describe('The queue', () => {
     expect(hasty.error).toBeInstanceOf(AcquireTimeoutError);
     expect(hasty.error?.message).toBe(
       'timeout exceeded when trying to connect: waited 200ms; ' +
-        'limit 1: 1 lent, 0 idle, 0 being opened, 0 being closed; 2 waiting',
+        'limit 1: 1 lent, 0 idle, 0 being opened, 0 being closed; 2 waiting. ' +
+        'Pool pool has all its connections in use.',
     );
     world.advance(10 * minute);
     expect(outcomes([patient, hasty, lasting])).toBe('failed failed waiting');

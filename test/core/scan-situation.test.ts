@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Dialing } from '../../src/core/dialing.js';
 import { Ledger } from '../../src/core/ledger.js';
-import type { Fleet } from '../../src/core/live-connections.js';
+import type { LiveConnections } from '../../src/core/live-connections.js';
 import type { ReservoirOptions } from '../../src/core/reservoir.js';
 import { ScanSituation } from '../../src/core/scan-situation.js';
 import { policyOf } from '../support/virtual-world.js';
@@ -29,10 +29,15 @@ function situation(numbers: Numbers): ScanSituation<unknown> {
   const ledger = new Ledger(max);
   for (let n = 0; n < idle + lent + checking; n++) ledger.approve()?.commit();
   for (let n = 0; n < underWay; n++) ledger.approve();
-  const fleet = { idle: { size: idle, spares: idle - marked }, checking };
+  const connections = { idle: { size: idle, spares: idle - marked }, checking };
   const dialing = { dials: { underWay }, meanDialMs };
   const policy = policyOf({ max, reservoir, dialLimit, rateLimiter });
-  return new ScanSituation(policy, ledger, fleet as Fleet<unknown>, dialing as Dialing<unknown>);
+  return new ScanSituation(
+    policy,
+    ledger,
+    connections as LiveConnections<unknown>,
+    dialing as Dialing<unknown>,
+  );
 }
 
 describe('What is missing', () => {

@@ -16,6 +16,7 @@ import { OptionReader } from '../../src/kernel/option-reader.js';
 import * as logging from '../../src/logging.js';
 import { PoolInstruments } from '../../src/observe/pool-instruments.js';
 import * as prometheus from '../../src/prometheus.js';
+import { usualWarnAfter } from '../../src/runtime/stuck-warning.js';
 import * as simulator from '../../src/simulator.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -51,6 +52,7 @@ describe('docs/errors.md', () => {
     OptimisticConflictError: new dsql.OptimisticConflictError('row', 1),
     ParserMissingError: new dsqlLint.ParserMissingError('why'),
     PeerMissingError: new prometheus.PeerMissingError('x', 'y', 'why'),
+    PermitWaitError: new main.PermitWaitError(1),
     PoolClosedError: new main.PoolClosedError(),
     PoolOptionsError: new main.PoolOptionsError([]),
     ReadyTimeoutError: new main.ReadyTimeoutError(1, 1, noNumbers, undefined),
@@ -227,6 +229,7 @@ describe('docs/engine.md', () => {
       backoffCap: cap,
       breakerThreshold: threshold,
       name: new engine.PromisePool({ connect: () => 1 }).name,
+      warnAfter: usualWarnAfter,
     });
   });
 });

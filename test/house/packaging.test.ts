@@ -1,71 +1,16 @@
-// What a user's program gets from the published package, however it asks for it.
+// What is in the package: the build of every entry, in all its forms, and the pages that belong with it.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  exports: Record<string, string | { types: string; default: string }>;
-};
-const names = Object.keys(manifest.exports).map((path) => path.replace(/^\./, 'headgate'));
-const modules = names.filter((name) => !name.endsWith('.json'));
 
-describe('a program with headgate among its packages', () => {
-  let project: string;
-  beforeAll(() => {
-    project = mkdtempSync(join(tmpdir(), 'headgate-packaging-'));
-    mkdirSync(join(project, 'node_modules'));
-    symlinkSync(root, join(project, 'node_modules', 'headgate'), 'junction');
-  });
-  afterAll(() => rmSync(project, { recursive: true, force: true }));
-
-  /** Runs a program there and answers what it printed as JSON; anything on standard error fails the test. */
-  function run(inputType: 'commonjs' | 'module', program: string): unknown {
-    const { NODE_OPTIONS: _options, ...env } = process.env;
-    const result = spawnSync(process.execPath, [`--input-type=${inputType}`, '-e', program], {
-      cwd: project,
-      env: { ...env, FORCE_COLOR: '0' },
-      encoding: 'utf8',
-    });
-    expect(result.stderr).toBe('');
-    expect(result.status).toBe(0);
-    return JSON.parse(result.stdout);
-  }
-
-  test.each(modules)('can import %s and require it, and gets the same without a warning', (name) => {
-    const print = (loaded: string) => `console.log(JSON.stringify(Object.keys(${loaded}).sort()));`;
-    const imported = run('module', `const loaded = await import('${name}'); ${print('loaded')}`) as string[];
-    expect(imported.length).toBeGreaterThan(0);
-    if (imported.includes('module.exports')) {
-      expect(run('commonjs', `console.log(JSON.stringify(typeof require('${name}')))`)).toBe('function');
-    } else {
-      const required = run('commonjs', print(`require('${name}')`)) as string[];
-      expect(required.filter((key) => key !== '__esModule')).toEqual(imported);
-    }
-  });
-
-  test('gets one and the same class from import and from require', () => {
-    const program = `import { createRequire } from 'node:module';
-      import { Pool } from 'headgate';
-      import PgPool from 'headgate/pg-pool';
-      const require = createRequire(process.cwd() + '/');
-      console.log(JSON.stringify([require('headgate').Pool === Pool, require('headgate/pg-pool') === PgPool]));`;
-    expect(run('module', program)).toEqual([true, true]);
-  });
-
-  test('can read the package.json', () => {
-    expect(run('commonjs', "console.log(JSON.stringify(require('headgate/package.json').name))")).toBe(
-      'headgate',
-    );
-  });
-
-  test('can not reach past what is exported', () => {
-    const program = `import('headgate/dist/index.js').catch((error) => console.log(JSON.stringify(error.code)));`;
-    expect(run('module', program)).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
-  });
-});
+type Target = string | { readonly [condition: string]: Target };
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
+  'exports' | 'main' | 'module' | 'types' | 'typesVersions',
+  Target
+>;
 
 test('the package holds the build and the pages that belong with it, and nothing else', () => {
   const { stdout, status } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
@@ -77,12 +22,24 @@ test('the package holds the build and the pages that belong with it, and nothing
   const [pack] = JSON.parse(stdout) as [{ files: { path: string }[] }];
   const files = pack.files.map(({ path }) => path);
   const outside = files.filter(
-    (path) => !/^dist\/.+\.(?:js|d\.ts)(?:\.map)?$|^scenarios\/[\w-]+\.yaml$/.test(path),
+    (path) =>
+      !/^dist\/(?:.+\.js|[\w-]+\.d\.ts|cjs\/[\w-]+\.(?:cjs|mjs|d\.cts)|types\/.+\.d\.ts)$|^scenarios\/[\w-]+\.yaml$/.test(
+        path,
+      ),
   );
-  expect(outside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
-  for (const entry of Object.values(manifest.exports)) {
-    for (const path of typeof entry === 'string' ? [entry] : [entry.types, entry.default]) {
-      expect(files).toContain(path.replace('./', ''));
-    }
+  expect(outside.sort()).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'dist/types/package.json',
+    'package.json',
+  ]);
+  const { exports, main, module, types, typesVersions } = manifest;
+  for (const target of [exports, main, module, types, typesVersions]) {
+    for (const path of pathsIn(target)) expect(files).toContain(path.replace('./', ''));
   }
 });
+
+function pathsIn(target: Target): string[] {
+  return typeof target === 'string' ? [target] : Object.values(target).flatMap(pathsIn);
+}

@@ -253,6 +253,8 @@ function everyLine(): [line: string, level: string, fields: string[]][] {
   publish('opened', {});
   publish('discarded', { reason: 'broken', remainingMs: 1 });
   publish('empty', {});
+  publish('timeout', { waitMs: 1 });
+  publish('stuck', { waits: 'callers', waitedMs: 1, cause: 'in_use', text: '' });
   publish('leak', { heldMs: 1, takenAt: '' });
   publish('top-up', { count: 1, size: 1, target: 1 });
   const error = Object.assign(new Error('no'), { code: 'E_NO' });

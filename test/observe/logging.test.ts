@@ -385,7 +385,11 @@ describe('pino', () => {
 describe('the console', () => {
   function written(fields: object, message = 'It happened'): string[] {
     const lines: string[] = [];
-    const to = (level: string) => (line: string) => void lines.push(`${level} ${line}`);
+    const to = (level: string) => (line: string) => {
+      const [, time = '', rest] = /^(\S+) (.*)$/s.exec(line) ?? [];
+      expect(new Date(time).toISOString()).toBe(time);
+      lines.push(`${level} ${rest}`);
+    };
     const target = { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') };
     const logger = consoleLogger(target);
     for (const level of ['debug', 'info', 'warn', 'error'] as const) logger[level](fields, message);
@@ -396,16 +400,17 @@ describe('the console', () => {
     const fields = { target_ready: 50, low_watermark: 50, base_lifetime: '11m' };
     expect(written(fields)).toEqual(
       ['debug', 'info', 'warn', 'error'].map(
-        (level) => `${level} It happened  target_ready=50 low_watermark=50 base_lifetime=11m`,
+        (level) =>
+          `${level} ${level.toUpperCase().padEnd(5)} It happened  target_ready=50 low_watermark=50 base_lifetime=11m`,
       ),
     );
-    expect(written({})[0]).toBe('debug It happened');
+    expect(written({})[0]).toBe('debug DEBUG It happened');
   });
 
   it('gets values in quotes that could be taken for something else', () => {
     const error = 'rate limit exceeded\nattempt=1 "x"';
     expect(written({ error, attempt: 3, empty: '' })[1]).toBe(
-      'info It happened  error="rate limit exceeded\\nattempt=1 \\"x\\"" attempt=3 empty=""',
+      'info INFO  It happened  error="rate limit exceeded\\nattempt=1 \\"x\\"" attempt=3 empty=""',
     );
   });
 });

@@ -34,6 +34,7 @@ test('mass_drop: that part of the connections breaks, lent ones included, and is
   const interrupted = final(result, 'workStarted') - final(result, 'workCompleted') - final(result, 'lent');
   expect(interrupted).toBeGreaterThan(0);
   expect(interrupted).toBeLessThan(10);
+  expect(result.ends).toEqual({ cutOff: interrupted, keptAway: 0 });
   expect(result.faults).toEqual([
     {
       kind: 'mass_drop',

@@ -114,9 +114,9 @@ test('A plan with mistakes is told all of them', () => {
 });
 
 test('A plan reads as a short text', () => {
-  expect(
-    planReport(planCapacity({ services: 40, pools: 2, size: 50 })),
-  ).toBe(`  connections              4,000 of 10,000 (40 %)
+  expect(planReport(planCapacity({ services: 40, pools: 2, size: 50 }))).toBe(`plan: fits
+
+  connections              4,000 of 10,000 (40 %)
   headroom                 60 %
   fill from nothing        30 s
   restart of one instance  560 ms
@@ -129,5 +129,9 @@ test('A plan reads as a short text', () => {
 
 advice
   Nothing to change.
+
+assumed
+  of the server: 10,000 connections (--limit), 100 new ones a second (--rate) after a burst of 1,000 (--burst).
+  These are the limits of one cluster of Aurora DSQL. Give those of your server.
 `);
 });

@@ -230,7 +230,11 @@ describe('The charts of the page', () => {
     expect(points).toHaveLength(601);
     expect(points[0]).toMatch(/^60\.0 /);
     expect(points.at(-1)).toMatch(/^788\.0 /);
-    expect(connects.all('text', 'mark').map((mark) => mark.text)).toEqual(['asserted 1']);
+    expect(connects.all('text', 'mark').map((mark) => mark.text)).toEqual([
+      'asserted 1',
+      'crash',
+      'server down',
+    ]);
     expect(connects.all('span', 'note')[0]?.text).toBe('above: rate of the server: 100');
     expect(connects.all('rect', 'fault').map((band) => band.text)).toEqual(['crash', 'server_down']);
   });
@@ -378,7 +382,7 @@ describe('The page of two runs', () => {
   const both = htmlReport(one, other);
 
   test('has their numbers in one table', () => {
-    expect(both.includes('<h1>Side by side</h1>')).toBe(true);
+    expect(both.includes('<h2>Side by side</h2>')).toBe(true);
     expect(both.includes('<th>small</th><th>failing</th>')).toBe(true);
     expect(/<tr><td>opened<\/td><td>[\d,]+<\/td><td>[\d,]+<\/td><\/tr>/.test(both)).toBe(true);
   });

@@ -116,6 +116,8 @@ test('callers come whether or not those before them were served, up to what the 
   );
   expect(held.waits.failed).toBe(0);
   expect(at(held, 5_000, 'lent')).toBe(4);
+  expect(held.ends.keptAway).toBe(60 * 8 - held.waits.callers);
+  expect(open.ends).toEqual({ cutOff: 0, keptAway: 0 });
 });
 
 test('a caller waits as long as its plan says, or else as the pool says', () => {

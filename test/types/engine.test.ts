@@ -6,11 +6,11 @@ import { connect, Socket } from 'node:net';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import {
   type AcquireOptions,
+  type Checkout,
   type ConnectFailedError,
   type DiscardReason,
   type Duration,
   type HeadgateError,
-  type Lease,
   type PolicyOptions,
   type PoolChannels,
   PoolOptionsError,
@@ -68,9 +68,9 @@ describe('a PromisePool', () => {
 
   test('lends leases, which are given back in any of several ways', () => {
     compiled(async (pool) => {
-      expectTypeOf(pool.acquire()).toEqualTypeOf<Promise<Lease<Socket>>>();
+      expectTypeOf(pool.acquire()).toEqualTypeOf<Promise<Checkout<Socket>>>();
       expectTypeOf(pool.acquire).parameter(0).toEqualTypeOf<AcquireOptions | undefined>();
-      expectTypeOf(pool.tryAcquire()).toEqualTypeOf<Lease<Socket> | undefined>();
+      expectTypeOf(pool.tryAcquire()).toEqualTypeOf<Checkout<Socket> | undefined>();
       const lease = await pool.acquire({ timeout: '2s', signal: AbortSignal.abort() });
       expectTypeOf(lease.connection).toEqualTypeOf<Socket>();
       expectTypeOf(lease.release).toEqualTypeOf<(error?: unknown) => void>();

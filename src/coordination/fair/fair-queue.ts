@@ -20,11 +20,11 @@ import { FairMember, type MemberEvents, type SeatWish } from './fair-member.js';
 import type { FairPolicy } from './fair-policy.js';
 import { MemberColumns } from './member-columns.js';
 import type { Recall } from './recall.js';
-import { makeRoom } from './recall-planner.js';
+import { planRecalls } from './recall-planner.js';
 import type { RebalanceReason } from './shares.js';
 import { SilentServers } from './silent-servers.js';
 import type { ShareLook } from './user-columns.js';
-import { WaitingLine } from './waiting-queue.js';
+import { WaitingQueue } from './waiting-queue.js';
 
 export interface FairQueueParts {
   readonly policy: FairPolicy;
@@ -46,7 +46,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   #limitedOnes: readonly FairBudget[] | undefined;
   readonly #columns = new MemberColumns();
   layout = 0;
-  readonly #line = new WaitingLine();
+  readonly #line = new WaitingQueue();
   readonly #silent = new SilentServers();
   /** Members that hold at least one lease. */
   readonly #holding = new Set<FairMember>();
@@ -307,7 +307,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   }
 
   #makeRoom(now: number): void {
-    makeRoom({
+    planRecalls({
       budgets: this.#limited.filter(({ isIdle }) => !isIdle),
       holding: this.#holding,
       line: this.#line,

@@ -12,13 +12,13 @@ import { Rank, rankIn } from './rank.js';
 import type { Recall } from './recall.js';
 import type { SilentServers } from './silent-servers.js';
 import { Victims } from './victims.js';
-import type { WaitingLine } from './waiting-queue.js';
+import type { WaitingQueue } from './waiting-queue.js';
 
 /** How things are when room is to be made. */
 export interface Shortage {
   /** Budgets that can be short. */
   readonly budgets: readonly FairBudget[];
-  readonly line: WaitingLine;
+  readonly line: WaitingQueue;
   /** Members that hold at least one lease. */
   readonly holding: ReadonlySet<FairMember>;
   readonly silent: SilentServers;
@@ -29,11 +29,11 @@ export interface Shortage {
 let looks = 0;
 
 /** Asks connections back. */
-export function makeRoom(shortage: Shortage): void {
-  new Room(shortage).make();
+export function planRecalls(shortage: Shortage): void {
+  new RecallPlanner(shortage).make();
 }
 
-class Room {
+class RecallPlanner {
   readonly #shortage: Shortage;
   readonly #victims = new Map<FairBudget, Victims>();
   /** On their way to someone: of each budget, how many. */

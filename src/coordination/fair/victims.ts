@@ -6,12 +6,12 @@ import type { FairPolicy } from './fair-policy.js';
 import type { FairUser, Seat } from './fair-user.js';
 import { Rank } from './rank.js';
 import type { SilentServers } from './silent-servers.js';
-import type { WaitingLine } from './waiting-queue.js';
+import type { WaitingQueue } from './waiting-queue.js';
 
 export interface VictimsLook {
   readonly policy: FairPolicy;
   readonly now: number;
-  readonly line: WaitingLine;
+  readonly line: WaitingQueue;
   readonly silent: SilentServers;
 }
 

@@ -7,7 +7,7 @@ import type { FairMember } from './fair-member.js';
 import type { FairUser } from './fair-user.js';
 import { Rank, rankOf, ranks } from './rank.js';
 
-export class WaitingLine {
+export class WaitingQueue {
   readonly #lines = ranks.map(() => new LinkedList<FairMember>());
 
   get size(): number {

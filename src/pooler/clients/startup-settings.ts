@@ -13,7 +13,7 @@ import { quotedName, type Settings, setConfigCall, setStatement, setText } from 
 import { Refusal } from './refusal.js';
 
 /** Takes a server from the pool for a short while. */
-export interface ServerLoan {
+export interface BorrowedServer {
   wait<T>(use: (backend: Backend) => Promise<T>): Promise<T>;
   /** Undefined where none can be had soon. */
   waitShortly<T>(use: (backend: Backend) => Promise<T>): Promise<T | undefined>;
@@ -61,7 +61,7 @@ export async function resolveStartup(
   pool: BackendPool,
   known: KnownValues,
   wanted: ReadonlyMap<string, string>,
-  servers: ServerLoan,
+  servers: BorrowedServer,
 ): Promise<StartupSettings> {
   if (pool.parameters === undefined) await servers.wait(async () => {});
   const usual = pool.parameters as ReadonlyMap<string, string>;
@@ -121,7 +121,7 @@ function keyOf(wanted: ReadonlyMap<string, string>): string {
 async function learn(
   known: KnownValues,
   values: ReadonlyMap<string, string>,
-  servers: ServerLoan,
+  servers: BorrowedServer,
   isDsql: boolean,
 ): Promise<boolean> {
   const unknown = [...values].filter(

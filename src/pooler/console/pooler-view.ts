@@ -6,7 +6,7 @@ import type { DatabaseConfig, PoolerConfig } from '../config/pooler-config.js';
 import type { PoolMode } from '../config/pooling-options.js';
 import type { Counters } from './counters.js';
 
-export type PoolerState = 'active' | 'paused' | 'suspended';
+export type RunState = 'active' | 'paused' | 'suspended';
 
 /** Points in time are milliseconds since 1970. Nothing here is kept: a record stands for the moment it was made. */
 export interface PoolerView {
@@ -14,7 +14,7 @@ export interface PoolerView {
   readonly version: string;
   readonly config: PoolerConfig;
   /** That of the whole pooler; single databases can be paused besides. */
-  readonly state: PoolerState;
+  readonly state: RunState;
   readonly isShuttingDown: boolean;
   listening(): readonly ListeningRecord[];
   /** Those of the configuration without `*`; of those that only `*` allows, the ones in use, paused or disabled. Not the console. */

@@ -1,7 +1,7 @@
 /** SHOW CONFIG, MEM, STATE and VERSION, and what PgBouncer has and Headgate has not: peers and a DNS cache. */
 import { type ConsoleSetting, consoleSettings } from '../config/console-settings.js';
 import { versionText } from './driver-settings.js';
-import type { PoolerState, PoolerView, WorkerRecord } from './pooler-view.js';
+import type { PoolerView, RunState, WorkerRecord } from './pooler-view.js';
 import { empty, int4, int8, type Show, showEach, showNothing, text, timeText } from './show.js';
 
 export const config: Show = showEach<ConsoleSetting>(
@@ -60,9 +60,9 @@ export const workers: Show = showEach<WorkerRecord>(
   (view) => view.workers(),
 );
 
-const states: readonly PoolerState[] = ['active', 'paused', 'suspended'];
+const states: readonly RunState[] = ['active', 'paused', 'suspended'];
 
-export const state: Show = showEach<{ readonly one: PoolerState; readonly view: PoolerView }>(
+export const state: Show = showEach<{ readonly one: RunState; readonly view: PoolerView }>(
   [text('key', ({ one }) => one), text('value', ({ one, view }) => (view.state === one ? 'yes' : 'no'))],
   (view) => states.map((one) => ({ one, view })),
 );

@@ -17,18 +17,18 @@ import type {
 import type { WorkerIds } from './worker-ids.js';
 
 /** Which of the long lists are wanted. */
-export interface LookRequest {
+export interface SnapshotRequest {
   readonly clients: boolean;
   readonly servers: boolean;
 }
 
 /** A database is known by its name; its settings come along without what is secret, for one that no configuration has any more. */
-export interface DatabaseLook extends Omit<DatabaseRecord, 'settings'> {
+export interface DatabaseSnapshot extends Omit<DatabaseRecord, 'settings'> {
   readonly settings: Omit<DatabaseRecord['settings'], 'password'>;
 }
 
-export interface Look {
-  readonly databases: readonly DatabaseLook[];
+export interface WorkerSnapshot {
+  readonly databases: readonly DatabaseSnapshot[];
   readonly users: readonly UserRecord[];
   readonly pools: readonly PoolRecord[];
   readonly classes: readonly ClassRecord[];
@@ -53,13 +53,13 @@ export interface WorkerState {
   readonly restarts: number;
 }
 
-export interface NumberedLook extends Look {
+export interface NumberedSnapshot extends WorkerSnapshot {
   readonly number: number;
 }
 
 /** All workers, for the one that asked. */
-export interface Looks {
-  readonly looks: readonly NumberedLook[];
+export interface WorkerSnapshots {
+  readonly snapshots: readonly NumberedSnapshot[];
   /** What workers have counted that are no more, or have not answered. */
   readonly absent: StatsRecord['databases'];
   readonly workers: readonly WorkerState[];
@@ -76,17 +76,17 @@ export interface Looks {
 
 const microsInMs = 1_000;
 
-export function takeLook(view: PoolerView, ids: WorkerIds, wanted: LookRequest): Look {
+export function takeSnapshot(view: PoolerView, ids: WorkerIds, wanted: SnapshotRequest): WorkerSnapshot {
   const { user, system } = process.cpuUsage();
   const clients = view.clients();
   const servers = view.servers();
   return {
-    databases: view.databases().map(databaseLook),
+    databases: view.databases().map(databaseSnapshot),
     users: view.users(),
     pools: view.pools(),
     classes: view.classes(),
-    clients: wanted.clients ? clients.map((client) => clientLook(client, ids)) : [],
-    servers: wanted.servers ? servers.map((server) => serverLook(server, ids)) : [],
+    clients: wanted.clients ? clients.map((client) => clientSnapshot(client, ids)) : [],
+    servers: wanted.servers ? servers.map((server) => serverSnapshot(server, ids)) : [],
     clientCount: clients.length,
     serverCount: servers.length,
     stats: view.stats(),
@@ -96,32 +96,35 @@ export function takeLook(view: PoolerView, ids: WorkerIds, wanted: LookRequest):
   };
 }
 
-function databaseLook({ settings: { password: _, ...settings }, ...record }: DatabaseRecord): DatabaseLook {
+function databaseSnapshot({
+  settings: { password: _, ...settings },
+  ...record
+}: DatabaseRecord): DatabaseSnapshot {
   return { settings, ...record };
 }
 
-function clientLook(record: ClientRecord, ids: WorkerIds): ClientRecord {
+function clientSnapshot(record: ClientRecord, ids: WorkerIds): ClientRecord {
   const { id, serverId, ends } = record;
   return {
     ...record,
     id: ids.of(id),
     serverId: serverId === undefined ? undefined : ids.of(serverId),
-    ends: endsLook(ends),
+    ends: endsSnapshot(ends),
   };
 }
 
-function serverLook(record: ServerRecord, ids: WorkerIds): ServerRecord {
+function serverSnapshot(record: ServerRecord, ids: WorkerIds): ServerRecord {
   const { id, clientId, ends } = record;
   return {
     ...record,
     id: ids.of(id),
     clientId: clientId === undefined ? undefined : ids.of(clientId),
-    ends: endsLook(ends),
+    ends: endsSnapshot(ends),
   };
 }
 
 /** A transport is more than can be sent. */
-function endsLook(ends: ConnectionEnds): ConnectionEnds {
+function endsSnapshot(ends: ConnectionEnds): ConnectionEnds {
   const { remoteAddress, remotePort, localAddress, localPort, unsent, tls } = ends;
   return {
     remoteAddress,

@@ -1,7 +1,7 @@
 /** What all metrics say at one moment: plain data, which can be sent from one process to another and joined there. */
 import type { Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
-import type { House } from '../process/pooler-state.js';
+import type { PoolerState } from '../process/pooler-state.js';
 import { readPools } from './pool-reading.js';
 import { poolFamilies, processFamilies } from './pooler-families.js';
 import { type LoopDelay, readProcess } from './process-reading.js';
@@ -11,9 +11,9 @@ export interface FamilyReading extends FamilyHead {
   readonly samples: readonly Sample[];
 }
 
-export function readFamilies(house: House, version: string, loop: LoopDelay): FamilyReading[] {
-  const ofProcess = readProcess(house, version, loop);
-  const ofPools = readPools(house);
+export function readFamilies(pooler: PoolerState, version: string, loop: LoopDelay): FamilyReading[] {
+  const ofProcess = readProcess(pooler, version, loop);
+  const ofPools = readPools(pooler);
   return [
     ...processFamilies.map(({ name, help, type, read }) => ({ name, help, type, samples: read(ofProcess) })),
     ...poolFamilies.map(({ name, help, type, read }) => ({

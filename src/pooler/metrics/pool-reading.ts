@@ -2,7 +2,7 @@
 import type { PoolTotals } from '../../core/pool-stats.js';
 import { systemClock } from '../../runtime/system.js';
 import { clientStateOf } from '../process/console-records.js';
-import type { House } from '../process/pooler-state.js';
+import type { PoolerState } from '../process/pooler-state.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { EngineCounts } from '../servers/engine-generations.js';
 
@@ -22,11 +22,11 @@ export interface PoolReading {
   readonly totals: PoolTotals;
 }
 
-export function readPools(house: House): PoolReading[] {
+export function readPools(pooler: PoolerState): PoolReading[] {
   const readings = new Map<BackendPool, PoolReading>();
-  for (const pool of house.pools.pools()) readings.set(pool, readingOf(pool));
+  for (const pool of pooler.pools.pools()) readings.set(pool, readingOf(pool));
   const now = systemClock.now();
-  for (const session of house.sessions) {
+  for (const session of pooler.sessions) {
     const reading = readings.get(session.pool);
     if (reading === undefined) continue;
     const { pin, statements, waitingSince } = session;

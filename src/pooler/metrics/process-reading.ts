@@ -1,13 +1,13 @@
 /** What metrics say of the process at one moment. */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { systemClock } from '../../runtime/system.js';
-import type { PoolerState } from '../console/pooler-view.js';
-import type { House } from '../process/pooler-state.js';
+import type { RunState } from '../console/pooler-view.js';
+import type { PoolerState } from '../process/pooler-state.js';
 import type { LoginTally } from './login-tally.js';
 
 export interface ProcessReading {
   readonly version: string;
-  readonly state: PoolerState | 'shutting_down';
+  readonly state: RunState | 'shutting_down';
   readonly startedAtMs: number;
   readonly clients: number;
   readonly clientLimit: number;
@@ -20,21 +20,21 @@ export interface ProcessReading {
   readonly loopDelay: Readonly<Record<string, number>>;
 }
 
-export function stateOf({ isShuttingDown, state }: House): ProcessReading['state'] {
+export function stateOf({ isShuttingDown, state }: PoolerState): ProcessReading['state'] {
   return isShuttingDown ? 'shutting_down' : state;
 }
 
-export function readProcess(house: House, version: string, loop: LoopDelay): ProcessReading {
+export function readProcess(pooler: PoolerState, version: string, loop: LoopDelay): ProcessReading {
   const { user, system } = process.cpuUsage();
   return {
     version,
-    state: stateOf(house),
+    state: stateOf(pooler),
     startedAtMs: Date.now() - process.uptime() * 1_000,
-    clients: house.sessions.size,
-    clientLimit: house.config.limits.maxClientConn,
-    loggingIn: house.visitors.size,
-    consoles: house.consoles.size,
-    logins: house.logins,
+    clients: pooler.sessions.size,
+    clientLimit: pooler.config.limits.maxClientConn,
+    loggingIn: pooler.visitors.size,
+    consoles: pooler.consoles.size,
+    logins: pooler.logins,
     memory: process.memoryUsage(),
     cpuMicros: user + system,
     loopDelay: loop.read(),

@@ -1,14 +1,14 @@
 /** Whether a configuration can be run with the files that it names, as far as can be known without running it. */
-import { AuthBook, AuthMemory } from '../clients/login/authenticator.js';
-import { clientTlsOf, ServerTlsBook } from '../clients/login/tls-contexts.js';
+import { Authenticator, AuthenticatorMemory } from '../clients/login/authenticator.js';
+import { clientTlsOf, ServerTlsContexts } from '../clients/login/tls-contexts.js';
 import { serverTlsFor } from '../config/pool-settings.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 
 /** All that is wrong with users, rules and certificates. */
 export function servingProblems(config: PoolerConfig): string[] {
-  const serverTls = new ServerTlsBook();
+  const serverTls = new ServerTlsContexts();
   const attempts = [
-    () => new AuthBook(config, new AuthMemory(), async () => undefined),
+    () => new Authenticator(config, new AuthenticatorMemory(), async () => undefined),
     () => clientTlsOf(config.clientTls),
     ...Array.from(
       config.databases.values(),

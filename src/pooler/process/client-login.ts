@@ -12,8 +12,13 @@ import type { Login, LoginTools } from '../auth/client-authentication.js';
 import { credentialsOfLogin } from '../auth/pass-through.js';
 import { type ClientQuotas, consoleQuotasFor } from '../clients/client-limits.js';
 import { loginFailureOf, ownErrorReasonOf } from '../clients/failure-words.js';
-import type { Demand } from '../clients/login/authenticator.js';
-import { type Admission, type Applicant, type Hall, receive } from '../clients/login/startup-handshake.js';
+import type { AuthRequirement } from '../clients/login/authenticator.js';
+import {
+  type Admission,
+  type Applicant,
+  type HandshakeHost,
+  runStartupHandshake,
+} from '../clients/login/startup-handshake.js';
 import { needsTls } from '../clients/login/tls-contexts.js';
 import { nothingRead } from '../clients/read-ahead.js';
 import { noDatabase, Refusal, shown } from '../clients/refusal.js';
@@ -30,7 +35,7 @@ import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
 import type { LoggedClient } from '../servers/connection-log.js';
 import type { PoolEntry } from './pool-registry.js';
-import type { House, Visitor } from './pooler-state.js';
+import type { PoolerState, Visitor } from './pooler-state.js';
 
 /** What a client at the console can look at and do. */
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
@@ -51,47 +56,47 @@ const noFiles = fatal(
   'Raise the limit of open files of its process, or close connections.',
 );
 
-export class Admissions {
-  readonly #house: House;
+export class ClientLogins {
+  readonly #pooler: PoolerState;
   readonly #toolsFor: ToolsFor;
   /** Those for whom the server is to blame, whatever it has said. */
   readonly #withoutServer = new WeakSet<Refusal>();
 
-  constructor(house: House, toolsFor: ToolsFor) {
-    this.#house = house;
+  constructor(pooler: PoolerState, toolsFor: ToolsFor) {
+    this.#pooler = pooler;
     this.#toolsFor = toolsFor;
   }
 
   /** A connection came. `hasRoom`: there are files left. */
   connected(transport: Transport, hasRoom: boolean, readAhead = nothingRead): void {
-    const house = this.#house;
-    const visitor: Visitor = { id: house.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
-    house.visitors.add(visitor);
-    receive(transport, this.#hallFor(visitor, hasRoom), readAhead).finally(() =>
-      house.visitors.delete(visitor),
+    const pooler = this.#pooler;
+    const visitor: Visitor = { id: pooler.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
+    pooler.visitors.add(visitor);
+    runStartupHandshake(transport, this.#hallFor(visitor, hasRoom), readAhead).finally(() =>
+      pooler.visitors.delete(visitor),
     );
   }
 
-  #hallFor(visitor: Visitor, hasRoom: boolean): Hall {
-    const house = this.#house;
-    const { config, auth } = house;
+  #hallFor(visitor: Visitor, hasRoom: boolean): HandshakeHost {
+    const pooler = this.#pooler;
+    const { config, auth } = pooler;
     const { clientLoginTimeout } = config.timeouts;
     return {
-      tls: house.clientTls,
+      tls: pooler.clientTls,
       needsTls: needsTls(config.clientTls),
       loginTimeoutMs: hasRoom
         ? clientLoginTimeout
         : Math.min(clientLoginTimeout || shortLoginMs, shortLoginMs),
-      refusesUntracked: house.isPgBouncer,
+      refusesUntracked: pooler.isPgBouncer,
       ignoredParameters: config.pooling.ignoreStartupParameters,
       trackedParameters: config.pooling.trackExtraParameters,
       checkRoom: (isConsole) => {
         if (isConsole) return;
         if (!hasRoom) throw new Refusal(noFiles);
-        if (house.isShuttingDown) throw new Refusal(shuttingDown);
-        house.limits.checkTotal(config.limits.maxClientConn);
+        if (pooler.isShuttingDown) throw new Refusal(shuttingDown);
+        pooler.limits.checkTotal(config.limits.maxClientConn);
       },
-      demandOf: (applicant) => this.#demandOf(applicant, visitor),
+      requirementOf: (applicant) => this.#requirementOf(applicant, visitor),
       // The console is no database of a server, also where there is an entry for all others.
       loginTools: ({ database, isConsole }): LoginTools =>
         auth.toolsFor(isConsole ? undefined : databaseFor(config, database)),
@@ -101,20 +106,23 @@ export class Admissions {
           : this.#admit(applicant, login, visitor),
       cancel: (request) => this.#cancel(request, visitor),
       refused: (why) => this.#refused(visitor, why),
-      word: house.wording,
+      word: pooler.wording,
     };
   }
 
-  #demandOf({ transport, user, database, isConsole, settings, stay }: Applicant, visitor: Visitor): Demand {
-    const house = this.#house;
+  #requirementOf(
+    { transport, user, database, isConsole, settings, scope }: Applicant,
+    visitor: Visitor,
+  ): AuthRequirement {
+    const pooler = this.#pooler;
     visitor.transport = transport;
-    visitor.stay = stay;
+    visitor.loginScope = scope;
     visitor.user = user;
     visitor.database = database;
     visitor.applicationName = settings.get(applicationName) ?? '';
-    house.connections.loginBegan(visitor);
+    pooler.connections.loginBegan(visitor);
     if (isConsole && this.#isOwnConsoleUser(user, transport)) return { method: 'trust', map: undefined };
-    return house.auth.demandOf({
+    return pooler.auth.requirementOf({
       user,
       database,
       otherNames: isConsole ? consoleDatabases : [],
@@ -127,36 +135,36 @@ export class Admissions {
 
   /** As with PgBouncer, whoever runs the pooler is its administrator, under this name and by its Unix socket. */
   #isOwnConsoleUser(user: string, transport: Transport): boolean {
-    if (!this.#house.isPgBouncer || user !== ownConsoleUser || !transport.isUnix) return false;
+    if (!this.#pooler.isPgBouncer || user !== ownConsoleUser || !transport.isUnix) return false;
     return peerOf(transport)?.userId === process.getuid?.();
   }
 
   async #admit(applicant: Applicant, login: Login, visitor: Visitor): Promise<Admission> {
-    const house = this.#house;
-    const database = databaseFor(house.config, applicant.database);
+    const pooler = this.#pooler;
+    const database = databaseFor(pooler.config, applicant.database);
     if (database === undefined) throw noDatabase(applicant.database);
-    if (house.disabledDatabases.has(database.name)) throw disabled(database.name);
-    if (house.isNewDatabase(database.name)) house.connections.databaseFound(visitor);
-    const entry = house.pools.get(database, database.user ?? applicant.user);
+    if (pooler.disabledDatabases.has(database.name)) throw disabled(database.name);
+    if (pooler.isNewDatabase(database.name)) pooler.connections.databaseFound(visitor);
+    const entry = pooler.pools.get(database, database.user ?? applicant.user);
     noteCredentials(entry, database, login);
     const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
-      house.config,
+      pooler.config,
       database,
       applicant.user,
     );
     const leave = await this.#takePlace(applicant.user, database.name, {
-      total: house.config.limits.maxClientConn,
+      total: pooler.config.limits.maxClientConn,
       ofUser: maxUserClientConnections,
       ofDatabase: maxDbClientConnections,
     });
     try {
       const startup = await this.#startupOf(applicant, entry, visitor);
-      applicant.stay.throwIfOver();
+      applicant.scope.throwIfOver();
       this.#expectStillWelcome(entry, applicant);
       return this.#admission(applicant, visitor, entry, startup, leave);
     } catch (error) {
       leave();
-      if (error instanceof Refusal || applicant.stay.isOver) throw error;
+      if (error instanceof Refusal || applicant.scope.isOver) throw error;
       this.#expectStillWelcome(entry, applicant);
       const why = asError(error);
       const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
@@ -167,13 +175,13 @@ export class Admissions {
 
   /** Since the client came, the configuration may have become another one, or the end begun. */
   #expectStillWelcome({ pool }: PoolEntry, applicant: Applicant): void {
-    const parting = this.#house.isShuttingDown ? shuttingDown : this.#house.partingFor(applicant, pool);
+    const parting = this.#pooler.isShuttingDown ? shuttingDown : this.#pooler.partingFor(applicant, pool);
     if (parting !== undefined) throw new Refusal(parting);
   }
 
   /** Here, and where all processes are counted. */
   async #takePlace(user: string, database: string, quotas: ClientQuotas): Promise<() => void> {
-    const { limits, shared } = this.#house;
+    const { limits, shared } = this.#pooler;
     const leave = limits.take(user, database, quotas);
     if (shared === undefined) return leave;
     try {
@@ -189,23 +197,23 @@ export class Admissions {
   }
 
   async #startupOf(
-    { settings, stay, transport }: Applicant,
+    { settings, scope, transport }: Applicant,
     { pool, known }: PoolEntry,
     visitor: Visitor,
   ): Promise<StartupSettings> {
     let wanted = settings;
-    if (this.#house.config.pooling.applicationNameAddHost) {
+    if (this.#pooler.config.pooling.applicationNameAddHost) {
       const { remoteAddress, remotePort } = transport;
       const name = settings.get(applicationName) ?? 'app';
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
     // As with PgBouncer, whoever comes while the server is away waits for it as well.
-    const isPatient = this.#house.isPgBouncer;
+    const isPatient = this.#pooler.isPgBouncer;
     const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
       visitor.waitsFor = { pool, since: systemClock.now() };
       try {
-        return await borrow(pool, { timeoutMs, signal: stay.signal, isPatient }, use);
+        return await borrow(pool, { timeoutMs, signal: scope.signal, isPatient }, use);
       } finally {
         visitor.waitsFor = undefined;
       }
@@ -218,7 +226,7 @@ export class Admissions {
       wait,
       waitShortly: async (use) => {
         const patience = AbortSignal.timeout(patienceMs);
-        const signal = AbortSignal.any([stay.signal, patience]);
+        const signal = AbortSignal.any([scope.signal, patience]);
         try {
           return await borrow(pool, { timeoutMs, signal }, use);
         } catch (error) {
@@ -236,20 +244,20 @@ export class Admissions {
     startup: StartupSettings,
     leave: () => void,
   ): Admission {
-    const house = this.#house;
+    const pooler = this.#pooler;
     const client = { id, user, database, transport, connectedAt };
     let session: ClientSession | undefined;
-    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     let isLogged = false;
     const ending = (why: string): void => {
-      if (!isLogged) house.connections.disconnected(client, why);
+      if (!isLogged) pooler.connections.disconnected(client, why);
       isLogged = true;
     };
     const ended = (why: string): void => {
       leave();
-      house.keys.forget(key.processId);
+      pooler.keys.forget(key.processId);
       pool.clients--;
-      house.left(session as ClientSession);
+      pooler.left(session as ClientSession);
       ending(why);
     };
     const begin = (rest: Buffer): void => {
@@ -258,69 +266,69 @@ export class Admissions {
         transport,
         pool,
         mode: pool.limits.poolMode,
-        rules: house.rules,
+        rules: pooler.rules,
         startup,
-        refusesSimpleQueries: house.config.pooling.disableSimpleQuery,
+        refusesSimpleQueries: pooler.config.pooling.disableSimpleQuery,
         limits: () =>
-          user === pool.user ? pool.limits : limitsForClient(pool.limits, house.config.users.get(user)),
+          user === pool.user ? pool.limits : limitsForClient(pool.limits, pooler.config.users.get(user)),
         ending,
         ended,
         failed: (error) => this.#failed(client, pool, error),
-        word: house.wording,
+        word: pooler.wording,
       });
-      house.sessions.add(session);
+      pooler.sessions.add(session);
       pool.clients++;
       pool.tally.logins++;
-      house.logins.succeeded++;
+      pooler.logins.succeeded++;
       for (const what of pool.plan.keepsSettings ? startup.kept.keys() : []) pool.swallowed(what);
-      house.connections.connected(client);
-      if (house.state === 'suspended') house.holdBack(session, rest);
+      pooler.connections.connected(client);
+      if (pooler.state === 'suspended') pooler.holdBack(session, rest);
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    const { maxPreparedStatements } = house.config.pooling;
-    const parameters = house.isPgBouncer
+    const { maxPreparedStatements } = pooler.config.pooling;
+    const parameters = pooler.isPgBouncer
       ? new Map([...startup.told, ...poolerParameters(pool.limits.poolMode, maxPreparedStatements)])
       : startup.told;
-    return { parameters, key, notice: noticeOf(house.config.admin.loginNotifyMessage), begin };
+    return { parameters, key, notice: noticeOf(pooler.config.admin.loginNotifyMessage), begin };
   }
 
   async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
-    const house = this.#house;
+    const pooler = this.#pooler;
     const { user, database, hasLongKeys, transport } = applicant;
-    const { adminUsers, statsUsers } = house.config.admin;
+    const { adminUsers, statsUsers } = pooler.config.admin;
     const isAdmin = adminUsers.includes(user) || this.#isOwnConsoleUser(user, transport);
     const role = isAdmin ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
     if (role === undefined) throw notForTheConsole(user);
-    const leave = await this.#takePlace(user, database, consoleQuotasFor(house.config, user));
-    if (applicant.stay.isOver) leave();
-    applicant.stay.throwIfOver();
+    const leave = await this.#takePlace(user, database, consoleQuotasFor(pooler.config, user));
+    if (applicant.scope.isOver) leave();
+    applicant.scope.throwIfOver();
     const client = { id: visitor.id, user, database, transport, connectedAt: visitor.connectedAt };
     let session: AdminSession | undefined;
-    const key = house.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     const keeper: AdminKeeper = {
       consoleEnded: (ended) => {
         leave();
-        house.keys.forget(key.processId);
-        house.consoles.delete(ended);
-        if (house.isPgBouncer) house.connections.disconnected(client, 'the client said goodbye');
+        pooler.keys.forget(key.processId);
+        pooler.consoles.delete(ended);
+        if (pooler.isPgBouncer) pooler.connections.disconnected(client, 'the client said goodbye');
       },
-      commandCame: () => house.consoleCommands++,
+      commandCame: () => pooler.consoleCommands++,
       commandGiven: (_, command) =>
-        house.isPgBouncer
-          ? house.log('info', `${command} command issued`)
-          : house.log('info', `console: ${command}`, { user }),
+        pooler.isPgBouncer
+          ? pooler.log('info', `${command} command issued`)
+          : pooler.log('info', `console: ${command}`, { user }),
       commandFailed: (_, command, error) =>
-        house.log('error', `console: ${command} failed`, { error: String(error) }),
+        pooler.log('error', `console: ${command} failed`, { error: String(error) }),
     };
     const begin = (rest: Buffer): void => {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
-      house.consoleLogins++;
-      house.consoles.set(session, visitor);
-      house.logins.succeeded++;
-      house.connections.connected(client);
+      pooler.consoleLogins++;
+      pooler.consoles.set(session, visitor);
+      pooler.logins.succeeded++;
+      pooler.connections.connected(client);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    const parameters = house.isPgBouncer
+    const parameters = pooler.isPgBouncer
       ? new Map([...reportedSettings, ...poolerParameters('statement', 0)])
       : reportedSettings;
     return { parameters, key, notice: undefined, begin };
@@ -333,14 +341,14 @@ export class Admissions {
 
   /** Whoever has the key is here, or in another process. */
   async cancel(key: BackendKey): Promise<void> {
-    const { keys, shared } = this.#house;
+    const { keys, shared } = this.#pooler;
     const client = keys.find(key);
     if (client !== undefined) await client.cancel();
     else await shared?.cancelElsewhere(key);
   }
 
   #refused(visitor: Visitor, why: Refusal): void {
-    const { connections, logins } = this.#house;
+    const { connections, logins } = this.#pooler;
     logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
     connections.refused(visitor, why.fields, why.detail);
   }
@@ -348,7 +356,7 @@ export class Admissions {
   /** A client that was let in is told an error of the pooler's. */
   #failed(client: LoggedClient, pool: BackendPool, error: ErrorFields): void {
     pool.tally.ownErrorCame(error.code, ownErrorReasonOf(error));
-    this.#house.connections.failed(client, error);
+    this.#pooler.connections.failed(client, error);
   }
 }
 

@@ -6,7 +6,7 @@ import { fatal, serverReplaced } from '../clients/session-errors.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { PoolerControls, ShutdownMode } from '../console/pooler-view.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { type House, sendAway } from './pooler-state.js';
+import { type PoolerState, sendAway } from './pooler-state.js';
 
 /** What concerns the process as a whole. */
 export interface ProcessControls {
@@ -19,11 +19,11 @@ export interface ProcessControls {
 const pollMs = 20;
 
 export class ConsoleControls implements PoolerControls {
-  readonly #house: House;
+  readonly #pooler: PoolerState;
   readonly #process: ProcessControls;
 
-  constructor(house: House, processControls: ProcessControls) {
-    this.#house = house;
+  constructor(pooler: PoolerState, processControls: ProcessControls) {
+    this.#pooler = pooler;
     this.#process = processControls;
   }
 
@@ -33,36 +33,36 @@ export class ConsoleControls implements PoolerControls {
   }
 
   #pauseNow(database: string | undefined): void {
-    if (database === undefined) this.#house.state = 'paused';
-    else this.#house.pausedDatabases.add(database);
+    if (database === undefined) this.#pooler.state = 'paused';
+    else this.#pooler.pausedDatabases.add(database);
     for (const pool of this.#poolsOf(database)) {
       pool.pause();
       pool.reconnect();
     }
-    for (const session of this.#house.sessions) if (session.pool.isPaused) session.poolPaused();
+    for (const session of this.#pooler.sessions) if (session.pool.isPaused) session.poolPaused();
   }
 
   resume(database: string | undefined): void {
-    const house = this.#house;
+    const pooler = this.#pooler;
     if (database === undefined) {
-      house.state = 'active';
-      house.pausedDatabases.clear();
-      house.resumeClients();
-    } else house.pausedDatabases.delete(database);
-    for (const pool of this.#poolsOf(database)) if (!house.isPaused(pool.database)) pool.resume();
+      pooler.state = 'active';
+      pooler.pausedDatabases.clear();
+      pooler.resumeClients();
+    } else pooler.pausedDatabases.delete(database);
+    for (const pool of this.#poolsOf(database)) if (!pooler.isPaused(pool.database)) pool.resume();
   }
 
   disable(database: string): void {
-    this.#house.disabledDatabases.add(database);
+    this.#pooler.disabledDatabases.add(database);
   }
 
   enable(database: string): void {
-    this.#house.disabledDatabases.delete(database);
+    this.#pooler.disabledDatabases.delete(database);
   }
 
   reconnect(database: string | undefined): void {
     for (const pool of this.#poolsOf(database)) pool.reconnect();
-    if (!this.#house.config.pooling.serverFastClose) return;
+    if (!this.#pooler.config.pooling.serverFastClose) return;
     for (const session of this.#sessionsOf(database))
       if (session.mode === 'session') session.endWhenIdle(serverReplaced);
   }
@@ -70,23 +70,23 @@ export class ConsoleControls implements PoolerControls {
   kill(database: string | undefined): void {
     this.#pauseNow(database);
     for (const session of this.#sessionsOf(database)) session.kill(killed);
-    for (const visitor of this.#house.visitors)
+    for (const visitor of this.#pooler.visitors)
       if (visitor.database !== undefined && (database === undefined || visitor.database === database))
         sendAway(visitor, killed);
   }
 
   killClient(id: number): boolean {
-    for (const session of this.#house.sessions) {
+    for (const session of this.#pooler.sessions) {
       if (session.identity.id !== id) continue;
       session.kill(killed);
       return true;
     }
-    for (const [session, visitor] of this.#house.consoles) {
+    for (const [session, visitor] of this.#pooler.consoles) {
       if (visitor.id !== id) continue;
       session.kill(killed);
       return true;
     }
-    for (const visitor of this.#house.visitors) {
+    for (const visitor of this.#pooler.visitors) {
       if (visitor.id !== id) continue;
       sendAway(visitor, killed);
       return true;
@@ -99,16 +99,16 @@ export class ConsoleControls implements PoolerControls {
   }
 
   async suspend(signal: AbortSignal): Promise<void> {
-    const house = this.#house;
-    const { suspendTimeout } = house.config.timeouts;
-    house.state = 'suspended';
-    for (const session of house.sessions) session.suspend();
+    const pooler = this.#pooler;
+    const { suspendTimeout } = pooler.config.timeouts;
+    pooler.state = 'suspended';
+    for (const session of pooler.sessions) session.suspend();
     const began = Date.now();
     const isLate = (): boolean => suspendTimeout > 0 && Date.now() - began >= suspendTimeout;
     const isFlushed = ({ transport, backend }: ClientSession): boolean =>
       transport.unsent === 0 && (backend?.transport.unsent ?? 0) === 0;
-    await until(() => isLate() || [...house.sessions].every(isFlushed), signal);
-    for (const session of house.sessions) if (!isFlushed(session)) session.kill(killed);
+    await until(() => isLate() || [...pooler.sessions].every(isFlushed), signal);
+    for (const session of pooler.sessions) if (!isFlushed(session)) session.kill(killed);
   }
 
   reload(): Promise<void> {
@@ -125,19 +125,19 @@ export class ConsoleControls implements PoolerControls {
       isOver = true;
     });
     // PgBouncer answers when the end has begun, and not when it is there.
-    if (mode !== 'immediate' && this.#house.isPgBouncer) return;
+    if (mode !== 'immediate' && this.#pooler.isPgBouncer) return;
     const isAnswered = mode !== 'immediate';
-    await until(() => isOver || (isAnswered && this.#house.sessions.size === 0), signal);
+    await until(() => isOver || (isAnswered && this.#pooler.sessions.size === 0), signal);
   }
 
   #poolsOf(database: string | undefined): BackendPool[] {
-    return [...this.#house.pools.pools()].filter(
+    return [...this.#pooler.pools.pools()].filter(
       (pool) => database === undefined || pool.database === database,
     );
   }
 
   #sessionsOf(database: string | undefined): ClientSession[] {
-    return [...this.#house.sessions].filter(
+    return [...this.#pooler.sessions].filter(
       ({ identity }) => database === undefined || identity.database === database,
     );
   }

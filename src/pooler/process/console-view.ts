@@ -12,10 +12,10 @@ import type {
   ClientState,
   DatabaseRecord,
   ListeningRecord,
-  PoolerState,
   PoolerView,
   PoolRecord,
   RebalanceRecord,
+  RunState,
   ServerRecord,
   ServerState,
   ShareRecord,
@@ -36,7 +36,7 @@ import {
 } from './console-records.js';
 import { countersOf } from './departed-pools.js';
 import type { PoolEntry } from './pool-registry.js';
-import type { House } from './pooler-state.js';
+import type { PoolerState } from './pooler-state.js';
 
 const { version } = createRequire(import.meta.url)('../../../package.json') as { readonly version: string };
 
@@ -45,25 +45,25 @@ const consoleName = 'pgbouncer';
 export class ConsoleView implements PoolerView {
   readonly version = version;
   readonly #startedAt = Date.now();
-  readonly #house: House;
+  readonly #pooler: PoolerState;
   readonly #endpoints: () => readonly Endpoint[];
   readonly #window = new StatsWindow(systemClock.now());
 
-  constructor(house: House, endpoints: () => readonly Endpoint[]) {
-    this.#house = house;
+  constructor(pooler: PoolerState, endpoints: () => readonly Endpoint[]) {
+    this.#pooler = pooler;
     this.#endpoints = endpoints;
   }
 
   get config(): PoolerConfig {
-    return this.#house.config;
+    return this.#pooler.config;
   }
 
-  get state(): PoolerState {
-    return this.#house.state;
+  get state(): RunState {
+    return this.#pooler.state;
   }
 
   get isShuttingDown(): boolean {
-    return this.#house.isShuttingDown;
+    return this.#pooler.isShuttingDown;
   }
 
   listening(): readonly ListeningRecord[] {
@@ -74,7 +74,7 @@ export class ConsoleView implements PoolerView {
   }
 
   databases(): readonly DatabaseRecord[] {
-    const { config, pools, limits, pausedDatabases, disabledDatabases } = this.#house;
+    const { config, pools, limits, pausedDatabases, disabledDatabases } = this.#pooler;
     const names = new Set([...config.databases.keys()].filter((name) => name !== fallbackDatabase));
     // Who has said something of a database that only `*` serves wants to see that, and to take it back.
     for (const name of [...pausedDatabases, ...disabledDatabases]) names.add(name);
@@ -97,7 +97,7 @@ export class ConsoleView implements PoolerView {
   }
 
   users(): readonly UserRecord[] {
-    const { auth, config, pools, limits, sessions } = this.#house;
+    const { auth, config, pools, limits, sessions } = this.#pooler;
     const names = new Set([...auth.users.keys(), ...config.users.keys()]);
     for (const { user } of pools.pools()) names.add(user);
     for (const { identity } of sessions) names.add(identity.user);
@@ -110,7 +110,7 @@ export class ConsoleView implements PoolerView {
 
   #serversWhere(isMeant: (pool: BackendPool) => boolean): number {
     let count = 0;
-    for (const pool of this.#house.pools.pools()) {
+    for (const pool of this.#pooler.pools.pools()) {
       if (!isMeant(pool)) continue;
       const { live, pending, closing } = pool.stats();
       count += live + pending + closing + pool.leaving;
@@ -119,19 +119,19 @@ export class ConsoleView implements PoolerView {
   }
 
   pools(): readonly PoolRecord[] {
-    return Array.from(this.#house.pools.entries(), ({ pool, database }) => this.#poolRecord(pool, database));
+    return Array.from(this.#pooler.pools.entries(), ({ pool, database }) => this.#poolRecord(pool, database));
   }
 
   #poolRecord(pool: BackendPool, database: PoolEntry['database']): PoolRecord {
     const now = systemClock.now();
     const clients: Partial<Record<ClientState, number>> = {};
     let longestWaitMs = 0;
-    for (const session of this.#house.sessions) {
+    for (const session of this.#pooler.sessions) {
       if (session.pool !== pool) continue;
       count(clients, clientStateOf(session));
       if (session.state === 'waiting') longestWaitMs = Math.max(longestWaitMs, now - session.waitingSince);
     }
-    for (const { waitsFor } of this.#house.visitors) {
+    for (const { waitsFor } of this.#pooler.visitors) {
       if (waitsFor?.pool !== pool) continue;
       count(clients, 'waiting');
       longestWaitMs = Math.max(longestWaitMs, now - waitsFor.since);
@@ -158,7 +158,7 @@ export class ConsoleView implements PoolerView {
   }
 
   clients(): readonly ClientRecord[] {
-    const { sessions, visitors, consoles } = this.#house;
+    const { sessions, visitors, consoles } = this.#pooler;
     return [
       ...Array.from(sessions, sessionRecord),
       ...Array.from(consoles, ([session, visitor]) => consoleRecord(session, visitor)),
@@ -168,10 +168,10 @@ export class ConsoleView implements PoolerView {
 
   servers(): readonly ServerRecord[] {
     const holders = new Map<Backend, ClientSession>();
-    for (const session of this.#house.sessions)
+    for (const session of this.#pooler.sessions)
       if (session.backend !== undefined) holders.set(session.backend, session);
     const records: ServerRecord[] = [];
-    for (const pool of this.#house.pools.pools()) {
+    for (const pool of this.#pooler.pools.pools()) {
       for (const backend of pool.backends()) records.push(serverRecord(pool, backend, holders.get(backend)));
       for (const opening of pool.openings()) records.push(openingRecord(pool, opening));
     }
@@ -196,10 +196,10 @@ export class ConsoleView implements PoolerView {
   }
 
   #counters(): Map<string, Counters> {
-    const counters = new Map(this.#house.departed.databases);
+    const counters = new Map(this.#pooler.departed.databases);
     // PgBouncer counts what is done on its console, too.
-    if (this.#house.isPgBouncer) counters.set(consoleName, this.#house.consoleCounters);
-    for (const pool of this.#house.pools.pools()) {
+    if (this.#pooler.isPgBouncer) counters.set(consoleName, this.#pooler.consoleCounters);
+    for (const pool of this.#pooler.pools.pools()) {
       const before = counters.get(pool.database) ?? noCounters;
       counters.set(pool.database, sumOf([before, countersOf(pool)]));
     }
@@ -207,21 +207,21 @@ export class ConsoleView implements PoolerView {
   }
 
   shares(): readonly ShareRecord[] {
-    return this.#house.budgets
+    return this.#pooler.budgets
       .stats()
       .flatMap(({ budget, capacity, users }) => users.map((user) => ({ budget, capacity, ...user })));
   }
 
   rebalances(): readonly RebalanceRecord[] {
-    return this.#house.shareLog.changes;
+    return this.#pooler.shareLog.changes;
   }
 
   fleet(): readonly FleetStats[] {
-    return this.#house.fleet?.stats() ?? [];
+    return this.#pooler.fleet?.stats() ?? [];
   }
 
   classes(): readonly ClassRecord[] {
-    return Array.from(this.#house.pools.pools()).flatMap(({ database, user, classes }) => [
+    return Array.from(this.#pooler.pools.pools()).flatMap(({ database, user, classes }) => [
       {
         database,
         user,
@@ -250,12 +250,12 @@ export class ConsoleView implements PoolerView {
   /** This process alone. */
   workers(): readonly WorkerRecord[] {
     const { user, system } = process.cpuUsage();
-    const { sessions, consoles, visitors } = this.#house;
+    const { sessions, consoles, visitors } = this.#pooler;
     return [
       {
         number: 1,
         processId: process.pid,
-        state: this.#house.isShuttingDown ? 'ending' : 'ready',
+        state: this.#pooler.isShuttingDown ? 'ending' : 'ready',
         startedAt: this.#startedAt,
         restarts: 0,
         clients: sessions.size + consoles.size + visitors.size,

@@ -5,7 +5,7 @@ import { timeouts } from '../clients/session-errors.js';
 import { poolKeptFor } from '../config/pool-settings.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { type House, sendAway } from './pooler-state.js';
+import { type PoolerState, sendAway } from './pooler-state.js';
 
 const longestPauseMs = 1_000;
 const shortestPauseMs = 20;
@@ -13,14 +13,14 @@ const shortestPauseMs = 20;
 const exactness = 4;
 
 export class Housekeeping {
-  readonly #house: House;
+  readonly #pooler: PoolerState;
   readonly #everyPeriod: () => void;
   #timer: NodeJS.Timeout | undefined;
   #periodBegan = systemClock.now();
 
   /** `everyPeriod` is called once in every `stats_period`. */
-  constructor(house: House, everyPeriod: () => void) {
-    this.#house = house;
+  constructor(pooler: PoolerState, everyPeriod: () => void) {
+    this.#pooler = pooler;
     this.#everyPeriod = everyPeriod;
     this.#timer = undefined;
   }
@@ -28,7 +28,7 @@ export class Housekeeping {
   /** Looks, and from then on again and again. */
   start(): void {
     this.look();
-    this.#timer = setTimeout(() => this.start(), pauseFor(this.#house.config)).unref();
+    this.#timer = setTimeout(() => this.start(), pauseFor(this.#pooler.config)).unref();
   }
 
   stop(): void {
@@ -36,13 +36,13 @@ export class Housekeeping {
   }
 
   look(): void {
-    const house = this.#house;
-    const { timeouts, pooling, logging, databases, fairShares } = house.config;
+    const pooler = this.#pooler;
+    const { timeouts, pooling, logging, databases, fairShares } = pooler.config;
     const now = systemClock.now();
     const inUse = new Set<BackendPool>();
     /** By pool: since when its first client waits. */
     const waits = new Map<BackendPool, number>();
-    for (const session of house.sessions) {
+    for (const session of pooler.sessions) {
       const { pool } = session;
       inUse.add(pool);
       if (session.state === 'waiting')
@@ -50,8 +50,8 @@ export class Housekeeping {
       checkTimeouts(session, now, timeouts.queryWaitNotify);
     }
     this.#checkVisitors(now);
-    if (!house.isShuttingDown) house.pools.makeKept((database) => house.disabledDatabases.has(database));
-    for (const { pool, leases } of house.pools.entries()) {
+    if (!pooler.isShuttingDown) pooler.pools.makeKept((database) => pooler.disabledDatabases.has(database));
+    for (const { pool, leases } of pooler.pools.entries()) {
       // As PgBouncer has it: whoever has no clients may never have any again, unless the configuration knows the user.
       const isKept = inUse.has(pool) || databases.get(pool.database)?.user === pool.user;
       pool.keep(leases.partToKeep(isKept ? pool.limits.minPoolSize : 0));
@@ -59,11 +59,11 @@ export class Housekeeping {
       if (setReserve(pool, waitedMs, pooling.reservePoolTimeout)) pool.openingWatcher?.reserveTaken();
       pool.classes.resplit(Math.min(pool.limit, leases.share), fairShares.reservedRatio);
     }
-    house.pools.forget(
+    pooler.pools.forget(
       (pool) => inUse.has(pool),
-      ({ pool }) => poolKeptFor(house.config, pool.database),
+      ({ pool }) => poolKeptFor(pooler.config, pool.database),
     );
-    void house.files.look();
+    void pooler.files.look();
     if (now - this.#periodBegan < logging.statsPeriod) return;
     this.#periodBegan = now;
     this.#everyPeriod();
@@ -71,7 +71,7 @@ export class Housekeeping {
 
   /** As with PgBouncer, the time of a query begins with the wait for the server that a login needs. */
   #checkVisitors(now: number): void {
-    const { isPgBouncer, visitors } = this.#house;
+    const { isPgBouncer, visitors } = this.#pooler;
     if (!isPgBouncer) return;
     for (const visitor of visitors) {
       const { waitsFor } = visitor;

@@ -6,8 +6,8 @@ import { systemClock } from '../../runtime/system.js';
 import { credentialsOfSecret } from '../auth/pass-through.js';
 import type { ServerCredentials } from '../auth/server-authentication.js';
 import type { BudgetLeases, Budgets } from '../budgets/server-budgets.js';
-import type { AuthBook } from '../clients/login/authenticator.js';
-import type { ServerTlsBook } from '../clients/login/tls-contexts.js';
+import type { Authenticator } from '../clients/login/authenticator.js';
+import type { ServerTlsContexts } from '../clients/login/tls-contexts.js';
 import { KnownValues } from '../clients/startup-settings.js';
 import { type ConfigDiff, needsOtherServers } from '../config/config-diff.js';
 import { isDsql } from '../config/dialect.js';
@@ -29,15 +29,15 @@ import { ServerHosts } from '../servers/server-hosts.js';
 import { SettingsRegistry } from '../settings/settings.js';
 import type { ServerNotes } from './shared-parts.js';
 
-export interface PoolBookParts {
+export interface PoolRegistryParts {
   readonly config: () => PoolerConfig;
-  readonly auth: () => AuthBook;
+  readonly auth: () => Authenticator;
   readonly budgets: () => Budgets;
   /** Says when a connection to the server of a database may be opened; undefined: at any time. */
   readonly rateLimiterOf: (database: DatabaseConfig) => RateLimiter | undefined;
   /** Told of every server connection that is being opened or open, where another process has to know. */
   readonly notes?: ServerNotes | undefined;
-  readonly serverTls: ServerTlsBook;
+  readonly serverTls: ServerTlsContexts;
   readonly makeIamToken: MakeIamToken | undefined;
   readonly isPaused: (database: string) => boolean;
   /** It is new. */
@@ -71,12 +71,12 @@ export class PoolEntry {
   }
 }
 
-export class PoolBook {
-  readonly #parts: PoolBookParts;
+export class PoolRegistry {
+  readonly #parts: PoolRegistryParts;
   readonly #settings = new SettingsRegistry();
   readonly #entries = new Map<string, Map<string, PoolEntry>>();
 
-  constructor(parts: PoolBookParts) {
+  constructor(parts: PoolRegistryParts) {
     this.#parts = parts;
   }
 

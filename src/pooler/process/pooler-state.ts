@@ -15,10 +15,10 @@ import { ServerCapacity } from '../budgets/server-capacity.js';
 import { ShareLog } from '../budgets/share-log.js';
 import { CancelKeys } from '../clients/cancel-keys.js';
 import { ClientLimits } from '../clients/client-limits.js';
-import { AuthBook, AuthMemory, type AuthQuery } from '../clients/login/authenticator.js';
-import type { Stay } from '../clients/login/login-scope.js';
+import { Authenticator, AuthenticatorMemory, type AuthQuery } from '../clients/login/authenticator.js';
+import type { LoginScope } from '../clients/login/login-scope.js';
 import type { ClientTls } from '../clients/login/negotiate-encryption.js';
-import { clientTlsOf, filesOf, ServerTlsBook } from '../clients/login/tls-contexts.js';
+import { clientTlsOf, filesOf, ServerTlsContexts } from '../clients/login/tls-contexts.js';
 import { Refusal, shown } from '../clients/refusal.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import type { ClientIdentity } from '../clients/relay/session-parts.js';
@@ -36,7 +36,7 @@ import {
 } from '../config/pooler-config.js';
 import type { AdminSession } from '../console/admin-session.js';
 import { type Counters, noCounters } from '../console/counters.js';
-import type { PoolerState } from '../console/pooler-view.js';
+import type { RunState } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
 import { LoginTally } from '../metrics/login-tally.js';
@@ -51,7 +51,7 @@ import { logServers } from '../servers/server-log.js';
 import { askServer } from '../servers/server-question.js';
 import { DepartedPools } from './departed-pools.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
-import { PoolBook } from './pool-registry.js';
+import { PoolRegistry } from './pool-registry.js';
 import type { SharedParts } from './shared-parts.js';
 
 /** A connection whose client is not in yet, or only cancels. */
@@ -65,7 +65,7 @@ export interface Visitor {
   database?: string;
   isCancelling?: boolean;
   /** Of its login, once it has said who it is. */
-  stay?: Stay;
+  loginScope?: LoginScope;
   /** It has proved who it is, and its login takes a server of this pool; since when by the clock of the process. */
   waitsFor?: { readonly pool: BackendPool; readonly since: number } | undefined;
 }
@@ -78,11 +78,11 @@ function hangUpOn({ transport }: Visitor): void {
 
 /** Ends its login: with this error where it can be told, and at once. */
 export function sendAway(visitor: Visitor, error: ErrorFields): void {
-  if (visitor.stay === undefined) {
+  if (visitor.loginScope === undefined) {
     hangUpOn(visitor);
     return;
   }
-  visitor.stay.end(new Refusal(error));
+  visitor.loginScope.end(new Refusal(error));
   // The error is sent before that.
   setImmediate(() => visitor.transport.endAtOnce());
 }
@@ -91,7 +91,7 @@ export function sendAway(visitor: Visitor, error: ErrorFields): void {
 const secretTimeoutMs = 10_000;
 
 /** What it is given beside its configuration. */
-export interface HouseParts {
+export interface PoolerStateParts {
   readonly log?: PoolerLog;
   readonly makeIamToken?: MakeIamToken;
   /** What it shares with other poolers. */
@@ -99,11 +99,11 @@ export interface HouseParts {
   readonly shared?: SharedParts;
 }
 
-export class House {
+export class PoolerState {
   readonly log: PoolerLog;
   /** What is logged of connections. */
   readonly connections: ConnectionLog;
-  readonly pools: PoolBook;
+  readonly pools: PoolRegistry;
   readonly sessions = new Set<ClientSession>();
   readonly consoles = new Map<AdminSession, Visitor>();
   readonly visitors = new Set<Visitor>();
@@ -126,20 +126,20 @@ export class House {
   readonly #rates: ConnectionRates;
   readonly pausedDatabases = new Set<string>();
   readonly disabledDatabases = new Set<string>();
-  state: PoolerState = 'active';
+  state: RunState = 'active';
   isShuttingDown = false;
-  readonly #memory = new AuthMemory();
+  readonly #memory = new AuthenticatorMemory();
   /** What ends the log of each pool. */
   readonly #logs = new Map<BackendPool, () => void>();
-  readonly #serverTls = new ServerTlsBook();
+  readonly #serverTls = new ServerTlsContexts();
   #config: PoolerConfig;
-  #auth: AuthBook;
+  #auth: Authenticator;
   #clientTls: ClientTls | undefined;
   #rules: ScanRules;
   #whenEmpty: (() => void) | undefined;
 
   /** Throws a `ServingError` for what can't be used. */
-  constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: HouseParts) {
+  constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: PoolerStateParts) {
     this.#config = config;
     this.log = log;
     const { compatibility } = config.admin;
@@ -166,7 +166,7 @@ export class House {
       );
     shared?.budgets.change(quotasOf(config));
     const capacity = new ServerCapacity(this.budgets, () => this.#config.fairShares.headroom, log);
-    this.pools = new PoolBook({
+    this.pools = new PoolRegistry({
       config: () => this.#config,
       auth: () => this.#auth,
       budgets: () => this.budgets,
@@ -212,7 +212,7 @@ export class House {
     return wordings[this.#config.admin.compatibility];
   }
 
-  get auth(): AuthBook {
+  get auth(): Authenticator {
     return this.#auth;
   }
 
@@ -341,8 +341,8 @@ export class House {
     ];
   }
 
-  #readAuth(config: PoolerConfig): AuthBook {
-    return new AuthBook(
+  #readAuth(config: PoolerConfig): Authenticator {
+    return new Authenticator(
       config,
       this.#memory,
       (query, user) => this.#askForSecret(query, user),
@@ -352,7 +352,7 @@ export class House {
   }
 
   /** As with PgBouncer, a file that can't be used any more is left aside, and what was read of it before holds. */
-  #reloadAuth(config: PoolerConfig): AuthBook {
+  #reloadAuth(config: PoolerConfig): Authenticator {
     try {
       return this.#readAuth(config);
     } catch (error) {

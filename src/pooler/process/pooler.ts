@@ -24,11 +24,11 @@ import { LoopDelay, stateOf } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import type { PoolTallySnapshot } from '../servers/pool-tally.js';
-import { Admissions } from './client-login.js';
+import { ClientLogins } from './client-login.js';
 import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { Housekeeping } from './housekeeping.js';
-import { House, sendAway, type Visitor } from './pooler-state.js';
+import { PoolerState, sendAway, type Visitor } from './pooler-state.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
 import { statsDetails } from './stats-line.js';
@@ -87,9 +87,9 @@ export async function startPooler(config: PoolerConfig, host: PoolerHost = {}): 
 export class Pooler {
   /** Settles when it has ended, whoever ended it. */
   readonly stopped: Promise<void>;
-  readonly #house: House;
+  readonly #state: PoolerState;
   readonly #host: PoolerHost;
-  readonly #admissions: Admissions;
+  readonly #admissions: ClientLogins;
   readonly #listeners: Listeners;
   readonly #housekeeping: Housekeeping;
   readonly #view: ConsoleView;
@@ -104,27 +104,27 @@ export class Pooler {
   /** Made by `startPooler()`. */
   constructor(config: PoolerConfig, host: PoolerHost) {
     this.#host = host;
-    this.#house = new House(config, host);
+    this.#state = new PoolerState(config, host);
     this.stopped = new Promise((resolve) => {
       this.#tellStopped = resolve;
     });
     this.#deadline = undefined;
-    const controls = new ConsoleControls(this.#house, {
+    const controls = new ConsoleControls(this.#state, {
       reload: async () => this.#reloadFromHost(),
-      applyConfig: (changed) => this.#house.change(changed),
+      applyConfig: (changed) => this.#state.change(changed),
       shutdown: (mode) => this.#shutdownFor(mode),
     });
-    this.#view = new ConsoleView(this.#house, () => this.#listeners.endpoints);
+    this.#view = new ConsoleView(this.#state, () => this.#listeners.endpoints);
     this.#metrics = new MetricsServer({
-      state: () => stateOf(this.#house),
+      state: () => stateOf(this.#state),
       families: () => this.readMetrics(),
     });
     const here = { view: this.#view, controls };
     const tools = host.shared?.consoleOf(here) ?? here;
-    const admissions = new Admissions(this.#house, (role) => ({ role, ...tools }));
+    const admissions = new ClientLogins(this.#state, (role) => ({ role, ...tools }));
     this.#admissions = admissions;
     this.#controls = controls;
-    this.#housekeeping = new Housekeeping(this.#house, () => this.#periodEnded());
+    this.#housekeeping = new Housekeeping(this.#state, () => this.#periodEnded());
     this.#listeners = new Listeners({
       endpoints: host.shared === undefined ? endpointsOf(config) : [],
       backlog: config.listen.backlog,
@@ -134,8 +134,8 @@ export class Pooler {
       connected: (transport, _endpoint, hasRoom) => admissions.connected(transport, hasRoom),
       troubled: (trouble) =>
         trouble.reason === 'no_such_address'
-          ? this.#house.log('warn', trouble.error.message)
-          : this.#house.log('error', `accepting connections: ${trouble.reason}`),
+          ? this.#state.log('warn', trouble.error.message)
+          : this.#state.log('error', `accepting connections: ${trouble.reason}`),
     });
   }
 
@@ -156,10 +156,10 @@ export class Pooler {
 
   /** All metrics as they are now, for whoever shows them. */
   readMetrics(): FamilyReading[] {
-    const { budgets, shareLog, shared } = this.#house;
+    const { budgets, shareLog, shared } = this.#state;
     const own = [
-      ...readFamilies(this.#house, this.#view.version, this.#loop),
-      ...fleetReadings(this.#house.fleet?.stats() ?? []),
+      ...readFamilies(this.#state, this.#view.version, this.#loop),
+      ...fleetReadings(this.#state.fleet?.stats() ?? []),
     ];
     // Where several processes share, the budgets are with the one above them.
     if (shared !== undefined) return own;
@@ -168,11 +168,11 @@ export class Pooler {
   }
 
   async open(): Promise<void> {
-    const { metricsListen } = this.#house.config.observability;
+    const { metricsListen } = this.#state.config.observability;
     if (metricsListen !== undefined) this.#loop.start();
     if (metricsListen !== undefined && this.#host.shared === undefined)
       await this.#openMetrics(metricsListen);
-    const { group } = this.#house.config.unixSocket;
+    const { group } = this.#state.config.unixSocket;
     try {
       await this.#listeners.open();
       if (group !== undefined) giveToGroup(this.#listeners.endpoints, group);
@@ -186,12 +186,12 @@ export class Pooler {
 
   /** What it works with at the moment. */
   get config(): PoolerConfig {
-    return this.#house.config;
+    return this.#state.config;
   }
 
   #periodEnded(): void {
     this.#view.periodEnded();
-    const { config, log, sessions } = this.#house;
+    const { config, log, sessions } = this.#state;
     if (!config.logging.stats) return;
     const { waiting } = this.stats();
     log('info', 'numbers of the last period', {
@@ -202,12 +202,12 @@ export class Pooler {
   }
 
   get isShuttingDown(): boolean {
-    return this.#house.isShuttingDown;
+    return this.#state.isShuttingDown;
   }
 
   /** As PAUSE and RESUME on the console, which nobody waits for. */
   pause(): void {
-    if (this.#house.state === 'active')
+    if (this.#state.state === 'active')
       this.#controls.pause(undefined, new AbortController().signal).catch(() => {});
   }
 
@@ -231,18 +231,18 @@ export class Pooler {
 
   /** What was said on the console before this process came. */
   assume({ state, paused, disabled }: Assumed): void {
-    this.#house.state = state;
-    for (const database of paused) this.#house.pausedDatabases.add(database);
-    for (const database of disabled) this.#house.disabledDatabases.add(database);
+    this.#state.state = state;
+    for (const database of paused) this.#state.pausedDatabases.add(database);
+    for (const database of disabled) this.#state.disabledDatabases.add(database);
   }
 
   /** Resolves when all is done that can be done about this key here. */
   async cancel(key: BackendKey): Promise<void> {
-    await this.#house.keys.find(key)?.cancel();
+    await this.#state.keys.find(key)?.cancel();
   }
 
   get pools(): Iterable<BackendPool> {
-    return this.#house.pools.pools();
+    return this.#state.pools.pools();
   }
 
   async #openMetrics(at: MetricsEndpoint): Promise<void> {
@@ -261,14 +261,14 @@ export class Pooler {
    * goes on as before, if it can't be used.
    */
   async reload(config: PoolerConfig): Promise<void> {
-    this.#house.change(config);
+    this.#state.change(config);
   }
 
   #reloadFromHost(): void {
     const { readConfig } = this.#host;
     if (readConfig === undefined)
       throw new ServingError('There is no configuration that could be read again.');
-    this.#house.change(readConfig.call(this.#host));
+    this.#state.change(readConfig.call(this.#host));
   }
 
   /** What the console shows. */
@@ -277,7 +277,7 @@ export class Pooler {
   }
 
   stats(): PoolerStats {
-    const { sessions, pools } = this.#house;
+    const { sessions, pools } = this.#state;
     let waiting = 0;
     let pinned = 0;
     for (const { state, pin } of sessions) {
@@ -302,21 +302,21 @@ export class Pooler {
 
   /** Takes no more clients, lets transactions end, and resolves when nothing is left. A second call may be more impatient. */
   shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
-    const house = this.#house;
+    const state = this.#state;
     const at = systemClock.now() + deadlineMs;
-    const isFirst = !house.isShuttingDown;
-    house.isShuttingDown = true;
+    const isFirst = !state.isShuttingDown;
+    state.isShuttingDown = true;
     if (at < this.#deadlineAt) {
       this.#deadlineAt = at;
       clearTimeout(this.#deadline);
       this.#deadline = setTimeout(() => this.#endNow(), deadlineMs);
     }
     if (mode !== 'wait_for_clients')
-      for (const session of house.sessions) session.endWithoutServer(shuttingDown);
+      for (const session of state.sessions) session.endWithoutServer(shuttingDown);
     if (isFirst) {
       this.#listeners.keepUnixOnly();
-      for (const visitor of house.visitors) if (isLoggingIn(visitor)) sendAway(visitor, shuttingDown);
-      house.onceEmpty(() => this.#closePools());
+      for (const visitor of state.visitors) if (isLoggingIn(visitor)) sendAway(visitor, shuttingDown);
+      state.onceEmpty(() => this.#closePools());
     }
     return this.stopped;
   }
@@ -327,16 +327,16 @@ export class Pooler {
   }
 
   #endNow(): void {
-    for (const session of this.#house.sessions) session.kill(shuttingDown);
-    for (const visitor of this.#house.visitors) sendAway(visitor, shuttingDown);
+    for (const session of this.#state.sessions) session.kill(shuttingDown);
+    for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
     // Pools may be closing already, with more time.
-    for (const pool of this.#house.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
+    for (const pool of this.#state.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
   }
 
   /** Nobody needs them any more; what does not close in good order is destroyed. */
   #closePools(): void {
     this.#housekeeping.stop();
-    const pools = [...this.#house.pools.pools()];
+    const pools = [...this.#state.pools.pools()];
     let left = pools.length;
     if (left === 0) void this.#finish();
     for (const pool of pools) {
@@ -351,11 +351,11 @@ export class Pooler {
     this.#listeners.close();
     this.#metrics.close();
     this.#loop.stop();
-    this.#house.close();
+    this.#state.close();
     await this.#consolesAnswered();
     this.#isOver = true;
-    for (const console of this.#house.consoles.keys()) console.kill(shuttingDown);
-    for (const visitor of this.#house.visitors) sendAway(visitor, shuttingDown);
+    for (const console of this.#state.consoles.keys()) console.kill(shuttingDown);
+    for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
     // Others are to have what this one had.
     await this.#host.fleet?.end();
     this.#tellStopped();
@@ -363,7 +363,7 @@ export class Pooler {
 
   /** Who waits on the console for this end, or for that of other processes, is told that it is there. */
   async #consolesAnswered(): Promise<void> {
-    const { consoles } = this.#house;
+    const { consoles } = this.#state;
     const isAwaited = (): boolean => [...consoles.keys()].some(({ isRunning }) => isRunning);
     // This may be in the middle of the command that asks for it.
     await nextTurn();
@@ -372,8 +372,8 @@ export class Pooler {
 }
 
 /** To a database, and not to the console, which stays open. */
-function isLoggingIn({ stay, database = '' }: Visitor): boolean {
-  return stay !== undefined && !consoleDatabases.includes(database);
+function isLoggingIn({ loginScope, database = '' }: Visitor): boolean {
+  return loginScope !== undefined && !consoleDatabases.includes(database);
 }
 
 function countsOf({ regularLent, reservedLent, regularPart, reservedPart }: ClassCounts): ClassCounts {

@@ -3,7 +3,7 @@ import type { BackendKey } from '../../wire/session-messages.js';
 import type { ConnectionRates } from '../budgets/connection-rates.js';
 import type { BudgetLeases, Budgets } from '../budgets/server-budgets.js';
 import type { ProcessIds } from '../clients/cancel-keys.js';
-import type { PoolerState } from '../console/pooler-view.js';
+import type { RunState } from '../console/pooler-view.js';
 import type { ConsoleTools } from '../console/run-command.js';
 import type { Backend } from '../servers/backend.js';
 import type { Opening } from '../servers/opening.js';
@@ -40,7 +40,7 @@ export interface SharedParts {
 
 /** What has been said on the console before. */
 export interface Assumed {
-  readonly state: PoolerState;
+  readonly state: RunState;
   readonly paused: readonly string[];
   readonly disabled: readonly string[];
 }

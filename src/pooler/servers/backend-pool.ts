@@ -13,9 +13,9 @@ import type { Backend } from './backend.js';
 import { BackendCleaner, type Cleaning, resetsOf } from './backend-cleaner.js';
 import { BackendDialer, type OpenBackend } from './backend-dialer.js';
 import { Canceller, type CancellerOptions } from './canceller.js';
-import { ClassBook } from './class-usage.js';
+import { ClassUsage } from './class-usage.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
-import { type Engine, type EngineCounts, EngineLine } from './engine-generations.js';
+import { type Engine, type EngineCounts, EngineGenerations } from './engine-generations.js';
 import type { Opening, OpeningWatcher } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
@@ -59,7 +59,7 @@ export class BackendPool {
   readonly repeated = new RepeatedStatements(this.statements);
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
-  readonly classes: ClassBook;
+  readonly classes: ClassUsage;
   /** Who is told when a server did not like the query that a connection begins with. */
   /** Clients that are in. */
   clients = 0;
@@ -69,7 +69,7 @@ export class BackendPool {
   /** Called the first time that something is swallowed. */
   onSwallowed: ((what: string) => void) | undefined;
   readonly #dialers = new WeakMap<Engine, BackendDialer>();
-  readonly #engines: EngineLine;
+  readonly #engines: EngineGenerations;
   #plan: BackendPoolPlan;
   #parameters: ReadonlyMap<string, string> | undefined;
 
@@ -82,9 +82,9 @@ export class BackendPool {
     this.onConnectQueryFailed = undefined;
     this.onSwallowed = undefined;
     this.openingWatcher = undefined;
-    this.classes = new ClassBook(plan.reservedRatio);
+    this.classes = new ClassUsage(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
-    this.#engines = new EngineLine(plan.limits.poolSize, () => this.#makeEngine());
+    this.#engines = new EngineGenerations(plan.limits.poolSize, () => this.#makeEngine());
   }
 
   get plan(): BackendPoolPlan {

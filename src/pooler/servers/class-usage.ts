@@ -7,7 +7,7 @@ import { type ClassShares, ClassSplit } from '../../core/class-split.js';
 import { type ClassCounts, ClassWaiters } from '../../core/class-waiters.js';
 import type { Backend } from './backend.js';
 
-export class ClassBook implements ClassCounts {
+export class ClassUsage implements ClassCounts {
   regularLent = 0;
   reservedLent = 0;
   regularPart = Number.POSITIVE_INFINITY;

@@ -17,7 +17,7 @@ export type EngineCounts = Pick<PoolCounts, 'pending' | 'idle' | 'lent' | 'check
 
 const noDeadline = Number.POSITIVE_INFINITY;
 
-export class EngineLine {
+export class EngineGenerations {
   readonly #make: () => Engine;
   #present: Engine;
   /** Those whose connections are yet to go. */

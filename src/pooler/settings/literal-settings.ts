@@ -25,32 +25,32 @@ function hasMeaning(text: string): boolean {
 }
 
 /** By the name of the setting, as the server writes it. */
-export type ReadingValues = ReadonlyMap<string, string>;
+export type LiteralSettingValues = ReadonlyMap<string, string>;
 
-export class Reading {
+export class LiteralSettings {
   /** All that the server reports. */
-  readonly #values: ReadingValues;
+  readonly #values: LiteralSettingValues;
   readonly #settings: Settings;
 
-  constructor(values: ReadingValues, settings: Settings) {
+  constructor(values: LiteralSettingValues, settings: Settings) {
     this.#values = values;
     this.#settings = settings;
   }
 
   /** The same, if it is under these, too. */
-  isUnder(values: ReadingValues, settings: Settings): boolean {
+  isUnder(values: LiteralSettingValues, settings: Settings): boolean {
     if (values === this.#values && settings === this.#settings) return true;
     return settings.planKey === this.#settings.planKey && this.#differences(values, ofAll).size === 0;
   }
 
   /** What has to be set, while a server that is set to `now` reads this text, for it to read it as here. */
-  valuesFor(text: string, now: Reading): ReadingValues {
+  valuesFor(text: string, now: LiteralSettings): LiteralSettingValues {
     if (now === this || !hasMeaning(text)) return new Map();
     const isSamePath = pathOf(this.#settings) === pathOf(now.#settings);
     return this.#differences(now.#values, isSamePath ? ofAll : ofTexts);
   }
 
-  #differences(values: ReadingValues, names: readonly string[]): ReadingValues {
+  #differences(values: LiteralSettingValues, names: readonly string[]): LiteralSettingValues {
     const differences = new Map<string, string>();
     for (const name of names) {
       const value = this.#values.get(name);
@@ -60,15 +60,15 @@ export class Reading {
   }
 
   /** This one, but for some of another's values. */
-  with(values: ReadingValues, other: Reading, registry: SettingsRegistry): Reading {
+  with(values: LiteralSettingValues, other: LiteralSettings, registry: SettingsRegistry): LiteralSettings {
     if (values.size === 0) return this;
     let settings = this.#settings;
     for (const name of values.keys()) settings = registry.withOneOf(settings, name, other.#settings);
-    return new Reading(new Map([...this.#values, ...values]), settings);
+    return new LiteralSettings(new Map([...this.#values, ...values]), settings);
   }
 
   /** Those of these settings that the server has reported. */
-  valuesOf(names: Iterable<string>): ReadingValues {
+  valuesOf(names: Iterable<string>): LiteralSettingValues {
     const values = new Map<string, string>();
     for (const name of names) {
       const value = this.#values.get(name);
@@ -87,7 +87,7 @@ function pathOf({ statements }: Settings): string | undefined {
 }
 
 /** Statements that set these until the transaction is over, or `settingBack()`. */
-export function settingTo(values: ReadingValues, isDsql: boolean): readonly string[] {
+export function settingTo(values: LiteralSettingValues, isDsql: boolean): readonly string[] {
   if (values.size === 0) return [];
   if (isDsql) return Array.from(values, ([name, value]) => setText('SET LOCAL', name, value));
   const calls = [...values].flatMap(([name, value]) => [
@@ -98,7 +98,11 @@ export function settingTo(values: ReadingValues, isDsql: boolean): readonly stri
 }
 
 /** `now`: what the server is set to otherwise. Aurora DSQL has no settings to keep that in. */
-export function settingBack(values: ReadingValues, now: Reading, isDsql: boolean): readonly string[] {
+export function settingBack(
+  values: LiteralSettingValues,
+  now: LiteralSettings,
+  isDsql: boolean,
+): readonly string[] {
   if (values.size === 0) return [];
   if (isDsql) return settingTo(now.valuesOf(values.keys()), isDsql);
   const calls = [...values.keys()].map(

@@ -39,7 +39,7 @@ export interface Arrival {
   readonly pool: ClientPool | undefined;
 }
 
-export interface FrontDoorParts {
+export interface ClientAcceptorParts {
   readonly log: PoolerLog;
   readonly placement: ClientPlacement<Receiver>;
   readonly config: () => PoolerConfig;
@@ -66,8 +66,8 @@ const mostReading = 1_000;
 const fileReserve = 64;
 const noEnds = unixEnds(0);
 
-export class FrontDoor {
-  readonly #parts: FrontDoorParts;
+export class ClientAcceptor {
+  readonly #parts: ClientAcceptorParts;
   readonly #files = new OpenFileWatch(fileReserve);
   readonly #lanes = new Map<Receiver, Lane>();
   #sockets: ListeningSocket[] = [];
@@ -79,7 +79,7 @@ export class FrontDoor {
   #lastTicket = 0;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(parts: FrontDoorParts) {
+  constructor(parts: ClientAcceptorParts) {
     this.#parts = parts;
     this.#retry = undefined;
   }

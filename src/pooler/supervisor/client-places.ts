@@ -8,7 +8,7 @@ export interface PlaceRequest {
   readonly database: string;
 }
 
-export class ClientOffice {
+export class ClientPlaces {
   readonly #limits = new ClientLimits();
   readonly #config: () => PoolerConfig;
 
@@ -21,8 +21,8 @@ export class ClientOffice {
   }
 
   /** A worker has come. */
-  desk(): ClientDesk {
-    return new ClientDesk((request) => this.#take(request));
+  placesOfWorker(): WorkerClientPlaces {
+    return new WorkerClientPlaces((request) => this.#take(request));
   }
 
   /** Throws a `Refusal`. */
@@ -41,7 +41,7 @@ export class ClientOffice {
   }
 }
 
-export class ClientDesk {
+export class WorkerClientPlaces {
   readonly #takePlace: (request: PlaceRequest) => () => void;
   readonly #places = new Map<number, () => void>();
   #last = 0;

@@ -3,23 +3,28 @@
 import type { FleetStats } from '../budgets/fleet.js';
 import type { ShareLog } from '../budgets/share-log.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
-import type { PoolerState } from '../console/pooler-view.js';
+import type { RunState } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
 import { WorkerCallError } from '../messages/calls.js';
 import { decodeConfig } from '../messages/config-codec.js';
 import type { ControlMessage } from '../messages/control-message.js';
 import { ownerOf } from '../messages/worker-ids.js';
-import type { Look, LookRequest, Looks, NumberedLook } from '../messages/worker-snapshot.js';
-import type { SlotOffice } from './slot-broker.js';
+import type {
+  NumberedSnapshot,
+  SnapshotRequest,
+  WorkerSnapshot,
+  WorkerSnapshots,
+} from '../messages/worker-snapshot.js';
+import type { SlotBroker } from './slot-broker.js';
 import { WorkerCounts } from './worker-counts.js';
 import type { WorkerProcess } from './worker-process.js';
 
-export interface ControlRoomParts {
+export interface ConsoleCommandsParts {
   readonly size: number;
   /** Those that are ready or about to end. */
   readonly workers: () => readonly WorkerProcess[];
   readonly everyWorker: () => readonly WorkerProcess[];
-  readonly slots: SlotOffice;
+  readonly slots: SlotBroker;
   readonly shareLog: ShareLog;
   readonly fleet: () => readonly FleetStats[];
   readonly reload: () => Promise<void>;
@@ -31,29 +36,29 @@ export interface ControlRoomParts {
 /** A worker that takes longer is left out. */
 const lookTimeoutMs = 5_000;
 
-export class ControlRoom {
-  state: PoolerState = 'active';
+export class ConsoleCommands {
+  state: RunState = 'active';
   /** How often something has changed that a worker has to know from its start. */
   changes = 0;
   readonly paused = new Set<string>();
   readonly disabled = new Set<string>();
-  readonly #parts: ControlRoomParts;
+  readonly #parts: ConsoleCommandsParts;
   readonly #counts = new WorkerCounts<WorkerProcess>();
   #looksUnderWay = 0;
 
-  constructor(parts: ControlRoomParts) {
+  constructor(parts: ConsoleCommandsParts) {
     this.#parts = parts;
   }
 
   /** All workers as they are. One that does not answer is left out, but for what it is known to have counted. */
-  async look(wanted: LookRequest): Promise<Looks> {
+  async look(wanted: SnapshotRequest): Promise<WorkerSnapshots> {
     // Who looks already may have the answer of one that is no more.
     if (this.#looksUnderWay === 0) this.#counts.forgetAllBut(this.#parts.everyWorker());
     this.#looksUnderWay++;
-    const looked = new Map<WorkerProcess, NumberedLook>();
+    const looked = new Map<WorkerProcess, NumberedSnapshot>();
     await Promise.allSettled(
       this.#parts.workers().map(async (worker) => {
-        const look = (await worker.calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as Look;
+        const look = (await worker.calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as WorkerSnapshot;
         this.#counts.told(worker, look.stats);
         looked.set(worker, { ...look, number: worker.number });
       }),
@@ -61,7 +66,7 @@ export class ControlRoom {
     this.#looksUnderWay--;
     const looks = [...looked.values()].sort((one, other) => one.number - other.number);
     return {
-      looks,
+      snapshots: looks,
       absent: this.#counts.besides(looked),
       workers: this.#parts.everyWorker().map((worker) => worker.stateForPeople()),
       peaks: this.#parts.slots.peaks(),

@@ -16,7 +16,7 @@ import {
   type OrphanDialsParts,
   usualDialTimes,
 } from './orphan-dials.js';
-import type { RemotePool } from './worker-pool-proxy.js';
+import type { WorkerPoolProxy } from './worker-pool-proxy.js';
 
 /** Where a server is. */
 export type ServerPlace = Pick<ServerNote, 'host' | 'port' | 'path'>;
@@ -55,7 +55,7 @@ const cancelTimeoutMs = 2_000;
 const mostCancelsAtOnce = 16;
 
 interface Orphan {
-  readonly pool: RemotePool;
+  readonly pool: WorkerPoolProxy;
   readonly note: ServerNote;
 }
 
@@ -64,7 +64,7 @@ export class OrphanCare {
   readonly #times: CareTimes;
   readonly #dials: OrphanDials;
   /** By the pool: slots of which nothing is known. */
-  readonly #unknown = new Map<RemotePool, number>();
+  readonly #unknown = new Map<WorkerPoolProxy, number>();
   /** Connections that are not gone yet. */
   #waiting = 0;
 
@@ -79,7 +79,7 @@ export class OrphanCare {
   }
 
   /** The pools of a worker that is no more, with what they hold. Resolves when all slots are free. */
-  async take(worker: number, pools: readonly RemotePool[]): Promise<void> {
+  async take(worker: number, pools: readonly WorkerPoolProxy[]): Promise<void> {
     const began = Date.now();
     const dials = pools.flatMap((pool) => Array.from(pool.dials.values(), (note) => ({ pool, note })));
     const orphans = [
@@ -96,7 +96,7 @@ export class OrphanCare {
     ]);
   }
 
-  async #freeUnknown(pools: readonly RemotePool[]): Promise<void> {
+  async #freeUnknown(pools: readonly WorkerPoolProxy[]): Promise<void> {
     for (const pool of pools)
       this.#unknown.set(pool, Math.max(0, pool.held - pool.servers.size - pool.dials.size));
     if (pools.some((pool) => this.#unknown.get(pool) !== 0))
@@ -151,7 +151,7 @@ export class OrphanCare {
   }
 
   /** A pool holds a slot for every connection that may be there. */
-  #settle(pool: RemotePool): void {
+  #settle(pool: WorkerPoolProxy): void {
     const left = pool.servers.size + pool.dials.size + (this.#unknown.get(pool) ?? 0);
     if (pool.held > left) pool.released(pool.held - left);
   }

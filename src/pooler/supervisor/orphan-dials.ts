@@ -16,10 +16,10 @@ import type { DialEnds, DialNote } from '../messages/messages.js';
 import type { PortsQuestion } from '../worker/server-processes.js';
 import type { SocketTable } from './kernel-sockets.js';
 import type { KnownServer } from './known-servers.js';
-import type { RemotePool } from './worker-pool-proxy.js';
+import type { WorkerPoolProxy } from './worker-pool-proxy.js';
 
 export interface OrphanDial {
-  readonly pool: RemotePool;
+  readonly pool: WorkerPoolProxy;
   readonly note: DialNote;
 }
 

@@ -7,22 +7,22 @@ import type { ServerBudgets } from '../budgets/server-budgets.js';
 import type { FromSupervisor, FromWorker } from '../messages/messages.js';
 import { KnownServers } from './known-servers.js';
 import { SharedPool } from './shared-pool.js';
-import { RemotePool } from './worker-pool-proxy.js';
+import { WorkerPoolProxy } from './worker-pool-proxy.js';
 
 /** What a worker has told about its pools. */
-export class SlotDesk {
-  readonly #office: SlotOffice;
+export class WorkerSlots {
+  readonly #broker: SlotBroker;
   readonly #worker: number;
   readonly #send: (message: FromSupervisor) => void;
-  readonly #pools = new Map<number, RemotePool>();
+  readonly #pools = new Map<number, WorkerPoolProxy>();
 
-  constructor(office: SlotOffice, worker: number, send: (message: FromSupervisor) => void) {
-    this.#office = office;
+  constructor(broker: SlotBroker, worker: number, send: (message: FromSupervisor) => void) {
+    this.#broker = broker;
     this.#worker = worker;
     this.#send = send;
   }
 
-  get pools(): Iterable<RemotePool> {
+  get pools(): Iterable<WorkerPoolProxy> {
     return this.#pools.values();
   }
 
@@ -36,7 +36,7 @@ export class SlotDesk {
   came(message: FromWorker): boolean {
     switch (message.kind) {
       case 'pool':
-        this.#pools.set(message.pool, this.#office.open(this.#worker, message, this.#send));
+        this.#pools.set(message.pool, this.#broker.open(this.#worker, message, this.#send));
         return true;
       case 'poolGone':
         this.#poolGone(message.pool);
@@ -64,7 +64,7 @@ export class SlotDesk {
         this.#pools.get(message.server.pool)?.servers.set(message.server.server, message.server);
         return true;
       case 'facts':
-        void this.#office.knownServers.learned(message.facts);
+        void this.#broker.knownServers.learned(message.facts);
         return true;
       default:
         return false;
@@ -89,7 +89,7 @@ export class SlotDesk {
   }
 
   /** The worker is no more. Its slots are free when its connections are gone, which others see to. */
-  close(): RemotePool[] {
+  close(): WorkerPoolProxy[] {
     const left = [...this.#pools.values()];
     this.#pools.clear();
     for (const pool of left) pool.gone();
@@ -97,7 +97,7 @@ export class SlotDesk {
   }
 }
 
-export class SlotOffice {
+export class SlotBroker {
   readonly budgets: ServerBudgets;
   readonly knownServers = new KnownServers();
   readonly #pools = new Map<string, SharedPool>();
@@ -107,22 +107,22 @@ export class SlotOffice {
   }
 
   /** A worker has come. */
-  desk(worker: number, send: (message: FromSupervisor) => void): SlotDesk {
-    return new SlotDesk(this, worker, send);
+  slotsOf(worker: number, send: (message: FromSupervisor) => void): WorkerSlots {
+    return new WorkerSlots(this, worker, send);
   }
 
   open(
     worker: number,
     { pool: number, user, database, server }: Extract<FromWorker, { kind: 'pool' }>,
     send: (message: FromSupervisor) => void,
-  ): RemotePool {
+  ): WorkerPoolProxy {
     this.#forgetOld();
     // The same user and database on another server is another pool.
     const key = JSON.stringify([database, user, server]);
     const shared =
       this.#pools.get(key) ?? new SharedPool(this.budgets.addPoolSize(`pool ${user}@${database}`));
     this.#pools.set(key, shared);
-    return new RemotePool({
+    return new WorkerPoolProxy({
       ...{ worker, number, user, database, shared, clock: systemClock, send },
       leases: (pool) =>
         this.budgets.leasesFor(

@@ -10,8 +10,8 @@ import { LocalRates, ratesOf } from '../budgets/connection-rates.js';
 import { quotasOf } from '../budgets/quotas.js';
 import { ServerBudgets } from '../budgets/server-budgets.js';
 import { ShareLog } from '../budgets/share-log.js';
-import { AuthBook, AuthMemory } from '../clients/login/authenticator.js';
-import { clientTlsOf, ServerTlsBook } from '../clients/login/tls-contexts.js';
+import { Authenticator, AuthenticatorMemory } from '../clients/login/authenticator.js';
+import { clientTlsOf, ServerTlsContexts } from '../clients/login/tls-contexts.js';
 import { diffConfig } from '../config/config-diff.js';
 import { serverTlsFor } from '../config/pool-settings.js';
 import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
@@ -23,23 +23,23 @@ import { encodeConfig } from '../messages/config-codec.js';
 import type { ControlMessage } from '../messages/control-message.js';
 import { questions } from '../messages/messages.js';
 import { ownerOf } from '../messages/worker-ids.js';
-import type { LookRequest } from '../messages/worker-snapshot.js';
+import type { SnapshotRequest } from '../messages/worker-snapshot.js';
 import { type FamilyReading, joinReadings, readShares } from '../metrics/family-readings.js';
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import type { PoolerHost, ShutdownOptions } from '../process/pooler.js';
 import { giveToGroup } from '../process/socket-group.js';
-import { FrontDoor } from './client-acceptor.js';
+import { ClientAcceptor } from './client-acceptor.js';
 import { ClientPlacement } from './client-placement.js';
-import { ClientOffice, type PlaceRequest } from './client-places.js';
+import { ClientPlaces, type PlaceRequest } from './client-places.js';
 import { clientPoolOf, workersFor } from './client-pool.js';
-import { ControlRoom } from './console-commands.js';
+import { ConsoleCommands } from './console-commands.js';
 import { readSocketTable } from './kernel-sockets.js';
 import { OrphanCare } from './orphan-care.js';
-import { SlotOffice } from './slot-broker.js';
+import { SlotBroker } from './slot-broker.js';
 import type { WorkerProcess } from './worker-process.js';
-import { Crew } from './worker-set.js';
+import { WorkerSet } from './worker-set.js';
 
 export interface SupervisorOptions {
   /** How many workers. */
@@ -76,16 +76,16 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #host: PoolerHost;
   readonly #log: PoolerLog;
-  readonly #door: FrontDoor;
+  readonly #door: ClientAcceptor;
   readonly #metrics: MetricsServer;
   readonly #shareLog: ShareLog;
-  readonly #slots: SlotOffice;
+  readonly #slots: SlotBroker;
   readonly #rates: LocalRates;
-  readonly #clients: ClientOffice;
-  readonly #controls: ControlRoom;
+  readonly #clients: ClientPlaces;
+  readonly #controls: ConsoleCommands;
   readonly #orphans: OrphanCare;
-  readonly #serverTls = new ServerTlsBook();
-  readonly #crew: Crew;
+  readonly #serverTls = new ServerTlsContexts();
+  readonly #workers: WorkerSet;
   /** What had changed when it began. */
   readonly #learned = new WeakMap<WorkerProcess, number>();
   #config: PoolerConfig;
@@ -100,19 +100,19 @@ export class Supervisor {
     this.#log = host.log ?? noLog;
     this.#deadline = undefined;
     this.#serverTls.use(usable(config));
-    this.#door = new FrontDoor({
+    this.#door = new ClientAcceptor({
       log: this.#log,
       config: () => this.#config,
       poolOf: (user, database) => clientPoolOf(this.#config, user, database),
       placement: new ClientPlacement((pool, newcomers) => workersFor(this.#slots.budgets, pool, newcomers)),
     });
     this.#metrics = new MetricsServer({
-      state: () => (this.#crew.isEnding ? 'shutting_down' : this.#controls.state),
+      state: () => (this.#workers.isEnding ? 'shutting_down' : this.#controls.state),
       families: () => this.#readMetrics(),
     });
     const shareLog = new ShareLog(this.#log);
     this.#shareLog = shareLog;
-    this.#slots = new SlotOffice(
+    this.#slots = new SlotBroker(
       new ServerBudgets(
         quotasOf(config),
         (budget, rebalance) => shareLog.rebalanced(budget, rebalance),
@@ -120,11 +120,11 @@ export class Supervisor {
       ),
     );
     this.#rates = new LocalRates(ratesOf(config));
-    this.#clients = new ClientOffice(() => this.#config);
-    this.#controls = new ControlRoom({
+    this.#clients = new ClientPlaces(() => this.#config);
+    this.#controls = new ConsoleCommands({
       size: options.workers,
-      workers: () => this.#crew.serving,
-      everyWorker: () => this.#crew.all,
+      workers: () => this.#workers.serving,
+      everyWorker: () => this.#workers.all,
       slots: this.#slots,
       shareLog,
       fleet: () => host.fleet?.stats() ?? [],
@@ -141,13 +141,13 @@ export class Supervisor {
         this.#firstNumbers('there', { host, port, path, processIds }),
       whichPortsAreThere: (question) => this.#firstNumbers('ports', question),
     });
-    this.#crew = new Crew({
+    this.#workers = new WorkerSet({
       size: options.workers,
       log: this.#log,
       partsOf: (number) => ({
         entry: options.entry,
-        slotsOf: (send) => this.#slots.desk(number, send),
-        clients: this.#clients.desk(),
+        slotsOf: (send) => this.#slots.slotsOf(number, send),
+        clients: this.#clients.placesOfWorker(),
         questions: this.#questionsOf(number),
         learned: (server, capacity) => this.#slots.budgets.learned(server, capacity),
         dialed: (server, isTooFast) => this.#dialed(server, isTooFast),
@@ -191,7 +191,7 @@ export class Supervisor {
   /** A worker that does not answer is left out. */
   async #readMetrics(): Promise<FamilyReading[]> {
     const readings = await Promise.allSettled(
-      this.#crew.serving.map(async ({ calls, number }) => ({
+      this.#workers.serving.map(async ({ calls, number }) => ({
         worker: String(number),
         families: (await calls.ask('metrics', {}, { timeoutMs: metricsTimeoutMs })) as FamilyReading[],
       })),
@@ -217,7 +217,7 @@ export class Supervisor {
   async open(): Promise<void> {
     await this.#listen(this.#config);
     try {
-      await this.#crew.startAll();
+      await this.#workers.startAll();
     } catch (error) {
       this.#door.close();
       this.#metrics.close();
@@ -286,7 +286,7 @@ export class Supervisor {
     return {
       place: {
         check: questions.place,
-        answer: (request: PlaceRequest) => this.#crew.get(number)?.clients.take(request),
+        answer: (request: PlaceRequest) => this.#workers.get(number)?.clients.take(request),
       },
       permit: {
         check: questions.permit,
@@ -297,7 +297,7 @@ export class Supervisor {
         check: questions.cancel,
         answer: (key: BackendKey) => this.#cancel(key, number),
       },
-      look: { check: questions.look, answer: (wanted: LookRequest) => this.#controls.look(wanted) },
+      look: { check: questions.look, answer: (wanted: SnapshotRequest) => this.#controls.look(wanted) },
       control: {
         check: questions.control,
         answer: (control: ControlMessage, signal: AbortSignal) => this.#controls.obey(control, signal),
@@ -314,7 +314,7 @@ export class Supervisor {
   /** A cancel request came to a worker that does not have the key: its number tells who may. */
   async #cancel(key: BackendKey, from: number): Promise<void> {
     const number = ownerOf(key.processId, this.#options.workers)?.worker;
-    const worker = this.#crew.serving.find((one) => one.number === number);
+    const worker = this.#workers.serving.find((one) => one.number === number);
     if (worker === undefined || number === from) return;
     await worker.calls.ask('cancel', key, { timeoutMs: cancelTimeoutMs });
   }
@@ -328,7 +328,7 @@ export class Supervisor {
 
   /** The first worker that can tell. */
   async #firstNumbers(what: 'there' | 'ports', question: object): Promise<ReadonlySet<number> | undefined> {
-    for (const { calls } of this.#crew.serving) {
+    for (const { calls } of this.#workers.serving) {
       const answer = await calls.ask(what, question, { timeoutMs: processQuestionMs }).catch(() => undefined);
       if (Array.isArray(answer)) return new Set(answer as number[]);
     }
@@ -352,7 +352,7 @@ export class Supervisor {
     this.#controls.changes++;
     this.#slots.budgets.change(quotasOf(config));
     const body = { config: encodeConfig(config) };
-    const workers = this.#crew.serving;
+    const workers = this.#workers.serving;
     const outcomes = await Promise.allSettled(workers.map(({ calls }) => calls.ask('reload', body)));
     // One that is gone meanwhile is replaced by one that has it.
     const failed = outcomes.find(
@@ -366,16 +366,16 @@ export class Supervisor {
   /** Takes no more clients, lets transactions end, and resolves when all workers have ended. A second call may be more impatient. */
   shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
     this.#stopTaking();
-    for (const worker of this.#crew.all) worker.shutdown(deadlineMs, mode);
+    for (const worker of this.#workers.all) worker.shutdown(deadlineMs, mode);
     clearTimeout(this.#deadline);
     const longest = Math.min(longestMs, deadlineMs + closeTimeoutMs);
-    this.#deadline = setTimeout(() => this.#crew.kill(), longest).unref();
+    this.#deadline = setTimeout(() => this.#workers.kill(), longest).unref();
     return this.stopped;
   }
 
   #stopTaking(): void {
     this.#door.keepUnixOnly();
-    this.#crew.end();
+    this.#workers.end();
   }
 
   #finish(): void {
@@ -394,9 +394,9 @@ export class Supervisor {
 }
 
 /** Throws what a pooler would throw that were started with it. Answers with what servers are connected to with. */
-function usable(config: PoolerConfig): ReturnType<ServerTlsBook['prepare']> {
+function usable(config: PoolerConfig): ReturnType<ServerTlsContexts['prepare']> {
   clientTlsOf(config.clientTls);
-  new AuthBook(config, new AuthMemory(), async () => undefined);
+  new Authenticator(config, new AuthenticatorMemory(), async () => undefined);
   const configs = Array.from(config.databases.values(), (database) => serverTlsFor(config, database));
-  return new ServerTlsBook().prepare(configs);
+  return new ServerTlsContexts().prepare(configs);
 }

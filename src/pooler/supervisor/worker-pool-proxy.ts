@@ -5,7 +5,7 @@ import type { PoolLeases } from '../budgets/server-budgets.js';
 import type { DialNote, FromSupervisor, PoolReport, ServerNote } from '../messages/messages.js';
 import type { PoolPart, SharedPool } from './shared-pool.js';
 
-export interface RemotePoolParts {
+export interface WorkerPoolProxyParts {
   readonly worker: number;
   readonly number: number;
   readonly user: string;
@@ -13,18 +13,18 @@ export interface RemotePoolParts {
   /** The pool of the user in the database, over all workers. */
   readonly shared: SharedPool;
   /** A slot is of that pool's size, and of every budget above it. */
-  readonly leases: (holder: RemotePool) => PoolLeases;
+  readonly leases: (holder: WorkerPoolProxy) => PoolLeases;
   readonly clock: { now(): number };
   readonly send: (message: FromSupervisor) => void;
 }
 
-export class RemotePool implements FairHolder, PoolPart {
+export class WorkerPoolProxy implements FairHolder, PoolPart {
   readonly name: string;
   /** By the worker's number for it: server connections that are there. */
   readonly servers = new Map<number, ServerNote>();
   /** By the same number: server connections that are being opened, and have a socket. */
   readonly dials = new Map<number, DialNote>();
-  readonly #parts: RemotePoolParts;
+  readonly #parts: WorkerPoolProxyParts;
   readonly #leases: PoolLeases;
   #report: PoolReport | undefined;
   #reportedAt = 0;
@@ -39,7 +39,7 @@ export class RemotePool implements FairHolder, PoolPart {
   #share = Number.POSITIVE_INFINITY;
   #shortage: string | undefined;
 
-  constructor(parts: RemotePoolParts) {
+  constructor(parts: WorkerPoolProxyParts) {
     this.#parts = parts;
     this.name = `${parts.user}@${parts.database} of worker ${parts.worker}`;
     this.#report = undefined;

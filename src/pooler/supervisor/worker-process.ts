@@ -16,8 +16,8 @@ import {
 } from '../messages/messages.js';
 import type { WorkerState } from '../messages/worker-snapshot.js';
 import type { Arrival, Receiver } from './client-acceptor.js';
-import type { ClientDesk } from './client-places.js';
-import type { SlotDesk } from './slot-broker.js';
+import type { WorkerClientPlaces } from './client-places.js';
+import type { WorkerSlots } from './slot-broker.js';
 
 export interface WorkerProcessParts {
   readonly number: number;
@@ -25,8 +25,8 @@ export interface WorkerProcessParts {
   /** The program that a worker runs. */
   readonly entry: URL;
   readonly log: PoolerLog;
-  readonly slotsOf: (send: (message: FromSupervisor) => void) => SlotDesk;
-  readonly clients: ClientDesk;
+  readonly slotsOf: (send: (message: FromSupervisor) => void) => WorkerSlots;
+  readonly clients: WorkerClientPlaces;
   /** What it can ask, and what others can have it asked. */
   readonly questions: Readonly<Record<string, Question>>;
   readonly learned: (server: string, capacity: number) => void;
@@ -43,8 +43,8 @@ export class WorkerProcess implements Receiver {
   readonly restarts: number;
   readonly startedAt = Date.now();
   readonly calls: Calls;
-  readonly slots: SlotDesk;
-  readonly clients: ClientDesk;
+  readonly slots: WorkerSlots;
+  readonly clients: WorkerClientPlaces;
   /** Resolves when it can take clients; rejects with why it can't, or that it has ended before. */
   readonly ready: Promise<void>;
   readonly #parts: WorkerProcessParts;

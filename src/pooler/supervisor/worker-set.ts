@@ -4,7 +4,7 @@ import { systemRandom } from '../../runtime/system.js';
 import type { PoolerLog } from '../log.js';
 import { WorkerProcess, type WorkerProcessParts } from './worker-process.js';
 
-export interface CrewParts {
+export interface WorkerSetParts {
   readonly size: number;
   readonly log: PoolerLog;
   readonly partsOf: (number: number) => Omit<WorkerProcessParts, 'number' | 'restarts' | 'ended' | 'log'>;
@@ -22,15 +22,15 @@ const backoff = { base: 200, cap: 10_000 };
 /** One that has lived for so long does not die because of how it was started. */
 const longLifeMs = 30_000;
 
-export class Crew {
-  readonly #parts: CrewParts;
+export class WorkerSet {
+  readonly #parts: WorkerSetParts;
   readonly #workers = new Map<number, WorkerProcess>();
   /** By the worker's number: deaths soon after a start, one after the other. */
   readonly #failures = new Map<number, number>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #isEnding = false;
 
-  constructor(parts: CrewParts) {
+  constructor(parts: WorkerSetParts) {
     this.#parts = parts;
   }
 

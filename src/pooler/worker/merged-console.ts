@@ -6,13 +6,13 @@ import type { PoolerControls, PoolerView, ShutdownMode } from '../console/pooler
 import type { Calls } from '../messages/calls.js';
 import { encodeConfig } from '../messages/config-codec.js';
 import type { ControlMessage } from '../messages/control-message.js';
-import type { LookRequest, Looks } from '../messages/worker-snapshot.js';
+import type { SnapshotRequest, WorkerSnapshots } from '../messages/worker-snapshot.js';
 import { MergedView } from './merged-view.js';
 
 /** Of the supervisor, which gives each worker less. */
 const lookTimeoutMs = 10_000;
 
-export class RemoteConsole implements PoolerControls {
+export class MergedConsole implements PoolerControls {
   readonly #calls: Calls;
   readonly #endpoints: readonly Endpoint[];
 
@@ -22,8 +22,8 @@ export class RemoteConsole implements PoolerControls {
   }
 
   /** All workers as they are now. */
-  async gather(local: PoolerView, wanted: LookRequest): Promise<PoolerView> {
-    const looks = (await this.#calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as Looks;
+  async gather(local: PoolerView, wanted: SnapshotRequest): Promise<PoolerView> {
+    const looks = (await this.#calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as WorkerSnapshots;
     return new MergedView(local, looks, this.#endpoints);
   }
 

@@ -10,29 +10,29 @@ import type {
   ClientRecord,
   DatabaseRecord,
   ListeningRecord,
-  PoolerState,
   PoolerView,
   PoolRecord,
   RebalanceRecord,
+  RunState,
   ServerRecord,
   ShareRecord,
   StatsRecord,
   UserRecord,
   WorkerRecord,
 } from '../console/pooler-view.js';
-import type { DatabaseLook, Looks } from '../messages/worker-snapshot.js';
+import type { DatabaseSnapshot, WorkerSnapshots } from '../messages/worker-snapshot.js';
 
 type Counts = Readonly<Partial<Record<string, number>>>;
 
 export class MergedView implements PoolerView {
   readonly version: string;
   readonly config: PoolerConfig;
-  readonly state: PoolerState;
+  readonly state: RunState;
   readonly isShuttingDown: boolean;
-  readonly #looks: Looks;
+  readonly #looks: WorkerSnapshots;
   readonly #endpoints: readonly Endpoint[];
 
-  constructor(local: PoolerView, looks: Looks, endpoints: readonly Endpoint[]) {
+  constructor(local: PoolerView, looks: WorkerSnapshots, endpoints: readonly Endpoint[]) {
     this.version = local.version;
     this.config = local.config;
     this.state = looks.state;
@@ -49,7 +49,7 @@ export class MergedView implements PoolerView {
   }
 
   databases(): readonly DatabaseRecord[] {
-    const all = this.#looks.looks.flatMap(({ databases }) => databases);
+    const all = this.#looks.snapshots.flatMap(({ databases }) => databases);
     return merged(
       all,
       ({ settings }) => settings.name,
@@ -57,7 +57,7 @@ export class MergedView implements PoolerView {
     );
   }
 
-  #databaseRecord(same: readonly [DatabaseLook, ...DatabaseLook[]]): DatabaseRecord {
+  #databaseRecord(same: readonly [DatabaseSnapshot, ...DatabaseSnapshot[]]): DatabaseRecord {
     const [{ settings }] = same;
     return {
       settings:
@@ -70,7 +70,7 @@ export class MergedView implements PoolerView {
   }
 
   users(): readonly UserRecord[] {
-    const all = this.#looks.looks.flatMap(({ users }) => users);
+    const all = this.#looks.snapshots.flatMap(({ users }) => users);
     return merged(
       all,
       ({ name }) => name,
@@ -83,7 +83,7 @@ export class MergedView implements PoolerView {
   }
 
   pools(): readonly PoolRecord[] {
-    const all = this.#looks.looks.flatMap(({ pools }) => pools);
+    const all = this.#looks.snapshots.flatMap(({ pools }) => pools);
     return merged(
       all,
       ({ database, user }) => JSON.stringify([database, user]),
@@ -115,17 +115,17 @@ export class MergedView implements PoolerView {
   }
 
   clients(): readonly ClientRecord[] {
-    return this.#looks.looks.flatMap(({ clients }) => clients);
+    return this.#looks.snapshots.flatMap(({ clients }) => clients);
   }
 
   servers(): readonly ServerRecord[] {
-    return this.#looks.looks.flatMap(({ servers }) => servers);
+    return this.#looks.snapshots.flatMap(({ servers }) => servers);
   }
 
   stats(): StatsRecord {
-    const all = [...this.#looks.looks.flatMap(({ stats }) => stats.databases), ...this.#looks.absent];
+    const all = [...this.#looks.snapshots.flatMap(({ stats }) => stats.databases), ...this.#looks.absent];
     return {
-      windowMs: Math.max(0, ...this.#looks.looks.map(({ stats }) => stats.windowMs)),
+      windowMs: Math.max(0, ...this.#looks.snapshots.map(({ stats }) => stats.windowMs)),
       databases: merged(
         all,
         ({ database }) => database,
@@ -152,7 +152,7 @@ export class MergedView implements PoolerView {
 
   classes(): readonly ClassRecord[] {
     return merged(
-      this.#looks.looks.flatMap(({ classes }) => classes),
+      this.#looks.snapshots.flatMap(({ classes }) => classes),
       (of) => JSON.stringify([of.database, of.user, of.class]),
       (same) => ({
         ...same[0],
@@ -164,7 +164,7 @@ export class MergedView implements PoolerView {
   }
 
   memory(): NodeJS.MemoryUsage {
-    const all = this.#looks.looks.map(({ memory }) => memory);
+    const all = this.#looks.snapshots.map(({ memory }) => memory);
     return {
       rss: sum(all, ({ rss }) => rss),
       heapTotal: sum(all, ({ heapTotal }) => heapTotal),
@@ -176,7 +176,7 @@ export class MergedView implements PoolerView {
 
   workers(): readonly WorkerRecord[] {
     return this.#looks.workers.map((worker) => {
-      const look = this.#looks.looks.find(({ number }) => number === worker.number);
+      const look = this.#looks.snapshots.find(({ number }) => number === worker.number);
       return {
         ...worker,
         clients: look?.clientCount ?? 0,

@@ -12,16 +12,16 @@ import type { ServerNotes } from '../process/shared-parts.js';
 import type { Backend } from '../servers/backend.js';
 import type { Opening } from '../servers/opening.js';
 import { ServerFactsAsker } from './server-facts.js';
-import { RemoteLeases } from './supervisor-leases.js';
+import { SupervisorLeases } from './supervisor-leases.js';
 
 /** It is looked this often whether there is something to tell; while nothing is in use, this often. */
 const reportMs = 25;
 const idleReportMs = 100;
 
-export class RemoteBudgets implements Budgets, ServerNotes {
+export class SupervisorBudgets implements Budgets, ServerNotes {
   asksServers = false;
   readonly #send: (message: FromWorker) => void;
-  readonly #leases = new Map<number, RemoteLeases>();
+  readonly #leases = new Map<number, SupervisorLeases>();
   /** By the pool's number: its server connections that the supervisor knows. */
   readonly #servers = new Map<number, Set<Backend>>();
   readonly #facts = new ServerFactsAsker((facts) => this.#send({ kind: 'facts', facts }));
@@ -34,9 +34,9 @@ export class RemoteBudgets implements Budgets, ServerNotes {
     this.#timer = undefined;
   }
 
-  leasesFor(pool: BudgetedPool): RemoteLeases {
+  leasesFor(pool: BudgetedPool): SupervisorLeases {
     const number = ++this.#lastNumber;
-    const leases = new RemoteLeases(pool, number, {
+    const leases = new SupervisorLeases(pool, number, {
       clock: systemClock,
       asked: (report) => {
         this.#send({ kind: 'ask', report });
@@ -63,7 +63,7 @@ export class RemoteBudgets implements Budgets, ServerNotes {
     this.#send({
       kind: 'dial',
       dial: {
-        pool: (leases as RemoteLeases).number,
+        pool: (leases as SupervisorLeases).number,
         server: id,
         host,
         port,
@@ -75,7 +75,7 @@ export class RemoteBudgets implements Budgets, ServerNotes {
   }
 
   dialEnded({ id }: Opening, leases: BudgetLeases): void {
-    this.#send({ kind: 'dialEnded', pool: (leases as RemoteLeases).number, server: id });
+    this.#send({ kind: 'dialEnded', pool: (leases as SupervisorLeases).number, server: id });
   }
 
   entered(backend: Backend): Promise<void> {
@@ -86,7 +86,7 @@ export class RemoteBudgets implements Budgets, ServerNotes {
   opened(backend: Backend, leases: BudgetLeases): void {
     const { key, dial, id } = backend;
     const { host, port, path } = dial;
-    const pool = (leases as RemoteLeases).number;
+    const pool = (leases as SupervisorLeases).number;
     const servers = this.#servers.get(pool) ?? new Set();
     this.#servers.set(pool, servers);
     servers.add(backend);

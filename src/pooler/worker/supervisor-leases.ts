@@ -18,7 +18,7 @@ const littleAfterMs = 250;
 /** What is used must not be taken for idle: there, a connection may seem to be so for no more than this too long. */
 const mostTooIdleMs = 75;
 
-export interface LeaseLine {
+export interface LeaseLink {
   readonly clock: { now(): number };
   asked(report: PoolReport): void;
   released(pool: number, count: number): void;
@@ -26,7 +26,7 @@ export interface LeaseLine {
   left(pool: number): void;
 }
 
-export class RemoteLeases implements BudgetLeases {
+export class SupervisorLeases implements BudgetLeases {
   readonly pool: BudgetedPool;
   /** Other pools of the worker have other numbers. */
   readonly number: number;
@@ -37,7 +37,7 @@ export class RemoteLeases implements BudgetLeases {
   #sizeToKeep = 0;
   /** Which budget has nothing for it, as the supervisor has said last. */
   #shortage: string | undefined;
-  readonly #line: LeaseLine;
+  readonly #link: LeaseLink;
   readonly #heldBy = new Map<Engine, number>();
   /** Engines for which something has been asked and not been granted, in order. */
   readonly #asking = new Set<Engine>();
@@ -53,10 +53,10 @@ export class RemoteLeases implements BudgetLeases {
   #untoldPeak = 0;
   #hasLeft = false;
 
-  constructor(pool: BudgetedPool, number: number, line: LeaseLine) {
+  constructor(pool: BudgetedPool, number: number, link: LeaseLink) {
     this.pool = pool;
     this.number = number;
-    this.#line = line;
+    this.#link = link;
     this.#shortage = undefined;
     this.#present = undefined;
     this.#told = undefined;
@@ -86,7 +86,7 @@ export class RemoteLeases implements BudgetLeases {
     this.#present = engine;
     if (!this.#asking.has(engine)) {
       this.#asking.add(engine);
-      this.#line.asked(this.report());
+      this.#link.asked(this.report());
     }
     return 'asking';
   }
@@ -95,14 +95,14 @@ export class RemoteLeases implements BudgetLeases {
     const engine = holder as Engine;
     const given = Math.min(count, this.#heldOf(engine));
     this.#setHeld(engine, this.#heldOf(engine) - given);
-    if (given > 0) this.#line.released(this.number, given);
+    if (given > 0) this.#link.released(this.number, given);
   }
 
   /** Who else keeps some is the supervisor's to know. */
   partToKeep(size: number): number {
     if (size !== this.#sizeToKeep) {
       this.#sizeToKeep = size;
-      this.#line.keeping(this.number, size);
+      this.#link.keeping(this.number, size);
     }
     return Math.min(size, this.#partToKeep);
   }
@@ -110,7 +110,7 @@ export class RemoteLeases implements BudgetLeases {
   /** The pool is no more. */
   leave(): void {
     this.#hasLeft = true;
-    this.#line.left(this.number);
+    this.#link.left(this.number);
   }
 
   // ---- what the supervisor says -----------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ export class RemoteLeases implements BudgetLeases {
       });
       if (taken === 0) this.#setHeld(engine, this.#heldOf(engine) - 1);
     }
-    if (taken === 0) this.#line.released(this.number, 1);
+    if (taken === 0) this.#link.released(this.number, 1);
   }
 
   /** The supervisor has said what fairness gives, and what is waited for. */
@@ -188,7 +188,7 @@ export class RemoteLeases implements BudgetLeases {
   news(): PoolReport | undefined {
     this.#withdrawUnneeded();
     const seen = this.#look();
-    const sinceMs = this.#line.clock.now() - this.#toldAt;
+    const sinceMs = this.#link.clock.now() - this.#toldAt;
     if (this.#told === undefined || isNews(seen, this.#told, sinceMs)) return this.#tell(seen);
     this.#untoldPeak = seen.peak;
     return undefined;
@@ -207,7 +207,7 @@ export class RemoteLeases implements BudgetLeases {
       dialingSince = least(dialingSince, engine.dialingSince);
       if (engine.openedAt !== undefined) openedAt = Math.max(engine.openedAt, openedAt ?? engine.openedAt);
     }
-    const now = this.#line.clock.now();
+    const now = this.#link.clock.now();
     const ageOf = (since: number | undefined): number | undefined =>
       since === undefined ? undefined : Math.max(0, now - since);
     return {
@@ -226,7 +226,7 @@ export class RemoteLeases implements BudgetLeases {
 
   #tell(report: PoolReport): PoolReport {
     this.#told = report;
-    this.#toldAt = this.#line.clock.now();
+    this.#toldAt = this.#link.clock.now();
     this.#untoldPeak = 0;
     return report;
   }

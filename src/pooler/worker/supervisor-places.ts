@@ -5,7 +5,7 @@ import type { FromWorker } from '../messages/messages.js';
 /** A supervisor that does not answer in this time is in trouble, and the client is told so. */
 const timeoutMs = 10_000;
 
-export class RemotePlaces {
+export class SupervisorPlaces {
   readonly #calls: Calls;
   readonly #send: (message: FromWorker) => void;
 

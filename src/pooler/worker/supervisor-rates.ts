@@ -6,7 +6,7 @@ import type { RateLimiter } from '../../core/rate-limiter.js';
 import type { ConnectionRates } from '../budgets/connection-rates.js';
 
 /** What the supervisor is asked and told. */
-export interface RateLine {
+export interface RateLink {
   readonly clock: { now(): number };
   /** Resolves with 0 for a permit, or with the milliseconds to wait. */
   ask(server: string, isUrgent: boolean): Promise<number>;
@@ -21,37 +21,37 @@ const permitMs = 250;
 /** So long after a question that failed, it is asked again. */
 const retryMs = 100;
 
-export class RemoteRates implements ConnectionRates {
-  readonly #line: RateLine;
-  readonly #rates = new Map<string, RemoteRate>();
+export class SupervisorRates implements ConnectionRates {
+  readonly #link: RateLink;
+  readonly #rates = new Map<string, SupervisorRate>();
 
-  constructor(line: RateLine) {
-    this.#line = line;
+  constructor(link: RateLink) {
+    this.#link = link;
   }
 
   limiterOf(server: string): RateLimiter {
-    const rate = this.#rates.get(server) ?? new RemoteRate(server, this.#line);
+    const rate = this.#rates.get(server) ?? new SupervisorRate(server, this.#link);
     this.#rates.set(server, rate);
     return rate;
   }
 }
 
-class RemoteRate implements RateLimiter {
+class SupervisorRate implements RateLimiter {
   readonly #server: string;
-  readonly #line: RateLine;
+  readonly #link: RateLink;
   #isAsking = false;
   /** Until when the permit that was granted may be taken. */
   #permitUntil = Number.NEGATIVE_INFINITY;
   #retryAt = Number.NEGATIVE_INFINITY;
 
-  constructor(server: string, line: RateLine) {
+  constructor(server: string, link: RateLink) {
     this.#server = server;
-    this.#line = line;
+    this.#link = link;
   }
 
   take(_now: number, isUrgent = false): number {
     // By the clock that answers are noted by: that of an engine may be older.
-    const now = this.#line.clock.now();
+    const now = this.#link.clock.now();
     if (now < this.#permitUntil) {
       this.#permitUntil = Number.NEGATIVE_INFINITY;
       return 0;
@@ -63,17 +63,17 @@ class RemoteRate implements RateLimiter {
 
   refused(): void {
     this.#permitUntil = Number.NEGATIVE_INFINITY;
-    this.#line.dialed(this.#server, true);
+    this.#link.dialed(this.#server, true);
   }
 
   opened(): void {
-    this.#line.dialed(this.#server, false);
+    this.#link.dialed(this.#server, false);
   }
 
   #ask(isUrgent: boolean): void {
-    const { clock } = this.#line;
+    const { clock } = this.#link;
     this.#isAsking = true;
-    this.#line.ask(this.#server, isUrgent).then(
+    this.#link.ask(this.#server, isUrgent).then(
       (waitMs) => {
         this.#isAsking = false;
         if (waitMs > 0) this.#retryAt = clock.now() + waitMs;

@@ -22,16 +22,16 @@ import {
   readFromSupervisor,
 } from '../messages/messages.js';
 import { WorkerIds } from '../messages/worker-ids.js';
-import { type LookRequest, takeLook } from '../messages/worker-snapshot.js';
+import { type SnapshotRequest, takeSnapshot } from '../messages/worker-snapshot.js';
 import { Pooler } from '../process/pooler.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import type { ServerPlace } from '../supervisor/orphan-care.js';
-import { RemoteConsole } from './merged-console.js';
+import { MergedConsole } from './merged-console.js';
 import { type PortsQuestion, whichAreThere, whichPortsAreThere } from './server-processes.js';
-import { RemoteBudgets } from './supervisor-budgets.js';
-import { RemotePlaces } from './supervisor-places.js';
-import { type RateLine, RemoteRates } from './supervisor-rates.js';
+import { SupervisorBudgets } from './supervisor-budgets.js';
+import { SupervisorPlaces } from './supervisor-places.js';
+import { type RateLink, SupervisorRates } from './supervisor-rates.js';
 
 /** What a worker needs of the program that it is. */
 export interface WorkerHost {
@@ -72,7 +72,7 @@ class Worker {
   readonly #process: WorkerProcess;
   readonly #host: WorkerHost;
   readonly #calls: Calls;
-  readonly #budgets: RemoteBudgets;
+  readonly #budgets: SupervisorBudgets;
   #beginning: Beginning | undefined;
   #pooler: Pooler | undefined;
   #view: PoolerView | undefined;
@@ -89,11 +89,11 @@ class Worker {
     this.#view = undefined;
     this.#controls = undefined;
     this.#goneTimer = undefined;
-    this.#budgets = new RemoteBudgets((message) => this.#send(message));
+    this.#budgets = new SupervisorBudgets((message) => this.#send(message));
     this.#calls = new Calls((message) => this.#send(message), {
       look: {
         check: questions.look,
-        answer: (wanted: LookRequest) => takeLook(this.#view as PoolerView, this.#ids, wanted),
+        answer: (wanted: SnapshotRequest) => takeSnapshot(this.#view as PoolerView, this.#ids, wanted),
       },
       control: {
         check: questions.control,
@@ -183,7 +183,7 @@ class Worker {
 
   async #start(beginning: Beginning): Promise<void> {
     const ids = this.#ids;
-    const remote = new RemoteConsole(this.#calls, beginning.endpoints);
+    const remote = new MergedConsole(this.#calls, beginning.endpoints);
     const config = decodeConfig(beginning.config);
     const { makeFleet, ...host } = this.#host;
     const pooler = new Pooler(config, {
@@ -193,8 +193,8 @@ class Worker {
       shared: {
         ids,
         budgets: this.#budgets,
-        rates: new RemoteRates(this.#rateLine),
-        places: new RemotePlaces(this.#calls, (message) => this.#send(message)),
+        rates: new SupervisorRates(this.#rateLine),
+        places: new SupervisorPlaces(this.#calls, (message) => this.#send(message)),
         cancelElsewhere: async ({ processId, secretKey }) => {
           await this.#calls.ask('cancel', { processId, secretKey }, { timeoutMs: cancelTimeoutMs });
         },
@@ -215,7 +215,7 @@ class Worker {
     this.#send({ kind: 'log', level, message, details });
   };
 
-  readonly #rateLine: RateLine = {
+  readonly #rateLine: RateLink = {
     clock: systemClock,
     ask: async (server, isUrgent) =>
       (await this.#calls.ask('permit', { server, isUrgent }, { timeoutMs: permitTimeoutMs })) as number,

@@ -147,22 +147,39 @@ export function drawReport(document: PageDocument, data: PageData): void {
     return made;
   }
 
-  function faultBands(run: PageRun): PageElement[] {
-    return run.faults
+  const inViewFaults = (run: PageRun) =>
+    run.faults
       .filter((fault) => fault.untilMs >= view.from && fault.fromMs <= view.until)
-      .map((fault) => {
-        const x = Math.max(left, xOf(fault.fromMs));
-        const wide = Math.max(2, Math.min(width - right, xOf(fault.untilMs)) - x);
-        const band = svg('rect', {
-          class: 'fault',
-          x: fixed(x),
-          y: top,
-          width: fixed(wide),
-          height: height - top - bottom,
-        });
-        band.append(withText(svg('title', {}), fault.name));
-        return band;
+      .map((fault) => ({ ...fault, x: Math.max(left, xOf(fault.fromMs)) }));
+
+  function faultBands(run: PageRun): PageElement[] {
+    return inViewFaults(run).map((fault) => {
+      const { x } = fault;
+      const wide = Math.max(2, Math.min(width - right, xOf(fault.untilMs)) - x);
+      const band = svg('rect', {
+        class: 'fault',
+        x: fixed(x),
+        y: top,
+        width: fixed(wide),
+        height: height - top - bottom,
       });
+      band.append(withText(svg('title', {}), fault.name));
+      return band;
+    });
+  }
+
+  /** Drawn last, to be readable above the curves. */
+  function faultNames(run: PageRun): PageElement[] {
+    return inViewFaults(run).map(({ name, x }) => {
+      const isLeft = x < width / 2;
+      const label = svg('text', {
+        class: 'mark fault-name',
+        x: fixed(isLeft ? x + 4 : x - 4),
+        y: top + 30,
+        'text-anchor': isLeft ? 'start' : 'end',
+      });
+      return withText(label, name.replaceAll('_', ' '));
+    });
   }
 
   function curves(run: PageRun, chart: number, highest: number): PageElement[] {
@@ -228,6 +245,7 @@ export function drawReport(document: PageDocument, data: PageData): void {
         ...axes(highest, unit),
         ...curves(run, chart, highest),
         ...marks(run, chart, highest),
+        ...faultNames(run),
         hair,
         box,
       );

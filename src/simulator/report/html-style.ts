@@ -12,6 +12,7 @@ body { margin: 0 auto; padding: 1.5rem; max-width: 84rem; background: var(--grou
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 .quiet, .note, .tick { color: var(--quiet); fill: var(--quiet); }
 .good { color: var(--good); } .bad { color: var(--bad); }
+.findings { margin: .75rem 0; padding: .6rem 1rem .6rem 2rem; border-left: 3px solid var(--c1); } details { margin: .5rem 0; }
 p.about { white-space: pre-wrap; max-width: 60rem; }
 table { border-collapse: collapse; } .scroll { overflow-x: auto; max-height: 30rem; }
 th, td { text-align: left; padding: .2rem 1rem .2rem 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
@@ -27,7 +28,8 @@ button[aria-pressed=false] { opacity: .4; } #reset.idle { visibility: hidden; }
 .value { font-variant-numeric: tabular-nums; font-weight: 600; }
 .grid { stroke: var(--rule); } .tick, text.mark { font-size: 11px; }
 .line { fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linejoin: round; } .band { fill: currentColor; opacity: .25; stroke: none; }
-line.mark { stroke: var(--bad); stroke-dasharray: 5 4; } text.mark { fill: var(--bad); }
+line.mark { stroke: var(--bad); stroke-dasharray: 5 4; } text.mark { fill: var(--bad); } text.fault-name { fill: var(--ink); }
+text.mark { paint-order: stroke; stroke: var(--ground); stroke-width: 4px; stroke-linejoin: round; }
 .fault { fill: var(--band); } .hair { stroke: var(--quiet); } .box { fill: var(--c0); opacity: .2; } .idle { visibility: hidden; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); } .c4 { color: var(--c4); }
 .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); } .c8 { color: var(--c8); } .c9 { color: var(--c9); }

@@ -1,6 +1,7 @@
 /** A run, or two side by side, as one HTML file that needs nothing else: no network, no other file. */
 import type { SimulationResult } from '../result.js';
 import { chartsOf } from './charts.js';
+import { findingsOf } from './findings.js';
 import { count, time } from './format.js';
 import { drawReport, type PageChart, type PageData, type PageRun } from './html-script.js';
 import { pageStyle } from './html-style.js';
@@ -32,13 +33,13 @@ export function htmlReport(...runs: readonly SimulationRun[]): string {
     `<style>${pageStyle}</style>`,
     '</head>',
     '<body>',
+    ...runs.flatMap((run) => verdict(run)),
     ...(runs.length > 1 ? comparison(runs) : []),
-    ...runs.flatMap((run) => overview(run, runs.length > 1)),
-    '<h2>Charts</h2>',
     '<p class="quiet">Point at a chart to read it, drag to zoom, double-click to see all again, click a name to hide its line.</p>',
     '<noscript><p>The charts need JavaScript. The tables do not.</p></noscript>',
     '<div class="tools"><button type="button" id="reset" class="idle">See all</button><span id="clock"></span></div>',
     '<div id="charts"></div>',
+    ...runs.flatMap((run) => overview(run, runs.length > 1)),
     ...runs.flatMap((run) => details(run, runs.length > 1)),
     `<script type="application/json" id="data">${embedJson(pageData(runs))}</script>`,
     `<script>${script}</script>`,
@@ -55,22 +56,38 @@ function comparison(runs: readonly SimulationRun[]): string[] {
     label,
     ...columns.map((column) => column.find(([name]) => name === label)?.[1] ?? ''),
   ]);
-  return ['<h1>Side by side</h1>', table(['', ...runs.map(({ result }) => result.scenario)], rows)];
+  return ['<h2>Side by side</h2>', table(['', ...runs.map(({ result }) => result.scenario)], rows)];
 }
 
-function overview({ scenario, result }: SimulationRun, isCompared: boolean): string[] {
-  const verdict = result.passed ? '<span class="good">passed</span>' : '<span class="bad">failed</span>';
+/** What a reader wants to know first: whether it held, and what is wrong in words. */
+function verdict(run: SimulationRun): string[] {
+  const { scenario, result } = run;
+  const word = result.passed ? '<span class="good">passed</span>' : '<span class="bad">failed</span>';
   const services = `${count(scenario.services.length)} services`;
   return [
-    `<h1>${escapeHtml(result.scenario)}: ${verdict}</h1>`,
+    `<h1>${escapeHtml(result.scenario)}: ${word}</h1>`,
     `<p class="quiet">seed ${result.seed}, ${services}, ${time(result.durationMs)} simulated, ${count(result.events)} events</p>`,
-    scenario.description === '' ? '' : `<p class="about">${escapeHtml(scenario.description)}</p>`,
-    ...(isCompared ? [] : [table(['', ''], summaryOf(result))]),
-    '<h2>Assertions</h2>',
+    ...list(findingsOf(run)),
+    scenario.description === ''
+      ? ''
+      : `<details><summary>What this scenario is</summary><p class="about">${escapeHtml(scenario.description)}</p></details>`,
+  ];
+}
+
+function list(sentences: readonly string[]): string[] {
+  if (sentences.length === 0) return [];
+  return ['<ul class="findings">', ...sentences.map((each) => `<li>${escapeHtml(each)}</li>`), '</ul>'];
+}
+
+function overview({ result }: SimulationRun, isCompared: boolean): string[] {
+  const of = isCompared ? ` of ${escapeHtml(result.scenario)}` : '';
+  return [
+    ...(isCompared ? [] : ['<h2>In numbers</h2>', table(['', ''], summaryOf(result))]),
+    `<h2>Assertions${of}</h2>`,
     assertions(result),
-    '<h2>Laws</h2>',
+    `<h2>Laws${of}</h2>`,
     laws(result),
-    ...(result.faults.length === 0 ? [] : ['<h2>Faults</h2>', faults(result)]),
+    ...(result.faults.length === 0 ? [] : [`<h2>Faults${of}</h2>`, faults(result)]),
   ];
 }
 

@@ -21,11 +21,19 @@ export function planReport(plan: CapacityPlan, style: TerminalStyle = plain): st
     index === 0 ? 'breaks first' : 'then',
     ...describe(limit),
   ]);
+  const { limit, rate, burst } = plan;
+  const assumed = `  of the server: ${count(limit)} connections (--limit), ${count(rate)} new ones a second (--rate) after a burst of ${count(burst)} (--burst).`;
+  const whose = plan.isDsql
+    ? '  These are the limits of one cluster of Aurora DSQL. Give those of your server.'
+    : '';
   const advice = plan.advice.length === 0 ? ['Nothing to change.'] : plan.advice;
+  const verdict = plan.fits ? style.good('fits') : style.bad('DOES NOT FIT');
   const sections = [
+    [style.bold('plan: ') + verdict],
     columns(rows),
     columns(breaks),
     [style.bold('advice'), ...advice.map((line) => `  ${line}`)],
+    [style.bold('assumed'), assumed, ...(whose === '' ? [] : [whose])],
   ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }

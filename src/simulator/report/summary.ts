@@ -1,6 +1,6 @@
 /** A run in a few rows of words and numbers, for every report that is read by people. */
 import { refillCauses } from '../../core/reasons.js';
-import type { FaultRecord, SimulationResult, WaitSummary } from '../result.js';
+import type { FaultRecord, SimulationResult } from '../result.js';
 import { occurring } from './charts.js';
 import { count, percent, short, time } from './format.js';
 
@@ -16,7 +16,7 @@ export function summaryOf(result: SimulationResult): Row[] {
     ...leaseRows(result),
     ...budgetRows(result),
     ['all services full after', converged(result)],
-    ...waitRows(result.waits),
+    ...waitRows(result),
     ['nothing ready', `${count(samples.emptyEvents.at(-1) ?? 0)} times`],
     ['discarded', discards(result)],
     ['not opened', refillFailures(result)],
@@ -49,11 +49,15 @@ function converged({ services }: SimulationResult): string {
   return time(Math.max(0, ...services.map(({ convergedAtMs }) => convergedAtMs ?? 0)));
 }
 
-function waitRows(waits: WaitSummary): Row[] {
-  if (waits.callers === 0) return [['callers', 'none']];
+function waitRows({ waits, ends }: SimulationResult): Row[] {
+  const keptAway: Row[] =
+    ends.keptAway === 0 ? [] : [['kept away by maxInUse', `${count(ends.keptAway)} callers`]];
+  if (waits.callers === 0) return [['callers', 'none'], ...keptAway];
   const { callers, failed, p50, p90, p99, max } = waits;
+  const cutOff = ends.cutOff === 0 ? '' : `, ${count(ends.cutOff)} cut off`;
   return [
-    ['callers', `${count(callers)}, ${count(failed)} failed (${percent(failed / callers)})`],
+    ['callers', `${count(callers)}, ${count(failed)} failed (${percent(failed / callers)})${cutOff}`],
+    ...keptAway,
     ['waits', `p50 ${time(p50)}, p90 ${time(p90)}, p99 ${time(p99)}, max ${time(max)}`],
   ];
 }
@@ -98,15 +102,27 @@ export function faultRow(
 /** The tenants in the order of the scenario, each with its part of the work done. */
 export function tenantRows({ tenants }: SimulationResult): readonly (readonly string[])[] {
   const all = tenants.reduce((sum, { completed }) => sum + completed, 0);
-  return tenants.map(({ tenant, callers, completed, failed, p50, p99 }) => [
+  return tenants.map(({ tenant, callers, completed, failed, cutOff, keptAway, p50, p99 }) => [
     tenant,
     count(callers),
     count(completed),
     all === 0 ? '0 %' : percent(completed / all),
     count(failed),
+    count(cutOff),
+    count(keptAway),
     `${short(p50)} ms`,
     `${short(p99)} ms`,
   ]);
 }
 
-export const tenantColumns = ['tenant', 'callers', 'served', 'part', 'failed', 'p50', 'p99'] as const;
+export const tenantColumns = [
+  'tenant',
+  'callers',
+  'served',
+  'part',
+  'failed',
+  'cut off',
+  'kept away',
+  'p50',
+  'p99',
+] as const;

@@ -2,6 +2,7 @@
 import { formatDuration } from '../../kernel/duration.js';
 import type { SimulationResult } from '../result.js';
 import { type Chart, chartsOf } from './charts.js';
+import { findingsOf } from './findings.js';
 import { count, short, time } from './format.js';
 import type { SimulationRun } from './run.js';
 import { faultRow, summaryOf, tenantColumns, tenantRows } from './summary.js';
@@ -18,7 +19,7 @@ const blocks = ' ▁▂▃▄▅▆▇█';
 export function terminalReport(run: SimulationRun, style: TerminalStyle = plain): string {
   const { scenario, result } = run;
   const sections = [
-    [heading(run, style)],
+    [heading(run, style), ...findingsOf(run).map((finding) => `  ${harmless(finding)}`)],
     columns(summaryOf(result)),
     titled('assertions', assertionLines(result, style), style),
     titled('laws', lawLines(result, style), style),

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import { MemberColumns } from '../../../src/coordination/fair/member-columns.js';
-import { WaitingLine } from '../../../src/coordination/fair/waiting-queue.js';
+import { WaitingQueue } from '../../../src/coordination/fair/waiting-queue.js';
 import { compareWithSlowShares } from './slow-shares.js';
 import { acts, limits, perform, townWith } from './worlds.js';
 
@@ -49,7 +49,7 @@ describe('Shares', () => {
   });
 
   test('whose changes leave members in their old ranks are noticed', () => {
-    vi.spyOn(WaitingLine.prototype, 'rerankMarked').mockReturnValue(undefined);
+    vi.spyOn(WaitingQueue.prototype, 'rerankMarked').mockReturnValue(undefined);
     expect(() => sameShares(300)).toThrow(/Property failed/u);
   });
 });

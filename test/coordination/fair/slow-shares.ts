@@ -8,7 +8,7 @@ import { MemberColumns } from '../../../src/coordination/fair/member-columns.js'
 import { rankOf } from '../../../src/coordination/fair/rank.js';
 import { type ShareChange, Shares } from '../../../src/coordination/fair/shares.js';
 import type { ShareLook } from '../../../src/coordination/fair/user-columns.js';
-import { WaitingLine } from '../../../src/coordination/fair/waiting-queue.js';
+import { WaitingQueue } from '../../../src/coordination/fair/waiting-queue.js';
 import { DemandTracker } from '../../../src/core/demand-tracker.js';
 import type { ShareUser } from '../../../src/core/fair-share.js';
 import { Forecaster } from '../../../src/core/forecaster.js';
@@ -190,8 +190,8 @@ export function compareWithSlowShares(): { readonly looks: number } {
     slowOf(this).forgetDemand();
     forgetDemand.call(this);
   });
-  const { rerankMarked } = WaitingLine.prototype;
-  vi.spyOn(WaitingLine.prototype, 'rerankMarked').mockImplementation(function (this: WaitingLine, isAll) {
+  const { rerankMarked } = WaitingQueue.prototype;
+  vi.spyOn(WaitingQueue.prototype, 'rerankMarked').mockImplementation(function (this: WaitingQueue, isAll) {
     rerankMarked.call(this, isAll);
     for (const member of this) expect(member.rank).toBe(rankOf(member));
   });

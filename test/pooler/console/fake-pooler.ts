@@ -11,10 +11,10 @@ import type {
   DatabaseRecord,
   ListeningRecord,
   PoolerControls,
-  PoolerState,
   PoolerView,
   PoolRecord,
   RebalanceRecord,
+  RunState,
   ServerRecord,
   ShareRecord,
   ShutdownMode,
@@ -38,7 +38,7 @@ const configs = new Map<string, PoolerConfig>();
 export class FakePooler implements PoolerView, PoolerControls {
   version = '0.1.0';
   config: PoolerConfig;
-  state: PoolerState = 'active';
+  state: RunState = 'active';
   isShuttingDown = false;
   /** What it was told, in order: `pause app`. */
   readonly told: string[] = [];

@@ -1,14 +1,14 @@
 // Whatever a client sends is read in a time that grows with its length, and not with the square of it: all others wait meanwhile.
 import { describe, expect, test } from 'vitest';
-import { Reading } from '../../../src/pooler/settings/literal-settings.js';
+import { LiteralSettings } from '../../../src/pooler/settings/literal-settings.js';
 import { SettingsRegistry } from '../../../src/pooler/settings/settings.js';
 import { readSettingChange, readTransactionChange } from '../../../src/sql/setting-change.js';
 import { readTextEffects, type TextEffects } from '../../../src/sql/text-effects.js';
 import { pinReasonOf } from '../../../src/sql/text-pin-reason.js';
 
 const { none } = new SettingsRegistry();
-const then = new Reading(new Map([['TimeZone', 'UTC']]), none);
-const now = new Reading(new Map([['TimeZone', 'Asia/Tokyo']]), none);
+const then = new LiteralSettings(new Map([['TimeZone', 'UTC']]), none);
+const now = new LiteralSettings(new Map([['TimeZone', 'Asia/Tokyo']]), none);
 
 /** Of a text that is read as a whole, alone and to be prepared. */
 const [alone, prepared] = [262_144, 1_000_000];

@@ -1,11 +1,11 @@
 // A pool of a worker whose figures are set by hand.
 import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
-import type { RemoteLeases } from '../../../src/pooler/worker/supervisor-leases.js';
+import type { SupervisorLeases } from '../../../src/pooler/worker/supervisor-leases.js';
 
 export class FiguredEngine implements FairHolder {
   readonly name = 'engine';
   readonly limit = 20;
-  readonly #leases: RemoteLeases;
+  readonly #leases: SupervisorLeases;
   held = 0;
   demand = 0;
   /** Since it was last asked; the demand where it is less. */
@@ -14,7 +14,7 @@ export class FiguredEngine implements FairHolder {
   /** How often it was looked at. */
   looks = 0;
 
-  constructor(leases: RemoteLeases, demand = 0) {
+  constructor(leases: SupervisorLeases, demand = 0) {
     this.#leases = leases;
     this.demand = demand;
   }

@@ -10,7 +10,7 @@ import {
   OrphanCare,
   type OrphanCareParts,
 } from '../../../src/pooler/supervisor/orphan-care.js';
-import { type SlotDesk, SlotOffice } from '../../../src/pooler/supervisor/slot-broker.js';
+import { SlotBroker, type WorkerSlots } from '../../../src/pooler/supervisor/slot-broker.js';
 import { configWith } from '../config/config-files.js';
 
 const never = 3_600_000;
@@ -30,7 +30,7 @@ function endsOf(localPort: number): DialEnds {
 
 /** A worker that holds so many slots of one pool, and a care for what it leaves. */
 function setting(held: number, times: Partial<CareTimes> = {}) {
-  const office = new SlotOffice(
+  const broker = new SlotBroker(
     new ServerBudgets(quotasOf(configWith('limits: { maxServerConnections: 10 }\n'))),
   );
   const world = {
@@ -55,27 +55,27 @@ function setting(held: number, times: Partial<CareTimes> = {}) {
     whichAreThere: async () => world.processes,
     whichPortsAreThere: async () => world.ports,
   };
-  const desk = office.desk(1, () => {});
-  hold(desk, held);
+  const slots = broker.slotsOf(1, () => {});
+  hold(slots, held);
   const care = new OrphanCare(parts, { ...patient, ...times });
-  const heldNow = (): number => office.budgets.stats()[0]?.held ?? 0;
+  const heldNow = (): number => broker.budgets.stats()[0]?.held ?? 0;
   const die = (): void => {
-    void care.take(1, desk.close());
+    void care.take(1, slots.close());
   };
   const dial = (server: number, more: Partial<DialNote> = {}): void => {
-    desk.came({
+    slots.came({
       kind: 'dial',
       dial: { pool: 1, server, host: 'db', port: 5_432, ends: endsOf(server), ...more },
     });
   };
-  return { office, world, desk, care, heldNow, die, dial };
+  return { broker, world, slots, care, heldNow, die, dial };
 }
 
-function hold(desk: SlotDesk, count: number): void {
-  desk.came({ kind: 'pool', pool: 1, user: 'app', database: 'app', server: 'db:5432', limit: 0 });
+function hold(slots: WorkerSlots, count: number): void {
+  slots.came({ kind: 'pool', pool: 1, user: 'app', database: 'app', server: 'db:5432', limit: 0 });
   const hasClients = true;
   const report = { pool: 1, demand: count, peak: count, hasClients, limit: 10, wanted: count, seen: 0 };
-  desk.came({ kind: 'ask', report });
+  slots.came({ kind: 'ask', report });
 }
 
 const onThisMachine: KnownServer = { isOnThisMachine: true, authenticationMs: never };
@@ -176,10 +176,10 @@ test('a login that was over is looked for by its process', async () => {
 });
 
 test('a slot without a socket is free after a moment, and those with one are not', async () => {
-  const { desk, heldNow, die, dial } = setting(5, { unknownMs: 20 });
+  const { slots, heldNow, die, dial } = setting(5, { unknownMs: 20 });
   for (const port of [1, 2, 3]) dial(port);
   // This one has failed, and its slot is on its way back.
-  desk.came({ kind: 'dialEnded', pool: 1, server: 3 });
+  slots.came({ kind: 'dialEnded', pool: 1, server: 3 });
   die();
   await expect.poll(heldNow).toBe(2);
   await sleep(severalLooksMs);
@@ -187,14 +187,14 @@ test('a slot without a socket is free after a moment, and those with one are not
 });
 
 test('connections, logins and slots without a socket come back each in its time', async () => {
-  const { world, desk, heldNow, die, dial } = setting(3, { unknownMs: 20 });
+  const { world, slots, heldNow, die, dial } = setting(3, { unknownMs: 20 });
   world.known = onThisMachine;
   world.processes = new Set([77]);
   world.listed.add(8);
   dial(7);
   dial(8);
   const note = { pool: 1, server: 7, path: '/nowhere/at/all', processId: 77, secretKey: Buffer.alloc(4) };
-  desk.came({ kind: 'server', server: note });
+  slots.came({ kind: 'server', server: note });
   die();
   await expect.poll(heldNow).toBe(2);
   world.processes = new Set();
@@ -204,10 +204,10 @@ test('connections, logins and slots without a socket come back each in its time'
 });
 
 test('a connection without a key counts as a login until it is closed', async () => {
-  const { desk, heldNow, die, dial } = setting(2, { unknownMs: 20 });
+  const { slots, heldNow, die, dial } = setting(2, { unknownMs: 20 });
   dial(7);
   dial(8);
-  desk.came({ kind: 'release', pool: 1, count: 1, servers: [7] });
+  slots.came({ kind: 'release', pool: 1, count: 1, servers: [7] });
   expect(heldNow()).toBe(1);
   die();
   await sleep(severalLooksMs);

@@ -7,7 +7,7 @@ import type { FromWorker } from '../../../src/pooler/messages/messages.js';
 import { readFromWorker } from '../../../src/pooler/messages/messages.js';
 import { WorkerIds } from '../../../src/pooler/messages/worker-ids.js';
 import { whichAreThere, whichPortsAreThere } from '../../../src/pooler/worker/server-processes.js';
-import { RemoteBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
+import { SupervisorBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
 import { type ConfigTree, startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 
@@ -21,7 +21,7 @@ afterAll(() => db.drop());
 /** A pooler as a worker has it, whose supervisor grants every slot. */
 async function worker(tree: ConfigTree = {}) {
   const told: FromWorker[] = [];
-  const budgets: RemoteBudgets = new RemoteBudgets((message) => {
+  const budgets: SupervisorBudgets = new SupervisorBudgets((message) => {
     expect(readFromWorker(structuredClone(message))).toBeDefined();
     told.push(message);
     if (message.kind === 'ask') setImmediate(() => budgets.granted(message.report.pool));

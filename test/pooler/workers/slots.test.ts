@@ -5,9 +5,9 @@ import type { Leases } from '../../../src/core/leases.js';
 import { quotasOf } from '../../../src/pooler/budgets/quotas.js';
 import { ServerBudgets } from '../../../src/pooler/budgets/server-budgets.js';
 import { readFromSupervisor, readFromWorker } from '../../../src/pooler/messages/messages.js';
-import { SlotOffice } from '../../../src/pooler/supervisor/slot-broker.js';
-import { RemoteBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
-import type { RemoteLeases } from '../../../src/pooler/worker/supervisor-leases.js';
+import { SlotBroker } from '../../../src/pooler/supervisor/slot-broker.js';
+import { SupervisorBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
+import type { SupervisorLeases } from '../../../src/pooler/worker/supervisor-leases.js';
 import { configWith } from '../config/config-files.js';
 
 /** A pool of a worker that opens as many connections as it is told to, and closes what it is asked back. */
@@ -72,13 +72,13 @@ class Engine implements FairHolder {
   }
 }
 
-/** A worker and its desk; what they say arrives later, in order, and is checked. */
-function worker(office: SlotOffice, number: number) {
-  const budgets: RemoteBudgets = new RemoteBudgets((raw) => {
+/** A worker and its slots; what they say arrives later, in order, and is checked. */
+function worker(broker: SlotBroker, number: number) {
+  const budgets: SupervisorBudgets = new SupervisorBudgets((raw) => {
     const message = readFromWorker(structuredClone(raw));
-    setImmediate(() => desk.came(message as NonNullable<typeof message>));
+    setImmediate(() => slots.came(message as NonNullable<typeof message>));
   });
-  const desk = office.desk(number, (raw) => {
+  const slots = broker.slotsOf(number, (raw) => {
     const message = readFromSupervisor(structuredClone(raw));
     setImmediate(() => {
       if (message?.kind === 'granted') budgets.granted(message.pool);
@@ -86,18 +86,18 @@ function worker(office: SlotOffice, number: number) {
       if (message?.kind === 'keep') budgets.toKeep(message.pool, message.count);
     });
   });
-  const leasesOf = (user: string): RemoteLeases =>
+  const leasesOf = (user: string): SupervisorLeases =>
     budgets.leasesFor({ user, database: 'app', server: 'db:5432' });
-  return { desk, leasesOf, engine: (user: string, limit: number) => new Engine(leasesOf(user), limit) };
+  return { slots, leasesOf, engine: (user: string, limit: number) => new Engine(leasesOf(user), limit) };
 }
 
-function office(yaml = ''): SlotOffice {
-  return new SlotOffice(new ServerBudgets(quotasOf(configWith(yaml))));
+function broker(yaml = ''): SlotBroker {
+  return new SlotBroker(new ServerBudgets(quotasOf(configWith(yaml))));
 }
 
 describe('Slots of several workers', () => {
   it('are no more than the size of the pool, and both get their part of it', async () => {
-    const slots = office();
+    const slots = broker();
     const one = worker(slots, 1).engine('app', 5);
     const other = worker(slots, 2).engine('app', 5);
     one.want(5);
@@ -108,7 +108,7 @@ describe('Slots of several workers', () => {
   });
 
   it('go to the one that needs them', async () => {
-    const slots = office();
+    const slots = broker();
     const one = worker(slots, 1).engine('app', 4);
     const other = worker(slots, 2).engine('app', 4);
     one.want(4);
@@ -119,7 +119,7 @@ describe('Slots of several workers', () => {
   });
 
   it('move when the connection is gone, and not before', async () => {
-    const slots = office();
+    const slots = broker();
     const one = worker(slots, 1).engine('app', 2);
     const other = worker(slots, 2).engine('app', 2);
     one.isBusy = true;
@@ -133,7 +133,7 @@ describe('Slots of several workers', () => {
   });
 
   it('are within every budget above the pools', async () => {
-    const slots = office('limits: { maxServerConnections: 3 }\n');
+    const slots = broker('limits: { maxServerConnections: 3 }\n');
     const workers = [worker(slots, 1), worker(slots, 2)];
     const engines = workers.flatMap((of) => ['a', 'b'].map((user) => of.engine(user, 10)));
     let most = 0;
@@ -151,7 +151,7 @@ describe('Slots of several workers', () => {
   });
 
   it('that are not taken when they come go back at once', async () => {
-    const slots = office('limits: { maxServerConnections: 1 }\n');
+    const slots = broker('limits: { maxServerConnections: 1 }\n');
     const one = worker(slots, 1).engine('app', 1);
     const other = worker(slots, 2).engine('app', 1);
     one.want(1);
@@ -162,26 +162,26 @@ describe('Slots of several workers', () => {
   });
 
   it('are for connections that are being opened, until the worker tells that they are there', async () => {
-    const dead = worker(office(), 1);
+    const dead = worker(broker(), 1);
     const one = dead.engine('app', 3);
     one.want(3);
     await expect.poll(() => one.held).toBe(3);
-    dead.desk.came({
+    dead.slots.came({
       kind: 'server',
       server: { pool: 1, server: 7, processId: 1, secretKey: Buffer.alloc(4) },
     });
-    const [left] = dead.desk.close();
+    const [left] = dead.slots.close();
     expect(left).toMatchObject({ held: 3, pending: 2 });
   });
 
   it('of a worker that is no more are free when they are given back for it', async () => {
-    const slots = office();
+    const slots = broker();
     const dead = worker(slots, 1);
     const one = dead.engine('app', 2);
     const other = worker(slots, 2).engine('app', 2);
     one.want(2);
     await expect.poll(() => one.held).toBe(2);
-    const [left] = dead.desk.close();
+    const [left] = dead.slots.close();
     other.want(2);
     expect(left?.held).toBe(2);
     left?.released(1);
@@ -193,14 +193,14 @@ describe('Slots of several workers', () => {
 
 describe('The connections that a pool is kept at', () => {
   /** What each keeps when it is asked for its part of this size, and the messages of all have come and were answered. */
-  async function parts(workers: readonly RemoteLeases[], size: number): Promise<number[]> {
+  async function parts(workers: readonly SupervisorLeases[], size: number): Promise<number[]> {
     for (const leases of workers) leases.partToKeep(size);
     for (let hops = 0; hops < 3; hops++) await new Promise(setImmediate);
     return workers.map((leases) => leases.partToKeep(size));
   }
 
   it('are none until it is known who else keeps some', () => {
-    expect(worker(office(), 1).leasesOf('app').partToKeep(3)).toBe(0);
+    expect(worker(broker(), 1).leasesOf('app').partToKeep(3)).toBe(0);
   });
 
   it.each([
@@ -209,32 +209,32 @@ describe('The connections that a pool is kept at', () => {
     [2, [1, 1, 0]],
     [0, [0, 0, 0]],
   ])('%d of them are the parts %j', async (size, expected) => {
-    const slots = office();
+    const slots = broker();
     const workers = [1, 2, 3].map((number) => worker(slots, number).leasesOf('app'));
     expect(await parts(workers, size)).toEqual(expected);
   });
 
   it('are shared out again when a worker keeps none any more, when its pool is gone, and when it has died', async () => {
-    const slots = office();
+    const slots = broker();
     const workers = [1, 2, 3, 4].map((number) => worker(slots, number));
     const [one, two, three, four] = workers.map(({ leasesOf }) => leasesOf('app')) as [
-      RemoteLeases,
-      RemoteLeases,
-      RemoteLeases,
-      RemoteLeases,
+      SupervisorLeases,
+      SupervisorLeases,
+      SupervisorLeases,
+      SupervisorLeases,
     ];
     expect(await parts([one, two, three, four], 5)).toEqual([2, 1, 1, 1]);
     expect(one.partToKeep(0)).toBe(0);
     expect(await parts([two, three, four], 5)).toEqual([2, 2, 1]);
     two.leave();
     expect(await parts([three, four], 5)).toEqual([3, 2]);
-    workers[2]?.desk.close();
+    workers[2]?.slots.close();
     expect(await parts([four], 5)).toEqual([5]);
     expect(await parts([four], 4)).toEqual([4]);
   });
 
   it('of one user are not those of another', async () => {
-    const slots = office();
+    const slots = broker();
     expect(await parts([worker(slots, 1).leasesOf('a'), worker(slots, 2).leasesOf('b')], 3)).toEqual([3, 3]);
   });
 });

@@ -1,7 +1,7 @@
 // How often a worker looks whether there is something to tell the supervisor.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { FromWorker } from '../../../src/pooler/messages/messages.js';
-import { RemoteBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
+import { SupervisorBudgets } from '../../../src/pooler/worker/supervisor-budgets.js';
 import { FiguredEngine } from './figured-engine.js';
 
 beforeEach(() => {
@@ -13,7 +13,7 @@ afterEach(() => {
 
 function pool() {
   const told: FromWorker[] = [];
-  const budgets = new RemoteBudgets((message) => told.push(message));
+  const budgets = new SupervisorBudgets((message) => told.push(message));
   const leases = budgets.leasesFor({ user: 'app', database: 'app', server: 'db:5432' });
   const engine = new FiguredEngine(leases);
   const looksIn = (ms: number): number => {

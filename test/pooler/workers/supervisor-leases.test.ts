@@ -2,14 +2,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import type { PoolReport } from '../../../src/pooler/messages/messages.js';
-import { RemoteLeases } from '../../../src/pooler/worker/supervisor-leases.js';
+import { SupervisorLeases } from '../../../src/pooler/worker/supervisor-leases.js';
 import { FiguredEngine } from './figured-engine.js';
 
 describe('A pool of a worker tells the supervisor', () => {
   const lookMs = 25;
   const clock = { time: 10_000, now: () => clock.time };
   let asked: PoolReport[];
-  let leases: RemoteLeases;
+  let leases: SupervisorLeases;
   let engine: FiguredEngine;
 
   beforeEach(() => {
@@ -22,7 +22,7 @@ describe('A pool of a worker tells the supervisor', () => {
       keeping() {},
       left() {},
     };
-    leases = new RemoteLeases(pool, 1, line);
+    leases = new SupervisorLeases(pool, 1, line);
     engine = new FiguredEngine(leases, 30);
     engine.ask();
     leases.granted();

@@ -34,14 +34,14 @@ export interface AuthQuery {
 export type AskForSecret = (query: AuthQuery, user: string) => ReturnType<RunAuthQuery>;
 
 /** How a client has to prove who it is. */
-export interface Demand {
+export interface AuthRequirement {
   readonly method: AuthMethod | undefined;
   /** The ident map of the rule. */
   readonly map: string | undefined;
 }
 
 /** What outlives a reload. */
-export class AuthMemory {
+export class AuthenticatorMemory {
   readonly keys = new ScramKeyCache();
   readonly failedLogins = new FailedLogins(systemClock);
   /** From another key, unknown users would look different after a reload. */
@@ -57,10 +57,10 @@ const methods: Readonly<Record<Exclude<PoolerConfig['auth']['type'], 'hba'>, Aut
   any: 'trust',
 };
 
-export class AuthBook {
+export class Authenticator {
   readonly users: UserList;
   readonly #config: PoolerConfig;
-  readonly #memory: AuthMemory;
+  readonly #memory: AuthenticatorMemory;
   readonly #hba: HbaRules | undefined;
   readonly #tools: Omit<LoginTools, 'secrets'>;
   readonly #ask: AskForSecret;
@@ -71,7 +71,7 @@ export class AuthBook {
   /** Throws a `ServingError` for files that can't be read or used. */
   constructor(
     config: PoolerConfig,
-    memory: AuthMemory,
+    memory: AuthenticatorMemory,
     ask: AskForSecret,
     isDisabled: (database: string) => boolean = () => false,
     warn: (text: string) => void = () => {},
@@ -109,7 +109,7 @@ export class AuthBook {
   }
 
   /** What this connection has to prove. */
-  demandOf(connection: HbaConnection): Demand {
+  requirementOf(connection: HbaConnection): AuthRequirement {
     const { type } = this.#config.auth;
     if (type !== 'hba') return { method: methods[type], map: undefined };
     const rule = this.#hba?.find(connection);

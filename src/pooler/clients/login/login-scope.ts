@@ -2,7 +2,7 @@
  * The time between a client's first byte and its session: it ends early when the client goes, or takes too long. Clients come by
  * the hundred at once, so a signal is made only for whom it is worth it: who waits for a server, or for TLS.
  */
-export class Stay {
+export class LoginScope {
   #why: Error | undefined;
   #aborter: AbortController | undefined;
   /** Rejects the step that is under way. */

@@ -14,7 +14,7 @@ import { encryptionAccepted, encryptionRefused } from '../../../wire/fixed-messa
 import { tlsHandshakeByte } from '../../../wire/message-types.js';
 import { type CancelRequest, readStartupPacket, type StartupMessage } from '../../../wire/startup-packet.js';
 import type { ReadAhead } from '../read-ahead.js';
-import type { Stay } from './login-scope.js';
+import type { LoginScope } from './login-scope.js';
 import { ClientGoneError, StartupTalk } from './startup-talk.js';
 
 /** TLS with clients, as it is at the moment. */
@@ -25,7 +25,7 @@ export interface ClientTls {
 }
 
 /** What the client wants, and with whom to go on. */
-export interface Wish {
+export interface FirstRequest {
   readonly talk: StartupTalk;
   readonly packet: StartupMessage | CancelRequest;
   /** Of the certificate that the client was shown. */
@@ -36,20 +36,20 @@ export interface Wish {
  * `readAhead`: what another process has read and answered before. `onTalk`: whom to tell if it takes too long; another one after TLS has begun. Rejects with a ProtocolViolationError,
  * a ClientGoneError, or an error of TLS, of which a client can't be told.
  */
-export async function hearWish(
+export async function negotiateEncryption(
   transport: Transport,
   tls: ClientTls | undefined,
-  stay: Stay,
+  scope: LoginScope,
   readAhead: ReadAhead,
   onTalk: (talk: StartupTalk) => void,
-): Promise<Wish> {
-  let talk = new StartupTalk(transport, stay, readAhead.bytes);
+): Promise<FirstRequest> {
+  let talk = new StartupTalk(transport, scope, readAhead.bytes);
   onTalk(talk);
   let hasTls = false;
   const begin = async (firstBytes?: Buffer): Promise<void> => {
     const { options } = tls as ClientTls;
-    const encrypted = await serveTls(talk.transport, { ...options, firstBytes, signal: stay.signal });
-    talk = new StartupTalk(encrypted, stay);
+    const encrypted = await serveTls(talk.transport, { ...options, firstBytes, signal: scope.signal });
+    talk = new StartupTalk(encrypted, scope);
     hasTls = true;
     onTalk(talk);
   };

@@ -30,9 +30,9 @@ import { nothingRead, type ReadAhead } from '../read-ahead.js';
 import * as refusals from '../refusal.js';
 import { Refusal } from '../refusal.js';
 import { fatal } from '../session-errors.js';
-import type { Demand } from './authenticator.js';
-import { Stay } from './login-scope.js';
-import { type ClientTls, hearWish, type Wish } from './negotiate-encryption.js';
+import type { AuthRequirement } from './authenticator.js';
+import { LoginScope } from './login-scope.js';
+import { type ClientTls, type FirstRequest, negotiateEncryption } from './negotiate-encryption.js';
 import { parseStartupOptions } from './startup-options.js';
 import type { StartupTalk } from './startup-talk.js';
 import { ClientGoneError } from './startup-talk.js';
@@ -48,7 +48,7 @@ export interface Applicant {
   /** Protocol 3.2 or newer. */
   readonly hasLongKeys: boolean;
   /** Over when the client is gone, or its time is up. */
-  readonly stay: Stay;
+  readonly scope: LoginScope;
 }
 
 /** What a session begins with. */
@@ -62,7 +62,7 @@ export interface Admission {
 }
 
 /** What the reception needs of the pooler. */
-export interface Hall {
+export interface HandshakeHost {
   readonly tls: ClientTls | undefined;
   readonly needsTls: boolean;
   readonly loginTimeoutMs: number;
@@ -73,10 +73,10 @@ export interface Hall {
   readonly refusesUntracked: boolean;
   /** Throws a `Refusal` when there is certainly no place. */
   checkRoom(isConsole: boolean): void;
-  demandOf(applicant: Applicant): Demand;
+  requirementOf(applicant: Applicant): AuthRequirement;
   loginTools(applicant: Applicant): LoginTools;
   /**
-   * Lets it in, unless it is gone by then. Rejects with a `Refusal`, or with the reason why its stay is over; once it has
+   * Lets it in, unless it is gone by then. Rejects with a `Refusal`, or with the reason why its login is over; once it has
    * resolved, the client's session begins in the same turn.
    */
   admit(applicant: Applicant, login: Login): Promise<Admission>;
@@ -88,36 +88,40 @@ export interface Hall {
 }
 
 /** Resolves when the client is in, or has been sent away. Never rejects. */
-export async function receive(transport: Transport, hall: Hall, readAhead = nothingRead): Promise<void> {
-  const visit = new Visit(transport, hall, readAhead);
+export async function runStartupHandshake(
+  transport: Transport,
+  host: HandshakeHost,
+  readAhead = nothingRead,
+): Promise<void> {
+  const handshake = new StartupHandshake(transport, host, readAhead);
   try {
-    await visit.run();
+    await handshake.run();
   } catch (error) {
-    visit.sendAway(error);
+    handshake.sendAway(error);
   } finally {
-    visit.over();
+    handshake.over();
   }
 }
 
 const newestMinor = StartupCode.version32 & 0xffff;
 
-class Visit {
-  readonly #hall: Hall;
+class StartupHandshake {
+  readonly #host: HandshakeHost;
   readonly #readAhead: ReadAhead;
-  readonly #stay = new Stay();
+  readonly #scope = new LoginScope();
   readonly #timer: NodeJS.Timeout | undefined;
   #transport: Transport;
   #talk: StartupTalk | undefined;
   #reported: Refusal | undefined;
 
-  constructor(transport: Transport, hall: Hall, readAhead: ReadAhead) {
-    const { loginTimeoutMs } = hall;
-    this.#hall = hall;
+  constructor(transport: Transport, host: HandshakeHost, readAhead: ReadAhead) {
+    const { loginTimeoutMs } = host;
+    this.#host = host;
     this.#readAhead = readAhead;
     this.#transport = transport;
     this.#talk = undefined;
     this.#reported = undefined;
-    const tooSlow = (): void => this.#stay.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
+    const tooSlow = (): void => this.#scope.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
     const leftMs = Math.max(1, loginTimeoutMs - readAhead.waitedMs);
     this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, leftMs).unref() : undefined;
   }
@@ -127,26 +131,26 @@ class Visit {
   }
 
   async run(): Promise<void> {
-    const hall = this.#hall;
-    const stay = this.#stay;
-    const wish = await stay.during(
-      hearWish(this.#transport, hall.tls, stay, this.#readAhead, (talk) => {
+    const host = this.#host;
+    const scope = this.#scope;
+    const wish = await scope.during(
+      negotiateEncryption(this.#transport, host.tls, scope, this.#readAhead, (talk) => {
         this.#talk = talk;
         this.#transport = talk.transport;
       }),
     );
     if (wish.packet.kind === 'cancel') {
-      await hall.cancel(wish.packet);
+      await host.cancel(wish.packet);
       this.#transport.end();
       return;
     }
     if (wish.talk.hasTerminated) throw new ClientGoneError();
     this.#negotiate(wish.talk, wish.packet);
     const applicant = this.#read(wish, wish.packet);
-    hall.checkRoom(applicant.isConsole);
-    const { login, messages } = await stay.during(this.#logIn(wish, applicant));
+    host.checkRoom(applicant.isConsole);
+    const { login, messages } = await scope.during(this.#logIn(wish, applicant));
     if (wish.talk.hasTerminated) throw new ClientGoneError();
-    const admission = await stay.during(hall.admit(applicant, login));
+    const admission = await scope.during(host.admit(applicant, login));
     this.#welcome(wish.talk, messages, admission);
   }
 
@@ -160,13 +164,13 @@ class Visit {
     talk.send(writer.take());
   }
 
-  #read({ talk }: Wish, { minor, parameters }: StartupMessage): Applicant {
+  #read({ talk }: FirstRequest, { minor, parameters }: StartupMessage): Applicant {
     const { transport } = talk;
     const user = parameters.get('user') ?? '';
     const replication = parameters.get('replication') ?? 'false';
     if (user === '') throw refusals.noUser();
     if (!/^(?:false|off|no|0|f|n)$/i.test(replication)) throw refusals.noReplication();
-    if (this.#hall.needsTls && transport.tls === undefined && !transport.isUnix) throw refusals.tlsNeeded();
+    if (this.#host.needsTls && transport.tls === undefined && !transport.isUnix) throw refusals.tlsNeeded();
     const database = parameters.get('database') || user;
     return {
       transport,
@@ -175,26 +179,26 @@ class Visit {
       settings: this.#settingsOf(parameters),
       isConsole: consoleDatabases.includes(database),
       hasLongKeys: minor >= newestMinor,
-      stay: this.#stay,
+      scope: this.#scope,
     };
   }
 
   #settingsOf(parameters: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-    const { ignoredParameters, trackedParameters } = this.#hall;
+    const { ignoredParameters, trackedParameters } = this.#host;
     const isIgnored = (name: string): boolean => isAmong(ignoredParameters, name);
     const settings = new Map<string, string>();
     const isTracked = (name: string): boolean =>
       isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
     const note = (value: string, name: string): void => {
       if (noSettings.has(name) || isIgnored(name)) return;
-      if (this.#hall.refusesUntracked && !isTracked(name)) throw refusals.notTracked(name);
+      if (this.#host.refusesUntracked && !isTracked(name)) throw refusals.notTracked(name);
       settings.set(name, value);
     };
     const options = parseStartupOptions(parameters.get('options') ?? '');
     const areOptionsIgnored = isIgnored('options');
     if (options.problem !== undefined && !areOptionsIgnored) throw refusals.wrongOptions(options.problem);
     options.settings?.forEach((value, name) => {
-      if (this.#hall.refusesUntracked && !areOptionsIgnored && !isIgnored(name) && !isTracked(name))
+      if (this.#host.refusesUntracked && !areOptionsIgnored && !isIgnored(name) && !isTracked(name))
         throw refusals.notTracked(name, ' in options');
       if (isTracked(name) || !areOptionsIgnored) note(value, name);
     });
@@ -203,9 +207,12 @@ class Visit {
     return settings;
   }
 
-  async #logIn({ talk, endPoint }: Wish, applicant: Applicant): Promise<{ login: Login; messages: Buffer }> {
+  async #logIn(
+    { talk, endPoint }: FirstRequest,
+    applicant: Applicant,
+  ): Promise<{ login: Login; messages: Buffer }> {
     const { transport, user, database } = applicant;
-    const { method, map } = this.#hall.demandOf(applicant);
+    const { method, map } = this.#host.requirementOf(applicant);
     const authentication = new ClientAuthentication(
       {
         user,
@@ -219,7 +226,7 @@ class Visit {
         certificateName: transport.tls?.peerCommonName,
         endPoint,
       },
-      this.#hall.loginTools(applicant),
+      this.#host.loginTools(applicant),
     );
     let step = await authentication.begin();
     while (step.kind === 'ask') {
@@ -238,7 +245,7 @@ class Visit {
   /** A client that leaves ends it. */
   async #holdBack({ delayMs, end }: HeldVerdict): Promise<void> {
     try {
-      if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#stay.signal, ref: false });
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#scope.signal, ref: false });
     } finally {
       end();
     }
@@ -263,7 +270,7 @@ class Visit {
   #report(refusal: Refusal): void {
     if (this.#reported === refusal) return;
     this.#reported = refusal;
-    this.#hall.refused(refusal);
+    this.#host.refused(refusal);
   }
 
   sendAway(error: unknown): void {
@@ -275,7 +282,7 @@ class Visit {
     }
     this.#report(refusal);
     const writer = new MessageWriter();
-    writeError(writer, this.#hall.word(refusal.fields));
+    writeError(writer, this.#host.word(refusal.fields));
     transport.send(writer.buffer, 0, writer.length);
     transport.end();
   }

@@ -5,7 +5,7 @@ import { ProtocolViolationError } from '../../../wire/errors.js';
 import { MessageScanner } from '../../../wire/message-scanner.js';
 import { Frontend } from '../../../wire/message-types.js';
 import { authenticationRules, type ScanRules, startupRules } from '../../../wire/scan-rules.js';
-import type { Stay } from './login-scope.js';
+import type { LoginScope } from './login-scope.js';
 
 /** The client has disconnected or sent a Terminate. It is not answered. */
 export class ClientGoneError extends Error {}
@@ -23,16 +23,16 @@ const mostUnread = 16_384;
 
 export class StartupTalk implements TransportListener {
   readonly transport: Transport;
-  readonly #stay: Stay;
+  readonly #scope: LoginScope;
   readonly #scanner = new MessageScanner(startupRules);
   #unread: Buffer = nothing;
   #reader: Reader | undefined;
   #hasEnded = false;
 
-  /** It listens from here on, and ends the stay when the client is gone. `readAhead`: bytes that were read before. */
-  constructor(transport: Transport, stay: Stay, readAhead: Uint8Array = nothing) {
+  /** It listens from here on, and ends the login when the client is gone. `readAhead`: bytes that were read before. */
+  constructor(transport: Transport, scope: LoginScope, readAhead: Uint8Array = nothing) {
     this.transport = transport;
-    this.#stay = stay;
+    this.#scope = scope;
     this.#unread = Buffer.from(readAhead);
     this.#reader = undefined;
     transport.listener = this;
@@ -134,7 +134,7 @@ export class StartupTalk implements TransportListener {
     this.#hasEnded = true;
     const gone = new ClientGoneError();
     this.#fail(gone);
-    this.#stay.end(gone);
+    this.#scope.end(gone);
   }
 
   #fail(error: Error): void {

@@ -42,7 +42,7 @@ export function needsTls({ mode }: ClientTlsConfig): boolean {
 }
 
 /** TLS with servers, one context for all databases that want the same. */
-export class ServerTlsBook {
+export class ServerTlsContexts {
   #contexts: ServerContexts = new Map();
 
   /** Throws what is wrong with it. */

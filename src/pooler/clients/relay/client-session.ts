@@ -27,7 +27,7 @@ import * as errors from '../session-errors.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
 import { MessageRelay } from './message-relay.js';
-import { Parting } from './requested-end.js';
+import { RequestedEnd } from './requested-end.js';
 import { ServerHolder } from './server-holder.js';
 import type { ClientIdentity, SessionParts } from './session-parts.js';
 import { SessionSettings } from './session-settings.js';
@@ -53,7 +53,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   /** A cancel request came while the server was busy with a query of the pooler's own. */
   #cancelsLater = false;
   /** It is to go when its transaction is over. */
-  readonly #parting = new Parting();
+  readonly #parting = new RequestedEnd();
   /** Those that the client has set, and its server refuses. */
   readonly #timeouts: KeptTimeouts | undefined;
   #isEnding = false;

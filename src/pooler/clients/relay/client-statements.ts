@@ -2,7 +2,7 @@
 import type { PreparedStatement, StatementRegistry } from '../../servers/prepared-statement.js';
 import type { NamedStatement } from '../../servers/server-dialogue.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
-import type { Reading } from '../../settings/literal-settings.js';
+import type { LiteralSettings } from '../../settings/literal-settings.js';
 import { harmlessEffects, noEffects, type StatementEffects } from '../../settings/statement-effects.js';
 
 /** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
@@ -13,7 +13,7 @@ export class NamedByClient implements NamedStatement {
   readonly effects: StatementEffects;
   statement: PreparedStatement;
   /** How its text was read when the client prepared it; undefined where something had just been set that was not answered. */
-  reading: Reading | undefined;
+  reading: LiteralSettings | undefined;
   /** The copy that the client's own Parse has made, or that was prepared for this client alone. */
   copy: ServerCopy;
   /** The registry's tick when the server had parsed and described it; no other server may use anything older. */
@@ -23,7 +23,7 @@ export class NamedByClient implements NamedStatement {
     name: string,
     statement: PreparedStatement,
     copy: ServerCopy,
-    reading: Reading | undefined,
+    reading: LiteralSettings | undefined,
     effects: StatementEffects,
   ) {
     this.name = name;

@@ -14,7 +14,7 @@ import type { StandIn } from '../../servers/repeated-statement.js';
 import { Asked } from '../../servers/reply-queue.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
 import { ClientStatements, type NamedByClient } from './client-statements.js';
-import { KeptRun } from './repeatable-batch.js';
+import { RepeatableBatch } from './repeatable-batch.js';
 import { type StatementOwner, StatementPreparer } from './statement-preparer.js';
 import { UnnamedRelay } from './unnamed-relay.js';
 
@@ -30,7 +30,7 @@ export abstract class PlainBatches {
   protected readonly unnamed: UnnamedRelay;
   protected readonly preparer: StatementPreparer;
   /** From Bind on, while something stands in for the statement that it is about. */
-  readonly #standInRun = new KeptRun();
+  readonly #standInRun = new RepeatableBatch();
 
   #mayAskAgain = false;
 

@@ -5,7 +5,7 @@ import { copyRead } from '../../../net/byte-space.js';
 const memoryKept = 256;
 const nothing = Buffer.alloc(0);
 
-export class KeptRun {
+export class RepeatableBatch {
   #memory = nothing;
   #size = 0;
 

@@ -2,7 +2,7 @@
 import type { ErrorFields } from '../../../wire/error-fields.js';
 
 /** How the client stands. */
-export interface PartingClient {
+export interface EndingClient {
   readonly hasServer: boolean;
   readonly keepsServer: boolean;
   readonly isIdle: boolean;
@@ -10,7 +10,7 @@ export interface PartingClient {
   readonly isServedSoon: boolean;
 }
 
-export class Parting {
+export class RequestedEnd {
   #goodbye: ErrorFields | undefined;
   /** May stay past shutdown while it holds a server. */
   #mayKeepServer = false;
@@ -36,7 +36,7 @@ export class Parting {
   }
 
   /** What to tell it, if now is the time. */
-  dueFor({ hasServer, keepsServer, isIdle, isServedSoon }: PartingClient): ErrorFields | undefined {
+  dueFor({ hasServer, keepsServer, isIdle, isServedSoon }: EndingClient): ErrorFields | undefined {
     if (hasServer && this.#mayKeepServer && keepsServer) return undefined;
     return (hasServer ? isIdle : !isServedSoon) ? this.#goodbye : undefined;
   }

@@ -25,7 +25,7 @@ import { textOf, transition } from '../../settings/settings.js';
 import { noServer } from '../session-errors.js';
 import { type ClientFlow, Pause } from './client-flow.js';
 import { LocalAnswers } from './local-answers.js';
-import { BackendWaiter, type WaitingClient } from './server-waiter.js';
+import { ServerWaiter, type WaitingClient } from './server-waiter.js';
 import { readLeftovers, sessionCheckText } from './session-check.js';
 import type { SessionSettings } from './session-settings.js';
 
@@ -59,9 +59,9 @@ export abstract class ServerHolder implements WaitingClient {
   #generation = 0;
   /** Its server counts as reserved: it is kept for longer than one statement. */
   #isReserved = false;
-  #waiter: BackendWaiter | undefined;
+  #waiter: ServerWaiter | undefined;
   /** The last waiter, if it is not the present one. */
-  #spareWaiter: BackendWaiter | undefined;
+  #spareWaiter: ServerWaiter | undefined;
   /** Something of this client was sent to the server, since the client has it. */
   #hasUsed = false;
   /** The server was asked what this client has left, since the client has it. */
@@ -299,7 +299,7 @@ export abstract class ServerHolder implements WaitingClient {
   #enqueue(): void {
     const { queryWaitTimeout } = this.limits;
     const spare = this.#spareWaiter;
-    const waiter = spare?.isFree === true ? spare : new BackendWaiter(this);
+    const waiter = spare?.isFree === true ? spare : new ServerWaiter(this);
     waiter.isReserved = this.#willReserve();
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
@@ -318,7 +318,7 @@ export abstract class ServerHolder implements WaitingClient {
   }
 
   /** A server is there. */
-  granted(pooled: PooledConnection<Backend>, waiter: BackendWaiter): void {
+  granted(pooled: PooledConnection<Backend>, waiter: ServerWaiter): void {
     const { connection: backend, generation } = pooled;
     if (this.#waiter !== waiter) {
       // It was cancelled meanwhile, or is gone.
@@ -334,13 +334,13 @@ export abstract class ServerHolder implements WaitingClient {
     }
   }
 
-  refused(error: Error, waiter: BackendWaiter): void {
+  refused(error: Error, waiter: ServerWaiter): void {
     if (this.#waiter !== waiter) return;
     this.#waitIsOver(waiter);
     this.refuseHeld(noServer(this.pool, error));
   }
 
-  #waitIsOver(waiter: BackendWaiter): void {
+  #waitIsOver(waiter: ServerWaiter): void {
     this.#waiter = undefined;
     this.#spareWaiter = waiter;
     this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);

@@ -5,11 +5,11 @@ import { afterTurn, type Task } from '../../../runtime/turn.js';
 import type { Backend } from '../../servers/backend.js';
 
 export interface WaitingClient {
-  granted(pooled: PooledConnection<Backend>, waiter: BackendWaiter): void;
-  refused(error: Error, waiter: BackendWaiter): void;
+  granted(pooled: PooledConnection<Backend>, waiter: ServerWaiter): void;
+  refused(error: Error, waiter: ServerWaiter): void;
 }
 
-export class BackendWaiter extends Waiter<Backend> implements Task {
+export class ServerWaiter extends Waiter<Backend> implements Task {
   readonly #client: WaitingClient;
   #answer: PooledConnection<Backend> | Error | undefined;
 

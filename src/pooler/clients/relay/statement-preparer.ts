@@ -17,7 +17,12 @@ import type { PreparedStatement } from '../../servers/prepared-statement.js';
 import { Asked, type Subject } from '../../servers/reply-queue.js';
 import { type Preparation, ServerCopy } from '../../servers/server-statements.js';
 import { emptyParse, parseWithTypes, type StatementShape } from '../../servers/statement-shape.js';
-import { Reading, type ReadingValues, settingBack, settingTo } from '../../settings/literal-settings.js';
+import {
+  LiteralSettings,
+  type LiteralSettingValues,
+  settingBack,
+  settingTo,
+} from '../../settings/literal-settings.js';
 import type { Settings } from '../../settings/settings.js';
 import type { StatementEffects } from '../../settings/statement-effects.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
@@ -58,13 +63,13 @@ class Repetition implements Preparation {
 }
 
 const storedParse = new ParseView();
-const none: ReadingValues = new Map();
+const none: LiteralSettingValues = new Map();
 
 export class StatementPreparer {
   readonly #owner: StatementOwner;
   readonly #named: ClientStatements;
   /** Of the statement that was given a name last: most clients read all of theirs in the same way. */
-  #lastReading: Reading | undefined;
+  #lastReading: LiteralSettings | undefined;
   /** The statement that a server has just described otherwise than the client was told; its message waits to be refused. */
   #outdated: NamedByClient | undefined;
 
@@ -194,10 +199,11 @@ export class StatementPreparer {
     for (const text of settingBack(values ?? none, now, isDsql)) backend.askWithin(text);
   }
 
-  #readingNow(): Reading {
+  #readingNow(): LiteralSettings {
     const { told, settings } = this.#owner.settings;
-    if (this.#lastReading?.isUnder(told, settings) !== true) this.#lastReading = new Reading(told, settings);
-    return this.#lastReading as Reading;
+    if (this.#lastReading?.isUnder(told, settings) !== true)
+      this.#lastReading = new LiteralSettings(told, settings);
+    return this.#lastReading as LiteralSettings;
   }
 
   #makeCopy({ replies }: Backend): ServerCopy {

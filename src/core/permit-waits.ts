@@ -1,0 +1,67 @@
+/**
+ * How long a pool waits for permits of its rate limiter. A wait lasts from the first no to the permit, or until no
+ * connection is wanted any more.
+ */
+import { formatDuration } from '../kernel/duration.js';
+import { HeadgateError } from '../kernel/errors.js';
+
+/** A wait that lasts longer is told as a connection that could not be opened, and again after each further such time. */
+const longWaitMs = 1_000;
+
+/** Connections are wanted, and the rate limiter lets none be opened yet. */
+export class PermitWaitError extends HeadgateError {
+  constructor(waitMs: number) {
+    const wait = Number.isFinite(waitMs) ? ` for another ${formatDuration(Math.ceil(waitMs))}` : '';
+    super(
+      'HG_RATE_LIMITED',
+      `The rate limiter lets no connection be opened${wait}. Raise its rate, or find out why so many are opened.`,
+    );
+  }
+}
+
+export class PermitWaits {
+  /** Waits that began. */
+  count = 0;
+  #waitedMs = 0;
+  #since: number | undefined = undefined;
+  #seenAt = 0;
+  #toldAt = 0;
+
+  /** Since when a connection that is wanted waits for a permit; undefined while none does. */
+  get since(): number | undefined {
+    return this.#since;
+  }
+
+  /** Milliseconds of all waits together. */
+  waitedMs(now: number): number {
+    return this.#waitedMs + (this.#since === undefined ? 0 : Math.max(0, now - this.#seenAt));
+  }
+
+  /** The limiter said to wait so long. The error to tell, where the wait is a long one and has not been told lately. */
+  refused(now: number, waitMs: number): PermitWaitError | undefined {
+    if (this.#since === undefined) {
+      this.#since = now;
+      this.#seenAt = now;
+      this.#toldAt = now;
+      this.count++;
+      return waitMs > longWaitMs ? new PermitWaitError(waitMs) : undefined;
+    }
+    this.#waitedMs += Math.max(0, now - this.#seenAt);
+    this.#seenAt = now;
+    if (now - this.#toldAt <= longWaitMs) return undefined;
+    this.#toldAt = now;
+    return new PermitWaitError(waitMs);
+  }
+
+  /** A permit was taken. */
+  granted(now: number): void {
+    if (this.#since === undefined) return;
+    this.#waitedMs += Math.max(0, now - this.#seenAt);
+    this.#since = undefined;
+  }
+
+  /** No connection is wanted: what it has waited since the limiter was last asked is not counted. */
+  forgotten(): void {
+    this.#since = undefined;
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Notices callers that wait for long, an end that does not come and `ready()` that is not answered, and tells why. The first
+ * time is told at once; while it goes on, the next times are summed and told at intervals that double up to an hour.
+ *
+ * It has an alarm of its own, which never keeps a program running, and which is set only while someone waits.
+ */
+import type { Alarm, AlarmFactory, Clock } from '../kernel/clock.js';
+import type { Dialing } from './dialing.js';
+import type { LiveConnections } from './live-connections.js';
+import type { PoolFigures } from './pool-figures.js';
+import type { PoolListener } from './pool-listener.js';
+import type { PoolCounts, PoolState } from './pool-stats.js';
+import type { PooledConnection } from './pooled-connection.js';
+import type { Readiness } from './readiness.js';
+import type { ServiceState } from './service-state.js';
+import type { Tally } from './tally.js';
+import type { WaitCause } from './wait-cause.js';
+import type { CallerQueue } from './waiters.js';
+
+/** Why a pool makes someone wait for long. */
+export interface StuckReport<C> {
+  /** Who waits: callers in the queue, `ready()`, or `end()`. */
+  readonly waits: 'callers' | 'ready' | 'end';
+  readonly waitedMs: number;
+  readonly cause: WaitCause;
+  readonly state: PoolState;
+  readonly counts: PoolCounts;
+  /** Dials that failed in a row. */
+  readonly failedDials: number;
+  /** The connections in use, those held for longest first. */
+  readonly held: readonly PooledConnection<C>[];
+  readonly now: number;
+  /** Why the last connection that was wanted could not be had, while that is so. */
+  readonly lastError: Error | undefined;
+  /** Since the last report: how often it was seen again without being told, and callers whose time was up. */
+  readonly seenAgain: number;
+  readonly timedOut: number;
+}
+
+export interface StuckWatchParts<C> {
+  readonly clock: Clock;
+  readonly service: ServiceState<C>;
+  readonly waiters: CallerQueue<C>;
+  readonly connections: LiveConnections<C>;
+  readonly dialing: Dialing<C>;
+  readonly readiness: Readiness;
+  readonly figures: PoolFigures<C>;
+  readonly tally: Tally;
+  readonly listener: PoolListener<C> | undefined;
+}
+
+const firstIntervalMs = 60_000;
+const longestIntervalMs = 3_600_000;
+
+export class StuckWatch<C> {
+  readonly #warnAfter: number;
+  readonly #parts: StuckWatchParts<C>;
+  readonly #alarm: Alarm;
+  #isSet = false;
+  #readySince = 0;
+  #endSince: number | undefined = undefined;
+  #intervalMs = firstIntervalMs;
+  #tellAgainAt = Number.NEGATIVE_INFINITY;
+  #seenAgain = 0;
+  #timedOutTold = 0;
+
+  constructor(warnAfter: number, alarm: AlarmFactory, parts: StuckWatchParts<C>) {
+    this.#warnAfter = warnAfter;
+    this.#parts = parts;
+    this.#alarm = alarm(() => this.#look());
+  }
+
+  /** Someone has begun to wait. */
+  begin(now: number): void {
+    if (!this.#isSet) this.#lookAt(now + this.#warnAfter);
+  }
+
+  /** `ready()` was called while nobody else waited for an answer to it. */
+  readyAsked(now: number): void {
+    if (this.#parts.readiness.size <= 1) this.#readySince = now;
+    this.begin(now);
+  }
+
+  /** The pool has begun to end, and nothing cuts that short. */
+  endBegan(now: number): void {
+    this.#endSince = now;
+    this.begin(now);
+  }
+
+  stop(): void {
+    this.#isSet = true;
+    this.#alarm.clear();
+  }
+
+  #lookAt(at: number): void {
+    this.#isSet = true;
+    this.#alarm.set(at, false);
+  }
+
+  #look(): void {
+    this.#isSet = false;
+    const now = this.#parts.clock.now();
+    const waits = this.#longestWait();
+    if (waits === undefined) return;
+    const [who, since] = waits;
+    const waitedMs = now - since;
+    if (waitedMs + this.#alarm.granularityMs >= this.#warnAfter) this.#noteStuck(who, waitedMs, now);
+    this.#lookAt(Math.max(now, since) + this.#warnAfter);
+  }
+
+  /** Callers first: what they wait for is why `ready()` and `end()` wait too. */
+  #longestWait(): readonly [StuckReport<C>['waits'], number] | undefined {
+    const { waiters, service, readiness } = this.#parts;
+    const { first } = waiters;
+    if (first !== undefined) return ['callers', first.enqueuedAt];
+    if (this.#endSince !== undefined && service.current === 'draining') return ['end', this.#endSince];
+    return readiness.size > 0 ? ['ready', this.#readySince] : undefined;
+  }
+
+  #noteStuck(waits: StuckReport<C>['waits'], waitedMs: number, now: number): void {
+    const { figures, connections, service, dialing, tally, listener } = this.#parts;
+    if (now < this.#tellAgainAt) {
+      this.#seenAgain++;
+      return;
+    }
+    const isLongAgo = now - this.#tellAgainAt > longestIntervalMs;
+    this.#intervalMs = isLongAgo ? firstIntervalMs : Math.min(2 * this.#intervalMs, longestIntervalMs);
+    this.#tellAgainAt = now + this.#intervalMs;
+    const held = [...connections.all()].filter(({ state }) => state === 'lent');
+    listener?.stuck?.({
+      ...{ waits, waitedMs, now },
+      cause: figures.waitCause(),
+      state: service.current,
+      counts: figures.counts(),
+      failedDials: dialing.failures,
+      held: held.sort((a, b) => a.lentAt - b.lentAt),
+      lastError: dialing.lastError,
+      seenAgain: this.#seenAgain,
+      timedOut: tally.timedOut - this.#timedOutTold,
+    });
+    this.#seenAgain = 0;
+    this.#timedOutTold = tally.timedOut;
+  }
+}

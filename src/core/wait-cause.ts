@@ -1,0 +1,60 @@
+/** What callers in the queue wait for, in one word that errors, warnings, metrics and statistics share, and in a sentence. */
+import type { PoolCounts, PoolState } from './pool-stats.js';
+
+export const waitCauses = [
+  /** The pool is paused. */
+  'paused',
+  /** The limit is 0. */
+  'no_limit',
+  /** Every connection is in use. */
+  'in_use',
+  /** Connecting keeps failing, and the next attempt is yet to come. */
+  'breaker_open',
+  /** The budget above the pool has no lease. */
+  'lease',
+  /** The rate limiter has no permit to open a connection. */
+  'permit',
+  /** Connections are being opened. */
+  'opening',
+  /** Connections are being checked or closed. */
+  'checking_or_closing',
+] as const;
+
+/** What callers in the queue wait for, in one word. */
+export type WaitCause = (typeof waitCauses)[number];
+
+/** The parts of a pool that decide about it. */
+export interface WaitSigns {
+  readonly state: PoolState;
+  readonly counts: PoolCounts;
+  readonly isBreakerOpen: boolean;
+  readonly isShortOfLeases: boolean;
+  readonly isShortOfPermits: boolean;
+}
+
+/** Call it only while someone waits: a pool that nobody waits for has no cause. */
+export function waitCause(signs: WaitSigns): WaitCause {
+  const { limit, lent, pending, live, closing } = signs.counts;
+  if (signs.state === 'paused') return 'paused';
+  if (limit === 0) return 'no_limit';
+  if (pending + live + closing >= limit) {
+    if (pending > 0) return 'opening';
+    return lent > 0 && lent + closing >= limit ? 'in_use' : 'checking_or_closing';
+  }
+  if (signs.isBreakerOpen) return 'breaker_open';
+  if (signs.isShortOfLeases) return 'lease';
+  if (signs.isShortOfPermits) return 'permit';
+  return pending > 0 ? 'opening' : 'in_use';
+}
+
+/** What the word means, as the end of a sentence about the pool. */
+export const waitCauseTexts: Readonly<Record<WaitCause, string>> = {
+  paused: 'is paused',
+  no_limit: 'has a limit of 0, so that nobody is served',
+  in_use: 'has all its connections in use',
+  breaker_open: 'fails to connect, and tries again only now and then',
+  lease: 'gets no lease: the budget above it is used up or cannot be asked',
+  permit: 'may not open connections faster: it waits for its rate limiter',
+  opening: 'is opening connections',
+  checking_or_closing: 'is checking or closing connections',
+};

@@ -1,0 +1,44 @@
+/** A warning for options that neither the pool nor node-postgres knows: most likely a typing mistake, which would do nothing. */
+import { nearest } from '../kernel/nearest.js';
+
+/** Of `pg.Client`, of its parser of connection strings, and of pg-pool. */
+const optionsOfPg = [
+  ...['user', 'database', 'password', 'host', 'hostaddr', 'port', 'connectionString', 'ssl', 'sslmode'],
+  ...['sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation', 'uselibpqcompat', 'enableChannelBinding'],
+  ...['keepAlive', 'keepAliveInitialDelayMillis', 'keepalives', 'keepalives_idle', 'stream', 'connection'],
+  ...['statement_timeout', 'lock_timeout', 'query_timeout', 'idle_in_transaction_session_timeout'],
+  ...['application_name', 'fallback_application_name', 'options', 'types', 'client_encoding', 'encoding'],
+  ...['binary', 'replication', 'isDomainSocket', 'domain', 'parseInputDatesAsUTC', 'rows', 'parseInt8'],
+  ...['connect_timeout', 'connectionTimeoutMillis', 'quoteIdentifiers', 'native', 'scramMaxIterations'],
+  ...['max', 'min', 'poolSize', 'idleTimeoutMillis', 'maxUses', 'maxLifetimeSeconds', 'allowExitOnIdle'],
+  ...['log', 'verify', 'onConnect', 'Promise', 'Client', 'pipeline', 'reapIntervalMillis', 'poolIdleTimeout'],
+];
+
+const optionsOfHeadgate = [
+  ...['name', 'minIdle', 'dialLimit', 'dialTimeoutMillis', 'closeTimeoutMillis', 'maxLifetimeJitterSeconds'],
+  ...['guardWindowMillis', 'checkAfterIdleMillis', 'keepaliveMillis', 'checkTimeoutMillis', 'idleOrder'],
+  ...['onDialFailure', 'backoffBaseMillis', 'backoffCapMillis', 'breakerThreshold', 'leakThresholdMillis'],
+  ...['rateLimiter', 'leases', 'reservoir', 'warmup', 'keeper', 'startJitter', 'warnAfterMillis'],
+];
+
+const known = new Set([...optionsOfPg, ...optionsOfHeadgate]);
+
+/** Told once for each name in a process. */
+const told = new Set<string>();
+const toldAtMost = 100;
+
+/** With a client class of the program's own, options that resemble no known one may be that class's. */
+export function warnOfUnknownOptions(options: object, hasOwnClient: boolean): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || known.has(name) || told.has(name) || told.size >= toldAtMost) continue;
+    const guess = nearest(name, known);
+    if (guess === undefined && hasOwnClient) continue;
+    told.add(name);
+    process.emitWarning(
+      guess === undefined
+        ? `The pool's option ${name} is not known and does nothing.`
+        : `The pool's option ${name} is not known and does nothing. Did you mean ${guess}?`,
+      { type: 'HeadgateWarning', code: 'HG_UNKNOWN_OPTION' },
+    );
+  }
+}
