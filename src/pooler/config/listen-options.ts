@@ -1,6 +1,7 @@
 /** Options: where clients come in, and what holds for every connection. */
 import { boolean, duration, integer, list, oneOf, text } from './kinds.js';
 import { boundAtStart, type OptionDetails, option } from './option.js';
+import { largestPeerId, noPeers, peersKind } from './peers.js';
 import { fileMode, path, tlsProtocols } from './special-kinds.js';
 import { type WorkerCount, workerCount } from './worker-count.js';
 
@@ -41,6 +42,20 @@ export const listenOptions = {
       'several processes may listen on the same port; needs Node 22.12 or newer, or on Linux the optional package koffi',
     ...boundAtStart,
     pgbouncer: {},
+  }),
+  peerId: option(integer({ min: 0, max: largestPeerId, zero: 'it has no peers' }), 0, {
+    name: 'peer_id',
+    meaning:
+      'number of this pooler among those that share an address: it is in the keys that its clients cancel with',
+    reload: 'restart',
+    whyRestart: 'clients have keys with it',
+    pgbouncer: {},
+  }),
+  peers: option(peersKind, noPeers, {
+    name: 'peers',
+    meaning:
+      'the others, by their numbers, each with an address that leads to it alone: cancel requests with a key of theirs are passed on',
+    reload: 'now',
   }),
   workers: option<WorkerCount>(workerCount, 1, {
     name: 'workers',

@@ -7,7 +7,7 @@ import { parsePairs } from './connection-string.js';
 import type { AnyOption } from './option.js';
 import { allOptions, type EntryKind, entryOptions, optionTable } from './option-table.js';
 import { type IniFile, type IniLine, locate, readIniFile } from './pgbouncer-ini.js';
-import { leftOutOptions, leftOutPeers } from './pgbouncer-left-out.js';
+import { leftOutOptions } from './pgbouncer-left-out.js';
 import { rulesNameConsole } from './rules-file.js';
 import { path, secret } from './special-kinds.js';
 
@@ -86,7 +86,7 @@ class Importer {
     const { section, key, place } = line;
     if (section === 'pgbouncer') return;
     if (section === 'databases' || section === 'users') this.#entry(section, line);
-    else if (section === 'peers') this.#leaveOut(`peers.${key}`, leftOutPeers, place);
+    else if (section === 'peers') this.#peer(line);
     else this.#leaveOut(`${section}.${key}`, `there is no section ${show(section)}`, place);
   }
 
@@ -114,6 +114,20 @@ class Importer {
       else this.#carry(found.option, text, group, [kind, name, found.key], label, place);
     }
     if (kind === 'databases' && group['host'] === undefined) this.#hostOf(name, group, place);
+  }
+
+  #peer({ key, value, place }: IniLine): void {
+    this.#data.listen ??= Object.create(null) as Group;
+    const peers = (this.#data.listen['peers'] ??= Object.create(null)) as Group;
+    peers[key] = value;
+    this.#places.move(['listen', 'peers'], place);
+    this.#settings.push({
+      name: `peers.${key}`,
+      outcome: 'carried',
+      to: 'listen.peers',
+      why: undefined,
+      place,
+    });
   }
 
   #pairs(kind: EntryKind, name: string, value: string, place: Place): Iterable<[string, string]> {

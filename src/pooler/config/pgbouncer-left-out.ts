@@ -3,7 +3,6 @@
 export const leftOutOptions: Readonly<Record<string, string>> = {
   auth_ldap_options: 'LDAP does not exist',
   auth_pam_confdir: 'PAM does not exist',
-  peer_id: 'cancel requests are not passed between processes yet',
   pkt_buf: 'buffers have one size; large messages are passed on in pieces',
   sbuf_loopcnt: 'every connection gets its turn without it',
   tcp_defer_accept: 'Node can not set it',
@@ -16,5 +15,3 @@ export const leftOutOptions: Readonly<Record<string, string>> = {
   service_name: 'it is for Windows services',
   job_name: 'see service_name',
 };
-
-export const leftOutPeers = 'cancel requests are not passed between processes yet';

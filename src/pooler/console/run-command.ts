@@ -161,7 +161,8 @@ function beginOnDatabase(
       expectActive(view);
       return waited(controls.kill(database));
     case 'resume':
-      if (view.isShuttingDown && database === undefined)
+      // Clients that wait for the end of a pause are served otherwise, also while the pooler waits for them to leave.
+      if (view.isShuttingDown && database === undefined && view.config.admin.compatibility === 'pgbouncer')
         throw notNow('the pooler is shutting down', 'pooler is shutting down');
       expectPaused(view, database);
       return waited(controls.resume(database));

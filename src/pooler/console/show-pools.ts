@@ -103,9 +103,9 @@ export const lists: Show = showEach<readonly [list: string, items: number]>(
     return [
       ['databases', view.databases().length],
       ['users', view.users().length],
-      ['peers', 0],
+      ['peers', view.config.listen.peers.size],
       ['pools', view.pools().length],
-      ['peer_pools', 0],
+      ['peer_pools', view.config.listen.peers.size],
       ['free_clients', 0],
       ['used_clients', clients.length],
       ['login_clients', clients.filter(({ state }) => state === 'login').length],

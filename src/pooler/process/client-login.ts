@@ -1,6 +1,8 @@
 /** Lets clients in: finds their place, their pool and what their session begins with. */
 
+import type { DialTls } from '../../net/connect-transport.js';
 import { peerOf } from '../../net/socket-peer.js';
+import { TlsContext } from '../../net/tls-context.js';
 import type { Transport } from '../../net/transport.js';
 import { asError } from '../../runtime/promise-dialer.js';
 import { systemClock } from '../../runtime/system.js';
@@ -10,6 +12,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { CancelRequest } from '../../wire/startup-packet.js';
 import type { Login, LoginTools } from '../auth/client-authentication.js';
 import { credentialsOfLogin } from '../auth/pass-through.js';
+import { keyForPeer, peerOfKey } from '../clients/cancel-keys.js';
 import { type ClientQuotas, consoleQuotasFor } from '../clients/client-limits.js';
 import { loginFailureOf, ownErrorReasonOf } from '../clients/failure-words.js';
 import type { AuthRequirement } from '../clients/login/authenticator.js';
@@ -33,6 +36,7 @@ import type { ConsoleTools } from '../console/run-command.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
+import { sendCancel } from '../servers/canceller.js';
 import type { LoggedClient } from '../servers/connection-log.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState, Visitor } from './pooler-state.js';
@@ -41,6 +45,9 @@ import type { PoolerState, Visitor } from './pooler-state.js';
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
 
 const applicationName = 'application_name';
+/** Poolers are beside each other, and a key is good for nothing but to cancel. */
+const noTls: DialTls = { mode: 'disable', context: new TlsContext('client', {}) };
+const longestCancelMs = 60_000;
 /** PgBouncer's name for who runs it. */
 const ownConsoleUser = 'pgbouncer';
 
@@ -341,10 +348,35 @@ export class ClientLogins {
 
   /** Whoever has the key is here, or in another process. */
   async cancel(key: BackendKey): Promise<void> {
-    const { keys, shared } = this.#pooler;
+    const { keys, shared, config } = this.#pooler;
     const client = keys.find(key);
     if (client !== undefined) await client.cancel();
+    else if (config.listen.peerId > 0 && peerOfKey(key) !== config.listen.peerId)
+      await this.#cancelAtPeer(key);
     else await shared?.cancelElsewhere(key);
+  }
+
+  /** Resolves when the pooler that has given out the key has hung up, which it does when it has done what it can. */
+  async #cancelAtPeer(key: BackendKey): Promise<void> {
+    const { config, log, peerRequests } = this.#pooler;
+    const peerId = peerOfKey(key);
+    const peer = config.listen.peers.get(peerId);
+    const next = keyForPeer(key);
+    if (peer === undefined || next === undefined) return;
+    const { host, port, poolSize = config.pooling.poolSize } = peer;
+    const underWay = peerRequests.get(peerId) ?? 0;
+    // Whoever sends requests by the thousand is not to have as many connections.
+    if (underWay >= 2 * poolSize) return;
+    peerRequests.set(peerId, underWay + 1);
+    const at = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
+    try {
+      const timeoutMs = config.timeouts.cancelWaitTimeout || longestCancelMs;
+      await sendCancel({ ...at, port, tls: noTls, timeoutMs }, next);
+    } catch (error) {
+      log('warn', `a cancel request could not be passed on to peer ${peerId}`, { error: String(error) });
+    } finally {
+      peerRequests.set(peerId, (peerRequests.get(peerId) ?? 1) - 1);
+    }
   }
 
   #refused(visitor: Visitor, why: Refusal): void {

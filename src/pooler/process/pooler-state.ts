@@ -116,6 +116,8 @@ export class PoolerState {
   readonly fleet: Fleet | undefined;
   readonly logins = new LoginTally();
   readonly departed = new DepartedPools();
+  /** Cancel requests that are being passed on, by the number of the peer. */
+  readonly peerRequests = new Map<number, number>();
   /** Logins to the console, and commands there. */
   consoleLogins = 0;
   consoleCommands = 0;
@@ -149,7 +151,7 @@ export class PoolerState {
     this.shared = shared;
     this.fleet = fleet;
     if (shared !== undefined) connectionIds.upTo(shared.ids.largest);
-    this.keys = new CancelKeys(shared?.ids);
+    this.keys = new CancelKeys(shared?.ids, config.listen.peerId);
     this.files = new FileWatch(this.#watchedFiles(), log);
     this.#serverTls.use(this.#serverTls.prepare(serverTlsConfigs(config)));
     this.#auth = this.#readAuth(config);

@@ -3,8 +3,9 @@
  * A connection that is cancelled goes to nobody else until the request is over: it might hit the next one's query.
  */
 
-import { connectTransport } from '../../net/connect-transport.js';
+import { connectTransport, type DialOptions } from '../../net/connect-transport.js';
 import { MessageWriter } from '../../wire/message-writer.js';
+import type { BackendKey } from '../../wire/session-messages.js';
 import { writeCancelRequest } from '../../wire/startup-packet.js';
 import type { Backend } from './backend.js';
 
@@ -76,33 +77,37 @@ export class Canceller {
     const { key, dial } = backend;
     // Some servers, most of them poolers, give no key.
     if (key === undefined) return;
-    const writer = new MessageWriter();
-    writeCancelRequest(writer, key.processId, key.secretKey);
-    const request = writer.take();
-    const longestMs = 2 ** 31 - 1;
-    const timeoutMs = this.#options.timeoutMs || longestMs;
-    const transport = await connectTransport({ ...dial, timeoutMs });
-    let isDone = false;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => transport.destroy(), timeoutMs).unref();
-      transport.listener = {
-        bytesCame() {},
-        drained() {},
-        // The server says nothing: it hangs up when the request is done.
-        ended() {
-          isDone = true;
-          transport.destroy();
-        },
-        closed() {
-          clearTimeout(timer);
-          resolve();
-        },
-      };
-      transport.start();
-      transport.send(request, 0, request.length);
-    });
-    if (isDone) return;
+    const timeoutMs = this.#options.timeoutMs || 2 ** 31 - 1;
+    if (await sendCancel({ ...dial, timeoutMs }, key)) return;
     this.failed++;
     backend.cancelWasLost();
   }
+}
+
+/** Whether the other side has hung up, as it does when the request is done, and not we. Rejects if it can't be reached. */
+export async function sendCancel(dial: DialOptions, key: BackendKey): Promise<boolean> {
+  const writer = new MessageWriter();
+  writeCancelRequest(writer, key.processId, key.secretKey);
+  const request = writer.take();
+  const transport = await connectTransport(dial);
+  let isDone = false;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => transport.destroy(), dial.timeoutMs).unref();
+    transport.listener = {
+      bytesCame() {},
+      drained() {},
+      // The server says nothing: it hangs up when the request is done.
+      ended() {
+        isDone = true;
+        transport.destroy();
+      },
+      closed() {
+        clearTimeout(timer);
+        resolve();
+      },
+    };
+    transport.start();
+    transport.send(request, 0, request.length);
+  });
+  return isDone;
 }

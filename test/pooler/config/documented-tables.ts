@@ -12,7 +12,7 @@ import {
   entryOptions,
   type SectionName,
 } from '../../../src/pooler/config/option-table.js';
-import { leftOutOptions, leftOutPeers } from '../../../src/pooler/config/pgbouncer-left-out.js';
+import { leftOutOptions } from '../../../src/pooler/config/pgbouncer-left-out.js';
 
 const reloads = {
   now: 'at once',
@@ -85,7 +85,7 @@ export function iniEntryRows(): string[] {
       'another name of reserve_pool_size',
     ),
     ...of('users'),
-    row('[peers]', 'all', '', `left out: ${leftOutPeers}`),
+    row('[peers]', 'all', '`listen.peers`', ''),
   ];
 }
 

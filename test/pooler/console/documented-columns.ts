@@ -96,8 +96,8 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
   ],
   peers: [
     ['int4', 'peer_id'],
-    ['text', 'host'],
-    ['int4', 'port pool_size'],
+    ['text', 'host port'],
+    ['int4', 'pool_size'],
   ],
   fds: [
     ['int4', 'fd'],
