@@ -118,8 +118,8 @@ class Importer {
 
   #peer({ key, value, place }: IniLine): void {
     this.#data.listen ??= Object.create(null) as Group;
-    const peers = (this.#data.listen['peers'] ??= Object.create(null)) as Group;
-    peers[key] = value;
+    this.#data.listen['peers'] ??= Object.create(null) as Group;
+    (this.#data.listen['peers'] as Group)[key] = value;
     this.#places.move(['listen', 'peers'], place);
     this.#settings.push({
       name: `peers.${key}`,
