@@ -15,6 +15,7 @@ const pureTests = [
   'test/pooler/servers/*.test.ts',
   'test/pooler/config/**/*.test.ts',
   'test/net/*.test.ts',
+  'test/dashboard/!(on-*).test.ts',
   'test/dialect/**/*.test.ts',
   'test/dsql/ids/*.test.ts',
   'test/dsql/classify/*.test.ts',

@@ -84,9 +84,9 @@ export const inProcessPools = {
 
 /** @param {{ connectionTimeoutMillis?: number }} options */
 function pgPool(options) {
-  // @ts-expect-error: it comes without types.
   const PgPool = require('pg-pool');
-  const pool = new PgPool({ max: connections, Client: IdleClient, ...options });
+  const Client = /** @type {any} */ (IdleClient);
+  const pool = new PgPool({ max: connections, Client, ...options });
   return {
     acquire: () => pool.connect(),
     release: (/** @type {{ release(): void }} */ client) => client.release(),

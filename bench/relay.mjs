@@ -3,7 +3,7 @@
 //
 // In a loop on its own, all of it is in the processor's cache. Beside a kernel, a server and clients it is not: what counts there
 // is how much code and how many objects a query touches. So it is timed twice, in a loop, and each time after three megabytes of
-// something else were read. Several builds are compared in one process, in turns. The same build twice differs by up to a
+// something else were read. Several builds are compared in one process, in turns; `FOLDER+stats` is a build with statistics of statements. The same build twice differs by up to a
 // fifth, as its code and its objects come to lie elsewhere: run it several times.
 import { resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -67,7 +67,7 @@ class Pooler {
    */
   static async make(build, clients) {
     /** @param {string} file */
-    const load = (file) => import(pathToFileURL(resolve(build, file)).href);
+    const load = (file) => import(pathToFileURL(resolve(build.replace(/\+stats$/, ''), file)).href);
     const { BackendPool } = await load('pooler/servers/backend-pool.js');
     const { Backend } = await load('pooler/servers/backend.js');
     const { ServerStatements } = await load('pooler/servers/server-statements.js');
@@ -103,6 +103,10 @@ class Pooler {
       reservedRatio: 0.2,
       shortage: () => undefined,
     });
+    if (build.endsWith('+stats')) {
+      const { PoolQueries, QueryBook } = await load('pooler/servers/query-stats.js');
+      pool.queries = new PoolQueries(new QueryBook(2_000), 'database', 'user');
+    }
     const rules = frontendRules({
       query: { wholeUpTo: 65_536, head: 4_096 },
       parse: { wholeUpTo: 1_048_576, head: 4_096 },

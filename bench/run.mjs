@@ -13,6 +13,7 @@ import { groups } from './groups.mjs';
 import { poolerSpeed } from './pooler/show.mjs';
 import { formatTable, missedTargets, report } from './report.mjs';
 import { simulatorSpeed } from './simulator.mjs';
+import { soak } from './soak/show.mjs';
 
 /**
  * @typedef {import('./groups.mjs').Group} Group
@@ -61,6 +62,12 @@ const chapters = [
     name: dsqlTransactions.name,
     needsDatabase: false,
     run: () => dsqlTransactions.run({ quick: options.quick }),
+  },
+  {
+    name: soak.name,
+    needsDatabase: true,
+    run: (/** @type {EmbeddedPostgres | undefined} */ database) =>
+      soak.run(/** @type {EmbeddedPostgres} */ (database), { length: options.quick ? 'quick' : 'full' }),
   },
   {
     name: fairShares.name,

@@ -1,5 +1,5 @@
 // @ts-check
-// `npm run build`: compiles src/ into dist/.
+// `npm run build`: compiles src/ into dist/, and web/ into dist/page/.
 import { BootstrapError, build, checkNode, command, ensureDependencies } from './lib/bootstrap.mjs';
 
 await command(() => {

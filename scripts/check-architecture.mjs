@@ -13,8 +13,8 @@ const order = [
   ['coordination'],
   ['sql', 'wire', 'observe'],
   ['net', 'dialect'],
-  ['pg'],
-  ['dsql', 'pooler', 'simulator', 'dsql-local', 'dashboard'],
+  ['pg', 'dashboard'],
+  ['dsql', 'pooler', 'simulator', 'dsql-local'],
   ['cli'],
 ];
 

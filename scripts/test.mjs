@@ -24,6 +24,7 @@ import {
 /** @type {[name: string, run: () => Outcome][]} */
 const checks = [
   ['build', build],
+  ['types of the page', () => runQuietly('node_modules/typescript/bin/tsc', '-p', 'web/tsconfig.json')],
   [
     'types of tests, scripts, examples',
     () => runQuietly('node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json'),

@@ -33,7 +33,7 @@ export type { PoolCounts, PoolState, PoolStats, PoolTotals, ReservoirStats } fro
 export type { RateLimiter } from './core/rate-limiter.js';
 export type { DiscardReason, RefillCause } from './core/reasons.js';
 export type { ReservoirOptions } from './core/reservoir.js';
-export { TokenBucket, type TokenBucketOptions } from './core/token-bucket.js';
+export { TokenBucket, type TokenBucketOptions, type TokenBucketStats } from './core/token-bucket.js';
 export type { WaitCause } from './core/wait-cause.js';
 export type { WarmupOptions } from './core/warmup.js';
 export type { Duration } from './kernel/duration.js';

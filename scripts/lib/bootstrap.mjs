@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { entryNames } from './package-entries.mjs';
 
@@ -12,6 +12,8 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(root, 'node_modules');
 const installStamp = join(modules, '.headgate-stamp');
 const buildStamp = join(modules, '.headgate-build-stamp');
+const pageStamp = join(modules, '.headgate-page-stamp');
+const pageFolder = join(root, 'dist', 'page');
 const commonjsBuilder = join(root, 'scripts/build-commonjs.mjs');
 
 /** A failure that the user can act on: its message is printed alone, without a stack. */
@@ -43,30 +45,57 @@ export function ensureDependencies() {
   writeFileSync(installStamp, stamp);
 }
 
-/** Compiles `src/` into `dist/` unless that has been done for this very source. */
+/** Compiles `src/` into `dist/`, and `web/` into `dist/page/`, unless that has been done for this very source. */
 function ensureBuilt() {
   if (isBuilt()) return;
-  say('building (tsc)');
+  say('building (tsc and vite)');
   const { good, output } = build();
   if (!good) throw new BootstrapError(`the source does not compile:\n${output}`);
 }
 
-/** Whether `dist/` is what comes of `src/` as it is now. */
+/** Whether `dist/` is what comes of `src/` and `web/` as they are now. */
 export function isBuilt() {
   const { stamp, outputs } = describeBuild();
-  return readIfThere(buildStamp) === stamp && outputs.every((file) => existsSync(file));
+  return readIfThere(buildStamp) === stamp && outputs.every((file) => existsSync(file)) && isPageBuilt();
 }
 
-/** Compiles `src/` into `dist/`, removes from there what no longer has a source, and makes CommonJS of what is exported. */
+/**
+ * Compiles `src/` into `dist/`, removes from there what no longer has a source, makes CommonJS of what is exported, and builds
+ * the page where it has changed.
+ */
 export function build() {
   const { stamp, outputs } = describeBuild();
   rmSync(buildStamp, { force: true });
   const result = runQuietly(join(modules, 'typescript/bin/tsc'), '-p', 'tsconfig.json');
   if (!result.good) return result;
-  for (const file of listFiles(join(root, 'dist'))) if (!outputs.includes(file)) rmSync(file);
+  for (const file of listFiles(join(root, 'dist')))
+    if (!outputs.includes(file) && !file.startsWith(pageFolder + sep)) rmSync(file);
   const commonjs = runQuietly(commonjsBuilder);
-  if (commonjs.good) writeFileSync(buildStamp, stamp);
-  return commonjs;
+  if (!commonjs.good) return commonjs;
+  writeFileSync(buildStamp, stamp);
+  return isPageBuilt() ? commonjs : buildPage();
+}
+
+/** Builds `web/` into `dist/page/`. */
+function buildPage() {
+  rmSync(pageStamp, { force: true });
+  const result = runQuietly('scripts/build-page.mjs');
+  if (result.good) writeFileSync(pageStamp, describePage());
+  return result;
+}
+
+function isPageBuilt() {
+  return readIfThere(pageStamp) === describePage() && existsSync(join(pageFolder, 'index.html'));
+}
+
+/** The sources of the page as a hash. */
+function describePage() {
+  const inputs = [
+    ...listFiles(join(root, 'web')),
+    join(root, 'scripts/build-page.mjs'),
+    join(root, 'package-lock.json'),
+  ];
+  return hash(inputs.flatMap((file) => [relative(root, file), readFileSync(file)]));
 }
 
 /**

@@ -18,6 +18,8 @@ export interface Command {
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.js')).serveCommand,
   pgbouncer: async () => (await import('./pgbouncer.js')).pgbouncerCommand,
+  top: async () => (await import('./top.js')).topCommand,
+  doctor: async () => (await import('./doctor.js')).doctorCommand,
   import: async () => (await import('./import.js')).importCommand,
   simulate: async () => (await import('./simulate.js')).simulateCommand,
   dynamodb: async () => (await import('./dynamodb.js')).dynamodbCommand,

@@ -13,6 +13,7 @@ const flags = [
   ),
   helpLine('--user "NAME = SETTINGS"', 'a user, such as "app = pool_mode=session"'),
   helpLine('--check', 'says whether the configuration is good, and ends'),
+  helpLine('--connect', 'with --check: logs in to every database too, and says what failed'),
   helpLine('--explain', 'shows what every setting is, where it is from and what it means, and ends'),
 ].join('\n');
 

@@ -22,6 +22,8 @@ export interface RunningPooler {
   readonly config?: PoolerConfig | undefined;
   /** Where metrics are; undefined without any. */
   readonly metricsPort?: number | undefined;
+  /** Of the page, after the address of the metrics, with what is needed to log in; undefined without a page. */
+  readonly pagePath?: string | undefined;
   reload(config: PoolerConfig): Promise<unknown>;
   /** As on the console. */
   pause?(): void;
@@ -132,6 +134,12 @@ export class Serving {
     if (metricsListen !== undefined) {
       const at = endpoint.show({ ...metricsListen, port: pooler.metricsPort ?? metricsListen.port });
       out(`headgate: metrics at http://${at}/metrics\n`);
+      if (pooler.pagePath !== undefined) out(`headgate: page at http://${at}${pooler.pagePath}\n`);
+      else if (this.#config.observability.page)
+        this.#log(
+          'warn',
+          'the page is not served: others can reach metrics_listen, and no page_password is set',
+        );
     }
   }
 

@@ -60,6 +60,7 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
       ...(await fleetProblems(loaded.config)),
     ];
     if (problems.length > 0) return refuse(problems, terminal);
+    if (flags.connect && !(await connectsEverywhere(loaded.config, world, terminal))) return exitCodes.failed;
     const lines = summarize(loaded.config).map((line) => `  ${line}\n`);
     terminal.out(`the configuration is good\n${lines.join('')}`);
   }
@@ -80,6 +81,30 @@ async function fleetProblems(config: PoolerConfig): Promise<string[]> {
   } catch (error) {
     return [(error as Error).message];
   }
+}
+
+/** A line for each database and user. False where nobody can log in to one. */
+async function connectsEverywhere(
+  config: PoolerConfig,
+  { environment }: ServeWorld,
+  terminal: Terminal,
+): Promise<boolean> {
+  const { checkConnections } = await import('../pooler/process/check-connections.js');
+  const { iamTokens } = await import('./iam-tokens.js');
+  let areAllGood = true;
+  for await (const { database, user, server, ms, error, advice } of checkConnections(
+    config,
+    iamTokens({ environment }),
+  )) {
+    if (error === undefined) {
+      terminal.out(`${database} as ${user} at ${server}: logged in, ${ms} ms\n`);
+      continue;
+    }
+    areAllGood = false;
+    const what = advice === undefined ? '' : ` ${advice}`;
+    terminal.err(`headgate: ${database} as ${user} at ${server}: ${error.message}${what}\n`);
+  }
+  return areAllGood;
 }
 
 function refuse(problems: readonly string[], terminal: Terminal): number {

@@ -62,6 +62,8 @@ export class DialOutcomes<C> {
     const { policy, clock, random, connections, dialing, retention, tally, listener } = this.#parts;
     const now = clock.now();
     const dialMs = now - dial.startedAt;
+    // What opened the connection may keep the dial for as long as that lives.
+    dial.waiter = undefined;
     if (dialing.dials.answered(dial) !== 'dialing') {
       connections.closeLate(connection, now, dial.slot);
       return undefined;
@@ -162,7 +164,7 @@ export class DialOutcomes<C> {
     this.settleWarmup();
     // The error is for the caller on whose behalf the dial was made, if that one still waits, and for nobody else.
     const { waiter } = dial;
-    if (waiter?.queued) {
+    if (dial.answersWaiter && waiter?.queued) {
       waiters.remove(waiter);
       waiter.failed(error);
     }

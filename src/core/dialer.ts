@@ -26,8 +26,10 @@ export class Dial<C> implements Linked<Dial<C>> {
   slot: Slot | undefined = undefined;
   /** Should it not arrive in time, that is no failure: nobody wants it. */
   isUnwanted = false;
-  /** The caller on whose behalf it is made, where its failure is that caller's answer. */
+  /** The caller on whose behalf it is made. */
   waiter: Waiter<C> | undefined = undefined;
+  /** Its failure is that caller's answer. */
+  answersWaiter = false;
   previous: Dial<C> | undefined = undefined;
   next: Dial<C> | undefined = undefined;
 

@@ -108,7 +108,8 @@ export class Dialing<C> {
       dial.isSecondChance = true;
     }
     this.#wakeUp.by(dial.deadline);
-    if (isOwnAnswer) assign(dial, waiters);
+    if (purpose === 'caller') assign(dial, waiters);
+    dial.answersWaiter = isOwnAnswer;
     return dial;
   }
 
@@ -227,7 +228,7 @@ export class Dialing<C> {
   }
 }
 
-/** The dial is for the first in the queue for whom none is under way: its failure will be that one's answer. */
+/** The dial is for the first in the queue for whom none is under way. */
 function assign<C>(dial: Dial<C>, waiters: CallerQueue<C>): void {
   let waiter = waiters.first;
   while (waiter !== undefined && waiter.dial?.state === 'dialing') waiter = waiter.next;

@@ -16,6 +16,18 @@ export interface TokenBucketOptions {
   readonly burst: number;
 }
 
+/** The numbers of one moment. */
+export interface TokenBucketStats {
+  /** Permits added per second at the present speed, and at full speed. */
+  readonly rate: number;
+  readonly fullRate: number;
+  /** Permits that it holds. */
+  readonly tokens: number;
+  readonly burst: number;
+  /** How often the server found that connections are opened too fast; several at about the same time are one. */
+  readonly refused: number;
+}
+
 /** Without this, whoever comes back after just the time it was told could be told to wait for no time at all. */
 const roundingError = 1e-6;
 
@@ -47,6 +59,7 @@ export class TokenBucket implements RateLimiter {
   #countedAt = Number.NaN;
   /** The part of the full speed at which it goes. */
   #speed = 1;
+  #refusals = 0;
   #slowedAt = Number.NEGATIVE_INFINITY;
   /** Until then, one permit is for an urgent one. */
   #keptUntil = Number.NEGATIVE_INFINITY;
@@ -69,6 +82,18 @@ export class TokenBucket implements RateLimiter {
     return this.#tokensPerMs * this.#speed * 1_000;
   }
 
+  /** What it holds and how fast it goes at this moment. */
+  stats(now: number): TokenBucketStats {
+    this.#refill(now);
+    return {
+      rate: this.rate,
+      fullRate: this.#tokensPerMs * 1_000,
+      tokens: Math.max(0, this.#tokens),
+      burst: this.#burst,
+      refused: this.#refusals,
+    };
+  }
+
   take(now: number, isUrgent = false): number {
     this.#refill(now);
     const keptForMs = isUrgent ? 0 : this.#keptUntil - this.#countedAt;
@@ -86,6 +111,7 @@ export class TokenBucket implements RateLimiter {
 
   refused(now: number): void {
     if (now - this.#slowedAt < oneWaveMs) return;
+    this.#refusals += 1;
     this.#refill(now);
     this.#slowedAt = now;
     this.#speed = Math.max(slowest, this.#speed / 2);

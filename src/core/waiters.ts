@@ -22,7 +22,7 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   queued: boolean;
   /** Its deadline is no earlier than those of the orderly waiters ahead of it. */
   orderly: boolean;
-  /** The dial made on its behalf, where a failure of that dial is its answer. */
+  /** The dial made on its behalf. */
   dial: Dial<C> | undefined;
   /** Keeps the connection for longer than one statement. Set by the caller before it is queued. */
   isReserved: boolean;

@@ -1,5 +1,6 @@
 /** Tokens that are signed once and used by many dials, each until shortly before it or its credentials expire. */
 import type { Random } from '../kernel/random.js';
+import { withoutContext } from '../runtime/async-context.js';
 import { systemRandom } from '../runtime/system.js';
 import { expiryOf } from './token-text.js';
 import { type TimeOfDay, wallClock } from './wall-clock.js';
@@ -128,7 +129,7 @@ export class TokenCache {
     if (flight !== undefined && now - flight.startedAt < flightPatience) return flight;
     const next: Flight = {
       startedAt: now,
-      answer: this.#sign(entry).finally(() => {
+      answer: withoutContext((each) => this.#sign(each), entry).finally(() => {
         if (entry.flight === next) entry.flight = undefined;
       }),
     };

@@ -1,16 +1,29 @@
-/** A map that holds a limited number of things, and forgets what was not used for longest. */
+/** A map that holds a limited number of things, or of bytes, and forgets what was not used for longest. */
+
+/** What its entries may take together, and what one of them takes. */
+export interface EntrySizes<Key, Value> {
+  readonly bytes: number;
+  readonly of: (key: Key, value: Value) => number;
+}
 
 export class BoundedMap<Key, Value> {
   readonly #largest: number;
+  readonly #sizes: EntrySizes<Key, Value> | undefined;
   /** Least recently used first. */
   readonly #entries = new Map<Key, Value>();
+  #bytes = 0;
 
-  constructor(largest: number) {
+  constructor(largest: number, sizes?: EntrySizes<Key, Value>) {
     this.#largest = largest;
+    this.#sizes = sizes;
   }
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get(key: Key): Value | undefined {
@@ -22,16 +35,25 @@ export class BoundedMap<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
-    this.#entries.delete(key);
+    this.delete(key);
     this.#entries.set(key, value);
-    if (this.#entries.size > this.#largest) this.#entries.delete(this.#entries.keys().next().value as Key);
+    this.#bytes += this.#sizes?.of(key, value) ?? 0;
+    while (this.#isTooLarge) this.delete(this.#entries.keys().next().value as Key);
+  }
+
+  get #isTooLarge(): boolean {
+    return this.#entries.size > this.#largest || this.#bytes > (this.#sizes?.bytes ?? 0);
   }
 
   delete(key: Key): void {
+    const value = this.#entries.get(key);
+    if (value === undefined) return;
     this.#entries.delete(key);
+    this.#bytes -= this.#sizes?.of(key, value) ?? 0;
   }
 
   clear(): void {
     this.#entries.clear();
+    this.#bytes = 0;
   }
 }

@@ -28,6 +28,8 @@ export interface MetricFamily {
   readonly type: 'gauge' | 'counter' | 'histogram';
   /** `pool`: each pool has a series. `service`: the pools of a service are added up. */
   readonly scope: 'pool' | 'service';
+  /** Labels of its own, beside those of its scope. */
+  readonly labels: readonly string[];
   /** How prom-client joins the processes of a cluster. */
   readonly aggregator: 'sum' | 'min';
   /** None if this metric is not for this pool. Each sample has other labels than the others. */
@@ -56,7 +58,10 @@ export class FamilyMaker {
   }
 
   gauges(name: string, label: string, help: string, read: NumbersOf): MetricFamily {
-    return { ...this.#family(name, help, 'gauge'), read: (stats) => labelled(label, read(stats)) };
+    return {
+      ...this.#family(name, help, 'gauge', label),
+      read: (stats) => labelled(label, read(stats)),
+    };
   }
 
   counter(name: string, help: string, read: NumberOf): MetricFamily {
@@ -64,7 +69,10 @@ export class FamilyMaker {
   }
 
   counters(name: string, label: string, help: string, read: NumbersOf): MetricFamily {
-    return { ...this.#family(name, help, 'counter'), read: (stats) => labelled(label, read(stats)) };
+    return {
+      ...this.#family(name, help, 'counter', label),
+      read: (stats) => labelled(label, read(stats)),
+    };
   }
 
   /** Times, of which `unitMs` milliseconds are one. */
@@ -75,8 +83,9 @@ export class FamilyMaker {
     };
   }
 
-  #family(name: string, help: string, type: MetricFamily['type']) {
-    return { name: this.#prefix + name, help, type, scope: this.#scope, aggregator: 'sum' } as const;
+  #family(name: string, help: string, type: MetricFamily['type'], ...labels: readonly string[]) {
+    const scope = this.#scope;
+    return { name: this.#prefix + name, help, type, scope, labels, aggregator: 'sum' } as const;
   }
 }
 

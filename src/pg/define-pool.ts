@@ -11,6 +11,8 @@ import type { PoolStats } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Duration } from '../kernel/duration.js';
 import { onAbort } from '../runtime/abort-listeners.js';
+import { inPresentContext } from '../runtime/async-context.js';
+import { detached } from '../runtime/detached.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
 import { throwLater } from '../runtime/throw-later.js';
@@ -22,6 +24,7 @@ import {
   type PgClientClass,
   type QueryCallback,
 } from './client.js';
+import { disown } from './held-client.js';
 import type { ReleasableClient } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import { type DialingPool, PgDialer } from './pg-dialer.js';
@@ -30,6 +33,8 @@ import type { ConnectOptions, PoolClass } from './pool-interface.js';
 import { PgPoolListener } from './pool-listener.js';
 import { resolvePoolOptions } from './pool-options.js';
 import { CallbackWaiter, ClientWaiter } from './pool-waiters.js';
+import { type PublicOptions, publicOptions } from './public-options.js';
+import { type PoolMethods, ReplacedMethods } from './replaced-methods.js';
 import { setRight } from './session-guard.js';
 
 type Pooled = PooledConnection<PgConnection>;
@@ -39,14 +44,21 @@ type ConnectCallback = (
   release: (error?: unknown) => void,
 ) => unknown;
 type EmitterClass = new (options?: object) => EventEmitter;
-type Options = Record<string, unknown> & DialingPool['options'];
+
+/** A call on its way through a tracer. */
+interface Entry {
+  readonly options?: ConnectOptions | undefined;
+  readonly isQuery?: boolean;
+}
 
 const noop = (): void => {};
 const ownEmit = EventEmitter.prototype.emit;
 
 export function definePool(Base: EmitterClass, loadClient: () => PgClientClass): PoolClass {
+  const tracer = new ReplacedMethods(Base.prototype as PoolMethods);
+
   class Pool extends Base implements DialingPool {
-    readonly options: Options;
+    readonly options: PublicOptions;
     readonly log: (message: string, error?: Error) => void;
     readonly Client: PgClientClass;
     readonly Promise: PromiseConstructor;
@@ -61,7 +73,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     #noticesHolders: boolean;
     /** Nobody notes who takes connections, and no promises of the program's own kind. */
     #isPlain: boolean;
-
+    /** While a tracer is being entered: what its call can't carry. */
+    #entering: Entry | undefined = undefined;
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
       const given = { ...options } as Record<string, unknown>;
@@ -83,7 +96,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.#isPlain = !this.#noticesHolders && this.Promise === Promise;
       this.#dialer = new PgDialer(this);
       this.#engine = new ConnectionPool<PgConnection>({
-        policy,
+        policy: detached(policy),
         dialer: this.#dialer,
         clock: systemClock,
         alarm: systemAlarm,
@@ -107,6 +120,12 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     // ---- checking out ---------------------------------------------------------------------------------------------
 
     connect(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
+      if (tracer.hasConnect && !this.ending) {
+        const [options, callback] = typeof first === 'function' ? [undefined, first] : [first, second];
+        return this.#entering === undefined
+          ? this.#enter({ options }, () => tracer.connect(this, callback))
+          : tracer.connect(this, callback);
+      }
       if (first === undefined && second === undefined && this.#isPlain && !this.ending) {
         // The usual call, without everything that it has no use for.
         const pooled = this.#engine.tryTake();
@@ -140,11 +159,38 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return pooled === undefined ? undefined : this.#checkOut(pooled);
     }
 
+    #enter(entry: Entry, call: () => unknown): unknown {
+      this.#entering = entry;
+      try {
+        return call();
+      } finally {
+        this.#entering = undefined;
+      }
+    }
+
+    /** Called by pg-pool's own `connect`, which a tracer has called. */
+    newClient({ callback }: { readonly callback: ConnectCallback }): void {
+      const entry = this.#entering;
+      // What a program does in its hooks is no part of this call.
+      this.#entering = undefined;
+      this.#connectWithCallback(callback, entry?.options, entry?.isQuery);
+    }
+
+    /** To pg-pool's own `connect`, there is always room for a new client. */
+    _isFull(): boolean {
+      return false;
+    }
+
     /** The callback comes later in every case, and never from inside another caller's release. */
-    #connectWithCallback(callback: ConnectCallback, options: ConnectOptions | undefined): unknown {
+    #connectWithCallback(
+      callback: ConnectCallback,
+      options: ConnectOptions | undefined,
+      isQuery = false,
+    ): unknown {
       if (this.ending) return callback(new PoolClosedError(), undefined, noop);
       const fail = (error: Error): void => process.nextTick(callback, error, undefined, noop);
       const succeed = (pooled: Pooled): void => {
+        if (isQuery) this.#engine.exemptFromLeaks(pooled);
         const client = this.#checkOut(pooled);
         process.nextTick(callback, undefined, client, client.release);
       };
@@ -179,6 +225,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const client = connection.client as ReleasableClient;
       if (connection.isAnnounced) connection.isAnnounced = false;
       else if (this.#hears('acquire')) this.tell('acquire', client);
+      connection.isHeldByCaller = true;
       client.release = (error?: unknown): void => this.#giveBack(pooled, generation, error);
       if (this.#allowsExitOnIdle) client.ref?.();
       return client;
@@ -190,6 +237,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       if (pooled.state === 'lent' && pooled.generation === generation) {
         client._poolUseCount = (client._poolUseCount ?? 0) + 1;
         if (this.#hears('release')) this.tell('release', error, client);
+        disown(connection);
         if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
       }
       // As in pg-pool, any truthy value condemns the client. So does an open transaction where others would join it.
@@ -206,6 +254,9 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         setImmediate(text as (error: Error) => void, error);
         return undefined;
       }
+      if (tracer.hasQuery && this.#pipeline === undefined && !this.ending) {
+        return this.#enter({ isQuery: true }, () => tracer.query(this, text, values, callback));
+      }
       if (typeof values === 'function') {
         this.#submit(text, undefined, values as QueryCallback);
         return undefined;
@@ -221,7 +272,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     }
 
     #submit(text: unknown, values: unknown, callback: QueryCallback): void {
-      if (this.connect !== ownConnect) {
+      if ((this.connect !== ownConnect || tracer.hasConnect) && !this.#sharesIts(text)) {
         // A subclass or a tracer has its own way of checking out; it is meant for queries too.
         this.connect((error, client) => {
           if (error) callback(error);
@@ -247,16 +298,23 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.#enqueue(new CallbackWaiter(run, fail, undefined), this.#readWait(undefined));
     }
 
+    /** A query that shares a connection checks none out, whatever a tracer has put in the place of `connect`. */
+    #sharesIts(query: unknown): boolean {
+      return this.connect === Pool.prototype.connect && this.#pipeline?.takes(query) === true;
+    }
+
     #runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void {
       this.#engine.exemptFromLeaks(pooled);
-      this.#run(this.#checkOut(pooled), text, values, callback);
+      const client = this.#checkOut(pooled);
+      pooled.connection.isHeldByCaller = false;
+      this.#run(client, text, values, callback);
     }
 
     /** One query on a client that is given back before the caller learns the outcome. */
     #run(client: ReleasableClient, text: unknown, values: unknown, callback: QueryCallback): void {
       const { release } = client;
       let isOver = false;
-      const finish = (error: Error | null | undefined, result?: unknown): void => {
+      const finish = inPresentContext((error: Error | null | undefined, result?: unknown): void => {
         if (isOver) return;
         isOver = true;
         client.removeListener?.('error', finish);
@@ -268,7 +326,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         release(error);
         if (error) callback(error);
         else callback(undefined, result);
-      };
+      });
       client.once?.('error', finish);
       this.note('dispatching query');
       try {
@@ -305,7 +363,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         });
       };
       if (callback === undefined) return this.#asPromise(new Promise<void>(drained));
-      drained(() => process.nextTick(callback));
+      drained(inPresentContext(() => process.nextTick(callback)));
       return undefined;
     }
 
@@ -429,40 +487,4 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 
   const ownConnect = Pool.prototype.connect;
   return Pool as unknown as PoolClass;
-}
-
-/**
- * The options that `pool.options` shows and each client is made with: a copy with pg-pool's defaults filled in, secrets out
- * of sight of a console, and `max` that can be changed while the pool works.
- */
-function publicOptions(
-  given: Record<string, unknown> | null | undefined,
-  max: { read(): number; write(max: number): void },
-): Options {
-  const options: Record<string, unknown> = { ...given };
-  hide(options, 'password');
-  const ssl = options['ssl'];
-  if (typeof ssl === 'object' && ssl !== null && 'key' in ssl) hide(ssl as Record<string, unknown>, 'key');
-  options['min'] ||= 0;
-  options['maxUses'] ||= Number.POSITIVE_INFINITY;
-  options['allowExitOnIdle'] ||= false;
-  options['maxLifetimeSeconds'] ||= 0;
-  if (options['idleTimeoutMillis'] === undefined) options['idleTimeoutMillis'] = 10_000;
-  Object.defineProperty(options, 'max', {
-    enumerable: true,
-    configurable: true,
-    get: max.read,
-    set: max.write,
-  });
-  return options as Options;
-}
-
-function hide(object: Record<string, unknown>, name: string): void {
-  if (!(name in object)) return;
-  Object.defineProperty(object, name, {
-    configurable: true,
-    enumerable: false,
-    writable: true,
-    value: object[name],
-  });
 }

@@ -1,8 +1,9 @@
 /** A connection that several queries share: each is sent without waiting for the answers to those before it. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Linked } from '../kernel/linked-list.js';
-import type { PgClient, Stream } from './client.js';
+import type { PgClient, QueryCallback, Stream } from './client.js';
 import type { PgConnection } from './pg-connection.js';
+import { isReplaced } from './replaced-methods.js';
 
 export type ReleasableClient = PgClient & { release: (error?: unknown) => void };
 
@@ -12,6 +13,17 @@ export type ReleasableClient = PgClient & { release: (error?: unknown) => void }
  */
 export function canShare(client: PgClient): boolean {
   return client.pipeline !== undefined && !client.connectionParameters?.query_timeout;
+}
+
+/** What sends the queries in a client's queue. */
+interface PulsedClient {
+  query(text: unknown, values: unknown, callback: QueryCallback): unknown;
+  _pulseQueryQueue(): void;
+}
+
+function isTraced(client: PgClient): boolean {
+  const { query } = Object.getPrototypeOf(client) as { readonly query?: unknown };
+  return isReplaced(query, '_pulseQueryQueue');
 }
 
 /** Codes with which the server says goodbye: terminated, shut down, crashed, not ready, database dropped, idle too long. */
@@ -45,6 +57,25 @@ export class Lane implements Linked<Lane> {
     this.release = client.release;
     client.pipeline = true;
     client.on('error', this.#onClientError);
+  }
+
+  /**
+   * Sends a query behind those that are under way. A tracer (dd-trace) that has replaced `query` looks for what it has called at
+   * the end of the client's queue: the query stays there until then.
+   */
+  query(text: unknown, values: unknown, callback: QueryCallback): void {
+    const client = this.client as PulsedClient & ReleasableClient;
+    if (!isTraced(client)) {
+      client.query(text, values, callback);
+      return;
+    }
+    client._pulseQueryQueue = () => {};
+    try {
+      client.query(text, values, callback);
+    } finally {
+      Reflect.deleteProperty(client, '_pulseQueryQueue');
+    }
+    client._pulseQueryQueue();
   }
 
   /** Finds out whether a query's error ends the connection. */

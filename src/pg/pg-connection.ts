@@ -10,6 +10,10 @@ export class PgConnection {
   onError!: (error: Error) => void;
   /** The `acquire` event of its first checkout was emitted before `verify` looked at it. */
   isAnnounced = false;
+  /** Checked out by `connect()`: what happens on it is that caller's. */
+  isHeldByCaller = false;
+  /** Its socket's events run in that caller's async context. */
+  isAdopted = false;
   /** The server has said that it will end the session. */
   isEndedByServer = false;
 

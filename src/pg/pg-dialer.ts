@@ -1,10 +1,16 @@
-/** Opens, closes and checks node-postgres clients for the engine, with pg-pool's hooks on the way. */
+/**
+ * Opens, closes and checks node-postgres clients for the engine, with pg-pool's hooks on the way. A dial runs in the async
+ * context of the caller it is for; everything else, and the client once it is open, in none.
+ */
 import type { DialFailureCause } from '../core/breaker.js';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
+import type { Waiter } from '../core/waiters.js';
+import { CallerContext, withoutContext } from '../runtime/async-context.js';
 import { asError } from '../runtime/promise-dialer.js';
 import { destroySocket, dialAgain, type PgClient, type PgClientClass, refillCause } from './client.js';
+import { prepareClient, watchClient } from './held-client.js';
 import { PgConnection } from './pg-connection.js';
 
 /** The pool as the dialer sees it. The options are handed to each client as they are. */
@@ -59,6 +65,12 @@ export class PgDialer implements Dialer<PgConnection> {
   }
 
   dial(dial: Dial<PgConnection>): void {
+    const context = contextOf(dial.waiter);
+    if (context === undefined) withoutContext(this.#begin, dial);
+    else context.runInAsyncScope(this.#begin, undefined, dial);
+  }
+
+  readonly #begin = (dial: Dial<PgConnection>): void => {
     let client: PgClient;
     try {
       client = new this.#pool.Client(this.#pool.options);
@@ -73,6 +85,7 @@ export class PgDialer implements Dialer<PgConnection> {
       onSetUpError: (error) => this.#refuse(attempt, error),
     };
     this.#attempts.set(dial, attempt);
+    prepareClient(client);
     this.#pool.note('connecting new client');
     try {
       client.connect((error) => {
@@ -83,11 +96,14 @@ export class PgDialer implements Dialer<PgConnection> {
     } catch (error) {
       this.#fail(attempt, asError(error));
     }
-  }
+  };
 
   abandon(dial: Dial<PgConnection>): void {
     const attempt = this.#attempts.get(dial);
-    if (attempt === undefined) return;
+    if (attempt !== undefined) withoutContext(this.#abandon, attempt);
+  }
+
+  readonly #abandon = (attempt: Attempt): void => {
     const { client, stage } = attempt;
     // The native client can't be stopped between being connected and saying so.
     if (stage === 'connecting' && client.connection === undefined && client.isConnected?.()) return;
@@ -97,9 +113,13 @@ export class PgDialer implements Dialer<PgConnection> {
     } catch {
       // A client without a socket can't be destroyed; the engine gives its slot back after a while.
     }
-  }
+  };
 
   close(pooled: PooledConnection<PgConnection>): void {
+    withoutContext(this.#close, pooled);
+  }
+
+  readonly #close = (pooled: PooledConnection<PgConnection>): void => {
     const { client, isEndedByServer } = pooled.connection;
     const stream = client.connection?.stream;
     try {
@@ -113,17 +133,21 @@ export class PgDialer implements Dialer<PgConnection> {
       this.destroy(pooled);
       this.#engine.closed(pooled);
     }
-  }
+  };
 
   destroy(pooled: PooledConnection<PgConnection>): void {
     try {
-      destroySocket(pooled.connection.client);
+      withoutContext(destroySocket, pooled.connection.client);
     } catch {
       // Nothing more can be done for it, and nobody is there to be told.
     }
   }
 
   check(pooled: PooledConnection<PgConnection>): void {
+    withoutContext(this.#check, pooled);
+  }
+
+  readonly #check = (pooled: PooledConnection<PgConnection>): void => {
     try {
       pooled.connection.client.query?.('SELECT 1', undefined, (error) => {
         this.#engine.checked(pooled, error ?? undefined);
@@ -131,7 +155,7 @@ export class PgDialer implements Dialer<PgConnection> {
     } catch (error) {
       this.#engine.checked(pooled, asError(error));
     }
-  }
+  };
 
   /** From connected to open: the hooks, each of which may refuse the client. */
   #setUp(attempt: Attempt): void {
@@ -188,6 +212,7 @@ export class PgDialer implements Dialer<PgConnection> {
     connection.onError = (error) => this.#pool.clientFailed(connection, error);
     attempt.client.removeListener?.('error', attempt.onSetUpError);
     attempt.client.on('error', connection.onError);
+    watchClient(connection);
     this.#answered(attempt);
     this.#engine.dialed(attempt.dial, connection);
   }
@@ -238,6 +263,12 @@ export class PgDialer implements Dialer<PgConnection> {
     attempt.stage = 'answered';
     this.#attempts.delete(attempt.dial);
   }
+}
+
+/** Where the caller is one whose context matters. */
+function contextOf(waiter: Waiter<PgConnection> | undefined): CallerContext | undefined {
+  const { context } = (waiter ?? {}) as { readonly context?: unknown };
+  return context instanceof CallerContext ? context : undefined;
 }
 
 /** configuration_limit_exceeded: what a server that limits the rate of new connections answers. */

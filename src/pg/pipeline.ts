@@ -104,7 +104,7 @@ export class Pipeline {
 
   failed(query: SharedQuery, error: Error): void {
     this.#leftQueue();
-    process.nextTick(() => query.deliver(error, undefined));
+    query.context.runInAsyncScope(process.nextTick, process, () => query.deliver(error, undefined));
   }
 
   /** The server has answered. Others are sent before the caller is told, so that they leave with one packet. */
@@ -124,7 +124,9 @@ export class Pipeline {
 
   #openLane(pooled: Pooled): Lane {
     this.#engine.exemptFromLeaks(pooled);
-    const lane = new Lane(pooled, this.#pool.checkOut(pooled));
+    const client = this.#pool.checkOut(pooled);
+    pooled.connection.isHeldByCaller = false;
+    const lane = new Lane(pooled, client);
     this.#openAt(0).pushTail(lane);
     return lane;
   }

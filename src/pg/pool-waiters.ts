@@ -1,6 +1,10 @@
-/** The callers that wait in the queue of the drop-in: for a client as a promise, or to be called back. */
+/**
+ * The callers that wait in the queue of the drop-in: for a client as a promise, or to be called back. What they get, they get in
+ * the async context of their call, whoever's release or dial serves them.
+ */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { Waiter } from '../core/waiters.js';
+import { CallerContext } from '../runtime/async-context.js';
 import { PromisedWaiter } from '../runtime/promised-waiter.js';
 import type { PgClient } from './client.js';
 import type { PgConnection } from './pg-connection.js';
@@ -9,6 +13,7 @@ type Pooled = PooledConnection<PgConnection>;
 
 /** A caller of `connect()`. */
 export class ClientWaiter extends PromisedWaiter<PgConnection> {
+  readonly context = new CallerContext();
   readonly #checkOut: (pooled: Pooled) => PgClient;
   readonly #holder: unknown;
 
@@ -20,12 +25,13 @@ export class ClientWaiter extends PromisedWaiter<PgConnection> {
 
   granted(pooled: Pooled): void {
     if (this.#holder !== undefined) pooled.holder = this.#holder;
-    this.resolve(this.#checkOut(pooled));
+    this.resolve(this.context.runInAsyncScope(this.#checkOut, undefined, pooled));
   }
 }
 
 /** A caller of `connect(callback)` or of `query()`. */
 export class CallbackWaiter extends Waiter<PgConnection> {
+  readonly context = new CallerContext();
   readonly #onGranted: (pooled: Pooled) => void;
   readonly #onFailed: (error: Error) => void;
   readonly #holder: unknown;
@@ -42,11 +48,11 @@ export class CallbackWaiter extends Waiter<PgConnection> {
   granted(pooled: Pooled): void {
     if (this.#holder !== undefined) pooled.holder = this.#holder;
     this.onSettled?.();
-    this.#onGranted(pooled);
+    this.context.runInAsyncScope(this.#onGranted, undefined, pooled);
   }
 
   failed(error: Error): void {
     this.onSettled?.();
-    this.#onFailed(error);
+    this.context.runInAsyncScope(this.#onFailed, undefined, error);
   }
 }

@@ -2,6 +2,7 @@
 import pg from 'pg';
 import type { PgClientClass } from './client.js';
 import { definePool } from './define-pool.js';
+import { warnOfOtherCopies } from './pg-copies.js';
 import type { PoolClass, Pool as PoolInstance } from './pool-interface.js';
 
 /** A `pg.Pool` that never has more connections than `max`, closing ones included. */
@@ -9,7 +10,10 @@ export type Pool = PoolInstance;
 /** Makes a pool that can stand wherever a `pg.Pool` can. */
 export const Pool: PoolClass = isOurs(pg.Pool)
   ? pg.Pool
-  : definePool(pg.Pool, () => pg.Client as unknown as PgClientClass);
+  : definePool(pg.Pool, () => {
+      warnOfOtherCopies();
+      return pg.Client as unknown as PgClientClass;
+    });
 
 /** pg's own Pool is this class already when Headgate stands in for the pg-pool package. */
 function isOurs(candidate: unknown): candidate is PoolClass {

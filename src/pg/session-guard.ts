@@ -3,6 +3,7 @@
  * before anyone else gets that connection: an open transaction is rolled back, a changed session is closed.
  */
 
+import { inPresentContext } from '../runtime/async-context.js';
 import { type StatementKind, statementKind } from '../sql/statement-kind.js';
 import { isInTransaction, type PgClient, type QueryCallback } from './client.js';
 import { SessionChangedError, TransactionLeftOpenError } from './errors.js';
@@ -57,10 +58,11 @@ function rollBack(
   callback: QueryCallback,
 ): void {
   const isLoneBegin = kind === 'transaction' && commands.length === 1;
-  client.query?.('ROLLBACK', undefined, (error) => {
+  const rolledBack = inPresentContext((error: Error | null | undefined): void => {
     release(error ?? (isLoneBegin ? undefined : 'its session may have changed'));
     callback(new TransactionLeftOpenError());
   });
+  client.query?.('ROLLBACK', undefined, rolledBack);
 }
 
 /** The command that changed the session, if one did. Where the text was understood, it has told all there is. */

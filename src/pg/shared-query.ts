@@ -1,8 +1,9 @@
 /** One query over a shared connection, from the call of `pool.query()` to its answer. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { Waiter } from '../core/waiters.js';
+import { CallerContext } from '../runtime/async-context.js';
 import { throwLater } from '../runtime/throw-later.js';
-import type { PgClient, QueryCallback } from './client.js';
+import type { QueryCallback } from './client.js';
 import type { Lane } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import type { PipeliningPool } from './pipeline.js';
@@ -21,6 +22,7 @@ export interface QuerySender {
 const preparedStatementErrors: ReadonlySet<string | undefined> = new Set(['26000', '42P05', '0A000']);
 
 export class SharedQuery extends Waiter<PgConnection> {
+  readonly context = new CallerContext();
   readonly #sender: QuerySender;
   readonly #values: unknown;
   readonly #callback: QueryCallback;
@@ -49,10 +51,14 @@ export class SharedQuery extends Waiter<PgConnection> {
   }
 
   runAlone(pooled: PooledConnection<PgConnection>, pool: PipeliningPool): void {
-    pool.runAlone(pooled, this.#text, this.#values, this.#callback);
+    this.context.runInAsyncScope(pool.runAlone, pool, pooled, this.#text, this.#values, this.#callback);
   }
 
   sendOn(lane: Lane): void {
+    this.context.runInAsyncScope(this.#sendOn, this, lane);
+  }
+
+  #sendOn(lane: Lane): void {
     let isSending = true;
     let isAnswered = false;
     const answered: QueryCallback = (error, result) => {
@@ -67,7 +73,9 @@ export class SharedQuery extends Waiter<PgConnection> {
       this.#sender.answered(this, lane, error, result);
     };
     try {
-      (lane.client.query as NonNullable<PgClient['query']>)(this.#text, this.#values, answered);
+      lane.query(this.#text, this.#values, (error, result) => {
+        this.context.runInAsyncScope(answered, undefined, error, result);
+      });
     } catch (error) {
       // Refused before anything was sent.
       process.nextTick(answered, error as Error, undefined);

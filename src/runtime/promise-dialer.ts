@@ -1,9 +1,13 @@
-/** Opens, closes and checks connections through functions that return promises, and answers the engine. */
+/**
+ * Opens, closes and checks connections through functions that return promises, and answers the engine. The functions run in no
+ * caller's async context: a connection lives for longer than the call for which it was opened.
+ */
 import { inspect } from 'node:util';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import { BadConnectionError } from '../core/errors.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
+import { withoutContext } from './async-context.js';
 
 /** How one kind of connection is handled. */
 export interface ConnectionFunctions<C> {
@@ -51,7 +55,7 @@ export class PromiseDialer<C> implements Dialer<C> {
   }
 
   abandon(dial: Dial<C>): void {
-    this.#aborts.get(dial)?.abort();
+    withoutContext((abort) => abort?.abort(), this.#aborts.get(dial));
     this.#aborts.delete(dial);
   }
 
@@ -66,7 +70,7 @@ export class PromiseDialer<C> implements Dialer<C> {
 
   destroy(pooled: PooledConnection<C>): void {
     try {
-      this.#functions.destroy?.(pooled.connection);
+      withoutContext(() => this.#functions.destroy?.(pooled.connection), undefined);
     } catch {
       // Nothing more can be done for it, and nobody is there to be told.
     }
@@ -82,8 +86,8 @@ export class PromiseDialer<C> implements Dialer<C> {
 }
 
 /** Calls a function that may throw, return a value or return a promise; always a promise comes out. */
-async function attempt<T>(call: () => Promise<T> | T): Promise<T> {
-  return call();
+function attempt<T>(call: () => Promise<T> | T): Promise<T> {
+  return withoutContext(async () => call(), undefined);
 }
 
 export function asError(thrown: unknown): Error {

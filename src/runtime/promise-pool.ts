@@ -8,6 +8,7 @@ import { OptionReader } from '../kernel/option-reader.js';
 import { ChannelPublisher } from './channels.js';
 import { Checkout } from './checkout.js';
 import { CheckoutWaiter } from './checkout-waiter.js';
+import { detached } from './detached.js';
 import { type ConnectionFunctions, PromiseDialer } from './promise-dialer.js';
 import { usualWarnAfter } from './stuck-warning.js';
 import { systemAlarm, systemClock, systemRandom } from './system.js';
@@ -80,7 +81,7 @@ export class PromisePool<C> {
     this.#noticesHolders = Number.isFinite(policy.leakThreshold);
     const dialer = new PromiseDialer<C>(options);
     this.#engine = new ConnectionPool<C>({
-      policy,
+      policy: detached(policy),
       dialer,
       clock: systemClock,
       alarm: systemAlarm,

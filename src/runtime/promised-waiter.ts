@@ -7,7 +7,7 @@ import { onAbort } from './abort-listeners.js';
 type Resolve = (value: unknown) => void;
 
 // A promise's function without a closure for each promise: the executor runs before `new Promise` returns.
-let resolveOfNewest: Resolve;
+let resolveOfNewest: Resolve | undefined;
 const keepResolve = (resolve: Resolve): void => {
   resolveOfNewest = resolve;
 };
@@ -26,6 +26,7 @@ export abstract class PromisedWaiter<C> extends Waiter<C> {
   wait<T>(engine: ConnectionPool<C>, timeoutMs: number, signal: AbortSignal | undefined): Promise<T> {
     const promise = new Promise<T>(keepResolve as (resolve: (value: T) => void) => void);
     this.#resolve = resolveOfNewest;
+    resolveOfNewest = undefined;
     if (signal?.aborted) this.failed(new AcquireAbortedError(signal.reason));
     else {
       if (signal !== undefined) this.#leaveOn(signal, engine);

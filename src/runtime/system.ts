@@ -1,7 +1,8 @@
-/** The real world, as the engine wants it: a monotonic clock, one timer, and randomness. */
-import { performance } from 'node:perf_hooks';
+/** The program's time, as the engine wants it: a monotonic clock, one timer, and randomness. */
 import type { Alarm, AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import { setWithoutContext } from './async-context.js';
+import { isOwnTime, onTimeReplaced, presentTimers, readTime, type TimerFunctions } from './time-source.js';
 import { afterTurn, type Task } from './turn.js';
 
 /**
@@ -23,22 +24,27 @@ class SystemClock implements Clock {
   };
 
   now(): number {
-    const reading = performance.now();
+    const reading = readTime();
     this.#reading = reading;
     return reading;
   }
 
   coarse(): number {
     if (this.#isFresh) return this.#reading;
-    this.#isFresh = true;
-    afterTurn(this.#forget);
     this.#turnBegan = this.now();
+    // Time that a test sets may go on within a turn.
+    if (isOwnTime()) {
+      this.#isFresh = true;
+      afterTurn(this.#forget);
+    }
     return this.#turnBegan;
   }
 
   arrival(listener: LongTurnListener): number {
     if (this.#listener === undefined) this.#listener = listener;
     else if (listener !== this.#listener) this.#otherListeners.add(listener);
+    // An alarm that was set for this arrival's deadline or an earlier one may have been lost with a test's timers.
+    presentTimers();
     return this.coarse();
   }
 
@@ -62,35 +68,51 @@ const longestTimeoutMs = 2 ** 31 - 1;
 class SystemAlarm implements Alarm {
   /** Timers count in whole milliseconds, of a clock that is read at another moment than ours. */
   readonly granularityMs = 1;
-  readonly #clock: Clock;
   readonly #ring: () => void;
+  #at = Number.NaN;
   #timer: NodeJS.Timeout | undefined;
+  #timers: TimerFunctions | undefined;
   #keepsProcessAlive = false;
+  readonly #arm = (): void => {
+    this.#disarm();
+    this.#timers = presentTimers();
+    const delay = Math.max(0, Math.ceil(this.#at - readTime()));
+    this.#timer =
+      delay <= longestTimeoutMs
+        ? this.#timers.setTimeout(this.#rang, delay)
+        : this.#timers.setTimeout(this.#arm, longestTimeoutMs);
+    if (!this.#keepsProcessAlive) this.#timer.unref?.();
+  };
+  readonly #rang = (): void => {
+    this.#timer = undefined;
+    onTimeReplaced.delete(this.#arm);
+    this.#ring();
+  };
 
-  constructor(clock: Clock, ring: () => void) {
-    this.#clock = clock;
+  constructor(ring: () => void) {
     this.#ring = ring;
   }
 
   set(at: number, keepsProcessAlive: boolean): void {
-    clearTimeout(this.#timer);
+    this.#at = at;
     this.#keepsProcessAlive = keepsProcessAlive;
-    const delay = Math.max(0, Math.ceil(at - this.#clock.now()));
-    this.#timer =
-      delay <= longestTimeoutMs
-        ? setTimeout(this.#ring, delay)
-        : setTimeout(() => this.set(at, this.#keepsProcessAlive), longestTimeoutMs);
-    if (!keepsProcessAlive) this.#timer.unref();
+    setWithoutContext(this.#arm);
+    onTimeReplaced.add(this.#arm);
   }
 
   keepProcessAlive(keepsProcessAlive: boolean): void {
     this.#keepsProcessAlive = keepsProcessAlive;
-    if (keepsProcessAlive) this.#timer?.ref();
-    else this.#timer?.unref();
+    if (keepsProcessAlive) this.#timer?.ref?.();
+    else this.#timer?.unref?.();
   }
 
   clear(): void {
-    clearTimeout(this.#timer);
+    this.#disarm();
+    onTimeReplaced.delete(this.#arm);
+  }
+
+  #disarm(): void {
+    if (this.#timer !== undefined) this.#timers?.clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 }
@@ -104,6 +126,6 @@ export const shortTurnClock: Clock = {
   arrival: () => systemClock.coarse(),
 };
 
-export const systemAlarm: AlarmFactory = (ring) => new SystemAlarm(systemClock, ring);
+export const systemAlarm: AlarmFactory = (ring) => new SystemAlarm(ring);
 
 export const systemRandom: Random = { next: Math.random };

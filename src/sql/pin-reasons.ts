@@ -7,6 +7,7 @@ export const pinReasons = [
   'prepare in sql',
   'set_config',
   'setting that could not be followed',
+  'too many settings',
   'library loaded',
   'function that changes the session',
   'session that could not be checked',

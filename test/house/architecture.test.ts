@@ -20,7 +20,7 @@ describe('imports', () => {
     ['wire', 'observe'],
     ['observe', 'dsql'],
     ['dsql', 'pooler'],
-    ['simulator', 'dashboard'],
+    ['dashboard', 'pooler'],
     ['pooler', 'cli'],
   ])('may not go from %s to %s', (from, to) => {
     const source = "// why\nimport { b } from '../TO/b.js';\n".replace('TO', to);

@@ -87,7 +87,9 @@ describe('the examples of the documentation', () => {
 
   test('are found', () => {
     const found = examples.map((example) => example.name);
-    expect(found).toEqual(expect.arrayContaining(['README.md, example 1', 'docs/engine.md, example 1']));
+    expect(found).toEqual(
+      expect.arrayContaining(['docs/drop-in.md, example 1', 'docs/engine.md, example 1']),
+    );
     expect(found.filter((example) => example.startsWith('src')).length).toBeGreaterThan(0);
   });
 

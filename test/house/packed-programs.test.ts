@@ -1,4 +1,5 @@
 // The packed file in programs of every kind: Node itself, test runners and bundlers, with import and require side by side.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { entryNames } from '../../scripts/lib/package-entries.mjs';
@@ -45,9 +46,64 @@ function programWith(entries: readonly string[]): Record<string, string> {
   };
 }
 
+function versionOf(name: string): string {
+  const manifest = readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
 function requires(entries: readonly string[]): string {
   return entries.map((name) => `require('${name}')`).join(', ');
 }
+
+/** What a program does with a pool, for versions of pg that are years apart. */
+const everyWay = `const pg = require('pg');
+  const { Pool } = require('headgate');
+  const settings = { connectionString: process.env.DATABASE_URL, max: 2 };
+  const codeOf = ({ code }) => code;
+  async function main() {
+    const pool = new Pool(settings);
+    const events = [];
+    for (const name of ['connect', 'acquire', 'release', 'remove']) pool.on(name, () => events.push(name));
+    const first = await pool.query('select $1::int + 1 as answer', [41]);
+    const failed = await pool.query('select nothing').catch(codeOf);
+    const client = await pool.connect();
+    await client.query('begin');
+    const inside = await client.query({ text: 'select $1::text as t', values: ['x'], rowMode: 'array' });
+    await client.query('rollback');
+    client.release();
+    const byCallback = await new Promise((resolve) => pool.query('select 1 as one', (error, result) => resolve(error ?? result.rows)));
+    const killer = new pg.Client(settings);
+    await killer.connect();
+    const lost = new Promise((resolve) => pool.once('error', (error) => resolve(error.code)));
+    await killer.query("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()");
+    const lostCode = await lost;
+    await killer.end();
+    const after = await pool.query('select 2 as two');
+    await pool.end();
+    const pipelined = new Pool({ ...settings, max: 1, pipeline: { depth: 8 } });
+    const many = await Promise.all(Array.from({ length: 50 }, (_, n) => pipelined.query('select $1::int as n', [n])));
+    await pipelined.end();
+    console.log(JSON.stringify({
+      version: require('pg/package.json').version,
+      answer: first.rows[0].answer, failed, inside: inside.rows, byCallback, lostCode, after: after.rows,
+      isPgPool: pool instanceof pg.Pool, isPgClient: client instanceof pg.Client,
+      pipelined: many.every(({ rows }, n) => rows[0].n === n), events: events.join(' '),
+    }));
+  }
+  main();`;
+const everyAnswer = {
+  answer: 42,
+  failed: '42703',
+  inside: [['x']],
+  byCallback: [{ one: 1 }],
+  lostCode: '57P01',
+  after: [{ two: 2 }],
+  isPgPool: true,
+  isPgClient: true,
+  pipelined: true,
+  events:
+    'connect acquire release acquire release remove connect acquire release acquire release remove connect acquire release remove',
+};
 
 const good = {
   answer: 42,
@@ -163,6 +219,33 @@ describe('a program with the packed file among its packages', () => {
       VITEST: '',
     });
     expect(stdout).toContain('1 passed');
+  });
+
+  test.each([
+    ['8.11.0', 'pg-8-11'],
+    [versionOf('pg'), 'pg'],
+  ])('works with pg %s', async (version, name) => {
+    project.withPg(name, name);
+    project.write({ [`${name}/main.cjs`]: everyWay });
+    expect(await reportOf(`${name}/main.cjs`)).toEqual({ version, ...everyAnswer });
+  });
+
+  test('warns of a second copy of pg, and takes the client that it is given', async () => {
+    project.withPg('two', 'pg-8-11');
+    project.write({
+      'two/main.cjs': `const pg = require('../node_modules/pg');
+        const { Pool } = require('headgate');
+        const chosen = new Pool({ Client: pg.Client });
+        process.once('warning', ({ name, code, message }) =>
+          console.log(JSON.stringify({ name, code, message, chosen: chosen.Client === pg.Client })));
+        setImmediate(() => [new Pool(), new Pool()]);`,
+    });
+    const { stdout } = await project.run('--no-warnings', ['two/main.cjs']);
+    const said = JSON.parse(stdout) as Record<string, unknown>;
+    expect(said).toMatchObject({ name: 'HeadgateWarning', code: 'HG_TWO_COPIES_OF_PG', chosen: true });
+    expect(said['message']).toContain('Headgate uses 8.11.0');
+    expect(said['message']).toContain(`the program has ${versionOf('pg')}`);
+    expect(said['message']).toContain('new Pool({ Client: pg.Client })');
   });
 
   test.each([

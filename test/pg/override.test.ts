@@ -131,6 +131,23 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     expect(taken).toBe(true);
   });
 
+  it.each([
+    ['opentelemetry.cjs', 'pg-pool.connect', 401],
+    ['dd-trace.cjs', 'pg.pool.acquire', 197],
+  ])('is traced as pg-pool is: %s has %s', async (program, name, count) => {
+    const [printed] = await run(program, 'pg.Pool', '200');
+    const { spans } = JSON.parse(printed ?? '') as {
+      spans: { name: string; trace: string; text?: string }[];
+    };
+    expect(spans.filter((span) => span.name === name)).toHaveLength(count);
+    const owners = new Map(
+      spans.filter((span) => span.name.startsWith('request ')).map((root) => [root.trace, root.name]),
+    );
+    const queries = spans.filter((span) => span.name.startsWith('pg.query'));
+    expect(queries).toHaveLength(401);
+    expect(queries.filter(({ trace, text }) => !text?.includes(`'${owners.get(trace)}.'`))).toEqual([]);
+  });
+
   it('has it also in a library that brings a pg of its own, with the clients of that pg', async () => {
     const program = `import { createRequire } from 'node:module';
       import pg from 'pg';
@@ -155,10 +172,11 @@ describe('the recipe in docs/drop-in.md', () => {
     const section = page.split('## In place of the pg-pool package')[1]?.split('\n## ')[0] ?? '';
     const blocks = [...section.matchAll(/^```\w+\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
     const { dependencies, overrides } = manifestIn(example);
-    expect(blocks).toHaveLength(3);
+    expect(blocks).toHaveLength(4);
     expect(JSON.parse(blocks[0] ?? '')).toEqual(manifestIn(join(example, 'pg-pool')));
     expect(blocks[1]).toBe(readFileSync(join(example, 'pg-pool/index.js'), 'utf8'));
     expect(JSON.parse(blocks[2] ?? '')).toEqual({ dependencies, overrides });
+    expect(readFileSync(join(example, '.npmrc'), 'utf8')).toContain(blocks[3]);
   });
 
   it('names the version of pg-pool that the tests compare with', () => {
@@ -167,7 +185,7 @@ describe('the recipe in docs/drop-in.md', () => {
 });
 
 /**
- * What `npm install` makes of the example. Headgate and pg are copied, so that what they load is looked for in this
+ * What `npm install` makes of the example, with the tracers beside it. Headgate and pg are copied, so that what they load is looked for in this
  * project, and not in the repository; the packages that pg needs beside are linked.
  */
 function installExample(project: string): void {
@@ -180,7 +198,11 @@ function installExample(project: string): void {
   for (const pg of [join(modules, 'pg'), join(modules, 'library/node_modules/pg')]) {
     cpSync(join(installed, 'pg'), pg, { recursive: true });
   }
-  symlinkSync(join(project, 'pg-pool'), join(modules, 'pg-pool'), 'junction');
+  cpSync(join(project, 'pg-pool'), join(modules, 'pg-pool'), { recursive: true });
+  cpSync(join(root, 'test/pg/tracers'), project, { recursive: true });
+  for (const tracer of ['@opentelemetry', 'dd-trace']) {
+    symlinkSync(join(installed, tracer), join(modules, tracer), 'junction');
+  }
   const { dependencies, optionalDependencies } = manifestIn(join(installed, 'pg'));
   for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
     if (name === 'pg-pool' || !existsSync(join(installed, name))) continue;

@@ -1,6 +1,6 @@
 // A user's project with the package in it as npm would publish it, and everything else that a program needs from this repository.
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,6 +11,8 @@ export interface PackedProject {
   readonly folder: string;
   /** The packed file itself. */
   readonly archive: string;
+  /** Another program, in a folder of its own, whose packages are the same but for `pg`, which is the package of that name here. */
+  withPg(folder: string, name: string): void;
   write(files: Readonly<Record<string, string>>): void;
   /** Runs a program of npm's, or a file of the project, with this Node; answers what it printed. Rejects when it fails. */
   run(program: string, args?: readonly string[], env?: NodeJS.ProcessEnv): Promise<Output>;
@@ -43,6 +45,11 @@ export async function packedProject(linked: readonly string[] = []): Promise<Pac
     return {
       folder,
       archive: join(folder, archive),
+      withPg: (other, name) => {
+        const otherModules = join(folder, other, 'node_modules');
+        cpSync(join(modules, 'headgate'), join(otherModules, 'headgate'), { recursive: true });
+        symlinkSync(join(root, 'node_modules', name), join(otherModules, 'pg'), 'junction');
+      },
       write: (files) => {
         for (const [name, text] of Object.entries(files)) {
           mkdirSync(dirname(join(folder, name)), { recursive: true });

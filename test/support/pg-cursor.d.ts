@@ -7,6 +7,8 @@ declare module 'pg-cursor' {
     constructor(text: string, values?: unknown[]);
     submit(connection: Connection): void;
     read(rows: number): Promise<Row[]>;
+    read(rows: number, done: (error: Error | null | undefined, rows?: Row[]) => void): void;
     close(): Promise<void>;
+    close(done: (error?: Error) => void): void;
   }
 }

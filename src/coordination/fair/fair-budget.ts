@@ -36,6 +36,10 @@ export interface FairStats {
   readonly capacity: number;
   /** Never above the capacity, but while one that was lowered is being reached. */
   readonly held: number;
+  /** The most that were ever held at once. */
+  readonly peak: number;
+  /** Leases that were granted beyond the capacity; above 0 there is a mistake in Headgate. */
+  readonly exceeded: number;
   readonly waiting: number;
   readonly recalls: number;
   readonly rebalances: number;
@@ -81,6 +85,8 @@ export class FairBudget {
   held = 0;
   /** The most that ever were. */
   mostHeld = 0;
+  /** Leases that were granted beyond the capacity: the law that holds at every instant says 0. */
+  exceeded = 0;
   recalls = 0;
   rebalances = 0;
   /** Since the shares were looked at. */
@@ -264,6 +270,7 @@ export class FairBudget {
 
   count(change: number): void {
     this.held += change;
+    if (change > 0 && this.held > this.#terms.capacity) this.exceeded += 1;
     if (this.held <= this.#heldPeak) return;
     this.#heldPeak = this.held;
     this.mostHeld = Math.max(this.mostHeld, this.held);
@@ -278,8 +285,8 @@ export class FairBudget {
       waiting += user.waiting;
       return userStats(user, now);
     });
-    const { capacity, held, recalls, rebalances } = this;
-    return { capacity, held, waiting, recalls, rebalances, users };
+    const { capacity, held, exceeded, recalls, rebalances } = this;
+    return { capacity, held, peak: this.mostHeld, exceeded, waiting, recalls, rebalances, users };
   }
 }
 

@@ -66,6 +66,11 @@ export class AuthQueryCache implements SecretSource {
     return this.#users.size + this.#none.size;
   }
 
+  /** Nothing is remembered, and nobody is asked about. */
+  get isEmpty(): boolean {
+    return this.size === 0 && this.#flights.size === 0;
+  }
+
   /** Rejects with a SecretLookupError when the query failed. */
   async lookup(user: string): Promise<Secret | undefined> {
     if (Buffer.byteLength(user) > longestName) return undefined;

@@ -1,6 +1,6 @@
 /** How fast connections to each server may be opened: one token bucket for each server, for all pools that lead to it. */
 import type { RateLimiter } from '../../core/rate-limiter.js';
-import { TokenBucket, type TokenBucketOptions } from '../../core/token-bucket.js';
+import { TokenBucket, type TokenBucketOptions, type TokenBucketStats } from '../../core/token-bucket.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 
 /** By server, in the words of the configuration: `db.example:5432`. The same answer each time. */
@@ -21,6 +21,11 @@ export class LocalRates implements ConnectionRates {
   /** A rate of 0 is no limit. */
   constructor(options: TokenBucketOptions) {
     this.#options = options;
+  }
+
+  /** Of the servers that were asked about. */
+  stats(now: number): ({ readonly server: string } & TokenBucketStats)[] {
+    return Array.from(this.#buckets, ([server, bucket]) => ({ server, ...bucket.stats(now) }));
   }
 
   limiterOf(server: string): TokenBucket | undefined {

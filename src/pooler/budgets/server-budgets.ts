@@ -121,7 +121,20 @@ export class ServerBudgets implements Budgets {
     const member = this.#queue.join(pool, seats);
     const shared = this.#sharedServers.get(server);
     shared?.members.add(member);
-    return new PoolLeases(member, shared);
+    return new PoolLeases(member, shared, () => this.#forget(pool));
+  }
+
+  /** A pool is no more, and holds nothing. Users and databases may be many, and be made up: those without pools are not kept. */
+  #forget({ user, database }: BudgetedPool): void {
+    for (const [kind, name] of [
+      ['user', user],
+      ['database', database],
+    ] as const) {
+      const budget = this.#budgets[kind].get(name);
+      if (budget === undefined || budget.members.size > 0 || budget.held > 0) continue;
+      this.#queue.removeBudget(budget);
+      this.#budgets[kind].delete(name);
+    }
   }
 
   #budgetOf(server: string): FairBudget {
@@ -321,10 +334,14 @@ const shownKinds = ['total', 'server', 'database', 'user'] as const;
 export class PoolLeases implements BudgetLeases {
   readonly #member: FairMember;
   readonly #shared: SharedServer | undefined;
+  readonly #isOver: () => void;
+  #hasLeft = false;
 
-  constructor(member: FairMember, shared: SharedServer | undefined) {
+  /** `isOver`: called when the pool has left and holds nothing. */
+  constructor(member: FairMember, shared: SharedServer | undefined, isOver: () => void) {
     this.#member = member;
     this.#shared = shared;
+    this.#isOver = isOver;
   }
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
@@ -337,6 +354,7 @@ export class PoolLeases implements BudgetLeases {
 
   release(count: number, holder: LeaseHolder): void {
     this.#member.release(count, holder as FairHolder);
+    if (this.#hasLeft && this.#member.held === 0) this.#isOver();
   }
 
   get share(): number {
@@ -361,6 +379,8 @@ export class PoolLeases implements BudgetLeases {
   leave(): void {
     this.#member.leave();
     this.#shared?.members.delete(this.#member);
+    this.#hasLeft = true;
+    if (this.#member.held === 0) this.#isOver();
   }
 }
 

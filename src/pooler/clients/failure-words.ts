@@ -53,6 +53,8 @@ export const ownErrorReasons = [
   'terminated',
   'not_supported',
   'forgotten_statement',
+  'too_many_statements',
+  'too_long_statement',
   'protocol',
 ] as const;
 
@@ -68,6 +70,8 @@ const byOwnCode: Readonly<Record<string, OwnErrorReason>> = {
   [SqlState.adminShutdown]: 'terminated',
   [SqlState.featureNotSupported]: 'not_supported',
   [SqlState.invalidStatementName]: 'forgotten_statement',
+  [SqlState.configurationLimitExceeded]: 'too_many_statements',
+  [SqlState.programLimitExceeded]: 'too_long_statement',
   [SqlState.protocolViolation]: 'protocol',
 };
 

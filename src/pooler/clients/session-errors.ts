@@ -222,6 +222,24 @@ export const noUnnamed: ErrorFields = {
   message: 'unnamed prepared statement does not exist',
 };
 
+export function tooLongStatement(bytes: number, most: number): ErrorFields {
+  return {
+    severity: 'ERROR',
+    code: SqlState.programLimitExceeded,
+    message: `a statement of ${bytes} bytes is too long to be prepared under a name: the most is ${most}`,
+    hint: 'Prepare it without a name, or raise max_prepared_statement_size of the pooler.',
+  };
+}
+
+export function tooManyStatements(count: number, bytes: number, most: number): ErrorFields {
+  return {
+    severity: 'ERROR',
+    code: SqlState.configurationLimitExceeded,
+    message: `too many prepared statements: this client has ${count}, which take ${bytes} of ${most} bytes`,
+    hint: 'Close statements that are not used any more, or raise max_client_statements_size of the pooler.',
+  };
+}
+
 /** The meaning of a statement is not known, and its server has another one by now. */
 export const forgottenUnnamed: ErrorFields = {
   ...noUnnamed,

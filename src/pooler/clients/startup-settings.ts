@@ -35,6 +35,8 @@ const longestApplicationName = 63;
 const mostKnown = 1_000;
 /** Applications are few, and what is kept of each is a map of settings. */
 const mostResolved = 16;
+/** Names and values may be as long as a startup packet. */
+const mostKnownBytes = 1_048_576;
 
 interface Resolved {
   /** What servers reported by themselves at that time. */
@@ -44,7 +46,10 @@ interface Resolved {
 
 /** How servers of a pool write values, and what was made of it for the clients that came last: one memory for each pool. */
 export class KnownValues {
-  readonly #values = new BoundedMap<string, string>(mostKnown);
+  readonly #values = new BoundedMap<string, string>(mostKnown, {
+    bytes: mostKnownBytes,
+    of: (name, written) => name.length + written.length,
+  });
   readonly resolved = new BoundedMap<string, Resolved>(mostResolved);
 
   get(name: string, value: string): string | undefined {

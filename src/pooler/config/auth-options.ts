@@ -3,7 +3,7 @@ import { Misread } from './config-problems.js';
 import { iniInteger } from './kind.js';
 import { boolean, duration, integer, list, oneOf, query, text } from './kinds.js';
 import { boundAtStart, option } from './option.js';
-import { endpoint, path } from './special-kinds.js';
+import { endpoint, path, secret } from './special-kinds.js';
 
 const authTypes = ['scram-sha-256', 'md5', 'plain', 'cert', 'hba', 'trust', 'any'] as const;
 
@@ -276,10 +276,39 @@ export const loggingOptions = {
   }),
 };
 
+const madeAtStart = { reload: 'restart', whyRestart: 'the page is made at the start' } as const;
+
 export const observabilityOptions = {
   metricsListen: option(endpoint, undefined, {
     name: 'metrics_listen',
-    meaning: 'where Prometheus finds the metrics, at /metrics',
+    meaning: 'where Prometheus finds the metrics, at /metrics, and people the page, at /',
     ...boundAtStart,
+  }),
+  queryStats: option(integer({ min: 0, max: 100_000, zero: 'no statistics' }), 2_000, {
+    name: 'query_stats',
+    meaning: 'how many statements have statistics of their own, in each process (SHOW QUERY_STATS)',
+    reload: 'restart',
+    whyRestart: 'statistics begin with the pooler',
+  }),
+  metricsMaxPools: option(integer({ min: 1, max: 100_000 }), 200, {
+    name: 'metrics_max_pools',
+    meaning: 'pools that have series of their own, and users of a budget; all others are one',
+    reload: 'now',
+  }),
+  page: option(boolean, true, {
+    name: 'page',
+    meaning: 'serves the page at metrics_listen; beyond this machine only with a password',
+    ...madeAtStart,
+  }),
+  pagePassword: option(secret, undefined, {
+    name: 'page_password',
+    meaning: 'password or token of those who may look at the page and act on it',
+    ...madeAtStart,
+    defaultText: 'a token, printed at the start',
+  }),
+  pageViewerPassword: option(secret, undefined, {
+    name: 'page_viewer_password',
+    meaning: 'password or token of those who may look at the page',
+    ...madeAtStart,
   }),
 };

@@ -9,6 +9,7 @@ const own = {
   config: 'text',
   'pgbouncer-ini': 'text',
   check: 'switch',
+  connect: 'switch',
   explain: 'switch',
   database: 'text',
   user: 'text',
@@ -30,6 +31,8 @@ export interface ServeFlags {
   readonly configFile: string | undefined;
   readonly pgbouncerIni: string | undefined;
   readonly check: boolean;
+  /** With `check`: a login to every database is tried. */
+  readonly connect: boolean;
   readonly explain: boolean;
   /** Goes on in the background. */
   readonly daemon: boolean;
@@ -92,10 +95,12 @@ function sortOut(given: ReadonlyMap<string, string[]>, mistakes: string[]): Serv
   const isOn = (name: keyof typeof own) => last(name) === 'true';
   if (given.has('config') && given.has('pgbouncer-ini'))
     mistakes.push('give either --config or --pgbouncer-ini; headgate import makes one of the other');
+  if (isOn('connect') && !isOn('check')) mistakes.push('--connect goes with --check');
   return {
     configFile: last('config'),
     pgbouncerIni: last('pgbouncer-ini'),
     check: isOn('check'),
+    connect: isOn('connect'),
     explain: isOn('explain'),
     daemon: isOn('daemon'),
     quiet: isOn('quiet'),

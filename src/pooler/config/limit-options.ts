@@ -1,5 +1,6 @@
 /** Options: how much there may be, and how long things may take. */
 import { duration, integer } from './kinds.js';
+import { memoryOptions } from './memory-options.js';
 import { option, type PgBouncerSide } from './option.js';
 import { size } from './special-kinds.js';
 
@@ -46,12 +47,18 @@ export const limitOptions = {
     reload: 'now',
     pgbouncer: {},
   }),
+  maxNewPools: option(integer({ min: 1, max: 10_000_000 }), 32, {
+    name: 'max_new_pools',
+    meaning: 'databases and users of one server that are tried at once for the first time; others wait',
+    reload: 'now',
+  }),
   maxPacketSize: option(size({ min: 1_024, max: 2_147_483_647 }), 2_147_483_647, {
     name: 'max_packet_size',
     meaning: 'bytes of one message: a query, or a row',
     reload: 'new-clients',
     pgbouncer: {},
   }),
+  ...memoryOptions,
 };
 
 export const clientIdleSide: PgBouncerSide = {

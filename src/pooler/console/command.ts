@@ -1,6 +1,7 @@
 /** The commands of the console: which there are, who may give them, how they are written. */
 
 export const showNames = [
+  'active_queries',
   'active_sockets',
   'classes',
   'clients',
@@ -19,6 +20,7 @@ export const showNames = [
   'peers',
   'pins',
   'pools',
+  'query_stats',
   'rebalances',
   'servers',
   'shares',

@@ -12,6 +12,8 @@ import { columnsOf, type Outcome } from './run-command.js';
 
 /** A client that prepares more than this has forgotten to close them. */
 const mostStatements = 1_000;
+/** Each may hold the rows of a command, until the next Sync. */
+const mostPortals = 100;
 
 /** A statement with its result formats. It is run once, however often it is executed; later ones fetch what is left. */
 export class Portal {
@@ -78,6 +80,11 @@ export class ExtendedQuery {
     const portal = view.portalKey();
     if (portal !== '' && this.#portals.has(portal))
       throw new ConsoleError(SqlState.duplicateCursor, `portal "${view.portal()}" already exists`);
+    if (this.#portals.size >= mostPortals && !this.#portals.has(portal))
+      throw new ConsoleError(
+        SqlState.configurationLimitExceeded,
+        `the console keeps ${mostPortals} portals of a client up to the next Sync, and no more`,
+      );
     const { values, resultFormats } = view.parameters();
     if (values.length > 0)
       throw new ConsoleError(

@@ -26,6 +26,10 @@ export interface PoolerView {
   /** Those that are being opened included. */
   servers(): readonly ServerRecord[];
   stats(): StatsRecord;
+  /** What statements have cost. */
+  queries(): readonly QueryRecord[];
+  /** What runs or waits at this moment. */
+  activeQueries(): readonly ActiveQueryRecord[];
   /** Of every budget that has a limit. */
   shares(): readonly ShareRecord[];
   /** The last changes of shares, the latest first. */
@@ -184,6 +188,40 @@ export interface StatsRecord {
     /** The same at the beginning of the window that averages are made for. */
     readonly before: Counters;
   }[];
+}
+
+/** A statement of a user in a database, without its constants. Times are milliseconds. */
+export interface QueryRecord {
+  readonly database: string;
+  readonly user: string;
+  readonly text: string;
+  readonly calls: number;
+  readonly errors: number;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly totalMs: number;
+  readonly longestMs: number;
+  readonly waitMs: number;
+  /** Calls by their time. */
+  readonly buckets: ArrayLike<number>;
+}
+
+export interface ActiveQueryRecord {
+  readonly database: string;
+  readonly user: string;
+  readonly state: 'active' | 'waiting';
+  readonly clientId: number;
+  /** The server that it has, and its process; undefined while it waits. */
+  readonly serverId: number | undefined;
+  readonly processId: number | undefined;
+  readonly applicationName: string;
+  /** When it was asked, in milliseconds since 1970, and for how long it has run, or waits. */
+  readonly startedAt: number;
+  readonly ms: number;
+  /** Before it ran. */
+  readonly waitedMs: number;
+  /** Without its constants; undefined where that is not known. */
+  readonly text: string | undefined;
 }
 
 /** What a user has of a budget. */

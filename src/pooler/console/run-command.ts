@@ -23,6 +23,7 @@ import { shows } from './shows.js';
 export interface WantedRecords {
   readonly clients: boolean;
   readonly servers: boolean;
+  readonly queries: boolean;
 }
 
 export interface ConsoleTools {
@@ -73,13 +74,15 @@ export function runCommand(
   return gather(wantedBy(command)).then((view) => runNow(command, { ...tools, view }, signal));
 }
 
-const noRecords: WantedRecords = { clients: false, servers: false };
+const noRecords: WantedRecords = { clients: false, servers: false, queries: false };
 const wantedRecords: Readonly<Partial<Record<ShowName, Partial<WantedRecords>>>> = {
+  active_queries: { queries: true },
   active_sockets: { clients: true, servers: true },
   clients: { clients: true },
   fds: { clients: true, servers: true },
   lists: { clients: true, servers: true },
   pins: { clients: true },
+  query_stats: { queries: true },
   servers: { servers: true },
   sockets: { clients: true, servers: true },
   waiting: { clients: true },

@@ -15,11 +15,13 @@ import {
   version,
   workers,
 } from './show-process.js';
+import { activeQueries, queryStats } from './show-queries.js';
 import { classes, rebalances, shares } from './show-shares.js';
 import { stats, statsAverages, statsTotals, totals } from './show-stats.js';
 
 /** HELP is a notice. */
 export const shows: Readonly<Record<Exclude<ShowName, 'help'>, Show>> = {
+  active_queries: activeQueries,
   active_sockets: activeSockets,
   classes,
   clients,
@@ -37,6 +39,7 @@ export const shows: Readonly<Record<Exclude<ShowName, 'help'>, Show>> = {
   peers,
   pins,
   pools,
+  query_stats: queryStats,
   rebalances,
   servers,
   shares,

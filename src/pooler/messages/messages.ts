@@ -332,7 +332,7 @@ export const questions = {
   place: typed({ user: name, database: name }),
   permit: typed({ server: name, isUrgent: trueOrFalse }),
   cancel: typed({ processId: anyInteger, secretKey: isShortBytes }),
-  look: typed({ clients: trueOrFalse, servers: trueOrFalse }),
+  look: typed({ clients: trueOrFalse, servers: trueOrFalse, queries: trueOrFalse }),
   control: typed({
     verb: text(64),
     database: optional(name),
@@ -342,6 +342,7 @@ export const questions = {
   }),
   reload: typed({ config: mapping }),
   metrics: typed({}),
+  digest: typed({ top: count }),
   there: typed({
     host: optional(name),
     port: optional(count),

@@ -2,12 +2,14 @@
 
 import type { FleetStats } from '../budgets/fleet.js';
 import type {
+  ActiveQueryRecord,
   ClassRecord,
   ClientRecord,
   ConnectionEnds,
   DatabaseRecord,
   PoolerView,
   PoolRecord,
+  QueryRecord,
   RebalanceRecord,
   ServerRecord,
   ShareRecord,
@@ -20,6 +22,8 @@ import type { WorkerIds } from './worker-ids.js';
 export interface SnapshotRequest {
   readonly clients: boolean;
   readonly servers: boolean;
+  /** Statistics of statements, and those that run. */
+  readonly queries: boolean;
 }
 
 /** A database is known by its name; its settings come along without what is secret, for one that no configuration has any more. */
@@ -38,6 +42,8 @@ export interface WorkerSnapshot {
   readonly clientCount: number;
   readonly serverCount: number;
   readonly stats: StatsRecord;
+  readonly queries: readonly QueryRecord[];
+  readonly activeQueries: readonly ActiveQueryRecord[];
   readonly fleet: readonly FleetStats[];
   readonly memory: NodeJS.MemoryUsage;
   /** Time that the processor has worked for it, in milliseconds. */
@@ -90,6 +96,8 @@ export function takeSnapshot(view: PoolerView, ids: WorkerIds, wanted: SnapshotR
     clientCount: clients.length,
     serverCount: servers.length,
     stats: view.stats(),
+    queries: wanted.queries ? view.queries() : [],
+    activeQueries: wanted.queries ? view.activeQueries().map((query) => querySnapshot(query, ids)) : [],
     fleet: view.fleet(),
     memory: view.memory(),
     cpuMs: (user + system) / microsInMs,
@@ -110,6 +118,15 @@ function clientSnapshot(record: ClientRecord, ids: WorkerIds): ClientRecord {
     id: ids.of(id),
     serverId: serverId === undefined ? undefined : ids.of(serverId),
     ends: endsSnapshot(ends),
+  };
+}
+
+function querySnapshot(record: ActiveQueryRecord, ids: WorkerIds): ActiveQueryRecord {
+  const { clientId, serverId } = record;
+  return {
+    ...record,
+    clientId: ids.of(clientId),
+    serverId: serverId === undefined ? undefined : ids.of(serverId),
   };
 }
 

@@ -2,31 +2,61 @@
 import type { Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
 import type { PoolerState } from '../process/pooler-state.js';
-import { readPools } from './pool-reading.js';
+import { Pauses } from './pauses.js';
+import { type PoolReading, readPools } from './pool-reading.js';
 import { poolFamilies, processFamilies } from './pooler-families.js';
 import { type LoopDelay, readProcess } from './process-reading.js';
+import { SampleSums } from './sample-sums.js';
 import { type ShareReading, shareFamilies } from './share-families.js';
 
 export interface FamilyReading extends FamilyHead {
   readonly samples: readonly Sample[];
 }
 
-export function readFamilies(pooler: PoolerState, version: string, loop: LoopDelay): FamilyReading[] {
+/** Pools beyond these are one series together, and clients are served while all are read. */
+export async function readFamilies(
+  pooler: PoolerState,
+  version: string,
+  loop: LoopDelay,
+): Promise<FamilyReading[]> {
+  const pauses = new Pauses();
   const ofProcess = readProcess(pooler, version, loop);
-  const ofPools = readPools(pooler);
-  return [
-    ...processFamilies.map(({ name, help, type, read }) => ({ name, help, type, samples: read(ofProcess) })),
-    ...poolFamilies.map(({ name, help, type, read }) => ({
-      name,
-      help,
-      type,
-      samples: ofPools.flatMap((reading) => {
-        const { database, user } = reading.pool;
-        return read(reading).map((sample) => withLabels(sample, { database, user }));
-      }),
-    })),
-  ];
+  const families: FamilyReading[] = processFamilies.map(({ name, help, type, read }) => ({
+    ...{ name, help, type },
+    samples: read(ofProcess),
+  }));
+  const { own, others } = divide(readPools(pooler), pooler.config.observability.metricsMaxPools);
+  for (const { name, help, type, read } of poolFamilies) {
+    const samples: Sample[] = [];
+    for (const reading of own) {
+      const { database, user } = reading.pool;
+      for (const sample of read(reading)) samples.push(withLabels(sample, { database, user }));
+      await pauses.ifDue();
+    }
+    const sums = new SampleSums(otherPools, greatest.has(name));
+    for (const reading of others) {
+      sums.add(read(reading));
+      await pauses.ifDue();
+    }
+    families.push({ name, help, type, samples: [...samples, ...sums.samples()] });
+  }
+  return families;
 }
+
+/** In the order in which they were made, so that a pool stays what it is. */
+function divide(
+  all: readonly PoolReading[],
+  most: number,
+): { readonly own: readonly PoolReading[]; readonly others: readonly PoolReading[] } {
+  return { own: all.slice(0, most), others: all.slice(most) };
+}
+
+const otherPools = { database: '(others)', user: '(others)' };
+/** Of these the greatest counts, and not the sum. */
+const greatest: ReadonlySet<string> = new Set([
+  'headgate_pooler_longest_wait_seconds',
+  'headgate_pooler_last_answer_time_seconds',
+]);
 
 /** Of whoever keeps the budgets. */
 export function readShares(reading: ShareReading): FamilyReading[] {

@@ -1,10 +1,14 @@
-/** Answers Prometheus and health checks by HTTP, apart from the ports of clients. Nothing can be changed here, and nothing is secret. */
+/**
+ * Answers Prometheus and health checks by HTTP, apart from the ports of clients: nothing there can be changed, and nothing is secret.
+ * All else is the page's, which has a login of its own.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isKnownHost } from '../../net/known-host.js';
 import { familyText, metricTextType } from '../../observe/metric-text.js';
 import type { Endpoint } from '../config/special-kinds.js';
 import type { FamilyReading } from './family-readings.js';
-import { isKnownHost } from './known-host.js';
+import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
 import { ScraperSockets } from './scraper-sockets.js';
 
@@ -13,6 +17,11 @@ export interface MetricsSource {
   /** The state of the pooler, in a word. */
   state(): ProcessReading['state'];
   families(): readonly FamilyReading[] | Promise<readonly FamilyReading[]>;
+}
+
+/** Answers requests that are neither for metrics nor for health. */
+export interface OtherRequests {
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 /** Whoever scrapes is quick, and there are few. */
@@ -24,6 +33,7 @@ const limits = {
   connectionsCheckingInterval: 1_000,
 };
 const mostConnections = 100;
+const ownPaths = ['/metrics', '/healthz'];
 
 interface Answer {
   readonly status: number;
@@ -34,10 +44,15 @@ interface Answer {
 export class MetricsServer {
   readonly #source: MetricsSource;
   readonly #server: Server;
+  readonly #others: OtherRequests | undefined;
   #listenHost = '*';
+  /** All who ask at the same time get the same answer. */
+  #reading: Promise<string> | undefined;
 
-  constructor(source: MetricsSource) {
+  constructor(source: MetricsSource, others?: OtherRequests) {
     this.#source = source;
+    this.#reading = undefined;
+    this.#others = others;
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
     });
@@ -68,9 +83,14 @@ export class MetricsServer {
     this.#server.closeAllConnections();
   }
 
-  async #answer({ method, url = '/', headers }: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { status, type, text } = isKnownHost(headers.host, this.#listenHost)
-      ? await this.#answerTo(method, url.split('?', 1)[0] as string)
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, url = '/', headers } = request;
+    const isKnown = isKnownHost(headers.host, this.#listenHost);
+    const path = url.split('?', 1)[0] as string;
+    if (isKnown && this.#others !== undefined && !ownPaths.includes(path))
+      return this.#others.answer(request, response);
+    const { status, type, text } = isKnown
+      ? await this.#answerTo(method, path)
       : plain(421, 'asked for under a name that is not of this machine');
     response.writeHead(status, {
       'content-type': type,
@@ -82,20 +102,30 @@ export class MetricsServer {
   }
 
   async #answerTo(method: string | undefined, path: string): Promise<Answer> {
-    if (path !== '/metrics' && path !== '/healthz')
-      return plain(404, 'not found: there are /metrics and /healthz');
+    if (!ownPaths.includes(path)) return plain(404, 'not found: there are /metrics and /healthz');
     if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are possible here');
     return path === '/metrics' ? this.#metrics() : this.#health();
   }
 
   async #metrics(): Promise<Answer> {
     try {
-      const families = await this.#source.families();
-      const texts = families.map((family) => familyText(family, family.samples));
-      return { status: 200, type: metricTextType, text: texts.join('') };
+      this.#reading ??= this.#read().finally(() => {
+        this.#reading = undefined;
+      });
+      return { status: 200, type: metricTextType, text: await this.#reading };
     } catch {
       return plain(500, 'the metrics could not be read');
     }
+  }
+
+  async #read(): Promise<string> {
+    const pauses = new Pauses();
+    const texts: string[] = [];
+    for (const family of await this.#source.families()) {
+      texts.push(familyText(family, family.samples));
+      await pauses.ifDue();
+    }
+    return texts.join('');
   }
 
   #health(): Answer {

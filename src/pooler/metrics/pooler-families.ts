@@ -3,8 +3,10 @@ import { discardReasons, refillCauses } from '../../core/reasons.js';
 import { histogramSamples, type Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
 import type { TimeHistogram } from '../../observe/time-histogram.js';
+import { systemClock } from '../../runtime/system.js';
 import { pinReasons } from '../../sql/pin-reasons.js';
 import { loginFailures } from '../clients/failure-words.js';
+import { memoryLimits } from '../config/memory-options.js';
 import type { PoolReading } from './pool-reading.js';
 import type { ProcessReading } from './process-reading.js';
 
@@ -23,6 +25,7 @@ const serverStates = ['opening', 'idle', 'active', 'checking', 'closing'] as con
 const clientStates = ['active', 'waiting', 'idle'] as const;
 const poolerStates = ['active', 'paused', 'suspended', 'shutting_down'] as const;
 const memoryKinds = ['resident', 'heap_used', 'heap_total', 'external'] as const;
+const classes = ['regular', 'reserved'] as const;
 const delayQuantiles = ['0.5', '0.99', '1'] as const;
 
 /** A series for each pool; `database` and `user` are labels of all of them. */
@@ -61,6 +64,58 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     }),
   ),
   one('gauge', 'server_limit', 'What the server connections never exceed.', ({ pool }) => pool.limit),
+  several(
+    'gauge',
+    'class_demand',
+    'Server connections that statements (regular) and transactions (reserved) have or wait for.',
+    'class',
+    classes,
+    ({ pool: { classes: of } }) => ({
+      regular: of.regularLent + of.regularWaiting,
+      reserved: of.reservedLent + of.reservedWaiting,
+    }),
+  ),
+  several(
+    'gauge',
+    'class_capacity',
+    'Server connections that are the part of each class while both wait.',
+    'class',
+    classes,
+    ({ pool }) => ({
+      regular: Math.min(pool.limit, pool.classes.regularPart),
+      reserved: Math.min(pool.limit, pool.classes.reservedPart),
+    }),
+  ),
+  several(
+    'counter',
+    'class_waits_total',
+    'Times that a client had to wait for a server, by the class of its work.',
+    'class',
+    classes,
+    ({ pool: { classes: of } }) => ({ regular: of.regularWaits, reserved: of.reservedWaits }),
+  ),
+  one(
+    'gauge',
+    'waiting_for_permit',
+    'Clients for which no server connection is being opened, because the rate limiter has no permit.',
+    ({ pool }) => pool.stats().waitingForPermit,
+  ),
+  one('counter', 'permit_waits_total', 'Waits for a permit of the rate limiter.', ({ totals }) => {
+    return totals.permitWaits;
+  }),
+  one(
+    'counter',
+    'permit_wait_seconds_total',
+    'How long server connections that were wanted waited for a permit of the rate limiter.',
+    ({ totals }) => totals.permitWaitedMs / secondMs,
+  ),
+  one(
+    'gauge',
+    'last_answer_time_seconds',
+    'When a query was answered last, since 1970; 0 where none was.',
+    ({ pool: { tally } }) =>
+      tally.answeredAt === undefined ? 0 : (Date.now() - systemClock.now() + tally.answeredAt) / secondMs,
+  ),
   one('gauge', 'client_statements', 'Prepared statements that clients have a name for.', (of) => {
     return of.clientStatements;
   }),
@@ -126,6 +181,14 @@ export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
     words: undefined,
     read: ({ pool }) => Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
   },
+  several(
+    'counter',
+    'memory_limits_reached_total',
+    'Times that a client or a server met a bound of memory, by the setting.',
+    'limit',
+    memoryLimits,
+    ({ pool }) => pool.tally.limitsReached,
+  ),
   one('counter', 'opened_total', 'Server connections that were opened.', ({ totals }) => totals.opened),
   several(
     'counter',

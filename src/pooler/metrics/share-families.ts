@@ -6,6 +6,8 @@ import type { ShareLog } from '../budgets/share-log.js';
 import { head, type PoolerFamily, sample, several } from './pooler-families.js';
 
 export interface ShareReading {
+  /** Budgets, and users of each, that have series. */
+  readonly most: number;
   readonly budgets: readonly BudgetStats[];
   readonly changes: ShareLog['counts'];
 }
@@ -16,6 +18,12 @@ export const shareFamilies: readonly PoolerFamily<ShareReading>[] = [
   ofBudget('gauge', 'budget_capacity', 'Server connections that a budget has.', ({ capacity }) => capacity),
   ofBudget('gauge', 'budget_held', 'Those that are held; never more than the capacity.', ({ held }) => held),
   ofBudget('gauge', 'budget_waiting', 'Pools that wait for one.', ({ waiting }) => waiting),
+  ofBudget(
+    'counter',
+    'budget_exceeded_total',
+    'Leases granted beyond the capacity; always 0.',
+    ({ exceeded }) => exceeded,
+  ),
   ofBudget(
     'counter',
     'budget_recalls_total',
@@ -46,7 +54,8 @@ function ofBudget(
     ...head(type, name, help),
     labels: ['budget'],
     words: undefined,
-    read: ({ budgets }) => budgets.map((budget) => sample({ budget: budget.budget }, read(budget))),
+    read: ({ budgets, most }) =>
+      budgets.slice(0, most).map((budget) => sample({ budget: budget.budget }, read(budget))),
   };
 }
 
@@ -55,9 +64,11 @@ function ofUser(name: string, help: string, read: (user: UserStats) => number): 
     ...head('gauge', name, help),
     labels: ['budget', 'user'],
     words: undefined,
-    read: ({ budgets }) =>
-      budgets.flatMap(({ budget, users }): Sample[] =>
-        users.map((user) => sample({ budget, user: user.user }, read(user))),
-      ),
+    read: ({ budgets, most }) =>
+      budgets
+        .slice(0, most)
+        .flatMap(({ budget, users }): Sample[] =>
+          users.slice(0, most).map((user) => sample({ budget, user: user.user }, read(user))),
+        ),
   };
 }

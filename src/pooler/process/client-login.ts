@@ -152,8 +152,6 @@ export class ClientLogins {
     if (database === undefined) throw noDatabase(applicant.database);
     if (pooler.disabledDatabases.has(database.name)) throw disabled(database.name);
     if (pooler.isNewDatabase(database.name)) pooler.connections.databaseFound(visitor);
-    const entry = pooler.pools.get(database, database.user ?? applicant.user);
-    noteCredentials(entry, database, login);
     const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
       pooler.config,
       database,
@@ -165,18 +163,40 @@ export class ClientLogins {
       ofDatabase: maxDbClientConnections,
     });
     try {
+      return await this.#admitTo(database, applicant, login, visitor, leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async #admitTo(
+    database: DatabaseConfig,
+    applicant: Applicant,
+    login: Login,
+    visitor: Visitor,
+    leave: () => void,
+  ): Promise<Admission> {
+    const { pools } = this.#pooler;
+    const user = database.user ?? applicant.user;
+    const leaveGate = await this.#pooler.gates.clients.enter(database, user, applicant.scope);
+    const entry = pools.get(database, user);
+    try {
+      noteCredentials(entry, database, login);
       const startup = await this.#startupOf(applicant, entry, visitor);
       applicant.scope.throwIfOver();
       this.#expectStillWelcome(entry, applicant);
       return this.#admission(applicant, visitor, entry, startup, leave);
     } catch (error) {
-      leave();
+      pools.refused(entry, error);
       if (error instanceof Refusal || applicant.scope.isOver) throw error;
       this.#expectStillWelcome(entry, applicant);
       const why = asError(error);
       const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
       this.#withoutServer.add(refusal);
       throw refusal;
+    } finally {
+      leaveGate?.();
     }
   }
 
@@ -276,6 +296,7 @@ export class ClientLogins {
         rules: pooler.rules,
         startup,
         refusesSimpleQueries: pooler.config.pooling.disableSimpleQuery,
+        bounds: pooler.config.limits,
         limits: () =>
           user === pool.user ? pool.limits : limitsForClient(pool.limits, pooler.config.users.get(user)),
         ending,

@@ -1,9 +1,17 @@
 /** Clients and servers as the console shows them: one record each, made of what it is at the moment. */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { systemClock } from '../../runtime/system.js';
+import { normalizedText } from '../../sql/normalized-text.js';
+import { Frontend, headerBytes } from '../../wire/message-types.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import type { AdminSession } from '../console/admin-session.js';
-import type { ClientRecord, ClientState, ServerRecord, ServerState } from '../console/pooler-view.js';
+import type {
+  ActiveQueryRecord,
+  ClientRecord,
+  ClientState,
+  ServerRecord,
+  ServerState,
+} from '../console/pooler-view.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { endsOfDial, type Opening } from '../servers/opening.js';
@@ -34,6 +42,38 @@ export function sessionRecord(session: ClientSession): ClientRecord {
     serverId: backend?.id,
     pin: pin && { reason: pin, since: pinnedAt },
   };
+}
+
+/** What the client has asked and waits for; undefined where that is nothing. */
+export function activeQueryRecord(session: ClientSession): ActiveQueryRecord | undefined {
+  const { identity, backend, state, running } = session;
+  if (state !== 'active' && state !== 'waiting') return undefined;
+  const isWaiting = state === 'waiting';
+  const since = isWaiting ? session.waitingSince : session.askedAt;
+  const ms = Math.max(0, systemClock.now() - since);
+  const hasWaited = !isWaiting && session.waitedSince > 0;
+  return {
+    database: identity.database,
+    user: identity.user,
+    state,
+    clientId: identity.id,
+    serverId: backend?.id,
+    processId: backend?.key?.processId,
+    applicationName: session.told.get('application_name') ?? '',
+    startedAt: Date.now() - ms,
+    ms,
+    waitedMs: isWaiting ? ms : hasWaited ? Math.max(0, session.askedAt - session.waitedSince) : 0,
+    text: isWaiting ? textOfHeld(session.held) : running?.current?.text,
+  };
+}
+
+/** Of the message that waits, if that has a text. */
+function textOfHeld(held: Buffer | undefined): string | undefined {
+  const type = held?.[0];
+  if (held === undefined || (type !== Frontend.query && type !== Frontend.parse)) return undefined;
+  const start = type === Frontend.query ? headerBytes : held.indexOf(0, headerBytes) + 1;
+  const end = held.indexOf(0, start);
+  return normalizedText(held, start, end === -1 ? held.length : end);
 }
 
 export function visitorRecord({

@@ -1,5 +1,4 @@
 /** What can be seen on the console, made of what there is at the moment it is asked for. */
-import { createRequire } from 'node:module';
 import type { Endpoint } from '../../net/endpoint.js';
 import { systemClock } from '../../runtime/system.js';
 import type { FleetStats } from '../budgets/fleet.js';
@@ -7,6 +6,7 @@ import type { ClientSession } from '../clients/relay/client-session.js';
 import { databaseFor, fallbackDatabase, type PoolerConfig } from '../config/pooler-config.js';
 import { type Counters, noCounters, StatsWindow, sumOf } from '../console/counters.js';
 import type {
+  ActiveQueryRecord,
   ClassRecord,
   ClientRecord,
   ClientState,
@@ -14,6 +14,7 @@ import type {
   ListeningRecord,
   PoolerView,
   PoolRecord,
+  QueryRecord,
   RebalanceRecord,
   RunState,
   ServerRecord,
@@ -25,7 +26,9 @@ import type {
 } from '../console/pooler-view.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
+import { headgateVersion } from '../version.js';
 import {
+  activeQueryRecord,
   clientStateOf,
   consoleRecord,
   openingRecord,
@@ -38,12 +41,10 @@ import { countersOf } from './departed-pools.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState } from './pooler-state.js';
 
-const { version } = createRequire(import.meta.url)('../../../package.json') as { readonly version: string };
-
 const consoleName = 'pgbouncer';
 
 export class ConsoleView implements PoolerView {
-  readonly version = version;
+  readonly version = headgateVersion;
   readonly #startedAt = Date.now();
   readonly #pooler: PoolerState;
   readonly #endpoints: () => readonly Endpoint[];
@@ -204,6 +205,18 @@ export class ConsoleView implements PoolerView {
       counters.set(pool.database, sumOf([before, countersOf(pool)]));
     }
     return counters;
+  }
+
+  /** Numbers as they are now: the entries go on counting. */
+  queries(): readonly QueryRecord[] {
+    return Array.from(this.#pooler.queries?.entries() ?? [], (entry) => {
+      const { database, user, text, calls, errors, rows, bytes, totalMs, longestMs, waitMs, buckets } = entry;
+      return { database, user, text, calls, errors, rows, bytes, totalMs, longestMs, waitMs, buckets };
+    });
+  }
+
+  activeQueries(): readonly ActiveQueryRecord[] {
+    return Array.from(this.#pooler.sessions).flatMap((session) => activeQueryRecord(session) ?? []);
   }
 
   shares(): readonly ShareRecord[] {

@@ -2,10 +2,14 @@
 import { type Counters, noCounters, sumOf } from '../console/counters.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 
+/** Databases come and go on a server; of so many the totals are kept apart. */
+const mostDatabases = 1_000;
+const otherDatabases = '(others)';
+
 export class DepartedPools {
   readonly #databases = new Map<string, Counters>();
 
-  /** By database. Only those that a server has answered for, so that there are no more than the servers have. */
+  /** By database. Only those that a server has answered for, and of too many the sum. */
   get databases(): ReadonlyMap<string, Counters> {
     return this.#databases;
   }
@@ -13,8 +17,10 @@ export class DepartedPools {
   add(pool: BackendPool): void {
     const counters = countersOf(pool);
     if (counters.serverAssignments === 0) return;
-    const before = this.#databases.get(pool.database) ?? noCounters;
-    this.#databases.set(pool.database, sumOf([before, counters]));
+    const isApart = this.#databases.has(pool.database) || this.#databases.size < mostDatabases;
+    const name = isApart ? pool.database : otherDatabases;
+    const before = this.#databases.get(name) ?? noCounters;
+    this.#databases.set(name, sumOf([before, counters]));
   }
 }
 

@@ -23,6 +23,7 @@ import { keepAliveOf, tuningOf } from '../config/socket-settings.js';
 import type { Backend } from '../servers/backend.js';
 import type { OpenBackend } from '../servers/backend-dialer.js';
 import { BackendPool, type BackendPoolPlan } from '../servers/backend-pool.js';
+import { isDefiniteRefusal } from '../servers/definite-refusal.js';
 import { type MakeIamToken, noTokens, openerWithTokens } from '../servers/iam-login.js';
 import { openBackend, type ServerPlan } from '../servers/open-backend.js';
 import { ServerHosts } from '../servers/server-hosts.js';
@@ -97,6 +98,21 @@ export class PoolRegistry {
     if (entry.isOutdated) this.#bringUpToDate(entry, database, false, false);
     entry.usedAt = systemClock.coarse();
     return entry;
+  }
+
+  /** Whether no server has let in such a pool yet, and whoever comes may have made up its name. */
+  isUnproven(database: DatabaseConfig, user: string): boolean {
+    const { databases } = this.#parts.config();
+    if (databases.get(database.name)?.user === user) return false;
+    return this.#entries.get(database.name)?.get(user)?.pool.parameters === undefined;
+  }
+
+  /** A server has refused it: forgotten at once if it was never let in, and nobody else waits for it. */
+  refused(entry: PoolEntry, error: unknown): void {
+    const { pool, database } = entry;
+    const isPresent = this.#entries.get(pool.database)?.get(pool.user) === entry;
+    if (!isPresent || !(error instanceof Error) || !isDefiniteRefusal(error)) return;
+    if (this.isUnproven(database, pool.user) && !isUsed(entry)) this.#forget(entry);
   }
 
   /** The pool in which this user, who need not be that of the database, looks up the secrets of others. */
@@ -177,24 +193,26 @@ export class PoolRegistry {
   /** Pools that nobody has used for long, or will ever use again, and that have nothing left. */
   forget(isInUse: (pool: BackendPool) => boolean, idleMs: (entry: PoolEntry) => number): void {
     const now = systemClock.coarse();
-    for (const [database, ofDatabase] of this.#entries) {
-      for (const [user, entry] of ofDatabase) {
-        const { pool, isOutdated } = entry;
-        const isAwaited = isInUse(pool) || pool.waiting > 0;
-        if (isOutdated && !isAwaited && pool.idle > 0) pool.reconnect();
-        const { live, pending, closing } = pool.stats();
-        const isUsed = isAwaited || live + pending + closing + pool.leaving > 0;
-        if (isUsed) entry.usedAt = now;
-        const limit = idleMs(entry);
-        const isLongUnused = limit > 0 && now - entry.usedAt >= limit;
-        if (isOutdated ? isUsed : !isLongUnused) continue;
-        ofDatabase.delete(user);
-        this.#parts.forgotten(pool);
-        entry.leases.leave();
-        pool.drain(now, () => {});
-      }
-      if (ofDatabase.size === 0) this.#entries.delete(database);
+    for (const entry of this.entries()) {
+      const { pool, isOutdated, database } = entry;
+      if (isOutdated && !isInUse(pool) && pool.waiting === 0 && pool.idle > 0) pool.reconnect();
+      const isStillUsed = isInUse(pool) || isUsed(entry);
+      if (isStillUsed) entry.usedAt = now;
+      const usual = idleMs(entry);
+      const limit = this.isUnproven(database, pool.user) ? Math.min(usual || unprovenMs, unprovenMs) : usual;
+      const isLongUnused = limit > 0 && now - entry.usedAt >= limit;
+      if (isOutdated ? !isStillUsed : isLongUnused) this.#forget(entry);
     }
+  }
+
+  #forget({ pool, leases }: PoolEntry): void {
+    const { database, user } = pool;
+    const ofDatabase = this.#entries.get(database);
+    ofDatabase?.delete(user);
+    if (ofDatabase?.size === 0) this.#entries.delete(database);
+    this.#parts.forgotten(pool);
+    leases.leave();
+    pool.drain(systemClock.coarse(), () => {});
   }
 
   #planFor(
@@ -204,7 +222,7 @@ export class PoolRegistry {
     entry: () => PoolEntry | undefined,
   ): BackendPoolPlan {
     const config = this.#parts.config();
-    const { pooling, timeouts } = config;
+    const { pooling, timeouts, limits } = config;
     const server = this.#serverPlan(database, user, entry);
     return {
       limits: poolSettingsFor(config, database, user),
@@ -221,6 +239,8 @@ export class PoolRegistry {
       followsStatements: pooling.maxPreparedStatements > 0,
       preparesUnnamed: pooling.prepareUnnamed && pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
+      mostStatementBytes: limits.maxPoolStatementsSize,
+      mostParameterBytes: limits.maxServerParametersSize,
       reservedRatio: config.fairShares.reservedRatio,
       shortage: () => leases.shortage,
     };
@@ -236,7 +256,7 @@ export class PoolRegistry {
 
   #serverPlan(database: DatabaseConfig, user: string, entry: () => PoolEntry | undefined): ServerPlan {
     const { config, serverTls, auth } = this.#parts;
-    const { pooling, tcp, auth: authSettings } = config();
+    const { pooling, tcp, limits, auth: authSettings } = config();
     const { host, port, loadBalanceHosts, connectQuery, targetSessionAttrs } = database;
     return {
       hosts: new ServerHosts(host, port, loadBalanceHosts === 'round-robin'),
@@ -253,6 +273,8 @@ export class PoolRegistry {
       connectQueryFailed: (error) => entry()?.pool.onConnectQueryFailed?.(error),
       target: targetSessionAttrs,
       mostStatements: Math.max(1, pooling.maxPreparedStatements),
+      mostStatementBytes: limits.maxServerStatementsSize,
+      mostParameterBytes: limits.maxServerParametersSize,
       settings: this.#settings.none,
       entered: (backend) => this.#parts.entered(database, backend),
     };
@@ -299,6 +321,15 @@ export class PoolRegistry {
     if (owner !== user || looksUpSecrets) return listed;
     return credentialsOfSecret(await auth().secretsOf(database).lookup(user));
   }
+}
+
+/** A pool that no server has let in is kept for so long, for what it knows of a server that does not answer. */
+const unprovenMs = 10_000;
+
+/** Somebody waits for it, or it has connections, or will have. */
+function isUsed({ pool }: PoolEntry): boolean {
+  const { live, pending, closing } = pool.stats();
+  return pool.hasClients || live + pending + closing + pool.leaving > 0;
 }
 
 /** What the engine has to be made anew for: all else is adjusted. */

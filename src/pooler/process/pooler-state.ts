@@ -3,6 +3,7 @@
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import { SocketTransport } from '../../net/socket-transport.js';
 import type { Transport } from '../../net/transport.js';
+import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
 import { frontendRules } from '../../wire/scan-rules.js';
@@ -47,10 +48,12 @@ import { connectionIds } from '../servers/connection-ids.js';
 import { type ConnectionLog, connectionLog } from '../servers/connection-log.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import { pgbouncerLog } from '../servers/pgbouncer-log.js';
+import { PoolQueries, QueryBook } from '../servers/query-stats.js';
 import { logServers } from '../servers/server-log.js';
 import { askServer } from '../servers/server-question.js';
 import { DepartedPools } from './departed-pools.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
+import { NewPoolGates } from './new-pool-gate.js';
 import { PoolRegistry } from './pool-registry.js';
 import type { SharedParts } from './shared-parts.js';
 
@@ -109,6 +112,8 @@ export class PoolerState {
   readonly visitors = new Set<Visitor>();
   /** What clients that have come in while all is suspended had sent along. */
   readonly #heldBack = new Map<ClientSession, Buffer>();
+  /** Whoever waits for a secret must not wait behind those who have one and wait for a server. */
+  readonly gates: { readonly secrets: NewPoolGates; readonly clients: NewPoolGates };
   readonly limits = new ClientLimits();
   readonly keys: CancelKeys;
   /** What it has together with other processes; undefined where it is alone. */
@@ -121,6 +126,8 @@ export class PoolerState {
   /** Logins to the console, and commands there. */
   consoleLogins = 0;
   consoleCommands = 0;
+  /** Statistics of statements; undefined where they are switched off. */
+  readonly queries: QueryBook | undefined;
   /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
   readonly files: FileWatch;
   readonly budgets: Budgets;
@@ -148,6 +155,8 @@ export class PoolerState {
     const currentConfig = (): PoolerConfig => this.#config;
     this.connections =
       compatibility === 'pgbouncer' ? pgbouncerLog(log, currentConfig) : connectionLog(log, currentConfig);
+    const { queryStats } = config.observability;
+    this.queries = queryStats === 0 ? undefined : new QueryBook(queryStats);
     this.shared = shared;
     this.fleet = fleet;
     if (shared !== undefined) connectionIds.upTo(shared.ids.largest);
@@ -176,8 +185,11 @@ export class PoolerState {
       serverTls: this.#serverTls,
       makeIamToken,
       isPaused: (database) => this.isPaused(database),
-      made: (pool) =>
-        this.#logs.set(pool, logServers(pool, this.connections.servers(pool.database, pool.user), log)),
+      made: (pool) => {
+        if (this.queries !== undefined)
+          pool.queries = new PoolQueries(this.queries, pool.database, pool.user);
+        this.#logs.set(pool, logServers(pool, this.connections.servers(pool.database, pool.user), log));
+      },
       forgotten: (pool) => this.#forget(pool),
       notes: shared?.budgets,
       entered: async (database, backend) => {
@@ -186,6 +198,19 @@ export class PoolerState {
         if (!isDsql(database)) await capacity.entered(serverOf(database), backend);
       },
     });
+    this.gates = this.#makeGates();
+  }
+
+  #makeGates(): PoolerState['gates'] {
+    const isUnproven = (database: DatabaseConfig, user: string): boolean =>
+      !this.isPaused(database.name) && this.pools.isUnproven(database, user);
+    const make = (): NewPoolGates => new NewPoolGates(isUnproven, () => this.#config.limits.maxNewPools);
+    return { secrets: make(), clients: make() };
+  }
+
+  /** How fast connections may be opened, of the servers that this process asks for itself. */
+  rateStats(): ReturnType<LocalRates['stats']> {
+    return this.#rates instanceof LocalRates ? this.#rates.stats(systemClock.now()) : [];
   }
 
   /** The limit of the whole fleet, where there is one, holds alone. */
@@ -372,10 +397,16 @@ export class PoolerState {
     const database = databaseFor(this.#config, query.database);
     if (database === undefined)
       throw new ServingError(`authentication database "${query.database}" is not configured (auth_dbname)`);
-    const { pool } = this.pools.getForSecrets(database, query.user);
     const question = { what: 'auth_query', text: query.text, values: [user], mostRows: 1 };
     const options = { timeoutMs: secretTimeoutMs, signal: AbortSignal.timeout(secretTimeoutMs) };
-    const [row] = await borrow(pool, options, (backend) => askServer(backend, question));
+    const leaveGate = await this.gates.secrets.enter(database, query.user, options);
+    const entry = this.pools.getForSecrets(database, query.user);
+    const [row] = await borrow(entry.pool, options, (backend) => askServer(backend, question))
+      .catch((error: unknown) => {
+        this.pools.refused(entry, error);
+        throw error;
+      })
+      .finally(leaveGate);
     if (row === undefined) return undefined;
     if (row.length !== 2)
       throw new ServingError(
@@ -435,7 +466,7 @@ function rulesOf({ limits }: PoolerConfig): ScanRules {
   const smallMessage = 10_001;
   return frontendRules({
     query: { longest, wholeUpTo: 262_144, head: 4_096 },
-    parse: { longest, wholeUpTo: 1_048_576, head: 4_096 },
+    parse: { longest, wholeUpTo: limits.maxPreparedStatementSize, head: 4_096 },
     bind: { longest, wholeUpTo: 2_048, head: 2_048 },
     functionCall: { longest },
     copyData: { longest },

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ClassCounts } from '../../core/class-waiters.js';
 import type { PoolStats } from '../../core/pool-stats.js';
+import { EventLog } from '../../dashboard/event-log.js';
 import { type Endpoint, showEndpoint } from '../../net/endpoint.js';
 import { Listeners } from '../../net/listeners.js';
 import { systemClock } from '../../runtime/system.js';
@@ -15,12 +16,15 @@ import { endpointsOf, keepAliveOf, tuningOf } from '../config/socket-settings.js
 import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import type { PoolerView, ShutdownMode } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
-import type { PoolerLog } from '../log.js';
+import { noLog, type PoolerLog } from '../log.js';
 import { type FamilyReading, readFamilies, readShares } from '../metrics/family-readings.js';
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import { LoopDelay, stateOf } from '../metrics/process-reading.js';
+import { type Digest, DigestReader } from '../page/digest.js';
+import { hasPage, PoolerPage, rememberingLog } from '../page/pooler-page.js';
+import type { PoolerFacts } from '../page/pooler-source.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import type { PoolTallySnapshot } from '../servers/pool-tally.js';
@@ -91,11 +95,14 @@ export class Pooler {
   readonly #host: PoolerHost;
   readonly #admissions: ClientLogins;
   readonly #listeners: Listeners;
-  readonly #housekeeping: Housekeeping;
+  readonly #statekeeping: Housekeeping;
   readonly #view: ConsoleView;
   readonly #metrics: MetricsServer;
   readonly #loop = new LoopDelay();
   readonly #controls: ConsoleControls;
+  readonly #startedAt = Date.now();
+  readonly #digests: DigestReader;
+  readonly #page: PoolerPage | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #deadlineAt = Number.POSITIVE_INFINITY;
   #isOver = false;
@@ -104,7 +111,11 @@ export class Pooler {
   /** Made by `startPooler()`. */
   constructor(config: PoolerConfig, host: PoolerHost) {
     this.#host = host;
-    this.#state = new PoolerState(config, host);
+    const isAlone = host.shared === undefined;
+    const events = new EventLog();
+    const log = isAlone && hasPage(config) ? rememberingLog(host.log ?? noLog, events) : host.log;
+    this.#state = new PoolerState(config, { ...host, ...(log && { log }) });
+    this.#digests = new DigestReader(this.#state);
     this.stopped = new Promise((resolve) => {
       this.#tellStopped = resolve;
     });
@@ -115,16 +126,20 @@ export class Pooler {
       shutdown: (mode) => this.#shutdownFor(mode),
     });
     this.#view = new ConsoleView(this.#state, () => this.#listeners.endpoints);
-    this.#metrics = new MetricsServer({
-      state: () => stateOf(this.#state),
-      families: () => this.readMetrics(),
-    });
+    this.#page = isAlone && hasPage(config) ? this.#makePage(events, controls) : undefined;
+    this.#metrics = new MetricsServer(
+      {
+        state: () => stateOf(this.#state),
+        families: () => this.readMetrics(),
+      },
+      this.#page,
+    );
     const here = { view: this.#view, controls };
     const tools = host.shared?.consoleOf(here) ?? here;
     const admissions = new ClientLogins(this.#state, (role) => ({ role, ...tools }));
     this.#admissions = admissions;
     this.#controls = controls;
-    this.#housekeeping = new Housekeeping(this.#state, () => this.#periodEnded());
+    this.#statekeeping = new Housekeeping(this.#state, () => this.#periodEnded());
     this.#listeners = new Listeners({
       endpoints: host.shared === undefined ? endpointsOf(config) : [],
       backlog: config.listen.backlog,
@@ -154,16 +169,62 @@ export class Pooler {
     return this.#metrics.port;
   }
 
+  /** Of the page, after the address of the metrics; undefined where there is none. */
+  get pagePath(): string | undefined {
+    return this.#page && `/${this.#page.fragment}`;
+  }
+
+  #makePage(events: EventLog, controls: ConsoleControls): PoolerPage {
+    return new PoolerPage({
+      name: 'headgate',
+      version: this.#view.version,
+      config: () => this.#state.config,
+      digests: (top) => [this.readDigest(top)],
+      facts: () => this.#facts(),
+      view: () => this.#view,
+      controls,
+      log: this.#state.log,
+      events,
+    });
+  }
+
+  /** The numbers of this process for the page, with at most so many rows of each list. */
+  readDigest(top: number): Digest {
+    return this.#digests.read(top);
+  }
+
+  #facts(): PoolerFacts {
+    const state = this.#state;
+    return {
+      state: state.isShuttingDown ? 'draining' : state.state,
+      pausedDatabases: [...state.pausedDatabases],
+      budgets: state.budgets.stats(),
+      rebalances: state.shareLog.changes,
+      fleet: state.fleet?.stats() ?? [],
+      rates: state.rateStats(),
+      workers: [
+        {
+          ...{ number: 1, processId: process.pid, restarts: 0, startedAt: this.#startedAt },
+          state: state.isShuttingDown ? 'ending' : 'ready',
+        },
+      ],
+    };
+  }
+
   /** All metrics as they are now, for whoever shows them. */
-  readMetrics(): FamilyReading[] {
+  async readMetrics(): Promise<FamilyReading[]> {
     const { budgets, shareLog, shared } = this.#state;
     const own = [
-      ...readFamilies(this.#state, this.#view.version, this.#loop),
+      ...(await readFamilies(this.#state, this.#view.version, this.#loop)),
       ...fleetReadings(this.#state.fleet?.stats() ?? []),
     ];
     // Where several processes share, the budgets are with the one above them.
     if (shared !== undefined) return own;
-    const shares = readShares({ budgets: budgets.stats(), changes: shareLog.counts });
+    const shares = readShares({
+      budgets: budgets.stats(),
+      changes: shareLog.counts,
+      most: this.config.observability.metricsMaxPools,
+    });
     return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
   }
 
@@ -181,7 +242,7 @@ export class Pooler {
       this.#metrics.close();
       throw error;
     }
-    this.#housekeeping.start();
+    this.#statekeeping.start();
   }
 
   /** What it works with at the moment. */
@@ -248,6 +309,7 @@ export class Pooler {
   async #openMetrics(at: MetricsEndpoint): Promise<void> {
     try {
       await this.#metrics.open(at);
+      this.#page?.start(this.#metrics.port as number);
     } catch (error) {
       throw new ServingError(
         `Metrics can't be had at ${at.host}:${at.port}: ${(error as Error).message}`,
@@ -335,7 +397,7 @@ export class Pooler {
 
   /** Nobody needs them any more; what does not close in good order is destroyed. */
   #closePools(): void {
-    this.#housekeeping.stop();
+    this.#statekeeping.stop();
     const pools = [...this.#state.pools.pools()];
     let left = pools.length;
     if (left === 0) void this.#finish();
@@ -349,6 +411,7 @@ export class Pooler {
   async #finish(): Promise<void> {
     clearTimeout(this.#deadline);
     this.#listeners.close();
+    this.#page?.close();
     this.#metrics.close();
     this.#loop.stop();
     this.#state.close();

@@ -10,6 +10,7 @@ import { backendRules } from '../../wire/scan-rules.js';
 import { type BackendKey, readBackendKeyData, readParameterStatus } from '../../wire/session-messages.js';
 import { writeStartup } from '../../wire/startup-packet.js';
 import { BackendRefusedError, LoginEndedError } from '../errors.js';
+import { ReportedSettings } from './reported-settings.js';
 
 /** Answers what a server asks in order to know who we are. */
 export interface Authenticator {
@@ -24,6 +25,8 @@ export interface LoginRequest {
   /** `user`, `database` and settings. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly authenticator: Authenticator;
+  /** Bytes that the server may report. */
+  readonly mostParameterBytes: number;
   /** Gives up when it fires. */
   readonly signal: AbortSignal;
 }
@@ -31,9 +34,11 @@ export interface LoginRequest {
 export interface LoggedIn {
   readonly key: BackendKey | undefined;
   /** The settings that the server has reported. */
-  readonly parameters: ReadonlyMap<string, string>;
+  readonly parameters: ReportedSettings;
 }
 
+/** A server asks a question, and has an answer before it asks another; what ends the login may come along. */
+const mostUnanswered = 8;
 /** All of these are short, and none is passed on. */
 const longest = 65_536;
 const read = [
@@ -59,7 +64,8 @@ class BackendLogin implements TransportListener {
   readonly #succeed: (result: LoggedIn) => void;
   readonly #reject: (error: Error) => void;
   readonly #scanner = new MessageScanner(rules);
-  readonly #parameters = new Map<string, string>();
+  readonly #parameters: ReportedSettings;
+  #unanswered = 0;
   readonly #aborted = (): void => this.#fail(new LoginEndedError('it was given up'));
   #key: BackendKey | undefined;
   #isOver = false;
@@ -68,6 +74,7 @@ class BackendLogin implements TransportListener {
 
   constructor(request: LoginRequest, succeed: (result: LoggedIn) => void, reject: (error: Error) => void) {
     this.#request = request;
+    this.#parameters = new ReportedSettings(request.mostParameterBytes);
     this.#succeed = succeed;
     this.#reject = reject;
   }
@@ -99,6 +106,8 @@ class BackendLogin implements TransportListener {
   #read({ type, source, start, end }: MessageScanner): void {
     switch (type) {
       case From.authentication: {
+        if (++this.#unanswered > mostUnanswered)
+          throw new ProtocolViolationError(`The server asked ${mostUnanswered} questions in a row at login.`);
         // The bytes are good for this call only, and it may not be this question's turn yet.
         const own = Buffer.from(source.subarray(start, end));
         this.#answers = this.#answers
@@ -108,7 +117,10 @@ class BackendLogin implements TransportListener {
       }
       case From.parameterStatus: {
         const { name, value } = readParameterStatus(source, start, end);
-        this.#parameters.set(name, value);
+        if (!this.#parameters.report(name, value))
+          throw new ProtocolViolationError(
+            `The server reports more settings than max_server_parameters_size allows: ${this.#parameters.size} bytes, and ${name}.`,
+          );
         return;
       }
       case From.backendKeyData: {
@@ -133,6 +145,7 @@ class BackendLogin implements TransportListener {
   }
 
   async #answer(question: Buffer): Promise<void> {
+    this.#unanswered--;
     if (this.#isOver) return;
     const answer = await this.#request.authenticator.answer(question, 0, question.length);
     if (!this.#isOver) this.#send(answer);

@@ -19,7 +19,9 @@ import { type Engine, type EngineCounts, EngineGenerations } from './engine-gene
 import type { Opening, OpeningWatcher } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
+import type { PoolQueries } from './query-stats.js';
 import { RepeatedStatements } from './repeated-statement.js';
+import { ReportedSettings } from './reported-settings.js';
 
 /** How a pool works at the moment. */
 export interface BackendPoolPlan {
@@ -45,6 +47,10 @@ export interface BackendPoolPlan {
   readonly preparesUnnamed: boolean;
   /** BEGIN is answered before there is a server. */
   readonly defersBegin: boolean;
+  /** What it may keep of statements that no client has under a name, in bytes. */
+  readonly mostStatementBytes: number;
+  /** What servers report of a session, in bytes. */
+  readonly mostParameterBytes: number;
   /** The part of the connections that transactions have a claim to. */
   readonly reservedRatio: number;
   /** Which budget above it has nothing left for it. */
@@ -60,6 +66,8 @@ export class BackendPool {
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassUsage;
+  /** Statistics of its statements; undefined where there are none. */
+  queries: PoolQueries | undefined;
   /** Who is told when a server did not like the query that a connection begins with. */
   /** Clients that are in. */
   clients = 0;
@@ -79,11 +87,13 @@ export class BackendPool {
     this.settings = settings;
     this.#plan = plan;
     this.#parameters = undefined;
+    this.queries = undefined;
     this.onConnectQueryFailed = undefined;
     this.onSwallowed = undefined;
     this.openingWatcher = undefined;
     this.classes = new ClassUsage(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
+    this.#boundStatements(plan);
     this.#engines = new EngineGenerations(plan.limits.poolSize, () => this.#makeEngine());
   }
 
@@ -172,10 +182,16 @@ export class BackendPool {
   /** Works in another way from now on. `reconnects`: the connections that there are belong to the old way. */
   change(plan: BackendPoolPlan, reconnects: boolean): void {
     this.#plan = plan;
+    this.#boundStatements(plan);
     this.canceller.change(cancellerOptions(plan));
     if (reconnects) this.reconnect();
     else this.#engines.adjust(plan.policy);
     this.setLimit(plan.limits.poolSize);
+  }
+
+  /** Half of it each, for those that had a name and those that never had. */
+  #boundStatements({ mostStatementBytes }: BackendPoolPlan): void {
+    this.statements.mostUnusedBytes = this.repeated.mostBytes = mostStatementBytes / 2;
   }
 
   /** Every connection is replaced: idle ones now, the others when they come back. */
@@ -255,6 +271,12 @@ export class BackendPool {
     return breaker === 'open' || isProbed ? this.#engines.present.lastDialError : undefined;
   }
 
+  /** Why the last attempt to open a connection failed, until one succeeds. */
+  get dialError(): Error | undefined {
+    const { present } = this.#engines;
+    return present.failedDials > 0 ? present.lastDialError : undefined;
+  }
+
   /** Whether anyone is there who could use a connection: clients, or what waits for one. */
   get hasClients(): boolean {
     return this.clients > 0 || this.waiting > 0;
@@ -313,6 +335,7 @@ export class BackendPool {
     backend.pooled = pooled;
     backend.home = engine;
     backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
+    backend.onFlood = () => this.tally.limitReached('max_server_parameters_size');
     this.#noteParameters(backend.parameters);
     // Lost before the engine knew of it. Not from the middle of its decision.
     if (backend.isLost) process.nextTick(() => engine.broken(pooled, lostWhileIdle()));
@@ -320,13 +343,14 @@ export class BackendPool {
 
   /** It stays the same object as long as it says the same. */
   #noteParameters(reported: Iterable<readonly [string, string]>): void {
-    const parameters = new Map(this.#parameters);
+    const parameters = new ReportedSettings(this.#plan.mostParameterBytes, this.#parameters);
     let isNew = this.#parameters === undefined;
     for (const [name, value] of reported) {
-      isNew ||= parameters.get(name) !== value;
-      parameters.set(name, value);
+      const isOther = parameters.get(name) !== value;
+      // Servers may report other settings each.
+      if (isOther && parameters.report(name, value)) isNew = true;
     }
-    if (isNew) this.#parameters = parameters;
+    if (isNew) this.#parameters = parameters.all;
   }
 
   /** What a server will say again is no reason to wait for another attempt, unless there are connections to wait for. */

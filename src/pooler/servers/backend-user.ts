@@ -24,6 +24,9 @@ export interface BackendUser {
   unnamedChanged(unnamed: UnnamedStatement | undefined, isOnServer: boolean): void;
   /** What stood in for the client's statement can't be used: the statement itself is to be asked, behind all else. */
   askAgain(): void;
+  /** The tag of a plain answer ends here; only where `wantsTags`. */
+  readonly wantsTags: boolean;
+  tagCame(source: Buffer, start: number, end: number): void;
   /** A ReadyForQuery for the client. */
   readyCame(status: TransactionStatus): void;
   /** Nothing is owed any more. */
@@ -44,6 +47,8 @@ export interface BackendUser {
 
 /** Has a connection that no client has: what comes is thrown away. */
 export abstract class Caretaker implements BackendUser {
+  readonly wantsTags = false;
+
   abstract backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;
 
   needsBackend(_backend: Backend): boolean {
@@ -68,6 +73,7 @@ export abstract class Caretaker implements BackendUser {
   statementDescribed(_subject: Subject, _shape: StatementShape | undefined): void {}
   unnamedChanged(_unnamed: UnnamedStatement | undefined, _isOnServer: boolean): void {}
   askAgain(): void {}
+  tagCame(_source: Buffer, _start: number, _end: number): void {}
   readyCame(_status: TransactionStatus): void {}
   backendSettled(_backend: Backend): void {}
   copyInBegan(): void {}

@@ -24,6 +24,7 @@ import type { Settings } from '../settings/settings.js';
 import { Caretaker } from './backend-user.js';
 import { OwnRow } from './own-row.js';
 import { Asked, firstMadeUp } from './reply-queue.js';
+import type { ReportedSettings } from './reported-settings.js';
 import { type Replacement, ServerDialogue } from './server-dialogue.js';
 import type { ServerCopy, ServerStatements } from './server-statements.js';
 
@@ -52,7 +53,7 @@ export interface BackendParts {
   readonly settings: Settings;
   readonly key: BackendKey | undefined;
   /** What the server has reported. */
-  readonly parameters: ReadonlyMap<string, string>;
+  readonly parameters: ReportedSettings;
 }
 
 export class Backend extends ServerDialogue implements TransportListener {
@@ -67,6 +68,8 @@ export class Backend extends ServerDialogue implements TransportListener {
   home: ConnectionPool<Backend> | undefined;
   /** Who is told what it reports by itself. */
   onReport: ((name: string, value: string) => void) | undefined;
+  /** It has reported more than is kept. */
+  onFlood: (() => void) | undefined;
   readonly #scanner = new MessageScanner(rules);
   /** The present message is passed on. */
   #passes = false;
@@ -85,6 +88,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.pooled = undefined;
     this.home = undefined;
     this.onReport = undefined;
+    this.onFlood = undefined;
     transport.listener = this;
   }
 
@@ -330,6 +334,10 @@ export class Backend extends ServerDialogue implements TransportListener {
   protected override reportedUnasked(name: string, value: string): void {
     // What the last client has set says nothing about new sessions.
     if (!this.settings.statements.has(name.toLowerCase())) this.onReport?.(name, value);
+  }
+
+  protected override reportedTooMuch(): void {
+    this.onFlood?.();
   }
 
   drained(): void {

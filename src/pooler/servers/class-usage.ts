@@ -8,6 +8,9 @@ import { type ClassCounts, ClassWaiters } from '../../core/class-waiters.js';
 import type { Backend } from './backend.js';
 
 export class ClassUsage implements ClassCounts {
+  /** Times that work of the class had to wait for a connection. */
+  regularWaits = 0;
+  reservedWaits = 0;
   regularLent = 0;
   reservedLent = 0;
   regularPart = Number.POSITIVE_INFINITY;
@@ -42,6 +45,11 @@ export class ClassUsage implements ClassCounts {
   makeQueue(): ClassWaiters<Backend> {
     this.#queue = new ClassWaiters<Backend>(this);
     return this.#queue;
+  }
+
+  waited(isReserved: boolean): void {
+    if (isReserved) this.reservedWaits++;
+    else this.regularWaits++;
   }
 
   took(isReserved: boolean): void {

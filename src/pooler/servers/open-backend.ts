@@ -39,6 +39,8 @@ export interface ServerPlan {
   readonly connectQueryFailed: (error: OwnQueryError) => void;
   readonly target: TargetSession;
   readonly mostStatements: number;
+  readonly mostStatementBytes: number;
+  readonly mostParameterBytes: number;
   /** Those of a new session. */
   readonly settings: Settings;
   /** Before clients may use it. Rejects if they may not. */
@@ -125,9 +127,16 @@ async function enter(
     endPoint: endPointOf(transport),
   });
   const startup = new Map([['user', user], ...parameters]);
-  const loggedIn = await logIn({ transport, parameters: startup, authenticator, signal });
+  const { mostParameterBytes } = plan;
+  const loggedIn = await logIn({
+    transport,
+    parameters: startup,
+    authenticator,
+    mostParameterBytes,
+    signal,
+  });
   opening.loggedIn(loggedIn.key);
-  const statements = new ServerStatements(plan.mostStatements);
+  const statements = new ServerStatements(plan.mostStatements, plan.mostStatementBytes);
   const backend = new Backend({ id, transport, dial, statements, settings, ...loggedIn });
   transport.resumeReading();
   await prepare(backend, plan, signal);

@@ -1,10 +1,17 @@
 /** What has happened in a pool since it was made, for the console and for metrics. Times are milliseconds. */
 import { TimeHistogram } from '../../observe/time-histogram.js';
+import { type MemoryLimit, memoryLimits } from '../config/memory-options.js';
 
 /** SQLSTATEs have few classes. Whoever sends more of them than this makes them up. */
 const mostClasses = 100;
 /** The class of what has no SQLSTATE, and of classes that are too many. */
 const otherClass = 'other';
+
+/** Errors of the pooler's own that alerts look at: they are counted from 0 on, so that the first one is seen. */
+const watchedErrors: readonly (readonly [string, number])[] = [
+  ['08 server_lost', 0],
+  ['53 query_wait_timeout', 0],
+];
 
 export class PoolTally {
   /** Clients that were let in. */
@@ -14,6 +21,8 @@ export class PoolTally {
   /** Bytes from clients, and bytes for them. */
   received = 0;
   sent = 0;
+  /** When a query was answered last, by the clock of the process; undefined where none was. */
+  answeredAt: number | undefined = undefined;
   /** With a server, and waiting for its answer. */
   readonly transactionTimes = new TimeHistogram();
   readonly queryTimes = new TimeHistogram();
@@ -33,10 +42,20 @@ export class PoolTally {
   /** Errors that the server told clients, by the class of their SQLSTATE. */
   readonly serverErrors = new Map<string, number>();
   /** Errors that clients were told by the pooler itself, by the class of their SQLSTATE and the reason, with a space between. */
-  readonly ownErrors = new Map<string, number>();
+  readonly ownErrors = new Map(watchedErrors);
 
   /** Statements that the server would refuse and that were answered in its place, by what they are about. */
   readonly swallowed = new Map<string, number>();
+
+  /** How often a client or a server met a bound of memory. */
+  readonly limitsReached = Object.fromEntries(memoryLimits.map((limit) => [limit, 0])) as Record<
+    MemoryLimit,
+    number
+  >;
+
+  limitReached(limit: MemoryLimit): void {
+    this.limitsReached[limit]++;
+  }
 
   /** True for the first one of its kind. */
   swallowedOne(what: string): boolean {

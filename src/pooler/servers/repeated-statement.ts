@@ -21,6 +21,9 @@ export const usedForMs = 60_000;
 /** Longer texts are not looked for. */
 const longestParse = 8_192;
 
+/** Of a statement without text and key. */
+const smallest = 768;
+
 const view = new ParseView();
 
 /** What is run in place of a statement without a name. */
@@ -73,11 +76,15 @@ export class RepeatedStatements {
   readonly #most: number;
   /** By settings and Parse; about those used longest ago first. */
   readonly #byKey = new Map<string, RepeatedStatement>();
+  /** What all of them may take; changed by a reload. */
+  mostBytes: number;
+  #bytes = 0;
   /** A client has used one in a later batch than the one in which it was parsed and bound first. */
   areBoundAgain = false;
 
-  constructor(registry: StatementRegistry, most = 1_000) {
+  constructor(registry: StatementRegistry, most = 1_000, mostBytes: number = Number.POSITIVE_INFINITY) {
     this.#registry = registry;
+    this.mostBytes = mostBytes;
     this.#most = most;
   }
 
@@ -99,7 +106,9 @@ export class RepeatedStatements {
     if (known !== undefined) return known;
     const repeated = new RepeatedStatement(copyOf(source, start, end));
     this.#byKey.set(key, repeated);
-    if (this.#byKey.size > this.#most) this.#forgetOne();
+    this.#bytes += bytesOf(key, repeated);
+    while (this.#byKey.size > this.#most || (this.#bytes > this.mostBytes && this.#byKey.size > 1))
+      this.#forgetOne();
     return repeated;
   }
 
@@ -143,11 +152,17 @@ export class RepeatedStatements {
         this.#byKey.set(key, repeated);
         continue;
       }
+      this.#bytes -= bytesOf(key, repeated);
       repeated.isForgotten = true;
       repeated.standIn = undefined;
       return;
     }
   }
+}
+
+/** With the statement that may be prepared in its place. */
+function bytesOf(key: string, { parse }: RepeatedStatement): number {
+  return smallest + key.length + 3 * parse.length;
 }
 
 function keyOf(source: Buffer, start: number, end: number, settingsKey: string): string {

@@ -20,12 +20,15 @@ import { Outgoing } from './outgoing.js';
 import type { StandIn } from './repeated-statement.js';
 import { Asked, type Dropped, firstMadeUp, ReplyQueue, type Subject } from './reply-queue.js';
 import { isAnswerTo } from './reply-rules.js';
+import type { ReportedSettings } from './reported-settings.js';
 import { type Preparation, ServerCopy, type ServerStatements } from './server-statements.js';
 import { parameterTypesOf, type StatementShape, shapeOf, writeParameterTypes } from './statement-shape.js';
 import { MixedQuery, SwallowedStatement } from './swallowed.js';
 import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-statement.js';
 
 const letterD = 0x44;
+/** A ReadyForQuery. */
+const readyBytes = 6;
 /** Servers report these, and no client can change them. */
 const neverSet = new Set(['in_hot_standby', 'integer_datetimes', 'server_encoding', 'server_version']);
 
@@ -52,8 +55,7 @@ export interface NamedStatement extends Preparation {
 
 export abstract class ServerDialogue {
   readonly replies = new ReplyQueue();
-  /** What the server reports of the session as it is now. */
-  readonly parameters: Map<string, string>;
+  readonly #reported: ReportedSettings;
   readonly statements: ServerStatements;
   readonly copyIn = new CopyIn();
   /** What is sent with the next `flush()`. */
@@ -76,11 +78,16 @@ export abstract class ServerDialogue {
   #parameterTypes: Buffer | undefined;
 
   /** The settings are those of a new session. */
-  constructor(statements: ServerStatements, settings: Settings, parameters: ReadonlyMap<string, string>) {
+  constructor(statements: ServerStatements, settings: Settings, reported: ReportedSettings) {
     this.statements = statements;
     this.settings = settings;
     this.#freshSettings = settings;
-    this.parameters = new Map(parameters);
+    this.#reported = reported;
+  }
+
+  /** What the server reports of the session as it is now. */
+  get parameters(): ReadonlyMap<string, string> {
+    return this.#reported.all;
   }
 
   /** After an error in a pipeline: what is sent now is ignored, up to the next Sync. */
@@ -103,6 +110,9 @@ export abstract class ServerDialogue {
 
   /** The server reports a setting by itself. */
   protected abstract reportedUnasked(name: string, value: string): void;
+
+  /** More than is kept: the connection is about to be closed. */
+  protected abstract reportedTooMuch(): void;
 
   /** The client has got a part of a message, and nothing may come before the rest. */
   abstract get isInsideAnswer(): boolean;
@@ -151,6 +161,7 @@ export abstract class ServerDialogue {
     }
     this.status = TransactionStatus.idle;
     replies.clear();
+    if (user.wantsTags) user.tagCame(source, start, end - readyBytes);
     user.readyCame(TransactionStatus.idle);
     return true;
   }
@@ -239,7 +250,7 @@ export abstract class ServerDialogue {
         // What the pooler sets within a pipeline, it sets back there.
         if (head === Asked.ownExecute) return false;
         const { name, value } = readParameterStatus(message.source, message.start, message.end);
-        this.parameters.set(name, value);
+        if (!this.#reported.report(name, value)) throw this.#flooded();
         if (this.user === undefined || neverSet.has(name)) this.reportedUnasked(name, value);
         return this.user?.parameterReported(name, value, head === Asked.ownQuery) === true;
       }
@@ -253,6 +264,13 @@ export abstract class ServerDialogue {
     }
     throw new ProtocolViolationError(
       `The server sent ${backendName(message.type)}, which nothing that is owed explains.`,
+    );
+  }
+
+  #flooded(): ProtocolViolationError {
+    this.reportedTooMuch();
+    return new ProtocolViolationError(
+      `The server reports more settings than max_server_parameters_size allows: it has ${this.#reported.size} bytes already.`,
     );
   }
 

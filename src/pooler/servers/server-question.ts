@@ -25,6 +25,8 @@ export interface Question {
 }
 
 const longestRow = 1_048_576;
+/** All rows together. */
+const mostBytes = 4_194_304;
 const rules = backendRules({ dataRow: { wholeUpTo: longestRow } });
 
 /**
@@ -46,6 +48,7 @@ class Asker extends Caretaker {
   readonly #reject: (error: Error) => void;
   readonly #scanner = new MessageScanner(rules);
   readonly #rows: TextRow[] = [];
+  #size = 0;
   #error: ErrorFields | undefined;
 
   constructor(
@@ -88,7 +91,8 @@ class Asker extends Caretaker {
 
   #read({ type, source, start, end, isWhole }: MessageScanner): void {
     const { mostRows = 1_000 } = this.#question;
-    if (type !== From.dataRow || !isWhole || this.#rows.length >= mostRows) return;
+    this.#size += end - start;
+    if (type !== From.dataRow || !isWhole || this.#rows.length >= mostRows || this.#size > mostBytes) return;
     this.#rows.push(readDataRow(source, start, end).map((value) => value?.toString('utf8') ?? null));
   }
 

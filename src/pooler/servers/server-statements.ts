@@ -10,6 +10,8 @@ export class ServerCopy {
   readonly preparedAt: number;
   /** The batch in which the server was asked to prepare it. */
   readonly batch: number;
+  /** Memory that the statement counts as, while it is among those of a server connection. */
+  bytes = 0;
 
   constructor(name: Buffer, preparedAt: number, batch: number) {
     this.name = name;
@@ -28,16 +30,19 @@ export interface Preparation {
 
 export class ServerStatements {
   readonly #most: number;
+  readonly #mostBytes: number;
   readonly #copies = new Map<PreparedStatement, ServerCopy>();
   /** Copies that nobody will use again: closed along with the next Parse. Closing one that does not exist is no error. */
   readonly #stale = new Set<ServerCopy>();
   /** The statement that was used last. */
   #last: PreparedStatement | undefined;
   #lastCopy: ServerCopy | undefined;
+  #bytes = 0;
 
-  /** With more than `most`, the one used longest ago is closed. */
-  constructor(most: number) {
+  /** With more than `most`, or more bytes, the one used longest ago is closed. */
+  constructor(most: number, mostBytes: number) {
     this.#most = most;
+    this.#mostBytes = mostBytes;
     this.#last = undefined;
     this.#lastCopy = undefined;
   }
@@ -68,6 +73,9 @@ export class ServerStatements {
   /** The server is about to be asked to prepare it. An older copy is not used any more. */
   add(statement: PreparedStatement, copy: ServerCopy): void {
     this.#retire(this.#copies.get(statement));
+    this.#forget(statement);
+    copy.bytes = bytesOf(statement);
+    this.#bytes += copy.bytes;
     this.#put(statement, copy);
   }
 
@@ -90,6 +98,7 @@ export class ServerStatements {
   distrust(): void {
     for (const copy of this.#copies.values()) this.#stale.add(copy);
     this.#copies.clear();
+    this.#bytes = 0;
     this.#last = this.#lastCopy = undefined;
   }
 
@@ -100,7 +109,7 @@ export class ServerStatements {
       this.#stale.delete(stale);
       return stale;
     }
-    if (this.#copies.size <= this.#most) return undefined;
+    if (this.#copies.size <= this.#most && this.#bytes <= this.#mostBytes) return undefined;
     for (const [statement, copy] of this.#copies) {
       // Nobody knows yet whether the server has it, nor what it is a copy of.
       const isUnanswered = replies.size > 0 && copy.batch >= replies.turnsOver;
@@ -113,7 +122,7 @@ export class ServerStatements {
 
   /** So many are not answered yet, and can't be closed, that the next one has to wait. */
   get isCrowded(): boolean {
-    return this.#copies.size > 2 * this.#most + 16;
+    return this.#copies.size > 2 * this.#most + 16 || this.#bytes > 2 * this.#mostBytes;
   }
 
   /** The server has ignored a Close: it has the copy still. */
@@ -130,6 +139,7 @@ export class ServerStatements {
   clear(): void {
     this.#copies.clear();
     this.#stale.clear();
+    this.#bytes = 0;
     this.#last = this.#lastCopy = undefined;
   }
 
@@ -145,7 +155,15 @@ export class ServerStatements {
   }
 
   #forget(statement: PreparedStatement): void {
+    this.#bytes -= this.#copies.get(statement)?.bytes ?? 0;
     this.#copies.delete(statement);
     if (statement === this.#last) this.#last = this.#lastCopy = undefined;
   }
+}
+
+/** A statement without its text, and the types of its parameters. */
+const smallest = 512;
+
+function bytesOf({ parse }: PreparedStatement): number {
+  return smallest + parse.length;
 }

@@ -88,7 +88,10 @@ export function parseWithTypes(parse: Buffer, { parameterTypes }: StatementShape
   writer.bytes(source, textStart, textEnd + 1);
   writer.bytes(parameterTypes);
   writer.end();
-  return writer.take();
+  // A copy takes no more than its bytes, and is kept for long.
+  const copy = copyOf(writer.buffer, 0, writer.length);
+  writer.clear();
+  return copy;
 }
 
 writeParse(writer, { text: '' });

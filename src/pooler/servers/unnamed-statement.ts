@@ -1,6 +1,7 @@
 /** The unnamed statement of a client, as it was sent: a server that does not have it can be given it. */
 
 import { noEffects, type StatementEffects } from '../settings/statement-effects.js';
+import type { QueryCount } from './query-stats.js';
 import type { StatementShape } from './statement-shape.js';
 
 export class UnnamedStatement {
@@ -12,12 +13,15 @@ export class UnnamedStatement {
   /** A server was asked to describe it, for one of the clients that have sent it; and what was said last, to any of them. */
   wasDescribed = false;
   lastShape: StatementShape | undefined;
+  /** Its entry in the statistics, where there are any. */
+  count: QueryCount | undefined;
 
   constructor(parse?: Buffer, effects: StatementEffects = noEffects, told?: StatementShape) {
     this.parse = parse;
     this.effects = effects;
     this.told = told;
     this.lastShape = undefined;
+    this.count = undefined;
   }
 }
 

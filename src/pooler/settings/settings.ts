@@ -4,6 +4,8 @@
  * the last one.
  */
 
+import { createHash } from 'node:crypto';
+
 /** Who one is. The role that one plays ends with it. */
 export const identity = 'session_authorization';
 
@@ -54,6 +56,8 @@ export class Settings {
   readonly areStuck: boolean;
   /** A server may refuse to take them back. */
   readonly mayStick: boolean;
+  /** Bytes of names and statements. */
+  readonly size: number;
 
   /** Made by the registry alone. */
   constructor(statements: ReadonlyMap<string, string>, key: string) {
@@ -61,11 +65,22 @@ export class Settings {
     this.key = key;
     this.planKey = keyOf([...statements].filter(([name]) => !irrelevantForPlans.has(name)));
     const names = [...statements.keys()];
+    let size = 0;
+    for (const [name, statement] of statements) size += name.length + statement.length;
+    this.size = size;
     this.areSure = names.every((name) => sureNames.has(name));
     const isSomeoneElse = statements.has(identity) || statements.has('role');
     const hasPrivileged = names.some((name) => forSuperusers.test(name));
     this.areStuck = isSomeoneElse && hasPrivileged;
     this.mayStick = isSomeoneElse || hasPrivileged;
+  }
+
+  /** The size with another statement for one setting, or with none. */
+  sizeWith(name: string, statement: string | undefined): number {
+    const key = name.toLowerCase();
+    const before = this.statements.get(key);
+    const without = before === undefined ? this.size : this.size - key.length - before.length;
+    return statement === undefined ? without : without + key.length + statement.length;
   }
 }
 
@@ -117,10 +132,15 @@ export class SettingsRegistry {
   }
 }
 
+/** Keys are parts of other keys: what is longer is hashed. */
+const longestKey = 256;
+
 /** As JSON, no name or value can be mistaken for the end of another. */
 function keyOf(statements: Iterable<readonly [string, string]>): string {
   const entries = [...statements];
-  return entries.length === 0 ? '' : JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  if (entries.length === 0) return '';
+  const key = JSON.stringify(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  return key.length <= longestKey ? key : createHash('sha256').update(key).digest('base64');
 }
 
 /** The call that sets it; `isLocal`: until the end of the transaction. */

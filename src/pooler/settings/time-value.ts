@@ -13,9 +13,14 @@ const units: Readonly<Record<string, number>> = {
 const largest = 0x7fff_ffff;
 const ofUnits = 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".';
 
+/** No time is longer. A client sends what it likes, and the pattern is tried on short texts only. */
+const longestTime = 64;
+const timePattern = /^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)\s*(\S.*)?$/i;
+
 /** A number, rounded as PostgreSQL does it, or why it is none. */
 export function readMilliseconds(name: string, value: string): number | ErrorFields {
-  const [, digits, unit = ''] = /^\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(.*?)\s*$/i.exec(value) ?? [];
+  const text = value.trim();
+  const [, digits, unit = ''] = (text.length <= longestTime ? timePattern.exec(text) : null) ?? [];
   const factor = unit === '' ? 1 : units[unit];
   const asItIs = `invalid value for parameter "${name}": "${value.slice(0, 100)}"`;
   if (digits === undefined) return invalid(asItIs);

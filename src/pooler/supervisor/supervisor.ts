@@ -3,6 +3,7 @@
  * and clients, passes on what concerns others, and replaces workers that die. No query goes through it.
  */
 
+import { EventLog } from '../../dashboard/event-log.js';
 import type { DialOptions } from '../../net/connect-transport.js';
 import { systemClock } from '../../runtime/system.js';
 import type { BackendKey } from '../../wire/session-messages.js';
@@ -18,9 +19,11 @@ import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
+import { AllWorkersControls } from '../messages/all-workers-controls.js';
 import { type Question, WorkerCallError } from '../messages/calls.js';
 import { encodeConfig } from '../messages/config-codec.js';
 import type { ControlMessage } from '../messages/control-message.js';
+import { MergedView } from '../messages/merged-view.js';
 import { questions } from '../messages/messages.js';
 import { ownerOf } from '../messages/worker-ids.js';
 import type { SnapshotRequest } from '../messages/worker-snapshot.js';
@@ -28,8 +31,12 @@ import { type FamilyReading, joinReadings, readShares } from '../metrics/family-
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
+import type { Digest } from '../page/digest.js';
+import { hasPage, PoolerPage, rememberingLog } from '../page/pooler-page.js';
+import type { PoolerFacts } from '../page/pooler-source.js';
 import type { PoolerHost, ShutdownOptions } from '../process/pooler.js';
 import { giveToGroup } from '../process/socket-group.js';
+import { headgateVersion } from '../version.js';
 import { ClientAcceptor } from './client-acceptor.js';
 import { ClientPlacement } from './client-placement.js';
 import { ClientPlaces, type PlaceRequest } from './client-places.js';
@@ -78,6 +85,7 @@ export class Supervisor {
   readonly #log: PoolerLog;
   readonly #door: ClientAcceptor;
   readonly #metrics: MetricsServer;
+  readonly #page: PoolerPage | undefined;
   readonly #shareLog: ShareLog;
   readonly #slots: SlotBroker;
   readonly #rates: LocalRates;
@@ -97,7 +105,9 @@ export class Supervisor {
     this.#config = config;
     this.#host = host;
     this.#options = options;
-    this.#log = host.log ?? noLog;
+    const events = new EventLog();
+    const log = host.log ?? noLog;
+    this.#log = hasPage(config) ? rememberingLog(log, events) : log;
     this.#deadline = undefined;
     this.#serverTls.use(usable(config));
     this.#door = new ClientAcceptor({
@@ -106,10 +116,14 @@ export class Supervisor {
       poolOf: (user, database) => clientPoolOf(this.#config, user, database),
       placement: new ClientPlacement((pool, newcomers) => workersFor(this.#slots.budgets, pool, newcomers)),
     });
-    this.#metrics = new MetricsServer({
-      state: () => (this.#workers.isEnding ? 'shutting_down' : this.#controls.state),
-      families: () => this.#readMetrics(),
-    });
+    this.#page = hasPage(config) ? this.#makePage(events) : undefined;
+    this.#metrics = new MetricsServer(
+      {
+        state: () => (this.#workers.isEnding ? 'shutting_down' : this.#controls.state),
+        families: () => this.#readMetrics(),
+      },
+      this.#page,
+    );
     const shareLog = new ShareLog(this.#log);
     this.#shareLog = shareLog;
     this.#slots = new SlotBroker(
@@ -174,6 +188,54 @@ export class Supervisor {
     return this.#metrics.port;
   }
 
+  /** Of the page, after the address of the metrics; undefined where there is none. */
+  get pagePath(): string | undefined {
+    return this.#page && `/${this.#page.fragment}`;
+  }
+
+  #makePage(events: EventLog): PoolerPage {
+    return new PoolerPage({
+      name: 'headgate',
+      version: headgateVersion,
+      config: () => this.#config,
+      digests: (top) => this.#readDigests(top),
+      facts: () => this.#facts(),
+      view: async (wanted) =>
+        new MergedView(
+          { version: headgateVersion, config: this.#config },
+          await this.#controls.look(wanted),
+          this.#door.endpoints,
+        ),
+      controls: new AllWorkersControls((control, signal = new AbortController().signal) =>
+        this.#controls.obey(control, signal),
+      ),
+      log: this.#log,
+      events,
+    });
+  }
+
+  /** A worker that does not answer is left out. */
+  async #readDigests(top: number): Promise<Digest[]> {
+    const answers = await Promise.allSettled(
+      this.#workers.serving.map(
+        async ({ calls }) => (await calls.ask('digest', { top }, { timeoutMs: metricsTimeoutMs })) as Digest,
+      ),
+    );
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  }
+
+  #facts(): PoolerFacts {
+    return {
+      state: this.#workers.isEnding ? 'draining' : this.#controls.state,
+      pausedDatabases: [...this.#controls.paused],
+      budgets: this.#slots.budgets.stats(),
+      rebalances: this.#shareLog.changes,
+      fleet: this.#host.fleet?.stats() ?? [],
+      rates: this.#rates.stats(systemClock.now()),
+      workers: this.#workers.all.map((worker) => worker.stateForPeople()),
+    };
+  }
+
   /** What it works with at the moment. */
   get config(): PoolerConfig {
     return this.#config;
@@ -200,6 +262,7 @@ export class Supervisor {
     const shares = readShares({
       budgets: this.#slots.budgets.stats(),
       changes: this.#shareLog.counts,
+      most: this.#config.observability.metricsMaxPools,
     });
     const fleet = fleetReadings(this.#host.fleet?.stats() ?? []);
     const host = readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 });
@@ -242,6 +305,7 @@ export class Supervisor {
   async #openMetrics(at: MetricsEndpoint): Promise<void> {
     try {
       await this.#metrics.open(at);
+      this.#page?.start(this.#metrics.port as number);
     } catch (error) {
       const { message } = error as Error;
       throw new ServingError(`Metrics can't be had at ${at.host}:${at.port}: ${message}`, error);
@@ -380,6 +444,7 @@ export class Supervisor {
 
   #finish(): void {
     this.#door.close();
+    this.#page?.close();
     this.#metrics.close();
     clearTimeout(this.#deadline);
     this.#slots.stop();

@@ -21,6 +21,7 @@ import {
   questions,
   readFromSupervisor,
 } from '../messages/messages.js';
+import { withWorkerIds } from '../messages/worker-digest.js';
 import { WorkerIds } from '../messages/worker-ids.js';
 import { type SnapshotRequest, takeSnapshot } from '../messages/worker-snapshot.js';
 import { Pooler } from '../process/pooler.js';
@@ -103,6 +104,13 @@ class Worker {
       reload: {
         check: questions.reload,
         answer: ({ config }: { config: EncodedConfig }) => this.#pooler?.reload(decodeConfig(config)),
+      },
+      digest: {
+        check: questions.digest,
+        answer: ({ top }: { top: number }) => {
+          const digest = this.#pooler?.readDigest(top);
+          return digest && withWorkerIds(digest, this.#ids);
+        },
       },
       metrics: { check: questions.metrics, answer: () => this.#pooler?.readMetrics() },
       cancel: {

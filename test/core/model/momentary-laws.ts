@@ -64,7 +64,7 @@ export class MomentaryLaws implements Witness {
 
   dialFailed(dial: FakeDial): void {
     const { policy, queue, server, pool } = this.#evidence.world;
-    const { waiter } = dial.dial;
+    const waiter = dial.dial.answersWaiter ? dial.dial.waiter : undefined;
     this.#evidence.demand(
       waiter === undefined || !queue.has(waiter as Caller),
       () => `caller ${(waiter as Caller).name} was not told that its dial failed`,

@@ -140,6 +140,18 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['int4', 'port'],
     ['text', 'application_name'],
   ],
+  query_stats: [
+    ['text', 'database user'],
+    ['numeric', 'calls errors rows bytes total_time mean_time p99_time max_time wait_time'],
+    ['text', 'query'],
+  ],
+  active_queries: [
+    ['text', 'database user state'],
+    ['int4', 'client server remote_pid'],
+    ['text', 'application_name start_time'],
+    ['numeric', 'time wait_time'],
+    ['text', 'query'],
+  ],
   discards: [
     ['text', 'database user reason'],
     ['int8', 'count'],

@@ -43,6 +43,8 @@ describe('The page about the console', () => {
     'classes',
     'fleet',
     'workers',
+    'query_stats',
+    'active_queries',
   ] as const)('has the columns of SHOW %s, in order', (name) => {
     const [, columns] = new RegExp(`^\\| \`SHOW ${name}\` \\| ([^|]+) \\|`, 'im').exec(page) ?? [];
     expect(columns?.split(', ')).toEqual(shows[name].columns.map((column) => `\`${column.name}\``));

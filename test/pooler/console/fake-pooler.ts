@@ -5,6 +5,7 @@ import { databaseFor, type PoolerConfig } from '../../../src/pooler/config/poole
 import type { Counters } from '../../../src/pooler/console/counters.js';
 import { noCounters } from '../../../src/pooler/console/counters.js';
 import type {
+  ActiveQueryRecord,
   ClassRecord,
   ClientRecord,
   ConnectionEnds,
@@ -13,6 +14,7 @@ import type {
   PoolerControls,
   PoolerView,
   PoolRecord,
+  QueryRecord,
   RebalanceRecord,
   RunState,
   ServerRecord,
@@ -51,6 +53,8 @@ export class FakePooler implements PoolerView, PoolerControls {
   clientRecords: ClientRecord[] = [];
   serverRecords: ServerRecord[] = [];
   workerRecords: WorkerRecord[] = [];
+  queryRecords: QueryRecord[] = [];
+  activeQueryRecords: ActiveQueryRecord[] = [];
   shareRecords: ShareRecord[] = [];
   rebalanceRecords: RebalanceRecord[] = [];
   classRecords: ClassRecord[] = [];
@@ -67,6 +71,14 @@ export class FakePooler implements PoolerView, PoolerControls {
   }
 
   // ---- what it shows ----------------------------------------------------------------------------------------------
+
+  queries(): readonly QueryRecord[] {
+    return this.queryRecords;
+  }
+
+  activeQueries(): readonly ActiveQueryRecord[] {
+    return this.activeQueryRecords;
+  }
 
   shares(): readonly ShareRecord[] {
     return this.shareRecords;

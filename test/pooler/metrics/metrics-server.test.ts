@@ -87,10 +87,11 @@ describe('GET /metrics', () => {
     const client = await connect();
     await client.query('select 1');
     await client.query('select 1/0').catch(() => {});
-    const { types, helps, lines } = await scrape(metricsPort);
+    const { types, helps, lines, value } = await scrape(metricsPort);
+    expect(value('headgate_pooler_own_errors_total', { class: '08', reason: 'server_lost' })).toBe(0);
     const all = [...processFamilies, ...poolFamilies, ...shareFamilies, ...hostFamilies];
-    // No error of the pooler's own has happened, and nothing was swallowed.
-    const isUnseen = /^headgate_pooler_(?:own_errors|swallowed)_total$/;
+    // Nothing was swallowed.
+    const isUnseen = /^headgate_pooler_swallowed_total$/;
     const seen = all.filter(({ name }) => !isUnseen.test(name));
     expect([...types]).toEqual(seen.map(({ name, type }) => [name, type]));
     expect([...helps]).toEqual(seen.map(({ name, help }) => [name, help]));
@@ -167,6 +168,14 @@ describe('GET /metrics', () => {
     expect(of.value('headgate_pooler_server_limit')).toBe(2);
     expect(of.value('headgate_pooler_connected_clients')).toBe(4);
     expect(of.value('headgate_pooler_longest_wait_seconds')).toBeGreaterThan(0);
+    expect(of.value('headgate_pooler_class_demand', { class: 'regular' })).toBe(1);
+    expect(of.value('headgate_pooler_class_demand', { class: 'reserved' })).toBe(2);
+    expect(of.value('headgate_pooler_class_waits_total', { class: 'regular' })).toBeGreaterThan(0);
+    expect(of.value('headgate_pooler_class_capacity', { class: 'reserved' })).toBeLessThanOrEqual(2);
+    expect(of.value('headgate_pooler_waiting_for_permit')).toBe(0);
+    expect(of.value('headgate_pooler_permit_waits_total')).toBe(0);
+    const answered = of.value('headgate_pooler_last_answer_time_seconds');
+    expect(Math.abs(Date.now() / 1_000 - answered)).toBeLessThan(60);
     await active.query('commit');
     await waits;
     expect((await scrape(metricsPort)).value('headgate_pooler_wait_seconds_count')).toBeGreaterThan(0);
@@ -268,7 +277,9 @@ describe('GET /healthz', () => {
 
 describe('the port of metrics', () => {
   test('answers other paths with 404 and other methods with 405', async () => {
-    const { metricsPort } = await startMeasured();
+    const { metricsPort } = await startMeasured({
+      observability: { metricsListen: '127.0.0.1:0', page: false },
+    });
     expect((await get(metricsPort, '/')).status).toBe(404);
     expect((await get(metricsPort, '/metrics/')).status).toBe(404);
     const refused = await get(metricsPort, '/metrics', 'POST');

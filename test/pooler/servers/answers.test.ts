@@ -9,6 +9,7 @@ import type { PoolSettings } from '../../../src/pooler/config/pool-settings.js';
 import type { PoolMode } from '../../../src/pooler/config/pooling-options.js';
 import { Backend } from '../../../src/pooler/servers/backend.js';
 import { BackendPool } from '../../../src/pooler/servers/backend-pool.js';
+import { ReportedSettings } from '../../../src/pooler/servers/reported-settings.js';
 import { ServerStatements } from '../../../src/pooler/servers/server-statements.js';
 import { SettingsRegistry } from '../../../src/pooler/settings/settings.js';
 import { beginTurn, endTurn } from '../../../src/runtime/turn.js';
@@ -75,6 +76,9 @@ function deliver(receiver: TransportListener, bytes: Buffer): void {
   endTurn();
 }
 
+/** More than anything here takes. */
+const mostBytes = 1_000_000;
+
 /** One server for two clients. */
 async function twoClients(mode: PoolMode = 'transaction') {
   const registry = new SettingsRegistry();
@@ -88,10 +92,10 @@ async function twoClients(mode: PoolMode = 'transaction') {
         id: 1,
         transport: new Wire('server'),
         dial: {} as DialOptions,
-        statements: new ServerStatements(200),
+        statements: new ServerStatements(200, mostBytes),
         settings,
         key: undefined,
-        parameters: new Map(),
+        parameters: new ReportedSettings(mostBytes),
       });
       return server;
     },
@@ -106,6 +110,8 @@ async function twoClients(mode: PoolMode = 'transaction') {
     followsStatements: true,
     preparesUnnamed: false,
     defersBegin: true,
+    mostStatementBytes: mostBytes,
+    mostParameterBytes: mostBytes,
     reservedRatio: 0,
     shortage: () => undefined,
   });
@@ -118,6 +124,13 @@ async function twoClients(mode: PoolMode = 'transaction') {
       rules: frontendRules({ query: { wholeUpTo: 65_536, head: 4_096 } }),
       startup: { settings, told: new Map(), kept: new Map(), areUnchecked: false },
       refusesSimpleQueries: false,
+      bounds: {
+        maxClientPipelineSize: mostBytes,
+        maxClientUnreadSize: mostBytes,
+        maxClientStatementsSize: mostBytes,
+        maxClientSettingsSize: mostBytes,
+        maxServerParametersSize: mostBytes,
+      },
       limits: () => pool.limits,
       ended() {},
       failed() {},

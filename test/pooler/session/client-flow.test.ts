@@ -14,7 +14,7 @@ function setUp(): { flow: ClientFlow; transport: { unsent: number; isReading: bo
       transport.isReading = true;
     },
   };
-  return { flow: new ClientFlow(transport as unknown as Transport), transport };
+  return { flow: new ClientFlow(transport as unknown as Transport, 4_194_304), transport };
 }
 
 const nextRound = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

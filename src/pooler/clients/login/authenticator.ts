@@ -1,6 +1,7 @@
 /** Who may come in, and with what: users, rules and secrets, as the configuration and its files say. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { BoundedMap } from '../../../kernel/bounded-map.js';
 import { systemClock } from '../../../runtime/system.js';
 import { AuthQueryCache, type RunAuthQuery } from '../../auth/auth-query-cache.js';
 import type { LoginTools } from '../../auth/client-authentication.js';
@@ -48,6 +49,9 @@ export class AuthenticatorMemory {
   readonly unknownUsersKey: Buffer = randomBytes(32);
 }
 
+/** A database of its own each, where the server is asked in the client's database. */
+const mostCaches = 1_000;
+
 const methods: Readonly<Record<Exclude<PoolerConfig['auth']['type'], 'hba'>, AuthMethod>> = {
   'scram-sha-256': 'scram-sha-256',
   md5: 'md5',
@@ -65,7 +69,7 @@ export class Authenticator {
   readonly #tools: Omit<LoginTools, 'secrets'>;
   readonly #ask: AskForSecret;
   readonly #isDisabled: (database: string) => boolean;
-  readonly #caches = new Map<string, AuthQueryCache>();
+  readonly #caches = new BoundedMap<string, AuthQueryCache>(mostCaches);
   readonly #toolsByDatabase = new WeakMap<DatabaseConfig, LoginTools>();
 
   /** Throws a `ServingError` for files that can't be read or used. */
@@ -176,14 +180,25 @@ export class Authenticator {
 
   #cacheOf(query: AuthQuery): AuthQueryCache {
     const key = JSON.stringify([query.database, query.user, query.text]);
+    const known = this.#caches.get(key);
+    if (known !== undefined) return known;
     const { queryCacheTime } = this.#config.auth;
-    const cache =
-      this.#caches.get(key) ??
-      new AuthQueryCache(
-        (user) => this.#ask(query, user),
-        systemClock,
-        queryCacheTime === 0 ? neverKept : { maxAgeMs: queryCacheTime },
-      );
+    const run: RunAuthQuery = async (user) => {
+      try {
+        return await this.#ask(query, user);
+      } catch (error) {
+        // A database that somebody has made up: nothing of it stays.
+        setImmediate(() => {
+          if (cache.isEmpty) this.#caches.delete(key);
+        });
+        throw error;
+      }
+    };
+    const cache = new AuthQueryCache(
+      run,
+      systemClock,
+      queryCacheTime === 0 ? neverKept : { maxAgeMs: queryCacheTime },
+    );
     this.#caches.set(key, cache);
     return cache;
   }

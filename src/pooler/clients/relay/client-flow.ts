@@ -23,8 +23,6 @@ export const Pause = {
 } as const;
 export type Pause = (typeof Pause)[keyof typeof Pause];
 
-/** So much of what a client does not read is kept for it. */
-const mostUnsent = 4_194_304;
 /** Whoever sends less at once is never held up. */
 const largeChunk = 8_192;
 /** So much of one client is looked at before others have their turn. */
@@ -32,6 +30,8 @@ const mostInARound = 131_072;
 
 export class ClientFlow {
   readonly #transport: Transport;
+  /** So much of what a client does not read is kept for it. */
+  readonly #mostUnsent: number;
   #pauses = 0;
   /** What was not read when that was looked at last, and since when it is as much. */
   #unsentBefore = 0;
@@ -39,13 +39,14 @@ export class ClientFlow {
   /** Bytes of this round, in large chunks. */
   #inRound = 0;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, mostUnsent: number) {
     this.#transport = transport;
+    this.#mostUnsent = mostUnsent;
   }
 
   /** More can be kept for the client. */
   get hasRoom(): boolean {
-    return this.#transport.unsent < mostUnsent;
+    return this.#transport.unsent < this.#mostUnsent;
   }
 
   pause(reason: Pause): void {

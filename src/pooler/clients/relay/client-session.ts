@@ -9,7 +9,7 @@ import type { SettingChange } from '../../../sql/setting-change.js';
 import { type ErrorFields, writeError } from '../../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../../wire/errors.js';
 import { MessageScanner } from '../../../wire/message-scanner.js';
-import { Frontend, TransactionStatus } from '../../../wire/message-types.js';
+import { Frontend, headerBytes, TransactionStatus } from '../../../wire/message-types.js';
 import { MessageWriter } from '../../../wire/message-writer.js';
 import { writeParameterStatus } from '../../../wire/session-messages.js';
 import { SqlState } from '../../../wire/sql-states.js';
@@ -24,10 +24,12 @@ import { MixedQuery, SwallowedStatement } from '../../servers/swallowed.js';
 import type { UnnamedStatement } from '../../servers/unnamed-statement.js';
 import { KeptTimeouts } from '../../settings/kept-timeouts.js';
 import * as errors from '../session-errors.js';
+import { pipelineCost } from './client-bounds.js';
 import { ClientFlow, Pause } from './client-flow.js';
 import { NamedByClient } from './client-statements.js';
 import { MessageRelay } from './message-relay.js';
 import { RequestedEnd } from './requested-end.js';
+import { RunningQuery } from './running-query.js';
 import { ServerHolder } from './server-holder.js';
 import type { ClientIdentity, SessionParts } from './session-parts.js';
 import { SessionSettings } from './session-settings.js';
@@ -41,6 +43,9 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   readonly identity: ClientIdentity;
   readonly transport: Transport;
   readonly statements: StatementRelay;
+  /** Undefined where there are no statistics of statements. */
+  readonly running: RunningQuery | undefined;
+  readonly wantsTags: boolean;
   readonly #messages: MessageRelay;
   readonly #parts: SessionParts;
   readonly #scanner: MessageScanner;
@@ -60,19 +65,21 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #whyEnded = 'the client hung up';
 
   constructor(parts: SessionParts) {
-    const { transport, pool, mode, startup } = parts;
-    const ownSettings = new SessionSettings(pool, startup, () => this.statements.clear());
-    super(pool, mode, ownSettings, new ClientFlow(transport));
+    const { transport, pool, mode, startup, bounds } = parts;
+    const ownSettings = new SessionSettings(pool, startup, bounds, () => this.statements.clear());
+    super(pool, mode, ownSettings, new ClientFlow(transport, bounds.maxClientUnreadSize));
     this.identity = parts.identity;
     this.transport = transport;
     const { effects, kept } = ownSettings;
     const swallowing = swallowingFor(pool, ownSettings, this.local);
-    this.statements = new StatementRelay(
-      { pool, settings: ownSettings, effects, endsWith: (error) => this.#endsWith(error) },
-      mode,
-      swallowing,
-    );
-    this.#messages = new MessageRelay(ownSettings, this.statements, swallowing);
+    const running = pool.queries && new RunningQuery(pool.queries);
+    this.running = running;
+    this.wantsTags = running !== undefined;
+    const failed = (error: ErrorFields): void => parts.failed(error);
+    const endsWith = (error: ErrorFields): boolean => this.#endsWith(error);
+    const owner = { pool, settings: ownSettings, effects, bounds, failed, running, endsWith };
+    this.statements = new StatementRelay(owner, mode, swallowing);
+    this.#messages = new MessageRelay(ownSettings, this.statements, swallowing, running);
     if (!parts.refusesSimpleQueries) this.local.keeper = swallowing;
     this.#timeouts = kept && new KeptTimeouts(this, kept);
     this.#parts = parts;
@@ -139,6 +146,7 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #askPlain(source: Buffer, start: number, end: number): void {
     const backend = this.backend as Backend;
     if (source[start] === Frontend.query) {
+      this.running?.asksText(source, start + headerBytes, end - 1, backend.replies.owesTurn);
       backend.expect(Asked.query);
       backend.toServer.add(source, start, end);
     } else if (!this.statements.askPlain(backend, source, start, end)) {
@@ -231,6 +239,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   #ask(backend: Backend, message: MessageScanner): boolean {
     // After an error the server ignores all but a Sync, and so it need not see it.
     if (backend.isDiscarding && message.type !== Frontend.sync) return true;
+    if (this.unanswered > this.#parts.bounds.maxClientPipelineSize && backend.replies.size > 0) {
+      this.pool.tally.limitReached('max_client_pipeline_size');
+      this.awaitsAnswers = true;
+      return false;
+    }
+    this.unanswered += pipelineCost(message);
     const passing = this.#messages.pass(backend, message);
     this.awaitsAnswers = this.#messages.mustWait || passing === Passing.later;
     if (passing === Passing.later) return false;
@@ -243,10 +257,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
 
   takeAnswer(answer: Outgoing): boolean {
     this.pool.tally.sent += answer.size;
+    this.running?.took(answer.size);
     return answer.sendTo(this.transport) || this.flow.clientIsSlow();
   }
 
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void {
+    this.running?.tagCame(source, start, end);
     if (subject instanceof SwallowedStatement) {
       subject.run();
       return;
@@ -257,12 +273,17 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
     settings.effects.commandCompleted(settings, source, start, end, change as SettingChange | undefined);
   }
 
+  tagCame(source: Buffer, start: number, end: number): void {
+    this.running?.tagCame(source, start, end);
+  }
+
   insteadOf(error: ErrorFields): ErrorFields | undefined {
     return this.#timeouts?.insteadOf(error);
   }
 
   errorCame({ code }: ErrorFields): void {
     this.pool.tally.errorCame(code);
+    this.running?.errorCame();
     this.settings.effects.errorCame();
   }
 
@@ -285,7 +306,12 @@ export class ClientSession extends ServerHolder implements TransportListener, Ba
   readyCame(status: TransactionStatus): void {
     const { tally } = this.pool;
     const now = systemClock.coarse();
+    tally.answeredAt = now;
     tally.queryTimes.record(now - this.askedAt);
+    if (this.running !== undefined) {
+      const waitMs = this.waitedSince === 0 ? 0 : Math.max(0, this.askedAt - this.waitedSince);
+      this.running.answered(now - this.askedAt, waitMs);
+    }
     this.askedAt = now;
     this.waitedSince = 0;
     this.#timeouts?.answered();

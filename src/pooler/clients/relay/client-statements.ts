@@ -4,6 +4,7 @@ import type { NamedStatement } from '../../servers/server-dialogue.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
 import type { LiteralSettings } from '../../settings/literal-settings.js';
 import { harmlessEffects, noEffects, type StatementEffects } from '../../settings/statement-effects.js';
+import { statementCost } from './client-bounds.js';
 
 /** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
 export class NamedByClient implements NamedStatement {
@@ -11,6 +12,8 @@ export class NamedByClient implements NamedStatement {
   /** The name as it is sent. */
   readonly nameBytes: Buffer;
   readonly effects: StatementEffects;
+  /** Memory that it counts as. */
+  readonly bytes: number;
   statement: PreparedStatement;
   /** How its text was read when the client prepared it; undefined where something had just been set that was not answered. */
   reading: LiteralSettings | undefined;
@@ -32,6 +35,7 @@ export class NamedByClient implements NamedStatement {
     this.copy = copy;
     this.reading = reading;
     this.effects = effects;
+    this.bytes = statementCost(statement.parse.length);
   }
 
   /** A server's copy of the statement means what this client has prepared. */
@@ -49,6 +53,7 @@ export class ClientStatements {
   readonly #registry: StatementRegistry;
   readonly #byName = new Map<string, NamedByClient>();
   #last: NamedByClient | undefined;
+  #bytes = 0;
 
   constructor(registry: StatementRegistry) {
     this.#registry = registry;
@@ -68,6 +73,11 @@ export class ClientStatements {
     return this.#byName.size;
   }
 
+  /** Memory that all of them count as. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   get(name: string): NamedByClient | undefined {
     return this.#byName.get(name);
   }
@@ -76,12 +86,14 @@ export class ClientStatements {
   add(named: NamedByClient): void {
     this.#last = undefined;
     this.#byName.set(named.name, named);
+    this.#bytes += named.bytes;
   }
 
   delete(named: NamedByClient): void {
     this.#last = undefined;
     if (this.#byName.get(named.name) !== named) return;
     this.#byName.delete(named.name);
+    this.#bytes -= named.bytes;
     this.#registry.release(named.statement);
   }
 
@@ -97,6 +109,7 @@ export class ClientStatements {
     this.#last = undefined;
     if (this.#byName.has(named.name)) return;
     this.#byName.set(named.name, named);
+    this.#bytes += named.bytes;
     this.#registry.retain(named.statement);
   }
 
@@ -104,5 +117,6 @@ export class ClientStatements {
     this.#last = undefined;
     for (const { statement } of this.#byName.values()) this.#registry.release(statement);
     this.#byName.clear();
+    this.#bytes = 0;
   }
 }

@@ -8,6 +8,7 @@ import type { MixedQuery } from '../../servers/swallowed.js';
 import { keepsUnnamed } from '../../servers/unnamed-statement.js';
 import { noEffects, unreadEffects } from '../../settings/statement-effects.js';
 import { deallocatedName, deallocateReply } from './deallocate.js';
+import type { RunningQuery } from './running-query.js';
 import type { SessionSettings } from './session-settings.js';
 import { Passing, type StatementRelay } from './statement-relay.js';
 import { type SwallowRelay, sendMixed } from './swallow-relay.js';
@@ -18,10 +19,17 @@ export class MessageRelay {
   readonly #settings: SessionSettings;
   readonly #statements: StatementRelay;
   readonly #swallowing: SwallowRelay | undefined;
+  readonly #running: RunningQuery | undefined;
   /** The next message has to wait until the last one is answered. */
   mustWait = false;
 
-  constructor(settings: SessionSettings, statements: StatementRelay, swallowing: SwallowRelay | undefined) {
+  constructor(
+    settings: SessionSettings,
+    statements: StatementRelay,
+    swallowing: SwallowRelay | undefined,
+    running: RunningQuery | undefined,
+  ) {
+    this.#running = running;
     this.#settings = settings;
     this.#statements = statements;
     this.#swallowing = swallowing;
@@ -50,6 +58,7 @@ export class MessageRelay {
         return statements.close(backend, message);
       case Frontend.functionCall:
         this.#settings.effects.functionIsCalled(functionOf(message));
+        this.#running?.batchEnds(backend.replies.owesTurn);
         backend.expect(Asked.query, keepsUnnamed);
         break;
       case Frontend.copyDone:
@@ -83,6 +92,8 @@ export class MessageRelay {
       this.#statements.changeComes(backend, found.change);
       effects.runs(found);
     }
+    // Of one that comes in pieces, the first.
+    this.#running?.asksText(source, start + headerBytes, isWhole ? end - 1 : end, backend.replies.owesTurn);
     backend.expect(Asked.query, found.change);
     return Passing.asItIs;
   }
@@ -116,6 +127,7 @@ export class MessageRelay {
       return Passing.none;
     }
     this.#statements.sync(backend);
+    this.#running?.batchEnds(backend.replies.owesTurn);
     backend.expect(Asked.sync);
     return Passing.asItIs;
   }

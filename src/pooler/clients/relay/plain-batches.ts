@@ -95,6 +95,7 @@ export abstract class PlainBatches {
     const bind = start + (unnamed.parse as Buffer).length;
     this.#mayAskAgain = true;
     this.#standInRun.keep(source, bind, end);
+    this.owner.running?.asks(unnamed, backend.replies.owesTurn);
     backend.expectWhole(Asked.standInTurn, standIn);
     writeRun(backend, source, bind, end, copy);
   }
@@ -157,16 +158,19 @@ export abstract class PlainBatches {
     const copy = backend.statements.find(last.statement);
     if (copy === undefined || !last.accepts(copy)) return false;
     this.owner.pool.tally.binds++;
+    this.owner.running?.asks(last.statement, backend.replies.owesTurn);
     backend.expectWhole(Asked.wholeRun, last);
     writeRun(backend, source, start, end, copy);
     return true;
   }
 
   #expectPlainTurn(backend: Backend): void {
-    const { tally } = this.owner.pool;
+    const { pool, running } = this.owner;
+    const { tally } = pool;
     tally.clientParses++;
     tally.serverParses++;
     tally.binds++;
+    running?.asks(this.unnamed.plain, backend.replies.owesTurn);
     backend.expectWhole(Asked.wholeTurn, this.unnamed.plain);
   }
 }

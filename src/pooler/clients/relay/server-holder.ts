@@ -55,6 +55,8 @@ export abstract class ServerHolder implements WaitingClient {
   protected readonly local = new LocalAnswers();
   /** What comes next waits until the server has answered all. */
   protected awaitsAnswers = false;
+  /** Memory for what was asked since the server owed nothing. */
+  protected unanswered = 0;
   #backend: Backend | undefined;
   #generation = 0;
   /** Its server counts as reserved: it is kept for longer than one statement. */
@@ -113,6 +115,11 @@ export abstract class ServerHolder implements WaitingClient {
   /** The reported settings, as the client knows them. */
   get told(): ReadonlyMap<string, string> {
     return this.settings.told;
+  }
+
+  /** What waits to be passed on. */
+  get held(): Buffer | undefined {
+    return this.#held;
   }
 
   /** Bytes that wait to be passed on. */
@@ -176,6 +183,7 @@ export abstract class ServerHolder implements WaitingClient {
       // The cancel request was meant for the previous statement, and would hit this one.
       if (backend.isBeingCancelled) return false;
       this.awaitsAnswers = false;
+      this.unanswered = 0;
       if (!backend.isUnsynced) this.#begin(backend);
     }
     this.#hasUsed ||= !this.awaitsAnswers;
@@ -301,6 +309,7 @@ export abstract class ServerHolder implements WaitingClient {
     const spare = this.#spareWaiter;
     const waiter = spare?.isFree === true ? spare : new ServerWaiter(this);
     waiter.isReserved = this.#willReserve();
+    this.pool.classes.waited(waiter.isReserved);
     this.#waiter = waiter;
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
   }

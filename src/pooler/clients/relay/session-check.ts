@@ -103,14 +103,14 @@ function readSettings(all: string, settings: string): Map<string, string> | unde
 
 /**
  * Settings that are others on the server than was known are followed: somebody has set them, or taken them back, where it could not be
- * seen. `loginUser`: who the session is without SET SESSION AUTHORIZATION.
+ * seen. `loginUser`: who the session is without SET SESSION AUTHORIZATION. False: they are too many.
  */
 export function followLeftovers(
   session: SettingsHolder,
   left: Leftovers,
   loginUser: string | undefined,
   isDsql: boolean,
-): void {
+): boolean {
   const found = new Map<string, string>();
   for (const [name, value] of left.settings ?? []) found.set(name, setStatement(name, value, isDsql));
   if (left.role !== 'none') found.set('role', setStatement('role', left.role, isDsql));
@@ -120,17 +120,21 @@ export function followLeftovers(
   for (const name of new Set([...found.keys(), ...known.keys()])) {
     // Nobody lists settings with a name of the client's own, and some servers do not tell who has logged in.
     const isUnseen = name.includes('.') || (name === identity && loginUser === undefined);
-    if (!isUnseen || found.has(name)) follow(session, name, found.get(name));
+    if ((!isUnseen || found.has(name)) && !follow(session, name, found.get(name))) return false;
   }
+  return true;
 }
 
 /** `found`: what sets it to what it is on the server; undefined where it is what the server has by itself. */
-function follow(session: SettingsHolder, name: string, found: string | undefined): void {
+function follow(session: SettingsHolder, name: string, found: string | undefined): boolean {
   const { registry, settings, serverSettings, startSettings } = session;
   const known = serverSettings.statements.get(name);
-  if (found === known) return;
-  session.serverSettings = registry.put(serverSettings, name, found);
+  if (found === known) return true;
   // After a RESET the client wants something else than the server has: what its startup packet asked for.
-  if (settings.statements.get(name) !== known) return;
-  session.settings = registry.put(settings, name, found ?? startSettings.statements.get(name));
+  const isWanted = settings.statements.get(name) === known;
+  const wanted = found ?? startSettings.statements.get(name);
+  if (isWanted && session.isTooMuch(name, wanted)) return false;
+  session.serverSettings = registry.put(serverSettings, name, found);
+  if (isWanted) session.settings = registry.put(settings, name, wanted);
+  return true;
 }

@@ -44,6 +44,8 @@ export interface SettingsHolder {
   isReported(name: string): boolean;
   /** Settings that the pooler keeps, since the server refuses them. */
   readonly kept: KeptSettings | undefined;
+  /** With this one the client's settings would take more than they may: they are not followed. */
+  isTooMuch(name: string, statement: string | undefined): boolean;
   /** The session's prepared statements are gone. */
   forgetStatements(): void;
   /** Names may mean other things from now on, and columns have other types. */
@@ -433,14 +435,27 @@ export class SessionEffects {
 
   #put(session: SettingsHolder, name: string, { wanted, onServer }: Values): void {
     const { registry, settings, serverSettings } = session;
+    if (session.isTooMuch(name, wanted)) {
+      this.pinForSettings();
+      return;
+    }
+    const next = registry.put(settings, name, wanted);
+    const nextOnServer = registry.put(serverSettings, name, onServer);
+    // What changes nothing need not be undone.
+    if (next === settings && nextOnServer === serverSettings) return;
     const { before } = this.#touched;
     if (!before.has(name))
       before.set(name, {
         wanted: settings.statements.get(name),
         onServer: serverSettings.statements.get(name),
       });
-    session.settings = registry.put(settings, name, wanted);
-    session.serverSettings = registry.put(serverSettings, name, onServer);
+    session.settings = next;
+    session.serverSettings = nextOnServer;
+  }
+
+  /** Only its server knows all settings of the session. */
+  pinForSettings(): void {
+    this.#pinForGood('too many settings');
   }
 
   /** RESET ALL leaves alone who one is. */

@@ -8,6 +8,7 @@ import type { PoolMode } from '../../config/pooling-options.js';
 import type { Wording } from '../../own-error.js';
 import type { BackendPool } from '../../servers/backend-pool.js';
 import type { StartupSettings } from '../startup-settings.js';
+import type { ClientBounds } from './client-bounds.js';
 
 /** Who a client is, for the console and the log. */
 export interface ClientIdentity {
@@ -27,6 +28,7 @@ export interface SessionParts {
   /** What the startup packet has set, and what the client was told of it. */
   readonly startup: StartupSettings;
   readonly refusesSimpleQueries: boolean;
+  readonly bounds: ClientBounds;
   /** Those of its pool, unless its user has some of its own. */
   readonly limits: () => PoolSettings;
   /** The pooler ends it, and why. */

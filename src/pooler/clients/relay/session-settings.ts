@@ -4,6 +4,7 @@ import type { BackendPool } from '../../servers/backend-pool.js';
 import { KeptSettings } from '../../settings/kept-settings.js';
 import { type Settings, type SettingsRegistry, setStatement } from '../../settings/settings.js';
 import type { StartupSettings } from '../startup-settings.js';
+import type { ClientBounds } from './client-bounds.js';
 import { followLeftovers, type Leftovers } from './session-check.js';
 import { SessionEffects, type SettingsHolder } from './session-effects.js';
 
@@ -34,14 +35,17 @@ export class SessionSettings implements SettingsHolder {
   #told: ReadonlyMap<string, string>;
   /** What was usual when the client was told. */
   #usual: ReadonlyMap<string, string> | undefined;
+  readonly #bounds: ClientBounds;
   readonly #forgetStatements: () => void;
 
   constructor(
     pool: BackendPool,
     { settings, told, areUnchecked, kept }: StartupSettings,
+    bounds: ClientBounds,
     forgetStatements: () => void,
   ) {
     this.#pool = pool;
+    this.#bounds = bounds;
     this.startSettings = settings;
     this.settings = settings;
     this.areUnchecked = areUnchecked;
@@ -75,6 +79,14 @@ export class SessionSettings implements SettingsHolder {
     return false;
   }
 
+  isTooMuch(name: string, statement: string | undefined): boolean {
+    const { size } = this.settings;
+    const after = this.settings.sizeWith(name, statement);
+    const isTooMuch = after > this.#bounds.maxClientSettingsSize && after > size;
+    if (isTooMuch) this.#pool.tally.limitReached('max_client_settings_size');
+    return isTooMuch;
+  }
+
   forgetStatements(): void {
     this.#forgetStatements();
   }
@@ -85,8 +97,9 @@ export class SessionSettings implements SettingsHolder {
     else if (left.settings === undefined) this.effects.checked('setting that could not be followed');
     else {
       const { parameters, plan } = this.#pool;
-      followLeftovers(this, left, parameters?.get('session_authorization'), plan.isDsql);
-      this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
+      const loginUser = parameters?.get('session_authorization');
+      if (!followLeftovers(this, left, loginUser, plan.isDsql)) this.effects.checked('too many settings');
+      else this.effects.checked(this.settings.areStuck ? 'setting that could not be followed' : left.pin);
     }
   }
 
@@ -116,24 +129,37 @@ export class SessionSettings implements SettingsHolder {
   /** The server reports a setting; whether the client has to hear of it. */
   reported(name: string, value: string, isOwn: boolean): boolean {
     const isNews = this.#told.get(name) !== value;
-    if (isNews) this.#told = new Map(this.#told).set(name, value);
+    if (isNews) this.#note(name, value);
     if (isOwn) return isNews;
     if (!readOnly.has(name.toLowerCase())) this.#follow(name, value);
     return true;
+  }
+
+  /** Servers may report other settings each: those that are too many are passed on, and not remembered. */
+  #note(name: string, value: string): void {
+    const told = new Map(this.#told).set(name, value);
+    if (sizeOf(told) <= this.#bounds.maxServerParametersSize) this.#told = told;
   }
 
   #follow(name: string, value: string): void {
     const { registry, effects } = this;
     const { isDsql } = this.#pool.plan;
     const isUsual = this.#pool.parameters?.get(name) === value;
-    const after = (settings: Settings): Settings =>
-      isUsual
-        ? registry.without(settings, name)
-        : registry.with(settings, name, setStatement(name.toLowerCase(), value, isDsql));
+    const statement = isUsual ? undefined : setStatement(name.toLowerCase(), value, isDsql);
+    if (this.isTooMuch(name, statement)) {
+      effects.pinForSettings();
+      return;
+    }
     effects.noteFollowed();
-    this.serverSettings = after(this.serverSettings);
+    this.serverSettings = registry.put(this.serverSettings, name, statement);
     // What the client began with, no server brings back by itself.
     const isReset = isUsual && effects.isResetting(name.toLowerCase());
-    if (!isReset) this.settings = after(this.settings);
+    if (!isReset) this.settings = registry.put(this.settings, name, statement);
   }
+}
+
+function sizeOf(reported: ReadonlyMap<string, string>): number {
+  let size = 0;
+  for (const [name, value] of reported) size += name.length + value.length;
+  return size;
 }

@@ -25,16 +25,23 @@ import {
 } from '../../settings/literal-settings.js';
 import type { Settings } from '../../settings/settings.js';
 import type { StatementEffects } from '../../settings/statement-effects.js';
+import type { ClientBounds } from './client-bounds.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
+import type { RunningQuery } from './running-query.js';
 import type { SessionEffects } from './session-effects.js';
 
 /** The session whose statements these are. */
 export interface StatementOwner {
   readonly pool: BackendPool;
   readonly effects: SessionEffects;
+  /** Undefined where there are no statistics of statements. */
+  readonly running: RunningQuery | undefined;
   readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
   /** Whether the error is told in a way that ends the session: it has ended then. */
   readonly endsWith: (error: ErrorFields) => boolean;
+  readonly bounds: ClientBounds;
+  /** The client is told an error of the pooler's. */
+  readonly failed: (error: ErrorFields) => void;
 }
 
 /** A statement whose columns are not what the client was told. */

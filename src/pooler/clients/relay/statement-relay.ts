@@ -14,6 +14,7 @@ import { headerBytes } from '../../../wire/message-types.js';
 import { MessageWriter } from '../../../wire/message-writer.js';
 import { writeRenamed } from '../../../wire/rename-statement.js';
 import { SqlState } from '../../../wire/sql-states.js';
+import type { MemoryLimit } from '../../config/memory-options.js';
 import type { PoolMode } from '../../config/pooling-options.js';
 import { alsoAs } from '../../own-error.js';
 import type { Backend } from '../../servers/backend.js';
@@ -25,7 +26,14 @@ import { UnnamedStatement } from '../../servers/unnamed-statement.js';
 import { isNameList } from '../../settings/settings.js';
 import { noEffects, type StatementEffects, unreadEffects } from '../../settings/statement-effects.js';
 import { ownErrorReasonOf } from '../failure-words.js';
-import { forgottenUnnamed, noUnnamed, outdatedStatement } from '../session-errors.js';
+import {
+  forgottenUnnamed,
+  noUnnamed,
+  outdatedStatement,
+  tooLongStatement,
+  tooManyStatements,
+} from '../session-errors.js';
+import { statementCost } from './client-bounds.js';
 import { NamedByClient } from './client-statements.js';
 import { deallocatedName } from './deallocate.js';
 import { PlainBatches } from './plain-batches.js';
@@ -68,6 +76,7 @@ export class StatementRelay extends PlainBatches {
   #changedOn: Backend | undefined;
 
   readonly #swallowing: SwallowRelay | undefined;
+  #hasMetLimit = false;
 
   constructor(owner: StatementOwner, mode: PoolMode, swallowing: SwallowRelay | undefined) {
     super(owner);
@@ -91,8 +100,11 @@ export class StatementRelay extends PlainBatches {
   }
 
   parse(backend: Backend, message: MessageScanner): Passing {
-    const { source, start, end, isWhole } = message;
+    const { source, start, end } = message;
     const { pool, effects, settings } = this.owner;
+    const longest = message.rules.wholeUpTo[message.type] as number;
+    // A longer one comes in pieces, unless they happen to come together.
+    const isWhole = message.isWhole && message.size <= longest;
     const isKnown = isWhole && !effects.isReadingUnsure;
     const known = isKnown ? this.unnamed.plainOne(source, start, end, settings.settings) : undefined;
     if (known !== undefined) return this.#parseUnnamed(backend, known);
@@ -118,12 +130,17 @@ export class StatementRelay extends PlainBatches {
     }
     this.unnamed.describe(backend);
     if (!this.renames) {
+      this.owner.running?.parsedAs(view.nameKey(), source.subarray(start, end));
       backend.expect(Asked.parse);
       return Passing.asItIs;
     }
     if (this.#isUnsure(backend, view.nameKey())) return Passing.later;
     if (isWhole) return this.#parseNamed(backend, view, found);
-    return this.#refuse(backend, SqlState.programLimitExceeded, tooLong(message.size));
+    return this.#refuseForLimit(
+      backend,
+      'max_prepared_statement_size',
+      tooLongStatement(message.size, longest),
+    );
   }
 
   /** A plain batch is written for the server; false when that has to be done one message after the other. */
@@ -180,6 +197,14 @@ export class StatementRelay extends PlainBatches {
       const asPgBouncer = `prepared statement '${view.name()}' was already prepared`;
       return this.#refuse(backend, SqlState.duplicatePreparedStatement, message, asPgBouncer);
     }
+    const { maxClientStatementsSize: most } = this.owner.bounds;
+    const { bytes, size } = this.named;
+    if (bytes + statementCost(view.size) > most)
+      return this.#refuseForLimit(
+        backend,
+        'max_client_statements_size',
+        tooManyStatements(size, bytes, most),
+      );
     const hasJustChanged = this.#hasJustChanged(backend);
     const isUnsure = this.#changedOn === backend && backend.replies.isUnsure(this.#changedIn);
     const isCrowded = backend.statements.isCrowded && backend.replies.size > 0;
@@ -224,12 +249,14 @@ export class StatementRelay extends PlainBatches {
       const problem = this.#noteBound(brought.effects, message);
       if (problem !== undefined) return this.#refuseValue(backend, problem);
       this.unnamed.bind(backend);
+      this.owner.running?.bound(brought);
       pool.tally.binds++;
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
     this.unnamed.describe(backend);
     if (!this.renames) {
+      this.owner.running?.boundTo(view.nameKey());
       backend.expect(Asked.bind);
       return Passing.asItIs;
     }
@@ -239,6 +266,7 @@ export class StatementRelay extends PlainBatches {
     const problem = this.#noteBound(found.effects, message);
     if (problem !== undefined) return this.#refuseValue(backend, problem);
     this.named.boundLast(found);
+    this.owner.running?.bound(found.statement);
     pool.tally.binds++;
     backend.expect(Asked.bind, found);
     writeRenamed(backend.toServer.mix(), view, this.#located.name);
@@ -421,6 +449,15 @@ export class StatementRelay extends PlainBatches {
     return this.#refuse(backend, SqlState.invalidStatementName, text, 'prepared statement did not exist');
   }
 
+  /** Logged the first time; a client that goes on has no more to tell. */
+  #refuseForLimit(backend: Backend, limit: MemoryLimit, error: ErrorFields): Passing {
+    this.owner.pool.tally.limitReached(limit);
+    if (!this.#hasMetLimit) this.owner.failed(error);
+    this.#hasMetLimit = true;
+    backend.fail(error);
+    return Passing.none;
+  }
+
   /** The server is asked for something that does not exist, and the client gets this error in place of the server's. */
   #refuse(backend: Backend, code: string, message: string, asPgBouncer?: string): Passing {
     const plain = failure(code, message);
@@ -446,8 +483,4 @@ function pathOf(view: BindView): string | null | undefined {
 
 function failure(code: string, message: string): ErrorFields {
   return { severity: 'ERROR', code, message };
-}
-
-function tooLong(bytes: number): string {
-  return `a statement of ${bytes} bytes is too long to be prepared under a name; prepare it without one`;
 }

@@ -6,12 +6,14 @@ import { mergeFleet } from '../budgets/fleet-merge.js';
 import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import { type Counters, noCounters, sumOf } from '../console/counters.js';
 import type {
+  ActiveQueryRecord,
   ClassRecord,
   ClientRecord,
   DatabaseRecord,
   ListeningRecord,
   PoolerView,
   PoolRecord,
+  QueryRecord,
   RebalanceRecord,
   RunState,
   ServerRecord,
@@ -32,7 +34,11 @@ export class MergedView implements PoolerView {
   readonly #looks: WorkerSnapshots;
   readonly #endpoints: readonly Endpoint[];
 
-  constructor(local: PoolerView, looks: WorkerSnapshots, endpoints: readonly Endpoint[]) {
+  constructor(
+    local: Pick<PoolerView, 'version' | 'config'>,
+    looks: WorkerSnapshots,
+    endpoints: readonly Endpoint[],
+  ) {
     this.version = local.version;
     this.config = local.config;
     this.state = looks.state;
@@ -136,6 +142,28 @@ export class MergedView implements PoolerView {
         }),
       ),
     };
+  }
+
+  queries(): readonly QueryRecord[] {
+    return merged(
+      this.#looks.snapshots.flatMap(({ queries }) => queries),
+      ({ database, user, text }) => JSON.stringify([database, user, text]),
+      (same) => ({
+        ...same[0],
+        calls: sum(same, ({ calls }) => calls),
+        errors: sum(same, ({ errors }) => errors),
+        rows: sum(same, ({ rows }) => rows),
+        bytes: sum(same, ({ bytes }) => bytes),
+        totalMs: sum(same, ({ totalMs }) => totalMs),
+        longestMs: Math.max(...same.map(({ longestMs }) => longestMs)),
+        waitMs: sum(same, ({ waitMs }) => waitMs),
+        buckets: Array.from(same[0].buckets, (_, at) => sum(same, ({ buckets }) => buckets[at] ?? 0)),
+      }),
+    );
+  }
+
+  activeQueries(): readonly ActiveQueryRecord[] {
+    return this.#looks.snapshots.flatMap(({ activeQueries }) => activeQueries);
   }
 
   shares(): readonly ShareRecord[] {

@@ -15,6 +15,7 @@ export function isKnownHost(header: string | undefined, listenHost: string): boo
   );
 }
 
-function isLoopback(host: string): boolean {
+/** Whether nobody on another machine can connect to what listens there. */
+export function isLoopback(host: string): boolean {
   return host.toLowerCase() === 'localhost' || host === '::1' || /^127\.[\d.]{5,11}$/.test(host);
 }

@@ -1,0 +1,109 @@
+/** What can be said of a pooler's configuration by itself, and against what its servers allow. */
+import { formatDuration } from '../kernel/duration.js';
+import { poolSettingsFor } from '../pooler/config/pool-settings.js';
+import { databaseFor, fallbackDatabase, type PoolerConfig } from '../pooler/config/pooler-config.js';
+import type { CheckedDatabase } from '../pooler/process/check-connections.js';
+import { type Finding, problem, warning } from './doctor-findings.js';
+
+export function configFindings(config: PoolerConfig): Finding[] {
+  return [...waitsForEver(config), ...lifetimesExceedRate(config)];
+}
+
+function waitsForEver({ timeouts }: PoolerConfig): Finding[] {
+  const found: Finding[] = [];
+  if (timeouts.queryWaitTimeout === 0)
+    found.push(
+      warning(
+        'waits_for_ever',
+        'Clients wait for a server connection for ever.',
+        'timeouts.queryWaitTimeout is 0.',
+        'Without a limit, a server that is down or a pool that is used up looks like a program that hangs.',
+        'Set timeouts.queryWaitTimeout, such as 30s.',
+      ),
+    );
+  if (timeouts.idleTransactionTimeout === 0)
+    found.push(
+      warning(
+        'idle_transactions_for_ever',
+        'A transaction that its client has forgotten keeps its server connection for ever.',
+        'timeouts.idleTransactionTimeout is 0.',
+        'A client that stops between BEGIN and COMMIT takes a connection out of the pool, and holds its locks.',
+        'Set timeouts.idleTransactionTimeout, such as 5m.',
+      ),
+    );
+  return found;
+}
+
+interface Sizes {
+  readonly server: string;
+  readonly size: number;
+  readonly lifetimeMs: number;
+  readonly isDsql: boolean;
+}
+
+function sizesOf(config: PoolerConfig): Sizes[] {
+  return [...config.databases.keys()].flatMap((name) => {
+    const database = name === fallbackDatabase ? undefined : databaseFor(config, name);
+    if (database === undefined) return [];
+    const { poolSize, serverLifetime } = poolSettingsFor(config, database, database.user ?? '');
+    const server = `${database.host.join(',')}:${[database.port].flat().join(',')}`;
+    return [{ server, size: poolSize, lifetimeMs: serverLifetime, isDsql: database.iam === 'dsql' }];
+  });
+}
+
+function lifetimesExceedRate(config: PoolerConfig): Finding[] {
+  const rate = config.dsql.connectionRate;
+  const dsql = sizesOf(config).filter(({ isDsql, lifetimeMs }) => isDsql && lifetimeMs > 0);
+  const needed = dsql.reduce((sum, { size, lifetimeMs }) => sum + (1_000 * size) / lifetimeMs, 0);
+  if (!(rate > 0) || needed <= rate) return [];
+  const shortest = Math.min(...dsql.map(({ lifetimeMs }) => lifetimeMs));
+  return [
+    problem(
+      'lifetime_exceeds_rate',
+      'Connections end faster than they may be opened.',
+      `Pools of ${dsql.reduce((sum, { size }) => sum + size, 0)} connections that live ${formatDuration(shortest)} need ${needed.toFixed(1)} new ones a second; dsql.connectionRate is ${rate}.`,
+      'Every connection is opened anew once in its lifetime, and the rate is too low for that.',
+      'A longer pooling.serverLifetime, smaller pools, or a higher dsql.connectionRate if the cluster allows it.',
+    ),
+  ];
+}
+
+/** After a login to each database. */
+export function serverFindings(config: PoolerConfig, checked: readonly CheckedDatabase[]): Finding[] {
+  const failed = checked.flatMap(({ database, user, server, error, advice }) =>
+    error === undefined
+      ? []
+      : problem(
+          'can_not_connect',
+          `Nobody can log in to ${database} as ${user}.`,
+          `${server}: ${error.message}`,
+          advice ?? 'See the message of the server.',
+          'headgate serve --check --connect tells whether it works.',
+        ),
+  );
+  return [...failed, ...limitsExceedServer(config, checked)];
+}
+
+function limitsExceedServer(config: PoolerConfig, checked: readonly CheckedDatabase[]): Finding[] {
+  const sizes = sizesOf(config);
+  const servers = new Map(checked.flatMap((one) => (one.error === undefined ? [[one.server, one]] : [])));
+  return [...servers.values()].flatMap(({ server, facts }) => {
+    const most = Number(facts.get('max_connections') ?? Number.NaN);
+    const reserved = Number(facts.get('superuser_reserved_connections') ?? 0);
+    const wanted = sizes.filter((one) => one.server === server).reduce((sum, { size }) => sum + size, 0);
+    const { capacity } = config.fairShares;
+    // What is found out of the server is never too much for it.
+    if (capacity === 'auto') return [];
+    const bound = typeof capacity === 'number' ? Math.min(capacity, wanted) : wanted;
+    if (!(bound > most - reserved)) return [];
+    return [
+      problem(
+        'limit_exceeds_server',
+        `The pools of ${server} may open more connections than the server has.`,
+        `They add up to ${bound} for one user each; max_connections is ${most}, of which ${reserved} are for superusers.`,
+        'At full load the server refuses connections (53300), and clients of the pooler wait or fail.',
+        `Smaller pools, fairShares.capacity auto or at most ${most - reserved}, or a higher max_connections.`,
+      ),
+    ];
+  });
+}

@@ -1,0 +1,171 @@
+/** What the console of a pooler tells about its health: Headgate's, and what there is of it in PgBouncer's. */
+import type { ConsoleClient, ConsoleRow } from './console-client.js';
+import { type Finding, problem, warning } from './doctor-findings.js';
+import { pinsFinding, poolerPaused, waitFinding } from './doctor-metrics.js';
+
+/** A transaction that has been idle for longer holds its connection for nothing. */
+const longIdleMs = 10_000;
+const longQueryMicros = 1_000_000;
+
+export async function consoleFindings(client: ConsoleClient): Promise<Finding[]> {
+  return [
+    ...paused((await client.show('STATE')) ?? [], (await client.show('DATABASES')) ?? []),
+    ...(await waits(client)),
+    ...(await pins(client)),
+    ...(await idleTransactions(client)),
+    ...(await clientLimit(client)),
+    ...(await statements(client)),
+    ...(await fleet(client)),
+  ];
+}
+
+function paused(state: readonly ConsoleRow[], databases: readonly ConsoleRow[]): Finding[] {
+  const whole = state.filter(
+    ({ key, value }) => value === 'yes' && (key === 'paused' || key === 'suspended'),
+  );
+  const single = databases.filter((row) => row['paused'] === '1');
+  return [
+    ...whole.map(({ key }) => poolerPaused(key ?? '')),
+    ...(whole.length > 0 ? [] : single).map(({ name }) =>
+      problem(
+        'database_paused',
+        `The database ${name} is paused.`,
+        'SHOW DATABASES has paused 1 for it.',
+        'PAUSE or KILL was given for it.',
+        `RESUME ${name} on the console.`,
+      ),
+    ),
+  ];
+}
+
+async function waits(client: ConsoleClient): Promise<Finding[]> {
+  const pools = (await client.show('POOLS')) ?? [];
+  return pools.flatMap((row) => {
+    const seconds = Number(row['maxwait'] ?? 0) + Number(row['maxwait_us'] ?? 0) / 1e6;
+    return seconds > 1 ? waitFinding(`${row['user']}@${row['database']}`, `${seconds.toFixed(1)} s`) : [];
+  });
+}
+
+async function pins(client: ConsoleClient): Promise<Finding[]> {
+  const [rows, ledger] = [await client.show('PINS'), await client.show('LEDGER')];
+  return (ledger ?? []).flatMap(({ database, user, limit }) => {
+    const own = (rows ?? []).filter((row) => row['database'] === database && row['user'] === user);
+    if (own.length === 0 || own.length < 0.5 * Number(limit)) return [];
+    const reasons = [...new Set(own.map(({ reason }) => reason))].join(', ');
+    return pinsFinding(`${user}@${database}`, own.length, Number(limit), reasons);
+  });
+}
+
+/** Clients that have a server, run nothing, keep it by no pin, and have asked nothing for long. */
+async function idleTransactions(client: ConsoleClient): Promise<Finding[]> {
+  const [clients, running, pinned, pools] = [
+    (await client.show('CLIENTS')) ?? [],
+    await client.show('ACTIVE_QUERIES'),
+    await client.show('PINS'),
+    (await client.show('POOLS')) ?? [],
+  ];
+  if (running === undefined || pinned === undefined) return [];
+  const busy = new Set([...running, ...pinned].map((row) => row['client']));
+  const inSessions = new Set(
+    pools.filter((row) => row['pool_mode'] === 'session').map((row) => `${row['user']}@${row['database']}`),
+  );
+  const consoles = ['headgate', 'pgbouncer'];
+  const idle = clients.filter((row) => {
+    const since = Date.now() - Date.parse((row['request_time'] ?? '').replace(' UTC', 'Z').replace(' ', 'T'));
+    const isClient =
+      !consoles.includes(row['database'] ?? '') && !inSessions.has(`${row['user']}@${row['database']}`);
+    return isClient && row['state'] === 'active' && !busy.has(row['id']) && since > longIdleMs;
+  });
+  if (idle.length === 0) return [];
+  const who = [...new Set(idle.map((row) => `${row['user']}@${row['database']} (client ${row['id']})`))];
+  return [
+    warning(
+      'idle_in_transaction',
+      'Transactions are open, and their clients do nothing.',
+      `${idle.length} for more than ${longIdleMs / 1_000} s: ${who.slice(0, 5).join(', ')}.`,
+      'A client does something else between BEGIN and COMMIT, or was forgotten; each takes a connection out of the pool.',
+      'Set timeouts.idleTransactionTimeout; KILL_CLIENT ends one.',
+    ),
+  ];
+}
+
+async function clientLimit(client: ConsoleClient): Promise<Finding[]> {
+  const config = (await client.show('CONFIG')) ?? [];
+  const lists = (await client.show('LISTS')) ?? [];
+  const most = Number(config.find(({ key }) => key === 'max_client_conn')?.['value'] ?? Number.NaN);
+  const used = Number(lists.find(({ list }) => list === 'used_clients')?.['items'] ?? 0);
+  if (!(used > 0.9 * most)) return [];
+  return [
+    problem(
+      'client_limit_near',
+      'The pooler has nearly as many clients as it may have.',
+      `${used} of max_client_conn ${most}.`,
+      'Programs keep more connections open than was expected, or do not close them.',
+      'Raise limits.maxClientConn, or set timeouts.clientIdleTimeout.',
+    ),
+  ];
+}
+
+async function statements(client: ConsoleClient): Promise<Finding[]> {
+  const rows = (await client.show('QUERY_STATS')) ?? [];
+  return rows.flatMap((row) => {
+    const [calls, errors] = [Number(row['calls']), Number(row['errors'])];
+    const name = `"${(row['query'] ?? '').slice(0, 80)}" of ${row['user']}@${row['database']}`;
+    if (calls >= 10 && errors > 0.1 * calls)
+      return warning(
+        'failing_statement',
+        'A statement fails often.',
+        `${name}: ${errors} of ${calls} calls failed.`,
+        'The statement or its data are wrong, or it conflicts with others.',
+        'Look for its error in the log of the program.',
+      );
+    const isSlow = calls >= 10 && Number(row['p99_time']) > longQueryMicros;
+    if (!isSlow) return [];
+    return warning(
+      'slow_statement',
+      'A statement is slow.',
+      `${name}: p99 ${(Number(row['p99_time']) / 1e6).toFixed(1)} s, ${calls} calls.`,
+      'It holds a server connection for as long as it runs.',
+      'EXPLAIN it; an index, a smaller result, or a pool of its own.',
+    );
+  });
+}
+
+async function fleet(client: ConsoleClient): Promise<Finding[]> {
+  const rows = (await client.show('FLEET')) ?? [];
+  return rows.flatMap((row) => {
+    const found: Finding[] = [];
+    const server = row['server'] ?? '';
+    if (['lost', 'failing'].includes(row['state'] ?? '') || row['rate_state'] === 'failing')
+      found.push(
+        problem(
+          'coordinator_failing',
+          `The tables that ${server} is shared by do not answer.`,
+          `SHOW FLEET: state ${row['state']}, rate_state ${row['rate_state']}.`,
+          'DynamoDB is throttled, unreachable, or the table or the permissions are missing.',
+          'headgate dynamodb status names the error.',
+        ),
+      );
+    if (Number(row['active']) > 0.9 * Number(row['limit'] || Number.NaN))
+      found.push(
+        problem(
+          'fleet_limit_near',
+          `The limit of all poolers on ${server} is nearly reached.`,
+          `${row['active']} of ${row['limit']}.`,
+          'All poolers together hold as many connections as they may.',
+          'headgate dynamodb status shows who holds what; fewer connections, or a higher limit.',
+        ),
+      );
+    if (Number(row['permit_wait_ms']) > 1_000)
+      found.push(
+        warning(
+          'rate_too_slow',
+          `Connections to ${server} wait until they may be opened.`,
+          `SHOW FLEET: permit_wait_ms is ${row['permit_wait_ms']}.`,
+          'All poolers together open connections as fast as they may.',
+          'Look for connections that are closed and opened again; a longer lifetime, or a higher rate.',
+        ),
+      );
+    return found;
+  });
+}

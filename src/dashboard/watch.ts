@@ -1,0 +1,184 @@
+/**
+ * Looks at a source once a second while somebody watches, and less often otherwise, and tells those who watch what is
+ * different. Looking takes no more than a part of the time: where it takes long, it happens less often.
+ */
+
+import type { EventLog } from './event-log.js';
+import { latelyOf, sampleOf, watchedSections } from './make-snapshot.js';
+import type { Observation } from './observation.js';
+import type { AuditRecord, Frame, HistorySample, Snapshot } from './snapshot.js';
+import type { Source } from './source.js';
+import { Recent } from './time-window.js';
+import { verdictOf } from './verdict.js';
+
+const everyMs = 1_000;
+/** While nobody watches, so that whoever comes sees what has been. */
+const quietEveryMs = 10_000;
+/** Looking takes one part of so many at most. */
+const leastParts = 50;
+const keptSamples = 300;
+/** Rows of a list that can be long. */
+const topRows = 25;
+const shownEvents = 25;
+const shownAudit = 25;
+
+export interface WatchParts {
+  readonly id: string;
+  readonly source: Source;
+  readonly events: EventLog;
+  readonly audit: () => readonly AuditRecord[];
+}
+
+/** Takes a frame; false: it is too slow, and gets a full one later. */
+export type Viewer = (frame: string) => boolean;
+
+type Section = keyof Snapshot;
+
+export class Watch {
+  readonly id: string;
+  readonly source: Source;
+  readonly #parts: WatchParts;
+  readonly #recent = new Recent<Observation>();
+  readonly #history: HistorySample[] = [];
+  readonly #viewers = new Set<Viewer>();
+  readonly #lagging = new Set<Viewer>();
+  /** Each section as it was sent last. */
+  #sent = new Map<Section, string>();
+  #snapshot: Snapshot | undefined;
+  #last: Observation | undefined;
+  #number = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+  #isClosed = false;
+  #tookMs = 0;
+
+  constructor(parts: WatchParts) {
+    this.id = parts.id;
+    this.source = parts.source;
+    this.#parts = parts;
+    this.#snapshot = undefined;
+    this.#last = undefined;
+    this.#timer = undefined;
+  }
+
+  get viewers(): number {
+    return this.#viewers.size;
+  }
+
+  start(): void {
+    void this.#look();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#viewers.clear();
+    this.source.close();
+  }
+
+  /** Until the function that it returns is called. The first frame comes as soon as there is one. */
+  join(viewer: Viewer): () => void {
+    this.#viewers.add(viewer);
+    const full = this.#full();
+    if (full === undefined || !viewer(full)) this.#lagging.add(viewer);
+    this.lookSoon();
+    return () => {
+      this.#viewers.delete(viewer);
+      this.#lagging.delete(viewer);
+    };
+  }
+
+  /** Something was done of which those who watch are to see the effect. */
+  lookSoon(): void {
+    if (this.#isClosed || this.#isLooking) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#look(), 50).unref();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isClosed || this.#isLooking) return;
+    this.#isLooking = true;
+    const began = performance.now();
+    try {
+      const seen = await this.source.observe(topRows);
+      this.#saw(seen, undefined);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      if (this.#last !== undefined) this.#saw(this.#last, why);
+    }
+    this.#isLooking = false;
+    this.#tookMs = performance.now() - began;
+    if (this.#isClosed) return;
+    const usual = this.#viewers.size > 0 ? everyMs : quietEveryMs;
+    const pauseMs = Math.max(usual - this.#tookMs, this.#tookMs * (leastParts - 1));
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#look(), Math.min(pauseMs, 60_000)).unref();
+  }
+
+  /** `stale`: the numbers are those of before, since nothing newer could be had. */
+  #saw(now: Observation, stale: string | undefined): void {
+    if (this.#isClosed) return;
+    const before = this.#recent.first?.value;
+    const watched = watchedSections(before, now);
+    this.#last = now;
+    let sample: HistorySample | undefined;
+    if (stale === undefined) {
+      this.#recent.add(now.at, now);
+      sample = sampleOf(watched);
+      this.#history.push(sample);
+      if (this.#history.length > keptSamples) this.#history.shift();
+    }
+    const { source, id, events, audit } = this.#parts;
+    this.#snapshot = {
+      subject: {
+        id,
+        name: source.name,
+        kind: source.kind,
+        version: now.version,
+        startedAt: now.startedAt,
+        state: now.state,
+        pausedDatabases: now.pausedDatabases.slice(0, topRows),
+        actions: source.actions,
+        stale: stale ?? null,
+      },
+      ...watched,
+      verdict: verdictOf(now, latelyOf(before, now)),
+      errors: { byClass: now.counters.errors, recent: events.latest(shownEvents) },
+      audit: audit().slice(0, shownAudit),
+    };
+    this.#tell(this.#snapshot, sample);
+  }
+
+  #tell(snapshot: Snapshot, sample: HistorySample | undefined): void {
+    const sections = Object.entries(snapshot).map(
+      ([section, value]) => [section as Section, JSON.stringify(value)] as const,
+    );
+    const changed = sections.filter(([section, text]) => this.#sent.get(section) !== text);
+    this.#sent = new Map(sections);
+    this.#number++;
+    if (this.#viewers.size === 0) return;
+    const body = changed.map(([section, text]) => `${JSON.stringify(section)}:${text}`).join();
+    const tail = `"sample":${JSON.stringify(sample ?? null)}}`;
+    const delta = `{"kind":"delta","number":${this.#number},"changed":{${body}},${tail}`;
+    let full: string | undefined;
+    for (const viewer of this.#viewers) {
+      const isLagging = this.#lagging.has(viewer);
+      if (isLagging) full ??= this.#full() as string;
+      const isTaken = viewer(isLagging ? (full as string) : delta);
+      if (isTaken) this.#lagging.delete(viewer);
+      else this.#lagging.add(viewer);
+    }
+  }
+
+  /** All that there is to know; undefined as long as nothing was seen. */
+  #full(): string | undefined {
+    if (this.#snapshot === undefined) return undefined;
+    const frame: Frame = {
+      kind: 'full',
+      number: this.#number,
+      snapshot: this.#snapshot,
+      history: this.#history,
+    };
+    return JSON.stringify(frame);
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Async context of a client that a caller has checked out: callbacks of its queries, and events of its cursors, streams and
+ * listeners run in the context of the caller's calls. An open client belongs to nobody, and so does its socket.
+ */
+import { adoptSocket, forgetContext, inPresentContext, withoutContext } from '../runtime/async-context.js';
+import type { PgClient } from './client.js';
+import type { PgConnection } from './pg-connection.js';
+
+type Query = (this: PgClient, ...args: unknown[]) => unknown;
+
+/** What pg's connection sets up for its whole life, it sets up in no context: a promise for the end of its stream, above all. */
+export function prepareClient({ connection }: PgClient): void {
+  const { attachListeners } = (connection ?? {}) as { readonly attachListeners?: unknown };
+  if (typeof attachListeners !== 'function') return;
+  Object.defineProperty(connection, 'attachListeners', {
+    configurable: true,
+    writable: true,
+    value: (stream: unknown): unknown =>
+      withoutContext((of) => attachListeners.call(connection, of) as unknown, stream),
+  });
+}
+
+/** Call once, when the client is open, which it may have become inside a request. */
+export function watchClient(connection: PgConnection): void {
+  const { client } = connection;
+  const timer: unknown = (client as { readonly connectionTimeoutHandle?: unknown }).connectionTimeoutHandle;
+  if (typeof timer === 'object' && timer !== null) forgetContext(timer);
+  withoutContext(adoptSocket, client.connection?.stream);
+  const own = Object.hasOwn(client, 'query') ? (client.query as Query) : undefined;
+  if (typeof client.query !== 'function') return;
+  Object.defineProperty(client, 'query', {
+    configurable: true,
+    writable: true,
+    value: function query(this: PgClient, ...args: unknown[]): unknown {
+      if (connection.isHeldByCaller) bindToCaller(connection, args);
+      // Looked up each time: a tracer may replace it.
+      return (own ?? (Object.getPrototypeOf(client) as { query: Query }).query).apply(this, args);
+    },
+  });
+  client.on('newListener', () => {
+    if (connection.isHeldByCaller) adopt(connection);
+  });
+}
+
+/** Queries as promises need nothing: an `await` keeps its context. */
+function bindToCaller(connection: PgConnection, args: unknown[]): void {
+  const last = args.at(-1);
+  if (typeof last === 'function') args[args.length - 1] = inPresentContext(last as () => unknown);
+  else if (hasOwnEvents(args[0])) adopt(connection);
+}
+
+/** A cursor, a stream, or a query with a callback inside. */
+function hasOwnEvents(query: unknown): boolean {
+  const { submit, callback } = (query ?? {}) as { readonly submit?: unknown; readonly callback?: unknown };
+  return typeof submit === 'function' || typeof callback === 'function';
+}
+
+function adopt(connection: PgConnection): void {
+  connection.isAdopted = true;
+  adoptSocket(connection.client.connection?.stream);
+}
+
+/** The caller gives the client back. */
+export function disown(connection: PgConnection): void {
+  connection.isHeldByCaller = false;
+  if (!connection.isAdopted) return;
+  connection.isAdopted = false;
+  withoutContext(adoptSocket, connection.client.connection?.stream);
+}

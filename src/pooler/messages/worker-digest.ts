@@ -1,0 +1,16 @@
+/** The digest of a worker, with numbers of clients and servers that are different in all workers. */
+import type { Digest } from '../page/digest.js';
+import type { WorkerIds } from './worker-ids.js';
+
+export function withWorkerIds(digest: Digest, ids: WorkerIds): Digest {
+  return {
+    ...digest,
+    worker: ids.worker,
+    longestPins: digest.longestPins.map((pin) => ({ ...pin, client: ids.of(pin.client) })),
+    running: digest.running.map((one) => ({
+      ...one,
+      client: ids.of(one.client),
+      server: one.server === undefined ? undefined : ids.of(one.server),
+    })),
+  };
+}

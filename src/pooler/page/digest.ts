@@ -1,0 +1,283 @@
+/** The numbers of one process for the page: sums over all pools, and the busiest of them. Plain data, which can be sent to another process. */
+import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/observation.js';
+import { type TimeHistogram, timeBounds } from '../../observe/time-histogram.js';
+import { systemClock } from '../../runtime/system.js';
+import type { ClientSession } from '../clients/relay/client-session.js';
+import { clientStateOf } from '../process/console-records.js';
+import type { PoolerState } from '../process/pooler-state.js';
+import type { BackendPool } from '../servers/backend-pool.js';
+import { addTimes, countLife, type Lives, noLives } from './digest-sums.js';
+
+/** What one process tells of itself. */
+export interface Digest {
+  /** Its number, from 1. */
+  readonly worker: number;
+  readonly cpuMs: number;
+  readonly memoryBytes: number;
+  readonly callers: { active: number; waiting: number; idle: number };
+  readonly loggingIn: number;
+  readonly longestWaitMs: number;
+  readonly connections: { opening: number; idle: number; active: number; checking: number; closing: number };
+  readonly counters: DigestCounters;
+  readonly pools: readonly PoolRecord[];
+  readonly poolCount: number;
+  readonly pinCount: number;
+  readonly pinsByReason: Readonly<Record<string, number>>;
+  readonly longestPins: readonly PinRecord[];
+  readonly running: readonly RunningRecord[];
+  readonly lives: Lives;
+  readonly dialError: string | undefined;
+}
+
+export interface DigestCounters {
+  queries: number;
+  transactions: number;
+  opened: number;
+  openFailures: number;
+  waitTimeouts: number;
+  receivedBytes: number;
+  sentBytes: number;
+  readonly errors: Record<string, number>;
+  readonly discards: Record<string, number>;
+  readonly queryTimes: number[];
+  readonly waitTimes: number[];
+}
+
+/** What sessions add to their pool. */
+interface PoolCallers {
+  active: number;
+  waiting: number;
+  idle: number;
+  longestWaitMs: number;
+}
+
+const noTimes: readonly number[] = Object.freeze(new Array(timeBounds.length + 1).fill(0));
+
+export class DigestReader {
+  readonly #state: PoolerState;
+  /** Queries of each pool when it was last looked at, to know the busiest. */
+  readonly #queries = new WeakMap<BackendPool, number>();
+
+  constructor(state: PoolerState) {
+    this.#state = state;
+  }
+
+  /** `top`: how many rows of each list. */
+  read(top: number): Digest {
+    const state = this.#state;
+    const callers = { active: 0, waiting: 0, idle: 0 };
+    const byPool = new Map<BackendPool, PoolCallers>();
+    const pins = new Longest<ClientSession>(top, ({ pinnedAt }) => pinnedAt);
+    const running = new Longest<ClientSession>(top, ({ askedAt }) => askedAt);
+    const pinsByReason: Record<string, number> = {};
+    let pinCount = 0;
+    let longestWaitMs = 0;
+    const now = systemClock.now();
+    const wait = (pool: BackendPool, ms: number): void => {
+      const of = callersOf(byPool, pool);
+      callers.waiting++;
+      of.waiting++;
+      of.longestWaitMs = Math.max(of.longestWaitMs, ms);
+      longestWaitMs = Math.max(longestWaitMs, ms);
+    };
+    for (const session of state.sessions) {
+      const doing = clientStateOf(session);
+      const { pin, pool } = session;
+      if (doing === 'waiting') wait(pool, Math.max(0, now - session.waitingSince));
+      else {
+        const known = doing === 'active' ? 'active' : 'idle';
+        callers[known]++;
+        callersOf(byPool, pool)[known]++;
+        if (known === 'active') running.add(session);
+      }
+      if (pin === undefined) continue;
+      pinCount++;
+      pinsByReason[pin] = (pinsByReason[pin] ?? 0) + 1;
+      pins.add(session);
+    }
+    let loggingIn = 0;
+    for (const { waitsFor } of state.visitors) {
+      if (waitsFor === undefined) loggingIn++;
+      else wait(waitsFor.pool, Math.max(0, now - waitsFor.since));
+    }
+    const pools = this.#readPools(byPool, top);
+    const { user, system } = process.cpuUsage();
+    return {
+      ...{ worker: 1, cpuMs: Math.round((user + system) / 1_000), memoryBytes: process.memoryUsage.rss() },
+      ...{ callers, loggingIn, longestWaitMs, pinCount, pinsByReason },
+      ...pools,
+      longestPins: pins.list.map(pinRecord),
+      running: running.list.map(runningRecord),
+    };
+  }
+
+  #readPools(
+    byPool: ReadonlyMap<BackendPool, PoolCallers>,
+    top: number,
+  ): Pick<Digest, 'connections' | 'counters' | 'pools' | 'poolCount' | 'lives' | 'dialError'> {
+    const state = this.#state;
+    const connections = { opening: 0, idle: 0, active: 0, checking: 0, closing: 0 };
+    const counters = noCounters();
+    for (const { queries, transactions, bytesReceived, bytesSent } of state.departed.databases.values()) {
+      counters.queries += queries;
+      counters.transactions += transactions;
+      counters.receivedBytes += bytesReceived;
+      counters.sentBytes += bytesSent;
+    }
+    const lives = noLives();
+    const busiest = new Longest<BackendPool>(top, (pool) => -this.#busyness(pool, byPool.get(pool)));
+    let poolCount = 0;
+    let dialError: string | undefined;
+    const now = systemClock.now();
+    for (const pool of state.pools.pools()) {
+      poolCount++;
+      const counts = pool.counts();
+      connections.opening += counts.pending;
+      connections.idle += counts.idle;
+      connections.active += counts.lent;
+      connections.checking += counts.checking;
+      connections.closing += counts.closing;
+      addPool(counters, pool);
+      for (const { pooled } of pool.backends())
+        if (pooled !== undefined) countLife(lives, now - pooled.bornAt, pooled.expiresAt - now);
+      busiest.add(pool);
+      dialError ??= pool.dialError?.message;
+    }
+    const pools = busiest.list.map((pool) => poolRecord(pool, byPool.get(pool)));
+    for (const pool of state.pools.pools()) this.#queries.set(pool, pool.tally.queryTimes.count);
+    return { connections, counters, pools, poolCount, lives, dialError };
+  }
+
+  /** Those who wait come first, then those who are at work. */
+  #busyness(pool: BackendPool, callers: PoolCallers | undefined): number {
+    const queries = pool.tally.queryTimes.count;
+    const lately = queries - (this.#queries.get(pool) ?? queries);
+    return (callers?.waiting ?? 0) * 1e6 + (callers?.active ?? 0) * 1e3 + lately + queries / 1e12;
+  }
+}
+
+function callersOf(byPool: Map<BackendPool, PoolCallers>, pool: BackendPool): PoolCallers {
+  let callers = byPool.get(pool);
+  if (callers === undefined) {
+    callers = { active: 0, waiting: 0, idle: 0, longestWaitMs: 0 };
+    byPool.set(pool, callers);
+  }
+  return callers;
+}
+
+function noCounters(): DigestCounters {
+  return {
+    ...{
+      queries: 0,
+      transactions: 0,
+      opened: 0,
+      openFailures: 0,
+      waitTimeouts: 0,
+      receivedBytes: 0,
+      sentBytes: 0,
+    },
+    ...{ errors: {}, discards: {}, queryTimes: [...noTimes], waitTimes: [...noTimes] },
+  };
+}
+
+function addPool(to: DigestCounters, pool: BackendPool): void {
+  const { tally } = pool;
+  const { opened, dialsFailed, timedOut, discarded } = pool.totals();
+  to.queries += tally.queryTimes.count;
+  to.transactions += tally.transactionTimes.count;
+  to.receivedBytes += tally.received;
+  to.sentBytes += tally.sent;
+  to.opened += opened;
+  to.openFailures += dialsFailed;
+  to.waitTimeouts += timedOut;
+  for (const [reason, count] of Object.entries(discarded))
+    if (count > 0) to.discards[reason] = (to.discards[reason] ?? 0) + count;
+  for (const [sqlClass, count] of tally.serverErrors) {
+    const key = `server ${sqlClass}`;
+    to.errors[key] = (to.errors[key] ?? 0) + count;
+  }
+  for (const [word, count] of tally.ownErrors) {
+    const key = `pooler ${word.slice(word.indexOf(' ') + 1)}`;
+    to.errors[key] = (to.errors[key] ?? 0) + count;
+  }
+  addTimes(to.queryTimes, tally.queryTimes);
+  addTimes(to.waitTimes, tally.waitTimes);
+}
+
+function poolRecord(pool: BackendPool, callers: PoolCallers | undefined): PoolRecord {
+  const { pending, idle, lent, checking, closing } = pool.counts();
+  const { tally } = pool;
+  return {
+    user: pool.user,
+    database: pool.database,
+    active: callers?.active ?? 0,
+    waiting: callers?.waiting ?? 0,
+    idle: callers?.idle ?? 0,
+    connections: pending + idle + lent + checking + closing,
+    limit: pool.limit,
+    longestWaitMs: Math.round(callers?.longestWaitMs ?? 0),
+    isPaused: pool.isPaused,
+    shortage: pool.shortage,
+    queries: tally.queryTimes.count,
+    errors: sumOfCounts(tally.serverErrors) + sumOfCounts(tally.ownErrors),
+    queryTimes: timesOf(tally.queryTimes),
+    waitTimes: timesOf(tally.waitTimes),
+  };
+}
+
+function timesOf(histogram: TimeHistogram): number[] {
+  const times = [...noTimes];
+  addTimes(times, histogram);
+  return times;
+}
+
+function sumOfCounts(counts: ReadonlyMap<string, number>): number {
+  let sum = 0;
+  for (const count of counts.values()) sum += count;
+  return sum;
+}
+
+function pinRecord({ identity, pin, pinnedAt, told }: ClientSession): PinRecord {
+  const { id, user, database } = identity;
+  const application = told.get('application_name') ?? '';
+  return { client: id, user, database, application, reason: pin ?? '', since: pinnedAt };
+}
+
+function runningRecord({ identity, askedAt, backend, told }: ClientSession): RunningRecord {
+  const { id, user, database } = identity;
+  return {
+    client: id,
+    user,
+    database,
+    application: told.get('application_name') ?? '',
+    server: backend?.id,
+    text: undefined,
+    since: Date.now() - Math.max(0, systemClock.now() - askedAt),
+  };
+}
+
+/** The few items with the smallest keys of many, in their order. */
+class Longest<Item> {
+  readonly #most: number;
+  readonly #keyOf: (item: Item) => number;
+  readonly #kept: { readonly key: number; readonly item: Item }[] = [];
+
+  constructor(most: number, keyOf: (item: Item) => number) {
+    this.#most = most;
+    this.#keyOf = keyOf;
+  }
+
+  add(item: Item): void {
+    const key = this.#keyOf(item);
+    const kept = this.#kept;
+    if (kept.length === this.#most && key >= (kept.at(-1)?.key ?? 0)) return;
+    let at = kept.length;
+    while (at > 0 && key < (kept[at - 1]?.key ?? 0)) at--;
+    kept.splice(at, 0, { key, item });
+    if (kept.length > this.#most) kept.pop();
+  }
+
+  get list(): readonly Item[] {
+    return this.#kept.map(({ item }) => item);
+  }
+}

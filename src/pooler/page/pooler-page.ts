@@ -1,0 +1,79 @@
+/** The page of a pooler: where it may be served, who may see it, and what the log tells of it. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { secretProblems } from '../../dashboard/credentials.js';
+import type { EventLog } from '../../dashboard/event-log.js';
+import { PageServer } from '../../dashboard/page-server.js';
+import type { AuditRecord } from '../../dashboard/snapshot.js';
+import { isLoopback } from '../../net/known-host.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+import { ServingError } from '../errors.js';
+import type { PoolerLog } from '../log.js';
+import { PoolerSource, type PoolerSourceParts } from './pooler-source.js';
+
+/** The log that also remembers, for the page, what somebody should know of. */
+export function rememberingLog(log: PoolerLog, events: EventLog): PoolerLog {
+  return (level, message, details) => {
+    if (level === 'warn' || level === 'error') events.note(Date.now(), level, message, details);
+    log(level, message, details);
+  };
+}
+
+/** Whether there is a page. Without a password it is for this machine alone. */
+export function hasPage({ observability }: PoolerConfig): boolean {
+  const { metricsListen, page, pagePassword, pageViewerPassword } = observability;
+  if (metricsListen === undefined || !page) return false;
+  return isLoopback(metricsListen.host) || pagePassword !== undefined || pageViewerPassword !== undefined;
+}
+
+export interface PoolerPageParts extends PoolerSourceParts {
+  readonly log: PoolerLog;
+  readonly events: EventLog;
+}
+
+export class PoolerPage {
+  readonly #server: PageServer;
+  readonly #log: PoolerLog;
+
+  /** Throws a `ServingError` for passwords that would be guessed. */
+  constructor(parts: PoolerPageParts) {
+    const { pagePassword, pageViewerPassword } = parts.config().observability;
+    const secrets = { operator: pagePassword?.reveal(), viewer: pageViewerPassword?.reveal() };
+    const [problem] = secretProblems(secrets);
+    if (problem !== undefined) throw new ServingError(problem);
+    this.#log = parts.log;
+    this.#server = new PageServer({
+      subjects: [{ id: 'pooler', source: new PoolerSource(parts), events: parts.events }],
+      secrets,
+      tell: (record) => this.#tell(record),
+    });
+  }
+
+  /** With the token to log in where no password was given. The fragment of an address is sent to nobody. */
+  get fragment(): string {
+    return this.#server.token === undefined ? '' : `#token=${this.#server.token}`;
+  }
+
+  get server(): PageServer {
+    return this.#server;
+  }
+
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    return this.#server.answer(request, response);
+  }
+
+  start(port: number): void {
+    this.#server.start(port);
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+
+  #tell({ who, from, action, outcome, detail }: AuditRecord): void {
+    this.#log(outcome === 'done' ? 'info' : 'warn', `page: ${action}: ${outcome}`, {
+      who,
+      from,
+      detail: detail === '' ? undefined : detail,
+    });
+  }
+}

@@ -1,0 +1,200 @@
+/** A pooler as the page sees it, of one process or several: its numbers, its lists, and its console's commands as actions. */
+import type {
+  BudgetRecord,
+  FleetRecord,
+  Observation,
+  RateRecord,
+  SubjectState,
+  WorkerRecord,
+} from '../../dashboard/observation.js';
+import type { Action, ActionName, ListAnswer, ListRequest, Source } from '../../dashboard/source.js';
+import type { FleetStats } from '../budgets/fleet.js';
+import type { BudgetStats } from '../budgets/server-budgets.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+import type { Command } from '../console/command.js';
+import type { PoolerControls, PoolerView, RebalanceRecord } from '../console/pooler-view.js';
+import { runCommand, type WantedRecords } from '../console/run-command.js';
+import { listConnections } from './connection-lists.js';
+import type { Digest } from './digest.js';
+import { addLives } from './digest-sums.js';
+import { mergeDigests } from './merge-digests.js';
+
+/** What holds for the whole pooler. */
+export interface PoolerFacts {
+  readonly state: SubjectState;
+  readonly pausedDatabases: readonly string[];
+  readonly budgets: readonly BudgetStats[];
+  readonly rebalances: readonly RebalanceRecord[];
+  readonly fleet: readonly FleetStats[];
+  readonly rates: readonly RateRecord[];
+  readonly workers: readonly Omit<WorkerRecord, 'clients' | 'servers' | 'cpuMs' | 'memoryBytes'>[];
+}
+
+export interface PoolerSourceParts {
+  readonly name: string;
+  readonly version: string;
+  readonly config: () => PoolerConfig;
+  /** Of every process that serves clients. */
+  readonly digests: (top: number) => readonly Digest[] | Promise<readonly Digest[]>;
+  readonly facts: () => PoolerFacts;
+  readonly view: (wanted: WantedRecords) => PoolerView | Promise<PoolerView>;
+  readonly controls: PoolerControls;
+}
+
+const actions: readonly ActionName[] = [
+  'pause',
+  'resume',
+  'reconnect',
+  'kill',
+  'kill_client',
+  'disable',
+  'enable',
+  'drain',
+  'set',
+];
+/** Of one database or one user there may be thousands: the fullest are shown. */
+const mostBudgets = 8;
+const mostRebalances = 40;
+
+export class PoolerSource implements Source {
+  readonly kind = 'pooler';
+  readonly name: string;
+  readonly actions = actions;
+  readonly #parts: PoolerSourceParts;
+  readonly #startedAt = Date.now();
+
+  constructor(parts: PoolerSourceParts) {
+    this.#parts = parts;
+    this.name = parts.name;
+  }
+
+  async observe(top: number): Promise<Observation> {
+    const { digests, facts, version, config } = this.#parts;
+    const all = await digests(top);
+    const digest = mergeDigests(all, top);
+    const { budgets, rebalances, fleet, workers, ...ofPooler } = facts();
+    return {
+      at: Date.now(),
+      startedAt: this.#startedAt,
+      version,
+      ...ofPooler,
+      budgets: shownBudgets(budgets),
+      callers: {
+        ...digest.callers,
+        loggingIn: digest.loggingIn,
+        limit: config().limits.maxClientConn,
+        longestWaitMs: Math.round(digest.longestWaitMs),
+      },
+      connections: digest.connections,
+      counters: digest.counters,
+      pools: digest.pools,
+      poolCount: digest.poolCount,
+      pins: { count: digest.pinCount, byReason: digest.pinsByReason, longest: digest.longestPins },
+      reservoirs: [],
+      lives: addLives(digest.lives),
+      rebalances: rebalances.slice(0, mostRebalances),
+      fleet: fleet.map(fleetRecord),
+      workers: workers.map((worker) => ({
+        ...worker,
+        ...loadOf(all.find((one) => one.worker === worker.number)),
+      })),
+      statements: undefined,
+      running: digest.running,
+      dialError: digest.dialError,
+    };
+  }
+
+  async list(request: ListRequest): Promise<ListAnswer> {
+    const isClients = request.what === 'clients';
+    return listConnections(await this.#parts.view({ clients: isClients, servers: !isClients }), request);
+  }
+
+  async act(action: Action, signal: AbortSignal): Promise<string> {
+    const { view, controls } = this.#parts;
+    // What it says about databases and states is looked up as on the console.
+    const seen = await view({ clients: false, servers: false });
+    const { tag } = await runCommand(commandOf(action), { role: 'admin', view: seen, controls }, signal);
+    return tag;
+  }
+
+  close(): void {}
+}
+
+function loadOf(
+  digest: Digest | undefined,
+): Pick<WorkerRecord, 'clients' | 'servers' | 'cpuMs' | 'memoryBytes'> {
+  if (digest === undefined) return { clients: 0, servers: 0, cpuMs: 0, memoryBytes: 0 };
+  const { callers, connections, loggingIn, cpuMs, memoryBytes } = digest;
+  const { opening, idle, active, checking, closing } = connections;
+  return {
+    clients: callers.active + callers.waiting + callers.idle + loggingIn,
+    servers: opening + idle + active + checking + closing,
+    ...{ cpuMs, memoryBytes },
+  };
+}
+
+function commandOf({ name, database, client = 0, key = '', value = '' }: Action): Command {
+  switch (name) {
+    case 'kill_client':
+      return { verb: 'kill_client', id: client };
+    case 'set':
+      return { verb: 'set', key, value };
+    case 'drain':
+      return { verb: 'shutdown', mode: 'wait_for_servers' };
+    case 'disable':
+    case 'enable':
+      return { verb: name, database: database ?? '' };
+    default:
+      return { verb: name, database };
+  }
+}
+
+/** All that hold for everyone, and the fullest of those for one database or one user. */
+function shownBudgets(all: readonly BudgetStats[]): BudgetRecord[] {
+  const isOfAll = ({ budget }: BudgetStats): boolean => budget === 'total' || budget.startsWith('server ');
+  const fullness = ({ held, capacity, waiting }: BudgetStats): number => waiting * 1e3 + held / capacity;
+  const ofAll = all.filter(isOfAll);
+  const others = all.filter((budget) => !isOfAll(budget));
+  others.sort((one, other) => fullness(other) - fullness(one));
+  return [...ofAll, ...others].slice(0, mostBudgets).map(budgetRecord);
+}
+
+function budgetRecord({
+  budget,
+  users,
+  capacity,
+  held,
+  exceeded,
+  peak,
+  waiting,
+  recalls,
+}: BudgetStats): BudgetRecord {
+  return {
+    name: budget,
+    parts: budget.startsWith('user ') ? 'databases' : 'users',
+    ...{ capacity, held, exceeded, peak, waiting, recalls },
+    users: users.map((user) => ({
+      user: user.user,
+      held: user.held,
+      demand: user.demand,
+      share: user.share,
+      weight: user.weight,
+      recalled: user.recalled,
+      waitedMs: Math.round(user.waitedMs),
+    })),
+  };
+}
+
+function fleetRecord({ server, instance, leases, rate }: FleetStats): FleetRecord {
+  return {
+    server,
+    instance,
+    state: leases?.state ?? rate?.state ?? 'unused',
+    limit: leases?.limit ?? 0,
+    active: leases?.active ?? 0,
+    owned: leases?.owned ?? 0,
+    held: leases?.held ?? 0,
+    waiting: leases?.waiting ?? 0,
+    instances: leases?.instances ?? 0,
+  };
+}

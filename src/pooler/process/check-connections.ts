@@ -1,0 +1,102 @@
+/** Logs in to every database of a configuration, as its pools would, and asks the server what it allows. Nothing is left open. */
+import type { PoolerConfig } from '../config/pooler-config.js';
+import { databaseFor, fallbackDatabase } from '../config/pooler-config.js';
+import { BackendRefusedError } from '../errors.js';
+import type { Backend } from '../servers/backend.js';
+import type { MakeIamToken } from '../servers/iam-login.js';
+import { Opening } from '../servers/opening.js';
+import { askServer } from '../servers/server-question.js';
+import { PoolerState } from './pooler-state.js';
+
+/** Of the users of a list, so many are tried in each database that has no user of its own. */
+const mostUsers = 5;
+/** Beyond the time for connecting. */
+const graceMs = 2_000;
+
+export interface CheckedDatabase {
+  readonly database: string;
+  readonly user: string;
+  readonly server: string;
+  readonly ms: number;
+  /** Why nobody can log in there; undefined where it worked. */
+  readonly error: Error | undefined;
+  /** What to do about that. */
+  readonly advice: string | undefined;
+  /** What the server says of itself, where it tells: `max_connections` and the like. */
+  readonly facts: ReadonlyMap<string, string>;
+}
+
+const facts = ['max_connections', 'superuser_reserved_connections', 'idle_in_transaction_session_timeout'];
+const factsText = `select ${facts.map((name) => `current_setting('${name}', true)`).join(', ')}`;
+
+/** One after the other, so that a server is not opened many connections to at once. */
+export async function* checkConnections(
+  config: PoolerConfig,
+  makeIamToken?: MakeIamToken,
+): AsyncGenerator<CheckedDatabase> {
+  const state = new PoolerState(config, makeIamToken === undefined ? {} : { makeIamToken });
+  try {
+    for (const name of config.databases.keys()) {
+      const database = name === fallbackDatabase ? undefined : databaseFor(config, name);
+      if (database === undefined) continue;
+      const listed = [...state.auth.users.keys()].slice(0, mostUsers);
+      const others = listed.length > 0 ? listed : [process.env['PGUSER'] ?? 'postgres'];
+      const users = database.user === undefined ? others : [database.user];
+      const server = `${database.host.join(',')}:${[database.port].flat().join(',')}`;
+      for (const user of users) {
+        const { pool } = state.pools.get(database, user);
+        const began = performance.now();
+        const outcome = await logIn((opening) => pool.plan.open(opening), config);
+        const ms = Math.round(performance.now() - began);
+        yield { ...{ database: name, user, server, ms }, ...outcome };
+      }
+    }
+  } finally {
+    state.close();
+  }
+}
+
+type Outcome = Pick<CheckedDatabase, 'error' | 'advice' | 'facts'>;
+
+async function logIn(open: (opening: Opening) => Promise<Backend>, config: PoolerConfig): Promise<Outcome> {
+  const timeoutMs = config.pooling.serverConnectTimeout + graceMs;
+  try {
+    const backend = await open(new Opening(AbortSignal.timeout(timeoutMs)));
+    try {
+      const [row] = await askServer(backend, { what: 'Asking for its limits', text: factsText }).catch(
+        () => [],
+      );
+      const known = facts.flatMap((name, at) => {
+        const value = row?.[at];
+        return value === null || value === undefined ? [] : [[name, value] as const];
+      });
+      return { error: undefined, advice: undefined, facts: new Map(known) };
+    } finally {
+      backend.destroy();
+    }
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    return { error, advice: adviceFor(error), facts: new Map() };
+  }
+}
+
+const advices: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'No server listens there: look at the host and the port, and whether the server runs.',
+  ENOTFOUND: 'The name of the host is not known: look at its spelling and at DNS.',
+  ETIMEDOUT: 'Nothing answers there: look at firewalls, security groups and the address.',
+  ECONNRESET: 'The server hangs up: look at its log, and whether it speaks PostgreSQL and TLS on that port.',
+  '28P01': 'The password is wrong: look at databases.NAME.password, the user list or the server.',
+  '28000': 'The server does not let this user in: look at its pg_hba.conf.',
+  '3D000': 'There is no such database on the server: look at databases.NAME.dbname.',
+  '53300': 'The server has no connection left: its max_connections is used up.',
+  '57P03': 'The server is starting or in recovery: try again.',
+};
+
+function adviceFor(error: Error): string | undefined {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const code = cause instanceof BackendRefusedError ? cause.sqlState : (cause as { code?: string }).code;
+    const advice = code === undefined ? undefined : advices[code];
+    if (advice !== undefined) return advice;
+  }
+  return undefined;
+}

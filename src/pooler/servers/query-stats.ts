@@ -1,0 +1,141 @@
+/**
+ * What statements have cost: calls, errors, rows, bytes, times, by normalised text, user and database. A book has no more than a number of
+ * entries, for the whole process; when it is full, those that are used least make room for new ones.
+ */
+import { normalizedText } from '../../sql/normalized-text.js';
+import { textFingerprint } from '../../sql/text-fingerprint.js';
+
+/** Four buckets for each doubling, from a microsecond to more than a day. */
+const bucketsPerDoubling = 4;
+const bucketCount = 150;
+
+/** A statement of one user in one database. */
+export class QueryCount {
+  readonly database: string;
+  readonly user: string;
+  readonly text: string;
+  calls = 0;
+  errors = 0;
+  rows = 0;
+  /** For the client. */
+  bytes = 0;
+  totalMs = 0;
+  longestMs = 0;
+  /** Before a server connection was free. */
+  waitMs = 0;
+  /** Who refers to it has to ask the book again. */
+  isForgotten = false;
+  /** Its calls; those before the book was last short of room count half, those before the time before a quarter, and so on. */
+  recentCalls = 1;
+  readonly buckets = new Uint32Array(bucketCount);
+
+  constructor(database: string, user: string, text: string) {
+    this.database = database;
+    this.user = user;
+    this.text = text;
+  }
+
+  record(ms: number, waitMs: number, isError: boolean): void {
+    this.calls++;
+    if (isError) this.errors++;
+    this.totalMs += ms;
+    this.waitMs += waitMs;
+    if (ms > this.longestMs) this.longestMs = ms;
+    this.recentCalls++;
+    const bucket = bucketOf(ms);
+    this.buckets[bucket] = (this.buckets[bucket] as number) + 1;
+  }
+}
+
+function bucketOf(ms: number): number {
+  if (!(ms > 0.001)) return 0;
+  return Math.min(bucketCount - 1, Math.ceil(Math.log2(ms * 1_000) * bucketsPerDoubling));
+}
+
+/** The time that so much of all calls took at most, within a fifth of it. */
+export function quantileOf(buckets: ArrayLike<number>, part: number): number {
+  let calls = 0;
+  for (let bucket = 0; bucket < buckets.length; bucket++) calls += buckets[bucket] as number;
+  let left = Math.ceil(calls * part);
+  for (let bucket = 0; bucket < buckets.length; bucket++) {
+    left -= buckets[bucket] as number;
+    if (left <= 0 && calls > 0) return 2 ** (bucket / bucketsPerDoubling) / 1_000;
+  }
+  return 0;
+}
+
+/** All statements of a process. */
+export class QueryBook {
+  readonly #most: number;
+  readonly #entries = new Map<string, QueryCount>();
+  /** Statements that were forgotten to make room. */
+  forgotten = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  entries(): IterableIterator<QueryCount> {
+    return this.#entries.values();
+  }
+
+  find(database: string, user: string, text: string): QueryCount {
+    const key = `${database}\0${user}\0${text}`;
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    if (this.#entries.size >= this.#most) this.#makeRoom();
+    const made = new QueryCount(database, user, text);
+    this.#entries.set(key, made);
+    return made;
+  }
+
+  /** Forgets a tenth of them. */
+  #makeRoom(): void {
+    const wanted = Math.max(1, Math.ceil(this.#most / 10));
+    const leastFirst = [...this.#entries].sort(([, one], [, other]) => one.recentCalls - other.recentCalls);
+    for (const [key, entry] of leastFirst.slice(0, wanted)) {
+      this.#entries.delete(key);
+      entry.isForgotten = true;
+      this.forgotten++;
+    }
+    for (const [, entry] of leastFirst.slice(wanted)) entry.recentCalls /= 2;
+  }
+}
+
+/** Texts with the same fingerprint that a pool remembers; beyond that, it begins anew. */
+const mostFingerprints = 2_000;
+
+/** The statements of one pool, found quickly by what their texts have in common. */
+export class PoolQueries {
+  readonly #book: QueryBook;
+  readonly #database: string;
+  readonly #user: string;
+  readonly #byFingerprint = new Map<number, QueryCount>();
+
+  constructor(book: QueryBook, database: string, user: string) {
+    this.#book = book;
+    this.#database = database;
+    this.#user = user;
+  }
+
+  ofText(bytes: Buffer, start: number, end: number): QueryCount {
+    const fingerprint = textFingerprint(bytes, start, end);
+    const known = fingerprint === undefined ? undefined : this.#byFingerprint.get(fingerprint);
+    if (known?.isForgotten === false) return known;
+    const found = this.#book.find(this.#database, this.#user, normalizedText(bytes, start, end));
+    if (fingerprint === undefined) return found;
+    if (this.#byFingerprint.size >= mostFingerprints) this.#byFingerprint.clear();
+    this.#byFingerprint.set(fingerprint, found);
+    return found;
+  }
+
+  /** Of a Parse, complete; undefined for one that is not well-formed. */
+  ofParse(parse: Buffer): QueryCount | undefined {
+    const nameEnd = parse.indexOf(0, headerBytes);
+    const textEnd = nameEnd === -1 ? -1 : parse.indexOf(0, nameEnd + 1);
+    return textEnd === -1 ? undefined : this.ofText(parse, nameEnd + 1, textEnd);
+  }
+}
+
+/** The type of a message and its length. */
+const headerBytes = 5;

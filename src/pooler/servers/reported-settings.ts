@@ -1,0 +1,36 @@
+/** The settings that a server reports: of a limited size, since a server may report what it likes as often as it likes. */
+
+export class ReportedSettings {
+  readonly #most: number;
+  readonly #values: Map<string, string>;
+  #size = 0;
+
+  constructor(most: number, values: Iterable<readonly [string, string]> = []) {
+    this.#most = most;
+    this.#values = new Map(values);
+    for (const [name, value] of this.#values) this.#size += name.length + value.length;
+  }
+
+  get all(): ReadonlyMap<string, string> {
+    return this.#values;
+  }
+
+  /** Bytes of names and values. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get(name: string): string | undefined {
+    return this.#values.get(name);
+  }
+
+  /** False where all of them would be too long: then nothing is changed. */
+  report(name: string, value: string): boolean {
+    const before = this.#values.get(name);
+    const size = this.#size + value.length - (before === undefined ? -name.length : before.length);
+    if (size > this.#most && size > this.#size) return false;
+    this.#size = size;
+    this.#values.set(name, value);
+    return true;
+  }
+}

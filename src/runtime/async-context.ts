@@ -1,0 +1,95 @@
+/**
+ * Whose work a piece of code is, as `AsyncLocalStorage` sees it: what is done for a caller runs in the context of its call,
+ * and what is done for nobody (keepalive, refill, lifetimes, leases, timers) in none, so that no request's store outlives the
+ * request. Promises carry their context by themselves; callbacks, events and timers do not.
+ */
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+
+/** The context of the call that makes it. */
+export class CallerContext extends AsyncResource {
+  constructor() {
+    super('headgate.caller');
+  }
+}
+
+/** The function, to be called from anywhere and run in the present context. */
+export function inPresentContext<A extends unknown[]>(call: (...args: A) => unknown): (...args: A) => void {
+  const context = new CallerContext();
+  return (...args) => {
+    context.runInAsyncScope(call, undefined, ...args);
+  };
+}
+
+/** The context of nobody. Never the one that a program's code runs in: what that code sets as its store must not stay here. */
+let nobody: AsyncResource | undefined;
+
+function contextOfNobody(): AsyncResource {
+  if (nobody === undefined) {
+    nobody = new AsyncResource('headgate.nobody');
+    // It may be made inside a request: modules are loaded lazily.
+    forgetContext(nobody);
+  }
+  return nobody;
+}
+
+/** Runs `task` with no store of any `AsyncLocalStorage`. */
+export function withoutContext<A, R>(task: (argument: A) => R, argument: A): R {
+  return contextOfNobody().runInAsyncScope(runAfresh<A, R>, undefined, task, argument);
+}
+
+function runAfresh<A, R>(task: (argument: A) => R, argument: A): R {
+  return new AsyncResource('headgate.pool').runInAsyncScope(task, undefined, argument);
+}
+
+/** Does the same at less cost, for a function that sets a timer and runs nobody else's code. */
+export function setWithoutContext(task: () => void): void {
+  contextOfNobody().runInAsyncScope(task);
+}
+
+/** Takes the stores off an async resource that lives for longer than the call in which it was made. */
+export function forgetContext(resource: object): void {
+  storeSymbols ??= keepsFrames() ? learnStoreSymbols() : new Set(['kResourceStore']);
+  for (const symbol of Object.getOwnPropertySymbols(resource)) {
+    if (storeSymbols.has(symbol.description)) Reflect.deleteProperty(resource, symbol);
+  }
+}
+
+/** Descriptions of the symbols under which Node keeps stores on a resource. */
+let storeSymbols: ReadonlySet<string | undefined> | undefined;
+
+/** From Node 24 on, all stores are in one frame. Before, each storage has a symbol, and using one slows promises down for good. */
+function keepsFrames(): boolean {
+  return Number.parseInt(process.versions.node, 10) >= 24;
+}
+
+function learnStoreSymbols(): ReadonlySet<string | undefined> {
+  const trial = new AsyncLocalStorage<object>();
+  const store = {};
+  const resource = trial.run(store, () => new AsyncResource('headgate.trial'));
+  const symbols = Object.getOwnPropertySymbols(resource).filter((symbol) => {
+    const value = (resource as unknown as Record<symbol, unknown>)[symbol];
+    return value === store || (value instanceof Map && value.get(trial) === store);
+  });
+  return new Set(symbols.map((symbol) => symbol.description));
+}
+
+interface Handle {
+  asyncReset?(resource: object): void;
+  /** Below TLS: the handle of the TCP connection. */
+  readonly _parent?: Handle | undefined;
+}
+
+/**
+ * The events of a socket run in the present context from now on, whichever it was opened in. As Node's own `http.Agent` does it
+ * for sockets that it uses again; a stream without such a handle stays as it is.
+ */
+export function adoptSocket(stream: unknown): void {
+  let handle = (stream as { readonly _handle?: Handle | null } | undefined)?._handle ?? undefined;
+  for (; handle !== undefined && handle !== null; handle = handle._parent) {
+    if (typeof handle.asyncReset !== 'function') return;
+    forgetContext(handle);
+    handle.asyncReset(new SocketContext());
+  }
+}
+
+class SocketContext {}

@@ -1,0 +1,248 @@
+// The page by HTTP: who gets in, who may act, what is refused, and what is written down about it.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { EventLog } from '../../src/dashboard/event-log.js';
+import { PageServer } from '../../src/dashboard/page-server.js';
+import type { AuditRecord, Frame } from '../../src/dashboard/snapshot.js';
+import type { Action, ListRequest, Source } from '../../src/dashboard/source.js';
+import { budget, observation } from './observations.js';
+
+class TestSource implements Source {
+  readonly name = 'test';
+  readonly kind = 'pooler';
+  readonly actions = ['pause', 'resume', 'kill_client', 'set'] as const;
+  readonly done: Action[] = [];
+  readonly asked: ListRequest[] = [];
+  held = 3;
+
+  observe() {
+    return observation({ at: Date.now(), budgets: [budget({ held: this.held })] });
+  }
+
+  list(request: ListRequest) {
+    this.asked.push(request);
+    return Promise.resolve({ columns: [], rows: [], matching: 0, total: 0 });
+  }
+
+  async act(action: Action): Promise<string> {
+    if (action.name === 'resume') throw new Error('nothing is paused or suspended');
+    this.done.push(action);
+    return 'PAUSE';
+  }
+
+  close(): void {}
+}
+
+const operator = 'the-operator-password';
+const viewer = 'the-viewer-password';
+
+async function startPage(secrets: { operator?: string; viewer?: string } = { operator, viewer }) {
+  const source = new TestSource();
+  const told: AuditRecord[] = [];
+  const page = new PageServer({
+    subjects: [{ id: 'one', source, events: new EventLog() }],
+    secrets,
+    tell: (record) => told.push(record),
+  });
+  const server: Server = createServer((request, response) => void page.answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  page.start(port);
+  onTestFinished(() => {
+    page.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  const base = `http://127.0.0.1:${port}`;
+  return { page, source, told, base, ask: askOf(base) };
+}
+
+function askOf(base: string) {
+  return (path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(base + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+}
+
+/** The headers of somebody who is logged in. */
+async function logIn(ask: ReturnType<typeof askOf>, secret: string): Promise<Record<string, string>> {
+  const response = await ask('/api/login', { secret });
+  expect(response.status).toBe(200);
+  const cookie = (response.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+  const { csrf } = (await response.json()) as { csrf: string };
+  return { cookie, 'x-headgate-csrf': csrf };
+}
+
+test('nothing but files and the login can be had without logging in', async () => {
+  const { ask } = await startPage();
+  for (const path of ['/api/session', '/api/live', '/api/list?what=clients'])
+    expect((await ask(path)).status).toBe(401);
+  expect((await ask('/api/act', { action: { name: 'pause' } })).status).toBe(401);
+});
+
+test('a session is a cookie that scripts and other sites do not get', async () => {
+  const { ask } = await startPage();
+  const response = await ask('/api/login', { secret: viewer });
+  const cookie = response.headers.get('set-cookie') ?? '';
+  expect(cookie).toMatch(/^headgate_session_\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+});
+
+test('an operator acts, and it is written down', async () => {
+  const { ask, source, told } = await startPage();
+  const headers = await logIn(ask, operator);
+  const response = await ask('/api/act', { action: { name: 'pause', database: 'app' } }, headers);
+  expect(await response.json()).toEqual({ done: 'PAUSE' });
+  expect(source.done).toMatchObject([{ name: 'pause', database: 'app' }]);
+  expect(told.at(-1)).toMatchObject({
+    who: 'operator #1',
+    from: '127.0.0.1',
+    action: 'pause app (test)',
+    outcome: 'done',
+  });
+});
+
+test('a viewer looks and can not act, and the attempt is written down', async () => {
+  const { ask, source, told } = await startPage();
+  const headers = await logIn(ask, viewer);
+  expect(await (await ask('/api/session', undefined, headers)).json()).toMatchObject({ role: 'viewer' });
+  const response = await ask('/api/act', { action: { name: 'pause' } }, headers);
+  expect(response.status).toBe(403);
+  expect(source.done).toEqual([]);
+  expect(told.at(-1)).toMatchObject({ who: 'viewer #1', action: 'pause (test)', outcome: 'refused' });
+});
+
+test('an action without the word of the page is refused, and so is one from another site', async () => {
+  const { ask, source, base } = await startPage();
+  const headers = await logIn(ask, operator);
+  const action = { action: { name: 'pause' } };
+  const { cookie = '' } = headers;
+  expect((await ask('/api/act', action, { cookie })).status).toBe(403);
+  expect((await ask('/api/act', action, { cookie, 'x-headgate-csrf': 'x'.repeat(43) })).status).toBe(403);
+  expect((await ask('/api/act', action, { ...headers, origin: 'http://evil.example' })).status).toBe(403);
+  expect((await ask('/api/act', action, { ...headers, 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+  expect((await ask('/api/login', { secret: operator }, { origin: 'http://evil.example' })).status).toBe(403);
+  expect(source.done).toEqual([]);
+  expect((await ask('/api/act', action, { ...headers, origin: base })).status).toBe(200);
+});
+
+test('why an action failed is told to the operator and written down', async () => {
+  const { ask, told } = await startPage();
+  const response = await ask('/api/act', { action: { name: 'resume' } }, await logIn(ask, operator));
+  expect(response.status).toBe(409);
+  expect(await response.json()).toEqual({ error: 'nothing is paused or suspended' });
+  expect(told.at(-1)).toMatchObject({ outcome: 'failed', detail: 'nothing is paused or suspended' });
+});
+
+test('wrong logins are limited, also by token, and no secret is in what is written down', async () => {
+  const { ask, told } = await startPage();
+  for (let i = 0; i < 5; i++) expect((await ask('/api/login', { secret: `guess-${i}` })).status).toBe(401);
+  const sixth = await ask('/api/login', { secret: operator });
+  expect(sixth.status).toBe(429);
+  expect(Number(sixth.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await ask('/api/session', undefined, { authorization: `Bearer ${operator}` })).status).toBe(429);
+  expect(told).toHaveLength(5);
+  expect(JSON.stringify(told)).not.toMatch(/guess|password-of|the-operator/);
+});
+
+test('a program may use the password as a token, without a session', async () => {
+  const { ask, source } = await startPage();
+  const authorization = `Bearer ${operator}`;
+  expect((await ask('/api/act', { action: { name: 'pause' } }, { authorization })).status).toBe(200);
+  expect(source.done).toHaveLength(1);
+});
+
+test('without a password there is a token, which is that of an operator', async () => {
+  const { ask, page } = await startPage({});
+  expect(page.token).toMatch(/^[\w-]{32}$/);
+  const headers = await logIn(ask, page.token as string);
+  expect(await (await ask('/api/session', undefined, headers)).json()).toMatchObject({ role: 'operator' });
+  expect((await startPage()).page.token).toBeUndefined();
+});
+
+test('after logging out the session is over', async () => {
+  const { ask } = await startPage();
+  const headers = await logIn(ask, operator);
+  expect((await ask('/api/logout', {}, headers)).status).toBe(200);
+  expect((await ask('/api/session', undefined, headers)).status).toBe(401);
+});
+
+test('the stream begins with everything and goes on with what changes', async () => {
+  const { ask, source } = await startPage();
+  const response = await ask('/api/live', undefined, await logIn(ask, viewer));
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+  const frames = framesOf(response);
+  const first = await nextFrame(frames);
+  expect(first.kind).toBe('full');
+  if (first.kind === 'full') expect(first.snapshot.budgets[0]?.held).toBe(3);
+  source.held = 4;
+  let delta = await nextFrame(frames);
+  while (delta.kind !== 'delta' || delta.changed.budgets === undefined) delta = await nextFrame(frames);
+  expect(delta.changed.budgets[0]?.held).toBe(4);
+  expect(delta.changed.subject).toBeUndefined();
+  await frames.return?.(undefined);
+});
+
+test.each([
+  ['/api/list?what=secrets', 400],
+  ['/api/list?what=clients&offset=-1', 400],
+  ['/api/list?what=clients&limit=100000', 400],
+  ['/api/live?subject=other', 404],
+  ['/api/nothing', 404],
+])('%s is answered with %i', async (path, status) => {
+  const { ask } = await startPage();
+  expect((await ask(path, undefined, await logIn(ask, operator))).status).toBe(status);
+});
+
+test.each([
+  [{ name: 'drop_tables' }],
+  [{ name: 'kill' }],
+  [{ name: 'kill_client' }],
+  [{ name: 'kill_client', client: 'all' }],
+  [{ name: 'set', key: 'x' }],
+  [{ name: 'pause', database: 'x'.repeat(2_000) }],
+  ['pause'],
+])('the action %j is refused', async (action) => {
+  const { ask, source } = await startPage();
+  expect((await ask('/api/act', { action }, await logIn(ask, operator))).status).toBe(400);
+  expect(source.done).toEqual([]);
+});
+
+test('a body that is too long or no JSON is refused', async () => {
+  const { ask, base } = await startPage();
+  expect((await ask('/api/login', { secret: 'x'.repeat(20_000) })).status).toBe(413);
+  const plain = await fetch(`${base}/api/login`, { method: 'POST', body: 'secret=x' });
+  expect(plain.status).toBe(415);
+});
+
+test('a file that is not of the page is not served', async () => {
+  const { ask } = await startPage();
+  for (const path of [
+    '/../package.json',
+    '/assets/../../package.json',
+    '/%2e%2e/package.json',
+    '/package.json',
+  ])
+    expect((await ask(path)).status).toBe(404);
+});
+
+async function* framesOf(response: Response): AsyncGenerator<Frame> {
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(chunk, { stream: true });
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      const event = text.slice(0, end);
+      text = text.slice(end + 2);
+      if (event.startsWith('data: ')) yield JSON.parse(event.slice(6)) as Frame;
+    }
+  }
+}
+
+async function nextFrame(frames: AsyncGenerator<Frame>): Promise<Frame> {
+  const { value, done } = await frames.next();
+  if (done) throw new Error('The stream ended.');
+  return value;
+}

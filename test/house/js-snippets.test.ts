@@ -1,0 +1,86 @@
+// What the documentation prints for plain JavaScript and for the shell: it runs as printed, and installs nothing of a stranger's.
+import { execFile } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestDatabase, withDatabase } from '../support/postgres.js';
+
+const root = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+const pages = ['README.md', 'CONTRIBUTING.md', ...below('docs'), ...below('examples')];
+const snippets = pages.flatMap((page) =>
+  Array.from(read(page).matchAll(/^```js\n([\s\S]*?)^```$/gm), ([, code = ''], index) => ({
+    name: `${page}, snippet ${index + 1}`,
+    file: `${page.replace(/\W/g, '-')}-${index + 1}.mjs`,
+    code,
+  })),
+);
+
+describe('a JavaScript snippet', () => {
+  let folder: string;
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await withDatabase();
+    folder = mkdtempSync(join(tmpdir(), 'headgate-snippets-'));
+    mkdirSync(join(folder, 'node_modules'));
+    symlinkSync(root, join(folder, 'node_modules/headgate'), 'junction');
+    for (const { file, code } of snippets) writeFileSync(join(folder, file), code);
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await db.drop();
+  });
+
+  test.each(snippets.map((snippet) => [snippet.name, snippet] as const))(
+    '%s is JavaScript of the oldest Node that is supported',
+    async (_name, { file }) => {
+      await run(process.execPath, ['--check', join(folder, file)]);
+    },
+  );
+
+  const ofReadme = snippets.filter(({ name }) => name.startsWith('README.md'));
+  test.each(ofReadme.map((snippet) => [snippet.name, snippet] as const))(
+    '%s runs as it is printed, and ends by itself',
+    async (_name, { file }) => {
+      const env = { ...process.env, NODE_OPTIONS: '', DATABASE_URL: db.url };
+      const { stderr } = await run(process.execPath, [join(folder, file)], { env });
+      expect(stderr).toBe('');
+    },
+  );
+
+  test('is the first thing that the README shows', () => {
+    expect(ofReadme.length).toBeGreaterThan(0);
+    expect(read('README.md').indexOf('```')).toBe(read('README.md').indexOf('```js'));
+  });
+});
+
+test.each(pages)('%s does not have the package fetched from the registry, where it is not', (page) => {
+  const fetching = read(page)
+    .split('\n')
+    .filter((line) =>
+      /npm (?:install|i|add)(?: --?[\w-]+)* headgate\b|npx (?:-y |--yes )?headgate\b/.test(line),
+    );
+  expect(fetching).toEqual([]);
+});
+
+function below(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
+    .map((name) => join(folder, name))
+    .sort();
+}
+
+function read(page: string): string {
+  return readFileSync(join(root, page), 'utf8');
+}

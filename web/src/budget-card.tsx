@@ -1,0 +1,171 @@
+/** The first thing to see: who holds how much of the budget, the hard cap, and what all need. */
+import { useMemo, useState } from 'preact/hooks';
+import type { BudgetSection, HistorySample } from '../../src/dashboard/snapshot.ts';
+import { Card, Empty } from './card.tsx';
+import { count, ms } from './format.ts';
+import { memo } from './memo.tsx';
+import { colourNumber } from './series-colours.ts';
+import { type ChartData, StackedChart } from './stacked-chart.tsx';
+
+interface BudgetProps {
+  readonly budgets: readonly BudgetSection[];
+  readonly history: readonly HistorySample[];
+}
+
+/** More layers than these can't be told apart. */
+const mostLayers = 12;
+const others = 'others';
+
+export const BudgetCard = memo(({ budgets, history }: BudgetProps) => (
+  <Budgets budgets={budgets} history={history} />
+));
+
+function Budgets({ budgets, history }: BudgetProps) {
+  const [wanted, setWanted] = useState<string | undefined>(undefined);
+  const budget = budgets.find(({ name }) => name === wanted) ?? budgets[0];
+  const choice =
+    budgets.length > 1 ? (
+      <label class="choice">
+        <span class="visually-hidden">Budget</span>
+        <select value={budget?.name} onChange={({ currentTarget }) => setWanted(currentTarget.value)}>
+          {budgets.map(({ name }) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+    ) : (
+      <span class="muted">{budget?.name}</span>
+    );
+  return (
+    <Card id="budget" title="Budget" size="whole" aside={choice}>
+      {budget === undefined ? (
+        <Empty>
+          No limit is known yet. It is asked of the server with its first connection, or set with
+          max_server_connections.
+        </Empty>
+      ) : (
+        <BudgetView budget={budget} history={history} />
+      )}
+    </Card>
+  );
+}
+
+function BudgetView({
+  budget,
+  history,
+}: {
+  readonly budget: BudgetSection;
+  readonly history: readonly HistorySample[];
+}) {
+  const data = useMemo(() => chartData(budget, history), [budget, history]);
+  const { held, capacity, exceeded, demand, waiting, jain, peak } = budget;
+  const longest = Math.max(0, ...budget.users.map(({ waitedMs }) => waitedMs), budget.others?.waitedMs ?? 0);
+  return (
+    <>
+      <dl class="keys">
+        <Key
+          title="Held"
+          value={count(held)}
+          note={`of ${count(capacity)}`}
+          tone={held >= capacity ? 'busy' : undefined}
+        />
+        <Key title="Demand" value={count(demand)} note="needed at most, of late" />
+        <Key
+          title="Waiting"
+          value={count(waiting)}
+          note={longest > 0 ? `longest ${ms(longest)}` : 'nobody'}
+          tone={waiting > 0 ? 'busy' : undefined}
+        />
+        <Key
+          title="Exceeded"
+          value={count(exceeded)}
+          note={`most ever ${count(peak)}`}
+          tone={exceeded > 0 ? 'bad' : 'good'}
+        />
+        {budget.parts !== 'states' && (
+          <Key title="Jain index" value={jain === null ? '–' : jain.toFixed(2)} note="1 is even" />
+        )}
+      </dl>
+      <StackedChart
+        data={data}
+        label={`Budget ${budget.name} over the last minutes: ${held} of ${capacity} connections held, ${demand} needed, ${waiting} waiting. The table Shares has the numbers.`}
+      />
+      <ul class="legend">
+        {data.layers.toReversed().map(({ name, colour, values }) => (
+          <li key={name}>
+            <span class={`dot ${colour}`} />
+            {name} <b>{count(values.at(-1) ?? 0)}</b>
+          </li>
+        ))}
+        <li>
+          <span class="dot waiting" />
+          waiting <b>{count(data.waiting.at(-1) ?? 0)}</b>
+        </li>
+        <li>
+          <span class="line demand" />
+          demand <b>{count(demand)}</b>
+        </li>
+        <li>
+          <span class="line cap" />
+          hard cap <b>{count(capacity)}</b>
+        </li>
+      </ul>
+    </>
+  );
+}
+
+function Key({
+  title,
+  value,
+  note,
+  tone,
+}: {
+  readonly title: string;
+  readonly value: string;
+  readonly note: string;
+  readonly tone?: string | undefined;
+}) {
+  return (
+    <div class={`key ${tone ?? ''}`}>
+      <dt>{title}</dt>
+      <dd>
+        <b>{value}</b> <span>{note}</span>
+      </dd>
+    </div>
+  );
+}
+
+/** The users that held most at some time, and the rest as one layer. */
+function chartData(budget: BudgetSection, history: readonly HistorySample[]): ChartData {
+  const samples = history.flatMap(({ at, budgets, waiting }) => {
+    const of = budgets[budget.name];
+    // Of the budget for all, every caller that waits is one of its own; of others, those who lack nothing else.
+    return of === undefined ? [] : [{ at, ...of, waiting: budget.name === 'total' ? waiting : of.waiting }];
+  });
+  const most = new Map<string, number>();
+  for (const { users } of samples)
+    for (const [user, held] of Object.entries(users)) most.set(user, (most.get(user) ?? 0) + held);
+  const shown = [...most]
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, mostLayers)
+    .map(([user]) => user)
+    .sort();
+  const layers = shown.map((name) => ({
+    name,
+    colour: `series-${colourNumber(name)}`,
+    values: samples.map(({ users }) => users[name] ?? 0),
+  }));
+  const rest = samples.map(({ held }, i) =>
+    Math.max(0, held - layers.reduce((sum, { values }) => sum + (values[i] ?? 0), 0)),
+  );
+  if (rest.some((held) => held > 0)) layers.push({ name: others, colour: 'series-others', values: rest });
+  return {
+    times: samples.map(({ at }) => at / 1_000),
+    layers,
+    waiting: samples.map(({ waiting }) => waiting),
+    cap: samples.map(({ capacity }) => capacity),
+    demand: samples.map(({ demand }) => demand),
+  };
+}

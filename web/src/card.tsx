@@ -1,0 +1,82 @@
+/** A tile: its title, its numbers, and behind the question mark what it is, what is normal, what is bad, and what to do. */
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { helpTexts } from './help-texts.ts';
+
+export interface CardProps {
+  readonly id: keyof typeof helpTexts;
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  /** `whole`: as wide as the page; otherwise as wide as its column. */
+  readonly size?: 'whole' | undefined;
+  readonly children: ComponentChildren;
+}
+
+export function Card({ id, title, aside, size, children }: CardProps) {
+  const [isOpen, setOpen] = useState(false);
+  const help = helpTexts[id];
+  return (
+    <section class={`card ${size ?? ''}`} id={id} aria-labelledby={`${id}-title`} tabIndex={-1}>
+      <header class="card-head">
+        <h2 id={`${id}-title`}>{title}</h2>
+        <button
+          type="button"
+          class="help-button"
+          aria-expanded={isOpen}
+          aria-controls={`${id}-help`}
+          aria-label={`About ${title}`}
+          onClick={() => setOpen(!isOpen)}
+        >
+          ?
+        </button>
+        <div class="card-aside">{aside}</div>
+      </header>
+      <div class="help" id={`${id}-help`} hidden={!isOpen}>
+        <p>{help.what}</p>
+        <dl>
+          <dt>Normal</dt>
+          <dd>{help.normal}</dd>
+          <dt>Bad</dt>
+          <dd>{help.bad}</dd>
+          <dt>What to do</dt>
+          <dd>{help.action}</dd>
+        </dl>
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** Where there is nothing to show, it is said why. */
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <p class="empty">{children}</p>;
+}
+
+/** A table in a frame that can be moved sideways, by keys, too. */
+export function Table({
+  label,
+  heads,
+  children,
+}: {
+  readonly label: string;
+  readonly heads: readonly (readonly [title: string, isNumber?: boolean])[];
+  readonly children: ComponentChildren;
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reachable by keys.
+    <section class="scroll" aria-label={`Table: ${label}`} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {heads.map(([title, isNumber]) => (
+              <th key={title} scope="col" class={isNumber ? 'number' : undefined}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </section>
+  );
+}
