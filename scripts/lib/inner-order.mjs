@@ -19,7 +19,7 @@ const innerOrders = new Map([
   [
     'pooler',
     [
-      ['log.ts', 'errors.ts'],
+      ['log.ts', 'errors.ts', 'own-error.ts'],
       ['auth'],
       ['config'],
       ['settings'],

@@ -1,14 +1,15 @@
 /** Which command was meant: calls it, and turns mistakes into a line and an exit code. */
-import { readFileSync } from 'node:fs';
 import { HeadgateError } from '../kernel/errors.js';
 import { nearest } from '../kernel/nearest.js';
 import type { Command } from './command.js';
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
+import { headgateVersion } from './version.js';
 
 /** Only the one that is called is loaded. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.js')).serveCommand,
+  pgbouncer: async () => (await import('./pgbouncer.js')).pgbouncerCommand,
   top: async () => (await import('./top.js')).topCommand,
   doctor: async () => (await import('./doctor.js')).doctorCommand,
   import: async () => (await import('./import.js')).importCommand,
@@ -26,7 +27,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       return exitCodes.badUsage;
     }
     if (name === '--help' || name === '-h' || name === 'help') return say(terminal, await helpFor(rest));
-    if (name === '--version') return say(terminal, `${version()}\n`);
+    if (name === '--version') return say(terminal, `${headgateVersion()}\n`);
     const command = await find(name);
     if (rest.includes('--help') || rest.includes('-h')) return say(terminal, await helpOn(command, rest));
     return await command.run(rest, terminal);
@@ -68,11 +69,6 @@ ${lines.join('\n')}
 
 headgate <command> --help explains a command. headgate --version tells the version.
 `;
-}
-
-function version(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }
 
 /** A mistake of the user's gets its message. Anything else is a bug, and is shown whole. */

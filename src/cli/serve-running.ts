@@ -3,13 +3,18 @@
 import { formatDuration } from '../kernel/duration.js';
 import { transportKind } from '../net/native-streams.js';
 import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
-import { type ConfigRequest, loadConfig } from '../pooler/config/load-config.js';
+import { ConfigError, describeAsPgBouncer } from '../pooler/config/config-problems.js';
+import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
 import { endpoint } from '../pooler/config/special-kinds.js';
+import { versionText } from '../pooler/console/driver-settings.js';
 import type { ShutdownMode } from '../pooler/console/pooler-view.js';
 import type { PoolerLog } from '../pooler/log.js';
+import type { LogFile } from './log-file.js';
 import { serveLog } from './serve-log.js';
+import { openSystemLogOf } from './system-log.js';
 import type { Terminal } from './terminal.js';
+import { headgateVersion } from './version.js';
 
 export interface RunningPooler {
   /** Where it listens, for people. */
@@ -26,6 +31,8 @@ export interface RunningPooler {
   resume?(): void;
   /** Settles when it is over. A second call may bring the deadline forward. */
   shutdown(options: { readonly deadlineMs: number; readonly mode?: ShutdownMode }): Promise<void>;
+  /** It takes no more clients, and waits for those that it has. */
+  readonly isShuttingDown?: boolean | undefined;
   /** Settles when it has ended by itself, as after SHUTDOWN on the console. */
   readonly stopped?: Promise<void> | undefined;
 }
@@ -53,6 +60,9 @@ export interface ServingPlan {
   readonly request: ConfigRequest;
   readonly config: PoolerConfig;
   readonly terminal: Terminal;
+  /** Says nothing on the terminal. */
+  readonly isQuiet?: boolean;
+  readonly file?: LogFile;
   readonly signals: SignalSource;
 }
 
@@ -74,7 +84,11 @@ export class Serving {
   constructor(plan: ServingPlan) {
     this.#plan = plan;
     this.#last = plan.config;
-    this.#log = serveLog(plan.terminal, () => this.#config.logging);
+    const { terminal, isQuiet = false, file } = plan;
+    this.#log = serveLog(
+      { terminal, isQuiet, ...(file && { file }), usesSystemLog: openSystemLogOf(plan.config) },
+      () => this.#config,
+    );
     this.stopped = new Promise((resolve, reject) => {
       this.#succeed = resolve;
       this.#fail = reject;
@@ -112,12 +126,17 @@ export class Serving {
     this.#log('info', 'transport chosen', { transport: transportKind() });
     for (const [signal, listener] of this.#listeners) signals.on(signal, listener);
     this.#endWith(pooler.stopped);
-    for (const address of pooler.addresses) terminal.out(`headgate: listening on ${address}\n`);
+    const out = this.#plan.isQuiet === true ? () => {} : (text: string) => terminal.out(text);
+    for (const address of pooler.addresses) {
+      out(`headgate: listening on ${address}\n`);
+      if (this.#isPgBouncer) this.#log('info', `listening on ${address}`);
+    }
+    if (this.#isPgBouncer) this.#log('info', `process up: ${versionText(headgateVersion())}`);
     const { metricsListen } = this.#config.observability;
     if (metricsListen !== undefined) {
       const at = endpoint.show({ ...metricsListen, port: pooler.metricsPort ?? metricsListen.port });
-      terminal.out(`headgate: metrics at http://${at}/metrics\n`);
-      if (pooler.pagePath !== undefined) terminal.out(`headgate: page at http://${at}${pooler.pagePath}\n`);
+      out(`headgate: metrics at http://${at}/metrics\n`);
+      if (pooler.pagePath !== undefined) out(`headgate: page at http://${at}${pooler.pagePath}\n`);
       else if (this.#config.observability.page)
         this.#log(
           'warn',
@@ -128,12 +147,28 @@ export class Serving {
 
   /** Restart-only settings keep the value that they have. */
   #readConfig(): PoolerConfig {
-    const { config, warnings } = loadConfig(this.#plan.request);
+    const { config, warnings } = this.#loadConfig();
+    this.#plan.file?.use(config.logging.file);
     for (const warning of warnings) this.#log('warn', warning);
     const diff = diffConfig(this.#config, config);
     for (const line of formatDiff(diff)) this.#log('info', `reload: ${line}`);
     this.#last = diff.config;
     return diff.config;
+  }
+
+  #loadConfig(): LoadedConfig {
+    try {
+      return loadConfig(this.#plan.request);
+    } catch (error) {
+      // Who reloads by the console is told in PgBouncer's way, to look here.
+      if (this.#isPgBouncer && error instanceof ConfigError)
+        for (const problem of error.problems) this.#log('warn', describeAsPgBouncer(problem));
+      throw error;
+    }
+  }
+
+  get #isPgBouncer(): boolean {
+    return this.#plan.config.admin.compatibility === 'pgbouncer';
   }
 
   #reload(): void {
@@ -150,11 +185,19 @@ export class Serving {
   }
 
   #pause(): void {
+    if (this.#isStopping) {
+      this.#log('info', 'got SIGUSR1 while shutting down, ignoring');
+      return;
+    }
     this.#log('info', 'pausing: clients wait until SIGUSR2, or RESUME on the console');
     this.#pooler?.pause?.();
   }
 
   #resume(): void {
+    if (this.#isStopping || this.#pooler?.isShuttingDown === true) {
+      this.#log('info', 'got SIGUSR2 while shutting down, ignoring');
+      return;
+    }
     this.#log('info', 'resuming');
     this.#pooler?.resume?.();
   }

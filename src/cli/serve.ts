@@ -7,12 +7,17 @@ import { readFlags, type ServeFlags } from '../pooler/config/flags.js';
 import { importReport } from '../pooler/config/import-report.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
+import { versionText } from '../pooler/console/driver-settings.js';
+import { beDaemon, isDaemon, tellDaemonReady } from './daemon.js';
 import { fleetVariables } from './fleet-variables.js';
+import { LogFile } from './log-file.js';
 import { PidFile } from './pid-file.js';
+import { becomeUser } from './run-as.js';
 import { serveHelp } from './serve-help.js';
 import { type RunningPooler, Serving, type SignalSource, type StartPooler } from './serve-running.js';
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
+import { headgateVersion } from './version.js';
 
 /** The command's surroundings, handed in so that a test can give them. */
 export interface ServeWorld {
@@ -37,12 +42,16 @@ export const serveCommand = {
 
 export async function serve(args: readonly string[], terminal: Terminal, world: ServeWorld): Promise<number> {
   const flags = readFlags(args);
+  if (flags.version) {
+    terminal.out(`${versionText(headgateVersion())}\n`);
+    return exitCodes.good;
+  }
   if (flags.mistakes.length > 0) throw new UsageError(flags.mistakes.join('\nheadgate: '));
   const { environment, folder } = world;
   const { otherVariables, warnings } = fleetVariables(environment);
   for (const warning of warnings) terminal.err(`headgate: ${warning}\n`);
   const request = { ...requestOf(flags), environment, otherVariables, folder };
-  const loaded = load(request, terminal);
+  const loaded = load(request, flags.quiet, terminal);
   if (loaded === undefined) return exitCodes.failed;
   if (flags.explain) terminal.out(formatExplanation(explainConfig(loaded)));
   if (flags.check) {
@@ -55,7 +64,9 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
     const lines = summarize(loaded.config).map((line) => `  ${line}\n`);
     terminal.out(`the configuration is good\n${lines.join('')}`);
   }
-  return flags.check || flags.explain ? exitCodes.good : run(request, loaded, terminal, world);
+  if (flags.check || flags.explain) return exitCodes.good;
+  if (flags.daemon && !isDaemon()) return beDaemon(loaded.config, terminal);
+  return run(request, loaded, flags.quiet || flags.daemon, terminal, world);
 }
 
 function requestOf({ configFile, pgbouncerIni, options }: ServeFlags): ConfigRequest {
@@ -102,9 +113,10 @@ function refuse(problems: readonly string[], terminal: Terminal): number {
 }
 
 /** Reports problems and returns undefined where there are any. */
-function load(request: ConfigRequest, terminal: Terminal): LoadedConfig | undefined {
+function load(request: ConfigRequest, isQuiet: boolean, terminal: Terminal): LoadedConfig | undefined {
   try {
     const loaded = loadConfig(request);
+    if (isQuiet) return loaded;
     if (loaded.imported !== undefined)
       for (const line of importReport(loaded.imported)) terminal.err(`headgate: ${line}\n`);
     for (const warning of loaded.warnings) terminal.err(`headgate: ${warning}\n`);
@@ -121,18 +133,23 @@ function load(request: ConfigRequest, terminal: Terminal): LoadedConfig | undefi
 async function run(
   request: ConfigRequest,
   { config }: LoadedConfig,
+  isQuiet: boolean,
   terminal: Terminal,
   world: ServeWorld,
 ): Promise<number> {
   const pidFile = config.admin.pidFile === undefined ? undefined : new PidFile(config.admin.pidFile);
   try {
     pidFile?.refuseIfTaken();
-    const serving = new Serving({ request, config, terminal, signals: world.signals });
+    const file = new LogFile();
+    file.use(config.logging.file);
+    const serving = new Serving({ request, config, terminal, isQuiet, file, signals: world.signals });
     await serving.start(async (...parts) => {
       const pooler = await world.startPooler(...parts);
       await noteStart(pooler, pidFile);
+      becomeUser(config.admin.runAs);
       return pooler;
     });
+    tellDaemonReady();
     await serving.stopped;
     return exitCodes.good;
   } catch (error) {

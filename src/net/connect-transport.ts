@@ -7,7 +7,7 @@ import { plainTransport } from './make-transport.js';
 import type { ReadBuffer } from './raw-transport.js';
 import { askForTls, beginTls, type RequestTlsOptions } from './request-tls.js';
 import { type SocketEnds, tcpEnds, unixEnds } from './socket-ends.js';
-import { type KeepAlive, setKeepAlive } from './socket-options.js';
+import { type KeepAlive, type SocketTuning, tuneSocket } from './socket-options.js';
 import type { SocketTransport } from './socket-transport.js';
 import type { TlsContext } from './tls-context.js';
 import { demandOf, type TlsMode, type TlsNegotiation } from './tls-mode.js';
@@ -31,6 +31,7 @@ export interface DialOptions {
   readonly signal?: AbortSignal | undefined;
   readonly tls?: DialTls | undefined;
   readonly keepAlive?: KeepAlive | undefined;
+  readonly tuning?: SocketTuning | undefined;
   /** Default: 64 KiB of its own. */
   readonly readBuffer?: ReadBuffer | undefined;
   /** Finds the addresses of a name. Default: the system. */
@@ -109,7 +110,7 @@ function endsOf({ path, port = 5_432 }: DialOptions, socket: Socket): SocketEnds
 /** Resolves in the turn in which it is connected; nobody reads from it yet. */
 function openSocket(options: DialOptions, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const { path, host = 'localhost', port = 5_432, lookup, keepAlive, connected } = options;
+    const { path, host = 'localhost', port = 5_432, lookup, keepAlive, tuning, connected } = options;
     const place = path === undefined ? { host, port } : { path };
     const socket = connect({
       ...place,
@@ -137,7 +138,7 @@ function openSocket(options: DialOptions, signal: AbortSignal): Promise<Socket> 
     socket.once('connect', () => {
       signal.removeEventListener('abort', abort);
       socket.off('close', closed);
-      setKeepAlive(socket, keepAlive);
+      tuneSocket(socket, keepAlive, tuning);
       connected?.(endsOf(options, socket));
       resolve(socket);
     });

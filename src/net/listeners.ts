@@ -2,13 +2,13 @@
 import type { Socket } from 'node:net';
 import { type Endpoint, withAddresses } from './endpoint.js';
 import { ListenError } from './errors.js';
-import { ListeningSocket } from './listening-socket.js';
+import { canSharePorts, ListeningSocket } from './listening-socket.js';
 import { plainTransport } from './make-transport.js';
 import { OpenFileWatch } from './open-files.js';
 import { openSockets } from './open-sockets.js';
 import type { ReadBuffer } from './raw-transport.js';
 import { tcpEnds, unixEnds } from './socket-ends.js';
-import { type KeepAlive, setKeepAlive } from './socket-options.js';
+import { fileNumberOf, type KeepAlive, type SocketTuning, tuneSocket } from './socket-options.js';
 import type { SocketTransport } from './socket-transport.js';
 
 /**
@@ -35,6 +35,7 @@ export interface ListenersOptions {
   /** Several processes listen on the same port, and the kernel shares out the connections. Node 22.12 and newer. */
   readonly reusePort?: boolean | undefined;
   readonly keepAlive?: KeepAlive | undefined;
+  readonly tuning?: SocketTuning | undefined;
   /** Default: `shared`. */
   readonly readBuffer?: ReadBuffer | undefined;
   /** So many files are kept for other things than clients. Default: 32. */
@@ -63,10 +64,10 @@ export class Listeners {
   #areFilesShort = false;
 
   constructor(options: ListenersOptions) {
-    if (options.reusePort === true && !canReusePort())
+    if (options.reusePort === true && !canSharePorts())
       throw new ListenError(
         'a shared port',
-        `Node ${process.versions.node} can't share a port between processes; 22.12 and newer can.`,
+        `Node ${process.versions.node} can't share a port between processes; 22.12 and newer can, and any with the optional package koffi on Linux.`,
       );
     this.#options = options;
     this.#files = new OpenFileWatch(options.fileReserve ?? usualFileReserve, options.fileLimit);
@@ -124,9 +125,9 @@ export class Listeners {
 
   /** A connection was accepted, here or in another process, and is paused. `connected`: called in place of the usual one. */
   adopt(socket: Socket, endpoint: Endpoint, connected = this.#options.connected): void {
-    const { keepAlive, readBuffer = 'shared' } = this.#options;
+    const { keepAlive, tuning, readBuffer = 'shared' } = this.#options;
     const hasRoom = !this.#files.isShort(fileNumberOf(socket));
-    setKeepAlive(socket, keepAlive);
+    tuneSocket(socket, keepAlive, tuning);
     const ends = endpoint.kind === 'tcp' ? tcpEnds(socket) : unixEnds(endpoint.port);
     const transport = plainTransport(socket, ends, readBuffer);
     if (!hasRoom && !this.#areFilesShort) {
@@ -136,15 +137,4 @@ export class Listeners {
     this.#areFilesShort = !hasRoom;
     connected(transport, endpoint, hasRoom);
   }
-}
-
-/** -1 where it is not known. */
-export function fileNumberOf(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: { readonly fd?: number } | null };
-  return handle?.fd ?? -1;
-}
-
-function canReusePort(): boolean {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }

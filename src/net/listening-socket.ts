@@ -8,7 +8,9 @@ import { createServer, type ListenOptions, type Server, type Socket } from 'node
 import { dirname } from 'node:path';
 import { type Endpoint, isAbstract, showEndpoint, systemPath } from './endpoint.js';
 import { ListenError } from './errors.js';
+import { parseIpAddress } from './ip-address.js';
 import { removeStaleSocket } from './stale-socket.js';
+import { boundSharedSocket, hasSystemCalls } from './system-calls.js';
 
 export interface ListenSettings {
   readonly backlog: number;
@@ -16,6 +18,14 @@ export interface ListenSettings {
   readonly accepted: (socket: Socket, from: ListeningSocket) => void;
   /** Accepting failed, or could not be taken up again. It goes on after so many milliseconds. */
   readonly backedOff: (error: Error, pauseMs: number, from: ListeningSocket) => void;
+}
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const nodeSharesPorts = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+
+/** Whether several processes can listen on the same port here. */
+export function canSharePorts(): boolean {
+  return nodeSharesPorts || hasSystemCalls();
 }
 
 const shortestPauseMs = 100;
@@ -105,7 +115,14 @@ export class ListeningSocket {
         reject(new ListenError(showEndpoint(this.#endpoint), whyNot(error, this.#endpoint), error));
       };
       server.once('error', failed);
-      server.listen(this.#listenOptions(), () => {
+      let options: ListenOptions;
+      try {
+        options = this.#listenOptions();
+      } catch (error) {
+        failed(error as NodeJS.ErrnoException);
+        return;
+      }
+      server.listen(options, () => {
         server.off('error', failed);
         try {
           this.#finishListening(server);
@@ -124,11 +141,13 @@ export class ListeningSocket {
     else if (!isAbstract(endpoint)) chmodSync(endpoint.path, endpoint.mode);
   }
 
-  #listenOptions(): ListenOptions & { reusePort?: boolean } {
+  #listenOptions(): ListenOptions & { reusePort?: boolean; fd?: number } {
     const { backlog, reusePort } = this.#settings;
     const endpoint = this.#endpoint;
     if (endpoint.kind === 'unix') return { path: systemPath(endpoint), backlog };
     const { host, port } = endpoint;
+    const shared = reusePort && !nodeSharesPorts ? sharedSocket(host, port) : undefined;
+    if (shared !== undefined) return { fd: shared, backlog };
     return {
       port,
       backlog,
@@ -137,6 +156,12 @@ export class ListeningSocket {
       ...(host === '*' ? {} : { host, ipv6Only: true }),
     };
   }
+}
+
+/** As Node would do it, were it newer. A name has become an address by now. */
+function sharedSocket(host: string, port: number): number | undefined {
+  const address = parseIpAddress(host === '*' ? '0.0.0.0' : host);
+  return address && boundSharedSocket(address, port);
 }
 
 function portOf(server: Server): number {

@@ -1,5 +1,6 @@
 /** Options of the kernel for a connection. */
 import type { Socket } from 'node:net';
+import { type SocketOption, setSocketOption } from './system-calls.js';
 
 /** How it is found out that the other side is gone without a word. */
 export interface KeepAlive {
@@ -11,13 +12,21 @@ export interface KeepAlive {
   readonly probes?: number | undefined;
 }
 
+/** What else the kernel can be told, on Linux and with the optional package koffi; 0 leaves it as it is. */
+export interface SocketTuning {
+  /** Data may be without an acknowledgement for so long. */
+  readonly userTimeoutMs: number;
+  /** Bytes kept in each direction. */
+  readonly bufferBytes: number;
+}
+
 /** Node counts in whole seconds here. */
 const shortestMs = 1_000;
 
 type SetKeepAlive = (enable: boolean, idleMs: number, intervalMs?: number, probes?: number) => unknown;
 
 /** Does nothing on a Unix socket. */
-export function setKeepAlive(socket: Socket, keepAlive: KeepAlive | undefined): void {
+function setKeepAlive(socket: Socket, keepAlive: KeepAlive | undefined): void {
   if (keepAlive === undefined) return;
   const { idleMs, intervalMs, probes } = keepAlive;
   const whole = (ms: number): number => Math.max(shortestMs, ms);
@@ -29,4 +38,25 @@ export function setKeepAlive(socket: Socket, keepAlive: KeepAlive | undefined): 
     intervalMs === undefined ? undefined : whole(intervalMs),
     probes,
   );
+}
+
+/** Does nothing on a Unix socket but for its buffers. */
+export function tuneSocket(socket: Socket, keepAlive: KeepAlive | undefined, tuning?: SocketTuning): void {
+  setKeepAlive(socket, keepAlive);
+  if (tuning === undefined) return;
+  const fd = fileNumberOf(socket);
+  const set = (option: SocketOption, value: number | undefined): void => {
+    if (value !== undefined && value > 0) setSocketOption(fd, option, value);
+  };
+  set('keepAliveCount', keepAlive?.probes);
+  set('keepAliveInterval', keepAlive?.intervalMs && Math.ceil(keepAlive.intervalMs / 1_000));
+  set('userTimeout', tuning.userTimeoutMs);
+  set('sendBuffer', tuning.bufferBytes);
+  set('receiveBuffer', tuning.bufferBytes);
+}
+
+/** -1 where it is not known. */
+export function fileNumberOf(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { readonly fd?: number } | null };
+  return handle?.fd ?? -1;
 }

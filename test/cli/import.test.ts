@@ -39,14 +39,20 @@ describe('headgate import', () => {
     const { folder, said, run } = stage();
     expect(run('p.ini')).toBe(0);
     expect(said.out).toBe(`# Made from p.ini by headgate import.
-# 6 settings carried over, 1 with a difference, 1 left out
+# 7 settings carried over, 1 with a difference, 0 left out
 # Carried over with a difference:
 #   p.ini:4  server_lifetime -> pooling.serverLifetime: 0, which closes a connection after one use, becomes serverMaxUses: 1
-# Left out:
-#   p.ini:7  logfile: the log goes to standard error; whoever starts the pooler can send it to a file
 # PgBouncer's defaults that are not Headgate's, written out:
+#   auth_query_cache_time -> auth.queryCacheTime: PgBouncer's default is 0
+#   failed_login_delay -> auth.failedLoginDelay: PgBouncer's default is 0
 #   pool_mode -> pooling.poolMode: PgBouncer's default is session
+#   server_connect_limit -> pooling.serverConnectLimit: PgBouncer's default is 1
+#   defer_begin -> pooling.deferBegin: PgBouncer's default is 0
 #   max_client_conn -> limits.maxClientConn: PgBouncer's default is 100
+#   shutdown_timeout -> timeouts.shutdownTimeout: PgBouncer's default is 2073600
+#   compatibility -> admin.compatibility: PgBouncer's default is pgbouncer
+#   sigterm_mode -> admin.sigtermMode: PgBouncer's default is wait_for_clients
+#   auth_type -> auth.allowUnencryptedPasswords: PgBouncer takes and sends passwords in clear text without TLS, too
 
 databases:
   app:
@@ -61,16 +67,30 @@ listen:
 
 auth:
   type: trust
+  queryCacheTime: 0
+  failedLoginDelay: 0
+  allowUnencryptedPasswords: true
 
 pooling:
   serverLifetime: 0
   serverMaxUses: 1
   poolMode: session
+  serverConnectLimit: 1
+  deferBegin: false
 
 limits:
   maxClientConn: 100
+
+timeouts:
+  shutdownTimeout: 24d
+
+admin:
+  compatibility: pgbouncer
+  sigtermMode: wait_for_clients
+
+logging:
+  file: /var/log/p.log
 `);
-    expect(said.err).toContain('headgate: Left out:\nheadgate:   p.ini:7  logfile: ');
     expect(said.err).not.toContain('se same');
     writeFileSync(join(folder, 'h.yaml'), said.out);
     const { config } = loadConfig({ configFile: 'h.yaml', folder });

@@ -14,8 +14,8 @@ function world(level: LogLevel, format: 'text' | 'json') {
   };
   const settings = { level, format };
   const log = serveLog(
-    terminal,
-    () => settings,
+    { terminal },
+    () => ({ logging: settings }),
     () => new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 6)),
   );
   return { log, lines, settings, terminal };

@@ -1,4 +1,5 @@
 // Where clients can connect: several addresses, Unix sockets, and what happens when something is in the way.
+
 import { once } from 'node:events';
 import { chmodSync, existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -11,7 +12,7 @@ import {
   type ListenTrouble,
   usualEndpoint,
 } from '../../src/net/listeners.js';
-import { ListeningSocket } from '../../src/net/listening-socket.js';
+import { canSharePorts, ListeningSocket } from '../../src/net/listening-socket.js';
 import { OpenFileWatch, openFileLimit } from '../../src/net/open-files.js';
 import type { SocketTransport } from '../../src/net/socket-transport.js';
 import { rejectionOf } from '../support/outcomes.js';
@@ -187,8 +188,7 @@ describe('Listening on TCP', () => {
   });
 
   it('can be shared by two on the same port where Node can do that, and otherwise says that it can not', async () => {
-    const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-    if (major < 22 || (major === 22 && minor < 12)) {
+    if (!canSharePorts()) {
       expect(() => new Listeners({ endpoints: [], reusePort: true, connected() {}, troubled() {} })).toThrow(
         /22\.12/,
       );

@@ -1,8 +1,8 @@
 // Every reader of text that comes from the network, on texts of n and of 4n characters: the work may grow with the length, and not with its
 // square. Processor time is compared, the least of several runs, so that a busy machine makes no difference.
 import { describe, expect, test } from 'vitest';
+import { parseIpAddress } from '../../src/net/ip-address.js';
 import { isKnownHost } from '../../src/net/known-host.js';
-import { parseIpAddress } from '../../src/pooler/auth/ip-network.js';
 import { preparePassword } from '../../src/pooler/auth/saslprep.js';
 import {
   readClientFinal,

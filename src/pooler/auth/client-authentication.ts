@@ -37,6 +37,8 @@ export interface LoginAttempt {
   /** The ident map of the rule. */
   readonly map?: string | undefined;
   readonly isUnix: boolean;
+  /** The system user at the other end of a Unix socket, where it can be told. */
+  readonly peerName?: string | undefined;
   readonly address: string;
   readonly isEncrypted: boolean;
   /** The common name in the client's certificate, if it has one that was verified. */
@@ -52,6 +54,8 @@ export interface LoginTools {
   readonly unknownUsers: UnknownUsers;
   /** Without a password, too, a user has to be one of `secrets`. Otherwise any name is good. */
   readonly mustBeKnown?: boolean | undefined;
+  /** As PgBouncer has it, who is not known is told so, where the server was asked for the user. */
+  readonly tellsUnknown?: boolean | undefined;
   readonly identMaps?: IdentMaps | undefined;
   readonly failedLogins?: FailedLogins | undefined;
   /** Passwords in clear text are asked for without TLS too. */
@@ -137,6 +141,8 @@ export class ClientAuthentication {
         return this.#trust();
       case 'cert':
         return this.#checkCertificate();
+      case 'peer':
+        return this.#checkPeer();
       case 'password': {
         const { isEncrypted, isUnix } = this.#attempt;
         if (isEncrypted || isUnix || this.#tools.allowUnencryptedPasswords === true) break;
@@ -154,6 +160,8 @@ export class ClientAuthentication {
     const { secrets, unknownUsers, keys, randomBytes = systemRandomBytes } = this.#tools;
     const secret = await secrets.lookup(user);
     this.#secret = secret;
+    if (secret === undefined && this.#tools.tellsUnknown === true && !(await secrets.knows(user)))
+      return refused(fatal.noSuchUser(user), notKnown);
     const claim: Claim = {
       user,
       secret: secret ?? unknownUsers.secretOf(user),
@@ -188,7 +196,7 @@ export class ClientAuthentication {
     if (held === 'too many') return this.#refuseFurther();
     if (isRight) return this.#letIn(method as AuthMethod, verdict, held);
     const detail = isKnown ? this.#whyWrong() : 'the user is not known, or has no password';
-    return refused(fatal.wrongPassword(this.#attempt.user), detail, held);
+    return refused(fatal.wrongPassword(this.#attempt.user, this.#askedFor), detail, held);
   }
 
   #hold(isRight: boolean): HeldVerdict | 'too many' | undefined {
@@ -223,9 +231,31 @@ export class ClientAuthentication {
     const isKnown = await this.#isKnown();
     const held = this.#hold(isKnown);
     if (held === 'too many') return this.#refuseFurther();
-    return isKnown
-      ? this.#letIn('trust', {}, held)
-      : refused(fatal.wrongPassword(this.#attempt.user), notKnown, held);
+    return isKnown ? this.#letIn('trust', {}, held) : refused(this.#unknownUser('trust'), notKnown, held);
+  }
+
+  #unknownUser(method: string): ErrorFields {
+    const { user } = this.#attempt;
+    return this.#tools.tellsUnknown === true ? fatal.noSuchUser(user) : fatal.wrongPassword(user, method);
+  }
+
+  /** With md5, a user with a SCRAM secret is asked for SCRAM. */
+  get #askedFor(): string {
+    return this.#exchange instanceof ScramExchange ? 'scram-sha-256' : 'password';
+  }
+
+  /** Who is at the other end of a Unix socket is known by the kernel. */
+  async #checkPeer(): Promise<LoginStep> {
+    const { user, peerName, map } = this.#attempt;
+    const refusal = (detail: string): LoginStep => refused(fatal.notThePeer(user), detail);
+    if (peerName === undefined) return refusal('the user at the other end of the socket is not known');
+    const isAllowed =
+      map === undefined ? peerName === user : this.#tools.identMaps?.allows(map, peerName, user) === true;
+    if (!isAllowed)
+      return refusal(
+        `the system user is "${peerName}"${map === undefined ? '' : `, and ident map ${map} does not allow it`}`,
+      );
+    return (await this.#isKnown()) ? this.#letIn('peer', {}) : refusal(notKnown);
   }
 
   #isKnown(): boolean | Promise<boolean> {

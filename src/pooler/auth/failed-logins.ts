@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../kernel/bounded-map.js';
 import type { Clock } from '../../kernel/clock.js';
-import { parseIpAddress } from './ip-network.js';
+import { parseIpAddress } from '../../net/ip-address.js';
 
 /** Checked where the configuration is read. Times are milliseconds. */
 export interface FailedLoginsOptions {

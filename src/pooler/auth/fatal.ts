@@ -1,6 +1,7 @@
 /** The refusals that a client is told before its connection is closed. None says more than PostgreSQL would. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
+import { alsoAs, type OwnError } from '../own-error.js';
 
 /** A name in a text has no more characters than this. It comes from the client, and may be as long as a packet. */
 const longestShown = 128;
@@ -13,29 +14,43 @@ export interface Wanted {
   readonly isEncrypted: boolean;
 }
 
-/** The same for a wrong password and for a user that does not exist. */
-export function wrongPassword(user: string): ErrorFields {
-  return fatal(SqlState.invalidPassword, `password authentication failed for user "${shown(user)}"`);
+/** PgBouncer names the method and not the user. */
+const failures: Readonly<Record<string, string>> = {
+  trust: '"trust" authentication failed',
+  'scram-sha-256': 'SASL authentication failed',
+};
+
+/** The same for a wrong password and for a user that does not exist. `method`: what the client was asked for. */
+export function wrongPassword(user: string, method: string): OwnError {
+  const message = `password authentication failed for user "${shown(user)}"`;
+  const asPgBouncer = failures[method] ?? 'password authentication failed';
+  return alsoAs(asPgBouncer, fatal(SqlState.invalidPassword, message));
 }
 
-export function wrongCertificate(user: string, hint?: string): ErrorFields {
-  return fatal(
-    SqlState.invalidAuthorization,
-    `certificate authentication failed for user "${shown(user)}"`,
-    hint,
-  );
+/** PgBouncer says so where it has asked the server for the user. */
+export function noSuchUser(user: string): OwnError {
+  return alsoAs('no such user', wrongPassword(user, 'password'));
 }
 
-export function noRule(wanted: Wanted): ErrorFields {
-  return fatal(
-    SqlState.invalidAuthorization,
-    `no access rule (HBA) for ${described(wanted)}`,
-    'A line of the HBA file has to allow this kind of connection.',
-  );
+export function notThePeer(user: string): OwnError {
+  const message = `peer authentication failed for user "${shown(user)}"`;
+  return alsoAs('unix socket login rejected', fatal(SqlState.invalidAuthorization, message));
 }
 
-export function rejectedByRule(wanted: Wanted): ErrorFields {
-  return fatal(SqlState.invalidAuthorization, `an access rule (HBA) rejects ${described(wanted)}`);
+export function wrongCertificate(user: string, hint?: string): OwnError {
+  const message = `certificate authentication failed for user "${shown(user)}"`;
+  return alsoAs('certificate authentication failed', fatal(SqlState.invalidAuthorization, message, hint));
+}
+
+export function noRule(wanted: Wanted): OwnError {
+  const message = `no access rule (HBA) for ${described(wanted)}`;
+  const hint = 'A line of the HBA file has to allow this kind of connection.';
+  return alsoAs('login rejected', fatal(SqlState.invalidAuthorization, message, hint));
+}
+
+export function rejectedByRule(wanted: Wanted): OwnError {
+  const message = `an access rule (HBA) rejects ${described(wanted)}`;
+  return alsoAs('login rejected', fatal(SqlState.invalidAuthorization, message));
 }
 
 export function unencryptedPassword(user: string): ErrorFields {
@@ -46,17 +61,16 @@ export function unencryptedPassword(user: string): ErrorFields {
   );
 }
 
-export function cannotCheck(user: string): ErrorFields {
-  return fatal(
-    SqlState.cannotConnectNow,
-    `the login of user "${shown(user)}" cannot be checked now`,
-    'The log of the pooler says why. Try again later.',
-  );
+export function cannotCheck(user: string): OwnError {
+  const message = `the login of user "${shown(user)}" cannot be checked now`;
+  const hint = 'The log of the pooler says why. Try again later.';
+  return alsoAs('bouncer config error', fatal(SqlState.cannotConnectNow, message, hint));
 }
 
 /** In PgBouncer's words. */
-export function authDatabaseDisabled(message: string): ErrorFields {
-  return fatal(SqlState.cannotConnectNow, message, 'ENABLE on the console of the pooler ends that.');
+export function authDatabaseDisabled(message: string): OwnError {
+  const hint = 'ENABLE on the console of the pooler ends that.';
+  return alsoAs(message, fatal(SqlState.cannotConnectNow, message, hint));
 }
 
 /** The database that the client wants is not there: as the server says it. */

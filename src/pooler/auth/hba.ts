@@ -3,14 +3,16 @@
  * that matches decides; without one, nobody comes in. What is not known here is a problem and never passed over, since a
  * rule that is left out lets in whom it should keep out.
  */
+
+import { parseIpAddress } from '../../net/ip-address.js';
 import { type FileContent, type FileProblem, fileContent } from './file-problem.js';
 import { type Field, type FieldLine, readFields } from './file-tokens.js';
 import { type NameList, readDatabases, readUsers, type WantedNames } from './hba-names.js';
 import type { IdentMaps } from './ident-map.js';
-import { type IpNetwork, isInNetwork, networkOfMask, parseIpAddress, parseNetwork } from './ip-network.js';
+import { type IpNetwork, isInNetwork, networkOfMask, parseNetwork } from './ip-network.js';
 
 /** How a client proves who it is. `password`: in clear text. */
-export type AuthMethod = 'trust' | 'reject' | 'password' | 'md5' | 'scram-sha-256' | 'cert';
+export type AuthMethod = 'trust' | 'reject' | 'password' | 'md5' | 'scram-sha-256' | 'cert' | 'peer';
 
 export interface HbaRule {
   /** Where it stands in its file. */
@@ -35,7 +37,15 @@ export interface HbaConnection extends WantedNames {
 const types = ['local', 'host', 'hostssl', 'hostnossl'] as const;
 type HbaType = (typeof types)[number];
 
-const methods: readonly AuthMethod[] = ['trust', 'reject', 'password', 'md5', 'scram-sha-256', 'cert'];
+const methods: readonly AuthMethod[] = [
+  'trust',
+  'reject',
+  'password',
+  'md5',
+  'scram-sha-256',
+  'cert',
+  'peer',
+];
 
 export class HbaRules {
   readonly rules: readonly HbaRule[];
@@ -66,10 +76,22 @@ function isFrom(network: IpNetwork | undefined, address: Buffer | undefined): bo
   return network === undefined || (address !== undefined && isInNetwork(address, network));
 }
 
+export interface HbaOptions {
+  /** Told of a method that there is not: what its rule matches is rejected. Without this it is a problem. */
+  readonly rejected?: (problem: FileProblem) => void;
+}
+
+/** Of pg_hba.conf, and not here. */
+const otherMethods = ['gss', 'sspi', 'ident', 'ldap', 'radius', 'pam', 'bsd', 'oauth'];
+
 /** With `maps`, a rule that names a map that is not among them is a problem. */
-export function parseHba(text: string, maps?: IdentMaps): FileContent<HbaRules> {
+export function parseHba(
+  text: string,
+  maps?: IdentMaps,
+  { rejected }: HbaOptions = {},
+): FileContent<HbaRules> {
   const problems: FileProblem[] = [];
-  const rules = readFields(text, problems).map((line) => readRule(line, problems, maps));
+  const rules = readFields(text, problems).map((line) => readRule(line, problems, maps, rejected));
   return fileContent(new HbaRules(rules.filter((rule) => rule !== undefined)), problems);
 }
 
@@ -82,6 +104,12 @@ class RuleReader {
   constructor({ line, fields }: FieldLine, problems: FileProblem[]) {
     this.#fields = fields;
     this.problem = (message) => problems.push({ line, message });
+  }
+
+  /** What comes next, if it is one word. */
+  get peek(): string | undefined {
+    const field = this.#fields[this.#at];
+    return field?.length === 1 ? field[0].text : undefined;
   }
 
   next(what: string): Field | undefined {
@@ -106,6 +134,7 @@ function readRule(
   line: FieldLine,
   problems: FileProblem[],
   maps: IdentMaps | undefined,
+  rejected: HbaOptions['rejected'],
 ): HbaRule | undefined {
   const read = new RuleReader(line, problems);
   const type = readType(read);
@@ -115,6 +144,19 @@ function readRule(
   const names = [readDatabases(databases, read.problem), readUsers(users, read.problem)] as const;
   const network = type === 'local' ? undefined : readAddress(read);
   if (network === 'missing') return undefined;
+  if (rejected !== undefined && otherMethods.includes(read.peek ?? '')) {
+    const message = `the method ${read.peek} is not supported: connections that this line matches are rejected`;
+    rejected({ line: line.line, message });
+    return {
+      line: line.line,
+      type,
+      databases: names[0],
+      users: names[1],
+      network,
+      method: 'reject',
+      map: undefined,
+    };
+  }
   const method = readMethod(read, type);
   const map = readMap(read, method, maps);
   if (method === undefined) return undefined;
@@ -161,8 +203,11 @@ function readMethod(read: RuleReader, type: HbaType): AuthMethod | undefined {
   const method = methods.find((known) => known === text);
   if (method === undefined)
     read.problem(`the method "${text}" is not supported: there are ${methods.join(', ')}`);
-  if (method === 'cert' && type !== 'hostssl')
+  // A rule for host holds with TLS too, and without TLS nobody has a certificate.
+  if (method === 'cert' && type !== 'hostssl' && type !== 'host')
     read.problem(`the method cert needs TLS: write hostssl in place of ${type}`);
+  if (method === 'peer' && type !== 'local')
+    read.problem(`the method peer is for Unix sockets: write local in place of ${type}`);
   return method;
 }
 
@@ -175,7 +220,8 @@ function readMap(
   for (const option of read.rest()) {
     const name = /^map=(.+)$/s.exec(option)?.[1];
     if (name === undefined) read.problem(`the option "${option}" is not supported: there is map=NAME`);
-    else if (method !== 'cert') read.problem('a map has a meaning with the method cert only');
+    else if (method !== 'cert' && method !== 'peer')
+      read.problem('a map has a meaning with the methods cert and peer only');
     else if (maps?.has(name) === false) read.problem(`there is no map "${name}" in the ident file`);
     map = name ?? map;
   }

@@ -29,14 +29,40 @@ export interface ProcessIds {
 
 const allIds: ProcessIds = { largest: largestProcessId, of: (own) => own };
 
+/** Where in a key of a pooler with peers it is said how often a request may still be passed on. */
+const hopsAt = 2;
+const mostHops = 0b11;
+
+function markKey(secretKey: Buffer, peerId: number): void {
+  secretKey.writeUInt16BE(peerId, 0);
+  secretKey[hopsAt] = (secretKey[hopsAt] as number) | mostHops;
+}
+
+/** The pooler that has given out this key, if all of them have peers. */
+export function peerOfKey({ secretKey }: BackendKey): number {
+  return secretKey.length < 4 ? 0 : secretKey.readUInt16BE(0);
+}
+
+/** The key for the next pooler; undefined where it has been passed on too often already. */
+export function keyForPeer({ processId, secretKey }: BackendKey): BackendKey | undefined {
+  const hops = (secretKey[hopsAt] as number) & mostHops;
+  if (hops === 0) return undefined;
+  const next = Buffer.from(secretKey);
+  next[hopsAt] = (next[hopsAt] as number) - 1;
+  return { processId, secretKey: next };
+}
+
 export class CancelKeys {
   readonly #ids: ProcessIds;
+  readonly #peerId: number;
   readonly #holders = new Map<number, Holder>();
   #random: Buffer = Buffer.alloc(0);
   #randomAt = 0;
 
-  constructor(ids: ProcessIds = allIds) {
+  /** `peerId`: of this pooler among others at the same address; 0 where there are none. */
+  constructor(ids: ProcessIds = allIds, peerId = 0) {
     this.#ids = ids;
+    this.#peerId = peerId;
   }
 
   get size(): number {
@@ -48,6 +74,7 @@ export class CancelKeys {
     let processId = this.#newId();
     while (this.#holders.has(processId)) processId = this.#newId();
     const secretKey = this.#newSecret(isLong ? longSecretBytes : shortSecretBytes);
+    if (this.#peerId > 0) markKey(secretKey, this.#peerId);
     this.#holders.set(processId, { secretKey, client });
     return { processId, secretKey };
   }
@@ -77,6 +104,9 @@ export class CancelKeys {
   find({ processId, secretKey }: BackendKey): Cancellable | undefined {
     const holder = this.#holders.get(processId);
     if (holder === undefined || holder.secretKey.length !== secretKey.length) return undefined;
-    return timingSafeEqual(holder.secretKey, secretKey) ? holder.client : undefined;
+    if (this.#peerId === 0) return timingSafeEqual(holder.secretKey, secretKey) ? holder.client : undefined;
+    const [one, other] = [Buffer.from(holder.secretKey), Buffer.from(secretKey)];
+    for (const key of [one, other]) key[hopsAt] = (key[hopsAt] as number) & ~mostHops;
+    return timingSafeEqual(one, other) ? holder.client : undefined;
   }
 }

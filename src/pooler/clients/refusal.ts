@@ -28,6 +28,9 @@ export function tooManyClients(what: string, limit: number, option: string): Ref
       SqlState.tooManyConnections,
       `too many clients: ${what} may have ${limit} connections`,
       `The limit is ${option} of the pooler. Close connections that are not used, or raise it.`,
+      option === 'max_client_conn'
+        ? 'no more connections allowed (max_client_conn)'
+        : `client connections exceeded (${option})`,
     ),
   );
 }
@@ -38,11 +41,19 @@ export const tlsNeeded = (): Refusal =>
       SqlState.invalidAuthorization,
       'the pooler takes connections with TLS only',
       'Connect with sslmode=require.',
+      'SSL required',
     ),
   );
 
 export const noUser = (): Refusal =>
-  new Refusal(fatal(SqlState.invalidAuthorization, 'no PostgreSQL user name specified in startup packet'));
+  new Refusal(
+    fatal(
+      SqlState.invalidAuthorization,
+      'no PostgreSQL user name specified in startup packet',
+      undefined,
+      'no username supplied',
+    ),
+  );
 
 export const noDatabase = (name: string): Refusal =>
   new Refusal(
@@ -50,6 +61,7 @@ export const noDatabase = (name: string): Refusal =>
       SqlState.invalidCatalogName,
       `database "${shown(name)}" does not exist`,
       'The pooler serves the databases of its configuration only.',
+      `no such database: ${shown(name)}`,
     ),
   );
 
@@ -72,5 +84,31 @@ export const wrongVersion = (major: number, minor: number): Refusal =>
 
 export const tooSlow = (timeout: string): Refusal =>
   new Refusal(
-    fatal(SqlState.queryCanceled, `the login was not over within ${timeout} (client_login_timeout)`),
+    fatal(
+      SqlState.queryCanceled,
+      `the login was not over within ${timeout} (client_login_timeout)`,
+      undefined,
+      'client_login_timeout',
+    ),
+  );
+
+export const wrongOptions = (problem: string): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.syntaxError,
+      problem,
+      undefined,
+      "unsupported options startup parameter: only '-c config=val' and '--config=val' are allowed",
+    ),
+  );
+
+/** `where`: a space and where it was said. */
+export const notTracked = (name: string, where = ''): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.featureNotSupported,
+      `the startup parameter "${shown(name)}" is not supported`,
+      'Name it in ignore_startup_parameters or track_extra_parameters of the pooler.',
+      `unsupported startup parameter${where}: ${shown(name)}`,
+    ),
   );

@@ -1,25 +1,37 @@
 /** What a client is told by the pooler, once it is let in. Texts carry numbers, and say what to do where something can be done. */
+
 import { AcquireTimeoutError, ConnectFailedError, PoolClosedError } from '../../core/errors.js';
 import { formatDuration } from '../../kernel/duration.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
-import { BackendRefusedError } from '../errors.js';
+import { ServerAuthenticationError } from '../auth/errors.js';
+import { BackendRefusedError, WrongServerError } from '../errors.js';
+import type { OwnError } from '../own-error.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 
-export function fatal(code: string, message: string, hint?: string): ErrorFields {
-  return { severity: 'FATAL', code, message, ...(hint === undefined ? {} : { hint }) };
+/** `asPgBouncer`: how PgBouncer says the same. */
+export function fatal(code: string, message: string, hint?: string, asPgBouncer?: string): OwnError {
+  return {
+    severity: 'FATAL',
+    code,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+    ...(asPgBouncer === undefined ? {} : { pgbouncer: { message: asPgBouncer } }),
+  };
 }
 
 export const shuttingDown: ErrorFields = fatal(
   SqlState.adminShutdown,
   'the pooler is shutting down',
   'Connect again: another pooler, or this one once it is back, will serve you.',
+  'server shutting down',
 );
 
 export const serverReplaced: ErrorFields = fatal(
   SqlState.adminShutdown,
   'terminating connection: its server connection is to be replaced',
   'Connect again.',
+  'database configuration changed',
 );
 
 export const inFailedTransaction: ErrorFields = {
@@ -35,13 +47,15 @@ export const canceledWhileWaiting: ErrorFields = {
 };
 
 /** Why there was no server connection for a client that waited. The client stays, unless the pooler goes. */
-export function noServer(pool: BackendPool, error: Error): ErrorFields {
+export function noServer(pool: BackendPool, error: Error): OwnError {
   if (error instanceof PoolClosedError) return shuttingDown;
+  const pgbouncer = { message: 'query_wait_timeout' };
   if (error instanceof AcquireTimeoutError && error.cause instanceof Error && pool.isFailing)
     return {
       hint: 'query_wait_timeout ended the wait for a server that can not be connected to.',
       ...refusalOf(pool, error.cause),
       severity: 'ERROR',
+      pgbouncer,
     };
   if (error instanceof AcquireTimeoutError)
     return {
@@ -53,12 +67,21 @@ export function noServer(pool: BackendPool, error: Error): ErrorFields {
         pool.shortage === undefined
           ? 'query_wait_timeout ended the wait. Transactions may be long, or default_pool_size too small.'
           : 'query_wait_timeout ended the wait. SHOW SHARES on the console says who has what.',
+      pgbouncer,
     };
   return { ...refusalOf(pool, error), severity: 'ERROR' };
 }
 
+/** PgBouncer's words for a server connection that could not be opened, although the server has said nothing. */
+function pgbouncerCause(error: Error): string {
+  if (error instanceof ServerAuthenticationError) return 'wrong password type';
+  return error instanceof WrongServerError
+    ? 'server does not satisfy target_session_attrs'
+    : 'connect failed';
+}
+
 /** Why no server connection can be opened, in the server's own words where it has said something. */
-export function refusalOf(pool: BackendPool, error: Error): ErrorFields {
+export function refusalOf(pool: BackendPool, error: Error): OwnError {
   const cause = error instanceof ConnectFailedError && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof BackendRefusedError) {
     const { code, message, detail, hint } = cause.fields;
@@ -70,10 +93,16 @@ export function refusalOf(pool: BackendPool, error: Error): ErrorFields {
       message: isUnchanged ? message : `the server refused the connection of the pooler: ${message}`,
       ...(detail === undefined ? {} : { detail }),
       ...(hint === undefined ? {} : { hint }),
+      pgbouncer: { message, code },
     };
   }
   if (error instanceof AcquireTimeoutError) return { ...noServer(pool, error), severity: 'FATAL' };
-  return fatal(SqlState.cannotConnect, `no server connection for ${pool.name}: ${cause.message}`);
+  return fatal(
+    SqlState.cannotConnect,
+    `no server connection for ${pool.name}: ${cause.message}`,
+    undefined,
+    pgbouncerCause(cause),
+  );
 }
 
 export function lostServer(error: Error): ErrorFields {
@@ -81,6 +110,7 @@ export function lostServer(error: Error): ErrorFields {
     SqlState.connectionFailure,
     `the server connection was lost: ${error.message}`,
     'Whether the last statement took effect is not known.',
+    'server conn crashed?',
   );
 }
 
@@ -88,6 +118,8 @@ export function settingsNotRestored(error: ErrorFields): ErrorFields {
   return fatal(
     error.code,
     `the settings of the session could not be brought to this server: ${error.message}`,
+    undefined,
+    'invalid server parameter',
   );
 }
 
@@ -95,6 +127,8 @@ export function transactionInStatementMode(): ErrorFields {
   return fatal(
     SqlState.featureNotSupported,
     'transactions of several statements are not possible with pool_mode statement',
+    undefined,
+    'transaction blocks not allowed in statement pooling mode',
   );
 }
 
@@ -104,7 +138,12 @@ export function noCopyMessage(type: number): ErrorFields {
 }
 
 export function simpleQueryRefused(): ErrorFields {
-  return fatal(SqlState.featureNotSupported, 'simple queries are switched off here (disable_pqexec)');
+  return fatal(
+    SqlState.featureNotSupported,
+    'simple queries are switched off here (disable_pqexec)',
+    undefined,
+    'PQexec disallowed',
+  );
 }
 
 /** What the timeouts say, by the option that set them. */
@@ -113,21 +152,29 @@ export const timeouts = {
     fatal(
       SqlState.queryCanceled,
       `terminating connection: a query ran longer than ${formatDuration(ms)} (query_timeout)`,
+      undefined,
+      'query timeout',
     ),
   queryWait: (ms: number): ErrorFields =>
     fatal(
       SqlState.queryCanceled,
       `terminating connection: a query waited for a server connection for longer than ${formatDuration(ms)} (query_timeout)`,
+      undefined,
+      'query_timeout',
     ),
   transaction: (ms: number): ErrorFields =>
     fatal(
       SqlState.transactionTimeout,
       `terminating connection: a transaction took longer than ${formatDuration(ms)} (transaction_timeout)`,
+      undefined,
+      'transaction timeout',
     ),
   idleTransaction: (ms: number): ErrorFields =>
     fatal(
       SqlState.idleInTransactionTimeout,
       `terminating connection: idle in a transaction for longer than ${formatDuration(ms)} (idle_transaction_timeout)`,
+      undefined,
+      'idle transaction timeout',
     ),
   clientWrite: (ms: number): ErrorFields =>
     fatal(
@@ -138,16 +185,22 @@ export const timeouts = {
     fatal(
       SqlState.idleSessionTimeout,
       `terminating connection: idle for longer than ${formatDuration(ms)} (client_idle_timeout)`,
+      undefined,
+      'client_idle_timeout',
     ),
 };
 
 /** For a client that waits for long. */
-export function waitNotice(pool: BackendPool, waitedMs: number): ErrorFields {
+export function waitNotice(pool: BackendPool, waitedMs: number): OwnError {
   const { lent, limit, waiting } = pool.stats();
   const numbers = pool.shortage ?? `${lent} of ${limit} are in use`;
   return {
     severity: 'NOTICE',
     code: SqlState.successfulCompletion,
+    pgbouncer: {
+      message: 'No server connection available in postgres backend, client being queued',
+      code: SqlState.successfulCompletion,
+    },
     message:
       `waiting for a server connection for ${formatDuration(Math.round(waitedMs / 100) * 100)}: ` +
       `${numbers}, ${waiting} clients wait`,

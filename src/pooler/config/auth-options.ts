@@ -75,6 +75,9 @@ export const authOptions = {
     name: 'auth_query_cache_time',
     meaning: 'how long an answer is kept; a login that fails asks again',
     reload: 'new-clients',
+    pgbouncer: {
+      otherDefault: { ini: '0', why: 'a server is not to be asked for every login of a busy user' },
+    },
   }),
   scramIterations: option(integer({ min: 1, max: 1_000_000 }), 4096, {
     name: 'scram_iterations',
@@ -91,6 +94,7 @@ export const authOptions = {
     name: 'failed_login_delay',
     meaning: 'how late the next login, right or wrong, is answered; each further wrong one doubles it',
     reload: 'new-clients',
+    pgbouncer: { otherDefault: { ini: '0', why: 'passwords are not to be found out by trying' } },
   }),
   failedLoginDelayMax: option(duration(undefined), 10_000, {
     name: 'failed_login_delay_max',
@@ -115,6 +119,16 @@ export const authOptions = {
 };
 
 export const adminOptions = {
+  compatibility: option(oneOf('headgate', 'pgbouncer'), 'headgate', {
+    name: 'compatibility',
+    meaning:
+      "pgbouncer: errors and log in PgBouncer's words, and its behaviour where ours is another one, for programs and rules that go by these",
+    reload: 'restart',
+    whyRestart: 'who reads the log goes by it from the start',
+    pgbouncer: {
+      otherDefault: { ini: 'pgbouncer', why: 'our errors say more, and have SQLSTATEs of their own' },
+    },
+  }),
   adminUsers: option(list, Object.freeze([]), {
     name: 'admin_users',
     meaning: 'users who may do everything on the console',
@@ -141,11 +155,24 @@ export const adminOptions = {
     whyRestart: 'it is written at the start',
     pgbouncer: {},
   }),
+  runAs: option(text, undefined, {
+    name: 'run_as',
+    meaning: 'the system user that the pooler becomes once it listens, if it was started as root',
+    reload: 'restart',
+    whyRestart: 'who has given up being root can not take it back',
+    pgbouncer: { name: 'user' },
+  }),
   sigtermMode: option(oneOf('wait_for_servers', 'wait_for_clients'), 'wait_for_servers', {
     name: 'sigterm_mode',
     meaning:
       'what SIGTERM waits for, as long as shutdown_timeout says: for open transactions and clients that keep a server, or for all clients to leave',
     reload: 'now',
+    pgbouncer: {
+      otherDefault: {
+        ini: 'wait_for_clients',
+        why: 'whoever runs containers gives a pooler some seconds to end',
+      },
+    },
   }),
 };
 
@@ -157,6 +184,50 @@ function levelOfVerbosity(ini: string): string {
 }
 
 export const loggingOptions = {
+  file: option(path, undefined, {
+    name: 'logfile',
+    meaning: 'file for the log, besides standard error; opened again by a reload, so that it can be rotated',
+    reload: 'now',
+    pgbouncer: {},
+  }),
+  syslog: option(boolean, false, {
+    name: 'syslog',
+    meaning: "sends the log to the system's log, too; needs Linux and the optional package koffi",
+    reload: 'restart',
+    whyRestart: 'it is opened at the start',
+    pgbouncer: {},
+  }),
+  syslogIdent: option(text, 'pgbouncer', {
+    name: 'syslog_ident',
+    meaning: "the pooler's name there",
+    reload: 'restart',
+    whyRestart: 'it is opened at the start',
+    pgbouncer: {},
+  }),
+  syslogFacility: option(
+    oneOf(
+      'auth',
+      'authpriv',
+      'daemon',
+      'user',
+      'local0',
+      'local1',
+      'local2',
+      'local3',
+      'local4',
+      'local5',
+      'local6',
+      'local7',
+    ),
+    'daemon',
+    {
+      name: 'syslog_facility',
+      meaning: 'the kind of program that it is there',
+      reload: 'restart',
+      whyRestart: 'it is opened at the start',
+      pgbouncer: {},
+    },
+  ),
   level: option(oneOf('error', 'warn', 'info', 'debug'), 'info', {
     name: 'log_level',
     meaning: 'what is written to standard error',

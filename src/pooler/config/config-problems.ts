@@ -17,6 +17,14 @@ export interface ConfigProblem {
   readonly message: string;
   /** Undefined where it is about something that is written nowhere. */
   readonly place: Place | undefined;
+  /** What a pgbouncer.ini says there; never a secret. */
+  readonly given?: GivenSetting | undefined;
+}
+
+/** A line of a pgbouncer.ini. */
+export interface GivenSetting {
+  readonly name: string;
+  readonly value: string;
 }
 
 /** The pooler can't run with this configuration; `problems` lists all that is wrong with it, not only the first. */
@@ -36,6 +44,13 @@ export function describeProblem({ path, message, place }: ConfigProblem): string
   return `${at}${path === '' ? '' : `${path}: `}${message}`;
 }
 
+/** As PgBouncer names it: by the name in its file, with the value. */
+export function describeAsPgBouncer(problem: ConfigProblem): string {
+  const { given } = problem;
+  const what = describeProblem(problem);
+  return given === undefined ? what : `invalid ${given.name} = ${given.value}: ${what}`;
+}
+
 /** `headgate.yaml:3:5`, `--pool-mode`. */
 export function describePlace({ source, line, column }: Place): string {
   if (line === undefined) return source;
@@ -45,6 +60,8 @@ export function describePlace({ source, line, column }: Place): string {
 /** Collects problems while a configuration is read. The same one found twice is one. */
 export class Problems {
   readonly #found = new Map<string, ConfigProblem>();
+  /** By the path of the setting. */
+  readonly given = new Map<string, GivenSetting>();
 
   /** In the order of the file, what is in no file last. */
   get list(): readonly ConfigProblem[] {
@@ -62,7 +79,7 @@ export class Problems {
 
   add(path: string, message: string, place?: Place): void {
     const key = `${path}\n${message}\n${place === undefined ? '' : describePlace(place)}`;
-    this.#found.set(key, { path, message, place });
+    this.#found.set(key, { path, message, place, given: this.given.get(path) });
   }
 }
 

@@ -2,6 +2,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Environment } from '../../kernel/environment.js';
+import { canSharePorts } from '../../net/listening-socket.js';
 import type { Place, Problems } from './config-problems.js';
 import type { ConfigReading } from './config-reader.js';
 import { checkFleet } from './fleet-checks.js';
@@ -20,9 +21,6 @@ import { rulesAskForClearPasswords } from './rules-file.js';
 /** Modes in which the other side is sure to be talked to by TLS. */
 const secureModes: readonly string[] = ['require', 'verify-ca', 'verify-full'];
 const verifyingModes: readonly string[] = ['verify-ca', 'verify-full'];
-
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const canReusePort = major > 22 || (major === 22 && minor >= 12);
 
 /** Adds what is wrong. Returns what is not wrong but unlikely to be meant. */
 export function checkTogether(
@@ -72,9 +70,9 @@ class Checks {
     const { listen, unixSocket } = this.#config;
     if (listen.addresses.length === 0 && unixSocket.dir === undefined)
       this.#problem('listen.addresses', 'is none and unixSocket.dir is none: nobody could connect');
-    if (listen.reusePort && !canReusePort)
+    if (listen.reusePort && !canSharePorts())
       this.#warnings.push(
-        `listen.reusePort has no effect: it needs Node 22.12, and this is ${process.version}`,
+        `listen.reusePort is not possible: it needs Node 22.12 or the package koffi, and this is ${process.version}`,
       );
   }
 
@@ -201,6 +199,12 @@ class Checks {
   /** Where secrets are looked up: in any database that a client could ask for. */
   #secretsDatabase(path: string, name: string | undefined): void {
     if (name === undefined) return;
+    if (this.#config.admin.compatibility === 'pgbouncer') {
+      // What else is wrong with it PgBouncer says to whoever needs it.
+      if (path === 'auth.dbname' && consoleDatabases.includes(name))
+        this.#problem(path, `cannot use the reserved "${name}" database as an auth_dbname`);
+      return;
+    }
     if (name === fallbackDatabase) this.#problem(path, 'must be a database with a name');
     else if (consoleDatabases.includes(name)) this.#problem(path, `is ${name}, which is the console`);
     else if (databaseFor(this.#config, name) === undefined)

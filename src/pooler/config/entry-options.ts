@@ -1,7 +1,7 @@
 /** Options: what may be set for one database, or for one user. */
 import { weight } from './fair-share-kinds.js';
 import { duration, integer, list, oneOf, query, text } from './kinds.js';
-import { clientIdleSide, queryWaitSide } from './limit-options.js';
+import { clientIdleSide } from './limit-options.js';
 import { option, override, type PgBouncerSide } from './option.js';
 import { ownLifetimeSide, poolModes } from './pooling-options.js';
 import { path, secret } from './special-kinds.js';
@@ -160,7 +160,7 @@ export const databaseOptions = {
     name: 'query_wait_timeout',
     meaning: 'in place of timeouts.queryWaitTimeout',
     reload: 'now',
-    pgbouncer: queryWaitSide,
+    pgbouncer: {},
   }),
   connectQuery: override(query, {
     name: 'connect_query',
@@ -263,7 +263,7 @@ export const userOptions = {
     name: 'query_wait_timeout',
     meaning: "in place of timeouts.queryWaitTimeout and the database's",
     reload: 'now',
-    pgbouncer: queryWaitSide,
+    pgbouncer: {},
   }),
   transactionTimeout: override(duration('for ever'), {
     name: 'transaction_timeout',

@@ -13,7 +13,19 @@ const own = {
   explain: 'switch',
   database: 'text',
   user: 'text',
+  daemon: 'switch',
+  quiet: 'switch',
+  version: 'switch',
 } as const;
+
+/** Those of PgBouncer's command line, by the flag that each stands for. */
+const shortFlags: Readonly<Record<string, string>> = {
+  '-d': '--daemon',
+  '-q': '--quiet',
+  '-V': '--version',
+  '-u': '--run-as',
+  '-v': '--log-level=debug',
+};
 
 export interface ServeFlags {
   readonly configFile: string | undefined;
@@ -22,6 +34,11 @@ export interface ServeFlags {
   /** With `check`: a login to every database is tried. */
   readonly connect: boolean;
   readonly explain: boolean;
+  /** Goes on in the background. */
+  readonly daemon: boolean;
+  /** Says nothing on the terminal: the log is in its file, or in the system's log. */
+  readonly quiet: boolean;
+  readonly version: boolean;
   /** By the options' names; `databases` and `users` have one text for each entry. */
   readonly options: ReadonlyMap<string, readonly string[]>;
   /** Everything that is wrong with how it was called. */
@@ -40,10 +57,11 @@ const kinds: ReadonlyMap<string, 'text' | 'switch'> = new Map([
 const entryNames: Readonly<Record<string, string>> = { database: 'databases', user: 'users' };
 
 export function readFlags(args: readonly string[]): ServeFlags {
-  const given = new Map<string, string[]>();
+  const found = new Map<string, string[]>();
   const mistakes: string[] = [];
   const rest = [...args];
-  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+  for (let given = rest.shift(); given !== undefined; given = rest.shift()) {
+    const arg = shortFlags[given] ?? given;
     const [, raw = '', inline] = /^--([^=]+)(?:=(.*))?$/s.exec(arg) ?? [];
     if (raw === '') {
       mistakes.push(
@@ -57,14 +75,14 @@ export function readFlags(args: readonly string[]): ServeFlags {
     if (kind === undefined) mistakes.push(unknown(raw));
     else if (kind === 'switch') {
       if (isNegated && inline !== undefined) mistakes.push(`--${raw} has no value`);
-      add(given, name, isNegated ? 'false' : (inline ?? 'true'));
+      add(found, name, isNegated ? 'false' : (inline ?? 'true'));
     } else {
       const value = inline ?? (rest[0]?.startsWith('--') ? undefined : rest.shift());
       if (value === undefined) mistakes.push(`--${name} needs a value`);
-      else add(given, name, value);
+      else add(found, name, value);
     }
   }
-  return sortOut(given, mistakes);
+  return sortOut(found, mistakes);
 }
 
 function sortOut(given: ReadonlyMap<string, string[]>, mistakes: string[]): ServeFlags {
@@ -84,6 +102,9 @@ function sortOut(given: ReadonlyMap<string, string[]>, mistakes: string[]): Serv
     check: isOn('check'),
     connect: isOn('connect'),
     explain: isOn('explain'),
+    daemon: isOn('daemon'),
+    quiet: isOn('quiet'),
+    version: isOn('version'),
     options,
     mistakes,
   };

@@ -61,11 +61,6 @@ export const limitOptions = {
   ...memoryOptions,
 };
 
-export const queryWaitSide: PgBouncerSide = {
-  difference: 'a client that has waited for too long gets ERROR 53300 and stays, in place of FATAL 08P01',
-  differsFor: (ini) => Number(ini) !== 0,
-};
-
 export const clientIdleSide: PgBouncerSide = {
   difference:
     'also ends a client that has its server connection for the session, which PgBouncer leaves alone',
@@ -77,7 +72,7 @@ export const timeoutOptions = {
     name: 'query_wait_timeout',
     meaning: 'how long a client waits for a server connection',
     reload: 'now',
-    pgbouncer: queryWaitSide,
+    pgbouncer: {},
   }),
   queryWaitNotify: option(duration('never'), 5_000, {
     name: 'query_wait_notify',
@@ -136,6 +131,9 @@ export const timeoutOptions = {
     name: 'shutdown_timeout',
     meaning: 'how long a shutdown waits for transactions to end',
     reload: 'now',
+    pgbouncer: {
+      otherDefault: { ini: '2073600', why: 'whoever runs containers gives a pooler some seconds to end' },
+    },
   }),
   autodbIdleTimeout: option(duration('never'), 3_600_000, {
     name: 'autodb_idle_timeout',

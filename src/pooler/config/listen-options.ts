@@ -1,6 +1,7 @@
 /** Options: where clients come in, and what holds for every connection. */
 import { boolean, duration, integer, list, oneOf, text } from './kinds.js';
 import { boundAtStart, type OptionDetails, option } from './option.js';
+import { largestPeerId, noPeers, peersKind } from './peers.js';
 import { fileMode, path, tlsProtocols } from './special-kinds.js';
 import { type WorkerCount, workerCount } from './worker-count.js';
 
@@ -37,9 +38,24 @@ export const listenOptions = {
   }),
   reusePort: option(boolean, false, {
     name: 'so_reuseport',
-    meaning: 'several processes may listen on the same port; needs Node 22.12 or newer',
+    meaning:
+      'several processes may listen on the same port; needs Node 22.12 or newer, or on Linux the optional package koffi',
     ...boundAtStart,
     pgbouncer: {},
+  }),
+  peerId: option(integer({ min: 0, max: largestPeerId, zero: 'it has no peers' }), 0, {
+    name: 'peer_id',
+    meaning:
+      'number of this pooler among those that share an address: it is in the keys that its clients cancel with',
+    reload: 'restart',
+    whyRestart: 'clients have keys with it',
+    pgbouncer: {},
+  }),
+  peers: option(peersKind, noPeers, {
+    name: 'peers',
+    meaning:
+      'the others, by their numbers, each with an address that leads to it alone: cancel requests with a key of theirs are passed on',
+    reload: 'now',
   }),
   workers: option<WorkerCount>(workerCount, 1, {
     name: 'workers',
@@ -77,6 +93,8 @@ export const unixSocketOptions = {
   }),
 };
 
+const needsKoffi = 'on Linux with the optional package koffi';
+
 export const tcpOptions = {
   keepAlive: option(boolean, true, {
     name: 'tcp_keepalive',
@@ -87,6 +105,30 @@ export const tcpOptions = {
   keepAliveIdle: option(duration('of the system'), 0, {
     name: 'tcp_keepidle',
     meaning: 'how long a connection is silent before it does',
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  keepAliveInterval: option(duration('of the system'), 0, {
+    name: 'tcp_keepintvl',
+    meaning: `how long it waits for an answer before it asks again; ${needsKoffi}`,
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  keepAliveCount: option(integer({ min: 0, max: 127, zero: 'as the system has it' }), 0, {
+    name: 'tcp_keepcnt',
+    meaning: `how often it asks; ${needsKoffi}`,
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  userTimeout: option(integer({ min: 0, zero: 'as the system has it' }), 0, {
+    name: 'tcp_user_timeout',
+    meaning: `milliseconds that the other side may leave data without an acknowledgement; ${needsKoffi}`,
+    reload: 'new-clients',
+    pgbouncer: {},
+  }),
+  socketBuffer: option(integer({ min: 0, max: 1_073_741_823, zero: 'as the system has it' }), 0, {
+    name: 'tcp_socket_buffer',
+    meaning: `bytes that the system keeps of a connection, in each direction; ${needsKoffi}`,
     reload: 'new-clients',
     pgbouncer: {},
   }),

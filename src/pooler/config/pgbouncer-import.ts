@@ -7,9 +7,9 @@ import { parsePairs } from './connection-string.js';
 import type { AnyOption } from './option.js';
 import { allOptions, type EntryKind, entryOptions, optionTable } from './option-table.js';
 import { type IniFile, type IniLine, locate, readIniFile } from './pgbouncer-ini.js';
-import { leftOutOptions, leftOutPeers } from './pgbouncer-left-out.js';
-import { rulesAskForClearPasswords, rulesNameConsole } from './rules-file.js';
-import { path } from './special-kinds.js';
+import { leftOutOptions } from './pgbouncer-left-out.js';
+import { rulesNameConsole } from './rules-file.js';
+import { path, secret } from './special-kinds.js';
 
 /**
  * - `carried`: says the same here.
@@ -86,7 +86,7 @@ class Importer {
     const { section, key, place } = line;
     if (section === 'pgbouncer') return;
     if (section === 'databases' || section === 'users') this.#entry(section, line);
-    else if (section === 'peers') this.#leaveOut(`peers.${key}`, leftOutPeers, place);
+    else if (section === 'peers') this.#peer(line);
     else this.#leaveOut(`${section}.${key}`, `there is no section ${show(section)}`, place);
   }
 
@@ -116,6 +116,20 @@ class Importer {
     if (kind === 'databases' && group['host'] === undefined) this.#hostOf(name, group, place);
   }
 
+  #peer({ key, value, place }: IniLine): void {
+    this.#data.listen ??= Object.create(null) as Group;
+    this.#data.listen['peers'] ??= Object.create(null) as Group;
+    (this.#data.listen['peers'] as Group)[key] = value;
+    this.#places.move(['listen', 'peers'], place);
+    this.#settings.push({
+      name: `peers.${key}`,
+      outcome: 'carried',
+      to: 'listen.peers',
+      why: undefined,
+      place,
+    });
+  }
+
   #pairs(kind: EntryKind, name: string, value: string, place: Place): Iterable<[string, string]> {
     try {
       return parsePairs(value);
@@ -132,6 +146,7 @@ class Importer {
     const isUnset =
       to.length === 3 && (ini === '-1' || (pgbouncer.zeroIsUnset === true && Number(ini) === 0));
     const written = writtenPath(to);
+    if (option.kind.name !== secret.name) this.#problems.given.set(written, { name, value: ini });
     const notes: string[] = [];
     try {
       const beyond = isUnset ? undefined : option.kind.iniBeyond?.(ini);
@@ -217,19 +232,15 @@ class Importer {
 
   /** There, passwords in clear text need no TLS. */
   #allowClearPasswords(): void {
-    const { auth = {} } = this.#data;
-    const { type, hbaFile } = auth;
-    let name: string;
-    if (type === 'plain') name = 'auth_type';
-    else if (type === 'hba' && typeof hbaFile === 'string' && rulesAskForClearPasswords(hbaFile))
-      name = 'auth_hba_file';
-    else return;
+    this.#data.auth ??= Object.create(null) as Group;
+    const { auth } = this.#data;
+    if (auth['allowUnencryptedPasswords'] !== undefined) return;
     auth['allowUnencryptedPasswords'] = true;
     this.#settings.push({
-      name,
+      name: 'auth_type',
       outcome: 'default',
       to: 'auth.allowUnencryptedPasswords',
-      why: 'PgBouncer asks for passwords in clear text without TLS, too',
+      why: 'PgBouncer takes and sends passwords in clear text without TLS, too',
       place: { source: this.#file },
     });
   }

@@ -1,21 +1,11 @@
 /** What pgbouncer.ini may say and Headgate has no counterpart for, and why. */
 
 export const leftOutOptions: Readonly<Record<string, string>> = {
-  logfile: 'the log goes to standard error; whoever starts the pooler can send it to a file',
-  syslog: 'the log goes to standard error; systemd and containers pass it on',
-  syslog_ident: 'see syslog',
-  syslog_facility: 'see syslog',
-  user: 'the pooler does not change its user; start it as the one it should be',
   auth_ldap_options: 'LDAP does not exist',
   auth_pam_confdir: 'PAM does not exist',
-  peer_id: 'cancel requests are not passed between processes yet',
   pkt_buf: 'buffers have one size; large messages are passed on in pieces',
   sbuf_loopcnt: 'every connection gets its turn without it',
   tcp_defer_accept: 'Node can not set it',
-  tcp_socket_buffer: 'Node can not set it',
-  tcp_keepcnt: 'Node can not set it; that of the system holds',
-  tcp_keepintvl: 'Node can not set it; that of the system holds',
-  tcp_user_timeout: 'Node can not set it; that of the system holds',
   dns_max_ttl:
     'a name is looked up for each new connection, by the system; connections to the old address stay until their life is over, or RECONNECT',
   dns_nxdomain_ttl: 'see dns_max_ttl',
@@ -25,5 +15,3 @@ export const leftOutOptions: Readonly<Record<string, string>> = {
   service_name: 'it is for Windows services',
   job_name: 'see service_name',
 };
-
-export const leftOutPeers = 'cancel requests are not passed between processes yet';

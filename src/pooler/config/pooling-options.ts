@@ -106,6 +106,9 @@ export const poolingOptions = {
     name: 'server_connect_limit',
     meaning: 'server connections that one pool opens at the same time',
     reload: 'now',
+    pgbouncer: {
+      otherDefault: { ini: '1', why: 'after a restart of the server clients need not wait for each other' },
+    },
   }),
   serverRoundRobin: option(boolean, false, {
     name: 'server_round_robin',
@@ -158,7 +161,7 @@ export const poolingOptions = {
     reload: 'now',
     pgbouncer: {},
   }),
-  maxPreparedStatements: option(integer({ min: 0, max: 1_000_000, zero: 'they are not followed' }), 200, {
+  maxPreparedStatements: option(integer({ min: 0, zero: 'they are not followed' }), 200, {
     name: 'max_prepared_statements',
     meaning: 'prepared statements kept on each server connection',
     reload: 'new-clients',
@@ -191,6 +194,9 @@ export const poolingOptions = {
     name: 'defer_begin',
     meaning: 'BEGIN is answered at once, and a server is taken with the first statement',
     reload: 'now',
+    pgbouncer: {
+      otherDefault: { ini: '0', why: 'a client that begins and then thinks holds no server' },
+    },
   }),
   trackExtraParameters: option(list, Object.freeze(['IntervalStyle']), {
     name: 'track_extra_parameters',

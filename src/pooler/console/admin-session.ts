@@ -19,6 +19,8 @@ import type { ConsoleTools } from './run-command.js';
 export interface AdminKeeper {
   /** Gone for good; exactly once. */
   consoleEnded(session: AdminSession): void;
+  /** Of whatever kind. */
+  commandCame(): void;
   /** Someone has something changed, and may do so: for the log. */
   commandGiven(session: AdminSession, command: string): void;
   /** A command failed in a way that is not the client's fault, who was told no more than that. */
@@ -52,6 +54,7 @@ export class AdminSession implements TransportListener {
     this.tools = tools;
     this.#keeper = keeper;
     this.#dialogue = new ConsoleDialogue(tools, this.#writer, {
+      commandCame: () => keeper.commandCame(),
       commandGiven: (command) => keeper.commandGiven(this, command),
       commandFailed: (command, error) => keeper.commandFailed(this, command, error),
       commandSettled: () => this.#goOn(),

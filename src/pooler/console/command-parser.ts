@@ -85,6 +85,8 @@ function idOf(rest: readonly Token[]): number {
     throw new ConsoleError(
       SqlState.invalidParameterValue,
       `${show(text)} is not the id of a client: that is a number from 1 to ${largestId}`,
+      undefined,
+      'invalid client pointer supplied',
     );
   return id;
 }

@@ -16,12 +16,13 @@ import { frontendRules } from '../../wire/scan-rules.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { type Command, describeCommand, isHarmless } from './command.js';
 import { parseCommands } from './command-parser.js';
-import { ConsoleError, errorFieldsOf } from './console-error.js';
+import { ConsoleError, errorFieldsOf, pgbouncerFieldsOf } from './console-error.js';
 import { ExtendedQuery } from './extended-query.js';
 import { writeOutcome } from './result-writer.js';
 import { type ConsoleTools, columnsOf, type Outcome, runCommand } from './run-command.js';
 
 export interface DialogueListener {
+  commandCame(): void;
   commandGiven(command: string): void;
   commandFailed(command: string, error: unknown): void;
   /** The command that ran is over, and its answer is written. */
@@ -65,6 +66,8 @@ export class ConsoleDialogue {
   /** After an error in the extended protocol, all is passed over up to the next Sync. */
   #isSkipping = false;
   #running: Running | undefined;
+  /** Of the last simple query. */
+  #text = '';
   /** The client has suspended the pooler, which is to go on without it. */
   #hasSuspended = false;
 
@@ -105,7 +108,8 @@ export class ConsoleDialogue {
     if (message.type === Frontend.functionCall)
       throw new ConsoleError(SqlState.featureNotSupported, 'the console has no functions to call');
     expectShort(message);
-    this.#query = parseCommands(queryView.read(message.source, message.start, message.end).text());
+    this.#text = queryView.read(message.source, message.start, message.end).text();
+    this.#query = parseCommands(this.#text);
     if (this.#query.length === 0) this.#writer.append(emptyQueryResponse);
   }
 
@@ -165,6 +169,7 @@ export class ConsoleDialogue {
   // ---- commands ---------------------------------------------------------------------------------------------------
 
   #run(command: Command, finish: (outcome: Outcome) => void): void {
+    this.#listener.commandCame();
     this.#attempt(() => {
       const abort = new AbortController();
       const outcome = runCommand(command, this.#tools, abort.signal);
@@ -205,7 +210,9 @@ export class ConsoleDialogue {
 
   /** Tells the client, and passes over what depends on it. */
   #fail(error: unknown, command: Command | undefined): void {
-    const fields = errorFieldsOf(error);
+    const { compatibility } = this.#tools.view.config.admin;
+    const fields =
+      compatibility === 'pgbouncer' ? pgbouncerFieldsOf(error, this.#text) : errorFieldsOf(error);
     if (fields.code === SqlState.internalError)
       this.#listener.commandFailed(command === undefined ? '' : describeCommand(command), error);
     writeError(this.#writer, fields);

@@ -4,16 +4,32 @@ import { nearest } from '../../kernel/nearest.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { ConfigError, describeProblem } from '../config/config-problems.js';
+import { pgbouncerState } from '../own-error.js';
 
 export class ConsoleError extends HeadgateError {
   readonly sqlState: string;
   readonly hint: string | undefined;
+  /** How PgBouncer says it. */
+  readonly asPgBouncer: string | undefined;
 
-  constructor(sqlState: SqlState, message: string, hint?: string) {
+  constructor(sqlState: SqlState, message: string, hint?: string, asPgBouncer?: string) {
     super('HG_CONSOLE', message);
     this.sqlState = sqlState;
     this.hint = hint;
+    this.asPgBouncer = asPgBouncer;
   }
+}
+
+/** As PgBouncer's console answers. `text`: what was asked. */
+export function pgbouncerFieldsOf(error: unknown, text: string): ErrorFields {
+  if (error instanceof ConfigError) {
+    const message = 'RELOAD failed, see logs for additional details';
+    return { severity: 'ERROR', code: SqlState.configFileError, message };
+  }
+  if (!(error instanceof ConsoleError)) return errorFieldsOf(error);
+  const isSyntax = error.sqlState === SqlState.syntaxError;
+  const usual = isSyntax ? `invalid command '${text}', use SHOW HELP;` : error.message;
+  return { severity: 'ERROR', code: pgbouncerState, message: error.asPgBouncer ?? usual };
 }
 
 /** No name is longer, and the way to a longer word is not worth the search. */

@@ -4,6 +4,8 @@
 export interface Counters {
   /** Times that a client got a server. */
   readonly serverAssignments: number;
+  /** Clients that were let in. */
+  readonly clientLogins: number;
   readonly transactions: number;
   readonly queries: number;
   readonly bytesReceived: number;
@@ -30,6 +32,7 @@ export interface Counters {
 
 export const noCounters: Counters = Object.freeze({
   serverAssignments: 0,
+  clientLogins: 0,
   transactions: 0,
   queries: 0,
   bytesReceived: 0,

@@ -1,7 +1,21 @@
 /** Settings of PostgreSQL that drivers read and write without being asked to. The console has none of them and plays along. */
 
 /** PgBouncer's version whose commands and columns these are: tools look at it to know what to expect. */
-export const compatibleVersion = '1.25.0';
+const compatibleVersion = '1.26.1';
+
+/** What `SHOW VERSION` and `--version` say. */
+export function versionText(own: string): string {
+  return `PgBouncer ${compatibleVersion} (Headgate ${own})`;
+}
+
+/** What PgBouncer reports of itself since 1.26, beside the settings of the server. */
+export function poolerParameters(mode: string, maxPreparedStatements: number): [string, string][] {
+  return [
+    ['pgbouncer.version', compatibleVersion],
+    ['pgbouncer.pool_mode', mode],
+    ['pgbouncer.max_prepared_statements', String(maxPreparedStatements)],
+  ];
+}
 
 /** What the console says of itself when a session begins. */
 export const reportedSettings: ReadonlyMap<string, string> = new Map([

@@ -15,6 +15,7 @@ export interface PoolerView {
   readonly config: PoolerConfig;
   /** That of the whole pooler; single databases can be paused besides. */
   readonly state: RunState;
+  readonly isShuttingDown: boolean;
   listening(): readonly ListeningRecord[];
   /** Those of the configuration without `*`; of those that only `*` allows, the ones in use, paused or disabled. Not the console. */
   databases(): readonly DatabaseRecord[];
@@ -89,6 +90,7 @@ export interface PoolRecord {
   /** How many hosts there are to choose from, and how one is chosen. */
   readonly hosts: number;
   readonly loadBalanceHosts: string;
+  readonly targetSessionAttrs: string;
   /** By state. Clients that are logging in are in no pool yet. */
   readonly clients: Readonly<Partial<Record<ClientState, number>>>;
   readonly servers: Readonly<Partial<Record<ServerState, number>>>;

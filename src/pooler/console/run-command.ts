@@ -66,6 +66,8 @@ export function runCommand(
     throw new ConsoleError(
       SqlState.insufficientPrivilege,
       `${describeCommand(command)} is for users in admin_users; this one may only look`,
+      undefined,
+      'admin access needed',
     );
   const { gather } = tools;
   if (gather === undefined || !looksAround(command)) return runNow(command, tools, signal);
@@ -137,7 +139,10 @@ function begin(
     case 'suspend':
       expectActive(view);
       if (view.databases().some(({ isPaused }) => isPaused))
-        throw notNow('SUSPEND needs all databases in service; RESUME those that are paused first');
+        throw notNow(
+          'SUSPEND needs all databases in service; RESUME those that are paused first',
+          'cannot suspend with paused databases',
+        );
       return controls.suspend(signal);
     default:
       if (command.database !== undefined) expectDatabase(view, command.database);
@@ -159,6 +164,9 @@ function beginOnDatabase(
       expectActive(view);
       return waited(controls.kill(database));
     case 'resume':
+      // Clients that wait for the end of a pause are served otherwise, also while the pooler waits for them to leave.
+      if (view.isShuttingDown && database === undefined && view.config.admin.compatibility === 'pgbouncer')
+        throw notNow('the pooler is shutting down', 'pooler is shutting down');
       expectPaused(view, database);
       return waited(controls.resume(database));
     case 'reconnect':
@@ -177,7 +185,9 @@ function waited(underWay: void | Promise<void>): Promise<void> | undefined {
 
 function killClient(isKilled: boolean | Promise<boolean>, id: number): Promise<void> | undefined {
   const check = (wasThere: boolean): void => {
-    if (!wasThere) throw new ConsoleError(SqlState.undefinedObject, `there is no client with the id ${id}`);
+    if (wasThere) return;
+    const message = `there is no client with the id ${id}`;
+    throw new ConsoleError(SqlState.undefinedObject, message, undefined, 'client not found');
   };
   if (isKilled instanceof Promise) return isKilled.then(check);
   check(isKilled);
@@ -190,7 +200,8 @@ function changedConfig(config: PoolerConfig, key: string, value: string): Pooler
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const problems = error.problems.map(describeProblem).join('; ');
-    throw new ConsoleError(SqlState.invalidParameterValue, problems, 'SHOW CONFIG lists all settings.');
+    const hint = 'SHOW CONFIG lists all settings.';
+    throw new ConsoleError(SqlState.invalidParameterValue, problems, hint, 'SET failed');
   }
 }
 
@@ -199,12 +210,15 @@ function expectDatabase(view: PoolerView, name: string): void {
     throw new ConsoleError(
       SqlState.featureNotSupported,
       `${quote(name)} is the console, which is always in service`,
+      undefined,
+      `cannot change admin db: ${name}`,
     );
   if (databaseFor(view.config, name) !== undefined || isKnown(view, name)) return;
   throw new ConsoleError(
     SqlState.invalidCatalogName,
     `there is no database ${quote(name)}${guess(name, view.config.databases.keys())}`,
     'SHOW DATABASES lists all databases.',
+    `no such database: ${name}`,
   );
 }
 
@@ -214,7 +228,8 @@ function isKnown(view: PoolerView, name: string): boolean {
 }
 
 function expectActive({ state }: PoolerView): void {
-  if (state !== 'active') throw notNow(`the pooler is ${state} already; RESUME ends that`);
+  if (state !== 'active')
+    throw notNow(`the pooler is ${state} already; RESUME ends that`, 'already suspended/paused');
 }
 
 function expectPaused(view: PoolerView, database: string | undefined): void {
@@ -227,12 +242,14 @@ function expectPaused(view: PoolerView, database: string | undefined): void {
       view.state === 'active'
         ? `database ${quote(database)} is not paused`
         : `database ${quote(database)} is not paused by itself: the whole pooler is ${view.state}, and RESUME ends that`,
+      `database ${database} is not paused`,
     );
-  if (view.state === 'active') throw notNow('nothing is paused or suspended');
+  if (view.state === 'active')
+    throw notNow('nothing is paused or suspended', 'pooler is not paused/suspended');
 }
 
-function notNow(message: string): ConsoleError {
-  return new ConsoleError(SqlState.objectNotInPrerequisiteState, message);
+function notNow(message: string, asPgBouncer: string): ConsoleError {
+  return new ConsoleError(SqlState.objectNotInPrerequisiteState, message, undefined, asPgBouncer);
 }
 
 function outcome(tag: string, rows: Outcome['rows'] = [], told?: ErrorFields): Outcome {

@@ -26,6 +26,7 @@ export const pools: Show = showEach<PoolRecord>(
     int4('maxwait_us', ({ longestWaitMs }) => restMicros(longestWaitMs)),
     text('pool_mode', ({ mode }) => mode),
     text('load_balance_hosts', ({ hosts, loadBalanceHosts }) => (hosts > 1 ? loadBalanceHosts : null)),
+    text('target_session_attrs', ({ targetSessionAttrs }) => targetSessionAttrs),
     text('waits_for', ({ shortage }) => shortage ?? null),
   ],
   (view) => view.pools(),
@@ -52,6 +53,7 @@ export const databases: Show = showEach<ShownDatabase>(
     text('load_balance_hosts', ({ record: { settings } }) =>
       settings.host.length > 1 ? settings.loadBalanceHosts : null,
     ),
+    text('target_session_attrs', ({ record }) => record.settings.targetSessionAttrs),
     int4('max_connections', ({ effective }) => effective.maxDbConnections),
     int4('current_connections', ({ record }) => record.servers),
     int4('max_client_connections', ({ effective }) => effective.maxDbClientConnections),
@@ -77,8 +79,8 @@ interface ShownUser {
 export const users: Show = showEach<ShownUser>(
   [
     text('name', ({ record }) => record.name),
-    text('pool_size', ({ own }) => own.poolSize?.toString()),
-    text('reserve_pool_size', ({ own }) => own.reservePoolSize?.toString()),
+    text('pool_size', ({ own }) => own.poolSize?.toString() ?? ''),
+    text('reserve_pool_size', ({ own }) => own.reservePoolSize?.toString() ?? ''),
     text('pool_mode', ({ own }) => own.poolMode),
     int4(
       'max_user_connections',
@@ -101,9 +103,9 @@ export const lists: Show = showEach<readonly [list: string, items: number]>(
     return [
       ['databases', view.databases().length],
       ['users', view.users().length],
-      ['peers', 0],
+      ['peers', view.config.listen.peers.size],
       ['pools', view.pools().length],
-      ['peer_pools', 0],
+      ['peer_pools', view.config.listen.peers.size],
       ['free_clients', 0],
       ['used_clients', clients.length],
       ['login_clients', clients.filter(({ state }) => state === 'login').length],

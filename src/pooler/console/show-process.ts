@@ -1,6 +1,7 @@
-/** SHOW CONFIG, MEM, STATE and VERSION, and what PgBouncer has and Headgate has not: peers and a DNS cache. */
+/** SHOW CONFIG, MEM, STATE and VERSION, PEERS and PEER_POOLS, and what PgBouncer has and Headgate has not: a DNS cache. */
 import { type ConsoleSetting, consoleSettings } from '../config/console-settings.js';
-import { compatibleVersion } from './driver-settings.js';
+import type { Peer } from '../config/peers.js';
+import { versionText } from './driver-settings.js';
 import type { PoolerView, RunState, WorkerRecord } from './pooler-view.js';
 import { empty, int4, int8, type Show, showEach, showNothing, text, timeText } from './show.js';
 
@@ -68,25 +69,41 @@ export const state: Show = showEach<{ readonly one: RunState; readonly view: Poo
 );
 
 /** Tools look here for PgBouncer's version, to know what there is. */
-export const version: Show = showEach<string>(
-  [text('version', (own) => `PgBouncer ${compatibleVersion} (Headgate ${own})`)],
-  (view) => [view.version],
+export const version: Show = showEach<string>([text('version', versionText)], (view) => [view.version]);
+
+interface ShownPeer extends Peer {
+  readonly id: number;
+  /** Of those that say none themselves. */
+  readonly usualSize: number;
+}
+
+function peersOf({ config: { listen, pooling } }: PoolerView): ShownPeer[] {
+  return Array.from(listen.peers, ([id, peer]) => ({ ...peer, id, usualSize: pooling.poolSize })).sort(
+    (one, other) => one.id - other.id,
+  );
+}
+
+export const peers: Show = showEach<ShownPeer>(
+  [
+    int4('peer_id', ({ id }) => id),
+    text('host', ({ host }) => host),
+    // A text, as with PgBouncer.
+    text('port', ({ port }) => String(port)),
+    int4('pool_size', ({ poolSize, usualSize }) => poolSize ?? usualSize),
+  ],
+  peersOf,
 );
 
-export const peers: Show = showNothing([
-  empty('peer_id', 'int4'),
-  empty('host', 'text'),
-  empty('port', 'int4'),
-  empty('pool_size', 'int4'),
-]);
-
-export const peerPools: Show = showNothing([
-  empty('peer_id', 'int4'),
-  empty('cl_active_cancel_req', 'int4'),
-  empty('cl_waiting_cancel_req', 'int4'),
-  empty('sv_active_cancel', 'int4'),
-  empty('sv_login', 'int4'),
-]);
+export const peerPools: Show = showEach<ShownPeer>(
+  [
+    int4('peer_id', ({ id }) => id),
+    int4('cl_active_cancel_req', () => 0),
+    int4('cl_waiting_cancel_req', () => 0),
+    int4('sv_active_cancel', () => 0),
+    int4('sv_login', () => 0),
+  ],
+  peersOf,
+);
 
 export const dnsHosts: Show = showNothing([
   empty('hostname', 'text'),

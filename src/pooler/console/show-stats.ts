@@ -17,6 +17,7 @@ interface CounterNames {
 
 const counters: readonly CounterNames[] = [
   alike('serverAssignments', 'server_assignment_count'),
+  alike('clientLogins', 'client_login_count'),
   alike('transactions', 'xact_count'),
   alike('queries', 'query_count'),
   {

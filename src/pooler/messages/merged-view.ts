@@ -30,17 +30,19 @@ export class MergedView implements PoolerView {
   readonly version: string;
   readonly config: PoolerConfig;
   readonly state: RunState;
+  readonly isShuttingDown: boolean;
   readonly #looks: WorkerSnapshots;
   readonly #endpoints: readonly Endpoint[];
 
   constructor(
-    local: Pick<PoolerView, 'version' | 'config'>,
+    local: Pick<PoolerView, 'version' | 'config' | 'isShuttingDown'>,
     looks: WorkerSnapshots,
     endpoints: readonly Endpoint[],
   ) {
     this.version = local.version;
     this.config = local.config;
     this.state = looks.state;
+    this.isShuttingDown = local.isShuttingDown;
     this.#looks = looks;
     this.#endpoints = endpoints;
   }

@@ -1,5 +1,5 @@
 /** The digest of a worker, with numbers of clients and servers that are different in all workers. */
-import type { Digest } from '../page/digest.js';
+import type { Digest } from '../process/page-digest.js';
 import type { WorkerIds } from './worker-ids.js';
 
 export function withWorkerIds(digest: Digest, ids: WorkerIds): Digest {

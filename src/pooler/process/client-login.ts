@@ -1,5 +1,8 @@
 /** Lets clients in: finds their place, their pool and what their session begins with. */
 
+import type { DialTls } from '../../net/connect-transport.js';
+import { peerOf } from '../../net/socket-peer.js';
+import { TlsContext } from '../../net/tls-context.js';
 import type { Transport } from '../../net/transport.js';
 import { asError } from '../../runtime/promise-dialer.js';
 import { systemClock } from '../../runtime/system.js';
@@ -9,6 +12,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { CancelRequest } from '../../wire/startup-packet.js';
 import type { Login, LoginTools } from '../auth/client-authentication.js';
 import { credentialsOfLogin } from '../auth/pass-through.js';
+import { keyForPeer, peerOfKey } from '../clients/cancel-keys.js';
 import { type ClientQuotas, consoleQuotasFor } from '../clients/client-limits.js';
 import { loginFailureOf, ownErrorReasonOf } from '../clients/failure-words.js';
 import type { AuthRequirement } from '../clients/login/authenticator.js';
@@ -27,12 +31,13 @@ import { resolveStartup, type StartupSettings } from '../clients/startup-setting
 import { clientLimitsFor, limitsForClient } from '../config/pool-settings.js';
 import { consoleDatabases, type DatabaseConfig, databaseFor } from '../config/pooler-config.js';
 import { type AdminKeeper, AdminSession } from '../console/admin-session.js';
-import { reportedSettings } from '../console/driver-settings.js';
+import { poolerParameters, reportedSettings } from '../console/driver-settings.js';
 import type { ConsoleTools } from '../console/run-command.js';
-import type { LogDetails } from '../log.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
+import { sendCancel } from '../servers/canceller.js';
+import type { LoggedClient } from '../servers/connection-log.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState, Visitor } from './pooler-state.js';
 
@@ -40,6 +45,11 @@ import type { PoolerState, Visitor } from './pooler-state.js';
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
 
 const applicationName = 'application_name';
+/** Poolers are beside each other, and a key is good for nothing but to cancel. */
+const noTls: DialTls = { mode: 'disable', context: new TlsContext('client', {}) };
+const longestCancelMs = 60_000;
+/** PgBouncer's name for who runs it. */
+const ownConsoleUser = 'pgbouncer';
 
 /** Whoever takes one of the last files has so long to say who it is: they are for the console, and for servers. */
 const shortLoginMs = 1_000;
@@ -84,6 +94,7 @@ export class ClientLogins {
       loginTimeoutMs: hasRoom
         ? clientLoginTimeout
         : Math.min(clientLoginTimeout || shortLoginMs, shortLoginMs),
+      refusesUntracked: pooler.isPgBouncer,
       ignoredParameters: config.pooling.ignoreStartupParameters,
       trackedParameters: config.pooling.trackExtraParameters,
       checkRoom: (isConsole) => {
@@ -101,7 +112,8 @@ export class ClientLogins {
           ? this.#admitToConsole(applicant, visitor)
           : this.#admit(applicant, login, visitor),
       cancel: (request) => this.#cancel(request, visitor),
-      refused: (applicant, why) => this.#refused(applicant, why),
+      refused: (why) => this.#refused(visitor, why),
+      word: pooler.wording,
     };
   }
 
@@ -109,12 +121,15 @@ export class ClientLogins {
     { transport, user, database, isConsole, settings, scope }: Applicant,
     visitor: Visitor,
   ): AuthRequirement {
+    const pooler = this.#pooler;
     visitor.transport = transport;
     visitor.loginScope = scope;
     visitor.user = user;
     visitor.database = database;
     visitor.applicationName = settings.get(applicationName) ?? '';
-    return this.#pooler.auth.requirementOf({
+    pooler.connections.loginBegan(visitor);
+    if (isConsole && this.#isOwnConsoleUser(user, transport)) return { method: 'trust', map: undefined };
+    return pooler.auth.requirementOf({
       user,
       database,
       otherNames: isConsole ? consoleDatabases : [],
@@ -125,11 +140,18 @@ export class ClientLogins {
     });
   }
 
+  /** As with PgBouncer, whoever runs the pooler is its administrator, under this name and by its Unix socket. */
+  #isOwnConsoleUser(user: string, transport: Transport): boolean {
+    if (!this.#pooler.isPgBouncer || user !== ownConsoleUser || !transport.isUnix) return false;
+    return peerOf(transport)?.userId === process.getuid?.();
+  }
+
   async #admit(applicant: Applicant, login: Login, visitor: Visitor): Promise<Admission> {
     const pooler = this.#pooler;
     const database = databaseFor(pooler.config, applicant.database);
     if (database === undefined) throw noDatabase(applicant.database);
     if (pooler.disabledDatabases.has(database.name)) throw disabled(database.name);
+    if (pooler.isNewDatabase(database.name)) pooler.connections.databaseFound(visitor);
     const { maxUserClientConnections, maxDbClientConnections } = clientLimitsFor(
       pooler.config,
       database,
@@ -213,17 +235,19 @@ export class ClientLogins {
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
+    // As with PgBouncer, whoever comes while the server is away waits for it as well.
+    const isPatient = this.#pooler.isPgBouncer;
     const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
       visitor.waitsFor = { pool, since: systemClock.now() };
       try {
-        return await borrow(pool, { timeoutMs, signal: scope.signal }, use);
+        return await borrow(pool, { timeoutMs, signal: scope.signal, isPatient }, use);
       } finally {
         visitor.waitsFor = undefined;
       }
     };
     // Who is in waits for a server to come back; there is no use in more who do.
     const { outage } = pool;
-    if (outage !== undefined) throw outage;
+    if (outage !== undefined && !isPatient) throw outage;
     if (pool.isFailing) await wait(async () => {});
     return resolveStartup(pool, known, wanted, {
       wait,
@@ -248,18 +272,20 @@ export class ClientLogins {
     leave: () => void,
   ): Admission {
     const pooler = this.#pooler;
+    const client = { id, user, database, transport, connectedAt };
     let session: ClientSession | undefined;
     const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
+    let isLogged = false;
+    const ending = (why: string): void => {
+      if (!isLogged) pooler.connections.disconnected(client, why);
+      isLogged = true;
+    };
     const ended = (why: string): void => {
       leave();
       pooler.keys.forget(key.processId);
       pool.clients--;
       pooler.left(session as ClientSession);
-      if (pooler.config.logging.disconnections)
-        this.#logClient('a client is gone', user, database, transport, {
-          why,
-          livedMs: Date.now() - connectedAt,
-        });
+      ending(why);
     };
     const begin = (rest: Buffer): void => {
       session = new ClientSession({
@@ -273,29 +299,38 @@ export class ClientLogins {
         bounds: pooler.config.limits,
         limits: () =>
           user === pool.user ? pool.limits : limitsForClient(pool.limits, pooler.config.users.get(user)),
+        ending,
         ended,
-        failed: (error) => this.#failed(user, database, pool, error),
+        failed: (error) => this.#failed(client, pool, error),
+        word: pooler.wording,
       });
       pooler.sessions.add(session);
       pool.clients++;
+      pool.tally.logins++;
       pooler.logins.succeeded++;
       for (const what of pool.plan.keepsSettings ? startup.kept.keys() : []) pool.swallowed(what);
-      if (pooler.config.logging.connections) this.#logClient('a client is in', user, database, transport);
+      pooler.connections.connected(client);
       if (pooler.state === 'suspended') pooler.holdBack(session, rest);
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    return { parameters: startup.told, key, notice: noticeOf(pooler.config.admin.loginNotifyMessage), begin };
+    const { maxPreparedStatements } = pooler.config.pooling;
+    const parameters = pooler.isPgBouncer
+      ? new Map([...startup.told, ...poolerParameters(pool.limits.poolMode, maxPreparedStatements)])
+      : startup.told;
+    return { parameters, key, notice: noticeOf(pooler.config.admin.loginNotifyMessage), begin };
   }
 
   async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
     const pooler = this.#pooler;
     const { user, database, hasLongKeys, transport } = applicant;
     const { adminUsers, statsUsers } = pooler.config.admin;
-    const role = adminUsers.includes(user) ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
+    const isAdmin = adminUsers.includes(user) || this.#isOwnConsoleUser(user, transport);
+    const role = isAdmin ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
     if (role === undefined) throw notForTheConsole(user);
     const leave = await this.#takePlace(user, database, consoleQuotasFor(pooler.config, user));
     if (applicant.scope.isOver) leave();
     applicant.scope.throwIfOver();
+    const client = { id: visitor.id, user, database, transport, connectedAt: visitor.connectedAt };
     let session: AdminSession | undefined;
     const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     const keeper: AdminKeeper = {
@@ -303,19 +338,28 @@ export class ClientLogins {
         leave();
         pooler.keys.forget(key.processId);
         pooler.consoles.delete(ended);
+        if (pooler.isPgBouncer) pooler.connections.disconnected(client, 'the client said goodbye');
       },
-      commandGiven: (_, command) => pooler.log('info', `console: ${command}`, { user }),
+      commandCame: () => pooler.consoleCommands++,
+      commandGiven: (_, command) =>
+        pooler.isPgBouncer
+          ? pooler.log('info', `${command} command issued`)
+          : pooler.log('info', `console: ${command}`, { user }),
       commandFailed: (_, command, error) =>
         pooler.log('error', `console: ${command} failed`, { error: String(error) }),
     };
     const begin = (rest: Buffer): void => {
       session = new AdminSession(transport, this.#toolsFor(role), keeper);
+      pooler.consoleLogins++;
       pooler.consoles.set(session, visitor);
       pooler.logins.succeeded++;
-      if (pooler.config.logging.connections) this.#logClient('a client is in', user, database, transport);
+      pooler.connections.connected(client);
       if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
-    return { parameters: reportedSettings, key, notice: undefined, begin };
+    const parameters = pooler.isPgBouncer
+      ? new Map([...reportedSettings, ...poolerParameters('statement', 0)])
+      : reportedSettings;
+    return { parameters, key, notice: undefined, begin };
   }
 
   async #cancel(request: CancelRequest, visitor: Visitor): Promise<void> {
@@ -325,38 +369,47 @@ export class ClientLogins {
 
   /** Whoever has the key is here, or in another process. */
   async cancel(key: BackendKey): Promise<void> {
-    const { keys, shared } = this.#pooler;
+    const { keys, shared, config } = this.#pooler;
     const client = keys.find(key);
     if (client !== undefined) await client.cancel();
+    else if (config.listen.peerId > 0 && peerOfKey(key) !== config.listen.peerId)
+      await this.#cancelAtPeer(key);
     else await shared?.cancelElsewhere(key);
   }
 
-  #refused({ transport, user, database }: Parameters<HandshakeHost['refused']>[0], why: Refusal): void {
-    const { config, log, logins } = this.#pooler;
+  /** Resolves when the pooler that has given out the key has hung up, which it does when it has done what it can. */
+  async #cancelAtPeer(key: BackendKey): Promise<void> {
+    const { config, log, peerRequests } = this.#pooler;
+    const peerId = peerOfKey(key);
+    const peer = config.listen.peers.get(peerId);
+    const next = keyForPeer(key);
+    if (peer === undefined || next === undefined) return;
+    const { host, port, poolSize = config.pooling.poolSize } = peer;
+    const underWay = peerRequests.get(peerId) ?? 0;
+    // Whoever sends requests by the thousand is not to have as many connections.
+    if (underWay >= 2 * poolSize) return;
+    peerRequests.set(peerId, underWay + 1);
+    const at = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
+    try {
+      const timeoutMs = config.timeouts.cancelWaitTimeout || longestCancelMs;
+      await sendCancel({ ...at, port, tls: noTls, timeoutMs }, next);
+    } catch (error) {
+      log('warn', `a cancel request could not be passed on to peer ${peerId}`, { error: String(error) });
+    } finally {
+      peerRequests.set(peerId, (peerRequests.get(peerId) ?? 1) - 1);
+    }
+  }
+
+  #refused(visitor: Visitor, why: Refusal): void {
+    const { connections, logins } = this.#pooler;
     logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
-    if (!config.logging.poolerErrors) return;
-    const { remoteAddress: from } = transport;
-    log('warn', `a client was refused: ${why.message}`, { user, database, from, detail: why.detail });
+    connections.refused(visitor, why.fields, why.detail);
   }
 
   /** A client that was let in is told an error of the pooler's. */
-  #failed(user: string, database: string, pool: BackendPool, error: ErrorFields): void {
-    const { config, log } = this.#pooler;
-    const { code, message } = error;
-    pool.tally.ownErrorCame(code, ownErrorReasonOf(error));
-    if (config.logging.poolerErrors) log('warn', message, { user, database, code });
-  }
-
-  #logClient(
-    message: string,
-    user: string,
-    database: string,
-    transport: Transport,
-    more: LogDetails = {},
-  ): void {
-    const { remoteAddress: from, remotePort: port, tls } = transport;
-    const { version, serverName: sni } = tls ?? {};
-    this.#pooler.log('info', message, { user, database, from, port, tls: version, sni, ...more });
+  #failed(client: LoggedClient, pool: BackendPool, error: ErrorFields): void {
+    pool.tally.ownErrorCame(error.code, ownErrorReasonOf(error));
+    this.#pooler.connections.failed(client, error);
   }
 }
 
@@ -379,6 +432,7 @@ function disabled(database: string): Refusal {
       SqlState.cannotConnectNow,
       `database "${shown(database)}" is disabled at the moment`,
       'ENABLE on the console of the pooler ends that.',
+      `database "${shown(database)}" is disabled`,
     ),
   );
 }
@@ -389,6 +443,7 @@ function notForTheConsole(user: string): Refusal {
       SqlState.invalidAuthorization,
       `user "${shown(user)}" may not use the console`,
       'Users in admin_users or stats_users of the pooler may.',
+      'not allowed',
     ),
   );
 }

@@ -124,6 +124,8 @@ export class ConsoleControls implements PoolerControls {
     void this.#process.shutdown(mode).then(() => {
       isOver = true;
     });
+    // PgBouncer answers when the end has begun, and not when it is there.
+    if (mode !== 'immediate' && this.#pooler.isPgBouncer) return;
     const isAnswered = mode !== 'immediate';
     await until(() => isOver || (isAnswered && this.#pooler.sessions.size === 0), signal);
   }

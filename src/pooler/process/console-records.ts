@@ -9,14 +9,12 @@ import type {
   ActiveQueryRecord,
   ClientRecord,
   ClientState,
-  ConnectionEnds,
   ServerRecord,
   ServerState,
 } from '../console/pooler-view.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import type { Opening } from '../servers/opening.js';
-import type { ServerAddress } from '../servers/server-hosts.js';
+import { endsOfDial, type Opening } from '../servers/opening.js';
 import type { Visitor } from './pooler-state.js';
 
 /** From the clock of the process to milliseconds since 1970. */
@@ -168,18 +166,5 @@ export function openingRecord(
     followerIds: [],
     isCloseNeeded: false,
     processId: 0,
-  };
-}
-
-/** As long as the server has not answered, only where it is looked for is known. */
-function endsOfDial(address: ServerAddress | undefined): ConnectionEnds {
-  const isUnix = address?.path !== undefined;
-  return {
-    remoteAddress: isUnix ? 'unix' : (address?.host ?? ''),
-    remotePort: address?.port ?? 0,
-    localAddress: isUnix ? 'unix' : '',
-    localPort: isUnix ? address.port : 0,
-    unsent: 0,
-    tls: undefined,
   };
 }

@@ -41,6 +41,8 @@ import { countersOf } from './departed-pools.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState } from './pooler-state.js';
 
+const consoleName = 'pgbouncer';
+
 export class ConsoleView implements PoolerView {
   readonly version = headgateVersion;
   readonly #startedAt = Date.now();
@@ -59,6 +61,10 @@ export class ConsoleView implements PoolerView {
 
   get state(): RunState {
     return this.#pooler.state;
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#pooler.isShuttingDown;
   }
 
   listening(): readonly ListeningRecord[] {
@@ -142,6 +148,7 @@ export class ConsoleView implements PoolerView {
       mode: pool.limits.poolMode,
       hosts: database.host.length,
       loadBalanceHosts: database.loadBalanceHosts,
+      targetSessionAttrs: database.targetSessionAttrs,
       clients,
       servers,
       longestWaitMs,
@@ -191,6 +198,8 @@ export class ConsoleView implements PoolerView {
 
   #counters(): Map<string, Counters> {
     const counters = new Map(this.#pooler.departed.databases);
+    // PgBouncer counts what is done on its console, too.
+    if (this.#pooler.isPgBouncer) counters.set(consoleName, this.#pooler.consoleCounters);
     for (const pool of this.#pooler.pools.pools()) {
       const before = counters.get(pool.database) ?? noCounters;
       counters.set(pool.database, sumOf([before, countersOf(pool)]));

@@ -28,7 +28,8 @@ export function countersOf(pool: BackendPool): Counters {
   const tally = pool.tally.snapshot();
   const micros = (milliseconds: number): number => Math.round(milliseconds * 1_000);
   return {
-    serverAssignments: pool.totals().acquired,
+    serverAssignments: Math.max(0, pool.totals().acquired - pool.tally.borrowed),
+    clientLogins: tally.logins,
     transactions: tally.transactions,
     queries: tally.queries,
     bytesReceived: tally.received,

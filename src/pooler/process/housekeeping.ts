@@ -1,10 +1,11 @@
 /** What has to be looked at once in a while: timeouts of clients, sizes of pools, pools that nobody uses, files, averages. */
 import { systemClock } from '../../runtime/system.js';
 import { checkTimeouts } from '../clients/relay/session-timeouts.js';
+import { timeouts } from '../clients/session-errors.js';
 import { poolKeptFor } from '../config/pool-settings.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import type { PoolerState } from './pooler-state.js';
+import { type PoolerState, sendAway } from './pooler-state.js';
 
 const longestPauseMs = 1_000;
 const shortestPauseMs = 20;
@@ -48,13 +49,14 @@ export class Housekeeping {
         waits.set(pool, Math.min(session.waitingSince, waits.get(pool) ?? Number.POSITIVE_INFINITY));
       checkTimeouts(session, now, timeouts.queryWaitNotify);
     }
+    this.#checkVisitors(now);
     if (!pooler.isShuttingDown) pooler.pools.makeKept((database) => pooler.disabledDatabases.has(database));
     for (const { pool, leases } of pooler.pools.entries()) {
       // As PgBouncer has it: whoever has no clients may never have any again, unless the configuration knows the user.
       const isKept = inUse.has(pool) || databases.get(pool.database)?.user === pool.user;
       pool.keep(leases.partToKeep(isKept ? pool.limits.minPoolSize : 0));
       const waitedMs = now - (waits.get(pool) ?? now);
-      setReserve(pool, waitedMs, pooling.reservePoolTimeout);
+      if (setReserve(pool, waitedMs, pooling.reservePoolTimeout)) pool.openingWatcher?.reserveTaken();
       pool.classes.resplit(Math.min(pool.limit, leases.share), fairShares.reservedRatio);
     }
     pooler.pools.forget(
@@ -66,18 +68,33 @@ export class Housekeeping {
     this.#periodBegan = now;
     this.#everyPeriod();
   }
+
+  /** As with PgBouncer, the time of a query begins with the wait for the server that a login needs. */
+  #checkVisitors(now: number): void {
+    const { isPgBouncer, visitors } = this.#pooler;
+    if (!isPgBouncer) return;
+    for (const visitor of visitors) {
+      const { waitsFor } = visitor;
+      if (waitsFor === undefined) continue;
+      const { queryTimeout } = waitsFor.pool.limits;
+      if (queryTimeout > 0 && now - waitsFor.since >= queryTimeout)
+        sendAway(visitor, timeouts.queryWait(queryTimeout));
+    }
+  }
 }
 
-/** The reserve is there while somebody waits for long, and until the pool has come back to its size. */
-function setReserve(pool: BackendPool, waitedMs: number, afterMs: number): void {
+/** The reserve is there while somebody waits for long, and until the pool has come back to its size. Answers whether it is new. */
+function setReserve(pool: BackendPool, waitedMs: number, afterMs: number): boolean {
   const { poolSize, reservePoolSize } = pool.limits;
   if (reservePoolSize === 0 || afterMs === 0) {
     if (pool.limit !== poolSize) pool.setLimit(poolSize);
-    return;
+    return false;
   }
   const { lent, waiting } = pool.stats();
+  const isNew = waitedMs >= afterMs && pool.limit < poolSize + reservePoolSize;
   if (waitedMs >= afterMs) pool.setLimit(poolSize + reservePoolSize);
   else if (pool.limit > poolSize && waiting === 0 && lent <= poolSize) pool.setLimit(poolSize);
+  return isNew;
 }
 
 /** Short timeouts need a closer look. */

@@ -19,7 +19,7 @@ import {
   fallbackDatabase,
   type PoolerConfig,
 } from '../config/pooler-config.js';
-import { keepAliveOf } from '../config/socket-settings.js';
+import { keepAliveOf, tuningOf } from '../config/socket-settings.js';
 import type { Backend } from '../servers/backend.js';
 import type { OpenBackend } from '../servers/backend-dialer.js';
 import { BackendPool, type BackendPoolPlan, type MultiplexPlan } from '../servers/backend-pool.js';
@@ -264,6 +264,7 @@ export class PoolRegistry {
       hosts: new ServerHosts(host, port, loadBalanceHosts === 'round-robin'),
       tls: serverTls.tlsOf(serverTlsFor(config(), database)),
       keepAlive: keepAliveOf(tcp),
+      tuning: tuningOf(tcp),
       connectTimeoutMs: pooling.serverConnectTimeout,
       user,
       parameters: startupParametersOf(database),

@@ -28,15 +28,26 @@ import { diffConfig } from '../config/config-diff.js';
 import { isDsql } from '../config/dialect.js';
 import { serverOf } from '../config/fleet-settings.js';
 import { serverTlsFor } from '../config/pool-settings.js';
-import { type DatabaseConfig, databaseFor, type PoolerConfig, ruleFilesOf } from '../config/pooler-config.js';
+import {
+  consoleDatabases,
+  type DatabaseConfig,
+  databaseFor,
+  type PoolerConfig,
+  ruleFilesOf,
+} from '../config/pooler-config.js';
 import type { AdminSession } from '../console/admin-session.js';
+import { type Counters, noCounters } from '../console/counters.js';
 import type { RunState } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
 import { LoginTally } from '../metrics/login-tally.js';
+import { type Wording, wordings } from '../own-error.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
+import { connectionIds } from '../servers/connection-ids.js';
+import { type ConnectionLog, connectionLog } from '../servers/connection-log.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
+import { pgbouncerLog } from '../servers/pgbouncer-log.js';
 import { PoolQueries, QueryBook } from '../servers/query-stats.js';
 import { logServers } from '../servers/server-log.js';
 import { askServer } from '../servers/server-question.js';
@@ -79,8 +90,6 @@ export function sendAway(visitor: Visitor, error: ErrorFields): void {
   setImmediate(() => visitor.transport.endAtOnce());
 }
 
-/** As the console shows it: a signed number of four bytes. */
-const largestId = 0x7fff_ffff;
 /** How long a query for a secret may wait for a server. */
 const secretTimeoutMs = 10_000;
 
@@ -95,6 +104,8 @@ export interface PoolerStateParts {
 
 export class PoolerState {
   readonly log: PoolerLog;
+  /** What is logged of connections. */
+  readonly connections: ConnectionLog;
   readonly pools: PoolRegistry;
   readonly sessions = new Set<ClientSession>();
   readonly consoles = new Map<AdminSession, Visitor>();
@@ -110,6 +121,11 @@ export class PoolerState {
   readonly fleet: Fleet | undefined;
   readonly logins = new LoginTally();
   readonly departed = new DepartedPools();
+  /** Cancel requests that are being passed on, by the number of the peer. */
+  readonly peerRequests = new Map<number, number>();
+  /** Logins to the console, and commands there. */
+  consoleLogins = 0;
+  consoleCommands = 0;
   /** Statistics of statements; undefined where they are switched off. */
   readonly queries: QueryBook | undefined;
   /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
@@ -129,19 +145,22 @@ export class PoolerState {
   #auth: Authenticator;
   #clientTls: ClientTls | undefined;
   #rules: ScanRules;
-  #lastId = 0;
-  #hasWrapped = false;
   #whenEmpty: (() => void) | undefined;
 
   /** Throws a `ServingError` for what can't be used. */
   constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: PoolerStateParts) {
     this.#config = config;
     this.log = log;
+    const { compatibility } = config.admin;
+    const currentConfig = (): PoolerConfig => this.#config;
+    this.connections =
+      compatibility === 'pgbouncer' ? pgbouncerLog(log, currentConfig) : connectionLog(log, currentConfig);
     const { queryStats } = config.observability;
     this.queries = queryStats === 0 ? undefined : new QueryBook(queryStats);
     this.shared = shared;
     this.fleet = fleet;
-    this.keys = new CancelKeys(shared?.ids);
+    if (shared !== undefined) connectionIds.upTo(shared.ids.largest);
+    this.keys = new CancelKeys(shared?.ids, config.listen.peerId);
     this.files = new FileWatch(this.#watchedFiles(), log);
     this.#serverTls.use(this.#serverTls.prepare(serverTlsConfigs(config)));
     this.#auth = this.#readAuth(config);
@@ -169,10 +188,7 @@ export class PoolerState {
       made: (pool) => {
         if (this.queries !== undefined)
           pool.queries = new PoolQueries(this.queries, pool.database, pool.user);
-        this.#logs.set(
-          pool,
-          logServers(pool, log, () => this.#config.logging),
-        );
+        this.#logs.set(pool, logServers(pool, this.connections.servers(pool.database, pool.user), log));
       },
       forgotten: (pool) => this.#forget(pool),
       notes: shared?.budgets,
@@ -206,6 +222,21 @@ export class PoolerState {
 
   get config(): PoolerConfig {
     return this.#config;
+  }
+
+  get consoleCounters(): Counters {
+    const { consoleLogins: clientLogins, consoleCommands: queries } = this;
+    return { ...noCounters, clientLogins, queries, transactions: queries };
+  }
+
+  /** It behaves as PgBouncer does, also where that is worse. */
+  get isPgBouncer(): boolean {
+    return this.#config.admin.compatibility === 'pgbouncer';
+  }
+
+  /** What clients are told of errors of the pooler's own. */
+  get wording(): Wording {
+    return wordings[this.#config.admin.compatibility];
   }
 
   get auth(): Authenticator {
@@ -264,12 +295,7 @@ export class PoolerState {
 
   /** For clients and visitors alike. */
   nextId(): number {
-    const largest = this.shared?.ids.largest ?? largestId;
-    do {
-      if (this.#lastId >= largest) this.#hasWrapped = true;
-      this.#lastId = this.#lastId >= largest ? 1 : this.#lastId + 1;
-    } while (this.#hasWrapped && this.#isTaken(this.#lastId));
-    return this.#lastId;
+    return connectionIds.next((id) => this.#isTaken(id));
   }
 
   /** A client may be there for as long as it takes to give out all ids once. */
@@ -286,7 +312,7 @@ export class PoolerState {
     const { config } = diff;
     const clientTls = clientTlsOf(config.clientTls);
     const serverTls = this.#serverTls.prepare(serverTlsConfigs(config));
-    const auth = this.#readAuth(config);
+    const auth = this.#reloadAuth(config);
     this.#serverTls.use(serverTls);
     this.#config = config;
     this.#clientTls = clientTls;
@@ -348,14 +374,29 @@ export class PoolerState {
       this.#memory,
       (query, user) => this.#askForSecret(query, user),
       (database) => this.disabledDatabases.has(database),
+      (text) => this.log('warn', text),
     );
+  }
+
+  /** As with PgBouncer, a file that can't be used any more is left aside, and what was read of it before holds. */
+  #reloadAuth(config: PoolerConfig): Authenticator {
+    try {
+      return this.#readAuth(config);
+    } catch (error) {
+      if (!this.isPgBouncer || !(error instanceof ServingError)) throw error;
+      for (const line of error.message.split('\n')) this.log('error', line);
+      this.log('error', 'users and rules stay as they were');
+      return this.#auth;
+    }
   }
 
   /** The secret of a user, asked of the server: null where it has none, undefined where there is no such user. */
   async #askForSecret(query: AuthQuery, user: string): Promise<string | null | undefined> {
+    if (consoleDatabases.includes(query.database))
+      throw new ServingError(`cannot use the reserved "${query.database}" database as an auth_dbname`);
     const database = databaseFor(this.#config, query.database);
     if (database === undefined)
-      throw new ServingError(`auth_dbname is ${query.database}, which is no database of the pooler.`);
+      throw new ServingError(`authentication database "${query.database}" is not configured (auth_dbname)`);
     const question = { what: 'auth_query', text: query.text, values: [user], mostRows: 1 };
     const options = { timeoutMs: secretTimeoutMs, signal: AbortSignal.timeout(secretTimeoutMs) };
     const leaveGate = await this.gates.secrets.enter(database, query.user, options);
@@ -383,6 +424,13 @@ export class PoolerState {
         },
       );
     return undefined;
+  }
+
+  /** Only `*` stands for it, and nobody has used it of late. */
+  isNewDatabase(name: string): boolean {
+    if (this.#config.databases.has(name)) return false;
+    for (const { database } of this.pools.pools()) if (database === name) return false;
+    return true;
   }
 
   /** Whether the database is paused, by itself or with all others. */

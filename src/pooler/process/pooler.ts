@@ -13,7 +13,7 @@ import type { Fleet } from '../budgets/fleet.js';
 import type { ReadAhead } from '../clients/read-ahead.js';
 import { shuttingDown } from '../clients/session-errors.js';
 import { consoleDatabases, type PoolerConfig } from '../config/pooler-config.js';
-import { endpointsOf, keepAliveOf } from '../config/socket-settings.js';
+import { endpointsOf, keepAliveOf, tuningOf } from '../config/socket-settings.js';
 import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import type { PoolerView, ShutdownMode } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
@@ -23,9 +23,6 @@ import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
 import { LoopDelay } from '../metrics/process-reading.js';
-import { type Digest, DigestReader } from '../page/digest.js';
-import { hasPage, PoolerPage, rememberingLog } from '../page/pooler-page.js';
-import type { PoolerFacts } from '../page/pooler-source.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import type { PoolTallySnapshot } from '../servers/pool-tally.js';
@@ -34,6 +31,9 @@ import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { Housekeeping } from './housekeeping.js';
 import { readPools, readProcess, stateOf } from './metric-readings.js';
+import { type Digest, DigestReader } from './page-digest.js';
+import { hasPage, PoolerPage, rememberingLog } from './pooler-page.js';
+import type { PoolerFacts } from './pooler-source.js';
 import { PoolerState, sendAway, type Visitor } from './pooler-state.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
@@ -150,6 +150,7 @@ export class Pooler {
       backlog: config.listen.backlog,
       reusePort: config.listen.reusePort,
       keepAlive: keepAliveOf(config.tcp),
+      tuning: tuningOf(config.tcp),
       connected: (transport, _endpoint, hasRoom) => admissions.connected(transport, hasRoom),
       troubled: (trouble) =>
         trouble.reason === 'no_such_address'
@@ -273,6 +274,10 @@ export class Pooler {
       waiting,
       ...statsDetails(this.#view.stats()),
     });
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#state.isShuttingDown;
   }
 
   /** As PAUSE and RESUME on the console, which nobody waits for. */

@@ -16,7 +16,7 @@ import { Canceller, type CancellerOptions } from './canceller.js';
 import { ClassUsage } from './class-usage.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
 import { type Engine, type EngineCounts, EngineGenerations } from './engine-generations.js';
-import type { Opening } from './opening.js';
+import type { Opening, OpeningWatcher } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import type { PoolQueries } from './query-stats.js';
@@ -86,6 +86,8 @@ export class BackendPool {
   /** Clients that are in. */
   clients = 0;
   onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
+  /** Told of connections that are being opened. */
+  openingWatcher: OpeningWatcher | undefined;
   /** Called the first time that something is swallowed. */
   onSwallowed: ((what: string) => void) | undefined;
   readonly #dialers = new WeakMap<Engine, BackendDialer>();
@@ -102,6 +104,7 @@ export class BackendPool {
     this.queries = undefined;
     this.onConnectQueryFailed = undefined;
     this.onSwallowed = undefined;
+    this.openingWatcher = undefined;
     this.classes = new ClassUsage(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
     this.#boundStatements(plan);
@@ -322,7 +325,10 @@ export class BackendPool {
 
   #makeEngine(): Engine {
     const dialer = new BackendDialer(
-      (opening) => this.#plan.open(opening),
+      (opening) => {
+        opening.watcher = this.openingWatcher;
+        return this.#plan.open(opening);
+      },
       () => this.#plan.checkQuery,
     );
     const engine: Engine = new ConnectionPool<Backend>({

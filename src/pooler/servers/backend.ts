@@ -23,7 +23,6 @@ import type { BackendKey } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
 import type { Settings } from '../settings/settings.js';
 import { Caretaker } from './backend-user.js';
-import type { Follower } from './follower.js';
 import { OwnRow } from './own-row.js';
 import { Asked, firstMadeUp } from './reply-queue.js';
 import type { ReportedSettings } from './reported-settings.js';
@@ -56,6 +55,18 @@ export interface BackendParts {
   readonly key: BackendKey | undefined;
   /** What the server has reported. */
   readonly parameters: ReportedSettings;
+}
+
+/** A statement that was sent behind another client's statement, and the client that waits for its answer. */
+export interface Follower {
+  /** The client's number; undefined where the client has left. */
+  readonly clientId: number | undefined;
+  /** All ahead of it is answered: its statement is the one that runs. `generation`: the checkout, which is its own from here on. */
+  takeOver(backend: Backend, generation: number): void;
+  /** The connection has ended before that. `hasNotBegun`: the server has said that it ends before it came to this statement. */
+  serverLost(error: Error, hasNotBegun: boolean): void;
+  /** A cancel request is sent for a statement ahead of it, and may hit this one. */
+  mayBeHit(): void;
 }
 
 export class Backend extends ServerDialogue implements TransportListener {

@@ -11,6 +11,8 @@ export interface BorrowOptions {
   readonly timeoutMs: number;
   /** Who needs it does not need it any more. */
   readonly signal: AbortSignal;
+  /** Waits on while the server can't be reached, in place of hearing why. */
+  readonly isPatient?: boolean;
 }
 
 /** `use` must leave it settled, or reject. Rejects with what the engine says if there is none. */
@@ -29,12 +31,10 @@ export async function borrow<T>(
 }
 
 /** Takes a connection whose settings are those of a new session. A server that refuses to reset them is replaced. */
-async function takeClean(
-  pool: BackendPool,
-  { timeoutMs, signal }: BorrowOptions,
-): Promise<PooledConnection<Backend>> {
+async function takeClean(pool: BackendPool, options: BorrowOptions): Promise<PooledConnection<Backend>> {
+  pool.tally.borrowed++;
   for (;;) {
-    const pooled = pool.tryTake() ?? (await wait(pool, timeoutMs, signal));
+    const pooled = pool.tryTake() ?? (await wait(pool, options));
     const { connection: backend, generation } = pooled;
     try {
       // The server may have closed it since it was granted.
@@ -57,7 +57,10 @@ async function forgetSettings(backend: Backend, { settings: { none } }: BackendP
   await askServer(backend, { what: 'Resetting the settings', text });
 }
 
-function wait(pool: BackendPool, timeoutMs: number, signal: AbortSignal): Promise<PooledConnection<Backend>> {
+function wait(
+  pool: BackendPool,
+  { timeoutMs, signal, isPatient = false }: BorrowOptions,
+): Promise<PooledConnection<Backend>> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const waiter = new Borrower((pooled, error) => {
@@ -68,6 +71,7 @@ function wait(pool: BackendPool, timeoutMs: number, signal: AbortSignal): Promis
         reject(signal.reason);
       } else resolve(pooled);
     });
+    waiter.isPatient = isPatient;
     const abort = (): void => {
       if (pool.leave(waiter)) reject(signal.reason);
     };

@@ -3,8 +3,9 @@
  * A connection that is cancelled goes to nobody else until the request is over: it might hit the next one's query.
  */
 
-import { connectTransport } from '../../net/connect-transport.js';
+import { connectTransport, type DialOptions } from '../../net/connect-transport.js';
 import { MessageWriter } from '../../wire/message-writer.js';
+import type { BackendKey } from '../../wire/session-messages.js';
 import { writeCancelRequest } from '../../wire/startup-packet.js';
 import type { Backend } from './backend.js';
 
@@ -79,40 +80,18 @@ export class Canceller {
     const { key, dial } = backend;
     // Some servers, most of them poolers, give no key.
     if (key === undefined) return;
-    const writer = new MessageWriter();
-    writeCancelRequest(writer, key.processId, key.secretKey);
-    const request = writer.take();
-    const longestMs = 2 ** 31 - 1;
-    const timeoutMs = this.#options.timeoutMs || longestMs;
-    const transport = await connectTransport({ ...dial, timeoutMs });
-    let isDone = false;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => transport.destroy(), timeoutMs).unref();
-      transport.listener = {
-        bytesCame() {},
-        drained() {},
-        // The server says nothing: it hangs up when the request is done.
-        ended() {
-          isDone = true;
-          transport.destroy();
-        },
-        closed() {
-          clearTimeout(timer);
-          resolve();
-        },
-      };
-      if (isOver(backend, turn)) {
-        // Where statements of several clients share the connection, it would hit another client's.
-        isDone = true;
-        this.sent--;
-        transport.destroy();
-        return;
-      }
-      transport.start();
+    const timeoutMs = this.#options.timeoutMs || 2 ** 31 - 1;
+    const outcome = await sendCancel({ ...dial, timeoutMs }, key, () => {
+      // Where statements of several clients share the connection, it would hit another client's.
+      if (isOver(backend, turn)) return false;
       backend.cancelIsSent();
-      transport.send(request, 0, request.length);
+      return true;
     });
-    if (isDone) return;
+    if (outcome === 'done') return;
+    if (outcome === 'withheld') {
+      this.sent--;
+      return;
+    }
     this.failed++;
     backend.cancelWasLost();
   }
@@ -121,4 +100,44 @@ export class Canceller {
 /** What was to be cancelled has been answered meanwhile. */
 function isOver(backend: Backend, turn: number): boolean {
   return backend.isLost || backend.replies.size === 0 || backend.turnNumber !== turn;
+}
+
+/**
+ * `done`: the other side has hung up, as it does when the request is done. `withheld`: `mayBeSent` said no when the connection was
+ * there. `cut_off`: nobody knows whether the request was read. Rejects if the other side can't be reached.
+ */
+export async function sendCancel(
+  dial: DialOptions,
+  key: BackendKey,
+  mayBeSent: () => boolean = () => true,
+): Promise<'done' | 'withheld' | 'cut_off'> {
+  const writer = new MessageWriter();
+  writeCancelRequest(writer, key.processId, key.secretKey);
+  const request = writer.take();
+  const transport = await connectTransport(dial);
+  let outcome: 'done' | 'withheld' | 'cut_off' = 'cut_off';
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => transport.destroy(), dial.timeoutMs).unref();
+    transport.listener = {
+      bytesCame() {},
+      drained() {},
+      // The server says nothing: it hangs up when the request is done.
+      ended() {
+        outcome = 'done';
+        transport.destroy();
+      },
+      closed() {
+        clearTimeout(timer);
+        resolve();
+      },
+    };
+    if (!mayBeSent()) {
+      outcome = 'withheld';
+      transport.destroy();
+      return;
+    }
+    transport.start();
+    transport.send(request, 0, request.length);
+  });
+  return outcome;
 }

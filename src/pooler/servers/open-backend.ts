@@ -5,6 +5,7 @@ import { DialFailedError } from '../../net/errors.js';
 import type { SocketEnds } from '../../net/socket-ends.js';
 import type { SocketTransport } from '../../net/socket-transport.js';
 import { otherWayOf } from '../../net/tls-mode.js';
+import { asError } from '../../runtime/promise-dialer.js';
 import { tlsServerEndPoint } from '../auth/channel-binding.js';
 import type { ScramKeyCache } from '../auth/scram-keys.js';
 import { ServerAuthentication, type ServerCredentials } from '../auth/server-authentication.js';
@@ -24,6 +25,7 @@ export interface ServerPlan {
   readonly hosts: ServerHosts;
   readonly tls: DialTls;
   readonly keepAlive: DialOptions['keepAlive'];
+  readonly tuning: DialOptions['tuning'];
   readonly connectTimeoutMs: number;
   readonly user: string;
   /** What the startup packet says besides the user. */
@@ -57,6 +59,7 @@ export async function openBackend(plan: ServerPlan, opening: Opening): Promise<B
       return await openAt(plan, address, opening);
     } catch (error) {
       failure = error;
+      opening.watcher?.failed(opening, asError(error));
       plan.hosts.failed(address);
       if (opening.signal.aborted || !canOtherServe(error)) break;
     }
@@ -98,10 +101,10 @@ async function openAt(plan: ServerPlan, address: ServerAddress, opening: Opening
 
 /** Several hosts share the time that there is. */
 function dialOf(plan: ServerPlan, { host, port, path }: ServerAddress): DialOptions {
-  const { tls, keepAlive, connectTimeoutMs, hosts } = plan;
+  const { tls, keepAlive, tuning, connectTimeoutMs, hosts } = plan;
   const longestMs = 2 ** 31 - 1;
   const timeoutMs = connectTimeoutMs === 0 ? longestMs : Math.ceil(connectTimeoutMs / hosts.count);
-  return { host, port, path, tls, keepAlive, timeoutMs };
+  return { host, port, path, tls, keepAlive, tuning, timeoutMs };
 }
 
 async function enter(

@@ -3,20 +3,19 @@
 import type { SocketEnds } from '../../net/socket-ends.js';
 import type { Transport } from '../../net/transport.js';
 import type { BackendKey } from '../../wire/session-messages.js';
+import { connectionIds } from './connection-ids.js';
 import type { ServerAddress } from './server-hosts.js';
 
-const largestId = 0x7fff_ffff;
-let lastId = 0;
-
-/** Those that can be in use at the same time differ: there are never nearly as many. */
-function nextId(): number {
-  lastId = lastId >= largestId ? 1 : lastId + 1;
-  return lastId;
+export interface OpeningWatcher {
+  connected(opening: Opening): void;
+  failed(opening: Opening, error: Error): void;
+  /** The pool may open those of its reserve. */
+  reserveTaken(): void;
 }
 
 export class Opening {
   /** No other server connection of the process has it. It stays the same when this one is open. */
-  readonly id = nextId();
+  readonly id = connectionIds.next();
   readonly beganAt = Date.now();
   /** Nobody wants it any more. */
   readonly signal: AbortSignal;
@@ -26,6 +25,8 @@ export class Opening {
   #key: BackendKey | undefined;
   /** Called when a socket is connected, and when the server has let us in. */
   onProgress: (() => void) | undefined;
+  /** Told of every host that is reached, and of every one that can't be used. */
+  watcher: OpeningWatcher | undefined;
 
   constructor(signal: AbortSignal) {
     this.signal = signal;
@@ -34,6 +35,7 @@ export class Opening {
     this.#ends = undefined;
     this.#key = undefined;
     this.onProgress = undefined;
+    this.watcher = undefined;
   }
 
   /** The server that is tried; undefined as long as none is. */
@@ -70,6 +72,7 @@ export class Opening {
   connected(ends: SocketEnds): void {
     this.#ends = ends;
     this.#key = undefined;
+    this.watcher?.connected(this);
     this.onProgress?.();
   }
 
@@ -77,4 +80,23 @@ export class Opening {
     this.#key = key;
     if (key !== undefined) this.onProgress?.();
   }
+}
+
+/** Between whom a socket that there is not yet will be, as far as it is known. */
+export interface DialEnds extends Omit<SocketEnds, 'isUnix'> {
+  readonly unsent: number;
+  readonly tls: undefined;
+}
+
+/** As long as the server has not answered, only where it is looked for is known. */
+export function endsOfDial(address: ServerAddress | undefined): DialEnds {
+  const isUnix = address?.path !== undefined;
+  return {
+    remoteAddress: isUnix ? 'unix' : (address?.host ?? ''),
+    remotePort: address?.port ?? 0,
+    localAddress: isUnix ? 'unix' : '',
+    localPort: isUnix ? address.port : 0,
+    unsent: 0,
+    tls: undefined,
+  };
 }

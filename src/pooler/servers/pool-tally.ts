@@ -14,6 +14,10 @@ const watchedErrors: readonly (readonly [string, number])[] = [
 ];
 
 export class PoolTally {
+  /** Clients that were let in. */
+  logins = 0;
+  /** Connections taken for something of the pooler's own. */
+  borrowed = 0;
   /** Bytes from clients, and bytes for them. */
   received = 0;
   sent = 0;
@@ -76,8 +80,9 @@ export class PoolTally {
 
   snapshot(): PoolTallySnapshot {
     const { received, sent, clientParses, serverParses, binds, cleaned, notCleaned } = this;
-    const { sessionChecks, sessionPins, multiplexed, multiplexedAgain } = this;
+    const { sessionChecks, sessionPins, multiplexed, multiplexedAgain, logins } = this;
     return {
+      logins,
       transactions: this.transactionTimes.count,
       queries: this.queryTimes.count,
       received,
@@ -108,6 +113,7 @@ function addOne(counts: Map<string, number>, key: string): void {
 }
 
 export interface PoolTallySnapshot {
+  readonly logins: number;
   readonly transactions: number;
   readonly queries: number;
   readonly received: number;

@@ -6,13 +6,13 @@
  */
 import type { Socket } from 'node:net';
 import { type Endpoint, showEndpoint, withAddresses } from '../../net/endpoint.js';
-import { fileNumberOf } from '../../net/listeners.js';
 import { ListeningSocket } from '../../net/listening-socket.js';
 import { plainTransport } from '../../net/make-transport.js';
 import { nativeHandleOf } from '../../net/native-streams.js';
 import { OpenFileWatch } from '../../net/open-files.js';
 import { openSockets } from '../../net/open-sockets.js';
 import { unixEnds } from '../../net/socket-ends.js';
+import { fileNumberOf } from '../../net/socket-options.js';
 import { systemClock } from '../../runtime/system.js';
 import { nothingRead, type ReadAhead } from '../clients/read-ahead.js';
 import type { PoolerConfig } from '../config/pooler-config.js';

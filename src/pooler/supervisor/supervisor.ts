@@ -32,10 +32,10 @@ import { type FamilyReading, joinReadings, readShares } from '../metrics/family-
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
-import type { Digest } from '../page/digest.js';
-import { hasPage, PoolerPage, rememberingLog } from '../page/pooler-page.js';
-import type { PoolerFacts } from '../page/pooler-source.js';
+import type { Digest } from '../process/page-digest.js';
 import type { PoolerHost, ShutdownOptions } from '../process/pooler.js';
+import { hasPage, PoolerPage, rememberingLog } from '../process/pooler-page.js';
+import type { PoolerFacts } from '../process/pooler-source.js';
 import { giveToGroup } from '../process/socket-group.js';
 import { ClientAcceptor } from './client-acceptor.js';
 import { ClientPlacement } from './client-placement.js';
@@ -202,7 +202,7 @@ export class Supervisor {
       facts: () => this.#facts(),
       view: async (wanted) =>
         new MergedView(
-          { version: headgateVersion, config: this.#config },
+          { version: headgateVersion, config: this.#config, isShuttingDown: this.#workers.isEnding },
           await this.#controls.look(wanted),
           this.#door.endpoints,
         ),

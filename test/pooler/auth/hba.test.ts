@@ -149,8 +149,7 @@ describe('access rules', () => {
       },
       {
         line: 2,
-        message:
-          'the method "peer" is not supported: there are trust, reject, password, md5, scram-sha-256, cert',
+        message: 'the method peer is for Unix sockets: write local in place of host',
       },
       { line: 3, message: '"md5" is no mask for 10.0.0.0; it can also be written as 10.0.0.0/32' },
       { line: 4, message: '"255.0.255.0" is no mask for 10.0.0.0; it can also be written as 10.0.0.0/32' },
@@ -164,8 +163,7 @@ describe('access rules', () => {
         message:
           '"samehost" is not supported: an address is like 10.0.0.0/8, ::1/128, 10.0.0.0 255.0.0.0 or all',
       },
-      { line: 7, message: 'the method cert needs TLS: write hostssl in place of host' },
-      { line: 8, message: 'a map has a meaning with the method cert only' },
+      { line: 8, message: 'a map has a meaning with the methods cert and peer only' },
       { line: 8, message: 'the option "clientcert=verify-ca" is not supported: there is map=NAME' },
       { line: 9, message: 'there is no map "nobody" in the ident file' },
       { line: 10, message: 'the line ends before its users' },

@@ -13,7 +13,7 @@ import {
   entryOptions,
   type SectionName,
 } from '../../../src/pooler/config/option-table.js';
-import { leftOutOptions, leftOutPeers } from '../../../src/pooler/config/pgbouncer-left-out.js';
+import { leftOutOptions } from '../../../src/pooler/config/pgbouncer-left-out.js';
 
 /** One section's settings. */
 export function settingRows(section: SectionName): string[] {
@@ -79,7 +79,7 @@ export function iniEntryRows(): string[] {
       'another name of reserve_pool_size',
     ),
     ...of('users'),
-    row('[peers]', 'all', '', `left out: ${leftOutPeers}`),
+    row('[peers]', 'all', '`listen.peers`', ''),
   ];
 }
 

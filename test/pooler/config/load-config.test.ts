@@ -18,6 +18,8 @@ describe('A configuration file', () => {
       backlog: 4_096,
       reusePort: false,
       workers: 1,
+      peerId: 0,
+      peers: new Map(),
       priority: 0,
     });
     expect(config.pooling).toMatchObject({

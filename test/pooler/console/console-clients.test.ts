@@ -159,7 +159,7 @@ describe('A socket', () => {
     const socket = await open(await startServer());
     const bytes = Buffer.concat([startup, messages((writer) => writeQuery(writer, 'SHOW VERSION'))]);
     for (const byte of bytes) await new Promise((resolve) => socket.write(Buffer.from([byte]), resolve));
-    expect(await textUntil(socket, 'SHOW\0')).toContain('PgBouncer 1.25.0 (Headgate 0.1.0)');
+    expect(await textUntil(socket, 'SHOW\0')).toContain('PgBouncer 1.26.1 (Headgate 0.1.0)');
   });
 
   it('that sends everything at once, and then no more, gets all answers in order', async () => {
@@ -248,10 +248,10 @@ describe.runIf(hasPsql)('psql', () => {
     const server = await startServer();
     expect((await psql(server, ['-Atc', 'SHOW LISTS'])).stdout).toContain('\nused_clients|3\n');
     expect((await psql(server, ['-Atc', 'SHOW POOLS;'])).stdout).toBe(
-      'app|alice|0|3|0|0|0|0|0|1|0|0|0|0|0|transaction||\n',
+      'app|alice|0|3|0|0|0|0|0|1|0|0|0|0|0|transaction||any|\n',
     );
     expect((await psql(server, ['-At', '-c', 'SHOW STATE', '-c', 'SHOW VERSION'])).stdout).toBe(
-      'active|yes\npaused|no\nsuspended|no\nPgBouncer 1.25.0 (Headgate 0.1.0)\n',
+      'active|yes\npaused|no\nsuspended|no\nPgBouncer 1.26.1 (Headgate 0.1.0)\n',
     );
     expect((await psql(server, ['-c', 'SHOW HELP'])).stderr).toMatch(
       /NOTICE: {2}Console usage\nDETAIL: {2}\n\tSHOW /,

@@ -114,7 +114,7 @@ describe('The extended protocol', () => {
           writer.append(sync);
         }),
       ),
-    ).toEqual(['parseComplete', 'parameters 0', 'columns peer_id:23 host:25 port:23 pool_size:23', ready]);
+    ).toEqual(['parseComplete', 'parameters 0', 'columns peer_id:23 host:25 port:25 pool_size:23', ready]);
     const again = messages((writer) => {
       writeBind(writer, { statement: 's', portal: 'p' });
       writeExecute(writer, 'p');

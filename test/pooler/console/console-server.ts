@@ -99,6 +99,8 @@ export class ConsoleServer implements AdminKeeper {
     this.#note('ended');
   }
 
+  commandCame(): void {}
+
   commandGiven(_: AdminSession, command: string): void {
     this.#note(`given ${command}`);
   }

@@ -28,6 +28,8 @@ export class Console implements AdminKeeper {
     this.events.push('ended');
   }
 
+  commandCame(): void {}
+
   commandGiven(_: AdminSession, command: string): void {
     this.events.push(`given ${command}`);
   }
@@ -64,5 +66,5 @@ export function extended(text: string, resultFormats: readonly number[] = []): B
   });
 }
 
-export const versionAnswer = ['columns version:25', 'row PgBouncer 1.25.0 (Headgate 0.1.0)', 'done SHOW'];
+export const versionAnswer = ['columns version:25', 'row PgBouncer 1.26.1 (Headgate 0.1.0)', 'done SHOW'];
 export const ready = 'ready I';

@@ -25,6 +25,7 @@ describe('Averages', () => {
       transactions: 7,
       transactionMicros: 71,
       serverAssignments: 2,
+      clientLogins: 61,
       waitMicros: 3_001,
       bytesReceived: 999,
       clientParses: 60,
@@ -38,6 +39,7 @@ describe('Averages', () => {
     });
     expect(averagesOf(total, before, 30_000)).toEqual({
       serverAssignments: 0,
+      clientLogins: 2,
       transactions: 0,
       queries: 2,
       bytesReceived: 33,

@@ -1,4 +1,4 @@
-// The columns of PgBouncer 1.25's SHOW commands, in order, with their types, and behind them those of Headgate's own.
+// The columns of PgBouncer 1.26's SHOW commands, in order, with their types, and behind them those of Headgate's own.
 // Names are from its manual (usage, "Show commands"); where the manual is silent about order or type, from what it sends.
 import type { ShowName } from '../../../src/pooler/console/command.js';
 
@@ -26,10 +26,16 @@ const socket: Columns = [
 export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Columns>> = {
   stats: [
     ['text', 'database'],
-    ['numeric', 'total_server_assignment_count total_xact_count total_query_count total_received total_sent'],
+    [
+      'numeric',
+      'total_server_assignment_count total_client_login_count total_xact_count total_query_count total_received total_sent',
+    ],
     ['numeric', 'total_xact_time total_query_time total_wait_time'],
     ['numeric', 'total_client_parse_count total_server_parse_count total_bind_count'],
-    ['numeric', 'avg_server_assignment_count avg_xact_count avg_query_count avg_recv avg_sent'],
+    [
+      'numeric',
+      'avg_server_assignment_count avg_client_login_count avg_xact_count avg_query_count avg_recv avg_sent',
+    ],
     ['numeric', 'avg_xact_time avg_query_time avg_wait_time'],
     ['numeric', 'avg_client_parse_count avg_server_parse_count avg_bind_count'],
     ['numeric', 'total_session_check_count total_session_pin_count total_swallowed_count'],
@@ -37,7 +43,10 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
   ],
   stats_totals: [
     ['text', 'database'],
-    ['numeric', 'server_assignment_count xact_count query_count bytes_received bytes_sent'],
+    [
+      'numeric',
+      'server_assignment_count client_login_count xact_count query_count bytes_received bytes_sent',
+    ],
     ['numeric', 'xact_time query_time wait_time client_parse_count server_parse_count bind_count'],
     [
       'numeric',
@@ -46,7 +55,10 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
   ],
   stats_averages: [
     ['text', 'database'],
-    ['numeric', 'server_assignment_count xact_count query_count bytes_received bytes_sent'],
+    [
+      'numeric',
+      'server_assignment_count client_login_count xact_count query_count bytes_received bytes_sent',
+    ],
     [
       'numeric',
       'xact_time query_time wait_time avg_client_parse_count avg_server_parse_count avg_bind_count',
@@ -64,7 +76,7 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['int4', 'cl_active cl_waiting cl_active_cancel_req cl_waiting_cancel_req'],
     ['int4', 'sv_active sv_active_cancel sv_being_canceled sv_idle sv_used sv_tested sv_login'],
     ['int4', 'maxwait maxwait_us'],
-    ['text', 'pool_mode load_balance_hosts'],
+    ['text', 'pool_mode load_balance_hosts target_session_attrs'],
     // Headgate's own.
     ['text', 'waits_for'],
   ],
@@ -83,14 +95,14 @@ export const documentedColumns: Readonly<Record<Exclude<ShowName, 'help'>, Colum
     ['int4', 'port'],
     ['text', 'database force_user'],
     ['int4', 'pool_size min_pool_size reserve_pool_size server_lifetime'],
-    ['text', 'pool_mode load_balance_hosts'],
+    ['text', 'pool_mode load_balance_hosts target_session_attrs'],
     ['int4', 'max_connections current_connections max_client_connections current_client_connections'],
     ['int4', 'paused disabled'],
   ],
   peers: [
     ['int4', 'peer_id'],
-    ['text', 'host'],
-    ['int4', 'port pool_size'],
+    ['text', 'host port'],
+    ['int4', 'pool_size'],
   ],
   fds: [
     ['int4', 'fd'],

@@ -41,6 +41,7 @@ export class FakePooler implements PoolerView, PoolerControls {
   version = '0.1.0';
   config: PoolerConfig;
   state: RunState = 'active';
+  isShuttingDown = false;
   /** What it was told, in order: `pause app`. */
   readonly told: string[] = [];
   readonly pending: Pending[] = [];
@@ -297,6 +298,7 @@ export function poolRecord(own: Partial<PoolRecord> = {}): PoolRecord {
     mode: 'transaction',
     hosts: 1,
     loadBalanceHosts: 'round-robin',
+    targetSessionAttrs: 'any',
     clients: {},
     servers: {},
     longestWaitMs: 0,

@@ -233,6 +233,7 @@ describe('SHOW POOLS', () => {
         maxwait_us: 2_003,
         pool_mode: 'session',
         load_balance_hosts: null,
+        target_session_attrs: 'any',
         waits_for: null,
       },
       expect.objectContaining({ user: 'bob', cl_active: 0, maxwait: 0, load_balance_hosts: 'round-robin' }),
@@ -261,6 +262,7 @@ describe('SHOW DATABASES', () => {
         server_lifetime: 1_800,
         pool_mode: null,
         load_balance_hosts: null,
+        target_session_attrs: 'any',
         max_connections: 50,
         current_connections: 1,
         max_client_connections: 0,
@@ -302,7 +304,7 @@ describe('SHOW USERS', () => {
       {
         name: 'alice',
         pool_size: '5',
-        reserve_pool_size: null,
+        reserve_pool_size: '',
         pool_mode: 'session',
         max_user_connections: 9,
         current_connections: 1,
@@ -311,8 +313,8 @@ describe('SHOW USERS', () => {
       },
       {
         name: 'bob',
-        pool_size: null,
-        reserve_pool_size: null,
+        pool_size: '',
+        reserve_pool_size: '',
         pool_mode: null,
         max_user_connections: 0,
         current_connections: 0,
@@ -354,9 +356,9 @@ describe('SHOW STATS', () => {
     const names = Object.keys(countersOf({})) as (keyof ReturnType<typeof countersOf>)[];
     const total = countersOf(Object.fromEntries(names.map((name, index) => [name, 1_000 * (index + 1)])));
     pooler.statsRecord = { windowMs: 1_000, databases: [{ database: 'app', total, before: countersOf({}) }] };
-    const values = [1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 10_000, 11_000];
-    const averages = [1_000, 2_000, 3_000, 4_000, 5_000, 3, 2, 8, 9_000, 10_000, 11_000];
-    const own = [12_000, 13_000, 14_000, 15_000, 16_000];
+    const values = [1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 10_000, 11_000, 12_000];
+    const averages = [1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 2, 2, 9, 10_000, 11_000, 12_000];
+    const own = [13_000, 14_000, 15_000, 16_000, 17_000];
     expect(shows.stats.rows(pooler)).toEqual([['app', ...values, ...averages, ...own]]);
     expect(shows.stats_totals.rows(pooler)).toEqual([['app', ...values, ...own]]);
     expect(shows.stats_averages.rows(pooler)).toEqual([['app', ...averages]]);
@@ -375,6 +377,7 @@ describe('SHOW STATS', () => {
       ['total', 'avg'].flatMap((kind) =>
         [
           'server_assignment_count',
+          'client_login_count',
           'xact_count',
           'query_count',
           'client_bytes',
@@ -407,7 +410,7 @@ describe('What the process tells of itself', () => {
   });
 
   it('in SHOW VERSION begins with the version of PgBouncer that it is like, where tools look for it', () => {
-    expect(rowsOf('version', new FakePooler())).toEqual([{ version: 'PgBouncer 1.25.0 (Headgate 0.1.0)' }]);
+    expect(rowsOf('version', new FakePooler())).toEqual([{ version: 'PgBouncer 1.26.1 (Headgate 0.1.0)' }]);
   });
 
   it('in SHOW CONFIG has numbers where exporters read them as such', () => {

@@ -134,6 +134,8 @@ async function twoClients(mode: PoolMode = 'transaction') {
       limits: () => pool.limits,
       ended() {},
       failed() {},
+      ending() {},
+      word: (error) => error,
     });
   const [one, other] = [client('one'), client('other')];
   ask(one, 'select one');

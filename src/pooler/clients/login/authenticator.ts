@@ -8,7 +8,13 @@ import type { LoginTools } from '../../auth/client-authentication.js';
 import { AuthDatabaseDisabledError } from '../../auth/errors.js';
 import { FailedLogins } from '../../auth/failed-logins.js';
 import type { FileContent } from '../../auth/file-problem.js';
-import { type AuthMethod, type HbaConnection, type HbaRules, parseHba } from '../../auth/hba.js';
+import {
+  type AuthMethod,
+  type HbaConnection,
+  type HbaOptions,
+  type HbaRules,
+  parseHba,
+} from '../../auth/hba.js';
 import { IdentMaps, parseIdentMaps } from '../../auth/ident-map.js';
 import { ScramKeyCache } from '../../auth/scram-keys.js';
 import { parseSecret, type Secret } from '../../auth/secret.js';
@@ -72,6 +78,7 @@ export class Authenticator {
     memory: AuthenticatorMemory,
     ask: AskForSecret,
     isDisabled: (database: string) => boolean = () => false,
+    warn: (text: string) => void = () => {},
   ) {
     const { auth } = config;
     this.#isDisabled = isDisabled;
@@ -81,7 +88,7 @@ export class Authenticator {
     this.users = readUsers(config);
     const { hbaFile, identFile } = ruleFilesOf(config);
     const identMaps = readFile(identFile, parseIdentMaps);
-    this.#hba = readFile(hbaFile, (text) => parseHba(text, identMaps ?? noMaps));
+    this.#hba = readFile(hbaFile, (text) => parseHba(text, identMaps ?? noMaps, hbaOptionsOf(config, warn)));
     const secrets = [...this.users.values()].filter((secret): secret is Secret => secret !== undefined);
     const look = lookOfMost(secrets);
     const iterations = look.kind === 'scram' && secrets.length > 0 ? look.iterations : auth.scramIterations;
@@ -120,6 +127,7 @@ export class Authenticator {
       ...this.#tools,
       secrets: this.#secretsForClients(database),
       mustBeKnown: this.#hasListFor(database),
+      tellsUnknown: isPgBouncer(this.#config) && this.#queryOf(database) !== undefined,
     };
     if (database !== undefined) this.#toolsByDatabase.set(database, tools);
     return tools;
@@ -164,7 +172,8 @@ export class Authenticator {
   #queryOf(database: DatabaseConfig | undefined): AuthQuery | undefined {
     const { auth } = this.#config;
     const user = database?.authUser ?? auth.user;
-    const name = database?.authDbname ?? auth.dbname ?? database?.name;
+    const own = database?.name ?? (isPgBouncer(this.#config) ? consoleName : undefined);
+    const name = database?.authDbname ?? auth.dbname ?? own;
     if (user === undefined || name === undefined) return undefined;
     return { user, database: name, text: database?.authQuery ?? auth.query };
   }
@@ -185,11 +194,31 @@ export class Authenticator {
         throw error;
       }
     };
-    const cache = new AuthQueryCache(run, systemClock, { maxAgeMs: queryCacheTime });
+    const cache = new AuthQueryCache(
+      run,
+      systemClock,
+      queryCacheTime === 0 ? neverKept : { maxAgeMs: queryCacheTime },
+    );
     this.#caches.set(key, cache);
     return cache;
   }
 }
+
+/** As with PgBouncer, a rule for something that there is not makes no file unusable; it lets nobody in here. */
+function hbaOptionsOf(config: PoolerConfig, warn: (text: string) => void): HbaOptions {
+  if (!isPgBouncer(config)) return {};
+  return { rejected: ({ line, message }) => warn(`${config.auth.hbaFile} line ${line}: ${message}`) };
+}
+
+/** The console, for whose users PgBouncer would ask the console. */
+const consoleName = 'pgbouncer';
+
+function isPgBouncer({ admin }: PoolerConfig): boolean {
+  return admin.compatibility === 'pgbouncer';
+}
+
+/** As PgBouncer has it, the server is asked for every login. */
+const neverKept = { maxAgeMs: 0, maxAgeOfNoneMs: 0, refreshPauseMs: 0 };
 
 /** A rule can name none of these. */
 const noMaps = new IdentMaps(new Map());

@@ -2,9 +2,12 @@
  * A client from its first byte until it is let in or sent away: what it wants, who it is, whether there is a place for it, and
  * what its session begins with.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatDuration } from '../../../kernel/duration.js';
 import { UnencryptedBytesError } from '../../../net/errors.js';
+import { peerOf } from '../../../net/socket-peer.js';
+import { userName } from '../../../net/system-calls.js';
 import type { Transport } from '../../../net/transport.js';
 import { type ErrorFields, writeError, writeNotice } from '../../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../../wire/errors.js';
@@ -22,6 +25,7 @@ import type { CancelRequest, StartupMessage } from '../../../wire/startup-packet
 import { ClientAuthentication, type Login, type LoginTools } from '../../auth/client-authentication.js';
 import type { HeldVerdict } from '../../auth/failed-logins.js';
 import { consoleDatabases } from '../../config/pooler-config.js';
+import type { Wording } from '../../own-error.js';
 import { nothingRead, type ReadAhead } from '../read-ahead.js';
 import * as refusals from '../refusal.js';
 import { Refusal } from '../refusal.js';
@@ -65,6 +69,8 @@ export interface HandshakeHost {
   readonly ignoredParameters: readonly string[];
   /** Beside the usual ones: what is taken from `options` also where these are ignored. */
   readonly trackedParameters: readonly string[];
+  /** As PgBouncer, refuses startup parameters that are neither ignored nor tracked. */
+  readonly refusesUntracked: boolean;
   /** Throws a `Refusal` when there is certainly no place. */
   checkRoom(isConsole: boolean): void;
   requirementOf(applicant: Applicant): AuthRequirement;
@@ -76,7 +82,9 @@ export interface HandshakeHost {
   admit(applicant: Applicant, login: Login): Promise<Admission>;
   cancel(request: CancelRequest): Promise<void>;
   /** For the log. `detail` is not for the client. */
-  refused(applicant: Partial<Applicant> & { readonly transport: Transport }, why: Refusal): void;
+  refused(why: Refusal): void;
+  /** In what words the client is told an error of the pooler's own. */
+  readonly word: Wording;
 }
 
 /** Resolves when the client is in, or has been sent away. Never rejects. */
@@ -104,7 +112,6 @@ class StartupHandshake {
   readonly #timer: NodeJS.Timeout | undefined;
   #transport: Transport;
   #talk: StartupTalk | undefined;
-  #applicant: Applicant | undefined;
   #reported: Refusal | undefined;
 
   constructor(transport: Transport, host: HandshakeHost, readAhead: ReadAhead) {
@@ -113,7 +120,6 @@ class StartupHandshake {
     this.#readAhead = readAhead;
     this.#transport = transport;
     this.#talk = undefined;
-    this.#applicant = undefined;
     this.#reported = undefined;
     const tooSlow = (): void => this.#scope.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
     const leftMs = Math.max(1, loginTimeoutMs - readAhead.waitedMs);
@@ -141,7 +147,6 @@ class StartupHandshake {
     if (wish.talk.hasTerminated) throw new ClientGoneError();
     this.#negotiate(wish.talk, wish.packet);
     const applicant = this.#read(wish, wish.packet);
-    this.#applicant = applicant;
     host.checkRoom(applicant.isConsole);
     const { login, messages } = await scope.during(this.#logIn(wish, applicant));
     if (wish.talk.hasTerminated) throw new ClientGoneError();
@@ -182,16 +187,20 @@ class StartupHandshake {
     const { ignoredParameters, trackedParameters } = this.#host;
     const isIgnored = (name: string): boolean => isAmong(ignoredParameters, name);
     const settings = new Map<string, string>();
+    const isTracked = (name: string): boolean =>
+      isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
     const note = (value: string, name: string): void => {
-      if (!noSettings.has(name) && !isIgnored(name)) settings.set(name, value);
+      if (noSettings.has(name) || isIgnored(name)) return;
+      if (this.#host.refusesUntracked && !isTracked(name)) throw refusals.notTracked(name);
+      settings.set(name, value);
     };
     const options = parseStartupOptions(parameters.get('options') ?? '');
     const areOptionsIgnored = isIgnored('options');
-    if (options.problem !== undefined && !areOptionsIgnored)
-      throw new Refusal(fatal(SqlState.syntaxError, options.problem));
+    if (options.problem !== undefined && !areOptionsIgnored) throw refusals.wrongOptions(options.problem);
     options.settings?.forEach((value, name) => {
-      const isTracked = isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
-      if (isTracked || !areOptionsIgnored) note(value, name);
+      if (this.#host.refusesUntracked && !areOptionsIgnored && !isIgnored(name) && !isTracked(name))
+        throw refusals.notTracked(name, ' in options');
+      if (isTracked(name) || !areOptionsIgnored) note(value, name);
     });
     // Those of the packet itself win.
     parameters.forEach(note);
@@ -211,6 +220,7 @@ class StartupHandshake {
         method,
         map,
         isUnix: transport.isUnix,
+        peerName: method === 'peer' ? peerNameOf(transport) : undefined,
         address: transport.remoteAddress,
         isEncrypted: transport.tls !== undefined,
         certificateName: transport.tls?.peerCommonName,
@@ -260,7 +270,7 @@ class StartupHandshake {
   #report(refusal: Refusal): void {
     if (this.#reported === refusal) return;
     this.#reported = refusal;
-    this.#host.refused({ ...this.#applicant, transport: this.#transport }, refusal);
+    this.#host.refused(refusal);
   }
 
   sendAway(error: unknown): void {
@@ -272,10 +282,15 @@ class StartupHandshake {
     }
     this.#report(refusal);
     const writer = new MessageWriter();
-    writeError(writer, refusal.fields);
+    writeError(writer, this.#host.word(refusal.fields));
     transport.send(writer.buffer, 0, writer.length);
     transport.end();
   }
+}
+
+function peerNameOf(transport: Transport): string | undefined {
+  const peer = peerOf(transport);
+  return peer && userName(peer.userId);
 }
 
 /** What everyone is told who is let in. */
@@ -301,6 +316,11 @@ const usuallyTracked = [
   'datestyle',
   'standard_conforming_strings',
   'timezone',
+  'default_transaction_read_only',
+  'intervalstyle',
+  'scram_iterations',
+  'search_path',
+  'session_authorization',
 ];
 
 function isAmong(names: readonly string[], name: string): boolean {

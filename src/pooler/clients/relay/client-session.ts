@@ -74,7 +74,8 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     this.running = running;
     this.wantsTags = running !== undefined;
     const failed = (error: ErrorFields): void => parts.failed(error);
-    const owner = { pool, settings: ownSettings, effects, bounds, failed, running };
+    const endsWith = (error: ErrorFields): boolean => this.#endsWith(error);
+    const owner = { pool, settings: ownSettings, effects, bounds, failed, running, endsWith };
     this.statements = new StatementRelay(owner, mode, swallowing);
     this.#messages = new MessageRelay(ownSettings, this.statements, swallowing, running);
     if (!parts.refusesSimpleQueries) this.local.keeper = swallowing;
@@ -439,14 +440,26 @@ export class ClientSession extends SharingHolder implements TransportListener, B
   }
 
   protected override refuseHeld(error: ErrorFields): void {
-    if (error.severity === 'FATAL') {
+    const told = this.#parts.word(error);
+    if (told.severity === 'FATAL') {
       this.end(error);
       return;
     }
     this.#parts.failed(error);
-    this.local.refuseNext(error);
+    this.local.refuseNext(told);
     this.goOn();
     this.partIfFree();
+  }
+
+  /** Whether the error is told in words that end the session. */
+  #endsWith(error: ErrorFields): boolean {
+    const isEnd = this.#parts.word(error).severity === 'FATAL';
+    if (isEnd) this.end(error);
+    return isEnd;
+  }
+
+  word(error: ErrorFields): ErrorFields {
+    return this.#parts.word(error);
   }
 
   /** Between the client's messages: a notice. */
@@ -494,11 +507,13 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     this.#isEnding = true;
     this.#timeouts?.stop();
     if (hasSaidGoodbye) this.#whyEnded = 'the client said goodbye';
-    else if (error !== undefined) this.#whyEnded = error.message;
+    else if (error !== undefined) this.#whyEnded = this.#parts.word(error).message;
     const isInsideAnswer = this.backend?.isInsideAnswer === true;
+    // Before the client hears of it, so that who looks into the log then finds it there.
+    if (error !== undefined) this.#parts.ending(this.#whyEnded);
     this.#leave(!hasSaidGoodbye);
     if (error !== undefined) this.#parts.failed(error);
-    if (error !== undefined && !isInsideAnswer) writeError(own, error);
+    if (error !== undefined && !isInsideAnswer) writeError(own, this.#parts.word(error));
     this.#sendOwn();
     const { transport } = this;
     // TLS has a goodbye of its own, which some clients miss.

@@ -22,7 +22,9 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
     }
     if (session.hasNotice || !isOver(notifyAfterMs, session.waitingSince)) return;
     session.hasNotice = true;
-    session.tell((writer) => writeNotice(writer, waitNotice(session.pool, now - session.waitingSince)));
+    session.tell((writer) =>
+      writeNotice(writer, session.word(waitNotice(session.pool, now - session.waitingSince))),
+    );
     return;
   }
   if (clientWriteTimeout > 0 && session.stalledFor(now) >= clientWriteTimeout) {

@@ -37,6 +37,8 @@ export interface StatementOwner {
   /** Undefined where there are no statistics of statements. */
   readonly running: RunningQuery | undefined;
   readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
+  /** Whether the error is told in a way that ends the session: it has ended then. */
+  readonly endsWith: (error: ErrorFields) => boolean;
   readonly bounds: ClientBounds;
   /** The client is told an error of the pooler's. */
   readonly failed: (error: ErrorFields) => void;

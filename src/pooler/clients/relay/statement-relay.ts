@@ -16,6 +16,7 @@ import { writeRenamed } from '../../../wire/rename-statement.js';
 import { SqlState } from '../../../wire/sql-states.js';
 import type { MemoryLimit } from '../../config/memory-options.js';
 import type { PoolMode } from '../../config/pooling-options.js';
+import { alsoAs } from '../../own-error.js';
 import type { Backend } from '../../servers/backend.js';
 import { Asked, type Dropped, type Subject } from '../../servers/reply-queue.js';
 import { ServerCopy } from '../../servers/server-statements.js';
@@ -193,7 +194,8 @@ export class StatementRelay extends PlainBatches {
       // Something else may be wrong with it, too: that is for the server to see first.
       this.preparer.tryParse(backend, view);
       const message = `prepared statement "${view.name()}" already exists`;
-      return this.#refuse(backend, SqlState.duplicatePreparedStatement, message);
+      const asPgBouncer = `prepared statement '${view.name()}' was already prepared`;
+      return this.#refuse(backend, SqlState.duplicatePreparedStatement, message, asPgBouncer);
     }
     const { maxClientStatementsSize: most } = this.owner.bounds;
     const { bytes, size } = this.named;
@@ -444,7 +446,7 @@ export class StatementRelay extends PlainBatches {
 
   #refuseUnknown(backend: Backend, name: string): Passing {
     const text = `prepared statement "${name}" does not exist`;
-    return this.#refuse(backend, SqlState.invalidStatementName, text);
+    return this.#refuse(backend, SqlState.invalidStatementName, text, 'prepared statement did not exist');
   }
 
   /** Logged the first time; a client that goes on has no more to tell. */
@@ -457,8 +459,10 @@ export class StatementRelay extends PlainBatches {
   }
 
   /** The server is asked for something that does not exist, and the client gets this error in place of the server's. */
-  #refuse(backend: Backend, code: string, message: string): Passing {
-    backend.fail(failure(code, message));
+  #refuse(backend: Backend, code: string, message: string, asPgBouncer?: string): Passing {
+    const plain = failure(code, message);
+    const error = asPgBouncer === undefined ? plain : alsoAs(asPgBouncer, plain);
+    if (!this.owner.endsWith(error)) backend.fail(error);
     return Passing.none;
   }
 }

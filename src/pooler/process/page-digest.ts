@@ -6,9 +6,9 @@ import { addTimes, timesOf } from '../../dashboard/time-window.js';
 import { timeBounds } from '../../observe/time-histogram.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
-import { clientStateOf } from '../process/console-records.js';
-import type { PoolerState } from '../process/pooler-state.js';
 import type { BackendPool } from '../servers/backend-pool.js';
+import { clientStateOf } from './console-records.js';
+import type { PoolerState } from './pooler-state.js';
 
 /** What one process tells of itself. */
 export interface Digest {

@@ -16,9 +16,9 @@ import type { PoolerConfig } from '../config/pooler-config.js';
 import type { Command } from '../console/command.js';
 import type { PoolerControls, PoolerView, RebalanceRecord } from '../console/pooler-view.js';
 import { runCommand, type WantedRecords } from '../console/run-command.js';
-import { listConnections } from './connection-lists.js';
-import type { Digest } from './digest.js';
-import { mergeDigests } from './merge-digests.js';
+import { mergeDigests } from './merge-page-digests.js';
+import type { Digest } from './page-digest.js';
+import { listConnections } from './page-lists.js';
 
 /** What holds for the whole pooler. */
 export interface PoolerFacts {

@@ -1,7 +1,7 @@
 /** The digests of several workers in one: sums, and the busiest of all. */
 import type { PoolRecord } from '../../dashboard/observation.js';
-import type { Digest, DigestCounters } from './digest.js';
-import { addCounts } from './digest-sums.js';
+import type { Digest, DigestCounters } from './page-digest.js';
+import { addCounts } from './page-digest-sums.js';
 
 export interface MergedDigest extends Omit<Digest, 'lives' | 'worker' | 'cpuMs' | 'memoryBytes'> {
   readonly lives: readonly Digest['lives'][];

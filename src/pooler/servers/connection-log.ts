@@ -1,0 +1,137 @@
+/**
+ * What the log is told of connections, in Headgate's words: a message with fields. `pgbouncer-log.ts` has PgBouncer's words
+ * for the same, which existing rules and exporters look for.
+ */
+import type { Transport } from '../../net/transport.js';
+import { errorFields } from '../../observe/error-text.js';
+import { Repetition } from '../../observe/repetition.js';
+import type { ErrorFields } from '../../wire/error-fields.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
+import type { OwnQueryError } from '../errors.js';
+import type { LogDetails, PoolerLog } from '../log.js';
+
+/** A connection of a client. */
+export interface LoggedClient {
+  readonly id: number;
+  /** Undefined until the client has said so. */
+  readonly user?: string | undefined;
+  readonly database?: string | undefined;
+  /** `logical` or `physical`. */
+  readonly replication?: string | undefined;
+  readonly transport: Transport;
+  /** In milliseconds since 1970. */
+  readonly connectedAt: number;
+}
+
+/** A connection to a server. */
+export interface LoggedServer {
+  readonly id: number;
+  readonly ends: Pick<Transport, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>;
+  readonly openedAt: number;
+}
+
+/** Of one pool: it remembers what has been said of it. */
+export interface ServerLog {
+  /** Its socket is connected; nothing was said yet. */
+  connected(server: LoggedServer): void;
+  opened(dialMs: number): void;
+  /** A host could not be used. */
+  hostFailed(server: LoggedServer, error: Error): void;
+  /** No host could be used, or no connection may be opened. */
+  openingFailed(cause: string, error: Error): void;
+  closed(server: LoggedServer, reason: string): void;
+  connectQueryFailed(error: OwnQueryError): void;
+  /** The pool is allowed its reserve. */
+  reserveTaken(): void;
+}
+
+export interface ConnectionLog {
+  /** A client has said who it is. */
+  loginBegan(client: LoggedClient): void;
+  connected(client: LoggedClient): void;
+  disconnected(client: LoggedClient, why: string): void;
+  /** A client that is not let in is told this. `detail` is for the log alone. */
+  refused(client: LoggedClient, error: ErrorFields, detail: string | undefined): void;
+  /** A client that is in is told this. */
+  failed(client: LoggedClient, error: ErrorFields): void;
+  /** A database that `*` stands for is used for the first time. */
+  databaseFound(client: LoggedClient): void;
+  servers(database: string, user: string): ServerLog;
+}
+
+/** Ends that were asked for, and every connection comes to; of the others somebody may want to know. */
+const ordinaryEnds = ['idle_timeout', 'max_lifetime', 'max_uses', 'over_limit', 'drained'];
+
+/** A query that has not failed for so long has begun to work, or nobody needs it: the next failure is the first again. */
+const quietMs = 60_000;
+
+export function connectionLog(log: PoolerLog, config: () => PoolerConfig): ConnectionLog {
+  const tell = (message: string, client: LoggedClient, more: LogDetails = {}): void => {
+    const { user, database, transport } = client;
+    const { remoteAddress: from, remotePort: port, tls } = transport;
+    const { version, serverName: sni } = tls ?? {};
+    log('info', message, { user, database, from, port, tls: version, sni, ...more });
+  };
+  return {
+    loginBegan() {},
+    databaseFound() {},
+    connected(client) {
+      if (config().logging.connections) tell('a client is in', client);
+    },
+    disconnected(client, why) {
+      if (!config().logging.disconnections) return;
+      tell('a client is gone', client, { why, livedMs: Date.now() - client.connectedAt });
+    },
+    refused({ user, database, transport: { remoteAddress: from } }, { message }, detail) {
+      if (config().logging.poolerErrors)
+        log('warn', `a client was refused: ${message}`, { user, database, from, detail });
+    },
+    failed({ user, database }, { message, code }) {
+      if (config().logging.poolerErrors) log('warn', message, { user, database, code });
+    },
+    servers: (database, user) => serverLog(log, config, { database, user }),
+  };
+}
+
+function serverLog(log: PoolerLog, config: () => PoolerConfig, pool: LogDetails): ServerLog {
+  const failures = new Repetition<string>();
+  const failedQueries = new Repetition<string>(quietMs);
+  return {
+    connected() {},
+    hostFailed() {},
+    reserveTaken() {},
+    opened(dialMs) {
+      failures.end();
+      if (config().logging.connections)
+        log('info', 'a server connection is open', { ...pool, ms: Math.round(dialMs) });
+    },
+    openingFailed(cause, error) {
+      const attempt = failures.add(cause);
+      if (attempt === undefined) return;
+      log(cause === 'lease_acquire' ? 'debug' : 'error', 'a server connection could not be opened', {
+        ...pool,
+        cause,
+        ...errorFields(error),
+        attempt,
+      });
+    },
+    closed(_, reason) {
+      if (config().logging.disconnections)
+        log(ordinaryEnds.includes(reason) ? 'debug' : 'info', 'a server connection goes', {
+          ...pool,
+          reason,
+        });
+    },
+    connectQueryFailed(error) {
+      const { code } = error.fields;
+      const attempt = failedQueries.add(code);
+      if (attempt === undefined) return;
+      log('warn', 'a server connection is used although its connect_query failed', {
+        ...pool,
+        ...errorFields(error),
+        code,
+        attempt,
+      });
+    },
+  };
+}
