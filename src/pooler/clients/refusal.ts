@@ -69,8 +69,17 @@ export const noReplication = (): Refusal =>
   new Refusal(
     fatal(
       SqlState.featureNotSupported,
-      'replication is not possible through the pooler',
-      'Connect to the server itself for replication.',
+      'the console has nothing to replicate',
+      'Name a database of the pooler for replication.',
+    ),
+  );
+
+export const wrongReplication = (word: string): Refusal =>
+  new Refusal(
+    fatal(
+      SqlState.invalidParameterValue,
+      `invalid value for parameter "replication": "${shown(word)}"`,
+      'Valid values are: "false", 0, "true", 1, "database".',
     ),
   );
 

@@ -20,12 +20,15 @@ import {
   type Admission,
   type Applicant,
   type HandshakeHost,
+  type Replication,
   runStartupHandshake,
 } from '../clients/login/startup-handshake.js';
 import { needsTls } from '../clients/login/tls-contexts.js';
 import { nothingRead } from '../clients/read-ahead.js';
 import { noDatabase, Refusal, shown } from '../clients/refusal.js';
 import { ClientSession } from '../clients/relay/client-session.js';
+import { ReplicationSession } from '../clients/relay/replication-session.js';
+import type { SessionParts } from '../clients/relay/session-parts.js';
 import { fatal, refusalOf, shuttingDown } from '../clients/session-errors.js';
 import { resolveStartup, type StartupSettings } from '../clients/startup-settings.js';
 import { clientLimitsFor, limitsForClient } from '../config/pool-settings.js';
@@ -38,6 +41,8 @@ import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
 import { sendCancel } from '../servers/canceller.js';
 import type { LoggedClient } from '../servers/connection-log.js';
+import { openReplication } from '../servers/open-replication.js';
+import type { ReplicationBackend } from '../servers/replication-backend.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState, Visitor } from './pooler-state.js';
 
@@ -118,7 +123,7 @@ export class ClientLogins {
   }
 
   #requirementOf(
-    { transport, user, database, isConsole, settings, scope }: Applicant,
+    { transport, user, database, isConsole, settings, scope, replication }: Applicant,
     visitor: Visitor,
   ): AuthRequirement {
     const pooler = this.#pooler;
@@ -127,13 +132,14 @@ export class ClientLogins {
     visitor.user = user;
     visitor.database = database;
     visitor.applicationName = settings.get(applicationName) ?? '';
+    if (replication !== undefined) visitor.replication = replication.kind;
     pooler.connections.loginBegan(visitor);
     if (isConsole && this.#isOwnConsoleUser(user, transport)) return { method: 'trust', map: undefined };
     return pooler.auth.requirementOf({
       user,
       database,
       otherNames: isConsole ? consoleDatabases : [],
-      isReplication: false,
+      isReplication: replication?.kind === 'physical',
       isUnix: transport.isUnix,
       isEncrypted: transport.tls !== undefined,
       address: transport.remoteAddress,
@@ -181,13 +187,17 @@ export class ClientLogins {
     const user = database.user ?? applicant.user;
     const leaveGate = await this.#pooler.gates.clients.enter(database, user, applicant.scope);
     const entry = pools.get(database, user);
+    let server: ReplicationBackend | undefined;
     try {
       noteCredentials(entry, database, login);
+      if (applicant.replication !== undefined)
+        server = await this.#openReplication(applicant, applicant.replication, entry, visitor);
       const startup = await this.#startupOf(applicant, entry, visitor);
       applicant.scope.throwIfOver();
       this.#expectStillWelcome(entry, applicant);
-      return this.#admission(applicant, visitor, entry, startup, leave);
+      return this.#admission(applicant, visitor, entry, startup, leave, server);
     } catch (error) {
+      server?.close();
       pools.refused(entry, error);
       if (error instanceof Refusal || applicant.scope.isOver) throw error;
       this.#expectStillWelcome(entry, applicant);
@@ -224,12 +234,13 @@ export class ClientLogins {
   }
 
   async #startupOf(
-    { settings, scope, transport }: Applicant,
+    { settings, scope, transport, replication }: Applicant,
     { pool, known }: PoolEntry,
     visitor: Visitor,
   ): Promise<StartupSettings> {
-    let wanted = settings;
-    if (this.#pooler.config.pooling.applicationNameAddHost) {
+    // A server connection of its own has begun with them.
+    let wanted = replication === undefined ? settings : new Map<string, string>();
+    if (replication === undefined && this.#pooler.config.pooling.applicationNameAddHost) {
       const { remoteAddress, remotePort } = transport;
       const name = settings.get(applicationName) ?? 'app';
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
@@ -264,12 +275,33 @@ export class ClientLogins {
     });
   }
 
+  /** Waits for a place in the pool as any client, and longer than the login only if that is so configured. */
+  async #openReplication(
+    { settings, scope }: Applicant,
+    { word }: Replication,
+    { pool }: PoolEntry,
+    visitor: Visitor,
+  ): Promise<ReplicationBackend> {
+    const isPatient = this.#pooler.isPgBouncer;
+    const { outage } = pool;
+    if (outage !== undefined && !isPatient) throw outage;
+    const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
+    const parameters = new Map(settings).set('replication', word);
+    visitor.waitsFor = { pool, since: systemClock.now() };
+    try {
+      return await openReplication(pool, { timeoutMs, signal: scope.signal, isPatient }, parameters);
+    } finally {
+      visitor.waitsFor = undefined;
+    }
+  }
+
   #admission(
-    { user, database, hasLongKeys, transport }: Applicant,
+    { user, database, hasLongKeys, transport, replication }: Applicant,
     { id, connectedAt }: Visitor,
     { pool }: PoolEntry,
     startup: StartupSettings,
     leave: () => void,
+    server: ReplicationBackend | undefined,
   ): Admission {
     const pooler = this.#pooler;
     const client = { id, user, database, transport, connectedAt };
@@ -288,7 +320,7 @@ export class ClientLogins {
       ending(why);
     };
     const begin = (rest: Buffer): void => {
-      session = new ClientSession({
+      const parts: SessionParts = {
         identity: { id, user, database, connectedAt },
         transport,
         pool,
@@ -303,7 +335,11 @@ export class ClientLogins {
         ended,
         failed: (error) => this.#failed(client, pool, error),
         word: pooler.wording,
-      });
+      };
+      session =
+        server === undefined || replication === undefined
+          ? new ClientSession(parts)
+          : new ReplicationSession(parts, server, replication.kind);
       pooler.sessions.add(session);
       pool.clients++;
       pool.tally.logins++;
@@ -314,9 +350,10 @@ export class ClientLogins {
       else if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
     };
     const { maxPreparedStatements } = pooler.config.pooling;
+    const told = server?.parameters ?? startup.told;
     const parameters = pooler.isPgBouncer
-      ? new Map([...startup.told, ...poolerParameters(pool.limits.poolMode, maxPreparedStatements)])
-      : startup.told;
+      ? new Map([...told, ...poolerParameters(pool.limits.poolMode, maxPreparedStatements)])
+      : told;
     return { parameters, key, notice: noticeOf(pooler.config.admin.loginNotifyMessage), begin };
   }
 

@@ -67,6 +67,7 @@ export interface Visitor {
   user?: string;
   database?: string;
   isCancelling?: boolean;
+  replication?: 'none' | 'logical' | 'physical';
   /** Of its login, once it has said who it is. */
   loginScope?: LoginScope;
   /** It has proved who it is, and its login takes a server of this pool; since when by the clock of the process. */

@@ -16,11 +16,12 @@ import { Canceller, type CancellerOptions } from './canceller.js';
 import { ClassUsage } from './class-usage.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
 import { type Engine, type EngineCounts, EngineGenerations } from './engine-generations.js';
-import type { Opening, OpeningWatcher } from './opening.js';
+import { Opening, type OpeningWatcher } from './opening.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import type { PoolQueries } from './query-stats.js';
 import { RepeatedStatements } from './repeated-statement.js';
+import type { ReplicationBackend } from './replication-backend.js';
 import { ReportedSettings } from './reported-settings.js';
 import { StatementTimes } from './statement-times.js';
 
@@ -186,6 +187,21 @@ export class BackendPool {
     cleaner.begin();
   }
 
+  /** Opens one for replication in the place of a connection that is gone, and still counts for whoever has it. */
+  async openReplication(
+    place: Backend,
+    parameters: ReadonlyMap<string, string>,
+    signal: AbortSignal,
+  ): Promise<ReplicationBackend> {
+    const opening = new Opening(signal, parameters);
+    opening.watcher = this.openingWatcher;
+    const backend = (await this.#plan.open(opening)) as ReplicationBackend;
+    backend.pooled = place.pooled;
+    backend.home = place.home;
+    place.substitute = backend;
+    return backend;
+  }
+
   /** A statement that the server would refuse was answered in its place. The words are few. */
   swallowed(what: string): void {
     if (this.tally.swallowedOne(what)) this.onSwallowed?.(what);
@@ -313,7 +329,7 @@ export class BackendPool {
 
   *backends(): IterableIterator<Backend> {
     for (const engine of this.#engines.all)
-      for (const { connection } of engine.connections()) yield connection;
+      for (const { connection } of engine.connections()) yield connection.substitute ?? connection;
   }
 
   /** Connections that are not there yet. */

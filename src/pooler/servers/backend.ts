@@ -85,6 +85,8 @@ export class Backend extends ServerDialogue implements TransportListener {
   readonly followers: Follower[] = [];
   /** Which of the statements that share the connection is the one that runs. */
   turnNumber = 0;
+  /** The connection for replication that has its place in the engine. */
+  substitute: Backend | undefined;
   /** It has reported more than is kept. */
   onFlood: (() => void) | undefined;
   readonly #scanner = new MessageScanner(rules);
@@ -104,6 +106,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.key = key;
     this.pooled = undefined;
     this.home = undefined;
+    this.substitute = undefined;
     this.onReport = undefined;
     this.onFlood = undefined;
     transport.listener = this;
@@ -282,6 +285,7 @@ export class Backend extends ServerDialogue implements TransportListener {
 
   destroy(error?: Error): void {
     this.transport.destroy(error);
+    this.substitute?.destroy(error);
   }
 
   // ---- from the server --------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import type { Settings } from '../settings/settings.js';
 import { Backend } from './backend.js';
 import { logIn } from './backend-login.js';
 import type { Opening } from './opening.js';
+import { ReplicationBackend } from './replication-backend.js';
 import type { ServerAddress, ServerHosts } from './server-hosts.js';
 import { askServer } from './server-question.js';
 import { ServerStatements } from './server-statements.js';
@@ -114,7 +115,7 @@ async function enter(
   opening: Opening,
 ): Promise<Backend> {
   opening.reached(transport);
-  const { id, signal } = opening;
+  const { id, signal, replication } = opening;
   const { user, keys, settings, parameters, allowUnencryptedPasswords } = plan;
   const credentials = await plan.credentials(dial);
   const authenticator = new ServerAuthentication({
@@ -126,7 +127,7 @@ async function enter(
     allowUnencryptedPasswords,
     endPoint: endPointOf(transport),
   });
-  const startup = new Map([['user', user], ...parameters]);
+  const startup = new Map([['user', user], ...parameters, ...(replication ?? [])]);
   const { mostParameterBytes } = plan;
   const loggedIn = await logIn({
     transport,
@@ -137,7 +138,14 @@ async function enter(
   });
   opening.loggedIn(loggedIn.key);
   const statements = new ServerStatements(plan.mostStatements, plan.mostStatementBytes);
-  const backend = new Backend({ id, transport, dial, statements, settings, ...loggedIn });
+  const parts = { id, transport, dial, statements, settings, ...loggedIn };
+  // Replication has no queries that could be asked first.
+  if (replication !== undefined) {
+    const backend = new ReplicationBackend(parts);
+    transport.resumeReading();
+    return backend;
+  }
+  const backend = new Backend(parts);
   transport.resumeReading();
   await prepare(backend, plan, signal);
   return backend;

@@ -19,6 +19,8 @@ export class Opening {
   readonly beganAt = Date.now();
   /** Nobody wants it any more. */
   readonly signal: AbortSignal;
+  /** For replication: what the startup packet says besides the usual; undefined for an ordinary connection. */
+  readonly replication: ReadonlyMap<string, string> | undefined;
   #address: ServerAddress | undefined;
   #transport: Transport | undefined;
   #ends: SocketEnds | undefined;
@@ -28,8 +30,9 @@ export class Opening {
   /** Told of every host that is reached, and of every one that can't be used. */
   watcher: OpeningWatcher | undefined;
 
-  constructor(signal: AbortSignal) {
+  constructor(signal: AbortSignal, replication?: ReadonlyMap<string, string>) {
     this.signal = signal;
+    this.replication = replication;
     this.#address = undefined;
     this.#transport = undefined;
     this.#ends = undefined;

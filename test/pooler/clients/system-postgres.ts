@@ -48,8 +48,11 @@ const settings = [
   'max_connections=40',
 ];
 
-/** Starts a server from these programs, with an empty database `postgres`; `drop()` ends it. */
-export async function startSystemPostgres(programs: string): Promise<TestDatabase> {
+/** Starts a server from these programs, with an empty database `postgres` and `more` settings; `drop()` ends it. */
+export async function startSystemPostgres(
+  programs: string,
+  more: readonly string[] = [],
+): Promise<TestDatabase> {
   const owner = findServerOwner();
   const folder = temporaryFolder({ forAnotherUser: owner !== undefined });
   const port = await findFreePort();
@@ -68,7 +71,7 @@ export async function startSystemPostgres(programs: string): Promise<TestDatabas
     '-N',
   ];
   execFileSync(join(programs, 'initdb'), initdb, { ...who, stdio: ['ignore', 'ignore', 'inherit'] });
-  const flags = settings.map((setting) => `-c ${setting}`).join(' ');
+  const flags = [...settings, ...more].map((setting) => `-c ${setting}`).join(' ');
   const server = spawn('sh', ['-c', guard, 'sh', programs, folder, String(port), flags], {
     ...who,
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -37,6 +37,12 @@ import { parseStartupOptions } from './startup-options.js';
 import type { StartupTalk } from './startup-talk.js';
 import { ClientGoneError } from './startup-talk.js';
 
+/** Physical replication is for no database, logical replication for the client's. */
+export interface Replication {
+  readonly kind: 'logical' | 'physical';
+  readonly word: string;
+}
+
 /** A client that has said what it wants. */
 export interface Applicant {
   readonly transport: Transport;
@@ -45,6 +51,8 @@ export interface Applicant {
   /** The settings of its startup packet, without those that are to be left aside. */
   readonly settings: ReadonlyMap<string, string>;
   readonly isConsole: boolean;
+  /** It wants a server connection of its own for replication, by this word of its startup packet. */
+  readonly replication: Replication | undefined;
   /** Protocol 3.2 or newer. */
   readonly hasLongKeys: boolean;
   /** Over when the client is gone, or its time is up. */
@@ -167,38 +175,42 @@ class StartupHandshake {
   #read({ talk }: FirstRequest, { minor, parameters }: StartupMessage): Applicant {
     const { transport } = talk;
     const user = parameters.get('user') ?? '';
-    const replication = parameters.get('replication') ?? 'false';
     if (user === '') throw refusals.noUser();
-    if (!/^(?:false|off|no|0|f|n)$/i.test(replication)) throw refusals.noReplication();
     if (this.#host.needsTls && transport.tls === undefined && !transport.isUnix) throw refusals.tlsNeeded();
     const database = parameters.get('database') || user;
+    const isConsole = consoleDatabases.includes(database);
+    const replication = replicationOf(parameters.get('replication'));
+    if (isConsole && replication !== undefined) throw refusals.noReplication();
     return {
       transport,
       user,
       database,
-      settings: this.#settingsOf(parameters),
-      isConsole: consoleDatabases.includes(database),
+      settings: this.#settingsOf(parameters, replication !== undefined),
+      isConsole,
+      replication,
       hasLongKeys: minor >= newestMinor,
       scope: this.#scope,
     };
   }
 
-  #settingsOf(parameters: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  /** `areAllPassedOn`: a server connection of the client's own begins with them. */
+  #settingsOf(parameters: ReadonlyMap<string, string>, areAllPassedOn: boolean): ReadonlyMap<string, string> {
     const { ignoredParameters, trackedParameters } = this.#host;
+    const refusesUntracked = this.#host.refusesUntracked && !areAllPassedOn;
     const isIgnored = (name: string): boolean => isAmong(ignoredParameters, name);
     const settings = new Map<string, string>();
     const isTracked = (name: string): boolean =>
       isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
     const note = (value: string, name: string): void => {
       if (noSettings.has(name) || isIgnored(name)) return;
-      if (this.#host.refusesUntracked && !isTracked(name)) throw refusals.notTracked(name);
+      if (refusesUntracked && !isTracked(name)) throw refusals.notTracked(name);
       settings.set(name, value);
     };
     const options = parseStartupOptions(parameters.get('options') ?? '');
     const areOptionsIgnored = isIgnored('options');
     if (options.problem !== undefined && !areOptionsIgnored) throw refusals.wrongOptions(options.problem);
     options.settings?.forEach((value, name) => {
-      if (this.#host.refusesUntracked && !areOptionsIgnored && !isIgnored(name) && !isTracked(name))
+      if (refusesUntracked && !areOptionsIgnored && !isIgnored(name) && !isTracked(name))
         throw refusals.notTracked(name, ' in options');
       if (isTracked(name) || !areOptionsIgnored) note(value, name);
     });
@@ -325,6 +337,13 @@ const usuallyTracked = [
 
 function isAmong(names: readonly string[], name: string): boolean {
   return names.some((one) => one.toLowerCase() === name.toLowerCase());
+}
+
+function replicationOf(word: string | undefined): Replication | undefined {
+  if (word === undefined || /^(?:false|off|no|0|f|n)$/i.test(word)) return undefined;
+  if (/^database$/i.test(word)) return { kind: 'logical', word: 'database' };
+  if (/^(?:true|on|yes|1|t|y)$/i.test(word)) return { kind: 'physical', word: 'true' };
+  throw refusals.wrongReplication(word);
 }
 
 /** What is in a startup packet and no setting. */

@@ -85,6 +85,11 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     transport.listener = this;
   }
 
+  /** What the client replicates by; `none` for an ordinary client. */
+  get replication(): 'none' | 'logical' | 'physical' {
+    return 'none';
+  }
+
   protected override get backendUser(): BackendUser {
     return this;
   }
@@ -493,6 +498,11 @@ export class ClientSession extends SharingHolder implements TransportListener, B
   /** Says goodbye; with an error, that first. What is under way is cancelled. */
   end(error?: ErrorFields): void {
     this.#end(error, false);
+  }
+
+  /** The client has, and waits for nothing. */
+  protected saidGoodbye(): void {
+    this.#end(undefined, true);
   }
 
   /** As `end()`, and the connection is closed at once, also one that is ending already. */

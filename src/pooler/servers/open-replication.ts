@@ -1,0 +1,53 @@
+/**
+ * Opens a server connection for replication. It takes the place of a connection of the pool, which is closed for it: so it waits, and
+ * counts in the pool's limits and in all budgets, as any other, and is never handed to another client.
+ */
+import { terminate } from '../../wire/fixed-messages.js';
+import type { Backend } from './backend.js';
+import type { BackendPool } from './backend-pool.js';
+import { Caretaker } from './backend-user.js';
+import { type BorrowOptions, borrow } from './borrow.js';
+import type { ReplicationBackend } from './replication-backend.js';
+
+/** `parameters`: what the client's startup packet says, `replication` included. */
+export function openReplication(
+  pool: BackendPool,
+  options: BorrowOptions,
+  parameters: ReadonlyMap<string, string>,
+): Promise<ReplicationBackend> {
+  const { signal } = options;
+  return new Promise((resolve, reject) => {
+    borrow(pool, options, async (place) => {
+      await vacate(place);
+      signal.throwIfAborted();
+      const server = await pool.openReplication(place, parameters, signal);
+      resolve(server);
+      // The place is free again when the server connection is gone, and not before.
+      await server.gone;
+    }).catch(reject);
+  });
+}
+
+/** Resolves when its socket is closed. */
+function vacate(backend: Backend): Promise<void> {
+  if (backend.isGone) return Promise.resolve();
+  return new Promise((resolve) => {
+    backend.user = new Leaving(resolve);
+    const { transport } = backend;
+    transport.send(terminate, 0, terminate.length);
+    transport.end();
+  });
+}
+
+class Leaving extends Caretaker {
+  readonly #gone: () => void;
+
+  constructor(gone: () => void) {
+    super();
+    this.#gone = gone;
+  }
+
+  override backendLost(): void {
+    this.#gone();
+  }
+}
