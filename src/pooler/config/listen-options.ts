@@ -1,4 +1,5 @@
 /** Options: where clients come in, and what holds for every connection. */
+import { ciphers, tls13Ciphers } from './cipher-kinds.js';
 import { boolean, duration, integer, list, oneOf, text } from './kinds.js';
 import { boundAtStart, type OptionDetails, option } from './option.js';
 import { largestPeerId, noPeers, peersKind } from './peers.js';
@@ -188,8 +189,8 @@ export const clientTlsOptions = {
     { min: 'TLSv1.2', max: 'TLSv1.3' },
     clientTls('tls_protocols', { meaning: 'versions of TLS: secure, all, or a list', pgbouncer: {} }),
   ),
-  ciphers: option(text, undefined, clientTls('tls_ciphers', ciphersDetails)),
-  tls13Ciphers: option(text, undefined, clientTls('tls13_ciphers', tls13Details)),
+  ciphers: option(ciphers, undefined, clientTls('tls_ciphers', ciphersDetails)),
+  tls13Ciphers: option(tls13Ciphers, undefined, clientTls('tls13_ciphers', tls13Details)),
   ecdhCurve: option(
     text,
     'auto',
@@ -252,8 +253,8 @@ export const serverTlsOptions = {
     { min: 'TLSv1.2', max: 'TLSv1.3' },
     serverTls('tls_protocols', { meaning: 'versions of TLS: secure, all, or a list', pgbouncer: {} }),
   ),
-  ciphers: option(text, undefined, serverTls('tls_ciphers', ciphersDetails)),
-  tls13Ciphers: option(text, undefined, serverTls('tls13_ciphers', tls13Details)),
+  ciphers: option(ciphers, undefined, serverTls('tls_ciphers', ciphersDetails)),
+  tls13Ciphers: option(tls13Ciphers, undefined, serverTls('tls13_ciphers', tls13Details)),
   negotiation: option(
     oneOf('postgres', 'direct'),
     'postgres',

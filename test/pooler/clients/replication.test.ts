@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import type { TestDatabase } from '../../support/postgres.js';
+import { Served } from '../workers/served.js';
 import { run, runWell, sayNotRun, scratchFolder } from './programs.js';
 import { findSystemPostgres, startSystemPostgres } from './system-postgres.js';
 
@@ -138,6 +139,24 @@ describe.runIf(programs !== undefined)('replication through the pooler', () => {
     await expect(connect(pooler, 'true')).rejects.toMatchObject({ code: '28000' });
     const client = await connect(pooler, 'database');
     expect((await client.query('IDENTIFY_SYSTEM')).rows).toHaveLength(1);
+  });
+
+  test('replication works with several workers, and its server connection is given back to all of them', async () => {
+    const { host, port } = server;
+    const served = new Served(server, {
+      databases: { '*': { host, port, dbname: 'postgres' } },
+      pooling: { poolSize: 1 },
+    });
+    await served.says('listening');
+    const options: Options = { replication: 'database' };
+    for (let turn = 0; turn < 3; turn++) {
+      const client = await served.connect(options);
+      expect((await client.query('IDENTIFY_SYSTEM')).rows).toHaveLength(1);
+      await client.end();
+      const ordinary = await served.connect();
+      expect((await ordinary.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+      await ordinary.end();
+    }
   });
 
   test.runIf(hasBackup)('pg_basebackup makes a whole copy through the pooler', async () => {

@@ -34,6 +34,8 @@ describe('SET', () => {
     ['verbose', '2', 'logging', 'level', 'debug'],
     ['log_level', 'warn', 'logging', 'level', 'warn'],
     ['server_tls_ciphers', 'default', 'serverTls', 'ciphers', undefined],
+    ['client_tls_ciphers', 'HIGH:!aNULL', 'clientTls', 'ciphers', 'HIGH:!aNULL'],
+    ['server_tls13_ciphers', 'TLS_AES_128_GCM_SHA256', 'serverTls', 'tls13Ciphers', 'TLS_AES_128_GCM_SHA256'],
     ['admin_users', 'a, b', 'admin', 'adminUsers', ['a', 'b']],
   ] as const)('%s = %s changes that, and nothing else', (name, value, section, key, expected) => {
     const config = configWith('serverTls: { ciphers: HIGH }');
@@ -70,6 +72,13 @@ describe('SET', () => {
   test.each([
     ['pool_mod', 'x', "'pool_mod' is not a setting; did you mean pool_mode?"],
     ['pool_mode', 'x', "pool_mode: must be one of session, transaction, statement, not 'x'"],
+    ['client_tls_ciphers', 'nonsense', "client_tls_ciphers: OpenSSL knows no cipher of 'nonsense'"],
+    ['server_tls_ciphers', 'a:b', "server_tls_ciphers: OpenSSL knows no cipher of 'a:b'"],
+    [
+      'client_tls13_ciphers',
+      'TLS_AES_256_GCM_SHA384:TLS_NONSENSE',
+      "client_tls13_ciphers: 'TLS_NONSENSE' is no cipher of TLS 1.3; OpenSSL has TLS_AES_256_GCM_SHA384, TLS_CHACHA20_POLY1305_SHA256 and TLS_AES_128_GCM_SHA256",
+    ],
     ['query_timeout', '2592000', "query_timeout: must be at most 24d, not '30d'"],
     ['query_timeout', '5s', "query_timeout: must be a number of seconds, not '5s'"],
     [

@@ -81,12 +81,14 @@ describe('the first packet', () => {
     });
   });
 
-  test('that asks for replication is refused with 0A000', async () => {
+  test('that asks for replication is refused in the words of a server that has no walsenders', async () => {
     for (const replication of ['true', 'database', '1'])
       expect((await greet(pooler, packet({ replication }))).error).toMatchObject({
         severity: 'FATAL',
-        code: '0A000',
+        code: '53300',
+        message: expect.stringContaining('max_wal_senders'),
       });
+    expect((await greet(pooler, packet({ replication: 'maybe' }))).error).toMatchObject({ code: '22023' });
     expect((await greet(pooler, packet({ replication: 'false' }))).types.endsWith('Z')).toBe(true);
   });
 
