@@ -164,7 +164,7 @@ export const poolingOptions = {
   maxPreparedStatements: option(integer({ min: 0, zero: 'they are not followed' }), 200, {
     name: 'max_prepared_statements',
     meaning: 'prepared statements kept on each server connection',
-    reload: 'new-clients',
+    reload: 'now',
     pgbouncer: {},
   }),
   prepareUnnamed: option(boolean, false, {

@@ -238,6 +238,7 @@ export class PoolRegistry {
       cleaningTimeoutMs: pooling.serverCleaningTimeout,
       cancelTimeoutMs: timeouts.cancelWaitTimeout,
       followsStatements: pooling.maxPreparedStatements > 0,
+      mostStatements: server.mostStatements,
       preparesUnnamed: pooling.prepareUnnamed && pooling.maxPreparedStatements > 0,
       defersBegin: pooling.deferBegin,
       multiplex: keepsSettings ? undefined : multiplexPlanOf(config),

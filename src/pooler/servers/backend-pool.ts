@@ -55,6 +55,8 @@ export interface BackendPoolPlan {
   readonly cancelTimeoutMs: number;
   /** Prepared statements follow the client. */
   readonly followsStatements: boolean;
+  /** So many a server connection has. */
+  readonly mostStatements: number;
   /** Statements without a name that come again and again are prepared, too. */
   readonly preparesUnnamed: boolean;
   /** BEGIN is answered before there is a server. */
@@ -216,6 +218,8 @@ export class BackendPool {
     this.canceller.change(cancellerOptions(plan));
     if (reconnects) this.reconnect();
     else this.#engines.adjust(plan.policy);
+    // Those above the limit are closed along with the next that is prepared.
+    for (const { statements } of this.backends()) statements.most = plan.mostStatements;
     this.setLimit(plan.limits.poolSize);
   }
 

@@ -29,7 +29,8 @@ export interface Preparation {
 }
 
 export class ServerStatements {
-  readonly #most: number;
+  /** With more than so many, the one used longest ago is closed. */
+  most: number;
   readonly #mostBytes: number;
   readonly #copies = new Map<PreparedStatement, ServerCopy>();
   /** Copies that nobody will use again: closed along with the next Parse. Closing one that does not exist is no error. */
@@ -39,9 +40,9 @@ export class ServerStatements {
   #lastCopy: ServerCopy | undefined;
   #bytes = 0;
 
-  /** With more than `most`, or more bytes, the one used longest ago is closed. */
+  /** With more bytes than `mostBytes`, the one used longest ago is closed as well. */
   constructor(most: number, mostBytes: number) {
-    this.#most = most;
+    this.most = most;
     this.#mostBytes = mostBytes;
     this.#last = undefined;
     this.#lastCopy = undefined;
@@ -109,7 +110,7 @@ export class ServerStatements {
       this.#stale.delete(stale);
       return stale;
     }
-    if (this.#copies.size <= this.#most && this.#bytes <= this.#mostBytes) return undefined;
+    if (this.#copies.size <= this.most && this.#bytes <= this.#mostBytes) return undefined;
     for (const [statement, copy] of this.#copies) {
       // Nobody knows yet whether the server has it, nor what it is a copy of.
       const isUnanswered = replies.size > 0 && copy.batch >= replies.turnsOver;
@@ -122,7 +123,7 @@ export class ServerStatements {
 
   /** So many are not answered yet, and can't be closed, that the next one has to wait. */
   get isCrowded(): boolean {
-    return this.#copies.size > 2 * this.#most + 16 || this.#bytes > 2 * this.#mostBytes;
+    return this.#copies.size > 2 * this.most + 16 || this.#bytes > 2 * this.#mostBytes;
   }
 
   /** The server has ignored a Close: it has the copy still. */

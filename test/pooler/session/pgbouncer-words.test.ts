@@ -86,6 +86,26 @@ test('a client is told the pool mode and the number of prepared statements, as s
   expect(told.get('pgbouncer.version')).toMatch(/^1\.26\./);
 });
 
+test('max_prepared_statements, changed on the console, holds for connected clients and open server connections', async () => {
+  const { pooler } = await start({
+    pooling: { poolMode: 'transaction', poolSize: 1 },
+    admin: { adminUsers: [db.user] },
+  });
+  const client = await pooler.connect();
+  const ask = async (n: number) =>
+    (await client.query({ name: `s${n}`, text: `select ${n}::int as n` })).rows[0];
+  for (let n = 1; n <= 6; n++) await ask(n);
+  const count = async () =>
+    (await client.query('select count(*)::int as n from pg_prepared_statements')).rows[0].n;
+  expect(await count()).toBe(6);
+  const console = await pooler.connect({ database: 'pgbouncer' });
+  await console.query('set max_prepared_statements = 2');
+  expect(await ask(7)).toEqual({ n: 7 });
+  expect(await count()).toBeLessThanOrEqual(3);
+  for (let n = 1; n <= 6; n++) expect(await ask(n)).toEqual({ n });
+  expect(await count()).toBeLessThanOrEqual(3);
+});
+
 test.skipIf(!hasSystemCalls())(
   'who runs the pooler is its administrator by the Unix socket as user pgbouncer, and nobody else is',
   async () => {
