@@ -1,4 +1,4 @@
-/** The connections in use: how many, the demand that they are a part of, and those kept for so long that they look forgotten. */
+/** The connections in use: their number, the demand that they are part of, and those in use for so long that they look forgotten. */
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PooledConnection } from './pooled-connection.js';

@@ -12,7 +12,7 @@ export class Dial<C> implements Linked<Dial<C>> {
   purpose: DialPurpose = 'caller';
   /** Failed attempts at the same connection, where they are counted. */
   failedBefore = 0;
-  /** Repeats a dial that failed for a reason that is gone. Another failure of that kind counts. */
+  /** Repeats a dial whose reason to fail no longer exists. Another failure of that kind counts. */
   isSecondChance = false;
   /**
    *     dialing --answer--> answered
@@ -20,13 +20,13 @@ export class Dial<C> implements Linked<Dial<C>> {
    *                                                            \--none in time--> lost
    */
   state: 'dialing' | 'abandoned' | 'answered' | 'lost' = 'dialing';
-  /** When the present state must end. */
+  /** When the current state must end. */
   deadline: number;
-  /** From being abandoned on, the attempt counts as a closing connection. */
+  /** Set when the dial is abandoned: from then on the attempt counts as a closing connection. */
   slot: Slot | undefined = undefined;
-  /** Should it not arrive in time, that is no failure: nobody wants it. */
+  /** No caller wants this dial any more: a timeout is then no failure. */
   isUnwanted = false;
-  /** The caller on whose behalf it is made. */
+  /** The caller for whom the dial is made. */
   waiter: Waiter<C> | undefined = undefined;
   /** Its failure is that caller's answer. */
   answersWaiter = false;

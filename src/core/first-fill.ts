@@ -32,7 +32,7 @@ export class FirstFill<C> {
     return this.#isOver;
   }
 
-  /** How long it may take yet. */
+  /** The time that is left for the fill. */
   get remainingMs(): number {
     return Math.min(this.#reservoir.initialFillTimeout, this.#deadline - this.#parts.clock.now());
   }

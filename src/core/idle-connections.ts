@@ -1,4 +1,4 @@
-/** The connections that nobody uses, in the order in which they became idle: the head has been idle for longest. */
+/** The idle connections in the order in which they became idle: the head has been idle for longest. */
 import { LinkedList } from '../kernel/linked-list.js';
 import type { PooledConnection } from './pooled-connection.js';
 

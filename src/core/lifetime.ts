@@ -1,4 +1,4 @@
-/** How long a connection may live: drawn once, at its birth, so that connections born together do not die together. */
+/** The lifetime of a connection: drawn once, when it opens, so that connections opened together do not end together. */
 import type { Random } from '../kernel/random.js';
 
 export interface LifetimePolicy {

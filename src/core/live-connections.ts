@@ -1,6 +1,6 @@
 /**
- * The connections that exist, and their lives: idle, being checked, being closed, growing old. Callers are unknown here:
- * serving.ts decides who gets which connection.
+ * The live connections and their lives: idle, checking, closing, ageing. Callers are unknown here: serving.ts decides
+ * which caller gets which connection.
  *
  * A connection that is idle, checking or closing is in the list of that name, and in no other.
  */
@@ -45,9 +45,9 @@ export class LiveConnections<C> {
   // Deadlines are all equally far away, so each of these is in the order of its deadlines.
   readonly #checking = new LinkedList<PooledConnection<C>>();
   readonly #closing = new LinkedList<PooledConnection<C>>();
-  /** With a reservoir: sees to the ends of lives. */
+  /** With a reservoir: handles the ends of lives. */
   readonly #scanner: ExpiryScanner<C> | undefined;
-  /** Without: live connections by the next turn of their life: entering the guard window, then reaching the end. */
+  /** Without a reservoir: live connections by their next lifetime event: start of the guard window, then the end. */
   readonly #expiries = new Heap<PooledConnection<C>>();
   #nextKeepaliveAt = never;
   #lastId = 0;
@@ -106,8 +106,8 @@ export class LiveConnections<C> {
   // ---- through ----------------------------------------------------------------------------------------------------
 
   /**
-   * The next idle connection that can be lent as it is, for one of `callers`. Those past their end are retired on the
-   * way, and those that need it are checked: as many as there are callers for the outcome.
+   * The next idle connection that is ready for use, for one of `callers`. Connections past their end are retired on the
+   * way, and those that need a check are checked: as many as there are callers for the outcome.
    */
   nextUsable(now: number, callers: number): PooledConnection<C> | undefined {
     for (;;) {
@@ -130,12 +130,12 @@ export class LiveConnections<C> {
     return this.idle.find((connection) => this.isFresh(connection, now));
   }
 
-  /** Whether an idle connection can be lent as it is. */
+  /** Whether an idle connection can be used without a check. */
   isFresh(connection: PooledConnection<C>, now: number): boolean {
     return now < connection.lendUntil && now - connection.aliveAt <= this.#policy.checkAfterIdle;
   }
 
-  /** The word for one that can't be lent any more. */
+  /** The discard reason of a connection past its `lendUntil`. */
   tooOld(
     connection: PooledConnection<C>,
     now: number,
@@ -187,7 +187,7 @@ export class LiveConnections<C> {
 
   // ---- out --------------------------------------------------------------------------------------------------------
 
-  /** Begins to close a connection that has just left its list. It counts until it is gone. */
+  /** Begins to close a connection that has just left its list. It counts until its socket is closed. */
   retire(connection: PooledConnection<C>, reason: DiscardReason): void {
     this.#leave(connection, reason);
     this.#dialer.close(connection);
@@ -254,7 +254,7 @@ export class LiveConnections<C> {
     }
   }
 
-  /** Moves those on whose life takes a turn: into the guard window, where no spare counts as one, or to the end. */
+  /** Handles lifetime events that are due: entering the guard window, after which the connection is no spare, or the end. */
   turn(now: number, situation: ScanSituation): void {
     this.#scanner?.scan(now, situation);
     for (let c = this.#expiries.peek(); c !== undefined && c.heapKey <= now; c = this.#expiries.peek()) {
@@ -301,7 +301,7 @@ export class LiveConnections<C> {
     if (now < this.#nextKeepaliveAt) return;
     const due = [...this.idle].filter((connection) => connection.aliveAt + this.#policy.keepalive <= now);
     for (const connection of due) {
-      // The answer to an earlier check may have changed what this one is doing.
+      // The answer to an earlier check may have changed this connection's state.
       if (connection.state === 'idle') this.#beginCheck(connection, now);
     }
     this.#nextKeepaliveAt = never;

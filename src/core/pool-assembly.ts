@@ -38,7 +38,7 @@ export interface PoolParts<C> {
   readonly name?: string | undefined;
   /** An empty queue for the callers. Default: the longest wait comes first. */
   readonly queue?: CallerQueue<C> | undefined;
-  /** Milliseconds after which someone who waits is told of to the listener. Default: never. */
+  /** Milliseconds after which a wait is reported to the listener. Default: never. */
   readonly warnAfter?: number | undefined;
 }
 

@@ -48,7 +48,7 @@ export class PoolFigures<C> {
     return { limit, pending, live, closing, idle: idle.size, lent, checking, waiting: waiters.size };
   }
 
-  /** What a caller in the queue waits for. Call it only while someone waits. */
+  /** The cause for which waiters wait. Call it only while a caller waits. */
   waitCause(): WaitCause {
     const { clock, service, dialing } = this.#parts;
     return waitCause({
@@ -60,7 +60,7 @@ export class PoolFigures<C> {
     });
   }
 
-  /** The same as a sentence, for an error. */
+  /** The wait cause as a sentence, for an error. */
   whyWaiting(): string {
     return `Pool ${this.#parts.name} ${waitCauseTexts[this.waitCause()]}.`;
   }

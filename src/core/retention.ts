@@ -1,4 +1,4 @@
-/** Which connections a pool keeps, and why not the others. */
+/** Decides which connections a pool keeps, and why it closes the others. */
 import type { Excess } from './excess.js';
 import type { IdleConnections } from './idle-connections.js';
 import type { Ledger } from './ledger.js';
@@ -31,7 +31,7 @@ export class Retention<C> {
   readonly #waiters: CallerQueue<C>;
   readonly #refiller: Refiller;
   readonly #service: ServiceState<C>;
-  /** With so many ready, the next that comes back is one too many. */
+  /** With this many ready, the next connection released is one too many. */
   readonly #enoughReady: number;
 
   constructor(parts: RetentionParts<C>) {
@@ -72,7 +72,7 @@ export class Retention<C> {
     return this.#excess.reason;
   }
 
-  /** Whether there are more connections than are kept in spite of being idle. */
+  /** Whether there are more connections than are kept while idle. */
   isReapable(): boolean {
     const { minIdle, idleFloor } = this.#policy;
     const floor = Math.min(idleFloor, this.#refiller.mostKept);

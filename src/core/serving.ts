@@ -72,7 +72,7 @@ export class Serving<C> {
     waiter.granted(connection);
   }
 
-  /** The first in the queue is served in another way than by a connection of its own. */
+  /** The first waiter is served by sharing, without a connection of its own. */
   shareFirst(): void {
     const waiter = this.#waiters.shift() as Waiter<C>;
     this.#tally.waited++;

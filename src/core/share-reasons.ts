@@ -5,9 +5,9 @@ export const shareReasons = [
   'arrived',
   /** The user has not asked for anything lately. */
   'inactive',
-  /** More users than slots: its turn has come. */
+  /** More users than slots: the user's slot turn began. */
   'turn_began',
-  /** More users than slots: it is the turn of others. It waits in the queue; nothing is closed to it. */
+  /** More users than slots: other users have the slot turn. The user waits in the queue; it is not refused. */
   'turn_ended',
   /** The user is promised this many. */
   'minimum',
@@ -17,7 +17,7 @@ export const shareReasons = [
   'demand_rose',
   /** The user has needed less for long enough. */
   'demand_fell',
-  /** Others need what it had. */
+  /** Others need the slots that the user had. */
   'needed_by_others',
   /** There is less to share out. */
   'capacity_fell',
@@ -48,7 +48,7 @@ export interface ShareTurnout {
   readonly capacityFell: boolean;
 }
 
-/** For a user that is active. */
+/** The reason for an active user. */
 export function reasonForShare(user: ShareTurnout): ShareReason {
   return user.to > user.from ? reasonToGrow(user) : reasonToShrink(user);
 }
@@ -64,7 +64,7 @@ function reasonToShrink(user: ShareTurnout): ShareReason {
   const { from, to, maximum, need, needThen, keep, capacityFell } = user;
   if (to === 0) return 'turn_ended';
   if (from > maximum) return 'maximum';
-  // Not the user's own time to shrink: someone took it.
+  // Not the user's own time to shrink: another user took the slots.
   const isTaken = to < Math.min(from, keep) || to < need;
   if (!isTaken && need < needThen) return 'demand_fell';
   if (capacityFell) return 'capacity_fell';

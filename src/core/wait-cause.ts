@@ -1,4 +1,4 @@
-/** What callers in the queue wait for, in one word that errors, warnings, metrics and statistics share, and in a sentence. */
+/** The cause for which waiters wait: one word shared by errors, warnings, metrics and statistics, and a sentence. */
 import type { PoolCounts, PoolState } from './pool-counts.js';
 
 export const waitCauses = [
@@ -32,7 +32,7 @@ export interface WaitSigns {
   readonly isShortOfPermits: boolean;
 }
 
-/** Call it only while someone waits: a pool that nobody waits for has no cause. */
+/** Call it only while a caller waits: a pool without waiters has no cause. */
 export function waitCause(signs: WaitSigns): WaitCause {
   const { limit, lent, pending, live, closing } = signs.counts;
   if (signs.state === 'paused') return 'paused';
@@ -47,7 +47,7 @@ export function waitCause(signs: WaitSigns): WaitCause {
   return pending > 0 ? 'opening' : 'in_use';
 }
 
-/** What the word means, as the end of a sentence about the pool. */
+/** The meaning of each word, as the end of a sentence about the pool. */
 export const waitCauseTexts: Readonly<Record<WaitCause, string>> = {
   paused: 'is paused',
   no_limit: 'has a limit of 0, so that nobody is served',

@@ -6,9 +6,9 @@ const never = Number.POSITIVE_INFINITY;
 export class WakeUp {
   readonly #alarm: Alarm;
   #at = never;
-  /** The program is not to end before it rings, because of what it is set for. */
+  /** Keeps the process alive until the alarm rings, because of what it is set for. */
   #isHeld = false;
-  /** The program is not to end before it rings, because someone waits for the pool. */
+  /** Keeps the process alive until the alarm rings, because a caller waits for the pool. */
   #isAwaited = false;
 
   constructor(alarm: AlarmFactory, ring: () => void) {
@@ -32,14 +32,14 @@ export class WakeUp {
     this.#alarm.set(this.#at, this.#isHeld || this.#isAwaited);
   }
 
-  /** While someone waits for the pool, the program does not end before the alarm has rung, whatever it is set for. */
+  /** While a caller waits for the pool, the process stays alive until the alarm has rung, whatever it is set for. */
   setAwaited(isAwaited: boolean): void {
     if (isAwaited === this.#isAwaited) return;
     this.#isAwaited = isAwaited;
     this.#alarm.keepProcessAlive(this.#isHeld || isAwaited);
   }
 
-  /** Call when it rang. Whatever is due by the time returned is to be done now. */
+  /** Call it when the alarm has rung. Handle everything that is due by the returned time. */
   rang(now: number): number {
     const due = (this.#at === never ? now : Math.max(now, this.#at)) + this.#alarm.granularityMs;
     this.#at = never;
