@@ -1,4 +1,4 @@
-/** Makes `Leases` of functions that answer with promises: one's own Redis, one's own service. */
+/** Makes `Leases` of functions that return promises, for a store or service of your own. */
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
@@ -66,14 +66,14 @@ export class PromisedLeases implements Leases {
     this.#leases.lost(count);
   }
 
-  /** How many leases the coordinator may still count that nobody here holds. */
+  /** Number of leases that the coordinator may still count and no pool here holds. */
   pending(): number {
     return this.#leases.pending();
   }
 
   /**
-   * Waits until the coordinator has confirmed all that was given back, and nothing is being asked; at most `timeout`
-   * (default `5s`). Answers how many are still pending. For the end of a program, after the pools have been closed.
+   * Waits until the coordinator has confirmed all releases and no request is under way; at most `timeout` (default
+   * `5s`). Returns the number still pending. For the end of a program, after the pools have been closed.
    */
   flush(options: { readonly timeout?: Duration | undefined } = {}): Promise<number> {
     const read = new OptionReader(options);

@@ -22,8 +22,8 @@ export class DemandWindow {
   readonly #peaks = new WeakMap<LeaseHolder, Peaks>();
 
   /**
-   * A holder that does not tell its demand needs what it has and what it waits for. Who waits asks for one at a time, however
-   * many it needs. Call often: only what is seen counts.
+   * The needs of a holder. A holder without a `demand` needs what it holds and what it waits for; a waiter asks for one
+   * at a time, however many it needs. Call often: only observed values count.
    */
   of(holder: LeaseHolder, { held, wish }: Holding, now: number): Needs {
     const { demand, readyDemand = 0 } = holder;
@@ -52,7 +52,7 @@ function newPeak(): RecentPeak {
   return new RecentPeak(windowMs, parts);
 }
 
-/** Nobody behind it, or no number: it counts as one. */
+/** A missing number of claimants counts as one. */
 function weightOf({ claimants }: LeaseHolder): number {
   return claimants !== undefined && claimants > 0 && Number.isFinite(claimants) ? claimants : 1;
 }

@@ -23,7 +23,7 @@ export function wakingClock(
   const now = (): number => {
     const steadyNow = steady.now();
     const ahead = timeOfDay() - steadyNow - difference;
-    // Set back, or a little forward: from here on that is what the difference is.
+    // Set back, or a little forward: that is the difference from here on.
     if (ahead < 0 || ahead > noticeableMs) difference += ahead;
     if (ahead > noticeableMs) asleepMs += ahead;
     return steadyNow + asleepMs;
