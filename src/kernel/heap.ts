@@ -1,4 +1,4 @@
-/** A binary heap with the smallest key on top, whose items know their place, so that any of them can leave in O(log n). */
+/** A binary heap with the smallest key on top. Items know their place, so any of them can leave in O(log n). */
 
 export interface HeapItem {
   /** The order of the heap. Must not change while the item is in the heap. */

@@ -1,4 +1,4 @@
-/** Where clients can connect, and how it is written. */
+/** The address at which clients can connect, and its notation. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { ListenError } from './errors.js';
@@ -15,14 +15,14 @@ export interface UnixEndpoint {
   readonly kind: 'unix';
   /** Begins with `@` if it is an abstract name, which is in no folder (Linux only). */
   readonly path: string;
-  /** As PostgreSQL's clients count: the end of the path. */
+  /** The end of the path, by the convention of PostgreSQL's clients. */
   readonly port: number;
   readonly mode: number;
 }
 
 export type Endpoint = TcpEndpoint | UnixEndpoint;
 
-/** The kernel has room for so many bytes, and a zero at the end. */
+/** The kernel's limit in bytes, without the zero at the end. */
 const longestPath = process.platform === 'linux' ? 107 : 103;
 
 /** The socket at which PostgreSQL's clients look for a port in a folder. */
@@ -38,7 +38,7 @@ export function isAbstract({ path }: UnixEndpoint): boolean {
   return path.startsWith('@');
 }
 
-/** As the system wants it. */
+/** The path in the form that the system expects. */
 export function systemPath(endpoint: UnixEndpoint): string {
   return isAbstract(endpoint) ? `\0${endpoint.path.slice(1)}` : endpoint.path;
 }

@@ -1,4 +1,4 @@
-/** Opens all addresses at which connections are to be accepted. */
+/** Opens all addresses at which connections are accepted. */
 import { ListenError } from './errors.js';
 import type { ListeningSocket } from './listening-socket.js';
 
