@@ -6,7 +6,7 @@ const longest = 1_000;
 export function errorFields(error: Error): { readonly error: string; readonly code?: string } {
   const { code } = error as { code?: unknown };
   const word = typeof code === 'string' && code !== '' ? code.slice(0, longest) : undefined;
-  // Node has errors without a message, e.g. for a host whose every address refuses.
+  // Node has errors without a message, for example for a host whose every address refuses.
   const text = withoutSecrets(String(error.message).slice(0, longest)) || (word ?? error.name);
   return word === undefined ? { error: text } : { error: text, code: word };
 }

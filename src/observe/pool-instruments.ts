@@ -62,7 +62,7 @@ export class PoolInstruments {
     }
   }
 
-  /** Zero for every level: SDKs go on reporting the last one they were told. */
+  /** Reports zero for every level: SDKs go on reporting the last value. */
   observeEnd(result: BatchObservableResult, stats: ObservedStats, attributes: Attributes): void {
     for (const { instrument, isLevel, read } of this.#readings) {
       if (!isLevel) continue;

@@ -1,4 +1,4 @@
-/** One checkout of one connection: what a caller holds until it gives the connection back. */
+/** One checkout of one connection: held by a caller until it releases the connection. */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 
@@ -36,7 +36,7 @@ export class Checkout<C> {
   }
 
   /**
-   * Gives the connection back. With an error (anything but undefined) the connection is closed instead of being used
+   * Releases the connection. With an error (anything but undefined) the connection is closed instead of being used
    * again. A second call throws a `DoubleReleaseError` and does nothing else.
    */
   release(error?: unknown): void {

@@ -9,7 +9,7 @@ import { BadConnectionError } from '../core/errors.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { withoutContext } from './async-context.js';
 
-/** How one kind of connection is handled. */
+/** The functions that handle one kind of connection. */
 export interface ConnectionFunctions<C> {
   /** Opens a connection. `signal` fires when the dial is given up; a connection returned after that is closed. */
   connect(context: { readonly signal: AbortSignal }): Promise<C> | C;
@@ -72,7 +72,7 @@ export class PromiseDialer<C> implements Dialer<C> {
     try {
       withoutContext(() => this.#functions.destroy?.(pooled.connection), undefined);
     } catch {
-      // Nothing more can be done for it, and nobody is there to be told.
+      // No more can be done for it, and no caller waits for the outcome.
     }
   }
 

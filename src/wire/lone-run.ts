@@ -1,4 +1,4 @@
-/** Recognises the shortest way there is to run a prepared statement, which is how most are run. */
+/** Recognises the shortest way to run a prepared statement, which is the most frequent one. */
 import { int32At } from './bytes.js';
 import { Frontend, headerBytes, Target } from './message-types.js';
 
@@ -9,8 +9,8 @@ const syncBytes = headerBytes;
 const shortestBind = headerBytes + 2 + 6;
 
 /**
- * Whether these bytes are a Bind of the statement of this name to the unnamed portal, a Describe of that, its Execute and a Sync,
- * and nothing else.
+ * Whether these bytes are exactly a Bind of the statement of this name to the unnamed portal, a Describe of that portal,
+ * its Execute and a Sync.
  */
 export function isLoneRun(name: Buffer, source: Buffer, start: number, end: number): boolean {
   const sync = end - syncBytes;

@@ -1,6 +1,6 @@
 /** The numbers of the protocol: type bytes of both directions, their names, and the codes of the first packet. */
 
-/** Type bytes of what a client sends. */
+/** Type bytes of messages from a client. */
 export const Frontend = {
   bind: 0x42, // B
   close: 0x43, // C
@@ -19,7 +19,7 @@ export const Frontend = {
   password: 0x70, // p
 } as const;
 
-/** Type bytes of what a server sends. */
+/** Type bytes of messages from a server. */
 export const Backend = {
   parseComplete: 0x31, // 1
   bindComplete: 0x32, // 2
@@ -78,12 +78,12 @@ export const headerBytes = 5;
 /** The length word alone: all the header that the first packet of a client has. */
 export const startupHeaderBytes = 4;
 
-/** For texts: `Bind`, or `type 0x7a` where there is none with that byte. */
+/** For texts: `Bind`, or `type 0x7a` for an unknown byte. */
 export function frontendName(type: number): string {
   return nameOf(Frontend, type);
 }
 
-/** For texts: `DataRow`, or `type 0x7a` where there is none with that byte. */
+/** For texts: `DataRow`, or `type 0x7a` for an unknown byte. */
 export function backendName(type: number): string {
   return nameOf(Backend, type);
 }

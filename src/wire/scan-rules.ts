@@ -112,21 +112,21 @@ const longestFromServer: Readonly<Record<keyof typeof Backend, number>> = {
   negotiateProtocolVersion: ordinaryFromServer,
 };
 
-/** For the first packet of a client, which always comes whole. */
+/** For the first packet of a client, which is always delivered whole. */
 export const startupRules: ScanRules = new ScanRules('startup');
 startupRules.set(0, largestStartupPacket, largestStartupPacket, startupHeaderBytes);
 
-/** For a client that has yet to prove who it is: passwords and SASL messages, always whole, and nothing else. */
+/** For a client that is not authenticated yet: passwords and SASL messages, always whole, and nothing else. */
 export const authenticationRules: ScanRules = new ScanRules('frontend');
 authenticationRules.set(Frontend.password, largestPassword, largestPassword, headerBytes);
 
-/** For what a client sends once it is let in. */
+/** For messages of an authenticated client. */
 export function frontendRules(own: RulesFor<Omit<typeof Frontend, 'password'>> = {}): ScanRules {
   const { password: _, ...types } = Frontend;
   return makeRules(new ScanRules('frontend'), types, longestFromClient, own);
 }
 
-/** For what a server sends. */
+/** For messages of a server. */
 export function backendRules(own: RulesFor<typeof Backend> = {}): ScanRules {
   return makeRules(new ScanRules('backend'), Backend, longestFromServer, own);
 }
