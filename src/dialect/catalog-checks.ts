@@ -89,7 +89,7 @@ WHERE a.attrelid = ${relationOid(relation)} AND a.attname = ${literal(column)} A
   AND a.atttypid <> 'pg_catalog.int8'::pg_catalog.regtype`;
 }
 
-/** Of the time when FOR UPDATE needed an equality for each column of the primary key. */
+/** For the time when FOR UPDATE needed an equality for each column of the primary key. */
 export function lockedByKeyCheck(
   relation: RangeVar,
   equalColumns: readonly string[],

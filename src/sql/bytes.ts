@@ -15,7 +15,7 @@ export const backslash = 0x5c;
 export const firstHigh = 0x80;
 
 export const ByteKind = {
-  /** Is in no statement that PostgreSQL accepts: control characters, backslashes, braces. */
+  /** Bytes that occur in no statement that PostgreSQL accepts: control characters, backslashes, braces. */
   other: 0,
   symbol: 1,
   space: 2,

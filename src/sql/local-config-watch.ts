@@ -1,6 +1,6 @@
 /**
- * Recognises calls of set_config() that end with the transaction: set_config('name', ..., true), where a parameter may stand for the
- * name. Programs that tell the database who their user is send them in every transaction.
+ * Recognises calls of set_config() that end with the transaction: set_config('name', ..., true), where a parameter may
+ * replace the name. Programs that tell the database their current user send them in every transaction.
  */
 import { Token, type Tokenizer } from './tokenizer.js';
 

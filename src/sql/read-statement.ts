@@ -14,17 +14,17 @@ const basis = 0x811c9dc5;
 const prime = 0x01000193;
 const literal = 0x3f;
 
-/** These words are in no read; FOR begins a locking clause. */
+/** Words that occur in no read; FOR begins a locking clause. */
 const writing: ReadonlySet<string> = new Set(['for', 'into', 'insert', 'update', 'delete', 'merge']);
 /** By the first letter, in lower case. */
 const mayWrite = new Uint8Array(256);
 for (const word of writing) mayWrite[word.charCodeAt(0)] = 1;
 const openings: ReadonlySet<string> = new Set(['select', 'values', 'with']);
 
-/** What was found in a text. The same object is used for every text. */
+/** The reading of a text. The same object is used for every text. */
 export class StatementReading {
   isRead = false;
-  /** The same for texts that differ only in space, case and literals; other texts may have it, too. */
+  /** Equal for texts that differ only in space, case and literals; other texts may have the same. */
   fingerprint = 0;
 }
 
@@ -96,11 +96,11 @@ function isReadWord(bytes: Buffer, start: number, wordEnd: number, end: number):
   const word = wordOf(bytes, start, wordEnd);
   if (word === undefined) return false;
   if (mayPrecedeParenthesis(word)) return true;
-  // A schema may have functions of its own under these names.
+  // A schema may have its own functions of these names.
   return !isQualified(bytes, start) && isReadFunction(word);
 }
 
-/** There is a point before the name. */
+/** Whether a point precedes the name. */
 function isQualified(bytes: Buffer, start: number): boolean {
   let at = start - 1;
   while (at >= 0 && byteKinds[bytes[at] as number] === ByteKind.space) at--;
@@ -118,7 +118,7 @@ function isOneOf(words: ReadonlySet<string>, bytes: Buffer, start: number, end: 
   return word !== undefined && words.has(word);
 }
 
-/** In lower case; undefined for one that a server may fold otherwise. */
+/** In lower case; undefined for a word that a server may fold differently. */
 function wordOf(bytes: Buffer, start: number, end: number): string | undefined {
   for (let at = start; at < end; at++) if ((bytes[at] as number) >= firstHigh) return undefined;
   return bytes.toString('latin1', start, end).toLowerCase();
