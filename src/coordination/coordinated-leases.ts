@@ -26,7 +26,7 @@ import { grantTo, WaitingHolders } from './waiting-holders.js';
 export interface PromisedLeasesStats {
   /** Leases that pools of this process hold. */
   readonly held: number;
-  /** Given back, and not confirmed by the coordinator yet. */
+  /** Released, and not confirmed by the coordinator yet. */
   readonly owed: number;
   /** Pools for which a first answer is awaited. */
   readonly asking: number;
@@ -34,7 +34,7 @@ export interface PromisedLeasesStats {
   readonly waiting: number;
   /** Leases released by pools that did not hold them. Above 0, a holder has a bug. */
   readonly strayReleases: number;
-  /** Holders of leases first, then those that only wait. */
+  /** Holders with leases first, then those that only wait. */
   readonly byHolder: readonly HolderStats[];
 }
 
@@ -114,8 +114,8 @@ export class CoordinatedLeases implements Leases {
   }
 
   /**
-   * The coordinator has taken so many leases of this process away: their connections are closed, those of the pool that
-   * was given one last first. Leases that are waiting to be given back come before any that are in use.
+   * The coordinator has taken `count` leases of this process away: closes their connections, beginning with the pool of
+   * the last grant. Leases waiting to be released go before any in use.
    */
   lost(count: number): void {
     if (!isCount(count)) throw new RangeError(`One can't lose ${count} leases.`);
@@ -151,7 +151,7 @@ export class CoordinatedLeases implements Leases {
     return this.#asking.size > 0 || this.#waiting.size > 0;
   }
 
-  /** Nothing is pending, and no call may yet be answered. */
+  /** No lease is pending, and no call is unanswered. */
   get isQuiet(): boolean {
     return this.#unanswered === 0 && this.pending() === 0;
   }
@@ -222,7 +222,7 @@ export class CoordinatedLeases implements Leases {
     this.#askAgain(1);
   }
 
-  /** `isOld`: the answer may be older than what the coordinator has been given back since. */
+  /** `isOld`: the answer may be older than the latest releases. */
   #denied(count: number, holder: LeaseHolder, isOld: boolean): void {
     const wish = this.#wishOf(holder);
     if (wish > 0 && isOld) {
@@ -231,7 +231,7 @@ export class CoordinatedLeases implements Leases {
     }
     const error = this.#limitError(count, holder);
     this.#retry.failed(error, this.#parts.clock.now());
-    // A pool of this process may have given back meanwhile: that serves as well.
+    // A pool of this process may have released leases meanwhile: these serve as well.
     if (wish > 0 && this.#outbox.takeBack(wish)) this.#handOver(wish, holder);
     else if (this.#asking.delete(holder)) {
       this.#waiting.add(holder, wish);
@@ -339,7 +339,7 @@ export class CoordinatedLeases implements Leases {
 
   #giveBack(count: number, caller: LeaseHolder | undefined): void {
     if (count === 0) return;
-    // A holder that gives back while it waits is served when its call is over, and before anything is sent.
+    // A holder that releases while it waits is served after its call, and before anything is sent.
     const isWaiting = caller !== undefined && this.#waiting.wishOf(caller) > 0;
     if (isWaiting) this.#parts.soon(() => this.#serve(undefined));
     this.#outbox.add(count);

@@ -1,7 +1,7 @@
 /** Why there is no lease. Messages carry the numbers at that moment. */
 import { HeadgateError } from '../kernel/errors.js';
 
-/** Every lease of the budget is held. The request waits until one is given back. */
+/** Every lease of the budget is held. The request waits until one is released. */
 export class LeaseLimitError extends HeadgateError {
   /** Number of leases asked for. */
   readonly asked: number;

@@ -65,7 +65,7 @@ export class LeaseBook {
     return [...this.#heldBy.keys()].reverse();
   }
 
-  /** Holders of leases first, then those that only wait. */
+  /** Holders with leases first, then those that only wait. */
   stats(waiting: Waiting): HolderStats[] {
     const holders = new Set([...this.#heldBy.keys(), ...waiting]);
     return Array.from(holders, (holder) => ({

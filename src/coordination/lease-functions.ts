@@ -7,7 +7,7 @@ import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
 import type { LeaseCoordinatorError } from './errors.js';
 import type { CallParts } from './timed-call.js';
 
-/** Comes with every call of a function. */
+/** Passed to every call of a function. */
 export interface LeaseCall {
   /** Names the request. A repeated request has the same id, so that it can be carried out once. */
   readonly id: string;

@@ -25,7 +25,7 @@ export interface LocalLeasesStats {
   readonly waiting: number;
   /** Leases released by pools that did not hold them. Above 0, a holder has a bug. */
   readonly strayReleases: number;
-  /** Holders of leases first, then those that only wait. */
+  /** Holders with leases first, then those that only wait. */
   readonly byHolder: readonly HolderStats[];
 }
 
@@ -129,7 +129,7 @@ export class LocalLeases implements Leases {
   }
 }
 
-/** Takes from those that hold most, so that they end up as equal as can be. */
+/** Takes leases from the largest holders, so that all end up as equal as possible. */
 function shareLosses(
   book: LeaseBook,
   excess: number,

@@ -38,7 +38,7 @@ export interface NodeIds {
 }
 
 /**
- * Why there is no node id.
+ * The reason for which there is no node id.
  *
  * - `pending`: none has been leased yet.
  * - `exhausted`: all are held, or were given back too short a time ago.

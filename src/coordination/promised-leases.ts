@@ -59,8 +59,8 @@ export class PromisedLeases implements Leases {
   }
 
   /**
-   * The coordinator has taken so many leases of this process away: their connections are closed, those of the pool that
-   * was given one last first. Leases that are waiting to be given back come before any that are in use.
+   * The coordinator has taken `count` leases of this process away: closes their connections, beginning with the pool of
+   * the last grant. Leases waiting to be released go before any in use.
    */
   lost(count: number): void {
     this.#leases.lost(count);

@@ -8,7 +8,7 @@ export interface OutboxParts {
   /** Sends them until the coordinator has confirmed that, and then calls `done`. */
   readonly send: (count: number, done: () => void) => void;
   readonly soon: (run: () => void) => void;
-  /** The coordinator has so many more to give. */
+  /** The coordinator has this many more free leases. */
   readonly confirmed: (count: number) => void;
   /** All releases are confirmed. */
   readonly emptied: () => void;
@@ -34,7 +34,7 @@ export class ReleaseOutbox {
     return this.#unsent + this.#sent;
   }
 
-  /** Sent when the holder's call is over, unless another wants them until then. */
+  /** Sent after the holder's call, unless another holder wants them before that. */
   add(count: number): void {
     this.#unsent += count;
     if (this.#isSending) return;

@@ -15,7 +15,7 @@ export interface Serving {
   readonly caller: LeaseHolder | undefined;
   /** Default: everybody. */
   readonly mayHave?: ((holder: LeaseHolder, count: number) => boolean) | undefined;
-  /** Books the leases and tells the holder. Returns how many it took. */
+  /** Books the leases and hands them over. Returns how many were taken. */
   readonly grant: (count: number, holder: LeaseHolder) => number;
 }
 

@@ -80,7 +80,7 @@ export class Checkouts<C> {
     if (this.#listener?.wantsAcquires) this.#listener.acquired(connection, waitMs);
   }
 
-  /** The connection came back. */
+  /** The connection was released. */
   end(connection: PooledConnection<C>, now: number): void {
     this.#lent--;
     if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);

@@ -5,7 +5,7 @@
  */
 import { type CallerQueue, type Waiter, Waiters } from './waiters.js';
 
-/** How many connections each class has, and how many are its part. */
+/** Number of connections of each class, and its part. */
 export interface ClassCounts {
   readonly regularLent: number;
   readonly reservedLent: number;

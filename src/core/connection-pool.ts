@@ -163,7 +163,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     }
   }
 
-  /** Takes a caller out of the queue; false when it has had its answer already. */
+  /** Removes a caller from the queue; false if it has been answered already. */
   abort(waiter: Waiter<C>, error: Error): boolean {
     if (!waiter.queued) return false;
     this.#serving.abort(waiter, error);
@@ -171,7 +171,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     return true;
   }
 
-  /** Takes a caller out of the queue that was served in another way; false when it has had its answer already. */
+  /** Removes from the queue a caller that was served in another way; false if it has been answered already. */
   withdraw(waiter: Waiter<C>): boolean {
     if (!waiter.queued) return false;
     this.#waiters.remove(waiter);
@@ -399,7 +399,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#handOver(connection, this.#clock.now());
   }
 
-  /** A connection failed by itself. One in use is retired when it comes back. */
+  /** A connection failed by itself. One in use is retired when it is released. */
   broken(connection: PooledConnection<C>, error: Error): void {
     this.#connections.broken(connection, error);
     this.#pump();

@@ -50,7 +50,7 @@ export class DemandTracker {
     if (peak > (this.#buckets[this.#present] as number)) this.#buckets[this.#present] = peak;
   }
 
-  /** Notes the peak of the interval that ends now, says the highest of the window, and begins the next interval. */
+  /** Records the peak of the interval that ends now, returns the highest of the window, and begins the next interval. */
   endInterval(peak: number): number {
     this.note(peak);
     const highest = this.peak;
@@ -60,7 +60,7 @@ export class DemandTracker {
   }
 }
 
-/** How many intervals a window has. */
+/** Number of intervals in a window. */
 export function intervalsIn(options: DemandTrackerOptions): number {
   const read = new OptionReader(options);
   const windowMs = readSpan(read, 'window', 30_000);

@@ -98,7 +98,7 @@ export class DialOutcomes<C> {
     return true;
   }
 
-  /** Ends the dials that take too long, and frees the slots of those that were given up and never answered. */
+  /** Ends the dials that time out, and frees the slots of abandoned ones that were never answered. */
   timeOut(now: number): void {
     const { policy, dialer, dialing } = this.#parts;
     const { dials } = dialing;

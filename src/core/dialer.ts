@@ -1,4 +1,4 @@
-/** How the engine has connections opened, closed and checked, without doing any of it itself. */
+/** The engine's interface for opening, closing and checking connections, which it does not do itself. */
 import type { Linked } from '../kernel/linked-list.js';
 import type { Approval, Slot } from './ledger.js';
 import type { PooledConnection } from './pooled-connection.js';
@@ -44,7 +44,7 @@ export class Dial<C> implements Linked<Dial<C>> {
 export interface Dialer<C> {
   /** Open one. Answer: `pool.dialed(dial, connection)` or `pool.dialFailed(dial, error)`. */
   dial(dial: Dial<C>): void;
-  /** Stop opening it. The answer is still owed; a connection that comes in spite of this is closed. */
+  /** Stop opening it. An answer is still expected; a connection that opens in spite of this is closed. */
   abandon(dial: Dial<C>): void;
   /** Close it in good order. Answer: `pool.closed(connection)`. */
   close(connection: PooledConnection<C>): void;

@@ -41,7 +41,7 @@ export class Dialing<C> {
   readonly #limiterBackoff: Backoff;
   /** Dials that may be repeated at once. */
   #secondChances = 0;
-  /** The rate limiter was asked urgently and said to wait: a permit may have been kept for that. */
+  /** An urgent request to the rate limiter was told to wait: a permit may have been kept for it. */
   #isAwaitedUrgently = false;
   #meanDialMs = usualDialMs;
 
@@ -58,7 +58,7 @@ export class Dialing<C> {
     this.dials = new Dials<C>(policy.dialTimeout, policy.closeTimeout);
   }
 
-  /** Why the last connection that was wanted could not be had, while that is so. */
+  /** The error of the last wanted connection, while none can be had. */
   get lastError(): Error | undefined {
     return this.#breaker.lastError ?? this.#leaseBackoff.lastError ?? this.#limiterBackoff.lastError;
   }
@@ -127,7 +127,7 @@ export class Dialing<C> {
     return false;
   }
 
-  /** The last lease that was wanted could not be had. */
+  /** The last wanted lease could not be had. */
   get isShortOfLeases(): boolean {
     return this.#leaseBackoff.failures > 0;
   }

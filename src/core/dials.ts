@@ -51,7 +51,7 @@ export class Dials<C> {
     return state;
   }
 
-  /** Its attempt is over for the pool, but its socket may exist: from now on it counts as closing. */
+  /** Ends the attempt for the pool. Its socket may exist: from now on it counts as closing. */
   abandon(dial: Dial<C>, now: number): void {
     this.#underWay.remove(dial);
     dial.state = 'abandoned';
@@ -75,7 +75,7 @@ export class Dials<C> {
     }
   }
 
-  /** Frees the slots of those that never answered. */
+  /** Frees the slots of dials that were never answered. */
   loseOverdue(now: number): void {
     for (
       let dial = this.#abandoned.head;

@@ -23,7 +23,7 @@ const mostPassedOver = 64;
 export interface ScanSituation {
   /** Connections that are wanted and not there. */
   readonly missing: number;
-  /** Connections that could be opened beside those that exist and those that are missing already. */
+  /** Connections that could be opened beside existing and missing ones. */
   readonly spareRoom: number;
   readonly wouldFillAPlace: boolean;
   readonly isShortOfLeases: boolean;
@@ -38,7 +38,7 @@ export class ExpiryScanner<C> {
   readonly #discard: (connection: PooledConnection<C>, reason: DiscardReason) => void;
   /** Live connections by the end of their lending. */
   readonly #byEnd = new Heap<PooledConnection<C>>();
-  /** The ends of those that are not marked. */
+  /** The ends of connections that are not marked. */
   readonly #calendar: ExpiryCalendar;
   /** To be closed as soon as their replacements are open. Handed out until then like any other. */
   readonly #marked = new Set<PooledConnection<C>>();

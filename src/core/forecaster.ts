@@ -18,7 +18,7 @@ export interface ForecasterOptions {
   readonly lookahead?: Duration | undefined;
   /** A demand is raised to at most this many times the measured one. Default 2. */
   readonly mostTimes?: number | undefined;
-  /** Users remembered; above that, the one not heard of for longest is forgotten. Default 10000. */
+  /** Users remembered; above that, the one inactive for longest is forgotten. Default 10000. */
   readonly maxUsers?: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export class Forecaster {
   readonly #lookaheadMs: number;
   readonly #mostTimes: number;
   readonly #maxUsers: number;
-  /** The one not heard of for longest comes first. */
+  /** The user inactive for longest comes first. */
   readonly #histories = new Map<string, History>();
 
   constructor(options: ForecasterOptions = {}) {

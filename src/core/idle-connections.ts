@@ -50,7 +50,7 @@ export class IdleConnections<C> implements Iterable<PooledConnection<C>> {
     if (connection.expiring) this.#expiring++;
   }
 
-  /** Back from a check, to the place it had. */
+  /** Puts a connection back from a check, in its old place. */
   putBack(connection: PooledConnection<C>): void {
     connection.state = 'idle';
     let later = this.#list.head;

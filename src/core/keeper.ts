@@ -40,7 +40,7 @@ export function readKeeper(read: OptionReader, max: number): KeeperPolicy {
 export class Keeper {
   readonly #policy: KeeperPolicy;
   #nextTickAt: number;
-  /** Dials that it wants made, of those it allowed itself at the last look. */
+  /** Dials it still wants, out of the number decided at the last check. */
   #wanted = 0;
   /** Caps the target of the policy. */
   most = Number.POSITIVE_INFINITY;

@@ -15,7 +15,7 @@ export class LeaseAccount {
   #offered = 0;
   /** Connections that exist without a lease, because it was lost. */
   #debt = 0;
-  /** Leases that others have a better claim to, and that are yet to be given back. */
+  /** Leases recalled by the budget and not given back yet. */
   recalled = 0;
   /** Number of recalled leases for which hanging dials may be given up. */
   hanging = 0;
@@ -83,7 +83,7 @@ export class LeaseAccount {
     this.#giveBack();
   }
 
-  /** A slot is free: its lease is not needed any more. Whether one was given back. */
+  /** A slot is free, and its lease not needed any more. Returns whether one was given back. */
   slotFreed(): boolean {
     if (this.#leases === undefined) return false;
     if (this.#debt > 0) {

@@ -39,15 +39,15 @@ export interface LeaseHolder {
   /** Need of callers: connections in use and waiting callers. A budget that shares by need reads it. */
   readonly demand?: number | undefined;
   /**
-   * Need of ready connections, on top of `demand`: those that a reservoir, `minIdle`, a warmup or a keeper wants and no caller
-   * asks for. Served after the callers of all holders. Default 0.
+   * Need of ready connections, on top of `demand`: connections for a reservoir, `minIdle`, a warmup or a keeper that no
+   * caller asks for. Served after the callers of all holders. Default 0.
    */
   readonly readyDemand?: number | undefined;
-  /** Users that stand behind this holder, by weight: a fair share is in proportion to it. Default 1. */
+  /** Users behind this holder, by weight: a fair share is in proportion to it. Default 1. */
   readonly claimants?: number | undefined;
   /** Leases may be free. The request, if there is one, is void: ask again if a lease is still wanted. */
   leasesAvailable(): void;
-  /** Answers the request: `count` leases are held from now on. Returns how many are taken; the others are not given. */
+  /** Answers the request: `count` leases are held from now on. Returns the number taken; the others are not given. */
   leasesGranted(count: number): number;
   /**
    * No lease is free: the request waits in the budget's queue until `leasesGranted`, and need not be repeated. A holder

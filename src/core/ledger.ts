@@ -54,7 +54,7 @@ export class Ledger {
     return this.#peak;
   }
 
-  /** How many approvals would be granted now. */
+  /** Number of free slots. */
   get room(): number {
     return Math.max(0, this.#limit - this.total);
   }
@@ -157,7 +157,7 @@ export class Slot {
     this.#moves.beginClosing();
   }
 
-  /** The socket is gone. */
+  /** The socket is closed. */
   free(): void {
     this.#advance('closing', 'gone');
     this.#moves.free();

@@ -6,7 +6,7 @@ export interface LifetimePolicy {
   readonly maxLifetime: number;
   /** Width of the spread in milliseconds: the life is uniform in [maxLifetime - jitter/2, maxLifetime + jitter/2]. */
   readonly maxLifetimeJitter: number;
-  /** How long before its end a connection stops counting as a spare, so that its replacement can come first. */
+  /** Time before its end at which a connection stops counting as a spare, so that its replacement can come first. */
   readonly guardWindow: number;
 }
 

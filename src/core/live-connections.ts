@@ -69,7 +69,7 @@ export class LiveConnections<C> {
       );
   }
 
-  /** How many are being checked. */
+  /** Number of connections being checked. */
   get checking(): number {
     return this.#checking.size;
   }
@@ -125,7 +125,7 @@ export class LiveConnections<C> {
     }
   }
 
-  /** The next idle connection that needs no check, wherever it stands. */
+  /** The next idle connection that needs no check, at any place in the list. */
   #nextFresh(now: number): PooledConnection<C> | undefined {
     return this.idle.find((connection) => this.isFresh(connection, now));
   }
@@ -173,7 +173,7 @@ export class LiveConnections<C> {
     }
   }
 
-  /** A connection failed by itself. One in use is retired when it comes back. */
+  /** A connection failed by itself. One in use is retired when it is released. */
   broken(connection: PooledConnection<C>, error: Error): void {
     if (connection.state === 'lent') {
       connection.broken = error;
@@ -200,7 +200,7 @@ export class LiveConnections<C> {
     this.closed(connection);
   }
 
-  /** A connection that came after its dial had been given up; without a slot, its place has been given away too. */
+  /** Closes a connection that opened after its dial had been given up; without a slot, its place was given away too. */
   closeLate(connection: C, now: number, slot: Slot | undefined): void {
     const pooled = new PooledConnection(connection, ++this.#lastId, now, never, never, slot);
     this.#tally.opened++;
@@ -213,7 +213,7 @@ export class LiveConnections<C> {
     this.closed(pooled);
   }
 
-  /** The socket of a closing connection is gone. */
+  /** The socket of a closing connection is closed. */
   closed(connection: PooledConnection<C>): void {
     if (connection.state !== 'closing') return;
     this.#closing.remove(connection);
@@ -288,7 +288,7 @@ export class LiveConnections<C> {
     this.#wakeUp.by(at);
   }
 
-  /** Closes those that have been idle for too long, as far as there are more than enough. */
+  /** Closes connections that are idle for too long, as long as `isReapable()` holds. */
   reap(now: number, isReapable: () => boolean): void {
     for (let c = this.idle.longestIdle; c !== undefined && isReapable(); c = this.idle.longestIdle) {
       if (c.idleSince + this.#policy.idleTimeout > now) return;

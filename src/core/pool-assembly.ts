@@ -1,4 +1,4 @@
-/** Makes the parts of a pool, each with those that it needs. */
+/** Makes the parts of a pool, and passes each the parts that it needs. */
 import type { AlarmFactory, Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { Checkouts } from './checkouts.js';

@@ -60,8 +60,10 @@ export interface PolicyOptions {
   readonly rateLimiter?: RateLimiter | undefined;
   /** A budget above `max`, shared with other pools: asked before each dial, and told when the connection is closed. */
   readonly leases?: Leases | undefined;
-  /** Keeps connections ready behind a source that is slow or limited. Its own settings stand in for `minIdle`, the
-   * lifetime and the guard window. Default: off. */
+  /**
+   * Keeps connections ready behind a source that is slow or limited. Its own settings replace `minIdle`, the lifetime
+   * and the guard window. Default: off.
+   */
   readonly reservoir?: boolean | ReservoirOptions | undefined;
   /** Opens connections up to a size at the start, without a reservoir. Default: off. */
   readonly warmup?: boolean | WarmupOptions | undefined;

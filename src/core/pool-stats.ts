@@ -40,11 +40,11 @@ export interface ReservoirStats {
 
 /** Totals since the pool was made. */
 export interface PoolTotals {
-  /** Checkouts, those that waited included. */
+  /** Checkouts, with and without a wait. */
   readonly acquired: number;
   /** Checkouts that had to wait. */
   readonly waited: number;
-  /** Milliseconds that those waited, and those that were timed out or aborted. */
+  /** Total wait in milliseconds, of checkouts and of callers that timed out or aborted. */
   readonly waitedMs: number;
   readonly timedOut: number;
   readonly aborted: number;

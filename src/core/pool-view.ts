@@ -41,7 +41,7 @@ export abstract class PoolView<C> {
     return this.parts.checkouts.demand;
   }
 
-  /** Connections wanted ready on top of `demand`, as far as the limit leaves room: reservoir, `minIdle`, warmup, keeper. */
+  /** Connections wanted ready on top of `demand`, as far as the limit allows: reservoir, `minIdle`, warmup, keeper. */
   get readyDemand(): number {
     return this.parts.figures.readyDemand;
   }

@@ -25,7 +25,7 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   readonly lendUntil: number;
 
   state: ConnectionState = 'idle';
-  /** Its place in the ledger; undefined when it came after its place had been given up. */
+  /** Its slot in the ledger; undefined if it opened after the slot had been given up. */
   slot: Slot | undefined;
   /** Incremented with each checkout: a release must name the checkout that it ends. */
   generation = 0;

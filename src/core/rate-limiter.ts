@@ -1,4 +1,4 @@
-/** "May I open a connection now?", asked last before a dial because the answer can't be given back. */
+/** "May I open a connection now?", asked last before a dial because a permit can't be given back. */
 
 export interface RateLimiter {
   /**
@@ -9,7 +9,7 @@ export interface RateLimiter {
   take(now: number, isUrgent?: boolean): number;
   /** Permits a second that can be counted on at present, where that is known: replacements are planned by it. */
   readonly rate?: number | undefined;
-  /** The server says that connections are opened too fast. */
+  /** The server refused a connection because they are opened too fast. */
   refused?(now: number): void;
   /** A connection was opened. */
   opened?(now: number): void;

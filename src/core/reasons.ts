@@ -10,7 +10,7 @@ export const discardReasons = [
   'broken',
   /** Answered a health check with an error, with no, or too late. */
   'failed_check',
-  /** Came back with an error, or was destroyed by its borrower. */
+  /** Released with an error, or destroyed by its caller. */
   'released_with_error',
   /** The limit was lowered. */
   'over_limit',
@@ -22,7 +22,7 @@ export const discardReasons = [
   'late_dial',
   /** The budget above the pool took its lease away. */
   'lease_lost',
-  /** Others had a better claim to its lease, which was given back. */
+  /** Others had a better claim to its lease, which was released. */
   'lease_recalled',
   /** Reservoir: inside the guard window at checkout or release. */
   'insufficient_remaining_lifetime',
@@ -34,7 +34,7 @@ export const discardReasons = [
   'expired_on_scan',
   /** Reservoir: the scanner found it inside the guard window, or replaced it ahead of a time when many would end. */
   'expiring_soon_on_scan',
-  /** Reservoir: came back when enough were ready. */
+  /** Reservoir: released when enough were ready. */
   'reservoir_full',
 ] as const;
 
@@ -44,7 +44,7 @@ export type DiscardReason = (typeof discardReasons)[number];
 export const refillCauses = [
   /** The budget above the pool has no lease to give, or can't be asked. */
   'lease_acquire',
-  /** The server says that connections are opened too fast, or the rate limiter failed. */
+  /** The server refused the speed of opening, or the rate limiter failed. */
   'rate_limit',
   /** The token provider returned no credential; nothing was dialed. */
   'token_provider',

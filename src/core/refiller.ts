@@ -40,7 +40,7 @@ export class Refiller {
     this.#beginsAt = this.#isHeldBack ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }
 
-  /** Draws the moment at which it begins, and tells of a warmup that has begun. */
+  /** Draws the time of its beginning, and returns the progress of a warmup that has begun. */
   start(now: number, random: Random): FillProgress | undefined {
     const { startJitter, warmup, keeper } = this.#policy;
     this.#hasStarted = true;
@@ -88,7 +88,7 @@ export class Refiller {
     return purpose === 'warmup' ? (this.#warmup?.dialBegun() ?? 0) : 0;
   }
 
-  /** The dial will be made again, as if it had not begun. */
+  /** The dial will be repeated, as if it had not begun. */
   dialWithdrawn(purpose: DialPurpose, failedBefore: number): void {
     if (purpose === 'keeper') this.#keeper?.dialWithdrawn();
     if (purpose === 'warmup') this.#warmup?.dialWithdrawn(failedBefore);
@@ -98,7 +98,7 @@ export class Refiller {
     if (purpose === 'warmup') this.#warmup?.dialFailed(failedBefore);
   }
 
-  /** Ends the warmup when it is over, and tells how. The keeper takes it from there. */
+  /** Ends the warmup when it is over, and returns its outcome. The keeper takes over. */
   settleWarmup(now: number, live: number, dialing: number): FillProgress | undefined {
     const outcome = this.#warmup?.outcome(live, dialing);
     if (outcome === undefined) return undefined;
@@ -107,7 +107,7 @@ export class Refiller {
     return progress;
   }
 
-  /** Lets the keeper look, where it is time to. Answers how many it has just asked for; `size` includes dials under way. */
+  /** Runs the keeper's check, if it is due. Returns the number of dials that it has just asked for; `size` includes dials under way. */
   tick(now: number, size: number): number {
     if (now >= this.#beginsAt) this.#isHeldBack = false;
     if (this.#keeper === undefined || this.#isHeldBack || this.#warmup !== undefined) return 0;

@@ -46,7 +46,7 @@ export class Retention<C> {
     this.#enoughReady = parts.policy.reservoir?.targetReady ?? never;
   }
 
-  /** The quick answer for one that came back without an error, to a pool that is open and within its limit. */
+  /** The quick check for a release without an error, in a pool that is open and within its limit. */
   isKeepable(connection: PooledConnection<C>, now: number): boolean {
     return (
       (this.#enoughReady === never || this.#idle.spares < this.#enoughReady) &&
@@ -56,7 +56,7 @@ export class Retention<C> {
     );
   }
 
-  /** Why a connection that comes back is not kept; undefined where it is. */
+  /** The reason not to keep a released connection; undefined if it is kept. */
   reasonToRetire(connection: PooledConnection<C>, now: number, error: unknown): DiscardReason | undefined {
     if (error !== undefined) return 'released_with_error';
     if (connection.broken !== undefined) return 'broken';

@@ -27,7 +27,7 @@ export class PoolSituation<C> implements ScanSituation {
     return Math.max(0, Math.min(this.#policy.minIdle, limit - lent) - idle.spares);
   }
 
-  /** Connections that could be opened beside those that exist and those that are missing already. */
+  /** Connections that could be opened beside existing and missing ones. */
   get spareRoom(): number {
     return this.#ledger.room - Math.max(0, this.missing - this.#dialing.dials.underWay);
   }

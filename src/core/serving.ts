@@ -1,4 +1,4 @@
-/** The answers that callers in the queue get: a connection, an error, or that their time is up. */
+/** Answers the callers in the queue: with a connection, an error, or a timeout. */
 import type { Clock } from '../kernel/clock.js';
 import type { Checkouts } from './checkouts.js';
 import type { Dialing } from './dialing.js';

@@ -4,7 +4,7 @@
  */
 import { PlaceOrder } from './place-order.js';
 
-/** Columns that are remembered for a user whose place changes. */
+/** Columns that move with a user whose place changes. */
 const memories = ['shares', 'servedIn', 'tooLargeFor', 'largestFair', 'needThen'] as const;
 
 export class ShareBook {

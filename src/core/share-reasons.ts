@@ -19,11 +19,11 @@ export const shareReasons = [
   'demand_fell',
   /** Others need the slots that the user had. */
   'needed_by_others',
-  /** There is less to share out. */
+  /** The capacity has fallen. */
   'capacity_fell',
-  /** Nobody needs this part of the share. */
+  /** No user needs this part of the share. */
   'spare',
-  /** Capacity that nobody needs was shared out anew, and the user has less of it. */
+  /** Unneeded capacity was shared out anew, and the user has less of it. */
   'spare_evened_out',
 ] as const;
 
@@ -42,9 +42,9 @@ export interface ShareTurnout {
   readonly need: number;
   /** The need for which the user got its former share. */
   readonly needThen: number;
-  /** The share that the user would have kept if nobody had needed it. */
+  /** The share that the user would have kept if no other had needed it. */
   readonly keep: number;
-  /** There is less to share out than the last time. */
+  /** The capacity is lower than in the last call. */
   readonly capacityFell: boolean;
 }
 

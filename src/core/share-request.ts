@@ -1,4 +1,4 @@
-/** Requests to an allocator and its answers. A wrong number is refused: it would be shared out among everybody. */
+/** Requests to an allocator and its answers. A wrong number is refused: it would affect the shares of all users. */
 import type { ShareReason } from './share-reasons.js';
 
 /** A user with a part in the budget. */
@@ -20,7 +20,7 @@ export interface ShareUser {
    * comes first. -Infinity keeps its turn from ending. Left out: the allocator counts rounds.
    */
   readonly waitingSince?: number | undefined;
-  /** The user's present share. Default: as it was given the last time. */
+  /** The user's current share. Default: the share last given. */
   readonly share?: number | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface ShareRequest {
   readonly capacity: number;
   /** All users, in any order. A user that is no longer listed is forgotten. */
   readonly users: readonly ShareUser[];
-  /** False for a look between two rounds: no turn ends, and no share comes nearer to shrinking. Default true. */
+  /** False for a computation between two rounds: no turn ends, and no share comes nearer to shrinking. Default true. */
   readonly isRound?: boolean | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ShareResult {
   readonly brokenPromise: { readonly promised: number; readonly given: number } | undefined;
 }
 
-/** Sums of so many users are exact. */
+/** Sums for up to this many users are exact. */
 const mostCapacity = 1_000_000_000;
 const lightest = 1e-6;
 const heaviest = 1e6;

@@ -9,7 +9,7 @@ import type { Claims } from './share-claims.js';
 const inFront = 2 ** 40;
 
 export class ShareTurns {
-  /** Of each place in the book: its place among the claims; -1 for one that is not active. */
+  /** For each place in the book: its place among the claims; -1 for an inactive user. */
   #claims = new Int32Array(0);
   #served = new Float64Array(0);
 

@@ -13,10 +13,10 @@ export interface StuckReport<C> {
   readonly counts: PoolCounts;
   /** Dials that failed in a row. */
   readonly failedDials: number;
-  /** The connections in use, those held for longest first. */
+  /** The connections in use, the longest first. */
   readonly held: readonly PooledConnection<C>[];
   readonly now: number;
-  /** Why the last connection that was wanted could not be had, while that is so. */
+  /** The error of the last wanted connection, while none can be had. */
   readonly lastError: Error | undefined;
   /** Since the last report: observations that were not reported, and callers that timed out. */
   readonly seenAgain: number;

@@ -9,7 +9,7 @@
 import { OptionReader } from '../kernel/option-reader.js';
 import type { RateLimiter } from './rate-limiter.js';
 
-/** How fast, and how much at once. */
+/** The rate, and the burst. */
 export interface TokenBucketOptions {
   /** Permits added per second. */
   readonly rate: number;
@@ -106,7 +106,7 @@ export class TokenBucket implements RateLimiter {
     }
     const waitMs = this.#msUntil(1);
     if (isUrgent) this.#keptUntil = this.#countedAt + waitMs + graceMs;
-    // The one that is kept will be taken, or given up: whichever comes first leaves one for others.
+    // The kept permit will be taken or given up: the first of the two leaves one for others.
     return isKept ? Math.max(waitMs, Math.min(this.#msUntil(2), keptForMs)) : waitMs;
   }
 

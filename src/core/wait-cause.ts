@@ -20,7 +20,7 @@ export const waitCauses = [
   'checking_or_closing',
 ] as const;
 
-/** What callers in the queue wait for, in one word. */
+/** One word for the cause of a wait. */
 export type WaitCause = (typeof waitCauses)[number];
 
 /** The parts of a pool that decide about it. */

@@ -15,7 +15,7 @@ export class WakeUp {
     this.#alarm = alarm(ring);
   }
 
-  /** When it will ring. */
+  /** The time at which it rings. */
   get at(): number {
     return this.#at;
   }
@@ -24,7 +24,7 @@ export class WakeUp {
     return this.#isAwaited;
   }
 
-  /** Makes sure that it rings at `at` or before. Ringing in vain is cheaper than keeping it exact. */
+  /** Makes it ring at `at` or before. A needless ring is cheaper than an exact time. */
   by(at: number, keepsProcessAlive = false): void {
     if (at === never || (at >= this.#at && (!keepsProcessAlive || this.#isHeld))) return;
     this.#at = Math.min(at, this.#at);

@@ -320,7 +320,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         isOver = true;
         client.removeListener?.('error', finish);
         if (!error && this.#pipeline !== undefined) {
-          // Others rely on finding the session as it was.
+          // Other queries rely on an unchanged session.
           setRight(client, text, result, release, callback);
           return;
         }
@@ -477,7 +477,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const isCheckedOut = pooled.state === 'lent';
       this.#engine.broken(pooled, error);
       if (isCheckedOut) {
-        // Its holder learns of it from the next query, at the latest; when it comes back it is closed.
+        // Its caller learns of it from the next query at the latest; it is closed when it is released.
         this.note('checked-out client lost its connection', error);
         return;
       }

@@ -97,8 +97,8 @@ export class Lane implements Linked<Lane> {
 }
 
 /**
- * Queries sent on one lane in the same turn leave in one packet. The lone query of a lane is not held back for that:
- * only those that join others already under way.
+ * Queries sent on one lane in the same turn leave in one packet. The only query of a lane is not held back for that:
+ * only those that join others already under way are.
  */
 export class Corks {
   #corked: Stream[] = [];

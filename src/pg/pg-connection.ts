@@ -14,7 +14,7 @@ export class PgConnection {
   isHeldByCaller = false;
   /** Its socket's events run in that caller's async context. */
   isAdopted = false;
-  /** The server has said that it will end the session. */
+  /** The server has announced the end of the session. */
   isEndedByServer = false;
 
   constructor(client: PgClient) {

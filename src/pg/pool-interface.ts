@@ -69,7 +69,7 @@ export interface Pool extends PgPool, AsyncDisposable {
   /** Changes `max`. Clients above it are closed: idle ones now, checked-out ones when they are released. */
   resize(max: number): void;
 
-  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts run on. */
+  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts go on. */
   pause(): void;
   resume(): void;
 

@@ -59,8 +59,8 @@ export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   /** A budget above `max`, shared with other pools: asked before each dial, and told when the connection is closed. */
   readonly leases?: Leases | undefined;
   /**
-   * Keeps connections ready behind a server that lets in few at a time. Its settings stand in for `minIdle`, the lifetime
-   * and the guard window; callers wait for `emptyWait` unless `connectionTimeoutMillis` is given. Default: off.
+   * Keeps connections ready behind a server that accepts few at a time. Its settings replace `minIdle`, the lifetime and
+   * the guard window; callers wait for `emptyWait` unless `connectionTimeoutMillis` is given. Default: off.
    */
   readonly reservoir?: boolean | ReservoirOptions | undefined;
   /** Opens connections up to a size at the start, without a reservoir. Default: off. */

@@ -16,7 +16,7 @@ const sessionCommands: ReadonlySet<string> = new Set(
 /** Commands whose effects on the session can't be seen from outside. */
 const opaqueCommands: ReadonlySet<string> = new Set(['DO', 'CALL']);
 
-/** Gives the client back in the state in which it was taken, or closes it, and then tells the caller. */
+/** Restores the client's session or closes the client, releases it, and then calls the caller back. */
 export function setRight(
   client: PgClient,
   query: unknown,

@@ -1,4 +1,4 @@
-/** An operator's work with the table: create it, look at it, put a counter right. For the command line. */
+/** The table work of an operator: create, inspect, and repair a counter. For the command line. */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoTable, type DynamoTableOptions, loadSdk, makeClient } from './dynamo-table.js';
 import { DynamoCallError } from './errors.js';

@@ -12,7 +12,7 @@ interface Peaks {
   readonly claimants: RecentPeak;
 }
 
-/** Leases that a holder has, and those that it waits for. */
+/** Leases that a holder has, and leases that it waits for. */
 export interface Holding {
   readonly held: number;
   readonly wish: number;
@@ -33,7 +33,7 @@ export class DemandWindow {
     const { limit = Number.POSITIVE_INFINITY } = holder as { readonly limit?: number };
     // However many callers wait: a pool has use for no more than it may have.
     const present = Math.min(demand, limit);
-    // Callers that waited are no need any more when they have been served; those that had connections may come again.
+    // Callers that waited are no longer a need once they are served; callers with connections may come again.
     const callers = Math.max(present, peaks.callers.of(Math.min(present, held), now));
     const total = peaks.total.of(Math.min(demand + readyDemand, limit), now);
     return { callers, total: Math.max(callers, total, wish > 0 ? held + wish : 0), claimants };

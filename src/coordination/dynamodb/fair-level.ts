@@ -16,7 +16,7 @@ export interface Needs {
   readonly callers: number;
   /** Including the connections that are to be ready besides. */
   readonly total: number;
-  /** Users that stand behind it, by weight. Above 0. */
+  /** Users behind it, by weight. Above 0. */
   readonly claimants: number;
 }
 

@@ -26,7 +26,7 @@ export function leaseKeys(endpoint: string): LeaseKeys {
   return { counter: `dsqllease_counter#${endpoint}`, leases: `dsqllease#${endpoint}#` };
 }
 
-/** A lease as it was found. */
+/** A lease as it was read. */
 export interface Lease {
   readonly key: string;
   readonly instance: string;
@@ -65,7 +65,7 @@ export function leaseOf(item: Item): Lease {
   };
 }
 
-/** The counter as it was found. */
+/** The counter as it was read. */
 export interface Counter {
   readonly active: number;
   readonly version: number;
@@ -74,7 +74,7 @@ export interface Counter {
   /** The levels from which each instance computes its share. */
   readonly levels: FairLevels;
   readonly levelMs: number;
-  /** Instances that have less than their share or than their callers need, and instances in all, as of the last look. */
+  /** Instances with less than their share or than their callers need, and all instances, as of the last sweep. */
   readonly waiting: number;
   readonly owners: number;
   /** Instances with fewer slots than there are for their callers. */

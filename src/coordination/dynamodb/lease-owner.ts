@@ -18,7 +18,7 @@ import type { LeaseSettings } from './lease-settings.js';
 import type { Change, FailureReason, Finding, Item, ReadReply, WriteReply } from './table.js';
 import type { CallWorld, TableCalls } from './table-calls.js';
 
-/** Why slots that were wanted were not had, in one word. */
+/** The reason for which wanted slots could not be had, in one word. */
 export type LeaseDenial = 'limit' | 'gone' | FailureReason;
 
 export interface LeaseOwnerListener {
@@ -47,7 +47,7 @@ interface Doubt {
 const never = Number.POSITIVE_INFINITY;
 const nothing: Needs = { callers: 0, total: 0, claimants: 1 };
 const backoffPolicy = { base: 100, cap: 5_000 };
-/** Interval between looks for slots while the instance waits for one; longer, the more wait. */
+/** Interval between reads of the counter while the instance waits for a slot; longer, the more instances wait. */
 const pollMs = 1_000;
 const pollMsEach = 10;
 /** Shortest interval between writes of the instance's needs. */
@@ -77,7 +77,7 @@ export class LeaseOwner {
   #renewAt = never;
   #lookAt = Number.NEGATIVE_INFINITY;
   #isDenied = false;
-  /** The next change may not make it more than this: so many are free. */
+  /** Upper bound of the slots after the next change, from the number of free ones. */
   #cap = never;
   #told = { needs: nothing, at: Number.NEGATIVE_INFINITY };
   #createdMs = 0;
@@ -137,7 +137,7 @@ export class LeaseOwner {
     return this.#backoff.failures;
   }
 
-  /** Slots as last confirmed, those being given back included. */
+  /** Slots as last confirmed, including those being released. */
   get confirmedSlots(): number {
     return this.#slots;
   }
@@ -160,7 +160,7 @@ export class LeaseOwner {
     this.#arm(now);
   }
 
-  /** Slots may have got free: looks now, if it waits for some. */
+  /** Slots may be free: reads the counter now, if it waits for some. */
   hurry(): void {
     if (!this.#isDenied) return;
     this.#lookAt = Number.NEGATIVE_INFINITY;
@@ -376,7 +376,7 @@ export class LeaseOwner {
     this.#listener.denied('limit', undefined);
   }
 
-  /** The lease is not as it was thought to be: as it is found, it is ours. */
+  /** The lease differs from the expected state: takes over its state as found. */
   #adopt(item: Item | undefined): void {
     if (item === undefined) {
       const { slots } = this;

@@ -13,7 +13,7 @@ export function nodeKeys(endpoint: string): string {
   return `dsqlnode#${endpoint}#`;
 }
 
-/** A node id as it was found. */
+/** A node id as it was read. */
 export interface NodeItem {
   /** Empty: no holder. */
   readonly owner: string;

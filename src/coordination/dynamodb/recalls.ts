@@ -82,7 +82,7 @@ export class Recalls {
     tell(() => holder.leasesRecalled?.(count));
   }
 
-  /** The holder with most above its share gives back first. */
+  /** The holder with the most above its share releases first. */
   #split(count: number, shares: ReadonlyMap<LeaseHolder, number>): Map<LeaseHolder, number> {
     const above = new Map(this.#book.latestFirst().map((holder) => [holder, -this.#below(holder, shares)]));
     const recalled = new Map<LeaseHolder, number>();

@@ -39,9 +39,9 @@ export interface SweepTerms {
 }
 
 export interface SweepListener {
-  /** Leases of others were taken back. */
+  /** Leases of other instances were reclaimed. */
   reclaimed(slots: number, from: Lease): void;
-  /** The counter was wrong by so much, and was put right. */
+  /** The counter was wrong by `by`, and was corrected. */
   repaired(by: number): void;
   /** Slots may be free, or the shares may be others. */
   swept(): void;
@@ -144,7 +144,7 @@ export class Sweeper {
 
   // ---- looking ----------------------------------------------------------------------------------------------------
 
-  /** First the counter, which also tells the time: it may not be our turn yet. */
+  /** Reads the counter first, which also tells the time: the sweep may not be due yet. */
   #claim(): void {
     const { keys } = this.#terms;
     this.#isBusy = true;

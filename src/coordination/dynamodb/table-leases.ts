@@ -84,7 +84,7 @@ export class TableLeases implements Leases {
   readonly #waiting = new WaitingHolders();
   readonly #demand = new DemandWindow();
   readonly #used = new RecentPeak(keptMs, keptParts);
-  /** The holder that asks at this moment: its need counts like that of one that waits. */
+  /** The holder that is asking now: its need counts like that of a waiter. */
   #asker: { readonly holder: LeaseHolder; readonly count: number } | undefined;
   #slotsBefore = 0;
   /** The waiters that have not got an answer yet. */

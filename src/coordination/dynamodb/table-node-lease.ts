@@ -72,7 +72,7 @@ export class TableNodeLease {
   #failure: Failed | undefined;
   #isExhausted = false;
   #probed = 0;
-  /** Found free by a look at all, to be tried. */
+  /** Node ids that a listing showed as free, to be tried. */
   #candidates: number[] = [];
   #ending: { readonly lastMs: number; readonly done: (() => void)[] } | undefined;
   #isOver = false;
@@ -267,7 +267,7 @@ export class TableNodeLease {
     const lastMs = Math.max(afterMs, this.#ending?.lastMs ?? never, 0);
     const nowMs = this.#calls.time.latest(this.#world.clock.now());
     const claim = { ...this.#claim(nodeId, owner, ++this.#seq), expiresMs: nowMs, idsUntilMs: lastMs };
-    // Refused: others have it already, or a repetition finds it given back.
+    // Refused: another holder has it already, or a repetition finds it given back.
     this.#write(giveNodeBack(claim), () => {
       this.#held = undefined;
     });

@@ -62,7 +62,7 @@ export interface TableRateLimiterStats {
 
 /** Maximum time after its moment in which a permit can be used; a part of the bucket's depth if that is shorter. */
 const longestUseMs = 1_000;
-/** A bucket is at least so deep: less, and no permit could be used that comes over a network. */
+/** Minimum depth of a bucket: with less, no permit could be used that comes over a network. */
 const shortestDepthMs = 250;
 /** Interval between time requests, while the server's time must be known better. */
 const askTimeMs = 30;

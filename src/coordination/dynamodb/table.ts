@@ -71,11 +71,11 @@ export type WriteReply = Done<Item | undefined> | Refused | Failed;
 export type GiveUp = () => void;
 
 export interface Table {
-  /** The item as it is now, not as it was a moment ago. */
+  /** The item in its current state, not in a recent one. */
   read(key: string, answer: (reply: ReadReply<Item | undefined>) => void): GiveUp;
   /** All items whose key has this prefix, each as it is when it is read. */
   list(prefix: string, answer: (reply: ReadReply<readonly Item[]>) => void): GiveUp;
-  /** Answers with the item as it is then. */
+  /** Answers with the item after the change. */
   write(change: Change, answer: (reply: WriteReply) => void): GiveUp;
   /** Makes all changes or none. A `token` is carried out only once within ten minutes. */
   writeAll(changes: readonly Change[], token: string, answer: (reply: WriteReply) => void): GiveUp;

@@ -27,7 +27,7 @@ export interface TurnTerms {
 const stuckTurns = 3;
 /** An instance with a smaller part than this has turns; a larger one is rounded to one slot. */
 const smallestRounded = 0.75;
-/** A rotation is not longer than so many turns only because one has a small part. */
+/** A rotation has at most this many turns, however small one part is. */
 const longestRotation = 6;
 /** Smaller fractions are rounding errors. */
 const tiny = 1e-6;

@@ -207,7 +207,7 @@ export class FairBudget {
     if (this.isLimited !== isLimited) this.#events.limitsChanged();
   }
 
-  /** Looks at the shares now. */
+  /** Computes the shares now. */
   rebalance(): void {
     this.#events.rebalanceNow();
   }

@@ -44,7 +44,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   /** Start of its wait for a lease; NaN while it does not wait. And the number it waits for. */
   waitingSince = Number.NaN;
   wanted = 0;
-  /** The highest demand of its pool between the last two looks. */
+  /** The highest demand of its pool between the last two computations of shares. */
   peak = 0;
   /** Its place among the waiters. */
   rank: Rank = Rank.wish;
@@ -161,7 +161,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     return this.#isLimited;
   }
 
-  /** Budgets may have limits that had none. */
+  /** A budget without a limit may have got one. */
   forgetLimits(): void {
     this.#isLimited = undefined;
   }
@@ -248,7 +248,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   grant(count: number, holder: FairHolder): void {
     // Recalls that were made for this lease go to the next claimant.
     for (const recall of [...this.#awaited].slice(0, count)) recall.for = undefined;
-    // The holder knows that each lease granted is one less to be given back.
+    // The holder knows that each lease granted is one less to give back.
     for (let n = 0; n < count; n++) this.#endRecall(holder, 'last');
     this.#count(holder, count);
   }

@@ -116,7 +116,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return this.#limitedOnes;
   }
 
-  /** A pool of this user is there. Its seats: those in small budgets first. */
+  /** Adds a pool of this user. Its seats: small budgets first. */
   join(tenant: Tenant, seats: readonly SeatWish[]): FairMember {
     return new FairMember(tenant, seats, this);
   }
@@ -143,7 +143,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     if (member.hasLeft && member.held === 0 && !member.isWaiting && !member.isForgotten) member.exit();
   }
 
-  /** Other rules from now on. A window of another length begins anew. */
+  /** Changes the rules. A window of another length begins anew. */
   change(policy: FairPolicy): void {
     const { demandWindow, rebalanceInterval } = this.#policy;
     this.#policy = policy;

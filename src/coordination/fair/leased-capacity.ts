@@ -22,11 +22,11 @@ export interface LeasedCapacityParts {
   readonly source: Leases;
   /** Demand of this process. A source that shares by need asks for it. */
   readonly demand?: (() => number) | undefined;
-  /** Users that stand behind it, by weight. A source that shares fairly between users asks. Default: one. */
+  /** Users behind it, by weight. Called by a source that shares fairly between users. Default: one. */
   readonly claimants?: (() => number) | undefined;
   /** Upper bound of the capacity. */
   readonly most: number;
-  /** Leases that were free for this long are given back. */
+  /** Leases that were free for this long are released. */
   readonly spareMs: number;
   /** Delay before asking again after a refusal, unless the source signals earlier that leases are available. */
   readonly retryMs: number;
@@ -81,7 +81,7 @@ export class LeasedCapacity implements LeaseHolder {
     return this.#parts.claimants?.();
   }
 
-  /** Why the last lease that was asked for was not had; undefined when it was. */
+  /** The reason for which the last lease could not be had; undefined if it was granted. */
   get refusal(): Error | undefined {
     return this.#refusal;
   }
@@ -212,7 +212,7 @@ export class LeasedCapacity implements LeaseHolder {
     this.look();
   }
 
-  /** The connections of those that are lost have to go; they are not given back any more. */
+  /** Connections of lost leases are closed; these leases are not released any more. */
   leasesLost(count: number): void {
     this.#leased = Math.max(0, this.#leased - count);
     this.#recalled = Math.min(this.#recalled, this.#leased);

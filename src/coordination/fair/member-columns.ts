@@ -14,7 +14,7 @@ export class MemberColumns {
   waitingSince = new Float64Array(0);
   /** The most that each can use: no more than the budgets give it that were shared out before. */
   usable = new Float64Array(0);
-  /** The smallest share that any budget gave in this look, and the smallest demand of its user there. */
+  /** The smallest share that any budget gave in this round, and the smallest demand of its user there. */
   shares = new Float64Array(0);
   demands = new Float64Array(0);
   hadClients = new Uint8Array(0);

@@ -39,7 +39,7 @@ class RecallPlanner {
   readonly #victims = new Map<FairBudget, Victims>();
   /** Leases on their way to each member, by budget. */
   readonly #expected = new Map<FairMember, Map<FairBudget, number>>();
-  /** Claims that have been met in this look, as far as that is possible. */
+  /** Claims that were met in this round, as far as possible. */
   readonly #served = new Map<FairMember, number>();
   readonly #look = ++looks;
 

@@ -82,7 +82,7 @@ export class Shares {
     return told;
   }
 
-  /** A budget that can't be the one that is short has the shares of those that decide. */
+  /** A budget that can't be short itself copies the shares of the budgets that decide. */
   follow(budget: SharedBudget, { members: ofAll }: ShareLook): void {
     if (!this.#isFollowing) this.#isStale = true;
     this.#isFollowing = true;
@@ -108,7 +108,7 @@ export class Shares {
     this.#columns.forgetDemand();
   }
 
-  /** Notes users that may be others than they are in the columns, and says their places. */
+  /** Notes users whose values may differ from the columns, and returns their places. */
   #arrange(budget: SharedBudget): readonly number[] {
     const columns = this.#columns;
     if (budget.userList !== columns.users) columns.arrange(budget.userList);

@@ -25,7 +25,7 @@ export class SilentServers {
     return this.#silences.size;
   }
 
-  /** Looks which servers do not answer. */
+  /** Finds servers that do not answer. */
   look(holding: Iterable<FairMember>, waiting: Iterable<FairMember>, now: number, hangsAfter: number): void {
     const openedAt = new Map<string, number>();
     const hanging: FairMember[] = [];

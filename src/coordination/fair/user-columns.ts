@@ -8,11 +8,11 @@ import type { FairPolicy } from './fair-policy.js';
 import type { FairUser } from './fair-user.js';
 import type { MemberColumns } from './member-columns.js';
 
-/** A look at the shares. */
+/** One computation of the shares. */
 export interface ShareLook {
   readonly policy: FairPolicy;
   readonly now: number;
-  /** An interval is over. Otherwise it is a look in between. */
+  /** True at the end of an interval; false for a computation in between. */
   readonly isRound: boolean;
   readonly members: MemberColumns;
 }

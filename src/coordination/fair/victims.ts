@@ -130,7 +130,7 @@ export class Victims {
     this.#above ??= this.#gatherAbove();
     for (let first = this.#above.peek(); first !== undefined; first = this.#above.peek()) {
       this.#above.remove(first);
-      // Recalls may have changed how this one stands.
+      // Recalls may have changed its key.
       const key = keyAboveShare(first.seat);
       if (key === undefined) continue;
       this.#above.push(new Candidate(first.seat, key));

@@ -73,7 +73,7 @@ export class WaitingQueue {
     this.#stand(member, rank);
   }
 
-  /** Shares have changed, of those members that are marked. `isAll`: perhaps of all. */
+  /** Ranks marked members anew, since their shares have changed. `isAll`: perhaps of all. */
   rerankMarked(isAll: boolean): void {
     for (const line of this.#lines) {
       let next: FairMember | undefined;
