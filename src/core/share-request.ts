@@ -54,7 +54,7 @@ export interface ShareResult {
   readonly brokenPromise: { readonly promised: number; readonly given: number } | undefined;
 }
 
-/** Sums for up to this many users are exact. */
+/** Largest capacity: sums over users stay exact up to it. */
 const mostCapacity = 1_000_000_000;
 const lightest = 1e-6;
 const heaviest = 1e6;

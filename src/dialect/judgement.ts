@@ -29,7 +29,7 @@ export type StatementKind =
   | 'analyze'
   | 'call';
 
-/** A relation that a statement names, and where its schema stands in the text, so that it can be exchanged. */
+/** A relation that a statement names, and the place of its schema in the text, so that it can be replaced. */
 export interface RelationUse {
   readonly schema: string | undefined;
   readonly name: string;
@@ -92,13 +92,13 @@ export interface JudgedStatement {
   readonly isChained: boolean;
   readonly job: AsyncJob | undefined;
   readonly iam: IamMapping | undefined;
-  /** A result that the stand-in gives itself, such as SHOW server_version: one column, one row. */
+  /** A result that the stand-in returns itself, such as SHOW server_version: one column, one row. */
   readonly ownAnswer: { readonly column: string; readonly value: string; readonly tag: string } | undefined;
 }
 
 export interface Judgement {
   readonly statements: readonly JudgedStatement[];
-  /** PostgreSQL's own grammar refuses the text. PostgreSQL is asked, and answers with its own error. */
+  /** PostgreSQL's own grammar refuses the text. PostgreSQL is asked, and returns its own error. */
   readonly isMalformed: boolean;
 }
 

@@ -12,7 +12,7 @@ export interface EnvironmentVariable {
   readonly default: string;
 }
 
-/** Something that is not used as it was written. */
+/** A value that is not used as it was written. */
 export interface EnvironmentWarning {
   readonly variable: string;
   /** The problem and the value used instead, to be read after the variable's name. */

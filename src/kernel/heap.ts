@@ -23,14 +23,14 @@ export class Heap<T extends HeapItem> {
     this.#raise(item, this.#items.length - 1);
   }
 
-  /** Does nothing when the item is in no heap. */
+  /** Does nothing if the item is in no heap. */
   remove(item: T): void {
     const index = item.heapIndex;
     if (index < 0) return;
     item.heapIndex = -1;
     const last = this.#items.pop();
     if (last === undefined || last === item) return;
-    // The last item takes the empty place, then goes up or down from there.
+    // The last item fills the empty place, then moves up or down from there.
     if (index > 0 && last.heapKey < (this.#items[(index - 1) >> 1] as T).heapKey) this.#raise(last, index);
     else this.#sink(last, index);
   }

@@ -1,4 +1,4 @@
-/** The known name that someone most likely meant. */
+/** The known name that a typing mistake most likely meant. */
 
 /** The candidate with the fewest edits away from `name`, if that is close enough to be a typing mistake. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {

@@ -24,7 +24,7 @@ export class OptionReader {
     this.#userNames = userNames;
   }
 
-  /** Reads the options inside of an option; undefined where it is left out. `true` stands for "all as usual". */
+  /** Reads the options inside of an option; undefined if it is left out. `true` means the defaults. */
   group(name: string): OptionReader | undefined {
     const value = this.#take(name);
     if (value === undefined || value === false) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Memory that is read into or sent from, with views of its beginning. To make a view costs more than all else that is done
- * in JavaScript for a short write, and most writes are short: those views are made once and used again.
+ * Memory to read into or send from, with views of its beginning. Making a view costs more than all other JavaScript work
+ * for a short write, and most writes are short: those views are made once and reused.
  */
 import { copyBytes } from '../wire/bytes.js';
 

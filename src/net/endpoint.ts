@@ -25,7 +25,7 @@ export type Endpoint = TcpEndpoint | UnixEndpoint;
 /** The kernel's limit in bytes, without the zero at the end. */
 const longestPath = process.platform === 'linux' ? 107 : 103;
 
-/** The socket at which PostgreSQL's clients look for a port in a folder. */
+/** The socket in a folder at which PostgreSQL's clients look for a port. */
 export function unixEndpoint(folder: string, port: number, mode = 0o777): UnixEndpoint {
   const path = `${folder.replace(/\/+$/, '')}/.s.PGSQL.${port}`;
   const bytes = Buffer.byteLength(path);
@@ -49,7 +49,7 @@ export function showEndpoint(endpoint: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** A name may stand for several addresses, and then it is listened on all of them. */
+/** A name may stand for several addresses; all of them are listened on. */
 export async function withAddresses(endpoint: Endpoint): Promise<readonly Endpoint[]> {
   if (endpoint.kind === 'unix' || endpoint.host === '*' || isIP(endpoint.host) !== 0) return [endpoint];
   try {

@@ -13,7 +13,7 @@ export interface WriteRequest {
 
 /** A socket as libuv has it. */
 export interface NativeHandle {
-  /** A buffer that it answers with is read into from then on. */
+  /** Returns the buffer to read into from then on, if it changes. */
   onread: (this: NativeHandle) => Buffer | undefined;
   /** The handle's state for `node:net`; TLS takes it over from here. */
   reading: boolean;

@@ -90,7 +90,7 @@ export class RawTransport extends SocketTransport {
     this.#readOn();
   }
 
-  /** Called by libuv: bytes in the buffer, or why there will be none. Answers with another buffer if this one is kept. */
+  /** Called by libuv: bytes in the buffer, or the reason for having none. Returns another buffer if this one is kept. */
   readCame(bytesOrError: number): Buffer | undefined {
     if (this.isOver) return undefined;
     if (bytesOrError > 0) return this.#bytesCame(bytesOrError);

@@ -61,7 +61,7 @@ export abstract class SocketTransport implements Transport {
   abstract send(source: Buffer, start: number, end: number): boolean;
   abstract get unsent(): number;
   protected abstract beginReading(): void;
-  /** Says goodbye when all is sent, and reads on, so that the other side's goodbye is heard. */
+  /** Says goodbye when all bytes are sent, and reads on, to receive the other side's goodbye. */
   protected abstract sayGoodbye(): void;
   /** Stops reading and ignores the socket from then on. Returns false if bytes were read that were not delivered. */
   protected abstract letGo(): boolean;
@@ -116,7 +116,7 @@ export abstract class SocketTransport implements Transport {
     this.#error ??= error;
   }
 
-  /** The connection has so much time left. */
+  /** Limits the remaining time of the connection. */
   protected lingerAtMost(milliseconds: number): void {
     this.#lingering ??= setTimeout(() => this.#giveUp(milliseconds), milliseconds).unref();
   }

@@ -1,10 +1,10 @@
-/** A socket through Node's streams: for TLS, and for plain sockets where the layer below is not to be had. */
+/** A socket through Node's streams: for TLS, and for plain sockets where the layer below is not available. */
 import type { Socket } from 'node:net';
 import type { SocketEnds } from './socket-ends.js';
 import { SocketTransport } from './socket-transport.js';
 import type { TlsDetails } from './transport.js';
 
-/** TLS has not sent anything when it returns, so that something is unsent says little; more than this does. */
+/** TLS has sent nothing when it returns, so unsent bytes mean little; more than this number do. */
 const muchUnsent = 65_536;
 
 export class StreamTransport extends SocketTransport {

@@ -130,8 +130,8 @@ const streamCloseOnExec = 1 | 0o2000000;
 const nonBlocking = 0o4000;
 
 /**
- * A socket that is bound and does not listen yet. `address`: 4 or 16 bytes. Throws an error with a code of the system, or
- * answers undefined where there are no system calls.
+ * A socket that is bound and does not listen yet. `address`: 4 or 16 bytes. Throws an error with a code of the system,
+ * or returns undefined if there are no system calls.
  */
 export function boundSharedSocket(address: Buffer, port: number): number | undefined {
   const system = load();

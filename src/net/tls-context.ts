@@ -8,11 +8,11 @@ export interface TlsMaterial {
   readonly cert?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
   readonly passphrase?: string | undefined;
-  /** Authorities for the other side's certificate. Default: those of Node. */
+  /** CAs for the other side's certificate. Default: those of Node. */
   readonly ca?: string | Buffer | undefined;
   /** Revoked certificates. */
   readonly crl?: string | Buffer | undefined;
-  /** OpenSSL's names, separated by colons; those of TLS 1.3 among them. */
+  /** OpenSSL's names, separated by colons, including those of TLS 1.3. */
   readonly ciphers?: string | undefined;
   readonly ecdhCurve?: string | undefined;
   /** Towards clients: an exchange of keys by finite fields, in a group as strong as our certificate. Without it there is none. */

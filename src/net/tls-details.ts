@@ -2,7 +2,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { TlsDetails } from './transport.js';
 
-/** PostgreSQL's protocol in the list of those that TLS may carry (ALPN). */
+/** The ALPN name of PostgreSQL's protocol, for TLS. */
 export const alpnProtocol = 'postgresql';
 
 export function tlsDetailsOf(socket: TLSSocket, isPeerVerified: boolean): TlsDetails {

@@ -6,7 +6,7 @@ export interface TransportListener {
   bytesCame(source: Buffer, start: number, end: number): void;
   /** No bytes are unsent any more. Follows every `send()` that returned false, and may come at other times. */
   drained(): void;
-  /** The other side will send no more; it may still read. Comes while reading is paused too, if no bytes are before it. */
+  /** The other side sends no more; it may still read. Comes even while reading is paused, if no bytes are before it. */
   ended(): void;
   /** The connection is closed: always the last call, exactly once. No error means an orderly close. */
   closed(error: Error | undefined): void;

@@ -11,7 +11,7 @@ export function errorFields(error: Error): { readonly error: string; readonly co
   return word === undefined ? { error: text } : { error: text, code: word };
 }
 
-/** Messages should have none. These are those that a message with a connection string or a token in it would have. */
+/** Removes secrets. Messages should have none; these are the forms that a connection string or a token would have. */
 function withoutSecrets(text: string): string {
   return text
     .replace(/(:\/\/[^\s:/@]*):\S*@/g, '$1:***@')

@@ -37,7 +37,7 @@ export interface MetricFamily {
 }
 
 type NumberOf = (stats: PoolStats) => number | undefined;
-/** A number for each value of a label. All of them are there from the start, so that rates can be had from the start. */
+/** A number for each value of a label. All values are present from the start, so that rates can be computed from the start. */
 type NumbersOf = (stats: PoolStats) => Readonly<Record<string, number>> | undefined;
 type HistogramOf = (times: PoolTimes, stats: PoolStats) => TimeHistogram | undefined;
 

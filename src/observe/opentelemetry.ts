@@ -1,4 +1,4 @@
-/** Tells OpenTelemetry about a pool, in the words of its semantic conventions. */
+/** Reports a pool to OpenTelemetry, in the words of its semantic conventions. */
 import { type Attributes, type BatchObservableCallback, type Meter, metrics } from '@opentelemetry/api';
 import { type ObservedStats, PoolInstruments } from './pool-instruments.js';
 import { recordTimes } from './pool-times.js';

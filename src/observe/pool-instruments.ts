@@ -11,7 +11,7 @@ import type { BreakerState } from '../core/breaker.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import { TransactionInstruments } from './transaction-instruments.js';
 
-/** A pool's numbers; those that keep a minimum of idle connections tell it. */
+/** The stats of a pool, with `minIdle` where the pool keeps a minimum of idle connections. */
 export type ObservedStats = PoolStats & { readonly minIdle?: number };
 
 type NumberOf = (stats: ObservedStats) => number;
@@ -20,7 +20,7 @@ type NumbersOf = (stats: ObservedStats) => (readonly [value: string, number: num
 
 interface Reading {
   readonly instrument: Observable;
-  /** A level belongs to the moment; a count only grows. */
+  /** True for a level of the moment; false for a count, which only grows. */
   readonly isLevel: boolean;
   /** Each number, with the attributes that tell it from the others. */
   read(stats: ObservedStats): Iterable<readonly [attributes: Attributes, number: number]>;

@@ -17,7 +17,7 @@ const failureLines: Readonly<Record<RefillCause, readonly [LogLevel, string]>> =
   connection_open: ['error', 'connection open failed'],
 };
 
-/** Ends that a program has asked for, and every connection comes to. */
+/** Ends that a program has asked for, and the end of every lifetime. */
 const ordinaryEnds: readonly DiscardReason[] = [
   'idle_timeout',
   'max_lifetime',

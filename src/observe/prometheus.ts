@@ -1,4 +1,4 @@
-/** Exposes pools to Prometheus: under names of Headgate's own, and under those that dashboards for Aurora DSQL ask for. */
+/** Exposes pools to Prometheus: under Headgate's own names, and under those that dashboards for Aurora DSQL use. */
 import { DynamoLeases } from '../coordination/dynamodb/dynamo-leases.js';
 import { DynamoRateLimiter } from '../coordination/dynamodb/dynamo-rate-limiter.js';
 import { PoolOptionsError } from '../kernel/errors.js';

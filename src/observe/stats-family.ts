@@ -74,7 +74,7 @@ export class ExposedStats<Stats> {
     return this.#byThemselves.has(observed);
   }
 
-  /** Answers the function that ends it. */
+  /** Returns the function that ends it. */
   add(observed: Observed<Stats>, labels: SourceLabels): () => void {
     this.#byThemselves.set(observed, labels);
     this.#settle(observed);

@@ -1,4 +1,4 @@
-/** Counts times by how long they were. Recording one is a look at a table and an addition: it happens at every query. */
+/** Counts times by their length. Recording one is a table lookup and an addition: it happens at every query. */
 
 /** Upper bounds of the buckets in milliseconds; they tell a ready connection from a dial from an outage. */
 export const timeBounds: readonly number[] = [

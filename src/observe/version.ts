@@ -1,4 +1,4 @@
-/** The version of Headgate, as its package says. */
+/** The version of Headgate, from its package. */
 import { createRequire } from 'node:module';
 
 export const { version: headgateVersion } = createRequire(import.meta.url)('../../package.json') as {

@@ -160,7 +160,7 @@ export class ChannelPublisher<C> implements PoolListener<C> {
     this.#publish(state, undefined, { state: newState });
   }
 
-  /** Tells the process, too: a pool that makes callers wait for long must not need a listener to be found out. */
+  /** Warns the process, too: a pool that makes callers wait for long must be noticed without a listener. */
   stuck(report: StuckReport<C>): void {
     const text = stuckText(this.#poolName, report, this.stuckWords());
     process.emitWarning(text, { type: 'HeadgateWarning', code: 'HG_POOL_STUCK' });

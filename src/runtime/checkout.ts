@@ -30,7 +30,7 @@ export class Checkout<C> {
     this.#generation = pooled.generation;
   }
 
-  /** The connection, to be used until it is given back. */
+  /** The connection, to be used until it is released. */
   get connection(): C {
     return this.#pooled.connection;
   }

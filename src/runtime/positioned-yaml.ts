@@ -30,7 +30,7 @@ export interface PositionedYaml {
   readonly start: Position;
 }
 
-/** An alias can stand for a large part, and that part hold aliases again. */
+/** An alias can stand for a large part, which may hold aliases again. */
 const mostNodes = 50_000;
 const deepest = 20;
 

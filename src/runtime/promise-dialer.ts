@@ -1,6 +1,6 @@
 /**
- * Opens, closes and checks connections through functions that return promises, and answers the engine. The functions run in no
- * caller's async context: a connection lives for longer than the call for which it was opened.
+ * Opens, closes and checks connections through functions that return promises, and answers the engine. The functions run
+ * in no caller's async context: a connection lives for longer than the call for which it was opened.
  */
 import { inspect } from 'node:util';
 import type { ConnectionPool } from '../core/connection-pool.js';
@@ -85,7 +85,7 @@ export class PromiseDialer<C> implements Dialer<C> {
   }
 }
 
-/** Calls a function that may throw, return a value or return a promise; always a promise comes out. */
+/** Calls a function that may throw, return a value or return a promise; always returns a promise. */
 function attempt<T>(call: () => Promise<T> | T): Promise<T> {
   return withoutContext(async () => call(), undefined);
 }

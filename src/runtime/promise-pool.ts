@@ -135,7 +135,7 @@ export class PromisePool<C> {
     resizePool(this.#engine, max);
   }
 
-  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts run on. */
+  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts go on. */
   pause(): void {
     this.#engine.pause();
   }

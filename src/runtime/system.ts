@@ -1,4 +1,4 @@
-/** The program's time, as the engine wants it: a monotonic clock, one timer, and randomness. */
+/** The program's time in the form that the engine needs: a monotonic clock, one timer, and randomness. */
 import type { Alarm, AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { setWithoutContext } from './async-context.js';

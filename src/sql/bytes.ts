@@ -20,7 +20,7 @@ export const ByteKind = {
   symbol: 1,
   space: 2,
   letter: 3,
-  /** Beyond ASCII: belongs to names, whatever Unicode calls it. */
+  /** Beyond ASCII: part of names, whatever its class in Unicode. */
   high: 4,
   digit: 5,
   quote: 6,

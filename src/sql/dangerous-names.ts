@@ -15,7 +15,7 @@ export interface NameEffect {
   readonly isHidden: boolean;
   /** Names and types may mean something else afterwards. */
   readonly mayChangeSchema: boolean;
-  /** Settings may be others afterwards, and no tag tells. */
+  /** Settings may have changed without a tag that shows it. */
   readonly mayHideSettings: boolean;
 }
 

@@ -5,7 +5,7 @@
 import { Token, type Tokenizer } from './tokenizer.js';
 
 const comma = 0x2c;
-/** The end of the transaction does not take back the effect of a seed. */
+/** The effect of a seed outlasts the transaction. */
 const seed = "'seed'";
 
 export class LocalConfigWatch {

@@ -1,9 +1,10 @@
 /**
- * Tells reads from other plain statements, and which statements are the same but for their literals. Both in one pass over the
- * bytes of a text for which `isPlainStatement()` has said yes: there are no comments, backslashes or dollar quotes in it.
+ * Tells reads from other plain statements, and finds statements that differ only in their literals. Both in one pass
+ * over the bytes of a text that `isPlainStatement()` has accepted: it has no comments, backslashes or dollar quotes.
  *
- * A read is a SELECT, VALUES or WITH without a locking clause, without a part that writes, and without a call of a function that
- * is not in `read-functions.ts`. Views, operators, casts and row security may call functions that the text does not show.
+ * A read is a SELECT, VALUES or WITH without a locking clause, without a part that writes, and without a call of a
+ * function that is not in `read-functions.ts`. Views, operators, casts and row security may call functions that the text
+ * does not show.
  */
 import { ByteKind, byteKinds, doubleQuote, firstHigh, isNamePart, point, quote } from './bytes.js';
 import { isReadFunction, mayPrecedeParenthesis } from './read-functions.js';
@@ -83,7 +84,7 @@ function endOfNumber(bytes: Buffer, start: number, end: number): number {
   return at;
 }
 
-/** Behind the closing quote. Two in a row begin another piece of the same literal, which makes no difference here. */
+/** The position behind the closing quote. Two in a row begin another piece of the same literal, which makes no difference here. */
 function endOfQuoted(bytes: Buffer, start: number, end: number): number {
   const closing = bytes.indexOf(bytes[start] === doubleQuote ? doubleQuote : quote, start + 1);
   return closing === -1 || closing >= end ? end : closing + 1;

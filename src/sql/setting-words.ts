@@ -24,7 +24,7 @@ export type SettingWords =
       readonly isLocal: boolean;
     }
   | { readonly kind: 'role'; readonly role: string | undefined; readonly isLocal: boolean }
-  /** SET TRANSACTION, or for the session. Undefined: not said. */
+  /** SET TRANSACTION, or for the session. Undefined: not given. */
   | {
       readonly kind: 'transaction';
       readonly isSession: boolean;

@@ -1,4 +1,4 @@
-/** Reads the statements of a text, token by token, and collects what they may leave in the session. */
+/** Reads the statements of a text, token by token, and collects their possible effects on the session. */
 import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
 import type { TextEffects } from './effects.js';
 import { IntoWatch, isWord } from './into-watch.js';
@@ -296,7 +296,7 @@ export class StatementReader {
     if (word === 'local' || transactionSettings.has(word)) {
       tokens.next();
       if (this.#isName()) {
-        // The end of the transaction does not take back the effect of a seed.
+        // The effect of a seed outlasts the transaction.
         if (word === 'local' && (tokens.name() ?? 'seed') === 'seed') {
           this.#unclear(false);
           this.#mayLeaveHidden = true;
@@ -323,7 +323,7 @@ export class StatementReader {
     return this.#skip();
   }
 
-  /** COMMIT PREPARED may change the schema: another session has said how. */
+  /** COMMIT PREPARED may change the schema in a way that another session has determined. */
   #readTransaction(word: string): boolean {
     this.#touchesTransaction = true;
     this.#mayChangeReading ||= takesBackLocals.has(word);

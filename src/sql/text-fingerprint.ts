@@ -5,7 +5,7 @@
 import { backslash, dash, dollar, doubleQuote, isNamePart, quote, slash, star } from './bytes.js';
 
 const [digit0, digit9, point, space] = [0x30, 0x39, 0x2e, 0x20];
-/** Stands for a constant; no text has it. */
+/** Represents a constant; no text contains it. */
 const constant = 0x01;
 /** The beginning of longer texts represents the whole, as it does in what is shown of them. */
 const longestLook = 4_096;
@@ -31,7 +31,7 @@ export function textFingerprint(bytes: Buffer, start: number, end: number): numb
       if (at < limit && isNamePart[bytes[at] as number] === 1) return undefined;
       byte = constant;
     } else if (byte === quote) {
-      // A string may go on behind a line end, and those behind a letter have rules of their own.
+      // A string may continue behind a line end, and strings behind a letter have their own rules.
       if (last === constant || isNamePart[previous] === 1) return undefined;
       at = endOfString(bytes, at + 1, limit);
       if (at === -1) return undefined;

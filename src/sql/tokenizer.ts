@@ -1,9 +1,9 @@
 /**
- * The tokens of an SQL text, as PostgreSQL's scanner (scan.l) reads them, byte by byte and in one go.
+ * The tokens of an SQL text, as PostgreSQL's scanner (scan.l) reads them, byte by byte in one pass.
  *
- * A text is unreadable from where a token's end depends on the server's version, a quote or comment is never closed, or a byte
- * comes that no statement has. Letters behind a number without a space are a name up to PostgreSQL 14, and an error or part of
- * the number later: they are read as a name, and `isGlued` says so.
+ * A text is unreadable from the point where a token's end depends on the server's version, a quote or comment is never
+ * closed, or a byte occurs that no statement has. Letters behind a number without a space are a name up to PostgreSQL
+ * 14, and an error or part of the number later: they are read as a name, and `isGlued` is set.
  */
 import {
   ampersand,

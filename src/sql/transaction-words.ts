@@ -40,7 +40,7 @@ export function transactionWordOf(source: Buffer, start: number, end: number): T
   return words.get(text) ?? words.get(normalized(text));
 }
 
-/** The tag with which a server answers it. */
+/** The command tag in the server's answer. */
 export function tagOf(text: TransactionWord): string {
   return text.toUpperCase();
 }

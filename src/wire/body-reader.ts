@@ -12,7 +12,7 @@ export class BodyReader {
   readonly #kind: string;
   #at: number;
 
-  /** `start` and `end` are those of the whole message; `kind` is its name, for texts. */
+  /** `start` and `end` delimit the whole message; `kind` is its name, for texts. */
   constructor(kind: string, source: Buffer, start: number, end: number, header: number = headerBytes) {
     this.#kind = kind;
     this.#source = source;
@@ -64,7 +64,7 @@ export class BodyReader {
     return this.#source.subarray(from, from + count);
   }
 
-  /** A length and so many bytes; null for a length of -1. */
+  /** A length and this many bytes; null for a length of -1. */
   value(): Buffer | null {
     const length = this.int32();
     if (length === -1) return null;

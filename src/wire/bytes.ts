@@ -2,7 +2,7 @@
 // The global one is looked up anew at every use.
 import { Buffer } from 'node:buffer';
 
-/** Up to about so many bytes a loop is quicker than a call into Node. */
+/** Up to about this many bytes, a loop is faster than a call into Node. */
 const searchByLoop = 64;
 const copyByLoop = 48;
 

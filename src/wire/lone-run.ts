@@ -5,7 +5,7 @@ import { Frontend, headerBytes, Target } from './message-types.js';
 const describeBytes = headerBytes + 2;
 const executeBytes = headerBytes + 5;
 const syncBytes = headerBytes;
-/** Besides the name of the statement: two zeros, and three counts of nothing. */
+/** In addition to the name of the statement: two zeros, and three counts of zero. */
 const shortestBind = headerBytes + 2 + 6;
 
 /**

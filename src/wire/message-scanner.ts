@@ -25,7 +25,7 @@ const smallestCollection = 256;
  * chunk, unless it had to be collected across chunks: then `source` is another buffer. Both are good until the next call.
  */
 export class MessageScanner {
-  // Found by next(). To be read only; plain fields, because that is what costs least.
+  // Set by next(). Read only; plain fields, because these cost least.
   /** The type byte; 0 for the first packet of a client, which has none. */
   type = 0;
   /** Bytes of the whole message, header included. */
@@ -147,8 +147,8 @@ export class MessageScanner {
   }
 
   /**
-   * Ends the work on this chunk before its end: copies the present piece and all behind it, `ahead` bytes, to the beginning of
-   * `target`, to be pushed again later. The scanner stands where it stood before that piece.
+   * Ends the work on this chunk early: copies the current piece and all bytes behind it, `ahead` bytes, to the beginning
+   * of `target`, to be pushed again later. The scanner returns to its state before that piece.
    */
   takeBack(target: Buffer): void {
     const piece = this.end - this.start;
@@ -220,7 +220,7 @@ export class MessageScanner {
     return true;
   }
 
-  /** Collects until there are so many bytes; false when the chunk ends before. */
+  /** Collects up to `needed` bytes; false if the chunk ends before. */
   #copyUpTo(needed: number): boolean {
     const missing = needed - this.#collected;
     const available = Math.min(missing, this.#limit - this.#at);

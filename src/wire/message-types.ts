@@ -15,7 +15,7 @@ export const Frontend = {
   copyDone: 0x63, // c
   copyData: 0x64, // d
   copyFail: 0x66, // f
-  /** PasswordMessage, SASLInitialResponse, SASLResponse and GSSResponse: which of them, only the exchange tells. */
+  /** PasswordMessage, SASLInitialResponse, SASLResponse or GSSResponse: only the exchange tells which. */
   password: 0x70, // p
 } as const;
 
@@ -66,7 +66,7 @@ export const StartupCode = {
   gssEncRequest: 80_877_104,
 } as const;
 
-/** The first byte of a TLS handshake: a client that begins with it wants TLS without asking first. */
+/** The first byte of a TLS handshake, from a client that wants TLS without asking first. */
 export const tlsHandshakeByte = 0x16;
 
 /** Bytes of a cancel key: exactly the smallest number in protocol 3.0, up to the largest from 3.2 on. */

@@ -53,7 +53,7 @@ export class MessageWriter {
     return taken;
   }
 
-  /** Bytes of messages that are finished already, such as those of a scanner's chunk. */
+  /** Appends finished messages, such as those of a scanner's chunk. */
   append(source: Buffer, start = 0, end: number = source.length): void {
     this.#at = this.#length;
     this.bytes(source, start, end);
@@ -130,7 +130,7 @@ export class MessageWriter {
     this.#at += end - start;
   }
 
-  /** A length and so many bytes; a length of -1 for null. */
+  /** A length and this many bytes; a length of -1 for null. */
   value(value: string | Buffer | null): void {
     if (value === null) {
       this.int32(-1);

@@ -36,7 +36,7 @@ export function readRowDescription(source: Buffer, start: number, end: number): 
   return columns;
 }
 
-/** Defaults are those of a text that belongs to no table. */
+/** The defaults are those of a text column without a table. */
 export function writeRowDescription(
   writer: MessageWriter,
   columns: readonly (Pick<Column, 'name'> & Partial<Column>)[],

@@ -1,4 +1,4 @@
-/** Rules of a scanner: what it accepts and collects, by type of message. One set serves any number of scanners. */
+/** Rules of a scanner: the messages to accept and to collect, by type. One set serves any number of scanners. */
 import { OptionReader } from '../kernel/option-reader.js';
 import {
   Backend,
@@ -15,7 +15,7 @@ export interface TypeRule {
   readonly longest?: number;
   /** Up to this size a message always comes in one piece: collected if chunks cut it. Default 0. */
   readonly wholeUpTo?: number;
-  /** The first piece of a longer one has at least so many bytes. Default: the header. */
+  /** Minimum size of the first piece of a longer message. Default: the header. */
   readonly head?: number;
 }
 

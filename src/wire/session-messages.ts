@@ -49,7 +49,7 @@ export function writeParameterStatus(writer: MessageWriter, { name, value }: Par
   writer.end();
 }
 
-/** Makes no object: it comes with every query. */
+/** Makes no object, since this message comes with every query. */
 export function readReadyForQuery(source: Buffer, start: number, end: number): TransactionStatus {
   const status = end - start === headerBytes + 1 ? source[end - 1] : undefined;
   if (

@@ -28,7 +28,7 @@ const protocolOptionPrefix = '_pq_.';
 const knownMajor = 3;
 const largestPacket = 10_004;
 
-/** `start` and `end` are those of the whole packet, as a scanner with `startupRules` finds it. */
+/** `start` and `end` delimit the whole packet, as found by a scanner with `startupRules`. */
 export function readStartupPacket(source: Buffer, start: number, end: number): StartupPacket {
   const read = new BodyReader('The startup packet', source, start, end, startupHeaderBytes);
   const code = read.int32();
@@ -65,7 +65,7 @@ function readStartup(read: BodyReader, version: number): StartupMessage {
 /** Length field, and a code or version. */
 const smallestPacket = 8;
 
-/** The length of the packet that these bytes begin with, once all of it is there. `invalid`: no startup packet begins like this. */
+/** The length of the packet at the start of these bytes, once it is complete. `invalid`: not the start of a startup packet. */
 export function startupPacketLength(bytes: Buffer): number | 'incomplete' | 'invalid' {
   if (bytes.length < smallestPacket) return bytes.length > 0 && bytes[0] !== 0 ? 'invalid' : 'incomplete';
   const length = bytes.readUInt32BE(0);
