@@ -9,7 +9,7 @@ import { promisedChannel } from './promised-channel.js';
 export type { PromisedLeasesStats };
 
 /**
- * Leases of a coordinator of one's own.
+ * Leases of a coordinator of your own.
  *
  * @example
  * ```ts

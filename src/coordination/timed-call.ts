@@ -21,7 +21,7 @@ export type Call<T> = (answer: Answer<T>) => GiveUp;
 /** Exactly one of `answered` and `failed` is called. */
 export interface CallListener<T> {
   answered(value: T): void;
-  /** `isOpen`: the deadline has passed, and the answer may come yet. */
+  /** `isOpen`: the deadline has passed, but the answer may still come. */
   failed(error: LeaseCoordinatorError, isOpen: boolean): void;
   /** The answer to a call that has failed by its deadline. */
   late(reply: Reply<T>): void;

@@ -21,7 +21,7 @@ export const splitReasons = [
   'lent_to_regular',
 ] as const;
 
-/** Why a budget is split as it is, in one word. */
+/** The reason for a split, in one word. */
 export type SplitReason = (typeof splitReasons)[number];
 
 export interface ClassShares {

@@ -28,7 +28,7 @@ export class Dial<C> implements Linked<Dial<C>> {
   isUnwanted = false;
   /** The caller for whom the dial is made. */
   waiter: Waiter<C> | undefined = undefined;
-  /** Its failure is that caller's answer. */
+  /** A failure of this dial is that caller's answer. */
   answersWaiter = false;
   previous: Dial<C> | undefined = undefined;
   next: Dial<C> | undefined = undefined;

@@ -212,7 +212,7 @@ export class Dialing<C> {
     this.#secondChances++;
   }
 
-  /** Dialing keeps failing, and the next attempt is yet to come. */
+  /** Dials keep failing, and the next attempt is not due yet. */
   isHopeless(now: number): boolean {
     return (
       this.#policy.onDialFailure === 'retry' &&

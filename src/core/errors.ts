@@ -63,7 +63,7 @@ export class ConnectFailedError extends HeadgateError {
   }
 }
 
-/** A dial took longer than it may. It was given up; should it answer yet, its connection is closed. */
+/** A dial timed out and was given up. If it still succeeds, its connection is closed. */
 export class DialTimeoutError extends HeadgateError {
   constructor(timeoutMs: number) {
     super(

@@ -39,7 +39,7 @@ export interface Forecast {
   readonly reason: ForecastReason;
 }
 
-/** The part of an average that the latest period makes up: after a week, nine tenths of it are that week's. */
+/** Weight of the latest period in an average: after a week, nine tenths of the average are from that week. */
 const latestPart = 0.3;
 /** Values that a trend is made of. */
 const trendLength = 6;

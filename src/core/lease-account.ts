@@ -11,7 +11,7 @@ export class LeaseAccount {
   #held = 0;
   /** Granted, but the rate limiter was not ready: kept for the next attempt. */
   #hasOneInHand = false;
-  /** Held out to this pool, and not taken yet. */
+  /** Leases offered to this pool and not taken yet. */
   #offered = 0;
   /** Connections that exist without a lease, because it was lost. */
   #debt = 0;

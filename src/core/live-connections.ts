@@ -153,7 +153,7 @@ export class LiveConnections<C> {
     this.#dialer.check(connection);
   }
 
-  /** The answer to a check. `unwanted`: why the pool has no use for the connection even if it works. */
+  /** The answer to a check. `unwanted`: the reason to close the connection even if it works. */
   checked(
     connection: PooledConnection<C>,
     error: Error | undefined,

@@ -8,7 +8,7 @@ import { HeadgateError } from '../kernel/errors.js';
 /** A longer wait is reported as a connection that could not be opened, and again after each further such time. */
 const longWaitMs = 1_000;
 
-/** Connections are wanted, and the rate limiter lets none be opened yet. */
+/** Connections are wanted, but the rate limiter has given no permit yet. */
 export class PermitWaitError extends HeadgateError {
   constructor(waitMs: number) {
     const wait = Number.isFinite(waitMs) ? ` for another ${formatDuration(Math.ceil(waitMs))}` : '';

@@ -47,7 +47,7 @@ export type PoolAssembly<C> = ReturnType<typeof assemblePool<C>>;
 /** `holder` asks for leases in the name of the pool; `ring` is called when the alarm rings. */
 export function assemblePool<C>(given: PoolParts<C>, holder: LeaseHolder, ring: () => void) {
   const { dialer, clock, random, listener } = given;
-  // A copy, which can be adjusted: no part keeps a number of it that can be.
+  // A copy, which can be adjusted: no part keeps its own copy of an adjustable number.
   const policy = { ...given.policy };
   const waiters = given.queue ?? new Waiters<C>();
   const tally = new Tally();

@@ -6,7 +6,7 @@ export const discardReasons = [
   'max_lifetime',
   /** Reached `maxUses`. */
   'max_uses',
-  /** Its socket failed or was closed from the other side. */
+  /** The socket failed or was closed from the other side. */
   'broken',
   /** Answered a health check with an error, with no, or too late. */
   'failed_check',

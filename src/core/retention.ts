@@ -66,7 +66,7 @@ export class Retention<C> {
     return this.reasonNotToKeep();
   }
 
-  /** Why the pool has no use for one more connection, however good; undefined where it has. */
+  /** The reason not to keep even a good connection; undefined if the pool has a use for it. */
   reasonNotToKeep(): DiscardReason | undefined {
     if (this.#service.current === 'draining' && this.#waiters.size === 0) return 'drained';
     return this.#excess.reason;

@@ -1,5 +1,5 @@
 /**
- * Gives out slots, one after the other, each to the user for whom the next one is cheapest. The price of a user's k-th
+ * Gives out slots, one after the other, each to the user with the lowest price for its next slot. The price of a user's k-th
  * slot is (k - 1/2) / weight: the divisor method of Webster and Sainte-Lague. A price depends on nothing but its user's
  * own claim, so more slots to give never mean fewer for anyone. Equal prices go by key.
  *

@@ -1,7 +1,7 @@
 /** Why a user's share changed, in the one word that logs, metrics and reports all use. */
 
 export const shareReasons = [
-  /** The user came, or came back, and has its first share. */
+  /** The user became active and has its first share. */
   'arrived',
   /** The user has not asked for anything lately. */
   'inactive',
@@ -11,7 +11,7 @@ export const shareReasons = [
   'turn_ended',
   /** The user is promised this many. */
   'minimum',
-  /** Its maximum was lowered. */
+  /** The user's maximum was lowered. */
   'maximum',
   /** The user needs more. */
   'demand_rose',
@@ -38,7 +38,7 @@ export interface ShareTurnout {
   readonly wasActive: boolean;
   readonly minimum: number;
   readonly maximum: number;
-  /** Its demand, as far as its maximum lets it through. */
+  /** The demand of the user, capped by its maximum. */
   readonly need: number;
   /** The need for which the user got its former share. */
   readonly needThen: number;

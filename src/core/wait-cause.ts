@@ -8,7 +8,7 @@ export const waitCauses = [
   'no_limit',
   /** Every connection is in use. */
   'in_use',
-  /** Connecting keeps failing, and the next attempt is yet to come. */
+  /** Dials keep failing, and the next attempt is not due yet. */
   'breaker_open',
   /** The budget above the pool has no lease. */
   'lease',

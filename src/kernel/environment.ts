@@ -97,7 +97,7 @@ export class EnvironmentReader {
     return this.#leaveAside(variable, `none of ${choices.join(', ')}`);
   }
 
-  /** The names of all that say something. */
+  /** The names of all variables that are set and not blank. */
   names(): string[] {
     return Object.keys(this.#environment).filter((name) => Boolean(this.#environment[name]?.trim()));
   }

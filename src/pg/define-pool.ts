@@ -127,7 +127,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
           : tracer.connect(this, callback);
       }
       if (first === undefined && second === undefined && this.#isPlain && !this.ending) {
-        // The usual call, without everything that it has no use for.
+        // The fast path of the usual call, without the steps it does not need.
         const pooled = this.#engine.tryTake();
         if (pooled !== undefined) return Promise.resolve(this.#checkOut(pooled));
         return new ClientWaiter(this.#checkOut, undefined).wait(

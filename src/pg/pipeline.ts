@@ -182,7 +182,7 @@ export class Pipeline {
 
   // ---- the queue --------------------------------------------------------------------------------------------------
 
-  /** Sends queries from the queue, but no more than the lane's share, for others will come to help. */
+  /** Sends queries from the queue, but no more than the lane's share: other lanes will take the rest. */
   #fill(lane: Lane): void {
     if (this.#waiting === 0 || this.#engine.state === 'paused') return;
     const connections = this.#lanes + this.#engine.pending + this.#engine.room;

@@ -3,7 +3,7 @@ import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 
 /**
- * One checkout of one connection. Give it back exactly once.
+ * One checkout of one connection. Release it exactly once.
  *
  * @example
  * ```ts
@@ -53,12 +53,12 @@ export class Checkout<C> {
     return this.#engine === engine;
   }
 
-  /** Gives the connection back, if that has not happened yet. */
+  /** Releases the connection, if that has not happened yet. */
   [Symbol.dispose](): void {
     if (this.#pooled.state === 'lent' && this.#pooled.generation === this.#generation) this.release();
   }
 
-  /** Gives the connection back, if that has not happened yet. */
+  /** Releases the connection, if that has not happened yet. */
   async [Symbol.asyncDispose](): Promise<void> {
     this[Symbol.dispose]();
   }

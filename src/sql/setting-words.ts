@@ -56,8 +56,8 @@ const mostStatements = 100;
 const openings = new Set(['set', 'reset', 'show', 'select', 'lock']);
 
 /**
- * The statements of the text from `start` to `end`; undefined where it can't be read, or where one of them is none of these. `lexical`: how the server
- * reads it.
+ * The statements of the text from `start` to `end`; undefined if it can't be read, or if one of them is of another kind.
+ * `lexical`: the settings with which the server reads the text.
  */
 export function readSettingWords(
   source: Buffer,

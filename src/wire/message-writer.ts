@@ -68,7 +68,7 @@ export class MessageWriter {
     this.#at += headerBytes;
   }
 
-  /** Finishes it. `missing`: bytes of it that follow from elsewhere. */
+  /** Finishes the message. `missing`: number of its bytes that follow from elsewhere. */
   end(missing = 0): void {
     const size = this.#at - this.#length + missing;
     if (size > largestMessage) throw new UnsendableMessageError(`A message of ${size} bytes is too large.`);

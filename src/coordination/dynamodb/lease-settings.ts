@@ -14,7 +14,7 @@ export const lossPolicies: readonly OnCoordinatorLoss[] = ['hold', 'localShare',
 
 export interface LeaseSettings {
   readonly keys: LeaseKeys;
-  /** Its own, and never used before. */
+  /** Unique to this instance, and never used before. */
   readonly leaseId: string;
   readonly instance: string;
   readonly service: string;
@@ -49,7 +49,7 @@ export function sweepTimes({ graceMs, lookMs }: LeaseSettings): {
     sweepMs,
     urgentMs: Math.min(urgentSweepMs, sweepMs),
     watchMs: Math.min(watchMs, graceMs),
-    // Shorter, and more of it would go by until the slot has changed hands than with a connection.
+    // With a shorter turn, handing the slot over would take longer than the slot is in use.
     turnMs: lookMs,
   };
 }

@@ -88,7 +88,7 @@ export class TableRateLimiter implements RateLimiter {
   readonly #world: CallWorld;
   readonly #calls: TableCalls;
   readonly #permits: Permits;
-  /** The most that lateness and the error of the server's time may come to together. */
+  /** Maximum sum of the delay and the error of the server's time. */
   readonly #roomMs: number;
   readonly #useMs: number;
   readonly #backoff: Backoff;
@@ -123,7 +123,7 @@ export class TableRateLimiter implements RateLimiter {
     this.#local = localShare && new TokenBucket(localShare);
   }
 
-  /** The rate that this instance can count on: all of it, or its part while many wait. */
+  /** The rate that this instance can count on: the full rate, or its part while many instances wait. */
   get rate(): number {
     const full = this.#settings.rate * this.#speed;
     return this.#turnMs > crowdedMs ? Math.min(full, (this.#batch.size * 1_000) / this.#turnMs) : full;

@@ -230,7 +230,7 @@ export class FairBudget {
     return user;
   }
 
-  /** Its last pool may have left. */
+  /** Forgets a user without pools. */
   forgetIfGone(user: FairUser): void {
     if (user.seats.length > 0 || this.users.get(user.name) !== user) return;
     this.users.delete(user.name);

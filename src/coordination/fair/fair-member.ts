@@ -86,7 +86,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     this.enter();
   }
 
-  /** Its pool is there, or was forgotten and has something to do yet. */
+  /** Takes its seats: its pool has begun, or was forgotten and has become active again. */
   enter(): void {
     for (const seat of this.seats) {
       seat.user = seat.budget.userNamed(seat.user.name);

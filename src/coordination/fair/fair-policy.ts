@@ -7,7 +7,7 @@ export interface UserTerms {
   readonly weight: number;
   /** Connections that it has a claim to as soon as it needs them, whatever others need. */
   readonly minimum: number;
-  /** Its share is never more. */
+  /** Upper bound of the share. */
   readonly maximum: number;
 }
 

@@ -24,13 +24,13 @@ export class FairUser {
   readonly budget: FairBudget;
   readonly seats: Seat[] = [];
   terms = usualTerms;
-  /** The most that was needed of late, or is expected; and the share that fairness gives. */
+  /** The highest recent or expected need, and the fair share. */
   demand = 0;
   share = 0;
   held = 0;
   /** Number of held leases that are recalled and not back yet. */
   recalled = 0;
-  /** Pools of it that wait. */
+  /** Number of its pools that wait. */
   waiting = 0;
   /** When it began to hold leases, or last did; and when one of its connections became usable, NaN if unknown. */
   turnBeganAt = Number.NEGATIVE_INFINITY;

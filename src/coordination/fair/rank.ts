@@ -6,12 +6,12 @@ import type { Seat } from './fair-user.js';
 export const Rank = {
   /** A lease that was asked back for it has come. */
   due: 0,
-  /** Its user has less than was promised to it. */
+  /** The user has less than its promised minimum. */
   promised: 1,
-  /** Its user has nothing. */
+  /** The user has nothing. */
   nothing: 2,
   belowShare: 3,
-  /** Its user has its share, and this pool of it less than its part. */
+  /** The user has its share, but this pool less than its part of it. */
   belowPart: 4,
   wish: 5,
 } as const;

@@ -24,7 +24,7 @@ export class UserColumns {
   users: readonly FairUser[] = [];
   /** The place of a user's only pool among the members. */
   members = new Int32Array(0);
-  /** The most that was needed of late, or is expected. */
+  /** The highest recent or expected need. */
   demands = new Float64Array(0);
   /** The share of each that other budgets have decided; NaN where that is not known. */
   followed = new Float64Array(0);
@@ -72,7 +72,7 @@ export class UserColumns {
     this.members[place] = only !== undefined && seats.length === 1 ? only.member.place : several;
   }
 
-  /** Whatever the user had as its demand. */
+  /** Sets the demand of the user from the column, whatever it was before. */
   tellDemand(place: number): void {
     (this.users[place] as FairUser).demand = this.demands[place] as number;
   }

@@ -72,7 +72,7 @@ export class Victims {
     const { policy, now } = this.#look;
     const above = poolAbovePart(user);
     if (above !== undefined || member.held > 0) return above;
-    // The next pool has more of it with the user's next turn.
+    // The next pool uses a slot longer if it begins with the user's next turn.
     if (this.#crowdNow.usersWithNothing > 0 && user.turnBeganAt + this.#turnMs <= now) return undefined;
     let using = 0;
     for (const { member: one } of user.seats) if (one.held > 0 || one.isWaiting) using++;
@@ -115,7 +115,7 @@ export class Victims {
     if (silent.size === 0) return undefined;
     for (const { member } of this.#seats) {
       if (member.kept === 0 || member.recalled > 0) continue;
-      // The server may have a process for it yet, and must not get one more in its place.
+      // The server may still have a process for that dial, and must not get another one in its place.
       if (seat.member.tenant.server === member.tenant.server) continue;
       const since = member.dialingSince;
       if (since !== undefined && now - since >= policy.hangsAfter && silent.isInVain(member)) return member;
