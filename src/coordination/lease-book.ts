@@ -50,7 +50,7 @@ export class LeaseBook {
     return given;
   }
 
-  /** Takes up to `count` away; how many that are. */
+  /** Takes up to `count` leases away. Returns how many. */
   take(count: number, holder: LeaseHolder): number {
     const had = this.heldBy(holder);
     const taken = Math.min(count, had);

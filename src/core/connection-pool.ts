@@ -311,7 +311,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  // ---- answers of the dialer ---------------------------------------------------------------------------------------
+  // ---- answers of the dialer --------------------------------------------------------------------------------------
 
   dialed(dial: Dial<C>, connection: C): void {
     const { dialOutcomes } = this.parts;
@@ -405,7 +405,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  // ---- calls from the clock ----------------------------------------------------------------------------------------
+  // ---- calls from the clock ---------------------------------------------------------------------------------------
 
   turnWasLong(turnBegan: number, turnEnded: number): void {
     this.#waiters.postpone(turnBegan, turnEnded);
