@@ -27,17 +27,17 @@ export interface OrphanDialsParts {
   readonly log: PoolerLog;
   readonly knownServer: (ends: DialEnds) => KnownServer | undefined;
   readonly readSocketTable: () => Promise<SocketTable | undefined>;
-  /** The connections, of these, that the server shows; undefined where nobody can ask now. */
+  /** The ports of these connections that the server shows; undefined where no worker can ask now. */
   readonly whichPortsAreThere: (question: PortsQuestion) => Promise<ReadonlySet<number> | undefined>;
 }
 
-/** The times, for tests. */
+/** Times, which tests change. */
 export interface DialTimes {
-  /** `authentication_timeout` of a server that has not said it: PostgreSQL's default. */
+  /** `authentication_timeout` for a server that has not reported it: PostgreSQL's default. */
   readonly authenticationMs: number;
-  /** The time that a server may take beyond that to end its process. */
+  /** Time that a server may take beyond that to end its process. */
   readonly graceMs: number;
-  /** Logins that are still to be seen so long after that are given up. */
+  /** Logins still visible this long after that are given up. */
   readonly longestMs: number;
   readonly firstLookMs: number;
   readonly mostBetweenLooksMs: number;
@@ -51,7 +51,7 @@ export const usualDialTimes: DialTimes = {
   mostBetweenLooksMs: 500,
 };
 
-/** The kernel's list is read in several pieces, and may lack a socket once that is there. */
+/** The kernel's list is read in several pieces, and may miss a socket once. */
 const looksToBeSure = 2;
 const slowerBy = 1.5;
 
@@ -66,7 +66,7 @@ export class OrphanDials {
     this.#times = times;
   }
 
-  /** Calls `over` for each of them, some time. */
+  /** Calls `over` for each login when it is over. */
   async wait(
     worker: number,
     dials: readonly OrphanDial[],
@@ -124,7 +124,7 @@ export class OrphanDials {
     return this.#parts.knownServer(ends)?.authenticationMs ?? this.#times.authenticationMs;
   }
 
-  /** The server is asked only where its answer counts. */
+  /** Asks the server only where its answer counts. */
   async #look(dials: readonly OrphanDial[], elapsedMs: number): Promise<Look> {
     const isOfUse = dials.some(({ note }) => this.#isOnThisMachine(note.ends));
     const table = isOfUse ? await this.#parts.readSocketTable() : undefined;
@@ -135,7 +135,7 @@ export class OrphanDials {
     return { table, shown: await this.#shown(inDoubt) };
   }
 
-  /** The logins that the server shows to their user. A Unix socket has no port to look for. */
+  /** Logins that the server shows to their user. A Unix socket has no port to look for. */
   async #shown(dials: readonly OrphanDial[]): Promise<ReadonlySet<OrphanDial>> {
     const groups = new Map<string, OrphanDial[]>();
     for (const dial of dials) {
