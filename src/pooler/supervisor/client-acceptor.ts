@@ -1,6 +1,6 @@
 /**
- * Listens for all workers, reads who a client is, and hands its connection to a worker. It goes on listening when a worker dies: who was on
- * the way to that one goes to another, and while there is none, clients wait at the door.
+ * Listens for all workers, reads a client's user and database, and hands its connection to a worker. It keeps listening when a worker
+ * dies: clients on the way to that worker go to another, and clients wait here while there is none.
  *
  * accepted -> reading (for a moment, and not where there are too many) -> queued for a worker -> sent -> taken
  */

@@ -1,14 +1,14 @@
 /**
  * Logins that a dead worker had under way. Its sockets are closed, but a server that is busy with a login does not notice until
- * it reads or writes, and nobody knows its process. Such a login counts until it is known to be over:
+ * it reads or writes, and its process id is unknown. Such a login holds its slot until it is known to be over:
  *
  * - The server is on this machine, and nothing is between: the kernel lists its end of the connection until its process ends.
- *   It does not list a connection that was reset, which happens only when the server writes. A server that logs someone in then
- *   reads, and ends; one that is past that shows the session.
- * - Otherwise a login is over after `authentication_timeout`. It began before the worker died, so that is counted from there.
+ *   It does not list a connection that was reset, which happens only when the server writes. A server with a login under way
+ *   then reads, and ends; a server that is past the login shows the session.
+ * - Otherwise a login is over after `authentication_timeout`, counted from the worker's death, since the login began before.
  *   A session that the server shows then is past its login, and is waited for until it ends.
  *
- * No login is waited for without an end.
+ * Every wait has a limit.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolerLog } from '../log.js';

@@ -408,7 +408,7 @@ export class Supervisor {
     await this.reload(readConfig.call(this.#host));
   }
 
-  /** In all workers. Rejects, and changes nothing, if it can't be used. */
+  /** Applies another configuration in all workers. Rejects, and changes nothing, if it can't be used. */
   async reload(next: PoolerConfig): Promise<void> {
     const { config } = diffConfig(this.#config, next);
     this.#serverTls.use(usable(config));
@@ -418,16 +418,19 @@ export class Supervisor {
     const body = { config: encodeConfig(config) };
     const workers = this.#workers.serving;
     const outcomes = await Promise.allSettled(workers.map(({ calls }) => calls.ask('reload', body)));
-    // One that is gone meanwhile is replaced by one that has it.
+    // A worker that has ended meanwhile is replaced by one that starts with the new configuration.
     const failed = outcomes.find(
       (outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof WorkerCallError),
     );
     if (failed?.status === 'rejected') throw failed.reason;
   }
 
-  // ---- the end ----------------------------------------------------------------------------------------------------
+  // ---- shutdown ---------------------------------------------------------------------------------------------------
 
-  /** Takes no more clients, lets transactions end, and resolves when all workers have ended. A second call may be more impatient. */
+  /**
+   * Accepts no more clients, lets transactions end, and resolves when all workers have ended. A second call may set an earlier
+   * deadline.
+   */
   shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
     this.#stopTaking();
     for (const worker of this.#workers.all) worker.shutdown(deadlineMs, mode);
@@ -451,14 +454,14 @@ export class Supervisor {
     void this.#endFleet();
   }
 
-  /** Others are to have what this one had. */
+  /** Returns this pooler's leases to the others. */
   async #endFleet(): Promise<void> {
     await this.#host.fleet?.end();
     this.#tellStopped();
   }
 }
 
-/** Throws what a pooler would throw that were started with it. Answers with what servers are connected to with. */
+/** Throws if a pooler could not be started with this configuration. Returns its TLS contexts for servers. */
 function usable(config: PoolerConfig): ReturnType<ServerTlsContexts['prepare']> {
   clientTlsOf(config.clientTls);
   new Authenticator(config, new AuthenticatorMemory(), async () => undefined);
