@@ -16,7 +16,7 @@ export class WorkerCounts<Worker> {
     this.#last.set(worker, databases);
   }
 
-  /** Adds up the counters of all workers but these. */
+  /** Merges the counters of all workers but these into one. */
   forgetAllBut(workers: readonly Worker[]): void {
     for (const [worker, databases] of this.#last) {
       if (workers.includes(worker)) continue;

@@ -27,7 +27,7 @@ export interface WorkerProcessParts {
   readonly log: PoolerLog;
   readonly slotsOf: (send: (message: FromSupervisor) => void) => WorkerSlots;
   readonly clients: WorkerClientPlaces;
-  /** Questions that the worker may ask, and that other workers pass on through it. */
+  /** Handlers for the worker's questions. */
   readonly questions: Readonly<Record<string, Question>>;
   readonly learned: (server: string, capacity: number) => void;
   /** The server has accepted a connection, or refuses connections because they are opened too fast. */

@@ -233,7 +233,7 @@ export class SupervisorLeases implements BudgetLeases {
     }
   }
 
-  /** Sum over the engines: the present one may hold what the former ones do not. */
+  /** Limit over all engines: the present one's own limit, plus what the former ones still hold. */
   get #limit(): number {
     let limit = this.#present?.limit ?? 0;
     for (const [engine, held] of this.#heldBy) if (engine !== this.#present) limit += held;
