@@ -39,9 +39,9 @@ export interface SaidForAll {
 
 /** PgBouncer's option for the same setting, and the differences. */
 export interface PgBouncerSide {
-  /** Its name in PgBouncer, if different. */
+  /** Name in PgBouncer, if different. */
   readonly name?: string;
-  /** Its default in pgbouncer.ini notation, if different, and why. */
+  /** Default in pgbouncer.ini notation, if different, and why. */
   readonly otherDefault?: { readonly ini: string; readonly why: string };
   /** Difference in meaning of a value that is carried over. */
   readonly difference?: string;

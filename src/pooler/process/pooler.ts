@@ -82,7 +82,7 @@ const longestMs = 2 ** 31 - 1;
 const pollMs = 20;
 /** Limit for closing pools, including cleaning after the last clients. */
 const closeTimeoutMs = 5_000;
-/** The same for an immediate shutdown. */
+/** Limit for closing pools in an immediate shutdown. */
 const hastyCloseMs = 500;
 
 /** Resolves once the pooler listens. Rejects if it can't start: a port is in use, or a file is unusable. */

@@ -10,7 +10,7 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
   const { queryTimeout, transactionTimeout, idleTransactionTimeout } = limits;
   const { clientIdleTimeout, clientWriteTimeout } = limits;
   const isOver = (limit: number, since: number): boolean => limit > 0 && now - since >= limit;
-  // Its timeouts begin when the statements ahead of it are answered. That is soon, or it runs on another connection.
+  // A placed statement's timeouts begin when the statements ahead of it are answered. That is soon, or it runs on another connection.
   if (session.isPlaced) {
     session.leaveSlow(now);
     return;
