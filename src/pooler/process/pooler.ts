@@ -438,7 +438,7 @@ export class Pooler {
     this.#tellStopped();
   }
 
-  /** Answers console clients that wait for this shutdown, or for that of other processes. */
+  /** Waits until console clients have their answers, which await this shutdown or that of other processes. */
   async #consolesAnswered(): Promise<void> {
     const { consoles } = this.#state;
     const isAwaited = (): boolean => [...consoles.keys()].some(({ isRunning }) => isRunning);

@@ -84,6 +84,7 @@ export class BackendPool {
   queries: PoolQueries | undefined;
   /** Connected clients. */
   clients = 0;
+  /** Called when the connect query of a new connection fails. */
   onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
   /** Told of connections that are being opened. */
   openingWatcher: OpeningWatcher | undefined;

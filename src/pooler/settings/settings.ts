@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 
-/** The session user. Resetting it ends the present role as well. */
+/** The session user. A change of it ends the present role. */
 export const identity = 'session_authorization';
 
 /** Settings without effect on the meaning or plan of a statement: clients with different values share statements. */
@@ -231,7 +231,7 @@ function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<st
   return { resets: resets.join('; '), sets: sets.join('; ') };
 }
 
-/** Good with either value of `standard_conforming_strings`. */
+/** Correct with either value of `standard_conforming_strings`. */
 export function literal(text: string): string {
   const doubled = text.replaceAll("'", "''");
   return doubled.includes('\\') ? ` E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`;
