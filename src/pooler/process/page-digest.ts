@@ -1,4 +1,4 @@
-/** The numbers of one process for the page: sums over all pools, and the busiest of them. Plain data, which can be sent to another process. */
+/** Digest of one process for the page: sums over all pools, and the busiest of them. Plain data that can be sent to another process. */
 
 import { countLife, type Lives, noLives } from '../../dashboard/lives.js';
 import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/observation.js';
@@ -10,9 +10,9 @@ import type { BackendPool } from '../servers/backend-pool.js';
 import { clientStateOf } from './console-records.js';
 import type { PoolerState } from './pooler-state.js';
 
-/** What one process tells of itself. */
+/** Digest of one process. */
 export interface Digest {
-  /** Its number, from 1. */
+  /** Number of the worker, from 1. */
   readonly worker: number;
   readonly cpuMs: number;
   readonly memoryBytes: number;
@@ -45,7 +45,7 @@ export interface DigestCounters {
   readonly waitTimes: number[];
 }
 
-/** What sessions add to their pool. */
+/** Numbers that sessions add to their pool. */
 interface PoolCallers {
   active: number;
   waiting: number;
@@ -57,14 +57,14 @@ const noTimes: readonly number[] = Object.freeze(new Array(timeBounds.length + 1
 
 export class DigestReader {
   readonly #state: PoolerState;
-  /** Queries of each pool when it was last looked at, to know the busiest. */
+  /** Queries of each pool at the last digest, to find the busiest pools. */
   readonly #queries = new WeakMap<BackendPool, number>();
 
   constructor(state: PoolerState) {
     this.#state = state;
   }
 
-  /** `top`: how many rows of each list. */
+  /** `top`: number of rows of each list. */
   read(top: number): Digest {
     const state = this.#state;
     const callers = { active: 0, waiting: 0, idle: 0 };
@@ -150,7 +150,7 @@ export class DigestReader {
     return { connections, counters, pools, poolCount, lives, dialError };
   }
 
-  /** Those who wait come first, then those who are at work. */
+  /** Pools with waiting clients rank first, then those with active ones. */
   #busyness(pool: BackendPool, callers: PoolCallers | undefined): number {
     const queries = pool.tally.queryTimes.count;
     const lately = queries - (this.#queries.get(pool) ?? queries);
@@ -252,7 +252,7 @@ function runningRecord({ identity, askedAt, backend, told }: ClientSession): Run
   };
 }
 
-/** The few items with the smallest keys of many, in their order. */
+/** The few items with the smallest keys, in order. */
 class Longest<Item> {
   readonly #most: number;
   readonly #keyOf: (item: Item) => number;
