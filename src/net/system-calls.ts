@@ -2,9 +2,9 @@
  * Calls of the C library that Node has no function for: who is at the other end of a Unix socket, options of sockets, and
  * sockets that share a port. They need the optional package `koffi`; without it everything here answers undefined or false.
  */
-import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import process from 'node:process';
+import { ownRequire } from '../runtime/own-location.js';
 
 /** What is used of koffi. */
 interface Koffi {
@@ -37,7 +37,7 @@ function load(): Calls | undefined {
   isLoaded = true;
   if (process.platform !== 'linux' || endianness() !== 'LE') return undefined;
   try {
-    const koffi = createRequire(import.meta.url)('koffi') as Koffi;
+    const koffi = ownRequire('koffi') as Koffi;
     const library = koffi.load(null);
     // The prototype says what it takes and answers.
     const func = (prototype: string): never => library.func(prototype) as never;
