@@ -1,10 +1,13 @@
 /** Merges the digests of several workers: sums, and the busiest entries of all. */
-import type { PoolRecord } from '../../dashboard/observation.js';
+import type { PoolRecord, StatementRecord } from '../../dashboard/observation.js';
 import type { Digest, DigestCounters } from './page-digest.js';
 import { addCounts } from './page-digest-sums.js';
+import { mergeStatements } from './page-statements.js';
 
-export interface MergedDigest extends Omit<Digest, 'lives' | 'worker' | 'cpuMs' | 'memoryBytes'> {
+export interface MergedDigest
+  extends Omit<Digest, 'lives' | 'statements' | 'worker' | 'cpuMs' | 'memoryBytes'> {
   readonly lives: readonly Digest['lives'][];
+  readonly statements: readonly StatementRecord[] | undefined;
 }
 
 export function mergeDigests(all: readonly Digest[], top: number): MergedDigest {
@@ -29,6 +32,10 @@ export function mergeDigests(all: readonly Digest[], top: number): MergedDigest 
     ),
     running: oldest(
       all.flatMap(({ running }) => running),
+      top,
+    ),
+    statements: mergeStatements(
+      all.map(({ statements }) => statements),
       top,
     ),
     lives: all.map(({ lives }) => lives),

@@ -8,6 +8,8 @@ import { systemClock } from '../../runtime/system.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { clientStateOf } from './console-records.js';
+import { FirstFew } from './first-few.js';
+import { costliestStatements, pageText, type StatementDigest } from './page-statements.js';
 import type { PoolerState } from './pooler-state.js';
 
 /** Digest of one process. */
@@ -27,6 +29,8 @@ export interface Digest {
   readonly pinsByReason: Readonly<Record<string, number>>;
   readonly longestPins: readonly PinRecord[];
   readonly running: readonly RunningRecord[];
+  /** The costliest; undefined where there are no statistics. */
+  readonly statements: readonly StatementDigest[] | undefined;
   readonly lives: Lives;
   readonly dialError: string | undefined;
 }
@@ -69,8 +73,8 @@ export class DigestReader {
     const state = this.#state;
     const callers = { active: 0, waiting: 0, idle: 0 };
     const byPool = new Map<BackendPool, PoolCallers>();
-    const pins = new Longest<ClientSession>(top, ({ pinnedAt }) => pinnedAt);
-    const running = new Longest<ClientSession>(top, ({ askedAt }) => askedAt);
+    const pins = new FirstFew<ClientSession>(top, ({ pinnedAt }) => pinnedAt);
+    const running = new FirstFew<ClientSession>(top, ({ askedAt }) => askedAt);
     const pinsByReason: Record<string, number> = {};
     let pinCount = 0;
     let longestWaitMs = 0;
@@ -110,6 +114,7 @@ export class DigestReader {
       ...pools,
       longestPins: pins.list.map(pinRecord),
       running: running.list.map(runningRecord),
+      statements: costliestStatements(state.queries, top),
     };
   }
 
@@ -127,7 +132,7 @@ export class DigestReader {
       counters.sentBytes += bytesSent;
     }
     const lives = noLives();
-    const busiest = new Longest<BackendPool>(top, (pool) => -this.#busyness(pool, byPool.get(pool)));
+    const busiest = new FirstFew<BackendPool>(top, (pool) => -this.#busyness(pool, byPool.get(pool)));
     let poolCount = 0;
     let dialError: string | undefined;
     const now = systemClock.now();
@@ -239,41 +244,16 @@ function pinRecord({ identity, pin, pinnedAt, told }: ClientSession): PinRecord 
   return { client: id, user, database, application, reason: pin ?? '', since: pinnedAt };
 }
 
-function runningRecord({ identity, askedAt, backend, told }: ClientSession): RunningRecord {
+function runningRecord({ identity, askedAt, backend, told, running }: ClientSession): RunningRecord {
   const { id, user, database } = identity;
+  const text = running?.current?.text;
   return {
     client: id,
     user,
     database,
     application: told.get('application_name') ?? '',
     server: backend?.id,
-    text: undefined,
+    text: text === undefined ? undefined : pageText(text),
     since: Date.now() - Math.max(0, systemClock.now() - askedAt),
   };
-}
-
-/** The few items with the smallest keys, in order. */
-class Longest<Item> {
-  readonly #most: number;
-  readonly #keyOf: (item: Item) => number;
-  readonly #kept: { readonly key: number; readonly item: Item }[] = [];
-
-  constructor(most: number, keyOf: (item: Item) => number) {
-    this.#most = most;
-    this.#keyOf = keyOf;
-  }
-
-  add(item: Item): void {
-    const key = this.#keyOf(item);
-    const kept = this.#kept;
-    if (kept.length === this.#most && key >= (kept.at(-1)?.key ?? 0)) return;
-    let at = kept.length;
-    while (at > 0 && key < (kept[at - 1]?.key ?? 0)) at--;
-    kept.splice(at, 0, { key, item });
-    if (kept.length > this.#most) kept.pop();
-  }
-
-  get list(): readonly Item[] {
-    return this.#kept.map(({ item }) => item);
-  }
 }

@@ -99,7 +99,7 @@ export class PoolerSource implements Source {
         ...worker,
         ...loadOf(all.find((one) => one.worker === worker.number)),
       })),
-      statements: undefined,
+      statements: digest.statements,
       running: digest.running,
       dialError: digest.dialError,
     };
