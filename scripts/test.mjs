@@ -127,7 +127,7 @@ function runVitest(args) {
       ...['--reporter=default', '--reporter=json', `--outputFile.json=${file}`],
       `--reporter=${join(root, 'scripts/lib/unhandled-errors-reporter.mjs')}`,
     ];
-    const env = { ...process.env, HEADGATE_UNHANDLED_ERRORS: errorsFile };
+    const env = { ...process.env, VITEST_UNHANDLED_ERRORS_FILE: errorsFile };
     const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...reporters, ...args];
     const { status } = spawnSync(process.execPath, vitest, { cwd: root, stdio: 'inherit', env });
     const run = existsSync(file)

@@ -9,7 +9,7 @@ export default class UnhandledErrorsReporter {
    * @param {readonly unknown[]} errors
    */
   onTestRunEnd(_modules, errors) {
-    const file = process.env['HEADGATE_UNHANDLED_ERRORS'];
+    const file = process.env['VITEST_UNHANDLED_ERRORS_FILE'];
     if (file !== undefined) writeFileSync(file, String(errors.length));
   }
 }

@@ -1,10 +1,10 @@
 /** Which command was meant: calls it, and turns mistakes into a line and an exit code. */
 import { HeadgateError } from '../kernel/errors.js';
 import { nearest } from '../kernel/nearest.js';
+import { headgateVersion } from '../observe/version.js';
 import type { Command } from './command.js';
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
-import { headgateVersion } from './version.js';
 
 /** Only the one that is called is loaded. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
@@ -27,7 +27,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       return exitCodes.badUsage;
     }
     if (name === '--help' || name === '-h' || name === 'help') return say(terminal, await helpFor(rest));
-    if (name === '--version') return say(terminal, `${headgateVersion()}\n`);
+    if (name === '--version') return say(terminal, `${headgateVersion}\n`);
     const command = await find(name);
     if (rest.includes('--help') || rest.includes('-h')) return say(terminal, await helpOn(command, rest));
     return await command.run(rest, terminal);

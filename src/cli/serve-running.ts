@@ -2,6 +2,7 @@
 
 import { formatDuration } from '../kernel/duration.js';
 import { transportKind } from '../net/native-streams.js';
+import { headgateVersion } from '../observe/version.js';
 import { diffConfig, formatDiff } from '../pooler/config/config-diff.js';
 import { ConfigError, describeAsPgBouncer } from '../pooler/config/config-problems.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
@@ -14,7 +15,6 @@ import type { LogFile } from './log-file.js';
 import { serveLog } from './serve-log.js';
 import { openSystemLogOf } from './system-log.js';
 import type { Terminal } from './terminal.js';
-import { headgateVersion } from './version.js';
 
 export interface RunningPooler {
   /** Where it listens, for people. */
@@ -131,7 +131,7 @@ export class Serving {
       out(`headgate: listening on ${address}\n`);
       if (this.#isPgBouncer) this.#log('info', `listening on ${address}`);
     }
-    if (this.#isPgBouncer) this.#log('info', `process up: ${versionText(headgateVersion())}`);
+    if (this.#isPgBouncer) this.#log('info', `process up: ${versionText(headgateVersion)}`);
     const { metricsListen } = this.#config.observability;
     if (metricsListen !== undefined) {
       const at = endpoint.show({ ...metricsListen, port: pooler.metricsPort ?? metricsListen.port });

@@ -1,6 +1,7 @@
 /** `headgate serve`: reads the configuration, runs the pooler, and passes signals on to it. */
 import type { Environment } from '../kernel/environment.js';
 import { HeadgateError } from '../kernel/errors.js';
+import { headgateVersion } from '../observe/version.js';
 import { ConfigError } from '../pooler/config/config-problems.js';
 import { explainConfig, formatExplanation, summarize } from '../pooler/config/explain.js';
 import { readFlags, type ServeFlags } from '../pooler/config/flags.js';
@@ -17,7 +18,6 @@ import { serveHelp } from './serve-help.js';
 import { type RunningPooler, Serving, type SignalSource, type StartPooler } from './serve-running.js';
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
-import { headgateVersion } from './version.js';
 
 /** The command's surroundings, handed in so that a test can give them. */
 export interface ServeWorld {
@@ -43,7 +43,7 @@ export const serveCommand = {
 export async function serve(args: readonly string[], terminal: Terminal, world: ServeWorld): Promise<number> {
   const flags = readFlags(args);
   if (flags.version) {
-    terminal.out(`${versionText(headgateVersion())}\n`);
+    terminal.out(`${versionText(headgateVersion)}\n`);
     return exitCodes.good;
   }
   if (flags.mistakes.length > 0) throw new UsageError(flags.mistakes.join('\nheadgate: '));

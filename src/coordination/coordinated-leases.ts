@@ -1,14 +1,14 @@
 /**
  * `Leases` of a coordinator that is asked over a channel.
  *
- * - Leases that are given back and not sent yet go to whichever pool of this process wants them. Replacing a connection therefore asks
- *   nobody, and goes on while the coordinator is down.
- * - A pool that asks has one call of its own. When the coordinator has nothing, the request waits here, and the coordinator is asked
- *   again when it has been given something back, when it has granted something, and after a backoff.
- * - An answer that comes late, or for a request that was granted otherwise, is for another pool, or is given back.
- * - What is owed to the coordinator does not keep the program running.
+ * - Released leases that are not sent yet go to any pool of this process that wants them. Replacing a connection
+ *   therefore needs no call, and goes on while the coordinator is down.
+ * - A pool that asks has one call of its own. When the coordinator has no lease, the request waits here. The coordinator
+ *   is asked again when it has confirmed a release, when it has granted something, and after a backoff.
+ * - An answer that comes late, or for a request that was granted otherwise, goes to another pool or is released.
+ * - Leases owed to the coordinator do not keep the program running.
  *
- * Has no time and no promise of its own, so that it runs in virtual time.
+ * Has no clock and no promises of its own, so that it runs in virtual time.
  */
 import { Backoff } from '../core/backoff.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
@@ -26,15 +26,15 @@ import { grantTo, WaitingHolders } from './waiting-holders.js';
 export interface PromisedLeasesStats {
   /** Leases that pools of this process hold. */
   readonly held: number;
-  /** Given back, and not confirmed by the coordinator yet. */
+  /** Released, and not confirmed by the coordinator yet. */
   readonly owed: number;
   /** Pools for which a first answer is awaited. */
   readonly asking: number;
-  /** Pools that wait, since the coordinator had nothing for them. */
+  /** Pools that wait, since the coordinator had no lease for them. */
   readonly waiting: number;
-  /** Leases given back by those who did not hold them. Above 0 there is a mistake in a holder. */
+  /** Leases released by pools that did not hold them. Above 0, a holder has a bug. */
   readonly strayReleases: number;
-  /** Holders of leases first, then those that only wait. */
+  /** Holders with leases first, then those that only wait. */
   readonly byHolder: readonly HolderStats[];
 }
 
@@ -48,7 +48,7 @@ export class CoordinatedLeases implements Leases {
   readonly #persistent: PersistentCalls;
   readonly #outbox: ReleaseOutbox;
   readonly #book = new LeaseBook();
-  /** Requests that the coordinator had nothing for. */
+  /** Requests for which the coordinator had no lease. */
   readonly #waiting = new WaitingHolders();
   /** Requests that are owed a first answer. */
   readonly #asking = new Map<LeaseHolder, number>();
@@ -58,11 +58,11 @@ export class CoordinatedLeases implements Leases {
   readonly #inDoubt = new Map<LeaseHolder, { readonly count: number; wasTurnedAway: boolean }>();
   /** Calls of `acquire` that may yet be answered. */
   #unanswered = 0;
-  /** How often the coordinator has confirmed that it got something back. */
+  /** Number of releases that the coordinator has confirmed. */
   #confirmed = 0;
   readonly #retry: Backoff;
   readonly #retryAlarm: Alarm;
-  /** Holders are being told something: what must not come from inside one of their calls has to wait. */
+  /** Number of calls to holders under way: work that must not run inside one of their own calls has to wait. */
   #tellings = 0;
   readonly #onQuiet = new Set<() => void>();
 
@@ -114,8 +114,8 @@ export class CoordinatedLeases implements Leases {
   }
 
   /**
-   * The coordinator has taken so many leases of this process away: their connections are closed, those of the pool that
-   * was given one last first. Leases that are waiting to be given back come before any that are in use.
+   * The coordinator has taken `count` leases of this process away: closes their connections, beginning with the pool of
+   * the last grant. Leases waiting to be released go before any in use.
    */
   lost(count: number): void {
     if (!isCount(count)) throw new RangeError(`One can't lose ${count} leases.`);
@@ -134,7 +134,7 @@ export class CoordinatedLeases implements Leases {
     }
   }
 
-  /** How many leases the coordinator may still count that nobody here holds. */
+  /** Number of leases that the coordinator may still count and no pool here holds. */
   pending(): number {
     let pending = this.#outbox.owed;
     for (const { count } of this.#inDoubt.values()) pending += count;
@@ -151,12 +151,12 @@ export class CoordinatedLeases implements Leases {
     return this.#asking.size > 0 || this.#waiting.size > 0;
   }
 
-  /** Nothing is pending, and no call may yet be answered. */
+  /** No lease is pending, and no call is unanswered. */
   get isQuiet(): boolean {
     return this.#unanswered === 0 && this.pending() === 0;
   }
 
-  /** Calls back when it is quiet; at once what waits for its next attempt is tried. Returns how to stop waiting. */
+  /** Calls back when nothing is pending. Tries waiting attempts at once. Returns a function that stops the wait. */
   whenQuiet(onQuiet: () => void): () => void {
     this.#onQuiet.add(onQuiet);
     this.#persistent.hurry();
@@ -218,11 +218,11 @@ export class CoordinatedLeases implements Leases {
     // The call was for an earlier request, which wanted less.
     const wish = this.#asking.get(holder) ?? 0;
     if (wish > 0 && !this.#calls.has(holder)) this.#ask(wish, holder);
-    // There may be more.
+    // The coordinator may have more.
     this.#askAgain(1);
   }
 
-  /** `isOld`: the answer may be older than what the coordinator has been given back since. */
+  /** `isOld`: the answer may be older than the latest releases. */
   #denied(count: number, holder: LeaseHolder, isOld: boolean): void {
     const wish = this.#wishOf(holder);
     if (wish > 0 && isOld) {
@@ -231,7 +231,7 @@ export class CoordinatedLeases implements Leases {
     }
     const error = this.#limitError(count, holder);
     this.#retry.failed(error, this.#parts.clock.now());
-    // A pool of this process may have given back meanwhile: that serves as well.
+    // A pool of this process may have released leases meanwhile: these serve as well.
     if (wish > 0 && this.#outbox.takeBack(wish)) this.#handOver(wish, holder);
     else if (this.#asking.delete(holder)) {
       this.#waiting.add(holder, wish);
@@ -240,7 +240,7 @@ export class CoordinatedLeases implements Leases {
     this.#planRetry();
   }
 
-  /** The holder asks again after a backoff of its own: how often that fails is of interest. */
+  /** The holder asks again after a backoff of its own, which shows how often that fails. */
   #failed(holder: LeaseHolder, error: LeaseCoordinatorError): void {
     const wish = this.#wishOf(holder);
     if (wish > 0 && this.#outbox.takeBack(wish)) this.#handOver(wish, holder);
@@ -304,7 +304,7 @@ export class CoordinatedLeases implements Leases {
     return demand === undefined || demand + readyDemand > this.#book.heldBy(holder);
   }
 
-  /** While a request waits, either a call is under way for one, or the next is planned. */
+  /** While a request waits, a call for one is either under way or planned. */
   #planRetry(): void {
     const now = this.#parts.clock.now();
     const [first] = this.#waiting;
@@ -324,7 +324,7 @@ export class CoordinatedLeases implements Leases {
 
   // ---- handing over -----------------------------------------------------------------------------------------------
 
-  /** Leases that a call has brought for this holder. What it does not want is for others. */
+  /** Gives this holder leases that a call has brought. Other holders get what it does not take. */
   #handOver(count: number, holder: LeaseHolder): void {
     const wish = this.#wishOf(holder);
     let taken = 0;
@@ -339,14 +339,14 @@ export class CoordinatedLeases implements Leases {
 
   #giveBack(count: number, caller: LeaseHolder | undefined): void {
     if (count === 0) return;
-    // A holder that gives back while it waits is served when its call is over, and before anything is sent.
+    // A holder that releases while it waits is served after its call, and before anything is sent.
     const isWaiting = caller !== undefined && this.#waiting.wishOf(caller) > 0;
     if (isWaiting) this.#parts.soon(() => this.#serve(undefined));
     this.#outbox.add(count);
     this.#serve(caller);
   }
 
-  /** Grants what has not been sent. */
+  /** Grants leases that have not been sent. */
   #serve(caller: LeaseHolder | undefined): void {
     this.#tellings++;
     this.#waiting.serve({

@@ -1,11 +1,11 @@
 /** Why there is no lease. Messages carry the numbers at that moment. */
 import { HeadgateError } from '../kernel/errors.js';
 
-/** Every lease of the budget is held. The request waits until one is given back. */
+/** Every lease of the budget is held. The request waits until one is released. */
 export class LeaseLimitError extends HeadgateError {
-  /** How many were asked for. */
+  /** Number of leases asked for. */
   readonly asked: number;
-  /** How many are held, by all whose leases are known here. */
+  /** Number of leases held by all holders known here. */
   readonly held: number;
   /** The limit, where it is known here. */
   readonly limit: number | undefined;

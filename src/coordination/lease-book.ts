@@ -1,7 +1,7 @@
 /** The leases of each holder, as far as this process knows. Every lease in here was granted, and leaves once. */
 import type { LeaseHolder } from '../core/leases.js';
 
-/** One of those who share a budget. */
+/** One holder of a shared budget. */
 export interface HolderStats {
   /** The pool's name. Two pools may have the same. */
   readonly name: string;
@@ -10,23 +10,23 @@ export interface HolderStats {
   readonly wanted: number;
 }
 
-/** Those that wait for leases. */
+/** The holders that wait for leases. */
 interface Waiting extends Iterable<LeaseHolder> {
   wishOf(holder: LeaseHolder): number;
 }
 
 export class LeaseBook {
-  /** In the order of the last grant. Holders of nothing are not in here. */
+  /** In the order of the last grant. Only holders with leases. */
   readonly #heldBy = new Map<LeaseHolder, number>();
   #held = 0;
   #strays = 0;
 
-  /** By all of them together. */
+  /** Sum over all holders. */
   get held(): number {
     return this.#held;
   }
 
-  /** Leases given back by those who did not hold them. */
+  /** Leases released by pools that did not hold them. */
   get strays(): number {
     return this.#strays;
   }
@@ -42,7 +42,7 @@ export class LeaseBook {
     this.#heldBy.set(holder, held);
   }
 
-  /** How many of them it did hold: the rest is no lease. */
+  /** Returns how many of the leases it did hold; the rest does not count. */
   giveBack(count: number, holder: LeaseHolder): number {
     const claimed = isCount(count) ? count : 0;
     const given = this.take(claimed, holder);
@@ -50,7 +50,7 @@ export class LeaseBook {
     return given;
   }
 
-  /** Takes up to `count` away; how many that are. */
+  /** Takes up to `count` leases away. Returns how many. */
   take(count: number, holder: LeaseHolder): number {
     const had = this.heldBy(holder);
     const taken = Math.min(count, had);
@@ -65,7 +65,7 @@ export class LeaseBook {
     return [...this.#heldBy.keys()].reverse();
   }
 
-  /** Holders of leases first, then those that only wait. */
+  /** Holders with leases first, then those that only wait. */
   stats(waiting: Waiting): HolderStats[] {
     const holders = new Set([...this.#heldBy.keys(), ...waiting]);
     return Array.from(holders, (holder) => ({

@@ -1,10 +1,10 @@
-/** How a process talks to its coordinator: calls that are answered once, at any time, or never. */
+/** The calls from a process to its coordinator: answered once, at any time, or never. */
 
 export type Reply<T> = { readonly value: T } | { readonly error: unknown };
 
 export type Answer<T> = (reply: Reply<T>) => void;
 
-/** Nobody waits for the answer any more. It may come all the same. */
+/** Gives up the wait for the answer, which may come all the same. */
 export type GiveUp = (reason: Error) => void;
 
 /** `id` names the request. A request that is sent again has the same id, so that it is done once. */

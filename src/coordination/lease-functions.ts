@@ -7,28 +7,28 @@ import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
 import type { LeaseCoordinatorError } from './errors.js';
 import type { CallParts } from './timed-call.js';
 
-/** Comes with every call of a function. */
+/** Passed to every call of a function. */
 export interface LeaseCall {
-  /** Names what is asked for. What is sent again has the same id, so that it can be done once. */
+  /** Names the request. A repeated request has the same id, so that it can be carried out once. */
   readonly id: string;
-  /** Fires when nobody waits for this call any more. */
+  /** Aborted when nobody waits for this call any more. */
   readonly signal: AbortSignal;
 }
 
 export interface LeasesFromOptions {
   /**
-   * Takes `count` leases, all or none: true when they are taken, false when the limit is reached. Rejects when it could
-   * not be asked; without a `cancel`, that says that nothing was taken.
+   * Takes `count` leases, all or none: true when they are taken, false when the limit is reached. Rejects if the call
+   * failed; without a `cancel`, a rejection means that nothing was taken.
    */
   readonly acquire: (count: number, call: LeaseCall) => Promise<boolean>;
   /** Gives leases back. Is called again with the same `id` until it has resolved once. */
   readonly release: (count: number, call: LeaseCall) => Promise<unknown>;
   /**
-   * Undoes the `acquire` with this `id`, if it took effect, and sees to it that it never will. Is called when nobody
-   * knows whether it did, until it has resolved once.
+   * Undoes the `acquire` with this `id` if it took effect, and prevents it from taking effect later. Called when its
+   * effect is unknown, until it has resolved once.
    */
   readonly cancel?: ((count: number, call: LeaseCall) => Promise<unknown>) | undefined;
-  /** How long one call may take. Default `5s`. */
+  /** Timeout of one call. Default `5s`. */
   readonly timeout?: Duration | undefined;
   /** A `release` or a `cancel` failed; it is tried again. */
   readonly onReleaseFailed?: ((error: LeaseCoordinatorError) => void) | undefined;

@@ -1,9 +1,9 @@
 /**
  * The in-process answer to "may I hold one more?": one budget that the pools of a process share.
  *
- * Answers at once and has no time of its own. Requests that can't be granted wait, and are granted in order as leases are given back.
- * Nobody is called from inside its own call: a holder that gives back while it waits asks again, or is granted the lease with the next
- * call of anyone else.
+ * Answers at once and has no clock. Requests that can't be granted wait, and are granted in order as leases are
+ * released. No holder is called from inside its own call: a holder that releases while it waits asks again, or gets the
+ * lease with the next call of another holder.
  */
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
 import { OptionReader } from '../kernel/option-reader.js';
@@ -13,19 +13,19 @@ import { tell } from './tell.js';
 import { grantTo, WaitingHolders } from './waiting-holders.js';
 
 export interface LocalLeasesOptions {
-  /** So many leases there are. */
+  /** Number of leases. */
   readonly limit: number;
 }
 
 export interface LocalLeasesStats {
   readonly limit: number;
-  /** Never above `limit`, but while a lowered limit is being reached. */
+  /** Never above `limit`, except while a lowered limit is being reached. */
   readonly held: number;
   /** Holders that wait for leases. */
   readonly waiting: number;
-  /** Leases given back by those who did not hold them. Above 0 there is a mistake in a holder. */
+  /** Leases released by pools that did not hold them. Above 0, a holder has a bug. */
   readonly strayReleases: number;
-  /** Holders of leases first, then those that only wait. */
+  /** Holders with leases first, then those that only wait. */
   readonly byHolder: readonly HolderStats[];
 }
 
@@ -62,7 +62,7 @@ export class LocalLeases implements Leases {
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
     if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
-    // Requests that wait for what is free go first.
+    // Waiting requests for free leases go first.
     this.#settle(holder);
     if (count > this.#free || !this.#waiting.mayTake(holder)) {
       this.#waiting.add(holder, count);
@@ -79,8 +79,8 @@ export class LocalLeases implements Leases {
   }
 
   /**
-   * Changes the limit. What is held above it is taken from those who hold most, one at a time until they are within it;
-   * among equals, from the one that was given one last. Their connections are closed, lent ones when they come back.
+   * Changes the limit. Leases above it are taken from the largest holders, one at a time; among equals, from the one
+   * that got a lease last. Their connections are closed, those in use when they are released.
    */
   resize(limit: number): void {
     if (!Number.isSafeInteger(limit) || limit < 0) {
@@ -105,7 +105,7 @@ export class LocalLeases implements Leases {
     return this.#limit - this.#book.held;
   }
 
-  /** Takes what is above the limit and grants what is free, until neither changes anything. */
+  /** Takes leases above the limit and grants free ones, until neither changes anything. */
   #settle(caller: LeaseHolder | undefined): void {
     if (this.#isSettling) return;
     this.#isSettling = true;
@@ -116,12 +116,12 @@ export class LocalLeases implements Leases {
     this.#isSettling = false;
   }
 
-  /** False when there is none, or when all of it is the caller's, who can't be told now. */
+  /** False if there is no excess, or if the caller holds all of it and can't be called back now. */
   #takeExcess(caller: LeaseHolder | undefined): boolean {
     if (this.#free >= 0) return false;
     const losses = shareLosses(this.#book, -this.#free, caller);
     for (const [holder, planned] of losses) {
-      // Holders told before may have given something back, which makes it less.
+      // Holders told before may have released leases, which reduces the excess.
       const count = this.#book.take(Math.max(0, Math.min(planned, -this.#free)), holder);
       if (count > 0) tell(() => holder.leasesLost(count));
     }
@@ -129,7 +129,7 @@ export class LocalLeases implements Leases {
   }
 }
 
-/** Takes from those that hold most, so that they end up as equal as can be. */
+/** Takes leases from the largest holders, so that all end up as equal as possible. */
 function shareLosses(
   book: LeaseBook,
   excess: number,

@@ -37,7 +37,7 @@ export function localNodeIds(options: LocalNodeIdsOptions = {}): NodeIds {
   return { lease: () => new LocalLease(register) };
 }
 
-/** Which node ids are held, and up to which time ids of the others were made. */
+/** The held node ids, and the times up to which ids of the others were made. */
 class Register {
   readonly #from: number;
   readonly #to: number;

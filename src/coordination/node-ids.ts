@@ -1,15 +1,15 @@
 /**
- * Node ids that no two holders have at the same time, for ids that are made of a node, a time and a number.
+ * Node ids that no two holders have at the same time, for ids made of a node, a time and a number.
  *
- * A grant names the times that its holder's ids may carry: later than `afterMs`, up to `untilMs`. The times of two grants
- * of one node never overlap, so that ids stay unique even where clocks are wrong.
+ * A grant names the times that its holder's ids may carry: later than `afterMs`, up to `untilMs`. The times of two
+ * grants of one node never overlap, so that ids stay unique even where clocks are wrong.
  */
 import { HeadgateError } from '../kernel/errors.js';
 
 /** Permission to make ids of a node. Times are milliseconds since 1970, by the holder's own clock. */
 export interface NodeGrant {
   readonly nodeId: number;
-  /** Another one than before: the node was given anew, also if it has the same number. */
+  /** Changes with every new grant of a node, even if the node has the same number. */
   readonly holding: number;
   /** Ids up to this time may be others'. */
   readonly afterMs: number;
@@ -19,7 +19,7 @@ export interface NodeGrant {
 
 /** A holder's claim to some node id, which may become another one when a lease is lost. */
 export interface NodeLease {
-  /** What ids may be made with at this moment; undefined: none. */
+  /** The current permission to make ids; undefined: none. */
   grant(): NodeGrant | undefined;
   /** Why there is no grant, or none for the present time. */
   error(): NodeIdError;
@@ -31,14 +31,14 @@ export interface NodeLease {
   end(lastMs: number): Promise<void>;
 }
 
-/** Where node ids come from. */
+/** The source of node ids. */
 export interface NodeIds {
   /** Claims a node id. Each call claims another one. */
   lease(): NodeLease;
 }
 
 /**
- * Why there is no node id.
+ * The reason for which there is no node id.
  *
  * - `pending`: none has been leased yet.
  * - `exhausted`: all are held, or were given back too short a time ago.
@@ -48,7 +48,7 @@ export interface NodeIds {
  */
 export type NodeIdProblem = 'pending' | 'exhausted' | 'expired' | 'lost' | 'ended';
 
-/** There is no node id to make ids with; `reason` says why. No id was made. */
+/** No node id is available to make ids with; `reason` says why. No id was made. */
 export class NodeIdError extends HeadgateError {
   readonly reason: NodeIdProblem;
 

@@ -1,4 +1,4 @@
-/** Makes `Leases` of functions that answer with promises: one's own Redis, one's own service. */
+/** Makes `Leases` of functions that return promises, for a store or service of your own. */
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
@@ -9,7 +9,7 @@ import { promisedChannel } from './promised-channel.js';
 export type { PromisedLeasesStats };
 
 /**
- * Leases of a coordinator of one's own.
+ * Leases of a coordinator of your own.
  *
  * @example
  * ```ts
@@ -59,21 +59,21 @@ export class PromisedLeases implements Leases {
   }
 
   /**
-   * The coordinator has taken so many leases of this process away: their connections are closed, those of the pool that
-   * was given one last first. Leases that are waiting to be given back come before any that are in use.
+   * The coordinator has taken `count` leases of this process away: closes their connections, beginning with the pool of
+   * the last grant. Leases waiting to be released go before any in use.
    */
   lost(count: number): void {
     this.#leases.lost(count);
   }
 
-  /** How many leases the coordinator may still count that nobody here holds. */
+  /** Number of leases that the coordinator may still count and no pool here holds. */
   pending(): number {
     return this.#leases.pending();
   }
 
   /**
-   * Waits until the coordinator has confirmed all that was given back, and nothing is being asked; at most `timeout`
-   * (default `5s`). Answers how many are still pending. For the end of a program, after the pools have been closed.
+   * Waits until the coordinator has confirmed all releases and no request is under way; at most `timeout` (default
+   * `5s`). Returns the number still pending. For the end of a program, after the pools have been closed.
    */
   flush(options: { readonly timeout?: Duration | undefined } = {}): Promise<number> {
     const read = new OptionReader(options);

@@ -1,16 +1,16 @@
 /**
- * Leases on their way back. They are a number, not a list, so that no outage can make them grow without bound: what has
- * gathered is sent as one, under an id that stays the same until the coordinator has confirmed it. What has not been
- * sent yet can be had again, without asking anyone.
+ * Leases on their way back. They are a number, not a list, so that no outage can make them grow without bound: gathered
+ * releases are sent as one, under an id that stays the same until the coordinator has confirmed it. Leases that are not
+ * sent yet can be taken again without a call.
  */
 
 export interface OutboxParts {
   /** Sends them until the coordinator has confirmed that, and then calls `done`. */
   readonly send: (count: number, done: () => void) => void;
   readonly soon: (run: () => void) => void;
-  /** The coordinator has so many more to give. */
+  /** The coordinator has this many more free leases. */
   readonly confirmed: (count: number) => void;
-  /** Nothing is owed any more. */
+  /** All releases are confirmed. */
   readonly emptied: () => void;
 }
 
@@ -24,17 +24,17 @@ export class ReleaseOutbox {
     this.#parts = parts;
   }
 
-  /** Not on their way yet. */
+  /** Leases that are not on their way yet. */
   get unsent(): number {
     return this.#unsent;
   }
 
-  /** Not confirmed yet. */
+  /** Leases that are not confirmed yet. */
   get owed(): number {
     return this.#unsent + this.#sent;
   }
 
-  /** Sent when the holder's call is over, unless another wants them until then. */
+  /** Sent after the holder's call, unless another holder wants them before that. */
   add(count: number): void {
     this.#unsent += count;
     if (this.#isSending) return;
@@ -42,7 +42,7 @@ export class ReleaseOutbox {
     this.#parts.soon(() => this.#send());
   }
 
-  /** All of `count` or none. */
+  /** Takes back all of `count` or none. */
   takeBack(count: number): boolean {
     if (count > this.#unsent) return false;
     this.#unsent -= count;

@@ -21,13 +21,13 @@ export type Call<T> = (answer: Answer<T>) => GiveUp;
 /** Exactly one of `answered` and `failed` is called. */
 export interface CallListener<T> {
   answered(value: T): void;
-  /** `isOpen`: the deadline has passed, and the answer may come yet. */
+  /** `isOpen`: the deadline has passed, but the answer may still come. */
   failed(error: LeaseCoordinatorError, isOpen: boolean): void;
   /** The answer to a call that has failed by its deadline. */
   late(reply: Reply<T>): void;
 }
 
-/** Begins the call when whoever asks for it is done: foreign code never runs inside a holder's call. */
+/** Begins the call after the current call of its holder: foreign code never runs inside a holder's call. */
 export function callInTime<T>(
   what: string,
   call: Call<T>,
@@ -60,7 +60,7 @@ export function callInTime<T>(
   });
 }
 
-/** Whatever was thrown, as an error that says what was being done. */
+/** Wraps any thrown value in an error that names the operation. */
 function coordinatorError(what: string, thrown: unknown): LeaseCoordinatorError {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
   return new LeaseCoordinatorError(`${what} failed: ${why}.`, thrown);
@@ -90,7 +90,7 @@ export class PersistentCalls {
     }).attempt();
   }
 
-  /** Someone waits for them now: tries again at once, and begins with short delays again. */
+  /** Holders wait for these leases now: tries again at once, with short delays again. */
   hurry(): void {
     for (const errand of [...this.#pausing]) errand.hurry();
   }
@@ -103,7 +103,7 @@ interface ErrandListener {
   readonly resumed: (errand: Errand) => void;
 }
 
-/** One thing that is done until it has succeeded once. */
+/** One operation that is repeated until it has succeeded once. */
 class Errand implements CallListener<unknown> {
   readonly #what: string;
   readonly #call: Call<unknown>;
@@ -137,13 +137,13 @@ class Errand implements CallListener<unknown> {
   failed(error: LeaseCoordinatorError): void {
     if (this.#isDone) return;
     this.#backoff.failed(error, this.#parts.clock.now());
-    // A coordinator that is gone for good must not keep the program from ending: see flush().
+    // A coordinator that never comes back must not keep the program from ending: see flush().
     this.#alarm.set(this.#backoff.retryAt, false);
     this.#listener.paused(this);
     this.#listener.failed(error);
   }
 
-  /** To have succeeded late is to have succeeded. */
+  /** A late success is a success. */
   late(reply: Reply<unknown>): void {
     if ('value' in reply) this.answered();
   }

@@ -1,8 +1,8 @@
 /**
  * The queue of a budget: holders that wait for leases, in the order in which they asked.
  *
- * Free leases go to the first request that they satisfy. While requests are served, new ones queue behind those that wait. Afterwards
- * something is free only if nobody who waits can use it.
+ * Free leases go to the first request that they satisfy. While requests are served, new ones queue behind the waiting
+ * ones. Afterwards a lease is free only if no waiter can use it.
  */
 import type { LeaseHolder } from '../core/leases.js';
 import { isCount, type LeaseBook } from './lease-book.js';
@@ -15,12 +15,12 @@ export interface Serving {
   readonly caller: LeaseHolder | undefined;
   /** Default: everybody. */
   readonly mayHave?: ((holder: LeaseHolder, count: number) => boolean) | undefined;
-  /** Books the leases and tells the holder. Returns how many it took. */
+  /** Books the leases and hands them over. Returns how many were taken. */
   readonly grant: (count: number, holder: LeaseHolder) => number;
 }
 
 export class WaitingHolders {
-  /** How many each wants. */
+  /** Number of leases that each wants. */
   readonly #requests = new Map<LeaseHolder, number>();
   #isServing = false;
 
@@ -32,7 +32,7 @@ export class WaitingHolders {
     return this.#requests.keys();
   }
 
-  /** How many it waits for; 0 when it does not wait. */
+  /** Number of leases it waits for; 0 when it does not wait. */
   wishOf(holder: LeaseHolder): number {
     return this.#requests.get(holder) ?? 0;
   }
@@ -46,17 +46,17 @@ export class WaitingHolders {
     this.#requests.delete(holder);
   }
 
-  /** While requests are served, nobody passes those that wait. */
+  /** While requests are served, no holder passes the waiting ones. */
   mayTake(holder: LeaseHolder): boolean {
     const others = this.#requests.size - (this.#requests.has(holder) ? 1 : 0);
     return !this.#isServing || others === 0;
   }
 
-  /** Grants until nothing is free that someone who waits could use and may have. */
+  /** Grants until no lease is free that a waiter could use and may have. */
   serve(serving: Serving): void {
     if (this.#isServing) return;
     this.#isServing = true;
-    // A holder that takes nothing and asks again would be served without end.
+    // A holder that takes nothing and asks again would be served for ever.
     const declined = new Set<LeaseHolder>();
     for (let next = this.#next(serving, declined); next !== undefined; next = this.#next(serving, declined)) {
       const count = this.wishOf(next);
@@ -77,7 +77,7 @@ export class WaitingHolders {
   }
 }
 
-/** Books `count` leases and hands them to the holder. What it does not take is not its own. Returns how many it took. */
+/** Books `count` leases and hands them to the holder, which does not keep what it does not take. Returns how many it took. */
 export function grantTo(holder: LeaseHolder, count: number, book: LeaseBook): number {
   book.grant(count, holder);
   let taken = 0;

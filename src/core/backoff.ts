@@ -1,4 +1,4 @@
-/** Waiting longer after each failure, at random, so that many who failed together do not try again together. */
+/** The delay between retries: grows with each failure, with jitter, so that clients that failed together do not retry together. */
 import type { Random } from '../kernel/random.js';
 
 export interface BackoffPolicy {
@@ -41,7 +41,7 @@ export class Backoff {
     this.retryAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Something has changed: it may be tried again, but what failed before is not forgotten. */
+  /** Allows a retry now, because something has changed. Earlier failures still count. */
   hurry(): void {
     this.retryAt = Number.NEGATIVE_INFINITY;
   }

@@ -6,7 +6,8 @@
  *     open --backoff over--> half-open: one probe at a time --success--> closed
  *                                                           \-failure--> open, longer
  *
- * While it is open, a caller that nothing else could serve is told so at once instead of after its timeout.
+ * While the breaker is open, a caller that no existing connection could serve fails at once instead of after its
+ * timeout.
  */
 import type { Random } from '../kernel/random.js';
 import { Backoff, type BackoffPolicy } from './backoff.js';
@@ -20,7 +21,7 @@ export interface BreakerPolicy extends BackoffPolicy {
   readonly threshold: number;
 }
 
-/** Causes of a failed dial. Each has a delay of its own, which grows with failures of its own kind. */
+/** Causes of a failed dial. Each cause has its own delay, which grows with failures of that cause. */
 export type DialFailureCause = Exclude<RefillCause, 'lease_acquire'>;
 
 export class Breaker {
@@ -59,7 +60,7 @@ export class Breaker {
     return now < this.retryAt ? 'open' : 'half-open';
   }
 
-  /** Whether a dial may begin while `underWay` others are going on. */
+  /** Whether a dial may begin while `underWay` others are under way. */
   allows(now: number, underWay: number): boolean {
     if (this.#failures === 0) return true;
     return now >= this.retryAt && (this.#failures < this.#policy.threshold || underWay === 0);

@@ -1,4 +1,4 @@
-/** The connections in use: how many, the demand that they are a part of, and those kept for so long that they look forgotten. */
+/** The connections in use: their number, the demand that they are part of, and those in use for so long that they look forgotten. */
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PooledConnection } from './pooled-connection.js';
@@ -80,7 +80,7 @@ export class Checkouts<C> {
     if (this.#listener?.wantsAcquires) this.#listener.acquired(connection, waitMs);
   }
 
-  /** The connection came back. */
+  /** The connection was released. */
   end(connection: PooledConnection<C>, now: number): void {
     this.#lent--;
     if (this.#listener?.wantsReleases) this.#listener.released(connection, now - connection.lentAt);

@@ -1,7 +1,7 @@
 /**
- * Splits one budget between regular work and reserved work (transactions, and whatever else keeps a connection for
- * itself), by what both need. The ratio is the target under pressure: while both want more than there is, each has its
- * part. What one does not need of its part, the other may have.
+ * Splits one budget between regular work and reserved work (transactions and other work that keeps a connection), by the
+ * demand of both. The ratio is the target under pressure: while both want more than there is, each gets its part. Either
+ * may use the part that the other does not need.
  */
 import { OptionReader } from '../kernel/option-reader.js';
 
@@ -11,17 +11,17 @@ export interface ClassSplitOptions {
 }
 
 export const splitReasons = [
-  /** Both have what they need, and what is left over goes by the ratio. */
+  /** Both demands fit; what is left over is split by the ratio. */
   'demand_fits',
   /** Both want more than their part. */
   'by_ratio',
-  /** Reserved work has what regular work does not need. */
+  /** Reserved work uses what regular work does not need. */
   'lent_to_reserved',
-  /** Regular work has what reserved work does not need. */
+  /** Regular work uses what reserved work does not need. */
   'lent_to_regular',
 ] as const;
 
-/** Why a budget is split as it is, in one word. */
+/** The reason for a split, in one word. */
 export type SplitReason = (typeof splitReasons)[number];
 
 export interface ClassShares {

@@ -1,11 +1,11 @@
 /**
- * A queue of callers of two classes: regular ones, who want a connection for one statement, and reserved ones, who will keep
- * it. While both wait, the class is served that has less than its part; if both have or neither has, the longest wait
- * comes first. While one class alone waits, it may have everything.
+ * A queue of callers of two classes: regular callers want a connection for one statement, reserved callers keep it.
+ * While both wait, the class below its part is served; if both or neither are below, the longest wait comes first. While
+ * only one class waits, it may use everything.
  */
 import { type CallerQueue, type Waiter, Waiters } from './waiters.js';
 
-/** How many connections each class has, and how many are its part. */
+/** Number of connections of each class, and its part. */
 export interface ClassCounts {
   readonly regularLent: number;
   readonly reservedLent: number;
@@ -67,7 +67,7 @@ export class ClassWaiters<C> implements CallerQueue<C> {
     return waiter.isReserved ? this.#reserved : this.#regular;
   }
 
-  // Not a getter: V8 looks up private ones anew at each use.
+  // Not a getter: V8 looks up private getters anew at each use.
   #next(): Waiters<C> {
     if (this.#reserved.size === 0) return this.#regular;
     if (this.#regular.size === 0) return this.#reserved;

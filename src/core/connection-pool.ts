@@ -1,11 +1,12 @@
 /**
- * The engine: decides who gets which connection, and when one is opened and closed. Time, randomness and dialing are handed
- * in, and their answers come back as calls. This file has the calls and their order; each decision is a part of its own.
+ * The engine: decides which caller gets which connection, and when connections are opened and closed. Clock, randomness
+ * and dialer are passed in; their answers come back as calls. This file has the calls and their order; each decision is
+ * a part of its own.
  *
- * - Counts change in the ledger alone; a dial starts only with an approval in hand.
+ * - Only the ledger changes counts; a dial starts only with an approval.
  * - Every event that could help a caller ends in `#pump()`, which serves the queue and then opens what is missing.
- * - After `#pump()`: no one waits while a usable connection is idle, and if someone waits while there is room, a dial is
- *   under way or the alarm is set for the moment when one may begin.
+ * - After `#pump()`: no caller waits while a usable connection is idle, and if a caller waits while a slot is free, a
+ *   dial is under way or the alarm is set for the time when one may begin.
  */
 import type { Clock, LongTurnListener } from '../kernel/clock.js';
 import type { DialFailureCause } from './breaker.js';
@@ -50,7 +51,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
   readonly #wakeUp: WakeUp;
   readonly #stuckWatch: StuckWatch<C> | undefined;
 
-  /** Open, within the limit, and nobody asked for more connections: then a release is a simple thing. */
+  /** The pool is open, within its limit, and no call asked for more connections: a release can take the short path. */
   #isOrdinary = true;
   #pumping = false;
   #pumpAgain = false;
@@ -76,7 +77,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#stuckWatch = parts.stuckWatch;
   }
 
-  // ---- what callers ask -------------------------------------------------------------------------------------------
+  // ---- calls from callers -----------------------------------------------------------------------------------------
 
   /** Opens the first spares, if any are wanted. Call once, when the dialer is ready to dial. */
   start(): void {
@@ -93,7 +94,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  /** How long a caller waits who says nothing about it. */
+  /** The timeout of a caller that sets none. */
   get usualTimeoutMs(): number {
     const { acquireTimeout } = this.policy;
     const { firstFill } = this.parts;
@@ -102,7 +103,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       : Math.max(acquireTimeout, firstFill.remainingMs);
   }
 
-  /** A ready connection, at once, or none. `holder` says who takes it, for the report of a leak. */
+  /** Returns a ready connection at once, or none. `holder` names the caller in the report of a leak. */
   tryTake(holder?: unknown): PooledConnection<C> | undefined {
     const idle = this.#idle;
     // The queue comes first, even while it is being served.
@@ -141,7 +142,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       waiter.failed(new PoolClosedError());
       return;
     }
-    // Nothing to serve with and no room to grow: only someone who gives back can help.
+    // No idle connection and no free slot: only a release can help.
     const isFull = this.#idle.size === 0 && this.#ledger.room === 0 && this.#ledger.live > 0;
     const now = isFull ? this.#clock.arrival(this) : this.#clock.now();
     const deadline = now + timeoutMs;
@@ -153,7 +154,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       this.#wakeUp.setAwaited(true);
       return;
     }
-    // One moment for the caller and for its dial: with equal timeouts, both end together.
+    // Caller and dial get the same start time: with equal timeouts, both end together.
     this.#pump(now);
     if (waiter.queued && !waiter.isPatient && this.parts.dialOutcomes.isHopeless(now)) {
       this.#waiters.remove(waiter);
@@ -162,7 +163,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     }
   }
 
-  /** Takes a caller out of the queue; false when it has had its answer already. */
+  /** Removes a caller from the queue; false if it has been answered already. */
   abort(waiter: Waiter<C>, error: Error): boolean {
     if (!waiter.queued) return false;
     this.#serving.abort(waiter, error);
@@ -170,7 +171,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     return true;
   }
 
-  /** Takes a caller out of the queue that was served in another way; false when it has had its answer already. */
+  /** Removes from the queue a caller that was served in another way; false if it has been answered already. */
   withdraw(waiter: Waiter<C>): boolean {
     if (!waiter.queued) return false;
     this.#waiters.remove(waiter);
@@ -178,7 +179,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     return true;
   }
 
-  /** Takes the first out of the queue, who shares a connection until `shareEnded()`: until then it counts as demand. */
+  /** Takes the first waiter out of the queue to share a connection until `shareEnded()`. Until then it counts as demand. */
   share(): void {
     this.#serving.shareFirst();
     if (this.#waiters.size === 0) this.#pump();
@@ -214,7 +215,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  /** Whether a connection in use would be closed if it came back now. For callers that may keep it as long as they like. */
+  /** Whether a connection in use would be closed if it were released now. For callers that may keep it as long as they like. */
   wouldRetire(connection: PooledConnection<C>): boolean {
     return this.#retention.reasonToRetire(connection, this.#clock.coarse(), undefined) !== undefined;
   }
@@ -229,7 +230,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#shed('over_limit');
   }
 
-  /** Closes what there is too much of: idle connections now, those in use when they come back. */
+  /** Closes the excess: idle connections now, those in use when they are released. */
   #shed(reason: DiscardReason): void {
     this.#isOrdinary = false;
     const idle = this.#idle;
@@ -242,8 +243,8 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
   }
 
   /**
-   * Caps the size that the `keeper` keeps and the `idleFloor` below which nothing is closed for idleness. Nothing is closed
-   * for it: what there is too much of goes by its own timeouts.
+   * Caps the size that the `keeper` keeps and the `idleFloor` below which nothing is closed for idleness. Closes nothing
+   * itself: the excess ends by its own timeouts.
    */
   keepAtMost(count: number): void {
     this.parts.refiller.keepAtMost(count);
@@ -281,7 +282,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
       return;
     }
     this.#awaitReady(request);
-    // A reservoir has a time of its own for its first fill.
+    // A reservoir has its own timeout for the first fill.
     if (this.policy.reservoir === undefined) this.#stuckWatch?.readyAsked(this.#clock.now());
     this.#pump();
   }
@@ -293,8 +294,8 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
   }
 
   /**
-   * Takes no more callers, serves those in the queue, closes every connection as it comes back, and then calls
-   * `onDrained`. At the deadline the queue is refused and what is still lent is destroyed.
+   * Refuses new callers, serves the queue, closes every connection when it is released, and then calls `onDrained`. At
+   * the deadline the queue is refused and connections still in use are destroyed.
    */
   drain(deadline: number, onDrained: () => void): void {
     if (this.#service.current === 'closed') {
@@ -310,7 +311,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  // ---- what the dialer answers ------------------------------------------------------------------------------------
+  // ---- answers of the dialer --------------------------------------------------------------------------------------
 
   dialed(dial: Dial<C>, connection: C): void {
     const { dialOutcomes } = this.parts;
@@ -322,15 +323,15 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  /** `cause`: what kind of failure it was, where the dialer knows. */
+  /** `cause`: the kind of failure, where the dialer knows it. */
   dialFailed(dial: Dial<C>, error: Error, cause: DialFailureCause = 'connection_open'): void {
     this.parts.dialOutcomes.failed(dial, error, cause);
     this.#pump();
   }
 
   /**
-   * The dial failed for a reason that is gone: another is made in its place, which takes a lease and a permit of its own.
-   * False when this one was a second chance already: then it has failed.
+   * Repeats a dial whose reason to fail no longer exists. The new dial takes its own lease and permit. Returns false if
+   * this dial was already a second chance: then it has failed.
    */
   dialAgain(dial: Dial<C>): boolean {
     const { dialOutcomes } = this.parts;
@@ -378,7 +379,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#shed('lease_recalled');
   }
 
-  /** The socket of a closing connection is gone. */
+  /** The socket of a closing connection is closed. */
   closed(connection: PooledConnection<C>): void {
     this.#connections.closed(connection);
     this.#pump();
@@ -390,7 +391,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  /** To the first in the queue: left among the idle, it might have to be checked again before it is lent. */
+  /** Hands the connection to the first waiter: an idle one might have to be checked again before use. */
   #lendAtOnce(connection: PooledConnection<C>): void {
     const canServe = this.#waiters.size > 0 && this.#service.current !== 'paused' && !this.#pumping;
     if (connection.state !== 'idle' || !canServe) return;
@@ -398,13 +399,13 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#handOver(connection, this.#clock.now());
   }
 
-  /** A connection failed by itself. One in use is retired when it comes back. */
+  /** A connection failed by itself. One in use is retired when it is released. */
   broken(connection: PooledConnection<C>, error: Error): void {
     this.#connections.broken(connection, error);
     this.#pump();
   }
 
-  // ---- what the clock tells ---------------------------------------------------------------------------------------
+  // ---- calls from the clock ---------------------------------------------------------------------------------------
 
   turnWasLong(turnBegan: number, turnEnded: number): void {
     this.#waiters.postpone(turnBegan, turnEnded);
@@ -442,13 +443,13 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     if (state === 'draining') draining.finish();
   }
 
-  /** Nobody waits and nothing is missing: the usual case, when a connection comes back. */
+  /** Nobody waits and no connection is missing: the usual case at a release. */
   #isQuiet(): boolean {
     if (!this.#isOrdinary || this.#waiters.size > 0) return false;
     return this.#idle.spares >= this.policy.minIdle || this.#ledger.room === 0;
   }
 
-  /** From a release straight to the first in the queue. What that caller does at once is seen to afterwards. */
+  /** Hands a released connection straight to the first waiter. What that caller does synchronously is handled afterwards. */
   #handOver(connection: PooledConnection<C>, now: number): void {
     this.#pumping = true;
     this.#pumpAgain = false;
@@ -466,7 +467,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
   #tick(): void {
     const now = this.#wakeUp.rang(this.#clock.now());
     const { dialOutcomes, growing, draining, readiness } = this.parts;
-    // Dials first: a caller who learns that its time is up finds the dial's slot given back.
+    // Dials first: a caller whose timeout has passed then finds the dial's slot free.
     dialOutcomes.timeOut(now);
     this.#serving.timeOut(now);
     this.#connections.timeOut(now);
@@ -481,7 +482,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     if (this.#service.current !== 'closed') this.#rearm();
   }
 
-  /** Sets the alarm for what is due next. Where a dial is held back or a checkout may be a leak, it has been set already. */
+  /** Sets the alarm for what is due next. Alarms for held back dials and possible leaks are already set. */
   #rearm(): void {
     const { readiness, draining, refiller } = this.parts;
     this.#wakeUp.by(this.#waiters.nextDeadline);

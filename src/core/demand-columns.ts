@@ -1,10 +1,10 @@
-/** The demand trackers of many users whose intervals end together, as columns: one place a user. See `demand-tracker.ts`. */
+/** The demand trackers of many users whose intervals end together, stored as columns with one place per user. See `demand-tracker.ts`. */
 
 export class DemandColumns {
   /** The highest demand in the window. */
   peaks = new Float64Array(0);
   readonly #intervals: number;
-  /** The peaks of one interval after the other, with room for `#room` users each. */
+  /** The peaks of one interval after the other, with capacity for `#room` users each. */
   #kept = new Float64Array(0);
   #room = 0;
   #present = 0;
@@ -37,7 +37,7 @@ export class DemandColumns {
     return this.#kept[this.#present * this.#room + place] as number;
   }
 
-  /** Notes a peak of the present interval, which goes on. */
+  /** Records a peak of the current interval without ending it. */
   note(place: number, peak: number): void {
     if (!(peak >= 0)) throw new RangeError(`A peak of demand is a number of at least 0, not ${peak}.`);
     const at = this.#present * this.#room + place;

@@ -9,7 +9,7 @@ export class DemandProfile {
   readonly #slots: Float32Array;
   /** The part of the average that the latest day makes up. */
   readonly #latestPart: number;
-  /** The slot that goes on, counted from the origin of the clock, and its peak so far. */
+  /** The current slot, counted from the origin of the clock, and its peak so far. */
   #present = Number.NaN;
   #peak = 0;
 
@@ -18,7 +18,7 @@ export class DemandProfile {
     this.#latestPart = latestPart;
   }
 
-  /** Notes a demand in a slot. A clock that goes back is taken as one that stands still. */
+  /** Records a demand in a slot. A clock that goes back counts as one that stands still. */
   record(slot: number, demand: number): void {
     if (Number.isNaN(this.#present)) this.#present = slot;
     if (slot > this.#present) {
@@ -41,7 +41,7 @@ export class DemandProfile {
     this.#slots[place] = usual === unknown ? peak : usual + (peak - usual) * this.#latestPart;
   }
 
-  /** Nothing was recorded from one slot until before another: nothing was needed. */
+  /** Records zero demand for the slots in which nothing was recorded. */
   #learnSilence(from: number, until: number): void {
     const days = Math.floor((until - from) / this.#slots.length);
     if (days > 0) {

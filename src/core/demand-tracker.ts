@@ -1,17 +1,17 @@
 /**
- * How much a user has needed lately: the highest demand of a sliding window, kept as one number for each interval of it.
+ * The recent demand of a user: the highest demand of a sliding window, kept as one number per interval.
  *
- * The numbers fed to it are exact peaks, which each pool keeps by itself (`ConnectionPool.takeDemandPeak`); nothing is
- * sampled, so no burst falls between two looks.
+ * The numbers are exact peaks, which each pool tracks itself (`ConnectionPool.takeDemandPeak`). Nothing is sampled, so
+ * no burst is missed between two reads.
  */
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 
 /** Durations are milliseconds or texts such as `'30s'`. */
 export interface DemandTrackerOptions {
-  /** How far back a peak still counts. Default `30s`. */
+  /** Age up to which a peak counts. Default `30s`. */
   readonly window?: Duration | undefined;
-  /** How often `endInterval` is called. Default `10s`. */
+  /** Time between calls of `endInterval`. Default `10s`. */
   readonly interval?: Duration | undefined;
 }
 
@@ -44,13 +44,13 @@ export class DemandTracker {
     return this.#buckets[this.#present] as number;
   }
 
-  /** Notes a peak of the present interval, which goes on. For a look between two intervals. */
+  /** Records a peak of the current interval without ending it. For reads between two intervals. */
   note(peak: number): void {
     if (!(peak >= 0)) throw new RangeError(`A peak of demand is a number of at least 0, not ${peak}.`);
     if (peak > (this.#buckets[this.#present] as number)) this.#buckets[this.#present] = peak;
   }
 
-  /** Notes the peak of the interval that ends now, says the highest of the window, and begins the next interval. */
+  /** Records the peak of the interval that ends now, returns the highest of the window, and begins the next interval. */
   endInterval(peak: number): number {
     this.note(peak);
     const highest = this.peak;
@@ -60,7 +60,7 @@ export class DemandTracker {
   }
 }
 
-/** How many intervals a window has. */
+/** Number of intervals in a window. */
 export function intervalsIn(options: DemandTrackerOptions): number {
   const read = new OptionReader(options);
   const windowMs = readSpan(read, 'window', 30_000);

@@ -1,9 +1,9 @@
 /**
- * Where the demand of a user is going: the median of the slopes between all pairs of its latest values (Theil and Sen),
- * drawn on into the near future. A single value that is far off changes nothing.
+ * The trend of a user's demand: the median of the slopes between all pairs of its latest values (Theil and Sen),
+ * extrapolated into the near future. A single outlier changes nothing.
  */
 
-/** With fewer values one that is far off could pass for a trend. */
+/** With fewer values, one outlier could pass for a trend. */
 const fewest = 4;
 
 export class DemandTrend {
@@ -17,7 +17,7 @@ export class DemandTrend {
     this.#values = new Float64Array(size);
   }
 
-  /** Notes a demand. What is not later than the last is not a step in time, and is left out. */
+  /** Records a demand. A value that is not later than the last one is ignored. */
   record(time: number, demand: number): void {
     const size = this.#times.length;
     const last = this.#times[(this.#next + size - 1) % size] as number;
@@ -28,7 +28,7 @@ export class DemandTrend {
     this.#count = Math.min(size, this.#count + 1);
   }
 
-  /** The demand at a time to come, if it goes on rising as it has; 0 where it does not rise. */
+  /** The demand at a future time if it goes on rising; 0 if it does not rise. */
   at(time: number): number {
     if (this.#count < fewest) return 0;
     const slope = this.#slope();

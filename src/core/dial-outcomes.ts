@@ -1,4 +1,4 @@
-/** How dials end: with a connection, with a failure, too late, or given up; and what follows from it. */
+/** The ends of dials: connected, failed, late or given up; and their consequences. */
 import type { Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import type { DialFailureCause } from './breaker.js';
@@ -52,7 +52,7 @@ export class DialOutcomes<C> {
     this.#openedAt = undefined;
   }
 
-  /** When a dial succeeded last; undefined where none ever did. */
+  /** Time of the last successful dial; undefined before the first. */
   get openedAt(): number | undefined {
     return this.#openedAt;
   }
@@ -62,7 +62,7 @@ export class DialOutcomes<C> {
     const { policy, clock, random, connections, dialing, retention, tally, listener } = this.#parts;
     const now = clock.now();
     const dialMs = now - dial.startedAt;
-    // What opened the connection may keep the dial for as long as that lives.
+    // The code that opened the connection may keep the dial for as long as the connection lives.
     dial.waiter = undefined;
     if (dialing.dials.answered(dial) !== 'dialing') {
       connections.closeLate(connection, now, dial.slot);
@@ -87,7 +87,7 @@ export class DialOutcomes<C> {
     this.#noteFailure(dial, error, cause);
   }
 
-  /** Makes room for the dial that is to be made in place of this one; false where it was a second chance already. */
+  /** Allows another dial in place of this one; false if this one was already a second chance. */
   grantSecondChance(dial: Dial<C>): boolean {
     if (dial.isSecondChance || dial.state !== 'dialing') return false;
     const { dialing, refiller } = this.#parts;
@@ -98,7 +98,7 @@ export class DialOutcomes<C> {
     return true;
   }
 
-  /** Ends the dials that take too long, and frees the slots of those that were given up and never answered. */
+  /** Ends the dials that time out, and frees the slots of abandoned ones that were never answered. */
   timeOut(now: number): void {
     const { policy, dialer, dialing } = this.#parts;
     const { dials } = dialing;
@@ -137,7 +137,7 @@ export class DialOutcomes<C> {
     listener?.refillFailed(cause, error, failuresInARow);
   }
 
-  /** Ends the warmup if nothing is left to try. */
+  /** Ends the warmup if no retry is left. */
   settleWarmup(): void {
     const { clock, wakeUp, ledger, dialing, refiller, listener } = this.#parts;
     const progress = refiller.settleWarmup(clock.now(), ledger.live, dialing.dials.underWay);
@@ -146,7 +146,7 @@ export class DialOutcomes<C> {
     listener?.filling(progress);
   }
 
-  /** No connection is left that could come back to serve a caller, and a new one can't be had. */
+  /** No connection is left that could be released to a caller, and none can be opened. */
   isHopeless(now: number): boolean {
     const { service, ledger, dialing } = this.#parts;
     return ledger.live === 0 && service.current !== 'paused' && dialing.isHopeless(now);
@@ -162,7 +162,7 @@ export class DialOutcomes<C> {
     this.noteRefillFailure(cause, error, dialing.failures);
     refiller.dialFailed(dial.purpose, dial.failedBefore);
     this.settleWarmup();
-    // The error is for the caller on whose behalf the dial was made, if that one still waits, and for nobody else.
+    // The error goes only to the caller for whom the dial was made, if it still waits.
     const { waiter } = dial;
     if (dial.answersWaiter && waiter?.queued) {
       waiters.remove(waiter);

@@ -1,4 +1,4 @@
-/** How the engine has connections opened, closed and checked, without doing any of it itself. */
+/** The engine's interface for opening, closing and checking connections, which it does not do itself. */
 import type { Linked } from '../kernel/linked-list.js';
 import type { Approval, Slot } from './ledger.js';
 import type { PooledConnection } from './pooled-connection.js';
@@ -12,7 +12,7 @@ export class Dial<C> implements Linked<Dial<C>> {
   purpose: DialPurpose = 'caller';
   /** Failed attempts at the same connection, where they are counted. */
   failedBefore = 0;
-  /** Repeats a dial that failed for a reason that is gone. Another failure of that kind counts. */
+  /** Repeats a dial whose reason to fail no longer exists. Another failure of that kind counts. */
   isSecondChance = false;
   /**
    *     dialing --answer--> answered
@@ -20,15 +20,15 @@ export class Dial<C> implements Linked<Dial<C>> {
    *                                                            \--none in time--> lost
    */
   state: 'dialing' | 'abandoned' | 'answered' | 'lost' = 'dialing';
-  /** When the present state must end. */
+  /** When the current state must end. */
   deadline: number;
-  /** From being abandoned on, the attempt counts as a closing connection. */
+  /** Set when the dial is abandoned: from then on the attempt counts as a closing connection. */
   slot: Slot | undefined = undefined;
-  /** Should it not arrive in time, that is no failure: nobody wants it. */
+  /** No caller wants this dial any more: a timeout is then no failure. */
   isUnwanted = false;
-  /** The caller on whose behalf it is made. */
+  /** The caller for whom the dial is made. */
   waiter: Waiter<C> | undefined = undefined;
-  /** Its failure is that caller's answer. */
+  /** A failure of this dial is that caller's answer. */
   answersWaiter = false;
   previous: Dial<C> | undefined = undefined;
   next: Dial<C> | undefined = undefined;
@@ -44,7 +44,7 @@ export class Dial<C> implements Linked<Dial<C>> {
 export interface Dialer<C> {
   /** Open one. Answer: `pool.dialed(dial, connection)` or `pool.dialFailed(dial, error)`. */
   dial(dial: Dial<C>): void;
-  /** Stop opening it. The answer is still owed; a connection that comes in spite of this is closed. */
+  /** Stop opening it. An answer is still expected; a connection that opens in spite of this is closed. */
   abandon(dial: Dial<C>): void;
   /** Close it in good order. Answer: `pool.closed(connection)`. */
   close(connection: PooledConnection<C>): void;

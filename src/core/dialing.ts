@@ -1,4 +1,4 @@
-/** When a dial may begin, on whose behalf it is made, and what its failure means for the next. */
+/** Decides when a dial may begin, for whom it is made, and what its failure means for the next one. */
 import type { Random } from '../kernel/random.js';
 import { Backoff } from './backoff.js';
 import { Breaker, type BreakerState, type DialFailureCause } from './breaker.js';
@@ -41,7 +41,7 @@ export class Dialing<C> {
   readonly #limiterBackoff: Backoff;
   /** Dials that may be repeated at once. */
   #secondChances = 0;
-  /** The rate limiter was asked urgently and said to wait: a permit may have been kept for that. */
+  /** An urgent request to the rate limiter was told to wait: a permit may have been kept for it. */
   #isAwaitedUrgently = false;
   #meanDialMs = usualDialMs;
 
@@ -58,7 +58,7 @@ export class Dialing<C> {
     this.dials = new Dials<C>(policy.dialTimeout, policy.closeTimeout);
   }
 
-  /** Why the last connection that was wanted could not be had, while that is so. */
+  /** The error of the last wanted connection, while none can be had. */
   get lastError(): Error | undefined {
     return this.#breaker.lastError ?? this.#leaseBackoff.lastError ?? this.#limiterBackoff.lastError;
   }
@@ -78,8 +78,8 @@ export class Dialing<C> {
   }
 
   /**
-   * A dial that may begin now, or none; then an event or the alarm will tell when to try again. What it takes, in this
-   * order: room, one of the dials at the same time, leave of the breaker, a lease of the budget above, a permit of the
+   * Begins a dial if one is allowed now; otherwise an event or the alarm tells when to try again. Conditions, in this
+   * order: a free slot, the limit of dials at the same time, the breaker, a lease of the budget above, a permit of the
    * rate limiter (last, because it can't be given back), the slot.
    */
   tryBegin(
@@ -90,7 +90,7 @@ export class Dialing<C> {
   ): Dial<C> | undefined {
     if (this.dials.underWay >= this.#policy.dialLimit || this.#ledger.room === 0) return undefined;
     if (purpose === 'keeper' && !this.#leases.isOneFree) return undefined;
-    // Where a failure is the caller's own answer, only dials that nobody asked for are held back after one.
+    // Where the caller gets the failure itself, only dials that no caller asked for are held back after one.
     const isOwnAnswer = purpose === 'caller' && this.#policy.onDialFailure === 'reject';
     if (!isOwnAnswer && !this.#breaker.allows(now, this.dials.underWay)) {
       if (now < this.#breaker.retryAt) this.#wakeUp.by(this.#breaker.retryAt);
@@ -127,7 +127,7 @@ export class Dialing<C> {
     return false;
   }
 
-  /** The last lease that was wanted could not be had. */
+  /** The last wanted lease could not be had. */
   get isShortOfLeases(): boolean {
     return this.#leaseBackoff.failures > 0;
   }
@@ -160,7 +160,7 @@ export class Dialing<C> {
     return false;
   }
 
-  /** Nothing is to be dialed at present. */
+  /** No dial is wanted at present. */
   wantsNone(): void {
     this.#secondChances = 0;
     this.#isAwaitedUrgently = false;
@@ -182,7 +182,7 @@ export class Dialing<C> {
     this.#heldBack('lease_acquire', reason, this.#leaseBackoff.failures);
   }
 
-  /** One of this pool's own leases is free again, for this pool as well as for any other. */
+  /** One of this pool's own leases is free again, for this pool and for any other. */
   leaseGivenBack(): void {
     this.#leaseBackoff.hurry();
   }
@@ -207,12 +207,12 @@ export class Dialing<C> {
     this.#breaker.failed(error, now, cause);
   }
 
-  /** The reason of a failure is gone: the next dial is its second chance, with a lease and a permit of its own. */
+  /** The reason of a failure no longer exists: the next dial is its second chance, with its own lease and permit. */
   grantSecondChance(): void {
     this.#secondChances++;
   }
 
-  /** Dialing keeps failing, and the next attempt is yet to come. */
+  /** Dials keep failing, and the next attempt is not due yet. */
   isHopeless(now: number): boolean {
     return (
       this.#policy.onDialFailure === 'retry' &&
@@ -227,7 +227,7 @@ export class Dialing<C> {
   }
 }
 
-/** The dial is for the first in the queue for whom none is under way. */
+/** Assigns the dial to the first waiter without a dial under way. */
 function assign<C>(dial: Dial<C>, waiters: CallerQueue<C>): void {
   let waiter = waiters.first;
   while (waiter !== undefined && waiter.dial?.state === 'dialing') waiter = waiter.next;

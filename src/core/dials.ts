@@ -1,4 +1,4 @@
-/** The dials under way, and those given up whose answer is still owed. Each holds its slot until it is answered or lost. */
+/** The dials under way, and abandoned dials without an answer yet. Each holds its slot until it is answered or lost. */
 import { InvariantError } from '../kernel/errors.js';
 import { LinkedList } from '../kernel/linked-list.js';
 import { Dial } from './dialer.js';
@@ -41,7 +41,7 @@ export class Dials<C> {
     return dial;
   }
 
-  /** Notes the one answer of a dial and tells what the dial was when it came. */
+  /** Records the one answer of a dial and returns the state the dial had when it came. */
   answered(dial: Dial<C>): 'dialing' | 'abandoned' | 'lost' {
     const { state } = dial;
     if (state === 'answered') throw new InvariantError('A dial was answered twice.');
@@ -51,7 +51,7 @@ export class Dials<C> {
     return state;
   }
 
-  /** Its attempt is over for the pool, but its socket may exist: from now on it counts as closing. */
+  /** Ends the attempt for the pool. Its socket may exist: from now on it counts as closing. */
   abandon(dial: Dial<C>, now: number): void {
     this.#underWay.remove(dial);
     dial.state = 'abandoned';
@@ -66,7 +66,7 @@ export class Dials<C> {
     return dial !== undefined && dial.deadline <= now ? dial : undefined;
   }
 
-  /** Nobody wants those under way any more. They have until `deadline` to arrive, or their own if that is sooner. */
+  /** No caller wants the dials under way any more. They end by `deadline`, or by their own if that is sooner. */
   hurry(deadline: number): void {
     for (const dial of this.#underWay) {
       if (dial.deadline <= deadline) continue;
@@ -75,7 +75,7 @@ export class Dials<C> {
     }
   }
 
-  /** Frees the slots of those that never answered. */
+  /** Frees the slots of dials that were never answered. */
   loseOverdue(now: number): void {
     for (
       let dial = this.#abandoned.head;

@@ -1,4 +1,4 @@
-/** The end of a pool: the queue is served, what comes back is closed, and at the deadline what is left is destroyed. */
+/** The end of a pool: waiters are served, released connections are closed, and at the deadline the rest is destroyed. */
 import type { Clock } from '../kernel/clock.js';
 import type { Checkouts } from './checkouts.js';
 import type { Dialing } from './dialing.js';
@@ -37,12 +37,12 @@ export class Draining<C> {
     this.#parts = parts;
   }
 
-  /** When what is left is destroyed. */
+  /** When the remaining connections are destroyed. */
   get deadline(): number {
     return this.#deadline;
   }
 
-  /** Begins, or moves the deadline of what has begun forward. */
+  /** Begins to drain, or moves the deadline of a drain forward. */
   begin(deadline: number, onDrained: () => void): void {
     const { service, wakeUp } = this.#parts;
     this.#onDrained.push(onDrained);
@@ -51,7 +51,7 @@ export class Draining<C> {
     wakeUp.by(this.#deadline);
   }
 
-  /** Closes what no caller in the queue can have any more. */
+  /** Closes what no waiter can use any more. */
   closeUnneeded(): void {
     const { policy, clock, wakeUp, connections, dialing, waiters } = this.#parts;
     if (waiters.size > 0) return;
@@ -65,7 +65,7 @@ export class Draining<C> {
     wakeUp.by(dialing.dials.nextDeadline);
   }
 
-  /** Closes the pool if nothing is left. */
+  /** Closes the pool if no connection and no dial is left. */
   finish(): void {
     const { service, ledger, waiters, readiness, wakeUp } = this.#parts;
     if (waiters.size > 0 || ledger.total > 0) return;

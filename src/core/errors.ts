@@ -16,7 +16,7 @@ export class AcquireTimeoutError extends HeadgateError {
   }
 }
 
-/** Nothing was ready in the reservoir for as long as the caller waits. `cause` says why, if opening is failing. */
+/** No connection became ready in the reservoir before the caller's timeout. `cause` says why, if opening is failing. */
 export class ReservoirEmptyError extends HeadgateError {
   constructor(waitedMs: number, counts: PoolCounts, lastError: Error | undefined, why?: string) {
     super(
@@ -63,7 +63,7 @@ export class ConnectFailedError extends HeadgateError {
   }
 }
 
-/** A dial took longer than it may. It was given up; should it answer yet, its connection is closed. */
+/** A dial timed out and was given up. If it still succeeds, its connection is closed. */
 export class DialTimeoutError extends HeadgateError {
   constructor(timeoutMs: number) {
     super(
@@ -90,7 +90,7 @@ export class CheckTimeoutError extends HeadgateError {
   }
 }
 
-/** A checkout was given back twice; the second time did nothing. */
+/** A checkout was released twice; the second release did nothing. */
 export class DoubleReleaseError extends HeadgateError {
   constructor() {
     super(
@@ -100,7 +100,7 @@ export class DoubleReleaseError extends HeadgateError {
   }
 }
 
-/** Something was given back that this pool never lent. */
+/** A connection was released that this pool never handed out. */
 export class ForeignReleaseError extends HeadgateError {
   constructor() {
     super(

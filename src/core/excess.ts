@@ -1,4 +1,4 @@
-/** Whether a pool has more connections than it may have: more than its limit, or more than it has a claim to leases for. */
+/** Whether a pool has more connections than its limit, or more than its share of leases. */
 import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
 import type { DiscardReason } from './reasons.js';
@@ -26,7 +26,7 @@ export class Excess {
     return this.#owesLeases ? 'lease_recalled' : 'over_limit';
   }
 
-  /** Whether a dial that hangs is to be given up, because its lease has a better use elsewhere. */
+  /** Whether to give up a hanging dial because its lease has a better use elsewhere. */
   get claimsHangingDials(): boolean {
     return this.#leases.hanging > 0 && this.#owesLeases;
   }

@@ -1,20 +1,20 @@
 /**
- * How many connections end when, coarsely: enough to see a time coming at which more end than can be replaced by then.
+ * Counts how many connections end when, coarsely: enough to foresee a time by which more end than can be replaced.
  *
- * With a source that opens `rate` connections a second, of those that end by the time `t` all but `rate * (t - now)` must
- * have been replaced by now, for every `t`. The largest such number is what is overdue.
+ * With a source that opens `rate` connections a second, of those that end by the time `t` all but `rate * (t - now)`
+ * must have been replaced by now, for every `t`. The largest such number is overdue.
  */
 
-/** A life is divided into so many days: few enough to be looked through, many enough to tell a crowd from a spread. */
+/** Number of days a lifetime is divided into: few enough to scan, many enough to tell a crowd from a spread. */
 const daysInALife = 256;
 
 export class ExpiryCalendar {
   readonly #dayMs: number;
   readonly #endings = new Map<number, number>();
   #size = 0;
-  /** No ending is later. */
+  /** The last day on which a connection ends. */
   #lastDay = Number.NEGATIVE_INFINITY;
-  /** Nothing is overdue before this time, at this rate or a faster one, as long as nothing is added. */
+  /** Nothing is overdue before this time at this rate or a faster one, unless a connection is added. */
   #quietUntil = Number.NEGATIVE_INFINITY;
   #quietAtRate = Number.NaN;
   #crowdEndsBy = Number.NEGATIVE_INFINITY;
@@ -44,13 +44,13 @@ export class ExpiryCalendar {
   }
 
   /**
-   * How many should have been replaced by now, at `perMs` replacements a millisecond. `firstEnd` is the earliest
-   * ending, from which the look ahead begins.
+   * How many connections should have been replaced by now, at `perMs` replacements a millisecond. `firstEnd` is the
+   * earliest end, from which the look ahead begins.
    */
   overdue(now: number, firstEnd: number, perMs: number): number {
-    // With a faster source than was looked ahead for, all is quiet for longer still.
+    // A faster source than at the last calculation only makes the quiet time longer.
     if (now < this.#quietUntil && perMs >= this.#quietAtRate) return 0;
-    // Even if all of them ended together with the first, there would be time.
+    // Even if all connections ended together with the first, there would be time.
     const earliest = firstEnd - this.#dayMs - this.#size / perMs;
     let overdue = 0;
     let quietUntil = earliest;
@@ -61,7 +61,7 @@ export class ExpiryCalendar {
         const endings = this.#endings.get(day);
         if (endings === undefined) continue;
         ended += endings;
-        // All of a day's endings count as if they came with its first moment.
+        // All ends of a day count as if they came at its first moment.
         const at = day * this.#dayMs;
         const late = Math.ceil(ended - (at - now) * perMs);
         overdue = Math.max(overdue, late);
@@ -74,12 +74,12 @@ export class ExpiryCalendar {
     return overdue;
   }
 
-  /** When something will be overdue, as of the last look. */
+  /** When something will be overdue, as of the last calculation. */
   get quietUntil(): number {
     return this.#quietUntil;
   }
 
-  /** Of those that something is overdue for, the last end. To replace one that ends later would not help. */
+  /** The last end among those for which something is overdue. Replacing a connection that ends later would not help. */
   get crowdEndsBy(): number {
     return this.#crowdEndsBy;
   }

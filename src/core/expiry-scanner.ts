@@ -1,10 +1,10 @@
 /**
- * Sees to connections that reach the end of their lives while nobody uses them, so that a checkout need not. It looks
- * at what ends, never at everything.
+ * Handles connections that reach the end of their lives while idle, so that a checkout does not have to. The scanner
+ * looks only at connections that end, never at all of them.
  *
- * Where many would end together, some of them are replaced ahead of time, as fast as the source opens new ones and no
- * faster: when the crowd's time comes, it has thinned out. The replacement comes first where the limit leaves room.
- * Otherwise a place has to be made for it, for a few at a time, so that a source that has stopped costs no more.
+ * Where many would end together, some are replaced ahead of time, as fast as the source opens new ones and no faster:
+ * when the crowd's time comes, it has thinned out. The replacement comes first where the limit leaves a free slot.
+ * Otherwise a slot is freed for it, for a few at a time, so that a stopped source costs no more than those.
  */
 import { Heap } from '../kernel/heap.js';
 import { ExpiryCalendar } from './expiry-calendar.js';
@@ -19,17 +19,17 @@ const shortestPauseMs = 10;
 /** Connections in use are passed over, but no more than this many in one scan. */
 const mostPassedOver = 64;
 
-/** What a scan goes by; read anew after each step. */
+/** The inputs of a scan; read anew after each step. */
 export interface ScanSituation {
   /** Connections that are wanted and not there. */
   readonly missing: number;
-  /** Connections that could be opened beside those that exist and those that are missing already. */
+  /** Connections that could be opened beside existing and missing ones. */
   readonly spareRoom: number;
   readonly wouldFillAPlace: boolean;
   readonly isShortOfLeases: boolean;
   /** Connections that can be opened in a millisecond. */
   readonly perMs: number;
-  /** How long it takes to open one. */
+  /** The time that one dial takes. */
   readonly dialMs: number;
 }
 
@@ -38,9 +38,9 @@ export class ExpiryScanner<C> {
   readonly #discard: (connection: PooledConnection<C>, reason: DiscardReason) => void;
   /** Live connections by the end of their lending. */
   readonly #byEnd = new Heap<PooledConnection<C>>();
-  /** The ends of those that are not marked. */
+  /** The ends of connections that are not marked. */
   readonly #calendar: ExpiryCalendar;
-  /** To go as soon as their replacements are here. Lent until then as any other. */
+  /** To be closed as soon as their replacements are open. Handed out until then like any other. */
   readonly #marked = new Set<PooledConnection<C>>();
   #nextScanAt = Number.POSITIVE_INFINITY;
 
@@ -94,7 +94,7 @@ export class ExpiryScanner<C> {
         this.#idle.remove(c);
         this.#discard(c, tooOld(true, c, now, 'scan'));
       } else {
-        // In use: whoever brings it back will see.
+        // In use: its release finds it.
         this.forget(c);
         c.expiring = true;
       }
@@ -114,12 +114,12 @@ export class ExpiryScanner<C> {
 
   #replaceAhead(now: number, situation: ScanSituation): void {
     const first = this.#byEnd.peek();
-    // While the source is busy nothing can be gained, whatever is overdue.
+    // While the source is busy, replacing gains nothing, whatever is overdue.
     if (first === undefined || !(situation.spareRoom > 0 || situation.wouldFillAPlace)) return;
     const overdue = this.#calendar.overdue(now + leadOf(situation), first.lendUntil, situation.perMs);
     if (overdue === 0) return;
     for (const c of this.#idleOfTheCrowd(overdue)) {
-      // An earlier step may have changed what this one is doing.
+      // An earlier step may have changed this connection's state.
       if (c.state !== 'idle' || c.expiring) continue;
       if (situation.spareRoom > 0) this.#mark(c);
       else if (situation.wouldFillAPlace) {
@@ -129,7 +129,7 @@ export class ExpiryScanner<C> {
     }
   }
 
-  /** Up to `count` that nobody uses, of those that end too close together. */
+  /** Up to `count` idle connections of those that end too close together. */
   #idleOfTheCrowd(count: number): PooledConnection<C>[] {
     const idle: PooledConnection<C>[] = [];
     const lookedAt: PooledConnection<C>[] = [];
@@ -152,12 +152,12 @@ export class ExpiryScanner<C> {
   }
 }
 
-/** Until the next scan, while something is to be replaced ahead: about as long as the source takes for one. */
+/** Time until the next scan while replacements are due: about as long as the source takes for one connection. */
 function pauseOf({ perMs }: ScanSituation): number {
   return Math.max(shortestPauseMs, 1 / perMs);
 }
 
-/** A replacement that is to be there in time begins so much earlier. */
+/** How much earlier a replacement must begin to be ready in time. */
 function leadOf(situation: ScanSituation): number {
   return situation.dialMs + pauseOf(situation);
 }

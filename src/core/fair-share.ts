@@ -1,6 +1,6 @@
 /**
- * Shares one budget out among users that are named in each call. What is shared makes no difference; there is one allocator
- * for each thing that is. Where users are many and mostly the same, `share-allocator.ts` does it without an object for each.
+ * Shares one budget among the users named in each call. What is shared makes no difference; each budget has its own
+ * allocator. For many users that are mostly the same, `share-allocator.ts` does it without an object for each.
  */
 import { OptionReader } from '../kernel/option-reader.js';
 import { formerPlaces } from './former-places.js';
@@ -16,16 +16,16 @@ import {
 export type { ShareUser };
 
 export interface FairShareOptions {
-  /** So much is kept free for newcomers, as long as nobody needs it. Default 0. */
+  /** Capacity kept free for newcomers, while no user needs it. Default 0. */
   readonly headroom?: number | undefined;
-  /** A share that nobody else needs shrinks once it has been too large for so many rounds. 1: at once. Default 3. */
+  /** Rounds in which a share must be too large before it shrinks, while no other user needs it. 1: at once. Default 3. */
   readonly shrinkAfter?: number | undefined;
 }
 
 /** Rounds that a share may be too large, unless another number is given. */
 export const usualShrinkAfter = 3;
 
-/** Shares out a budget, again and again: 100 among one who needs 200 and one who needs 20 are 80 and 20. */
+/** Shares out a budget again and again: of 100, users that need 200 and 20 get 80 and 20. */
 export class FairShareAllocator {
   readonly #allocator: ShareAllocator;
 

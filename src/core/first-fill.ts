@@ -32,12 +32,12 @@ export class FirstFill<C> {
     return this.#isOver;
   }
 
-  /** How long it may take yet. */
+  /** The time that is left for the fill. */
   get remainingMs(): number {
     return Math.min(this.#reservoir.initialFillTimeout, this.#deadline - this.#parts.clock.now());
   }
 
-  /** The request for connections whose answer ends the fill. */
+  /** Begins the fill with a request for connections, whose answer ends it. */
   begin(now: number): ReadyRequest {
     const { lowWatermark, initialFillTimeout } = this.#reservoir;
     this.#startedAt = now;

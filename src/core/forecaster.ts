@@ -1,7 +1,7 @@
 /**
- * Foresees demand, so that a share is there when it is needed: from what a user usually needs at this time of the day,
- * and from where its demand is going. A forecast can only raise a demand that was measured, never lower it, and only
- * within bounds. A wrong one costs others no more than they have beyond their fair shares.
+ * Forecasts demand, so that a share is there when it is needed: from a user's usual need at this time of day and from
+ * the trend of its demand. A forecast can only raise a measured demand, never lower it, and only within bounds. A wrong
+ * forecast costs others only what they have beyond their fair shares.
  */
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
@@ -14,24 +14,24 @@ export interface ForecasterOptions {
   readonly period?: Duration | undefined;
   /** The period is cut into slots of this length. Default `10m`. */
   readonly slot?: Duration | undefined;
-  /** How far it looks ahead. Default `1m`. */
+  /** How far to look ahead. Default `1m`. */
   readonly lookahead?: Duration | undefined;
-  /** A demand is raised to so many times what was measured, at most. Default 2. */
+  /** A demand is raised to at most this many times the measured one. Default 2. */
   readonly mostTimes?: number | undefined;
-  /** Users remembered; above that, the one not heard of for longest is forgotten. Default 10000. */
+  /** Users remembered; above that, the one inactive for longest is forgotten. Default 10000. */
   readonly maxUsers?: number | undefined;
 }
 
 export const forecastReasons = [
-  /** As it was measured. */
+  /** The measured demand. */
   'measured',
-  /** Raised to what is usual at this time of the day. */
+  /** Raised to the usual demand at this time of day. */
   'time_of_day',
   /** Raised to where it is going. */
   'trend',
 ] as const;
 
-/** Where a demand comes from, in one word. */
+/** The source of a demand, in one word. */
 export type ForecastReason = (typeof forecastReasons)[number];
 
 export interface Forecast {
@@ -39,7 +39,7 @@ export interface Forecast {
   readonly reason: ForecastReason;
 }
 
-/** The part of an average that the latest period makes up: after a week, nine tenths of it are that week's. */
+/** Weight of the latest period in an average: after a week, nine tenths of the average are from that week. */
 const latestPart = 0.3;
 /** Values that a trend is made of. */
 const trendLength = 6;
@@ -57,7 +57,7 @@ export class Forecaster {
   readonly #lookaheadMs: number;
   readonly #mostTimes: number;
   readonly #maxUsers: number;
-  /** The one not heard of for longest comes first. */
+  /** The user inactive for longest comes first. */
   readonly #histories = new Map<string, History>();
 
   constructor(options: ForecasterOptions = {}) {
@@ -86,7 +86,7 @@ export class Forecaster {
     return this.#histories.size;
   }
 
-  /** Notes what a user needed at most in the interval that ends now. Any clock will do: only its differences count. */
+  /** Records the highest demand of a user in the interval that ends now. Any clock will do: only its differences count. */
   record(key: string, demand: number, now: number): void {
     const history = this.#histories.get(key) ?? {
       profile: new DemandProfile(this.#slots, latestPart),

@@ -1,6 +1,6 @@
 /** Follows items from one list to the next, when most stay in order, some leave, and newcomers are last. */
 
-/** For each item its place in the list before; -1 for one that was not there. No item is twice in a list. */
+/** For each item its place in the previous list; -1 for a new item. No item is twice in a list. */
 export function formerPlaces<T>(before: readonly T[], now: readonly T[]): Int32Array {
   const from = new Int32Array(now.length);
   const passed = new Map<T, number>();

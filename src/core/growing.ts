@@ -1,4 +1,4 @@
-/** Opens what is missing: for callers in the queue, spares, a warmup, the keeper. */
+/** Opens missing connections: for waiters, spares, a warmup, the keeper. */
 import type { Clock } from '../kernel/clock.js';
 import type { Dialer } from './dialer.js';
 import type { Dialing } from './dialing.js';
@@ -43,7 +43,7 @@ export class Growing<C> {
       if (dial === undefined) return;
       dial.failedBefore = refiller.dialBegun(purpose);
       dialer.dial(dial);
-      // A dial that was answered at once is for the callers that wait; only then is it clear what is missing yet.
+      // A dial that was answered at once serves waiters first; only then is it clear what is missing.
       if (isInterrupted()) return;
     }
     dialing.wantsNone();
@@ -68,11 +68,11 @@ export class Growing<C> {
     return ledger.live < (policy.reservoir?.lowWatermark ?? 1);
   }
 
-  /** Has the keeper look for what is missing, where it is time to; whether it wants anything opened. */
+  /** Runs the keeper's check if it is due. Returns whether the keeper wants connections opened. */
   topUp(now: number): boolean {
     const { service, ledger, refiller, listener } = this.#parts;
     const { pending, live } = ledger;
-    // While nothing may be opened, nothing is missing.
+    // While no connection may be opened, none is missing.
     const size = service.current === 'open' ? pending + live : Number.POSITIVE_INFINITY;
     const count = refiller.tick(now, size);
     if (count > 0) listener?.toppingUp(count, live, refiller.keeperTarget);

@@ -7,14 +7,14 @@
  * Neither stops a herd by itself (a thousand callers are a thousand reasons); the dial limit and the rate limiter do.
  */
 
-/** One when more callers wait than supply is under way, otherwise none. */
+/** One if more callers wait than connections are on their way, otherwise none. */
 export function trickle(waiting: number, underWay: number): 0 | 1 {
   return waiting > underWay ? 1 : 0;
 }
 
 /**
- * Dials missing to have `minIdle` spares, after those under way have served whoever waits. At the limit there is no
- * room and the ledger grants none: `minIdle` never pushes past `max`.
+ * Number of dials missing to have `minIdle` spares, after those under way have served the waiters. At the limit no slot
+ * is free and the ledger grants none: `minIdle` never pushes past `max`.
  */
 export function bulk(minIdle: number, spares: number, waiting: number, underWay: number): number {
   const unclaimed = Math.max(0, underWay - waiting);

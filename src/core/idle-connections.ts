@@ -1,4 +1,4 @@
-/** The connections that nobody uses, in the order in which they became idle: the head has been idle for longest. */
+/** The idle connections in the order in which they became idle: the head has been idle for longest. */
 import { LinkedList } from '../kernel/linked-list.js';
 import type { PooledConnection } from './pooled-connection.js';
 
@@ -50,7 +50,7 @@ export class IdleConnections<C> implements Iterable<PooledConnection<C>> {
     if (connection.expiring) this.#expiring++;
   }
 
-  /** Back from a check, to the place it had. */
+  /** Puts a connection back from a check, in its old place. */
   putBack(connection: PooledConnection<C>): void {
     connection.state = 'idle';
     let later = this.#list.head;

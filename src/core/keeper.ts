@@ -1,4 +1,4 @@
-/** Keeps a pool at its size without a reservoir: looks now and then, and has a few of what is missing opened each time. */
+/** Keeps a pool at its size without a reservoir: checks at intervals and opens a few missing connections each time. */
 
 import type { Duration } from '../kernel/duration.js';
 import type { OptionReader } from '../kernel/option-reader.js';
@@ -6,7 +6,7 @@ import type { OptionReader } from '../kernel/option-reader.js';
 export interface KeeperOptions {
   /** The size to keep. Default: `max`. */
   readonly target?: number | undefined;
-  /** How often it looks. Default `1s`. */
+  /** Time between checks. Default `1s`. */
   readonly interval?: Duration | undefined;
   /** The most it has opened each time. Default: a 120th of `target`, rounded up, and no more than 10. */
   readonly perTick?: number | undefined;
@@ -26,7 +26,7 @@ export function connectionsPerTick(target: number): number {
   return Math.min(mostPerTick, Math.ceil(target / spreadSeconds));
 }
 
-/** Problems stay with the reader. */
+/** Collects problems in the reader; does not throw. */
 export function readKeeper(read: OptionReader, max: number): KeeperPolicy {
   const target = read.integer('target', max, { min: 1 });
   if (target > max) read.problem('target', `is ${target}, more than max, which is ${max}`);
@@ -40,7 +40,7 @@ export function readKeeper(read: OptionReader, max: number): KeeperPolicy {
 export class Keeper {
   readonly #policy: KeeperPolicy;
   #nextTickAt: number;
-  /** Dials that it wants made, of those it allowed itself at the last look. */
+  /** Dials it still wants, out of the number decided at the last check. */
   #wanted = 0;
   /** Caps the target of the policy. */
   most = Number.POSITIVE_INFINITY;
@@ -63,7 +63,7 @@ export class Keeper {
     return this.#wanted > 0;
   }
 
-  /** Looks, if it is time to; how many it wants opened from now on. `size` includes what is being opened. */
+  /** Checks the size, if a check is due, and returns how many connections to open. `size` includes those being opened. */
   tick(now: number, size: number): number {
     if (now < this.#nextTickAt) return 0;
     this.#nextTickAt = now + this.#policy.interval;
@@ -71,7 +71,7 @@ export class Keeper {
     return this.#wanted;
   }
 
-  /** Whether one more is to be opened. `size` includes what is being opened. */
+  /** Whether to open one more connection. `size` includes those being opened. */
   wants(size: number): boolean {
     return this.#wanted > 0 && size < this.target;
   }

@@ -1,6 +1,6 @@
 /**
  * The leases that a pool holds of the budget above it: one for each of its slots, from before the dial until the socket
- * is gone. Each that was granted ends exactly once: given back, or lost.
+ * is closed. Each granted lease ends exactly once: released, or lost.
  */
 import { LeaseRequest } from './lease-request.js';
 import type { LeaseHolder, Leases, LeaseWait } from './leases.js';
@@ -11,13 +11,13 @@ export class LeaseAccount {
   #held = 0;
   /** Granted, but the rate limiter was not ready: kept for the next attempt. */
   #hasOneInHand = false;
-  /** Held out to this pool, and not taken yet. */
+  /** Leases offered to this pool and not taken yet. */
   #offered = 0;
   /** Connections that exist without a lease, because it was lost. */
   #debt = 0;
-  /** Leases that others have a better claim to, and that are yet to be given back. */
+  /** Leases recalled by the budget and not given back yet. */
   recalled = 0;
-  /** Of these, so many for which dials that hang may be given up. */
+  /** Number of recalled leases for which hanging dials may be given up. */
   hanging = 0;
   readonly #request: LeaseRequest | undefined;
 
@@ -35,12 +35,12 @@ export class LeaseAccount {
     return this.#debt;
   }
 
-  /** Whether one more can be had without taking it from others, as far as that is known. */
+  /** Whether a lease can be had without taking it from others, as far as that is known. */
   get isOneFree(): boolean {
     return this.#hasOneInHand || this.#leases?.isFree?.(1) !== false;
   }
 
-  /** A lease in hand for one dial: true; not now: false; or why there is none. A wait in the budget's queue is told once. */
+  /** Reserves a lease for one dial. True: reserved. False: not now. Otherwise the reason; a wait in the budget's queue is returned once. */
   reserve(): boolean | LeaseWait | Error {
     if (this.#request === undefined || this.#hasOneInHand) return true;
     // Debts come first: a new lease would be for a connection that must go.
@@ -56,7 +56,7 @@ export class LeaseAccount {
   #take(): true {
     this.#held++;
     this.#hasOneInHand = true;
-    // One more that is granted is one less that is asked back.
+    // A lease granted is one less to give back.
     if (this.recalled > 0) this.recalled--;
     return true;
   }
@@ -71,19 +71,19 @@ export class LeaseAccount {
     return taken;
   }
 
-  /** The lease in hand now belongs to a slot. */
+  /** The reserved lease now belongs to a slot. */
   use(): void {
     this.#hasOneInHand = false;
   }
 
-  /** Nothing is to be dialed: the one in hand is for others. */
+  /** No dial is wanted: releases the reserved lease. */
   putBack(): void {
     if (!this.#hasOneInHand) return;
     this.#hasOneInHand = false;
     this.#giveBack();
   }
 
-  /** A slot is free: its lease is not needed any more. Whether one was given back. */
+  /** A slot is free, and its lease not needed any more. Returns whether one was given back. */
   slotFreed(): boolean {
     if (this.#leases === undefined) return false;
     if (this.#debt > 0) {
@@ -121,7 +121,7 @@ export class LeaseAccount {
     try {
       this.#leases?.release(1, this.#holder);
     } catch {
-      // `release` must not throw. The lease is given back as far as this pool can do that, and the pool goes on.
+      // `release` must not throw. This pool has released the lease as far as it can, and goes on.
     }
   }
 }

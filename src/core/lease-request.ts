@@ -13,7 +13,7 @@ export class LeaseRequest {
   readonly #leases: Leases;
   readonly #holder: LeaseHolder;
   #state: 'none' | 'asking' | 'waiting' = 'none';
-  /** Since the request waits. */
+  /** A lease was released since the request began to wait. */
   #hasReleased = false;
 
   constructor(leases: Leases, holder: LeaseHolder) {
@@ -21,7 +21,7 @@ export class LeaseRequest {
     this.#holder = holder;
   }
 
-  /** Asks for one lease. True: granted. False: the budget will answer. Otherwise why there is none; a wait is told once. */
+  /** Asks for one lease. True: granted. False: the budget will answer. Otherwise the reason; a wait is returned once. */
   ask(): boolean | LeaseWait | Error {
     if (this.#state === 'asking' || (this.#state === 'waiting' && !this.#hasReleased)) return false;
     const wasWaiting = this.#state === 'waiting';
@@ -34,7 +34,7 @@ export class LeaseRequest {
     return answer === 'asking' || wasWaiting ? false : answer;
   }
 
-  /** A budget may be anyone's code: to throw is to say no. */
+  /** A budget may be foreign code: an exception counts as a refusal. */
   #acquire(): LeaseAnswer {
     try {
       return this.#leases.acquire(1, this.#holder);

@@ -1,6 +1,6 @@
 /**
- * "May I hold one more connection?", asked of whoever keeps a budget above the pool's own limit. A lease is held from
- * before the dial until the socket is gone.
+ * "May I hold one more connection?", the question to a budget above the pool's own limit. A lease is held from before
+ * the dial until the socket is closed.
  */
 
 /**
@@ -15,19 +15,20 @@ export interface LeaseWait {
   readonly reason: Error;
 }
 
-/** The budget above a pool. All calls answer at once; slow work goes on behind them. */
+/** The budget above a pool. All calls return at once; slow work runs behind them. */
 export interface Leases {
   /**
-   * All of `count`, or none. One request for each holder: a holder that waits and asks again keeps its place. It asks again when it
-   * has released a lease while it waited, since it can't be granted that one from inside its own call.
+   * Grants all of `count`, or none. One request per holder: a holder that waits and asks again keeps its place. A holder
+   * that releases a lease while it waits asks again, since the budget can't grant it that lease from inside its own
+   * call.
    */
   acquire(count: number, holder: LeaseHolder): LeaseAnswer;
   /**
-   * Whether `count` would be granted at once. Where it is there, connections that nobody waits for (those of a `keeper`)
-   * are not asked for while this is false: a fair budget would take them from others.
+   * Whether `count` would be granted at once. If this method exists, connections that no caller waits for (those of a
+   * `keeper`) are not asked for while it returns false: a fair budget would take them from others.
    */
   isFree?(count: number): boolean;
-  /** Gives leases back whose connections are gone. Never fails and is never waited for: what it takes is done behind it. */
+  /** Releases leases whose connections are closed. Never fails and is never waited for: slow work runs behind it. */
   release(count: number, holder: LeaseHolder): void;
 }
 
@@ -38,30 +39,30 @@ export interface LeaseHolder {
   /** Need of callers: connections in use and waiting callers. A budget that shares by need reads it. */
   readonly demand?: number | undefined;
   /**
-   * Need of ready connections, on top of `demand`: those that a reservoir, `minIdle`, a warmup or a keeper wants and no caller
-   * asks for. Served after the callers of all holders. Default 0.
+   * Need of ready connections, on top of `demand`: connections for a reservoir, `minIdle`, a warmup or a keeper that no
+   * caller asks for. Served after the callers of all holders. Default 0.
    */
   readonly readyDemand?: number | undefined;
-  /** Users that stand behind this holder, by weight: a fair share is in proportion to it. Default 1. */
+  /** Users behind this holder, by weight: a fair share is in proportion to it. Default 1. */
   readonly claimants?: number | undefined;
   /** Leases may be free. The request, if there is one, is void: ask again if a lease is still wanted. */
   leasesAvailable(): void;
-  /** Answers the request: `count` leases are held from now on. Returns how many are taken; the others are not given. */
+  /** Answers the request: `count` leases are held from now on. Returns the number taken; the others are not given. */
   leasesGranted(count: number): number;
   /**
-   * None is free for what was being asked: the request waits in the budget's queue until `leasesGranted`, and need not be repeated.
-   * A holder without this call learns nothing of the delay.
+   * No lease is free: the request waits in the budget's queue until `leasesGranted`, and need not be repeated. A holder
+   * without this method learns nothing of the delay.
    */
   leasesDelayed?(reason: Error): void;
-  /** The answer to what was being asked is no, or there was none. */
+  /** The request was refused or got no answer. */
   leasesRefused(error: Error): void;
-  /** So many of those held belong to someone else now: their connections must go, and are not to be released. */
+  /** `count` of the held leases belong to someone else now: close their connections and do not release these leases. */
   leasesLost(count: number): void;
   /**
-   * Others have a better claim to so many of those held, in all: their connections are to be closed, idle ones now and lent
-   * ones when they come back, and the leases released as ever. 0: to none any more. Only a budget that shares fairly asks.
-   * Each lease that is released or granted from then on is one less to be given back. `hanging`: so many of them are for connections to
-   * other servers, and dials that have been under way for long may be given up for them.
+   * Asks for `count` of the held leases back, in all, because others have a better claim: close their connections, idle
+   * ones now and those in use when they are released, and release the leases as usual. 0: none are asked back any more.
+   * Only a budget that shares fairly calls this. Each lease released or granted from then on is one less to give back.
+   * `hanging`: this many are for connections to other servers; long dials may be given up for them.
    */
   leasesRecalled?(count: number, hanging?: number): void;
 }

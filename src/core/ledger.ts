@@ -1,15 +1,14 @@
 /**
- * The ledger: the only place where counts of connections change, and so the place where the first law is kept.
+ * The ledger: the only place where counts of connections change, and therefore the place that keeps the first invariant.
  *
  *     pending + live + closing <= limit
  *
- * A slot is reserved before slow work begins and is given back when the socket is gone, not when someone decided to
- * close it:
+ * A slot is reserved before slow work begins and is freed when the socket is closed, not when closing was decided:
  *
  *     approve() -> pending --commit()---> live --beginClosing()--> closing --free()--> (gone)
  *                        \--rollback()-> (gone)
  *
- * A limit that shrinks below what exists grants nothing until enough has closed.
+ * A limit that shrinks below the number of existing connections grants nothing until enough have closed.
  */
 import { InvariantError } from '../kernel/errors.js';
 
@@ -21,7 +20,7 @@ export class Ledger {
   #peak = 0;
   readonly #slotFreed: () => void;
 
-  /** `slotFreed`: told each time that a slot becomes free, right after it is counted so. */
+  /** `slotFreed` is called each time a slot becomes free, right after the count has changed. */
   constructor(limit: number, slotFreed: () => void = () => {}) {
     this.#limit = checkedLimit(limit);
     this.#slotFreed = slotFreed;
@@ -41,7 +40,7 @@ export class Ledger {
     return this.#live;
   }
 
-  /** Connections whose closing has begun and whose socket is not gone yet. */
+  /** Connections that are closing and whose socket is still open. */
   get closing(): number {
     return this.#closing;
   }
@@ -55,7 +54,7 @@ export class Ledger {
     return this.#peak;
   }
 
-  /** How many approvals would be granted now. */
+  /** Number of free slots. */
   get room(): number {
     return Math.max(0, this.#limit - this.total);
   }
@@ -64,7 +63,7 @@ export class Ledger {
     this.#limit = checkedLimit(limit);
   }
 
-  /** Reserves one slot; undefined when there is no room. */
+  /** Reserves one slot; undefined at the limit. */
   approve(): Approval | undefined {
     if (this.total >= this.#limit) return undefined;
     this.#pending++;
@@ -73,8 +72,8 @@ export class Ledger {
   }
 
   /**
-   * Up to `count` approvals, one at a time and as far as there is room. Each is reserved when it is handed out, so
-   * nothing is lost when the loop is left early.
+   * Up to `count` approvals, one at a time, as far as slots are free. Each is reserved when it is handed out, so leaving
+   * the loop early loses none.
    */
   *approvals(count: number): IterableIterator<Approval> {
     for (let granted = 0; granted < count; granted++) {
@@ -128,7 +127,7 @@ export class Approval {
     return new Slot(this.#moves);
   }
 
-  /** The attempt failed and nothing is left of it: the slot is free again. */
+  /** The attempt failed and left nothing behind: frees the slot. */
   rollback(): void {
     this.#end('rolled back');
     this.#moves.rollback();
@@ -152,13 +151,13 @@ export class Slot {
     this.#moves = moves;
   }
 
-  /** The connection is on its way out, and counts until its socket is gone. */
+  /** The connection begins to close, and counts until its socket is closed. */
   beginClosing(): void {
     this.#advance('live', 'closing');
     this.#moves.beginClosing();
   }
 
-  /** The socket is gone. */
+  /** The socket is closed. */
   free(): void {
     this.#advance('closing', 'gone');
     this.#moves.free();

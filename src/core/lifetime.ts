@@ -1,4 +1,4 @@
-/** How long a connection may live: drawn once, at its birth, so that connections born together do not die together. */
+/** The lifetime of a connection: drawn once, when it opens, so that connections opened together do not end together. */
 import type { Random } from '../kernel/random.js';
 
 export interface LifetimePolicy {
@@ -6,7 +6,7 @@ export interface LifetimePolicy {
   readonly maxLifetime: number;
   /** Width of the spread in milliseconds: the life is uniform in [maxLifetime - jitter/2, maxLifetime + jitter/2]. */
   readonly maxLifetimeJitter: number;
-  /** How long before its end a connection stops counting as a spare, so that its replacement can come first. */
+  /** Time before its end at which a connection stops counting as a spare, so that its replacement can come first. */
   readonly guardWindow: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The connections that exist, and their lives: idle, being checked, being closed, growing old. Callers are unknown here:
- * serving.ts decides who gets which connection.
+ * The live connections and their lives: idle, checking, closing, ageing. Callers are unknown here: serving.ts decides
+ * which caller gets which connection.
  *
  * A connection that is idle, checking or closing is in the list of that name, and in no other.
  */
@@ -45,9 +45,9 @@ export class LiveConnections<C> {
   // Deadlines are all equally far away, so each of these is in the order of its deadlines.
   readonly #checking = new LinkedList<PooledConnection<C>>();
   readonly #closing = new LinkedList<PooledConnection<C>>();
-  /** With a reservoir: sees to the ends of lives. */
+  /** With a reservoir: handles the ends of lives. */
   readonly #scanner: ExpiryScanner<C> | undefined;
-  /** Without: live connections by the next turn of their life: entering the guard window, then reaching the end. */
+  /** Without a reservoir: live connections by their next lifetime event: start of the guard window, then the end. */
   readonly #expiries = new Heap<PooledConnection<C>>();
   #nextKeepaliveAt = never;
   #lastId = 0;
@@ -69,7 +69,7 @@ export class LiveConnections<C> {
       );
   }
 
-  /** How many are being checked. */
+  /** Number of connections being checked. */
   get checking(): number {
     return this.#checking.size;
   }
@@ -106,8 +106,8 @@ export class LiveConnections<C> {
   // ---- through ----------------------------------------------------------------------------------------------------
 
   /**
-   * The next idle connection that can be lent as it is, for one of `callers`. Those past their end are retired on the
-   * way, and those that need it are checked: as many as there are callers for the outcome.
+   * The next idle connection that is ready for use, for one of `callers`. Connections past their end are retired on the
+   * way, and those that need a check are checked: as many as there are callers for the outcome.
    */
   nextUsable(now: number, callers: number): PooledConnection<C> | undefined {
     for (;;) {
@@ -125,17 +125,17 @@ export class LiveConnections<C> {
     }
   }
 
-  /** The next idle connection that needs no check, wherever it stands. */
+  /** The next idle connection that needs no check, at any place in the list. */
   #nextFresh(now: number): PooledConnection<C> | undefined {
     return this.idle.find((connection) => this.isFresh(connection, now));
   }
 
-  /** Whether an idle connection can be lent as it is. */
+  /** Whether an idle connection can be used without a check. */
   isFresh(connection: PooledConnection<C>, now: number): boolean {
     return now < connection.lendUntil && now - connection.aliveAt <= this.#policy.checkAfterIdle;
   }
 
-  /** The word for one that can't be lent any more. */
+  /** The discard reason of a connection past its `lendUntil`. */
   tooOld(
     connection: PooledConnection<C>,
     now: number,
@@ -153,7 +153,7 @@ export class LiveConnections<C> {
     this.#dialer.check(connection);
   }
 
-  /** The answer to a check. `unwanted`: why the pool has no use for the connection even if it works. */
+  /** The answer to a check. `unwanted`: the reason to close the connection even if it works. */
   checked(
     connection: PooledConnection<C>,
     error: Error | undefined,
@@ -173,7 +173,7 @@ export class LiveConnections<C> {
     }
   }
 
-  /** A connection failed by itself. One in use is retired when it comes back. */
+  /** A connection failed by itself. One in use is retired when it is released. */
   broken(connection: PooledConnection<C>, error: Error): void {
     if (connection.state === 'lent') {
       connection.broken = error;
@@ -187,7 +187,7 @@ export class LiveConnections<C> {
 
   // ---- out --------------------------------------------------------------------------------------------------------
 
-  /** Begins to close a connection that has just left its list. It counts until it is gone. */
+  /** Begins to close a connection that has just left its list. It counts until its socket is closed. */
   retire(connection: PooledConnection<C>, reason: DiscardReason): void {
     this.#leave(connection, reason);
     this.#dialer.close(connection);
@@ -200,7 +200,7 @@ export class LiveConnections<C> {
     this.closed(connection);
   }
 
-  /** A connection that came after its dial had been given up; without a slot, its place has been given away too. */
+  /** Closes a connection that opened after its dial had been given up; without a slot, its place was given away too. */
   closeLate(connection: C, now: number, slot: Slot | undefined): void {
     const pooled = new PooledConnection(connection, ++this.#lastId, now, never, never, slot);
     this.#tally.opened++;
@@ -213,7 +213,7 @@ export class LiveConnections<C> {
     this.closed(pooled);
   }
 
-  /** The socket of a closing connection is gone. */
+  /** The socket of a closing connection is closed. */
   closed(connection: PooledConnection<C>): void {
     if (connection.state !== 'closing') return;
     this.#closing.remove(connection);
@@ -254,7 +254,7 @@ export class LiveConnections<C> {
     }
   }
 
-  /** Moves those on whose life takes a turn: into the guard window, where no spare counts as one, or to the end. */
+  /** Handles lifetime events that are due: entering the guard window, after which the connection is no spare, or the end. */
   turn(now: number, situation: ScanSituation): void {
     this.#scanner?.scan(now, situation);
     for (let c = this.#expiries.peek(); c !== undefined && c.heapKey <= now; c = this.#expiries.peek()) {
@@ -288,7 +288,7 @@ export class LiveConnections<C> {
     this.#wakeUp.by(at);
   }
 
-  /** Closes those that have been idle for too long, as far as there are more than enough. */
+  /** Closes connections that are idle for too long, as long as `isReapable()` holds. */
   reap(now: number, isReapable: () => boolean): void {
     for (let c = this.idle.longestIdle; c !== undefined && isReapable(); c = this.idle.longestIdle) {
       if (c.idleSince + this.#policy.idleTimeout > now) return;
@@ -301,7 +301,7 @@ export class LiveConnections<C> {
     if (now < this.#nextKeepaliveAt) return;
     const due = [...this.idle].filter((connection) => connection.aliveAt + this.#policy.keepalive <= now);
     for (const connection of due) {
-      // The answer to an earlier check may have changed what this one is doing.
+      // The answer to an earlier check may have changed this connection's state.
       if (connection.state === 'idle') this.#beginCheck(connection, now);
     }
     this.#nextKeepaliveAt = never;

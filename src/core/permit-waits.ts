@@ -1,14 +1,14 @@
 /**
- * How long a pool waits for permits of its rate limiter. A wait lasts from the first no to the permit, or until no
+ * The waits of a pool for permits of its rate limiter. A wait lasts from the first refusal to the permit, or until no
  * connection is wanted any more.
  */
 import { formatDuration } from '../kernel/duration.js';
 import { HeadgateError } from '../kernel/errors.js';
 
-/** A wait that lasts longer is told as a connection that could not be opened, and again after each further such time. */
+/** A longer wait is reported as a connection that could not be opened, and again after each further such time. */
 const longWaitMs = 1_000;
 
-/** Connections are wanted, and the rate limiter lets none be opened yet. */
+/** Connections are wanted, but the rate limiter has given no permit yet. */
 export class PermitWaitError extends HeadgateError {
   constructor(waitMs: number) {
     const wait = Number.isFinite(waitMs) ? ` for another ${formatDuration(Math.ceil(waitMs))}` : '';
@@ -27,7 +27,7 @@ export class PermitWaits {
   #seenAt = 0;
   #toldAt = 0;
 
-  /** Since when a connection that is wanted waits for a permit; undefined while none does. */
+  /** Start of the current wait for a permit; undefined while none waits. */
   get since(): number | undefined {
     return this.#since;
   }
@@ -37,7 +37,7 @@ export class PermitWaits {
     return this.#waitedMs + (this.#since === undefined ? 0 : Math.max(0, now - this.#seenAt));
   }
 
-  /** The limiter said to wait so long. The error to tell, where the wait is a long one and has not been told lately. */
+  /** The limiter asked to wait for `waitMs`. Returns the error to report if the wait is long and was not reported lately. */
   refused(now: number, waitMs: number): PermitWaitError | undefined {
     if (this.#since === undefined) {
       this.#since = now;
@@ -60,7 +60,7 @@ export class PermitWaits {
     this.#since = undefined;
   }
 
-  /** No connection is wanted: what it has waited since the limiter was last asked is not counted. */
+  /** No connection is wanted any more: the time since the limiter was last asked is not counted. */
   forgotten(): void {
     this.#since = undefined;
   }

@@ -1,4 +1,4 @@
-/** Makes the parts of a pool, each with those that it needs. */
+/** Makes the parts of a pool, and passes each the parts that it needs. */
 import type { AlarmFactory, Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { Checkouts } from './checkouts.js';
@@ -38,7 +38,7 @@ export interface PoolParts<C> {
   readonly name?: string | undefined;
   /** An empty queue for the callers. Default: the longest wait comes first. */
   readonly queue?: CallerQueue<C> | undefined;
-  /** Milliseconds after which someone who waits is told of to the listener. Default: never. */
+  /** Milliseconds after which a wait is reported to the listener. Default: never. */
   readonly warnAfter?: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export type PoolAssembly<C> = ReturnType<typeof assemblePool<C>>;
 /** `holder` asks for leases in the name of the pool; `ring` is called when the alarm rings. */
 export function assemblePool<C>(given: PoolParts<C>, holder: LeaseHolder, ring: () => void) {
   const { dialer, clock, random, listener } = given;
-  // A copy, which can be adjusted: no part keeps a number of it that can be.
+  // A copy, which can be adjusted: no part keeps its own copy of an adjustable number.
   const policy = { ...given.policy };
   const waiters = given.queue ?? new Waiters<C>();
   const tally = new Tally();

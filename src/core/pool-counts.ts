@@ -1,19 +1,19 @@
 /** The numbers of a pool at one instant. */
 
-/** open: in service; paused: hands out nothing; draining: finishes what it has; closed: nothing left. */
+/** open: in service; paused: hands out nothing; draining: serves the queue and closes; closed: no connection left. */
 export type PoolState = 'open' | 'paused' | 'draining' | 'closed';
-/** The numbers of one instant. `pending + live + closing <= limit`, and `live = idle + lent + checking`. */
+/** The counts at one instant. `pending + live + closing <= limit`, and `live = idle + lent + checking`. */
 export interface PoolCounts {
   readonly limit: number;
   /** Being opened. */
   readonly pending: number;
   /** Open and not being closed. */
   readonly live: number;
-  /** Being closed; they count until the socket is gone. */
+  /** Being closed; counted until the socket is closed. */
   readonly closing: number;
   /** Ready for the next caller. */
   readonly idle: number;
-  /** With a caller. */
+  /** In use. */
   readonly lent: number;
   /** Undergoing a health check. */
   readonly checking: number;

@@ -1,4 +1,4 @@
-/** The numbers that a pool tells about itself, gathered from its parts. */
+/** The numbers of a pool, gathered from its parts. */
 import type { Clock } from '../kernel/clock.js';
 import type { Checkouts } from './checkouts.js';
 import type { Dialing } from './dialing.js';
@@ -48,7 +48,7 @@ export class PoolFigures<C> {
     return { limit, pending, live, closing, idle: idle.size, lent, checking, waiting: waiters.size };
   }
 
-  /** What a caller in the queue waits for. Call it only while someone waits. */
+  /** The cause for which waiters wait. Call it only while a caller waits. */
   waitCause(): WaitCause {
     const { clock, service, dialing } = this.#parts;
     return waitCause({
@@ -60,12 +60,12 @@ export class PoolFigures<C> {
     });
   }
 
-  /** The same as a sentence, for an error. */
+  /** The wait cause as a sentence, for an error. */
   whyWaiting(): string {
     return `Pool ${this.#parts.name} ${waitCauseTexts[this.waitCause()]}.`;
   }
 
-  /** Callers for whom no connection is being opened, because the rate limiter has no permit. */
+  /** Waiters without a dial because the rate limiter has no permit. */
   #waitingForPermit(): number {
     const { ledger, waiters, dialing } = this.#parts;
     return dialing.permitWaits.since === undefined ? 0 : Math.max(0, waiters.size - ledger.pending);
@@ -99,7 +99,7 @@ export class PoolFigures<C> {
     };
   }
 
-  /** Connections wanted ready on top of the demand, as far as the limit leaves room: reservoir, `minIdle`, warmup, keeper. */
+  /** Connections wanted ready on top of the demand, as far as the limit allows: reservoir, `minIdle`, warmup, keeper. */
   get readyDemand(): number {
     const { service, ledger, checkouts, connections, refiller, readiness } = this.#parts;
     if (service.isEnding) return 0;

@@ -1,4 +1,4 @@
-/** Events of the engine. Calls come from the middle of a decision: note what happened, do not act on it. */
+/** Events of the engine. Calls come from the middle of a decision: record what happened, do not act on it. */
 import type { PoolState } from './pool-counts.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { DiscardReason, RefillCause } from './reasons.js';
@@ -7,7 +7,7 @@ import type { StuckReport } from './stuck-report.js';
 /** Opening many connections at the start: how far it is. */
 export interface FillProgress {
   readonly kind: 'reservoir' | 'warmup';
-  /** `timeout`: the time for it is up; `given_up`: too many dials failed. What is missing is opened all the same. */
+  /** `timeout`: the time for the phase is over; `given_up`: too many dials failed. Missing connections are opened all the same. */
   readonly phase: 'started' | 'complete' | 'timeout' | 'given_up';
   readonly size: number;
   readonly target: number;
@@ -16,7 +16,7 @@ export interface FillProgress {
 }
 
 export interface PoolListener<C> {
-  // Checkouts are frequent: they are told only while someone wants to know.
+  // Checkouts are frequent: they are reported only to a listener that asks for them.
   readonly wantsAcquires: boolean;
   readonly wantsReleases: boolean;
   acquired(connection: PooledConnection<C>, waitMs: number): void;
@@ -29,13 +29,13 @@ export interface PoolListener<C> {
   discarded(connection: PooledConnection<C>, reason: DiscardReason): void;
   closed(connection: PooledConnection<C>): void;
   timedOut(waitMs: number): void;
-  /** A caller found nothing ready. */
+  /** A caller found no ready connection. */
   foundEmpty(): void;
   filling(progress: FillProgress): void;
   /** The keeper found connections missing and has some of them opened. */
   toppingUp(count: number, size: number, target: number): void;
   leaked(connection: PooledConnection<C>, heldMs: number): void;
   stateChanged(state: PoolState): void;
-  /** Someone waits for long; only where the pool watches for that. */
+  /** A caller waits for long. Called only by a pool with a watch for stuck callers. */
   stuck?(report: StuckReport<C>): void;
 }

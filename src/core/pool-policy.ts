@@ -1,4 +1,4 @@
-/** The engine's options: what they mean, their defaults, and the check at the door. */
+/** The engine's options: their meaning, defaults and validation. */
 import type { Duration } from '../kernel/duration.js';
 import type { OptionReader } from '../kernel/option-reader.js';
 import type { BreakerPolicy } from './breaker.js';
@@ -9,21 +9,21 @@ import type { RateLimiter } from './rate-limiter.js';
 import { type ReservoirOptions, type ReservoirPolicy, readReservoir } from './reservoir.js';
 import { readWarmup, type WarmupOptions, type WarmupPolicy } from './warmup.js';
 
-/** Durations are milliseconds or texts such as `'45s'`; 0 switches off what can be switched off. */
+/** Durations are milliseconds or texts such as `'45s'`; 0 switches a feature off where that is possible. */
 export interface PolicyOptions {
   /** The limit: connections being opened, open, and being closed, all together. Default 10. */
   readonly max?: number | undefined;
-  /** Spares to keep ready, as far as `max` leaves room. Default 0. */
+  /** Spare connections to keep ready, as far as `max` allows. Default 0. */
   readonly minIdle?: number | undefined;
   /** Idle connections are not closed for idleness while there are no more than this in all. Default 0. */
   readonly idleFloor?: number | undefined;
-  /** How long a caller waits, queue included. Default `30s`; 0: for ever. */
+  /** Timeout of a caller, time in the queue included. Default `30s`; 0: for ever. */
   readonly acquireTimeout?: Duration | undefined;
-  /** How long one dial may take. Default `10s`; 0: for ever. */
+  /** Timeout of one dial. Default `10s`; 0: for ever. */
   readonly dialTimeout?: Duration | undefined;
   /** Dials at the same time. Default 8. */
   readonly dialLimit?: number | undefined;
-  /** How long closing in good order may take before the connection is destroyed. Default `5s`. */
+  /** Timeout of an orderly close, after which the connection is destroyed. Default `5s`. */
   readonly closeTimeout?: Duration | undefined;
   /** A connection idle for longer is closed. Default `10m`; 0: never. */
   readonly idleTimeout?: Duration | undefined;
@@ -31,15 +31,15 @@ export interface PolicyOptions {
   readonly maxLifetime?: Duration | undefined;
   /** Lives are spread evenly over this width around `maxLifetime`. Default: a tenth of `maxLifetime`. */
   readonly maxLifetimeJitter?: Duration | undefined;
-  /** So long before its end a spare is replaced, the new one first. Default: a hundredth of `maxLifetime`. */
+  /** Time before its end at which a spare is replaced, the new one first. Default: a hundredth of `maxLifetime`. */
   readonly guardWindow?: Duration | undefined;
-  /** A connection lent this often is closed. Default: no limit. */
+  /** A connection used this many times is closed. Default: no limit. */
   readonly maxUses?: number | undefined;
-  /** A connection idle for longer is checked before it is lent. Default: off (0). */
+  /** A connection idle for longer is checked before use. Default: off (0). */
   readonly checkAfterIdle?: Duration | undefined;
   /** Idle connections are checked this often. Default: off (0). */
   readonly keepalive?: Duration | undefined;
-  /** How long a check may take. Default `5s`. */
+  /** Timeout of a check. Default `5s`. */
   readonly checkTimeout?: Duration | undefined;
   /** `lifo` lends the one used last, `fifo` the one idle for longest. Default `lifo`. */
   readonly idleOrder?: 'lifo' | 'fifo' | undefined;
@@ -54,14 +54,16 @@ export interface PolicyOptions {
   readonly backoffCap?: Duration | undefined;
   /** Failed dials in a row after which only single probes are made. Default 5. */
   readonly breakerThreshold?: number | undefined;
-  /** A connection lent for longer is reported as a leak. Default: off (0). */
+  /** A connection in use for longer is reported as a leak. Default: off (0). */
   readonly leakThreshold?: Duration | undefined;
   /** Asked before each dial. */
   readonly rateLimiter?: RateLimiter | undefined;
-  /** A budget above `max`, which other pools share: asked before each dial, and told when the connection is gone. */
+  /** A budget above `max`, shared with other pools: asked before each dial, and told when the connection is closed. */
   readonly leases?: Leases | undefined;
-  /** Keeps connections ready behind a source that is slow or limited. Its own settings stand in for `minIdle`, the
-   * lifetime and the guard window. Default: off. */
+  /**
+   * Keeps connections ready behind a source that is slow or limited. Its own settings replace `minIdle`, the lifetime
+   * and the guard window. Default: off.
+   */
   readonly reservoir?: boolean | ReservoirOptions | undefined;
   /** Opens connections up to a size at the start, without a reservoir. Default: off. */
   readonly warmup?: boolean | WarmupOptions | undefined;
@@ -113,7 +115,7 @@ export type AdjustablePolicy = Pick<
   | 'keeper'
 >;
 
-/** Copies the numbers that can change, and nothing else of `numbers`, into a policy that is in use. */
+/** Copies only the numbers that can change from `numbers` into a policy that is in use. */
 export function adjustPolicy(policy: PoolPolicy, numbers: AdjustablePolicy): void {
   const { idleFloor, dialLimit, idleTimeout, maxUses, checkAfterIdle, idleOrder, base, cap, keeper } =
     numbers;
@@ -133,7 +135,7 @@ export function adjustPolicy(policy: PoolPolicy, numbers: AdjustablePolicy): voi
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Reads the engine's options; problems stay with the reader, which the caller makes throw. */
+/** Reads the engine's options. Collects problems in the reader; the caller makes it throw. */
 export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): PoolPolicy {
   const max = read.integer('max', 10, { min: 1 });
   const inReservoir = read.group('reservoir');
@@ -164,7 +166,7 @@ export function readPolicy(read: OptionReader, idleKeepsProcessAlive: boolean): 
     checkAfterIdle: read.duration('checkAfterIdle', never, never),
     keepalive: read.duration('keepalive', never, never),
     checkTimeout: read.duration('checkTimeout', 5_000, 5_000),
-    // The connection that has been ready for longest goes first, so that all of them are used.
+    // First in, first out, so that all connections are used.
     idleOrder: read.oneOf('idleOrder', reservoir === undefined ? 'lifo' : 'fifo', ['lifo', 'fifo']),
     onDialFailure: read.oneOf('onDialFailure', 'retry', ['retry', 'reject']),
     base,

@@ -8,9 +8,9 @@ import type { WaitCause } from './wait-cause.js';
 export interface PoolStats extends PoolCounts {
   /** Spares that the pool keeps ready; with a reservoir, its `targetReady`. */
   readonly minIdle: number;
-  /** Where there is a reservoir: its settings, and whether its first fill is over. */
+  /** With a reservoir: its settings, and whether its first fill is over. */
   readonly reservoir: ReservoirStats | undefined;
-  /** Where the pool is warmed up or kept at a size: the settings, and whether the warmup is over. */
+  /** With a warmup or a keeper: the settings, and whether the warmup is over. */
   readonly warmup: { readonly target: number; readonly isOver: boolean } | undefined;
   readonly keeper:
     | { readonly target: number; readonly intervalMs: number; readonly perTick: number }
@@ -19,13 +19,13 @@ export interface PoolStats extends PoolCounts {
   readonly leased: number;
   readonly state: PoolState;
   readonly breaker: BreakerState;
-  /** What callers in the queue wait for; undefined while nobody waits. */
+  /** The cause for which waiters wait; undefined while nobody waits. */
   readonly waitCause: WaitCause | undefined;
-  /** Callers for whom no connection is being opened, because the rate limiter has no permit. */
+  /** Waiters without a dial because the rate limiter has no permit. */
   readonly waitingForPermit: number;
   /** The highest `pending + live + closing` there ever was. */
   readonly peak: number;
-  /** Since the pool was made. */
+  /** Counts since the pool was made. */
   readonly totals: PoolTotals;
 }
 
@@ -40,20 +40,20 @@ export interface ReservoirStats {
 
 /** Totals since the pool was made. */
 export interface PoolTotals {
-  /** Checkouts, those that waited included. */
+  /** Checkouts, with and without a wait. */
   readonly acquired: number;
   /** Checkouts that had to wait. */
   readonly waited: number;
-  /** Milliseconds that those waited, and those that were timed out or aborted. */
+  /** Total wait in milliseconds, of checkouts and of callers that timed out or aborted. */
   readonly waitedMs: number;
   readonly timedOut: number;
   readonly aborted: number;
   readonly opened: number;
   readonly closed: number;
   readonly dialsFailed: number;
-  /** Callers who found nothing ready, each counted once. */
+  /** Callers that found no ready connection, each counted once. */
   readonly foundEmpty: number;
-  /** Connections that were wanted and not opened, by what was in the way. Failed dials are among them. */
+  /** Connections that were wanted and not opened, by cause. Includes failed dials. */
   readonly refillFailures: Readonly<Record<RefillCause, number>>;
   /** Connections opened, and not opened, on behalf of the keeper. */
   readonly toppedUp: number;

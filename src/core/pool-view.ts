@@ -1,4 +1,4 @@
-/** All that can be seen of a pool from outside. Nothing here changes it, but for `takeDemandPeak()`, which begins the next peak, and `shareEnded()`. */
+/** The read access to a pool. Nothing here changes the pool, except `takeDemandPeak()`, which begins the next peak, and `shareEnded()`. */
 import type { PoolAssembly } from './pool-assembly.js';
 import type { PoolCounts, PoolState } from './pool-counts.js';
 import type { PoolStats } from './pool-stats.js';
@@ -41,27 +41,27 @@ export abstract class PoolView<C> {
     return this.parts.checkouts.demand;
   }
 
-  /** Connections wanted ready on top of `demand`, as far as the limit leaves room: reservoir, `minIdle`, warmup, keeper. */
+  /** Connections wanted ready on top of `demand`, as far as the limit allows: reservoir, `minIdle`, warmup, keeper. */
   get readyDemand(): number {
     return this.parts.figures.readyDemand;
   }
 
-  /** How many slots are free. */
+  /** Number of free slots. */
   get room(): number {
     return this.parts.ledger.room;
   }
 
-  /** Since when the longest idle connection is idle; undefined where none is. */
+  /** Start of the longest idle time; undefined if no connection is idle. */
   get longestIdleSince(): number | undefined {
     return this.parts.connections.idle.longestIdle?.idleSince;
   }
 
-  /** When the oldest dial under way began; undefined where none is. */
+  /** Start of the oldest dial under way; undefined if there is none. */
   get dialingSince(): number | undefined {
     return this.parts.dialing.dials.oldest?.startedAt;
   }
 
-  /** When a dial succeeded last; undefined where none ever did. */
+  /** Time of the last successful dial; undefined before the first. */
   get openedAt(): number | undefined {
     return this.parts.dialOutcomes.openedAt;
   }
@@ -81,13 +81,13 @@ export abstract class PoolView<C> {
     return this.parts.dialing.lastError;
   }
 
-  /** What callers wait for, as a sentence. Ask only while someone waits. */
+  /** The wait cause as a sentence. Call it only while a caller waits. */
   whyWaiting(): string {
     return this.parts.figures.whyWaiting();
   }
 
   /**
-   * The first in the queue, if sharing a connection in use is the best that can be done for it: while more connections may be
+   * The first waiter, if sharing a connection in use is the best that can be done for it. While more connections may be
    * opened, as many callers stay in the queue as it takes to have them opened.
    */
   get firstToShare(): Waiter<C> | undefined {
@@ -96,7 +96,7 @@ export abstract class PoolView<C> {
     return waiters.size > kept && service.current === 'open' ? waiters.first : undefined;
   }
 
-  /** A caller that shared a connection has one of its own, or wants none any more. */
+  /** A caller that shared a connection got its own, or no longer wants one. */
   shareEnded(): void {
     this.parts.checkouts.sharing--;
   }

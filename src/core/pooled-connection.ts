@@ -1,4 +1,4 @@
-/** A connection as the pool keeps it: what it is, where in its life it stands, and which list it is in. */
+/** A connection as the pool sees it: its data, its state and the list it is in. */
 import type { HeapItem } from '../kernel/heap.js';
 import type { Linked } from '../kernel/linked-list.js';
 import type { Slot } from './ledger.js';
@@ -13,7 +13,7 @@ import type { DiscardReason } from './reasons.js';
  */
 export type ConnectionState = 'idle' | 'lent' | 'checking' | 'closing' | 'gone';
 
-/** All fields but the first five are changed by the engine alone. */
+/** Only the engine changes fields other than the first five. */
 export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapItem {
   readonly connection: C;
   /** Counts the connections of its pool, from 1. */
@@ -21,26 +21,26 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   readonly bornAt: number;
   /** The end of its life; Infinity: no end. */
   readonly expiresAt: number;
-  /** Not lent from then on: its end, or with a reservoir the beginning of the guard window before it. */
+  /** Not handed out after this time: its end or, with a reservoir, the start of the guard window before it. */
   readonly lendUntil: number;
 
   state: ConnectionState = 'idle';
-  /** Its place in the ledger; undefined when it came after its place had been given up. */
+  /** Its slot in the ledger; undefined if it opened after the slot had been given up. */
   slot: Slot | undefined;
-  /** Goes up with each checkout: a release must name the checkout that it ends. */
+  /** Incremented with each checkout: a release must name the checkout that it ends. */
   generation = 0;
   idleSince = Number.NaN;
   lentAt = Number.NaN;
-  /** When it last showed that it works. */
+  /** Time of the last proof that the connection works. */
   aliveAt = Number.NaN;
-  /** Until when its check or its closing must be over. */
+  /** Time by which its check or its closing must be over. */
   deadline = Number.NaN;
-  /** Near its end, and to be replaced: still lent, but no spare any more. */
+  /** Near its end and to be replaced: still handed out, but no longer a spare. */
   expiring = false;
   /** The error that broke it while it was in use. */
   broken: Error | undefined;
   reason: DiscardReason | undefined;
-  /** The caller that has it, where leaks are looked for. */
+  /** The caller that uses the connection, where leaks are detected. */
   holder: unknown;
   leakReported = false;
 
@@ -70,7 +70,7 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
     this.next = undefined;
   }
 
-  /** How often it was lent. */
+  /** Number of checkouts. */
   get uses(): number {
     return this.generation;
   }

@@ -14,7 +14,7 @@ export class Readiness {
     return this.#requests.length;
   }
 
-  /** The most that anyone waits for. */
+  /** The highest number of connections that a request waits for. */
   get target(): number {
     let target = 0;
     for (const request of this.#requests) target = Math.max(target, request.target);
@@ -31,7 +31,7 @@ export class Readiness {
     this.#requests.push(request);
   }
 
-  /** Answers those whose number is there, and those whose time is up; the rest go on waiting. */
+  /** Answers the requests whose number is reached or whose time is up; the rest wait on. */
   settle(live: number, now: number): void {
     if (this.#requests.length === 0) return;
     const settled = this.#requests.filter((request) => request.target <= live || request.deadline <= now);

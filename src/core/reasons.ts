@@ -4,37 +4,37 @@ export const discardReasons = [
   'idle_timeout',
   /** Lived its `maxLifetime`. */
   'max_lifetime',
-  /** Was lent `maxUses` times. */
+  /** Reached `maxUses`. */
   'max_uses',
-  /** Its socket failed or was closed from the other side. */
+  /** The socket failed or was closed from the other side. */
   'broken',
   /** Answered a health check with an error, with no, or too late. */
   'failed_check',
-  /** Came back with an error, or was destroyed by its borrower. */
+  /** Released with an error, or destroyed by its caller. */
   'released_with_error',
   /** The limit was lowered. */
   'over_limit',
   /** The pool is closing. */
   'drained',
-  /** Still lent when the deadline of the closing passed. */
+  /** Still in use at the deadline of the drain. */
   'drain_deadline',
-  /** Was opened, but only after its dial had been given up. */
+  /** Opened after its dial had been given up. */
   'late_dial',
   /** The budget above the pool took its lease away. */
   'lease_lost',
-  /** Others had a better claim to its lease, which was given back. */
+  /** Others had a better claim to its lease, which was released. */
   'lease_recalled',
-  /** Reservoir: found inside the guard window when it was to be lent, or when it came back. */
+  /** Reservoir: inside the guard window at checkout or release. */
   'insufficient_remaining_lifetime',
-  /** Reservoir: found past its end when it was to be lent. */
+  /** Reservoir: past its end at checkout. */
   'expired_on_checkout',
-  /** Reservoir: its end came while it was lent. */
+  /** Reservoir: reached its end while in use. */
   'expired_on_return',
   /** Reservoir: the scanner found it past its end. */
   'expired_on_scan',
   /** Reservoir: the scanner found it inside the guard window, or replaced it ahead of a time when many would end. */
   'expiring_soon_on_scan',
-  /** Reservoir: came back when enough were ready. */
+  /** Reservoir: released when enough were ready. */
   'reservoir_full',
 ] as const;
 
@@ -44,9 +44,9 @@ export type DiscardReason = (typeof discardReasons)[number];
 export const refillCauses = [
   /** The budget above the pool has no lease to give, or can't be asked. */
   'lease_acquire',
-  /** The server says that connections are opened too fast, or the rate limiter failed. */
+  /** The server refused the speed of opening, or the rate limiter failed. */
   'rate_limit',
-  /** No credential could be had; nothing was dialed. */
+  /** The token provider returned no credential; nothing was dialed. */
   'token_provider',
   /** The dial itself failed. */
   'connection_open',
@@ -55,5 +55,5 @@ export const refillCauses = [
 /** Why a connection was not opened, in one word. */
 export type RefillCause = (typeof refillCauses)[number];
 
-/** On whose behalf a dial is made. */
+/** The reason for which a dial is made. */
 export type DialPurpose = 'caller' | 'spare' | 'warmup' | 'keeper';

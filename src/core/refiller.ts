@@ -1,8 +1,9 @@
 /**
- * Says why another connection is to be opened, if one is. Callers who wait come first. What nobody waits for is opened to
- * keep spares ready (the reservoir, `minIdle`, or someone's `ready()`), to reach a size at the start, or to keep it.
+ * Decides whether to open another connection, and for what purpose. Waiters come first. Connections that no caller waits
+ * for are opened to keep spares ready (the reservoir, `minIdle`, or a `ready()` call), to reach a size at the start, or
+ * to keep it.
  *
- * Sets no pace of its own: as long as there is a reason, the next dial begins as soon as `Dialing` lets it.
+ * Sets no pace: while there is a reason, the next dial begins as soon as `Dialing` allows it.
  */
 import type { Random } from '../kernel/random.js';
 import { bulk, trickle } from './growth.js';
@@ -19,7 +20,7 @@ export interface Supply {
   readonly dialing: number;
   readonly checking: number;
   readonly spares: number;
-  /** Connections that someone waits for to exist. */
+  /** Connections that must exist before a request is answered. */
   readonly wanted: number;
 }
 
@@ -27,7 +28,7 @@ export class Refiller {
   readonly #policy: PoolPolicy;
   #warmup: Warmup | undefined;
   #keeper: Keeper | undefined;
-  /** Until then nothing is opened that nobody waits for. */
+  /** Before this time, no connection is opened that no caller waits for. */
   #beginsAt: number;
   #isHeldBack: boolean;
   #hasStarted = false;
@@ -39,7 +40,7 @@ export class Refiller {
     this.#beginsAt = this.#isHeldBack ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }
 
-  /** Draws the moment at which it begins, and tells of a warmup that has begun. */
+  /** Draws the time of its beginning, and returns the progress of a warmup that has begun. */
   start(now: number, random: Random): FillProgress | undefined {
     const { startJitter, warmup, keeper } = this.#policy;
     this.#hasStarted = true;
@@ -58,7 +59,7 @@ export class Refiller {
     this.keepAtMost(this.#mostKept);
   }
 
-  /** Caps the size to keep, and with it how many idle connections stay. */
+  /** Caps the size to keep, and with it the number of idle connections that are kept. */
   keepAtMost(count: number): void {
     this.#mostKept = count;
     if (this.#keeper !== undefined) this.#keeper.most = count;
@@ -81,13 +82,13 @@ export class Refiller {
     return undefined;
   }
 
-  /** How often the connection has failed before, where that is counted. */
+  /** Number of earlier failures of this connection, where that is counted. */
   dialBegun(purpose: DialPurpose): number {
     if (purpose === 'keeper') this.#keeper?.dialBegun();
     return purpose === 'warmup' ? (this.#warmup?.dialBegun() ?? 0) : 0;
   }
 
-  /** The dial will be made again, as if it had not begun. */
+  /** The dial will be repeated, as if it had not begun. */
   dialWithdrawn(purpose: DialPurpose, failedBefore: number): void {
     if (purpose === 'keeper') this.#keeper?.dialWithdrawn();
     if (purpose === 'warmup') this.#warmup?.dialWithdrawn(failedBefore);
@@ -97,7 +98,7 @@ export class Refiller {
     if (purpose === 'warmup') this.#warmup?.dialFailed(failedBefore);
   }
 
-  /** Ends the warmup when it is over, and tells how. The keeper takes it from there. */
+  /** Ends the warmup when it is over, and returns its outcome. The keeper takes over. */
   settleWarmup(now: number, live: number, dialing: number): FillProgress | undefined {
     const outcome = this.#warmup?.outcome(live, dialing);
     if (outcome === undefined) return undefined;
@@ -106,7 +107,7 @@ export class Refiller {
     return progress;
   }
 
-  /** Lets the keeper look, where it is time to. Answers how many it has just asked for; `size` includes dials under way. */
+  /** Runs the keeper's check, if it is due. Returns the number of dials that it has just asked for; `size` includes dials under way. */
   tick(now: number, size: number): number {
     if (now >= this.#beginsAt) this.#isHeldBack = false;
     if (this.#keeper === undefined || this.#isHeldBack || this.#warmup !== undefined) return 0;
@@ -118,7 +119,7 @@ export class Refiller {
     return this.#warmup !== undefined || (this.#keeper?.isBusy ?? false);
   }
 
-  /** From the very beginning, if it is to be done at all. */
+  /** True from construction on, if there is a warmup. */
   get isWarmingUp(): boolean {
     return this.#warmup !== undefined || (!this.#hasStarted && this.#policy.warmup !== undefined);
   }
@@ -128,8 +129,8 @@ export class Refiller {
   }
 
   /**
-   * The size that it wants for connections that nobody waits for. `inUse`: in use or waited for. `expiring`: idle, and to be
-   * replaced before they end.
+   * The size up to which connections are opened that no caller waits for. `inUse`: in use or waited for. `expiring`:
+   * idle, and to be replaced before they end.
    */
   wantedSize(inUse: number, expiring: number): number {
     if (this.#isHeldBack) return 0;

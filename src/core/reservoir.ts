@@ -1,9 +1,9 @@
 /**
- * The reservoir: connections kept ready behind a source that is slow or limited. It is a way of running the engine, not
- * a second pool: what is ready, lent, being opened and being closed stays within one limit.
+ * The reservoir: connections kept ready behind a source that is slow or limited. It is a mode of the engine, not a
+ * second pool: connections ready, in use, being opened and being closed stay within one limit.
  *
- * A connection inside the guard window of its end is not lent any more. Whoever finds it discards it and goes on: the
- * checkout, the return, or the scanner, each with its own word.
+ * A connection inside the guard window of its end is not handed out any more. The checkout, the release or the scanner
+ * discards it when it finds it, each with its own reason.
  */
 import type { Duration } from '../kernel/duration.js';
 import type { OptionReader } from '../kernel/option-reader.js';
@@ -12,19 +12,19 @@ import type { DiscardReason } from './reasons.js';
 
 /** Durations are milliseconds or texts such as `'45s'`. */
 export interface ReservoirOptions {
-  /** Connections to keep ready, as far as `max` leaves room beside those that are lent. Default: `max`. */
+  /** Connections to keep ready, as far as `max` allows beside those in use. Default: `max`. */
   readonly targetReady?: number | undefined;
-  /** With fewer than this the pool is not ready, and goes first where several share a rate limiter. Default: `targetReady`. */
+  /** Below this the pool is not ready, and goes first where several share a rate limiter. Default: `targetReady`. */
   readonly lowWatermark?: number | undefined;
-  /** How long a connection lives, around which lives are spread. Default `11m`. */
+  /** Mean lifetime of a connection. Default `11m`. */
   readonly baseLifetime?: Duration | undefined;
   /** Lives are spread evenly over this width around `baseLifetime`. Default `2m`. */
   readonly lifetimeJitter?: Duration | undefined;
-  /** A connection with less than this left is not lent any more. Longer than the longest transaction. Default `45s`. */
+  /** A connection with less than this left is not handed out. Longer than the longest transaction. Default `45s`. */
   readonly guardWindow?: Duration | undefined;
-  /** How long `ready()` waits for `lowWatermark` before it warns and goes on. Default `30s`. */
+  /** Time for which `ready()` waits for `lowWatermark` before it warns and goes on. Default `30s`. */
   readonly initialFillTimeout?: Duration | undefined;
-  /** How long a caller waits who finds nothing ready and says nothing else. Default `100ms`. */
+  /** Timeout of a caller that finds no ready connection and sets none itself. Default `100ms`. */
   readonly emptyWait?: Duration | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ReservoirPolicy {
   readonly emptyWait: number;
 }
 
-/** Problems stay with the reader. */
+/** Collects problems in the reader; does not throw. */
 export function readReservoir(read: OptionReader, max: number): ReservoirPolicy & LifetimePolicy {
   const targetReady = read.integer('targetReady', max, { min: 1 });
   const lowWatermark = read.integer('lowWatermark', targetReady, { min: 0 });
@@ -66,7 +66,7 @@ export function readReservoir(read: OptionReader, max: number): ReservoirPolicy 
   };
 }
 
-/** The word for a connection that is too old to be lent, by who found it and how old it is. */
+/** The discard reason of a connection that is too old for use, by finder and age. */
 export function tooOld(
   isReservoir: boolean,
   { expiresAt }: { readonly expiresAt: number },

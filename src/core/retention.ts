@@ -1,4 +1,4 @@
-/** Which connections a pool keeps, and why not the others. */
+/** Decides which connections a pool keeps, and why it closes the others. */
 import type { Excess } from './excess.js';
 import type { IdleConnections } from './idle-connections.js';
 import type { Ledger } from './ledger.js';
@@ -31,7 +31,7 @@ export class Retention<C> {
   readonly #waiters: CallerQueue<C>;
   readonly #refiller: Refiller;
   readonly #service: ServiceState<C>;
-  /** With so many ready, the next that comes back is one too many. */
+  /** With this many ready, the next connection released is one too many. */
   readonly #enoughReady: number;
 
   constructor(parts: RetentionParts<C>) {
@@ -46,7 +46,7 @@ export class Retention<C> {
     this.#enoughReady = parts.policy.reservoir?.targetReady ?? never;
   }
 
-  /** The quick answer for one that came back without an error, to a pool that is open and within its limit. */
+  /** The quick check for a release without an error, in a pool that is open and within its limit. */
   isKeepable(connection: PooledConnection<C>, now: number): boolean {
     return (
       (this.#enoughReady === never || this.#idle.spares < this.#enoughReady) &&
@@ -56,7 +56,7 @@ export class Retention<C> {
     );
   }
 
-  /** Why a connection that comes back is not kept; undefined where it is. */
+  /** The reason not to keep a released connection; undefined if it is kept. */
   reasonToRetire(connection: PooledConnection<C>, now: number, error: unknown): DiscardReason | undefined {
     if (error !== undefined) return 'released_with_error';
     if (connection.broken !== undefined) return 'broken';
@@ -66,13 +66,13 @@ export class Retention<C> {
     return this.reasonNotToKeep();
   }
 
-  /** Why the pool has no use for one more connection, however good; undefined where it has. */
+  /** The reason not to keep even a good connection; undefined if the pool has a use for it. */
   reasonNotToKeep(): DiscardReason | undefined {
     if (this.#service.current === 'draining' && this.#waiters.size === 0) return 'drained';
     return this.#excess.reason;
   }
 
-  /** Whether there are more connections than are kept in spite of being idle. */
+  /** Whether there are more connections than are kept while idle. */
   isReapable(): boolean {
     const { minIdle, idleFloor } = this.#policy;
     const floor = Math.min(idleFloor, this.#refiller.mostKept);

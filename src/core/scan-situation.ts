@@ -1,4 +1,4 @@
-/** How things stand in a pool, for the scanner that replaces connections ahead of time. */
+/** The state of a pool, for the scanner that replaces connections ahead of time. */
 import type { Dialing } from './dialing.js';
 import type { ScanSituation } from './expiry-scanner.js';
 import type { Ledger } from './ledger.js';
@@ -27,21 +27,21 @@ export class PoolSituation<C> implements ScanSituation {
     return Math.max(0, Math.min(this.#policy.minIdle, limit - lent) - idle.spares);
   }
 
-  /** Connections that could be opened beside those that exist and those that are missing already. */
+  /** Connections that could be opened beside existing and missing ones. */
   get spareRoom(): number {
     return this.#ledger.room - Math.max(0, this.missing - this.#dialing.dials.underWay);
   }
 
   /**
-   * Whether a place made now would be filled without delay: what is missing is being opened already, and there may be more
-   * of that. Otherwise the source is busy, and making places would only cost lives.
+   * Whether a slot freed now would be filled without delay: missing connections are already being opened, and more dials
+   * are allowed. Otherwise the source is busy, and freeing slots would only cost lives.
    */
   get wouldFillAPlace(): boolean {
     const { underWay } = this.#dialing.dials;
     return this.missing <= underWay && underWay < this.#tolerance;
   }
 
-  /** Nothing is opened before a lease is granted, however often it is looked. */
+  /** No connection can be opened before a lease is granted. */
   get isShortOfLeases(): boolean {
     return this.#dialing.isShortOfLeases;
   }
@@ -51,12 +51,12 @@ export class PoolSituation<C> implements ScanSituation {
     return Math.min(this.#permitsPerMs, this.#tolerance / this.dialMs);
   }
 
-  /** How many may be missing at the same time for the sake of replacement. */
+  /** How many connections may be missing at the same time for the sake of replacement. */
   get #tolerance(): number {
     const { minIdle, dialLimit, reservoir } = this.#policy;
     const margin = minIdle - (reservoir?.lowWatermark ?? 0);
-    // Without a margin there is a gap in any case; then no wider than it takes to keep the source busy: as many as are
-    // being opened at its speed, and one whose place is being made.
+    // Without a margin there is a gap in any case. Keep it no wider than it takes to keep the source busy: as many as
+    // are being opened at its speed, and one whose slot is being freed.
     const wanted = margin > 0 ? margin : Math.ceil(this.#permitsPerMs * this.dialMs) + 1;
     return Math.max(1, Math.min(wanted, dialLimit, this.#policy.max));
   }
@@ -67,7 +67,7 @@ export class PoolSituation<C> implements ScanSituation {
     return rate > 0 ? rate / 1_000 : Number.POSITIVE_INFINITY;
   }
 
-  /** How long it takes to open one. */
+  /** The time that one dial takes. */
   get dialMs(): number {
     return Math.max(1, this.#dialing.meanDialMs);
   }

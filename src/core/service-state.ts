@@ -1,4 +1,4 @@
-/** Whether a pool hands out connections, opens them, or is coming to its end. */
+/** The service state of a pool: whether it hands out connections, opens them, or drains. */
 import type { PoolState } from './pool-counts.js';
 import type { PoolListener } from './pool-listener.js';
 

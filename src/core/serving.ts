@@ -1,4 +1,4 @@
-/** The answers that callers in the queue get: a connection, an error, or that their time is up. */
+/** Answers the callers in the queue: with a connection, an error, or a timeout. */
 import type { Clock } from '../kernel/clock.js';
 import type { Checkouts } from './checkouts.js';
 import type { Dialing } from './dialing.js';
@@ -72,7 +72,7 @@ export class Serving<C> {
     waiter.granted(connection);
   }
 
-  /** The first in the queue is served in another way than by a connection of its own. */
+  /** The first waiter is served by sharing, without a connection of its own. */
   shareFirst(): void {
     const waiter = this.#waiters.shift() as Waiter<C>;
     this.#tally.waited++;

@@ -1,9 +1,9 @@
 /**
- * Shares one budget out among the users of a book: weighted max-min fairness in whole numbers that add up to the budget.
+ * Shares one budget among the users of a book: weighted max-min fairness in whole numbers that add up to the budget.
  *
- * `share-order.ts` says who comes first. This file remembers what was given the last time: a share that is too large by
- * now is left with its user until someone needs it, or until it has been too large for `shrinkAfter` rounds. Then it
- * falls to the largest of what was fair in those rounds. Growing waits for nothing.
+ * `share-order.ts` decides the order. This file remembers the last shares: a share that is too large now stays with its
+ * user until another user needs it, or until it has been too large for `shrinkAfter` rounds. Then it falls to the
+ * largest share that was fair in those rounds. Growing waits for nothing.
  */
 import { ShareBook } from './share-book.js';
 import { Claims } from './share-claims.js';
@@ -30,7 +30,7 @@ export interface ShareSums {
 
 export class ShareAllocator {
   readonly book = new ShareBook();
-  /** Of the last call, in the order of the places. */
+  /** The changes of the last call, in the order of the places. */
   readonly changes: PlaceChange[] = [];
   sums: ShareSums = { leftOver: 0, unmet: 0, queued: 0, promised: 0, given: 0 };
   readonly #headroom: number;
@@ -64,7 +64,7 @@ export class ShareAllocator {
     if (turns !== undefined) sendToTheBack(turns, this.#claims, this.book, this.#rounds);
   }
 
-  /** Users that were not active stand in line behind those who have waited for longer. */
+  /** Users that become active queue behind those that have waited for longer. */
   #beginTurns(): void {
     const { size, isActive, wasActive, servedIn, tooLargeFor, largestFair } = this.book;
     for (let place = 0; place < size; place++) {
@@ -75,7 +75,7 @@ export class ShareAllocator {
     }
   }
 
-  /** Says what each may keep, now that `claims.shares` is what is fair; whether that is more for anyone. */
+  /** Decides what each user may keep, given that `claims.shares` is fair. Returns whether that is more for any user. */
   #decideKeeps(isRound: boolean): boolean {
     const { had, tooLargeFor, largestFair } = this.book;
     const { size, places, shares, keeps } = this.#claims;
@@ -131,7 +131,7 @@ export class ShareAllocator {
     this.sums = { leftOver, unmet, queued, promised, given };
   }
 
-  /** Of an active user. Its memory is that of the call before. */
+  /** The change of an active user. The memory columns are those of the call before. */
   #change(place: number, claim: number, capacity: number): PlaceChange {
     const { had, wasActive, needThen } = this.book;
     const { shares, minimums, maximums, needs, keeps } = this.#claims;

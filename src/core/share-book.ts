@@ -1,10 +1,10 @@
 /**
- * The users of one allocator as columns: the claim of each, and what is remembered of it from one call to the next. A user
- * has the same place in every column. Columns keep their room, so that a call allocates nothing where nobody came.
+ * The users of one allocator as columns: the claim of each, and what is remembered of it between calls. A user has the
+ * same place in every column. Columns keep their capacity, so that a call without newcomers allocates nothing.
  */
 import { PlaceOrder } from './place-order.js';
 
-/** Columns that are remembered for a user whose place changes. */
+/** Columns that move with a user whose place changes. */
 const memories = ['shares', 'servedIn', 'tooLargeFor', 'largestFair', 'needThen'] as const;
 
 export class ShareBook {
@@ -24,7 +24,7 @@ export class ShareBook {
 
   // ---- memory -----------------------------------------------------------------------------------------------------
   shares = new Float64Array(0);
-  /** The place in the line for turns: the round of the last turn and, as a fraction below 1/2, the place in that round. */
+  /** The place in the queue for slot turns: the round of the last turn and, as a fraction below 1/2, the place in that round. */
   servedIn = new Float64Array(0);
   /** Rounds in a row in which the share was too large, and the largest that was fair meanwhile. */
   tooLargeFor = new Float64Array(0);
@@ -34,7 +34,7 @@ export class ShareBook {
   wasActive = new Uint8Array(0);
 
   readonly #byKey = new PlaceOrder();
-  /** For turns: nearly in order, as they were found last. */
+  /** For slot turns: nearly in order, as found last. */
   readonly turns = new PlaceOrder();
   #ranks = new Int32Array(0);
   #areRanked = false;
@@ -51,7 +51,7 @@ export class ShareBook {
     return this.#ranks;
   }
 
-  /** Gives places to these users, in this order. `from`: for each the place before; -1 for a newcomer, who has no memory. */
+  /** Gives places to these users, in this order. `from`: the previous place of each; -1 for a newcomer, who has no memory. */
   arrange(keys: readonly string[], from: Int32Array): void {
     const before = this.size;
     this.#makeRoom(keys.length);

@@ -1,7 +1,7 @@
-/** The claims of those who take part when something is shared out, as columns: one place a user, the same place in each column. */
+/** The claims of the users that take part when something is shared out, as columns: one place per user, the same in each. */
 import type { ShareBook } from './share-book.js';
 
-/** The columns keep their room from one time to the next. */
+/** The columns keep their capacity between calls. */
 export class Claims {
   size = 0;
   /** The place in the book of each. */
@@ -11,12 +11,12 @@ export class Claims {
   maximums = new Float64Array(0);
   /** The demand, as far as the maximum lets it through. */
   needs = new Float64Array(0);
-  /** The share that each keeps while nobody needs it, even where sharing out anew would give it less. */
+  /** The share that each user keeps while no other needs it, even where sharing out anew would give it less. */
   keeps = new Float64Array(0);
   /** The outcome. */
   shares = new Float64Array(0);
 
-  // Set by whoever fills, anew for each kind of claim.
+  // Set by the filling code, anew for each kind of claim.
   /** Slots up to this one are not counted where prices are made. */
   offsets = new Float64Array(0);
   /** The most for now. */

@@ -1,5 +1,5 @@
 /**
- * Gives out slots, one after the other, each to the user for whom the next one is cheapest. The price of a user's k-th
+ * Gives out slots, one after the other, each to the user with the lowest price for its next slot. The price of a user's k-th
  * slot is (k - 1/2) / weight: the divisor method of Webster and Sainte-Lague. A price depends on nothing but its user's
  * own claim, so more slots to give never mean fewer for anyone. Equal prices go by key.
  *
@@ -11,7 +11,7 @@ import { nthSmallest } from '../kernel/nth-smallest.js';
 import type { Claims } from './share-claims.js';
 
 export class ShareFiller {
-  /** The places of those who can take more, and how many they are. */
+  /** The places of users that can take more, and their number. */
   #open = new Int32Array(0);
   #openCount = 0;
   #prices = new Float64Array(0);
@@ -20,8 +20,8 @@ export class ShareFiller {
   #ranks = new Int32Array(0);
 
   /**
-   * Raises `claims.shares` by `amount` in all, none above its ceiling. Says how many nobody could take.
-   * The k-th slot of a user is counted from its offset.
+   * Raises `claims.shares` by `amount` in all, none above its ceiling. Returns the number that nobody could take. The
+   * k-th slot of a user is counted from its offset.
    */
   fill(claims: Claims, amount: number): number {
     if (amount === 0) return 0;
@@ -37,7 +37,7 @@ export class ShareFiller {
     return amount - room;
   }
 
-  /** How many slots could be taken. */
+  /** Returns the number of slots that could be taken. */
   #findOpen({ size, weights, shares, ceilings }: Claims): number {
     if (this.#open.length < size) {
       this.#open = new Int32Array(weights.length);
@@ -57,7 +57,7 @@ export class ShareFiller {
     return room;
   }
 
-  /** There are more who would take than there is to give. */
+  /** Fills when users can take more than there is to give. */
   #fillSome(claims: Claims, amount: number): void {
     let low = 0;
     let given = 0;
@@ -68,7 +68,7 @@ export class ShareFiller {
       given = enough;
       high *= 2;
     }
-    // One price at most is that of several slots at once, and then of no more than one a user.
+    // At most one price covers several slots; after that, no more than one slot per user is left.
     while (given < amount && enough - given > this.#openCount) {
       const middle = low + (high - low) / 2;
       const slots = this.#slotsUpTo(claims, middle);
@@ -84,7 +84,7 @@ export class ShareFiller {
     if (given < amount) this.#giveCheapest(claims, high, amount - given);
   }
 
-  /** About what the last slot costs. */
+  /** Estimates the price of the last slot. */
   #guessPrice({ weights, shares, offsets }: Claims, amount: number): number {
     let weight = 0;
     let slots = amount;
@@ -96,7 +96,7 @@ export class ShareFiller {
     return slots / weight;
   }
 
-  /** How many slots there are to give whose price is at most this. */
+  /** Number of open slots with at most this price. */
   #slotsUpTo(claims: Claims, price: number): number {
     let slots = 0;
     for (let n = 0; n < this.#openCount; n++) {
@@ -130,7 +130,7 @@ export class ShareFiller {
     this.#giveFirstByKey(claims, tied, left);
   }
 
-  /** One slot each to `amount` of those that are tied. */
+  /** Gives one slot each to `amount` of the tied users. */
   #giveFirstByKey({ shares, ranks, places }: Claims, tied: number, amount: number): void {
     if (amount === 0) return;
     for (let n = 0; n < tied; n++) {

@@ -1,11 +1,11 @@
 /**
- * In which order slots are given to users. There is one order for all slots, and whoever has n to give gives the first n:
+ * The order in which slots are given to users. There is one order for all slots; with n slots, the first n are given:
  *
- * 1. one slot to the user whose turn it is, so that no promise to others can starve anyone;
+ * 1. one slot to the user whose slot turn it is, so that no promise to others can starve anyone;
  * 2. the promised minimums: the first slot of each by turns, the rest by weight;
  * 3. one slot to each of the others, by turns, those with a demand first;
- * 4. what is needed, by weight: weighted max-min fairness;
- * 5. what users have and need no longer, as far as they may keep it;
+ * 4. needs, by weight: weighted max-min fairness;
+ * 5. slots that users have and need no longer, as far as they may keep them;
  * 6. the headroom, which stays free;
  * 7. the spare, by weight, up to each maximum.
  *
@@ -16,15 +16,15 @@
 import type { Claims } from './share-claims.js';
 import { ShareFiller } from './share-filling.js';
 
-/** The places of the claims, the one whose turn it is first. Asked for only when there is not enough for all. */
+/** The places of the claims in the order of their slot turns. Called only when there is not enough for all. */
 export type TurnOrder = () => readonly number[];
 
 export class ShareOrder {
   readonly #filler = new ShareFiller();
-  /** The last time, there was more than was needed: what users may keep made a difference. */
+  /** In the last call, capacity exceeded need: what users may keep made a difference. */
   hadSpare = false;
 
-  /** Sets `claims.shares`; they add up to `capacity` less what is answered: what stays free. */
+  /** Sets `claims.shares`. They add up to `capacity` less the returned number, which stays free. */
   share(claims: Claims, capacity: number, headroom: number, turns: TurnOrder): number {
     const others = this.#giveFirsts(claims, capacity, turns);
     const beyondNeed = this.#giveNeeds(claims, others);
@@ -77,7 +77,7 @@ export class ShareOrder {
     return this.#filler.fill(claims, amount);
   }
 
-  /** From here on only what is beyond need counts: everyone has what it needs. */
+  /** Gives only what is beyond need: every user already has what it needs. */
   #giveKept(claims: Claims, amount: number): number {
     const { size, keeps, maximums, shares, offsets, ceilings } = claims;
     for (let place = 0; place < size; place++) {

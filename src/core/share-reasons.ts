@@ -1,29 +1,29 @@
 /** Why a user's share changed, in the one word that logs, metrics and reports all use. */
 
 export const shareReasons = [
-  /** The user came, or came back, and has its first share. */
+  /** The user became active and has its first share. */
   'arrived',
   /** The user has not asked for anything lately. */
   'inactive',
-  /** More users than slots: its turn has come. */
+  /** More users than slots: the user's slot turn began. */
   'turn_began',
-  /** More users than slots: it is the turn of others. It waits in the queue; nothing is closed to it. */
+  /** More users than slots: other users have the slot turn. The user waits in the queue; it is not refused. */
   'turn_ended',
   /** The user is promised this many. */
   'minimum',
-  /** Its maximum was lowered. */
+  /** The user's maximum was lowered. */
   'maximum',
   /** The user needs more. */
   'demand_rose',
   /** The user has needed less for long enough. */
   'demand_fell',
-  /** Others need what it had. */
+  /** Others need the slots that the user had. */
   'needed_by_others',
-  /** There is less to share out. */
+  /** The capacity has fallen. */
   'capacity_fell',
-  /** Nobody needs this part of the share. */
+  /** No user needs this part of the share. */
   'spare',
-  /** Capacity that nobody needs was shared out anew, and the user has less of it. */
+  /** Unneeded capacity was shared out anew, and the user has less of it. */
   'spare_evened_out',
 ] as const;
 
@@ -38,17 +38,17 @@ export interface ShareTurnout {
   readonly wasActive: boolean;
   readonly minimum: number;
   readonly maximum: number;
-  /** Its demand, as far as its maximum lets it through. */
+  /** The demand of the user, capped by its maximum. */
   readonly need: number;
   /** The need for which the user got its former share. */
   readonly needThen: number;
-  /** The share that the user would have kept if nobody had needed it. */
+  /** The share that the user would have kept if no other had needed it. */
   readonly keep: number;
-  /** There is less to share out than the last time. */
+  /** The capacity is lower than in the last call. */
   readonly capacityFell: boolean;
 }
 
-/** For a user that is active. */
+/** The reason for an active user. */
 export function reasonForShare(user: ShareTurnout): ShareReason {
   return user.to > user.from ? reasonToGrow(user) : reasonToShrink(user);
 }
@@ -64,7 +64,7 @@ function reasonToShrink(user: ShareTurnout): ShareReason {
   const { from, to, maximum, need, needThen, keep, capacityFell } = user;
   if (to === 0) return 'turn_ended';
   if (from > maximum) return 'maximum';
-  // Not the user's own time to shrink: someone took it.
+  // Not the user's own time to shrink: another user took the slots.
   const isTaken = to < Math.min(from, keep) || to < need;
   if (!isTaken && need < needThen) return 'demand_fell';
   if (capacityFell) return 'capacity_fell';

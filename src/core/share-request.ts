@@ -1,34 +1,34 @@
-/** Requests to an allocator and its answers. A wrong number is refused: it would be shared out among everybody. */
+/** Requests to an allocator and its answers. A wrong number is refused: it would affect the shares of all users. */
 import type { ShareReason } from './share-reasons.js';
 
-/** One who has a part in the budget. */
+/** A user with a part in the budget. */
 export interface ShareUser {
   /** Names it from one time to the next. */
   readonly key: string;
-  /** How much it has a use for. */
+  /** Number of connections it has a use for. */
   readonly demand: number;
-  /** With twice the weight comes twice the share. From 0.000001 to 1000000. */
+  /** Twice the weight gets twice the share. From 0.000001 to 1000000. */
   readonly weight: number;
   /** Promised to it while it is active. Default 0. */
   readonly minimum?: number | undefined;
   /** The user never gets more, and no more is promised to it. Default: no limit. */
   readonly maximum?: number | undefined;
-  /** One that is not has no share, and its promise rests. */
+  /** An inactive user has no share, and its promise rests. */
   readonly isActive: boolean;
   /**
-   * Since when it has had nothing, for the turns that are taken when there are more users than slots: the smallest number
+   * Start of the time without a slot, for the slot turns taken when there are more users than slots: the smallest number
    * comes first. -Infinity keeps its turn from ending. Left out: the allocator counts rounds.
    */
   readonly waitingSince?: number | undefined;
-  /** The user's present share. Default: as it was given the last time. */
+  /** The user's current share. Default: the share last given. */
   readonly share?: number | undefined;
 }
 
 export interface ShareRequest {
   readonly capacity: number;
-  /** All of them, in any order. Who is not among them any more is forgotten. */
+  /** All users, in any order. A user that is no longer listed is forgotten. */
   readonly users: readonly ShareUser[];
-  /** False for a look between two rounds: no turn ends, and no share comes nearer to shrinking. Default true. */
+  /** False for a computation between two rounds: no turn ends, and no share comes nearer to shrinking. Default true. */
   readonly isRound?: boolean | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface ShareChange {
 }
 
 export interface ShareResult {
-  /** Of every user in the request. 0 means that it waits for its turn, or is not active; it never means closed. */
+  /** The share of every user in the request. 0 means that the user waits for its slot turn or is inactive; it never means refused. */
   readonly shares: ReadonlyMap<string, number>;
   /** Shares that have changed, and why, in the order of the request. */
   readonly changes: readonly ShareChange[];
@@ -50,11 +50,11 @@ export interface ShareResult {
   readonly unmet: number;
   /** Active users without a share. */
   readonly queued: number;
-  /** Where not all minimums could be kept: what was promised, and how much of it was given, by weight. */
+  /** If not all minimums could be kept: the sum promised, and how much of it was given, by weight. */
   readonly brokenPromise: { readonly promised: number; readonly given: number } | undefined;
 }
 
-/** Sums of so many users are exact. */
+/** Largest capacity: sums over users stay exact up to it. */
 const mostCapacity = 1_000_000_000;
 const lightest = 1e-6;
 const heaviest = 1e6;

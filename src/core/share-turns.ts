@@ -1,6 +1,6 @@
 /**
- * Turns, for when there are more users than slots: a line, in which whoever has had its turn goes to the back. A user's
- * place in it is one number, `servedIn`.
+ * Slot turns, for more users than slots: a queue in which a user that has had its turn goes to the back. A user's place
+ * in the queue is one number, `servedIn`.
  */
 import type { ShareBook } from './share-book.js';
 import type { Claims } from './share-claims.js';
@@ -9,11 +9,11 @@ import type { Claims } from './share-claims.js';
 const inFront = 2 ** 40;
 
 export class ShareTurns {
-  /** Of each place in the book: its place among the claims; -1 for one that is not active. */
+  /** For each place in the book: its place among the claims; -1 for an inactive user. */
   #claims = new Int32Array(0);
   #served = new Float64Array(0);
 
-  /** The places of the claims, the one whose turn it is first. Between two rounds, whoever has its turn keeps it. */
+  /** The places of the claims in the order of their slot turns. Between two rounds, a turn does not end. */
   inTurn(book: ShareBook, claims: Claims, isRound: boolean): number[] {
     const { size, servedIn, shares, waitingSince: since } = book;
     if (this.#claims.length < size) {
@@ -42,7 +42,7 @@ export class ShareTurns {
   }
 }
 
-/** Where a user stands that came after so many rounds: ahead of those served in the last, behind those who have waited for longer. */
+/** The `servedIn` of a newcomer after `rounds`: ahead of users served in the last round, behind those that have waited for longer. */
 export function placeOfNewcomer(rounds: number): number {
   return rounds - 0.5;
 }

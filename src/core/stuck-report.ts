@@ -3,9 +3,9 @@ import type { PoolCounts, PoolState } from './pool-counts.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { WaitCause } from './wait-cause.js';
 
-/** Why a pool makes someone wait for long. */
+/** The reason why a pool makes a caller wait for long. */
 export interface StuckReport<C> {
-  /** Who waits: callers in the queue, `ready()`, or `end()`. */
+  /** The waiting call: callers in the queue, `ready()`, or `end()`. */
   readonly waits: 'callers' | 'ready' | 'end';
   readonly waitedMs: number;
   readonly cause: WaitCause;
@@ -13,12 +13,12 @@ export interface StuckReport<C> {
   readonly counts: PoolCounts;
   /** Dials that failed in a row. */
   readonly failedDials: number;
-  /** The connections in use, those held for longest first. */
+  /** The connections in use, the longest first. */
   readonly held: readonly PooledConnection<C>[];
   readonly now: number;
-  /** Why the last connection that was wanted could not be had, while that is so. */
+  /** The error of the last wanted connection, while none can be had. */
   readonly lastError: Error | undefined;
-  /** Since the last report: how often it was seen again without being told, and callers whose time was up. */
+  /** Since the last report: observations that were not reported, and callers that timed out. */
   readonly seenAgain: number;
   readonly timedOut: number;
 }

@@ -1,8 +1,9 @@
 /**
- * Notices callers that wait for long, an end that does not come and `ready()` that is not answered, and tells why. The first
- * time is told at once; while it goes on, the next times are summed and told at intervals that double up to an hour.
+ * Reports callers that wait for long, an `end()` that does not finish and a `ready()` that is not answered, with the
+ * reason. The first report is immediate; while the wait goes on, later ones are summed and reported at intervals that
+ * double up to an hour.
  *
- * It has an alarm of its own, which never keeps a program running, and which is set only while someone waits.
+ * Has its own alarm, which never keeps a program running, and which is set only while a caller waits.
  */
 import type { Alarm, AlarmFactory, Clock } from '../kernel/clock.js';
 import type { Dialing } from './dialing.js';
@@ -48,18 +49,18 @@ export class StuckWatch<C> {
     this.#alarm = alarm(() => this.#look());
   }
 
-  /** Someone has begun to wait. */
+  /** A caller has begun to wait. */
   begin(now: number): void {
     if (!this.#isSet) this.#lookAt(now + this.#warnAfter);
   }
 
-  /** `ready()` was called while nobody else waited for an answer to it. */
+  /** `ready()` was called while no other `ready()` call waited. */
   readyAsked(now: number): void {
     if (this.#parts.readiness.size <= 1) this.#readySince = now;
     this.begin(now);
   }
 
-  /** The pool has begun to end, and nothing cuts that short. */
+  /** The pool has begun to end, without a deadline. */
   endBegan(now: number): void {
     this.#endSince = now;
     this.begin(now);
@@ -86,7 +87,7 @@ export class StuckWatch<C> {
     this.#lookAt(Math.max(now, since) + this.#warnAfter);
   }
 
-  /** Callers first: what they wait for is why `ready()` and `end()` wait too. */
+  /** Callers first: their wait cause is also why `ready()` and `end()` wait. */
   #longestWait(): readonly [StuckReport<C>['waits'], number] | undefined {
     const { waiters, service, readiness } = this.#parts;
     const { first } = waiters;

@@ -1,14 +1,15 @@
 /**
- * A token bucket: `rate` permits a second on average, at most `burst` at once. When the server finds that too fast, it
- * goes on at half the speed, and gets faster again with each connection that is opened.
+ * A token bucket: `rate` permits a second on average, at most `burst` at once. When the server refuses that speed, the
+ * bucket halves its speed, and recovers with each connection that is opened.
  *
- * Where several share it, an urgent one that is told to wait has one permit kept for it, until shortly after the time at
- * which it was told to come back. Nobody is known by name: one permit is kept, for whichever urgent one comes first.
+ * Where several pools share a bucket, an urgent pool that is told to wait has one permit kept for it, until shortly
+ * after the time at which it should ask again. Pools are not told apart: the one kept permit goes to the first urgent
+ * pool that asks.
  */
 import { OptionReader } from '../kernel/option-reader.js';
 import type { RateLimiter } from './rate-limiter.js';
 
-/** How fast, and how much at once. */
+/** The rate, and the burst. */
 export interface TokenBucketOptions {
   /** Permits added per second. */
   readonly rate: number;
@@ -24,20 +25,20 @@ export interface TokenBucketStats {
   /** Permits that it holds. */
   readonly tokens: number;
   readonly burst: number;
-  /** How often the server found that connections are opened too fast; several at about the same time are one. */
+  /** Number of times the server refused the speed of opening; refusals at about the same time count once. */
   readonly refused: number;
 }
 
-/** Without this, whoever comes back after just the time it was told could be told to wait for no time at all. */
+/** Without this margin, a caller that returns after exactly the time it was told could be told to wait 0 ms. */
 const roundingError = 1e-6;
 
 /** Rounding error of times in milliseconds, for the time until which a permit is kept. */
 const clockErrorMs = 1e-3;
-/** So much later than told an urgent one may come: programs are busy, and timers late. */
+/** How late an urgent pool may return for its kept permit: programs are busy, and timers late. */
 const graceMs = 100;
 
 const slowest = 1 / 64;
-/** With each connection that is opened, this part of the full speed is won back. */
+/** The part of the full speed that is recovered with each opened connection. */
 const recovery = 1 / 50;
 /** Dials that were under way together are refused together: that is one refusal. */
 const oneWaveMs = 1_000;
@@ -57,11 +58,11 @@ export class TokenBucket implements RateLimiter {
   readonly #burst: number;
   #tokens: number;
   #countedAt = Number.NaN;
-  /** The part of the full speed at which it goes. */
+  /** The current part of the full speed. */
   #speed = 1;
   #refusals = 0;
   #slowedAt = Number.NEGATIVE_INFINITY;
-  /** Until then, one permit is for an urgent one. */
+  /** Until this time, one permit is kept for an urgent pool. */
   #keptUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: TokenBucketOptions) {
@@ -82,7 +83,7 @@ export class TokenBucket implements RateLimiter {
     return this.#tokensPerMs * this.#speed * 1_000;
   }
 
-  /** What it holds and how fast it goes at this moment. */
+  /** The permits held and the speed at this moment. */
   stats(now: number): TokenBucketStats {
     this.#refill(now);
     return {
@@ -105,7 +106,7 @@ export class TokenBucket implements RateLimiter {
     }
     const waitMs = this.#msUntil(1);
     if (isUrgent) this.#keptUntil = this.#countedAt + waitMs + graceMs;
-    // The one that is kept will be taken, or given up: whichever comes first leaves one for others.
+    // The kept permit will be taken or given up: the first of the two leaves one for others.
     return isKept ? Math.max(waitMs, Math.min(this.#msUntil(2), keptForMs)) : waitMs;
   }
 
@@ -123,7 +124,7 @@ export class TokenBucket implements RateLimiter {
     this.#speed = Math.min(1, this.#speed + recovery);
   }
 
-  /** How long until it holds so many permits, if none is taken. */
+  /** Time until the bucket holds this many permits, if none is taken. */
   #msUntil(tokens: number): number {
     if (tokens > this.#burst) return Number.POSITIVE_INFINITY;
     return (tokens - this.#tokens) / (this.#tokensPerMs * this.#speed);

@@ -1,4 +1,4 @@
-/** What callers in the queue wait for, in one word that errors, warnings, metrics and statistics share, and in a sentence. */
+/** The cause for which waiters wait: one word shared by errors, warnings, metrics and statistics, and a sentence. */
 import type { PoolCounts, PoolState } from './pool-counts.js';
 
 export const waitCauses = [
@@ -8,7 +8,7 @@ export const waitCauses = [
   'no_limit',
   /** Every connection is in use. */
   'in_use',
-  /** Connecting keeps failing, and the next attempt is yet to come. */
+  /** Dials keep failing, and the next attempt is not due yet. */
   'breaker_open',
   /** The budget above the pool has no lease. */
   'lease',
@@ -20,7 +20,7 @@ export const waitCauses = [
   'checking_or_closing',
 ] as const;
 
-/** What callers in the queue wait for, in one word. */
+/** One word for the cause of a wait. */
 export type WaitCause = (typeof waitCauses)[number];
 
 /** The parts of a pool that decide about it. */
@@ -32,7 +32,7 @@ export interface WaitSigns {
   readonly isShortOfPermits: boolean;
 }
 
-/** Call it only while someone waits: a pool that nobody waits for has no cause. */
+/** Call it only while a caller waits: a pool without waiters has no cause. */
 export function waitCause(signs: WaitSigns): WaitCause {
   const { limit, lent, pending, live, closing } = signs.counts;
   if (signs.state === 'paused') return 'paused';
@@ -47,7 +47,7 @@ export function waitCause(signs: WaitSigns): WaitCause {
   return pending > 0 ? 'opening' : 'in_use';
 }
 
-/** What the word means, as the end of a sentence about the pool. */
+/** The meaning of each word, as the end of a sentence about the pool. */
 export const waitCauseTexts: Readonly<Record<WaitCause, string>> = {
   paused: 'is paused',
   no_limit: 'has a limit of 0, so that nobody is served',

@@ -1,15 +1,15 @@
 /**
- * The queue of callers: served in order, left from any place, and no timer of their own.
+ * The queue of callers: served in order, left from any place, without timers of its own.
  *
- * Deadlines are found without sorting, because nearly all callers wait for the same time: who comes later has the later
- * deadline, so the queue is in the order of its deadlines already. Only those whose deadline comes before that of
- * someone ahead of them go into a heap.
+ * Deadlines are found without sorting. Nearly all callers have the same timeout, so a later caller has a later deadline
+ * and the queue is already in the order of its deadlines. Only callers with an earlier deadline than one ahead of them
+ * go into a heap.
  */
 import { Heap, type HeapItem } from '../kernel/heap.js';
 import { type Linked, LinkedList } from '../kernel/linked-list.js';
 import type { PooledConnection } from './pooled-connection.js';
 
-/** One caller in the queue. Ends in exactly one of `granted` and `failed`, and may come again after that. */
+/** One caller in the queue. Ends with exactly one call of `granted` or `failed`, and may be queued again after that. */
 export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   // All fields belong to the queue.
   previous: Waiter<C> | undefined;
@@ -41,7 +41,7 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
     this.isPatient = false;
   }
 
-  /** Called in the middle of a decision: must not throw, and what it starts must not depend on being done at once. */
+  /** Called in the middle of a decision: must not throw, and the work it starts must not depend on being done at once. */
   abstract granted(connection: PooledConnection<C>): void;
   abstract failed(error: Error): void;
 }
@@ -57,7 +57,7 @@ export interface CallerQueue<C> {
   postpone(since: number, until: number): void;
   /** Takes the one out that is served next. */
   shift(): Waiter<C> | undefined;
-  /** Takes one out whose deadline has passed. */
+  /** Removes and returns a waiter whose deadline has passed. */
   shiftExpired(now: number): Waiter<C> | undefined;
   remove(waiter: Waiter<C>): void;
 }

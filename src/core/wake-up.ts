@@ -6,16 +6,16 @@ const never = Number.POSITIVE_INFINITY;
 export class WakeUp {
   readonly #alarm: Alarm;
   #at = never;
-  /** The program is not to end before it rings, because of what it is set for. */
+  /** Keeps the process alive until the alarm rings, because of what it is set for. */
   #isHeld = false;
-  /** The program is not to end before it rings, because someone waits for the pool. */
+  /** Keeps the process alive until the alarm rings, because a caller waits for the pool. */
   #isAwaited = false;
 
   constructor(alarm: AlarmFactory, ring: () => void) {
     this.#alarm = alarm(ring);
   }
 
-  /** When it will ring. */
+  /** The time at which it rings. */
   get at(): number {
     return this.#at;
   }
@@ -24,7 +24,7 @@ export class WakeUp {
     return this.#isAwaited;
   }
 
-  /** Makes sure that it rings at `at` or before. Ringing in vain is cheaper than keeping it exact. */
+  /** Makes it ring at `at` or before. A needless ring is cheaper than an exact time. */
   by(at: number, keepsProcessAlive = false): void {
     if (at === never || (at >= this.#at && (!keepsProcessAlive || this.#isHeld))) return;
     this.#at = Math.min(at, this.#at);
@@ -32,14 +32,14 @@ export class WakeUp {
     this.#alarm.set(this.#at, this.#isHeld || this.#isAwaited);
   }
 
-  /** While someone waits for the pool, the program does not end before the alarm has rung, whatever it is set for. */
+  /** While a caller waits for the pool, the process stays alive until the alarm has rung, whatever it is set for. */
   setAwaited(isAwaited: boolean): void {
     if (isAwaited === this.#isAwaited) return;
     this.#isAwaited = isAwaited;
     this.#alarm.keepProcessAlive(this.#isHeld || isAwaited);
   }
 
-  /** Call when it rang. Whatever is due by the time returned is to be done now. */
+  /** Call it when the alarm has rung. Handle everything that is due by the returned time. */
   rang(now: number): number {
     const due = (this.#at === never ? now : Math.max(now, this.#at)) + this.#alarm.granularityMs;
     this.#at = never;

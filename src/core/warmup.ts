@@ -1,10 +1,10 @@
-/** Opens connections up to a size at the start. Each is tried a few times; what can't be opened is left to the keeper. */
+/** Opens connections up to a size at the start. Each is retried a few times; the keeper opens those that still failed. */
 import type { OptionReader } from '../kernel/option-reader.js';
 
 export interface WarmupOptions {
   /** The size to reach. Default: `max`. */
   readonly target?: number | undefined;
-  /** How often a connection is tried again before it is given up. Default 5. */
+  /** Retries per connection before it is given up. Default 5. */
   readonly retries?: number | undefined;
 }
 
@@ -13,7 +13,7 @@ export interface WarmupPolicy {
   readonly retries: number;
 }
 
-/** Problems stay with the reader. */
+/** Collects problems in the reader; does not throw. */
 export function readWarmup(read: OptionReader, max: number): WarmupPolicy {
   const target = read.integer('target', max, { min: 1 });
   if (target > max) read.problem('target', `is ${target}, more than max, which is ${max}`);
@@ -25,7 +25,7 @@ export function readWarmup(read: OptionReader, max: number): WarmupPolicy {
 export class Warmup {
   readonly #policy: WarmupPolicy;
   readonly startedAt: number;
-  /** For each connection that is to be dialed yet: how often it has failed. */
+  /** Failures so far of each connection that is still to be dialed. */
   readonly #failures: number[];
   #givenUp = 0;
 
@@ -43,12 +43,12 @@ export class Warmup {
     return this.#givenUp;
   }
 
-  /** Whether one more is to be opened. `size` includes what is being opened. */
+  /** Whether to open one more connection. `size` includes those being opened. */
   wants(size: number): boolean {
     return this.#failures.length > 0 && size < this.#policy.target;
   }
 
-  /** How often the connection that is dialed next has failed. */
+  /** Takes the next connection to dial and returns its number of failures. */
   dialBegun(): number {
     return this.#failures.pop() ?? 0;
   }
@@ -62,11 +62,11 @@ export class Warmup {
     else this.#givenUp++;
   }
 
-  /** How it ended, once `size` is reached or nothing is left to try. */
+  /** The outcome, once `size` is reached or no retry is left. */
   outcome(size: number, underWay: number): 'complete' | 'given_up' | undefined {
     if (size >= this.#policy.target) return 'complete';
     if (this.#failures.length > 0 || underWay > 0) return undefined;
-    // Without a failure, what is missing was opened and has ended since.
+    // Without a failure, the missing connections were opened and have closed since.
     return this.#givenUp > 0 ? 'given_up' : 'complete';
   }
 }

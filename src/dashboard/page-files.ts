@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { extname, join, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { packagePath } from '../runtime/own-location.js';
 import { HttpError, pageHeaders } from './http-answers.js';
 
 interface PageFile {
@@ -19,15 +19,12 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Beside the compiled source, or, where the source itself runs, in dist/. */
-const folders = [new URL('../page/', import.meta.url), new URL('../../dist/page/', import.meta.url)];
-
 let files: ReadonlyMap<string, PageFile> | undefined;
 
 function loadFiles(): ReadonlyMap<string, PageFile> {
-  const folder = folders.map((url) => fileURLToPath(url)).find(hasPage);
+  const folder = packagePath('dist/page/');
   const loaded = new Map<string, PageFile>();
-  if (folder === undefined) return loaded;
+  if (!hasPage(folder)) return loaded;
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const type = types[extname(entry.name)];
     if (!entry.isFile() || type === undefined) continue;

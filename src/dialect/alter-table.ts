@@ -140,7 +140,7 @@ function judgeSubcommand(
   }
 }
 
-/** USER in place of ALL: tables have no triggers but those of foreign keys, and the stand-in's own. */
+/** USER instead of ALL: tables have no triggers except those of foreign keys, and the stand-in's own. */
 function sparingOwnTriggers({ text }: RuleContext): void {
   const tokens = text.tokens();
   let isBehindTrigger = false;

@@ -1,7 +1,8 @@
 /**
  * Queries that decide by the catalog, in the transaction of the statement. Each returns `code` and `message`, or no row.
  *
- * `to_regclass` follows the session's search_path, and is null for a table that does not exist, which PostgreSQL then says itself.
+ * `to_regclass` follows the session's search_path, and is null for a missing table, which PostgreSQL then reports
+ * itself.
  */
 import type { RangeVar } from 'libpg-query';
 import { keyTooLarge, mostKeyBytes } from './constraints.js';
@@ -89,7 +90,7 @@ WHERE a.attrelid = ${relationOid(relation)} AND a.attname = ${literal(column)} A
   AND a.atttypid <> 'pg_catalog.int8'::pg_catalog.regtype`;
 }
 
-/** Of the time when FOR UPDATE needed an equality for each column of the primary key. */
+/** For the time when FOR UPDATE needed an equality for each column of the primary key. */
 export function lockedByKeyCheck(
   relation: RangeVar,
   equalColumns: readonly string[],
@@ -104,7 +105,7 @@ WHERE ${relationOid(relation)} IS NOT NULL AND NOT EXISTS (
     WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey::pg_catalog.int2[]) AND ${isMissing}))`;
 }
 
-/** Schemas that are not the client's: PostgreSQL's, DSQL's, and the stand-in's own. */
+/** Only the client's schemas: not PostgreSQL's, DSQL's, or the stand-in's own. */
 const clientSchemas = `n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'sys', 'dsql_local')`;
 
 function countLimit(relationKind: string, most: number, plural: string): string {

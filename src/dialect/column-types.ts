@@ -66,7 +66,7 @@ function endOfTypeName(type: TypeName, context: RuleContext): number {
   return end;
 }
 
-/** Whether a type may be in a key. Domains and unknown types are left to the catalog. */
+/** Refuses types that can't be in a key. Domains and unknown types are left to the catalog. */
 export function judgeKeyType(type: TypeName, context: RuleContext): Refusal | undefined {
   const { internal, canonical, isBuiltIn } = readType(type);
   const stored = isBuiltIn && Object.hasOwn(storedTypes, internal) ? storedTypes[internal] : undefined;

@@ -57,7 +57,7 @@ function judgeColumn(column: ColumnDef, types: ColumnTypes, context: RuleContext
   );
 }
 
-/** DEFERRABLE behind a column's constraint is a node of its own, and is given to the constraint here. */
+/** DEFERRABLE behind a column's constraint is a node of its own, and is merged into the constraint here. */
 function columnConstraints(column: ColumnDef): Constraint[] {
   const constraints: Constraint[] = [];
   for (const constraint of bodiesOf(column.constraints, 'Constraint')) {

@@ -17,7 +17,7 @@ import { bodiesOf, bodyOf, integerOf, kindOf, namesOf, stringOf } from './parse-
 import { refuse, unsupported, unsupportedStatement } from './refusal.js';
 import { firstRefusal, type Rule } from './rule.js';
 
-/** By the names of PostgreSQL's options; a role of DSQL has neither a password nor attributes. */
+/** Uses the names of PostgreSQL's options; a role of DSQL has neither a password nor attributes. */
 const roleOptions: ReadonlySet<string> = new Set(['canlogin', 'inherit', 'addroleto', 'rolemembers']);
 
 export const judgeCreateRole: Rule<CreateRoleStmt> = ({ stmt_type, options }, context) => {

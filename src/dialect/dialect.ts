@@ -43,7 +43,7 @@ class DatedDialect implements Dialect {
     const known = this.#cache.get(sql);
     if (known !== undefined) return known;
     const judgement = this.#judgeNew(sql);
-    // Whether a text is too deep depends on the stack of the caller, so this verdict is not kept.
+    // This verdict is not cached: whether a text nests too deep depends on the stack of the caller.
     if (judgement.statements[0]?.refusal !== stackDepthExceeded) this.#cache.set(sql, judgement);
     return judgement;
   }
@@ -67,7 +67,7 @@ class DatedDialect implements Dialect {
     }
   }
 
-  /** A position in the inner text would say nothing to the client. */
+  /** Drops the position: one in the inner text would mean nothing to the client. */
   #judgeInner(sql: string): Refusal | undefined {
     const refused = this.#judgeNew(sql).statements.find(({ refusal }) => refusal !== undefined);
     return refused?.refusal && refuse(refused.refusal.code, refused.refusal.message);

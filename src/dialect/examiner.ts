@@ -16,7 +16,7 @@ import { type Survey, surveyStatement } from './survey.js';
 
 export interface Problem {
   readonly refusal: Refusal;
-  /** The body of a parse node, or what a rule made of several. */
+  /** The body of a parse node, or an object that a rule made of several. */
   readonly about: unknown;
 }
 

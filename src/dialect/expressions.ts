@@ -1,4 +1,4 @@
-/** Rules for what is inside of statements: functions, types, sampling, locking clauses. */
+/** Rules for the parts of statements: functions, types, sampling, locking clauses. */
 import type { FuncCall, Node, SelectStmt } from 'libpg-query';
 import { lockedByKeyCheck } from './catalog-checks.js';
 import type { Refusal } from './judgement.js';

@@ -1,4 +1,4 @@
-/** One statement's judgement: its rule, the rules for its expressions, and what the session needs to know about it. */
+/** The judgement of one statement: its rule, the rules for its expressions, and the details that the session needs. */
 import type { Node } from 'libpg-query';
 import { judgeExpressions } from './expressions.js';
 import type { AsyncJob, IamMapping, JudgedStatement, Refusal, StatementKind } from './judgement.js';
@@ -72,7 +72,7 @@ export function judgeStatement(
   };
 }
 
-/** EXPLAIN is judged as what it explains. */
+/** EXPLAIN is judged as the statement that it explains. */
 export function judgeNode(node: Node, context: RuleContext): Refusal | undefined {
   const rule = ruleOf(kindOf(node));
   if ('code' in rule) return rule;

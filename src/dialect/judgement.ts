@@ -1,4 +1,4 @@
-/** What Aurora DSQL would make of a client's SQL text, statement by statement. */
+/** Judges a client's SQL text as Aurora DSQL would, statement by statement. */
 
 /** An answer of the server in place of running a statement. */
 export interface Refusal {
@@ -7,7 +7,7 @@ export interface Refusal {
   readonly message: string;
   readonly detail?: string | undefined;
   readonly hint?: string | undefined;
-  /** Where in the statement's own text, counted from 1 in characters, as in an ErrorResponse. */
+  /** Position in the statement's own text, counted from 1 in characters, as in an ErrorResponse. */
   readonly position?: number | undefined;
 }
 
@@ -29,7 +29,7 @@ export type StatementKind =
   | 'analyze'
   | 'call';
 
-/** A relation that a statement names, and where its schema stands in the text, so that it can be exchanged. */
+/** A relation that a statement names, and the place of its schema in the text, so that it can be replaced. */
 export interface RelationUse {
   readonly schema: string | undefined;
   readonly name: string;
@@ -37,7 +37,7 @@ export interface RelationUse {
   readonly isChanged: boolean;
 }
 
-/** Where a schema's name is written: `[start, end)` of the identifier token in `sql`, quotes included. */
+/** Position of a schema's name: `[start, end)` of the identifier token in `sql`, quotes included. */
 export interface SchemaMention {
   readonly schema: string;
   /** The relation behind the dot. */
@@ -68,7 +68,7 @@ export interface IamMapping {
 export interface JudgedStatement {
   /** The client's own text of this statement, without a semicolon behind it. */
   readonly source: string;
-  /** The same as PostgreSQL 16 can run it: ASYNC taken out, `numeric` made `numeric(18,6)`, and so on. Often `source` itself. */
+  /** The text in a form that PostgreSQL 16 can run: ASYNC taken out, `numeric` made `numeric(18,6)`, and so on. Often `source` itself. */
   readonly sql: string;
   readonly kind: StatementKind;
   /** DSQL's answer, when the text alone is enough to refuse it. */
@@ -79,7 +79,7 @@ export interface JudgedStatement {
    */
   readonly checks: readonly string[];
   readonly relations: readonly RelationUse[];
-  /** Of `sql`, in ascending order. */
+  /** Mentions in `sql`, in ascending order. */
   readonly schemaMentions: readonly SchemaMention[];
   readonly locking: 'none' | 'key_share' | 'update';
   /** COPY FROM STDIN: the client sends rows before there is an answer. */
@@ -92,22 +92,22 @@ export interface JudgedStatement {
   readonly isChained: boolean;
   readonly job: AsyncJob | undefined;
   readonly iam: IamMapping | undefined;
-  /** A result that the stand-in gives itself, such as SHOW server_version: one column, one row. */
+  /** A result that the stand-in returns itself, such as SHOW server_version: one column, one row. */
   readonly ownAnswer: { readonly column: string; readonly value: string; readonly tag: string } | undefined;
 }
 
 export interface Judgement {
   readonly statements: readonly JudgedStatement[];
-  /** PostgreSQL's own grammar refuses the text. PostgreSQL is asked, and answers with its own error. */
+  /** PostgreSQL's own grammar refuses the text. PostgreSQL is asked, and returns its own error. */
   readonly isMalformed: boolean;
 }
 
 /** Judges texts, and remembers its verdicts up to a bound in bytes. */
 export interface Dialect {
-  /** The day, `2026-09-15`, whose DSQL this is. */
+  /** The day, `2026-09-15`, of the DSQL version. */
   readonly profile: string;
   judge(sql: string): Judgement;
-  /** Whether a startup packet may set this parameter to this value; `user`, `database` and `options` are not asked for. */
+  /** Whether a startup packet may set this parameter to this value; not called for `user`, `database` and `options`. */
   judgeParameter(name: string, value: string): Refusal | undefined;
   /** A query to run after each DDL statement in its transaction: no row, or `code` and `message` of the limit that is exceeded. */
   readonly limitCheck: string;

@@ -1,8 +1,9 @@
 /**
- * DSQL's additions to PostgreSQL's grammar, found by tokens: ASYNC in CREATE INDEX and ALTER TABLE, and AWS IAM GRANT and REVOKE.
+ * DSQL's additions to PostgreSQL's grammar, found by tokens: ASYNC in CREATE INDEX and ALTER TABLE, and AWS IAM GRANT
+ * and REVOKE.
  *
- * The text is masked byte for byte, so that PostgreSQL's parser can read it and offsets stay: ASYNC becomes spaces, and an AWS IAM statement
- * becomes a SHOW that the judge exchanges again.
+ * The text is masked byte for byte, so that PostgreSQL's parser can read it and offsets do not change: ASYNC becomes
+ * spaces, and an AWS IAM statement becomes a SHOW that the judge replaces.
  */
 import { Token, Tokenizer } from '../sql/tokenizer.js';
 import type { IamMapping } from './judgement.js';
@@ -21,7 +22,7 @@ interface Piece {
   readonly end: number;
 }
 
-/** Stands for an AWS IAM statement until the judge sees it; shorter than `AWS IAM`. */
+/** Replaces an AWS IAM statement until the judge sees it; shorter than `AWS IAM`. */
 const placeholder = 'SHOW x';
 /** CREATE UNIQUE INDEX ASYNC. */
 const longestHead = 4;

@@ -1,8 +1,8 @@
 /**
  * PostgreSQL 16's own parser, in WebAssembly.
  *
- * A text that nests too deep overflows JavaScript's stack inside the parser. The instance's own stack pointer then stays where it was,
- * so the instance is not used again: a spare takes its place, and another one is loaded in the background.
+ * A text that nests too deep overflows JavaScript's stack inside the parser. The instance's own stack pointer is then
+ * not restored, so the instance is not used again: a spare replaces it, and another one is loaded in the background.
  */
 import type { ParseResult, RawStmt } from 'libpg-query';
 import { HeadgateError } from '../kernel/errors.js';
@@ -13,7 +13,7 @@ interface Instance {
   parseSync(query: string): ParseResult;
 }
 
-/** `malformed`: PostgreSQL refuses the text. `too deep`: nobody knows what is in the text. */
+/** `malformed`: PostgreSQL refuses the text. `too deep`: the content of the text is unknown. */
 export type Parsed = readonly RawStmt[] | 'malformed' | 'too deep';
 
 export interface SyntaxFault {

@@ -1,6 +1,6 @@
 /** The day from which DSQL accepts each feature, and the profile of one day. */
 
-/** In order of their days. */
+/** Ordered by day. */
 export const featureDays = {
   'numeric keys': '2026-02-03',
   'identity columns and sequences': '2026-02-13',

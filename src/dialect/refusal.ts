@@ -5,7 +5,7 @@ export function refuse(code: string, message: string, position?: number): Refusa
   return position === undefined ? { code, message } : { code, message, position };
 }
 
-/** feature_not_supported, DSQL's answer to most of what it lacks. */
+/** feature_not_supported, DSQL's error for most features that it lacks. */
 export function unsupported(message: string): Refusal {
   return refuse('0A000', message);
 }

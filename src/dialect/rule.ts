@@ -3,14 +3,14 @@ import type { Refusal, StatementKind } from './judgement.js';
 import type { Profile } from './profile.js';
 import type { StatementText } from './statement-text.js';
 
-/** One statement while it is judged. Rules add catalog checks and edits of the text. */
+/** One statement under judgement. Rules add catalog checks and edits of the text. */
 export interface RuleContext {
   readonly profile: Profile;
   /** ASYNC was taken out of the statement. */
   readonly isAsync: boolean;
   readonly text: StatementText;
   readonly checks: string[];
-  /** Takes every refusal of a list, with what it is about; without it, the first one ends the judgement. */
+  /** Receives every refusal of a list, with the node it is about; without it, the first one ends the judgement. */
   readonly collect?: ((refusal: Refusal, about: unknown) => void) | undefined;
   /** The first refusal of another text that the statement holds, such as a function's body. */
   judgeInner(sql: string): Refusal | undefined;

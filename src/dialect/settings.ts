@@ -53,7 +53,7 @@ function prefixParameter({ text }: RuleContext): void {
     }
 }
 
-/** Parameters whose value is DSQL's, not that of the PostgreSQL behind the stand-in. */
+/** Parameters with DSQL's value, not that of the PostgreSQL behind the stand-in. */
 const ownValues: Readonly<Record<string, string>> = {
   server_version: serverVersion,
   server_version_num: '160015',

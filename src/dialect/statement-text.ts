@@ -7,14 +7,14 @@ interface Edit {
   readonly insert: string;
 }
 
-/** A whole text, which holds several statements. `masked` has as many bytes, and is what PostgreSQL's grammar can read. */
+/** A whole text, which holds several statements. `masked` has as many bytes, and can be read by PostgreSQL's grammar. */
 export class WholeText {
   /** Of the masked text. */
   readonly bytes: Buffer;
   readonly isMasked: boolean;
   readonly #originalBytes: Buffer;
   readonly #isAscii: boolean;
-  /** Index and byte offset of the last conversion, from which the next goes on. */
+  /** Index and byte offset of the last conversion, from which the next continues. */
   #lastByte = 0;
   #lastIndex = 0;
 

@@ -15,7 +15,7 @@ export interface Survey {
   readonly relations: RangeVar[];
   /** Targets of INSERT, UPDATE, DELETE and COPY FROM. */
   readonly targets: Set<RangeVar>;
-  /** In FROM of a locking clause; CTEs included. */
+  /** Relations in FROM of a locking clause; CTEs included. */
   readonly locked: Set<RangeVar>;
   /** Columns with a schema: three parts or more. */
   readonly qualifiedColumns: ColumnRef[];

@@ -1,4 +1,4 @@
-/** BEGIN, COMMIT, ROLLBACK, and what DSQL has not: savepoints, prepared transactions, other isolation levels. */
+/** BEGIN, COMMIT, ROLLBACK, and features that DSQL lacks: savepoints, prepared transactions, other isolation levels. */
 import type { Node, TransactionStmt, TransactionStmtKind } from 'libpg-query';
 import type { Refusal, StatementKind } from './judgement.js';
 import { bodiesOf, integerOf, stringOf } from './parse-tree.js';

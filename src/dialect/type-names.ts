@@ -46,7 +46,7 @@ export const geometricTypes: ReadonlySet<string> = new Set([
   'circle',
 ]);
 
-/** PostgreSQL's other types, which no column of DSQL has. A name in neither table belongs to a domain, or to nothing. */
+/** PostgreSQL's other types, which no column of DSQL has. A name in neither table is a domain, or unknown. */
 const queryOnlyTypes: ReadonlySet<string> = new Set([
   ...geometricTypes,
   ...[

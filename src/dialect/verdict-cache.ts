@@ -1,7 +1,7 @@
 /** Verdicts by text, bounded in bytes. Two generations: a text that is asked for again moves to the younger one. */
 import type { Judgement } from './judgement.js';
 
-/** Of both generations together. */
+/** Limit for both generations together. */
 const mostBytes = 16 * 1024 * 1024;
 const longestText = 1024 * 1024;
 const bytesPerCharacter = 2;

@@ -1,6 +1,6 @@
-/** A map that holds a limited number of things, or of bytes, and forgets what was not used for longest. */
+/** A map with a limited number of entries, or of bytes, which forgets the least recently used ones. */
 
-/** What its entries may take together, and what one of them takes. */
+/** The limit for all entries together, and the size of one. */
 export interface EntrySizes<Key, Value> {
   readonly bytes: number;
   readonly of: (key: Key, value: Value) => number;

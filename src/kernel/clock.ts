@@ -1,6 +1,6 @@
 /** Time as the engine sees it: something that is handed in, so that the same code runs in real and in virtual time. */
 
-/** A monotonic clock. The origin means nothing; only differences do. */
+/** A monotonic clock. Its origin has no meaning; only differences count. */
 export interface Clock {
   /** Milliseconds, exact. */
   now(): number;
@@ -9,10 +9,7 @@ export interface Clock {
    * would cost more than everything else together.
    */
   coarse(): number;
-  /**
-   * As `coarse()`, for what must not be dated too early: should the turn turn out to have been long, the listener is
-   * told at its end.
-   */
+  /** Like `coarse()`, for times that must not be too early: if the turn turns out to have been long, the listener is told at its end. */
   arrival(listener: LongTurnListener): number;
 }
 
@@ -23,11 +20,11 @@ export interface LongTurnListener {
 
 /** One wake-up call. Setting it again replaces the earlier time. */
 export interface Alarm {
-  /** How exact it is: what is due within this time of its ringing counts as due. */
+  /** Granularity: everything due within this time of its ringing counts as due. */
   readonly granularityMs: number;
   /** Rings at `at`, or a little before or after. With `keepsProcessAlive`, the program does not exit before that. */
   set(at: number, keepsProcessAlive: boolean): void;
-  /** Changes what was said when it was set. */
+  /** Changes the value given when it was set. */
   keepProcessAlive(keepsProcessAlive: boolean): void;
   clear(): void;
 }

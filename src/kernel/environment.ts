@@ -1,31 +1,31 @@
 /**
- * Reads environment variables. An operator wrote them, and a typing mistake of theirs must not stop a service: what
- * can't be read counts as not set, and is a warning that says what the variable says and what is used in its place.
+ * Reads environment variables. Operators write them, and a typing mistake must not stop a service: an unreadable value
+ * counts as not set, and causes a warning that shows the value and its replacement.
  */
 
 /** Variables by their name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A variable, and in words what is used where it is not set or can't be used. */
+/** A variable, and a text for the value used if it is not set or unusable. */
 export interface EnvironmentVariable {
   readonly name: string;
   readonly default: string;
 }
 
-/** Something that is not used as it was written. */
+/** A value that is not used as it was written. */
 export interface EnvironmentWarning {
   readonly variable: string;
   /** The problem and the value used instead, to be read after the variable's name. */
   readonly text: string;
 }
 
-/** Which values make sense. Without any of these all do. */
+/** The valid values. Without any limit all are valid. */
 export interface EnvironmentRange {
-  /** Less than this is not used. */
+  /** Smaller values are not used. */
   readonly min?: number;
-  /** This or less is not used. */
+  /** This value and smaller ones are not used. */
   readonly above?: number;
-  /** In place of less than this, this is used. */
+  /** Replaces smaller values. */
   readonly floor?: number;
 }
 
@@ -56,7 +56,7 @@ export class EnvironmentReader {
     return this.#environment[name]?.trim() || undefined;
   }
 
-  /** As Go's ParseBool, in any case of letters. */
+  /** Accepts what Go's ParseBool does, in any case of letters. */
   boolean(variable: EnvironmentVariable): boolean | undefined {
     const text = this.text(variable.name)?.toLowerCase();
     if (text === undefined) return undefined;
@@ -97,7 +97,7 @@ export class EnvironmentReader {
     return this.#leaveAside(variable, `none of ${choices.join(', ')}`);
   }
 
-  /** The names of all that say something. */
+  /** The names of all variables that are set and not blank. */
   names(): string[] {
     return Object.keys(this.#environment).filter((name) => Boolean(this.#environment[name]?.trim()));
   }
@@ -123,7 +123,7 @@ export class EnvironmentReader {
     return floor;
   }
 
-  /** As if it were not set. */
+  /** Treats the variable as not set. */
   #leaveAside({ name, default: usual }: EnvironmentVariable, why: string): undefined {
     this.warn(name, `is ${this.quote(name)}, ${why}: the default, ${usual}, is used`);
     return undefined;

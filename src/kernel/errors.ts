@@ -1,4 +1,4 @@
-/** The base of all errors of Headgate, and the two that belong to no room in particular. */
+/** The base of all errors of Headgate, and the two that belong to no folder in particular. */
 
 /** All errors made by Headgate are of this class; `code` is stable and starts with `HG_`. */
 export class HeadgateError extends Error {
@@ -18,7 +18,7 @@ export class InvariantError extends HeadgateError {
   }
 }
 
-/** One thing wrong with the options given, and where. */
+/** One problem with the given options, and its place. */
 export interface OptionProblem {
   readonly path: string;
   readonly message: string;

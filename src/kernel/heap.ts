@@ -1,4 +1,4 @@
-/** A binary heap with the smallest key on top, whose items know their place, so that any of them can leave in O(log n). */
+/** A binary heap with the smallest key on top. Items know their place, so any of them can leave in O(log n). */
 
 export interface HeapItem {
   /** The order of the heap. Must not change while the item is in the heap. */
@@ -23,14 +23,14 @@ export class Heap<T extends HeapItem> {
     this.#raise(item, this.#items.length - 1);
   }
 
-  /** Does nothing when the item is in no heap. */
+  /** Does nothing if the item is in no heap. */
   remove(item: T): void {
     const index = item.heapIndex;
     if (index < 0) return;
     item.heapIndex = -1;
     const last = this.#items.pop();
     if (last === undefined || last === item) return;
-    // The last item takes the empty place, then goes up or down from there.
+    // The last item fills the empty place, then moves up or down from there.
     if (index > 0 && last.heapKey < (this.#items[(index - 1) >> 1] as T).heapKey) this.#raise(last, index);
     else this.#sink(last, index);
   }

@@ -1,11 +1,11 @@
-/** The known name that someone most likely meant. */
+/** The known name that a typing mistake most likely meant. */
 
 /** The candidate with the fewest edits away from `name`, if that is close enough to be a typing mistake. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.min(name.length - 1, Math.max(2, Math.floor(name.length / 3))) + 1;
   for (const candidate of candidates) {
-    // So many letters are missing or too many, at least; a long text costs nothing.
+    // At least this many letters are missing or too many; a long text costs nothing.
     if (Math.abs(name.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {

@@ -13,18 +13,18 @@ interface IntegerRange {
 export class OptionReader {
   readonly #options: Readonly<Record<string, unknown>>;
   #problems: OptionProblem[] = [];
-  /** Where in the whole these options are: `reservoir.` for what is inside of that. */
+  /** The prefix of these options in the whole: `reservoir.` for the options inside it. */
   #place = '';
   readonly #known = new Set<string>();
   readonly #userNames: Readonly<Record<string, string>>;
 
-  /** `userNames`: what the user calls an option, where that is another name than the one it is read by. */
+  /** `userNames`: the user's name of an option, where it differs from the one it is read by. */
   constructor(options: object, userNames: Readonly<Record<string, string>> = {}) {
     this.#options = options as Record<string, unknown>;
     this.#userNames = userNames;
   }
 
-  /** Reads the options inside of an option; undefined where it is left out. `true` stands for "all as usual". */
+  /** Reads the options inside of an option; undefined if it is left out. `true` means the defaults. */
   group(name: string): OptionReader | undefined {
     const value = this.#take(name);
     if (value === undefined || value === false) return undefined;
@@ -40,7 +40,7 @@ export class OptionReader {
     this.#problems.push({ path: this.#place + this.#nameFor(name), message });
   }
 
-  /** Whether the option is given, and not merely switched off. */
+  /** Whether the option is set, and not merely switched off. */
   has(name: string): boolean {
     const value = this.#take(name);
     return value !== undefined && value !== false;
@@ -152,7 +152,7 @@ export class OptionReader {
     return undefined;
   }
 
-  /** Call after the last option was read: a name nobody asked for is most likely a typing mistake. */
+  /** Call after the last option was read: a name that was never read is most likely a typing mistake. */
   refuseUnknown(): void {
     for (const name of Object.keys(this.#options)) {
       if (this.#known.has(name) || this.#options[name] === undefined) continue;
@@ -180,7 +180,7 @@ export class OptionReader {
   }
 }
 
-/** The value for a message: short, and nothing of an object's inside, which may be secret. */
+/** The value for a message: short, and without the contents of objects, which may be secret. */
 function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, 40)}'`;
   if (typeof value === 'function') return 'a function';

@@ -1,4 +1,4 @@
-/** Randomness as something that is handed in, with a seeded source whose every sequence can be replayed. */
+/** Randomness as a dependency, with a seeded source whose every sequence can be replayed. */
 
 export interface Random {
   /** Uniform in [0, 1). */

@@ -1,15 +1,15 @@
 /**
- * Memory that is read into or sent from, with views of its beginning. To make a view costs more than all else that is done
- * in JavaScript for a short write, and most writes are short: those views are made once and used again.
+ * Memory to read into or send from, with views of its beginning. Making a view costs more than all other JavaScript work
+ * for a short write, and most writes are short: those views are made once and reused.
  */
 import { copyBytes } from '../wire/bytes.js';
 
-/** Longer ones are made each time: they cost little compared to what they show. */
+/** Longer views are made each time: they cost little compared to what they show. */
 const longestKept = 1_024;
 
 export class ByteSpace {
   readonly buffer: Buffer;
-  /** By length; made when it is needed first. */
+  /** By length; each is made on first use. */
   #views: (Buffer | undefined)[] | undefined;
 
   constructor(buffer: Buffer) {
@@ -41,7 +41,7 @@ export function sharedSpace(): ByteSpace {
   return shared;
 }
 
-/** Copies what was read to the beginning of other memory: by a view that is there already, if there is one, since that is quickest. */
+/** Copies bytes that were read to the start of other memory. Uses an existing view if there is one, since that is fastest. */
 export function copyRead(source: Buffer, start: number, end: number, target: Buffer): void {
   if (source === shared?.buffer) target.set(shared.view(start, end));
   else copyBytes(source, start, end, target, 0);

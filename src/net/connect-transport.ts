@@ -17,7 +17,7 @@ export interface DialTls {
   /** Default: `postgres`. */
   readonly negotiation?: TlsNegotiation | undefined;
   readonly context: TlsContext;
-  /** Whom the certificate has to name, where that is not the host. */
+  /** The name required in the certificate, where that is not the host. */
   readonly serverName?: string | undefined;
 }
 
@@ -26,13 +26,13 @@ export interface DialOptions {
   readonly path?: string | undefined;
   readonly host?: string | undefined;
   readonly port?: number | undefined;
-  /** For all of it: name, socket, TLS. */
+  /** Timeout of the whole dial: name lookup, socket, TLS. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly tls?: DialTls | undefined;
   readonly keepAlive?: KeepAlive | undefined;
   readonly tuning?: SocketTuning | undefined;
-  /** Default: 64 KiB of its own. */
+  /** Default: its own 64 KiB. */
   readonly readBuffer?: ReadBuffer | undefined;
   /** Finds the addresses of a name. Default: the system. */
   readonly lookup?: LookupFunction | undefined;
@@ -42,7 +42,7 @@ export interface DialOptions {
 
 const serverReadBytes = 65_536;
 
-/** Rejects with a `DialFailedError`; what was opened is closed by then. */
+/** Rejects with a `DialFailedError`; every opened socket is closed by then. */
 export async function connectTransport(options: DialOptions): Promise<SocketTransport> {
   const { timeoutMs, signal } = options;
   const target = targetOf(options);
@@ -107,7 +107,7 @@ function endsOf({ path, port = 5_432 }: DialOptions, socket: Socket): SocketEnds
   return path === undefined ? tcpEnds(socket) : unixEnds(port);
 }
 
-/** Resolves in the turn in which it is connected; nobody reads from it yet. */
+/** Resolves in the turn in which the socket is connected; nobody reads from it yet. */
 function openSocket(options: DialOptions, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const { path, host = 'localhost', port = 5_432, lookup, keepAlive, tuning, connected } = options;

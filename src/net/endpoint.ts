@@ -1,4 +1,4 @@
-/** Where clients can connect, and how it is written. */
+/** The address at which clients can connect, and its notation. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { ListenError } from './errors.js';
@@ -15,17 +15,17 @@ export interface UnixEndpoint {
   readonly kind: 'unix';
   /** Begins with `@` if it is an abstract name, which is in no folder (Linux only). */
   readonly path: string;
-  /** As PostgreSQL's clients count: the end of the path. */
+  /** The end of the path, by the convention of PostgreSQL's clients. */
   readonly port: number;
   readonly mode: number;
 }
 
 export type Endpoint = TcpEndpoint | UnixEndpoint;
 
-/** The kernel has room for so many bytes, and a zero at the end. */
+/** The kernel's limit in bytes, without the zero at the end. */
 const longestPath = process.platform === 'linux' ? 107 : 103;
 
-/** The socket at which PostgreSQL's clients look for a port in a folder. */
+/** The socket in a folder at which PostgreSQL's clients look for a port. */
 export function unixEndpoint(folder: string, port: number, mode = 0o777): UnixEndpoint {
   const path = `${folder.replace(/\/+$/, '')}/.s.PGSQL.${port}`;
   const bytes = Buffer.byteLength(path);
@@ -38,7 +38,7 @@ export function isAbstract({ path }: UnixEndpoint): boolean {
   return path.startsWith('@');
 }
 
-/** As the system wants it. */
+/** The path in the form that the system expects. */
 export function systemPath(endpoint: UnixEndpoint): string {
   return isAbstract(endpoint) ? `\0${endpoint.path.slice(1)}` : endpoint.path;
 }
@@ -49,7 +49,7 @@ export function showEndpoint(endpoint: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** A name may stand for several addresses, and then it is listened on all of them. */
+/** A name may stand for several addresses; all of them are listened on. */
 export async function withAddresses(endpoint: Endpoint): Promise<readonly Endpoint[]> {
   if (endpoint.kind === 'unix' || endpoint.host === '*' || isIP(endpoint.host) !== 0) return [endpoint];
   try {

@@ -2,7 +2,7 @@
 import { formatDuration } from '../kernel/duration.js';
 import { HeadgateError } from '../kernel/errors.js';
 
-/** A connection was ended, and the other side did not take what was left. */
+/** A connection was ended, and the other side did not take the remaining bytes. */
 export class UnsentBytesError extends HeadgateError {
   constructor(unsent: number, waitedMs: number) {
     super(
@@ -13,8 +13,8 @@ export class UnsentBytesError extends HeadgateError {
 }
 
 /**
- * Bytes came in plain text where only a TLS handshake may follow. Someone on the way may have put them there, to have
- * them taken for what came through TLS; the connection is closed.
+ * Bytes came in plain text where only a TLS handshake may follow. An attacker may have injected them, to have them taken
+ * for what came through TLS; the connection is closed.
  */
 export class UnencryptedBytesError extends HeadgateError {
   constructor() {
@@ -26,7 +26,7 @@ export class UnencryptedBytesError extends HeadgateError {
   }
 }
 
-/** TLS could not be agreed upon; `cause` is what Node says, if it says anything. */
+/** The TLS handshake failed; `cause` is Node's error, if there is one. */
 export class TlsHandshakeError extends HeadgateError {
   constructor(why: string, cause?: unknown) {
     super('HG_TLS_HANDSHAKE', `No TLS connection: ${why}`, cause === undefined ? undefined : { cause });

@@ -3,10 +3,10 @@ import { isIPv4, isIPv6 } from 'node:net';
 
 const mappedPrefix = Buffer.from('00000000000000000000ffff', 'hex');
 
-/** 4 or 16 bytes; `undefined` for what is no address. An IPv4 address inside of an IPv6 one is the IPv4 address. */
+/** 4 or 16 bytes; `undefined` if the text is no address. An IPv4 address inside of an IPv6 one is the IPv4 address. */
 export function parseIpAddress(text: string): Buffer | undefined {
   if (isIPv4(text)) return Buffer.from(text.split('.').map(Number));
-  // What is behind the % is an interface of this machine.
+  // The part behind the % is an interface of this machine.
   const [address = ''] = text.split('%');
   if (!isIPv6(address)) return undefined;
   const bytes = parseIpv6(address);

@@ -1,6 +1,6 @@
 /**
- * Under which names a server of this machine alone may be asked. A page in a browser can have its own name lead to the loopback, and would read
- * what is there; its name comes along in the header `Host`.
+ * The host names under which a server of this machine alone may be asked. A page in a browser can have its own name
+ * resolve to the loopback, and would read the answers; its name arrives in the header `Host`.
  */
 import { isIP } from 'node:net';
 
@@ -15,7 +15,7 @@ export function isKnownHost(header: string | undefined, listenHost: string): boo
   );
 }
 
-/** Whether nobody on another machine can connect to what listens there. */
+/** Whether only this machine can connect to this host. */
 export function isLoopback(host: string): boolean {
   return host.toLowerCase() === 'localhost' || host === '::1' || /^127\.[\d.]{5,11}$/.test(host);
 }

@@ -1,4 +1,4 @@
-/** All addresses at which clients can connect, and what is made of each connection. */
+/** All addresses at which clients can connect, and the handling of each connection. */
 import type { Socket } from 'node:net';
 import { type Endpoint, withAddresses } from './endpoint.js';
 import { ListenError } from './errors.js';
@@ -12,11 +12,11 @@ import { fileNumberOf, type KeepAlive, type SocketTuning, tuneSocket } from './s
 import type { SocketTransport } from './socket-transport.js';
 
 /**
- * Why connections can't be accepted as they should, once when it begins.
- * - `files_short`: the process has nearly as many files open as it may. Connections are still accepted, as such for which
- *   there is no room.
+ * Why connections can't be accepted as they should; reported once when the trouble begins.
+ * - `files_short`: the process has nearly as many files open as it may. Connections are still accepted, but marked as
+ *   ones without room.
  * - `accept_failed`: accepting at this address pauses for `pauseMs`.
- * - `no_such_address`: this machine does not have one of the addresses, and it is listened on the others only.
+ * - `no_such_address`: this machine does not have one of the addresses; only the others are listened on.
  */
 export type ListenTrouble =
   | { readonly reason: 'no_such_address'; readonly error: ListenError }
@@ -38,13 +38,13 @@ export interface ListenersOptions {
   readonly tuning?: SocketTuning | undefined;
   /** Default: `shared`. */
   readonly readBuffer?: ReadBuffer | undefined;
-  /** So many files are kept for other things than clients. Default: 32. */
+  /** Number of files reserved for other things than clients. Default: 32. */
   readonly fileReserve?: number | undefined;
-  /** How many files the process may have open. Default: what the system says. */
+  /** Number of files that the process may have open. Default: the system's limit. */
   readonly fileLimit?: number | undefined;
   /**
-   * A client. The listener is to be set and `start()` called. Without room it is to be told so and sent away: what is
-   * left of files is needed for servers.
+   * A client connected. Set the listener and call `start()`. Without room, refuse the client and close the connection:
+   * the remaining files are needed for servers.
    */
   readonly connected: (transport: SocketTransport, endpoint: Endpoint, hasRoom: boolean) => void;
   readonly troubled: (trouble: ListenTrouble) => void;
@@ -54,7 +54,7 @@ export interface ListenersOptions {
 const usualBacklog = 4_096;
 const usualFileReserve = 32;
 
-/** Where a client reaches us when nothing else is said: this machine only. */
+/** The default address for clients: this machine only. */
 export const usualEndpoint: Endpoint = { kind: 'tcp', host: '127.0.0.1', port: 6_432 };
 
 export class Listeners {
@@ -73,7 +73,7 @@ export class Listeners {
     this.#files = new OpenFileWatch(options.fileReserve ?? usualFileReserve, options.fileLimit);
   }
 
-  /** Where it listens, with the ports that were given to it. */
+  /** The open addresses, with the ports that were assigned to them. */
   get endpoints(): readonly Endpoint[] {
     return this.#sockets.filter(({ isOpen }) => isOpen).map(({ endpoint }) => endpoint);
   }
@@ -100,12 +100,12 @@ export class Listeners {
     await this.resume();
   }
 
-  /** New connections are refused until `resume()`: nothing can be held back that the kernel has accepted already. */
+  /** Refuses new connections until `resume()`: a connection that the kernel has accepted can't be held back. */
   pause(): void {
     for (const socket of this.#sockets) socket.close();
   }
 
-  /** No more connections but by Unix sockets. */
+  /** Accepts no more connections except by Unix sockets. */
   keepUnixOnly(): void {
     for (const socket of this.#sockets) if (socket.endpoint.kind === 'tcp') socket.close();
   }
@@ -117,7 +117,7 @@ export class Listeners {
     );
   }
 
-  /** No more connections; those that were accepted go on. */
+  /** Accepts no more connections; accepted ones go on. */
   close(): void {
     this.pause();
     this.#sockets = [];

@@ -16,14 +16,14 @@ export interface ListenSettings {
   readonly backlog: number;
   readonly reusePort: boolean;
   readonly accepted: (socket: Socket, from: ListeningSocket) => void;
-  /** Accepting failed, or could not be taken up again. It goes on after so many milliseconds. */
+  /** Accepting failed, or could not be resumed. It resumes after `pauseMs`. */
   readonly backedOff: (error: Error, pauseMs: number, from: ListeningSocket) => void;
 }
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const nodeSharesPorts = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 
-/** Whether several processes can listen on the same port here. */
+/** Whether several processes can listen on the same port on this system. */
 export function canSharePorts(): boolean {
   return nodeSharesPorts || hasSystemCalls();
 }
@@ -45,7 +45,7 @@ export class ListeningSocket {
     this.#settings = settings;
   }
 
-  /** With the port that it has got, once it is open. */
+  /** Includes the assigned port, once the socket is open. */
   get endpoint(): Endpoint {
     return this.#endpoint;
   }
@@ -64,7 +64,7 @@ export class ListeningSocket {
     await this.#opening;
   }
 
-  /** At once; connections that were accepted go on. */
+  /** Takes effect at once; accepted connections go on. */
   close(): void {
     this.#isWanted = false;
     clearTimeout(this.#retry);
@@ -72,8 +72,8 @@ export class ListeningSocket {
   }
 
   /**
-   * Without this, a listening socket that can't be accepted from would be reported as ready again and again, and
-   * the process would do nothing else.
+   * Without this, a listening socket from which accepting fails would be reported as ready again and again, and the
+   * process would do nothing else.
    */
   acceptFailed(error: Error): void {
     if (!this.#isWanted) return;
@@ -94,7 +94,7 @@ export class ListeningSocket {
   async #open(): Promise<void> {
     const endpoint = this.#endpoint;
     if (endpoint.kind === 'unix' && !isAbstract(endpoint)) await removeStaleSocket(endpoint.path);
-    // Nobody reads before the session is there, and a client that has said all it wants to say may still be answered.
+    // Nobody reads before the session exists, and a client that has ended its side may still be answered.
     const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true });
     server.on('connection', (socket: Socket) => {
       this.#pauseMs = shortestPauseMs;
@@ -152,13 +152,13 @@ export class ListeningSocket {
       port,
       backlog,
       ...(reusePort ? { reusePort } : {}),
-      // Otherwise `::` would also take what is meant for 0.0.0.0.
+      // Otherwise `::` would also take connections to 0.0.0.0.
       ...(host === '*' ? {} : { host, ipv6Only: true }),
     };
   }
 }
 
-/** As Node would do it, were it newer. A name has become an address by now. */
+/** Does what newer versions of Node do. Names are resolved to addresses by now. */
 function sharedSocket(host: string, port: number): number | undefined {
   const address = parseIpAddress(host === '*' ? '0.0.0.0' : host);
   return address && boundSharedSocket(address, port);
@@ -172,7 +172,7 @@ function portOf(server: Server): number {
 function whyNot(error: NodeJS.ErrnoException, endpoint: Endpoint): string {
   if (error.code === 'EADDRINUSE') return 'another process listens there.';
   if (error.code === 'EADDRNOTAVAIL') return 'this machine has no such address.';
-  // Where the folder is missing, libuv says the same as where it may not be written to.
+  // For a missing folder, libuv reports the same error as for one without write permission.
   if (endpoint.kind === 'unix' && !isAbstract(endpoint) && !existsSync(dirname(endpoint.path)))
     return `there is no folder ${dirname(endpoint.path)}.`;
   if (error.code === 'EACCES') return 'this user is not allowed to.';

@@ -1,4 +1,4 @@
-/** Which transport a socket gets. */
+/** Chooses the transport of a socket. */
 import type { Socket } from 'node:net';
 import { nativeHandleOf } from './native-streams.js';
 import { RawTransport, type ReadBuffer } from './raw-transport.js';
@@ -6,7 +6,7 @@ import type { SocketEnds } from './socket-ends.js';
 import type { SocketTransport } from './socket-transport.js';
 import { StreamTransport } from './stream-transport.js';
 
-/** For a plain socket that is connected, allows half-open connections and that nobody reads from. */
+/** For a plain socket that is connected, allows half-open connections and has no reader. */
 export function plainTransport(socket: Socket, ends: SocketEnds, readBuffer: ReadBuffer): SocketTransport {
   const handle = nativeHandleOf(socket);
   return handle === undefined

@@ -1,10 +1,10 @@
 /**
- * The layer below Node's streams: what `node:net` itself is written with. It is no public API, so all of it is looked for
- * before it is used, and without it, or with HEADGATE_STREAMS=1, connections go through Node's streams.
+ * The layer below Node's streams: the one that `node:net` itself uses. It is no public API, so every part is checked
+ * before use. Without it, or with HEADGATE_STREAMS=1, connections go through Node's streams.
  */
 import type { Socket } from 'node:net';
 
-/** A write that the kernel did not take at once. Node keeps it, and what it refers to, until it is done. */
+/** A write that the kernel did not take at once. Node keeps it, and the memory it refers to, until it is done. */
 export interface WriteRequest {
   oncomplete?: (this: WriteRequest, status: number) => void;
   chunks?: readonly Buffer[];
@@ -13,7 +13,7 @@ export interface WriteRequest {
 
 /** A socket as libuv has it. */
 export interface NativeHandle {
-  /** A buffer that it answers with is read into from then on. */
+  /** Returns the buffer to read into from then on, if it changes. */
   onread: (this: NativeHandle) => Buffer | undefined;
   /** The handle's state for `node:net`; TLS takes it over from here. */
   reading: boolean;
@@ -24,13 +24,13 @@ export interface NativeHandle {
   useUserBuffer(buffer: Buffer): void;
   writeBuffer(request: WriteRequest, chunk: Buffer): number;
   writev(request: WriteRequest, chunks: readonly Buffer[], areAllBuffers: true): number;
-  /** Ours: whose bytes come here. Also keeps alive what is read into, since libuv has its address only. */
+  /** Ours: the receiver of the bytes. Also keeps the read buffer alive, since libuv has only its address. */
   headgateOwner?: object;
 }
 
 export interface NativeStreams {
   readonly WriteWrap: new () => WriteRequest;
-  /** Where the last read and the last write leave what they have to say, at the places below. */
+  /** The results of the last read and the last write, at the places below. */
   readonly state: Int32Array;
   readonly bytesReadOrError: number;
   readonly lastWriteIsPending: number;
@@ -50,7 +50,7 @@ export const endOfFile = -4_095;
 
 export const nativeStreams: NativeStreams | undefined = findNativeStreams();
 
-/** Which transport plain connections get: `native` is the layer below Node's streams. */
+/** The transport of plain connections: `native` is the layer below Node's streams. */
 export function transportKind(): 'native' | 'streams' {
   return nativeStreams === undefined || process.env['HEADGATE_STREAMS'] === '1' ? 'streams' : 'native';
 }

@@ -1,4 +1,4 @@
-/** How many files a process may have open. Sockets are files, and when there are no more, not even a log can be opened. */
+/** The number of files a process may have open. Sockets are files, and at the limit not even a log can be opened. */
 import { readFileSync } from 'node:fs';
 
 /** Infinity where it can't be found out. */
@@ -13,8 +13,8 @@ export function openFileLimit(): number {
 }
 
 /**
- * Tells from a socket just accepted whether files run out. The kernel gives each new file the lowest number that is free,
- * so a high number means that nearly all are taken, and nothing has to be counted.
+ * Detects from a socket just accepted whether files run out. The kernel gives each new file the lowest free number, so a
+ * high number means that nearly all are taken, and no counting is needed.
  */
 export class OpenFileWatch {
   readonly limit: number;
@@ -22,7 +22,7 @@ export class OpenFileWatch {
 
   constructor(reserve: number, limit: number = openFileLimit()) {
     this.limit = limit;
-    // Where hardly any are allowed at all, the reserve must leave some to use.
+    // With a very low limit, the reserve must leave some files to use.
     this.#reserve = Math.min(reserve, Math.floor(limit / 2));
   }
 

@@ -1,11 +1,11 @@
-/** Opens all addresses at which connections are to be accepted. */
+/** Opens all addresses at which connections are accepted. */
 import { ListenError } from './errors.js';
 import type { ListeningSocket } from './listening-socket.js';
 
 /**
- * Answers with those that are open. An address that this machine does not have, as one that moves between machines, is
- * `missing` and left out, if there is another to reach us at over the network. With anything else in the way none is open:
- * rejects with a `ListenError`. A port that is taken is most likely a second pooler, which should not take half of the clients.
+ * Returns the open sockets. An address that this machine does not have, such as one that moves between machines, is
+ * `missing` and left out if another one can be reached over the network. On any other failure none is open: rejects with
+ * a `ListenError`. A port that is taken is most likely a second pooler, which should not take half of the clients.
  */
 export async function openSockets(
   sockets: readonly ListeningSocket[],

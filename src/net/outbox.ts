@@ -4,7 +4,7 @@ const blockBytes = 16_384;
 
 export class Outbox {
   #blocks: Buffer[] = [];
-  /** How much of the last block is filled. */
+  /** Number of bytes filled in the last block. */
   #filled = 0;
   #size = 0;
 

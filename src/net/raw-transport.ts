@@ -1,9 +1,9 @@
 /**
- * A plain TCP or Unix socket below Node's streams: reads into memory of its own or memory that all share, writes at
- * once, and makes no garbage on the way as long as the kernel takes what is written.
+ * A plain TCP or Unix socket below Node's streams: reads into its own or shared memory, writes at once, and allocates
+ * nothing as long as the kernel takes every write.
  *
- * Two rules keep the memory right. What libuv reads into is kept alive by the handle's owner. What a pending write refers
- * to is never written to again: it was copied, or it is a read buffer that is given away for another one.
+ * Two rules keep the memory safe. The handle's owner keeps the read buffer of libuv alive. Memory of a pending write is
+ * never written to again: it was copied, or it is a read buffer that is replaced by another one.
  */
 import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
@@ -22,23 +22,23 @@ import type { SocketEnds } from './socket-ends.js';
 import { SocketTransport } from './socket-transport.js';
 import { systemError } from './system-error.js';
 
-/** `shared`: all read into the same memory, one after the other; otherwise bytes of its own. */
+/** `shared`: all sockets read into the same memory, one after the other; a number: the size of the socket's own buffer. */
 export type ReadBuffer = 'shared' | number;
 
-/** Without the native layer nobody has a handle to make a transport from, and none of this is called. */
+/** Without the native layer no handle exists to make a transport from, and none of this is called. */
 const { WriteWrap, state, bytesReadOrError, lastWriteIsPending } =
   nativeStreams ?? ({ WriteWrap: class {} } as unknown as NativeStreams);
 
-/** On Windows the memory is handed over when the read begins, and not when there is something to read. */
+/** On Windows the memory is passed when the read begins, not when bytes arrive. */
 const canShare = process.platform !== 'win32';
 const ownBytesInstead = 8_192;
-/** After a failed write, what the other side said last may still be there to be read: so long it is waited for. */
+/** How long to wait, after a failed write, for the last bytes of the other side, which may still be readable. */
 const lastWordsMs = 1_000;
 
 /** The bytes being delivered, if a write may keep them. */
 let lent: ByteSpace | undefined;
 let isLentKept = false;
-/** Bytes to send are copied to here first, unless they are lent. */
+/** Bytes to send are copied here first, unless they are lent. */
 let sendSpace = newSpace();
 /** A request is used up only if the write is pending. */
 let request: WriteRequest = new WriteWrap();
@@ -90,7 +90,7 @@ export class RawTransport extends SocketTransport {
     this.#readOn();
   }
 
-  /** Called by libuv: bytes in the buffer, or why there will be none. Answers with another buffer if this one is kept. */
+  /** Called by libuv: bytes in the buffer, or the reason for having none. Returns another buffer if this one is kept. */
   readCame(bytesOrError: number): Buffer | undefined {
     if (this.isOver) return undefined;
     if (bytesOrError > 0) return this.#bytesCame(bytesOrError);
@@ -185,7 +185,7 @@ export class RawTransport extends SocketTransport {
     return false;
   }
 
-  /** The last write is pending: it keeps what it refers to, and the request. */
+  /** The last write is pending: it keeps the request and the memory it refers to. */
   #await(chunks: readonly Buffer[]): void {
     this.#isWriting = true;
     request.chunks = chunks;

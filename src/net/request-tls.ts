@@ -15,7 +15,7 @@ export interface RequestTlsOptions {
   readonly context: TlsContext;
   readonly demand: TlsDemand;
   readonly negotiation: TlsNegotiation;
-  /** Whom the certificate has to name, and who is asked for: a name or an address. */
+  /** The name required in the certificate, and the server to connect to: a name or an address. */
   readonly host: string;
   readonly signal: AbortSignal;
 }
@@ -23,7 +23,7 @@ export interface RequestTlsOptions {
 const yes = 0x53; // S
 const no = 0x4e; // N
 
-/** Whether the server can do TLS; the socket is as it was. Rejects, when the socket is gone, if it does not say. */
+/** Whether the server supports TLS; the socket is left unchanged. Rejects if the socket is closed before the answer. */
 export function askForTls(socket: Socket, ends: SocketEnds, signal: AbortSignal): Promise<boolean> {
   const transport = plainTransport(socket, ends, 'shared');
   return new Promise((resolve, reject) => {

@@ -20,7 +20,7 @@ import { alpnProtocol, tlsDetailsOf } from './tls-details.js';
 import { handshake } from './tls-handshake.js';
 import type { Transport } from './transport.js';
 
-/** How a TLS handshake begins; no startup packet does, because that would make it too long. */
+/** The first byte of a TLS handshake. No startup packet begins with it, because that would make it too long. */
 export const tlsHandshakeByte = 0x16;
 
 /** libpq, when it does not block, can wait for ever for the rest of a record that it has; short ones it reads whole. */
@@ -30,7 +30,7 @@ export interface ServeTlsOptions {
   readonly context: TlsContext;
   /** `ask`: a client may show one, and then it must be valid. `require`: it must show one. */
   readonly clientCertificates: 'ignore' | 'ask' | 'require';
-  /** The client began with TLS, and this is what was read of it. It must then name PostgreSQL's protocol. */
+  /** The first bytes of a client that began with TLS. It must then name PostgreSQL's protocol. */
   readonly firstBytes?: Buffer | undefined;
   /** Gives up when it fires. */
   readonly signal?: AbortSignal | undefined;
@@ -43,7 +43,7 @@ export function serveTls(transport: Transport, options: ServeTlsOptions): Promis
   if (plain === 'unread') return Promise.reject(new UnencryptedBytesError());
   if (plain === 'gone') return Promise.reject(new TlsHandshakeError('the client is gone.'));
   const { firstBytes, signal } = options;
-  // Where bytes wait in the plain stream, TLS takes them from there.
+  // TLS reads waiting bytes from the plain stream.
   if (firstBytes !== undefined) plain.unshift(Buffer.from(firstBytes));
   const socket = openTls(plain, options);
   return handshake(socket, {
@@ -85,7 +85,7 @@ function hasCertificate(socket: TLSSocket): boolean {
   return socket.getPeerX509Certificate() !== undefined;
 }
 
-/** OpenSSL's word for what is wrong. Node tells it to its own servers only; where it can't be asked, nothing is right. */
+/** OpenSSL's error code. Node reports it only to its own servers; where it can't be read, verification counts as failed. */
 function verifyError(socket: TLSSocket): string | undefined {
   const handle = (socket as { _handle?: { verifyError?: () => { code?: string } | null } })._handle;
   if (typeof handle?.verifyError !== 'function') return 'it could not be verified';

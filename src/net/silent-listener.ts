@@ -1,4 +1,4 @@
-/** Hears nothing: the listener of a transport that has none yet, or none any more. */
+/** Ignores all events: the listener of a transport before its own is set, or after it is removed. */
 import type { TransportListener } from './transport.js';
 
 export const silentListener: TransportListener = Object.freeze({

@@ -1,4 +1,4 @@
-/** Between whom a socket is, read while it is open: a closed socket knows no longer. */
+/** The addresses of both ends of a socket, read while it is open: a closed socket no longer has them. */
 import type { Socket } from 'node:net';
 
 export interface SocketEnds {
@@ -19,7 +19,7 @@ export function tcpEnds(socket: Socket): SocketEnds {
   };
 }
 
-/** As PgBouncer has it: both ends are the socket, and the port is the one in its name. */
+/** As in PgBouncer: both ends are the socket, and the port is the one in its name. */
 export function unixEnds(port: number): SocketEnds {
   return { isUnix: true, remoteAddress: 'unix', remotePort: port, localAddress: 'unix', localPort: port };
 }

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { type SocketOption, setSocketOption } from './system-calls.js';
 
-/** How it is found out that the other side is gone without a word. */
+/** Detects a peer that is gone without closing the connection. */
 export interface KeepAlive {
   /** Silence before the first question. */
   readonly idleMs: number;
@@ -12,9 +12,9 @@ export interface KeepAlive {
   readonly probes?: number | undefined;
 }
 
-/** What else the kernel can be told, on Linux and with the optional package koffi; 0 leaves it as it is. */
+/** Kernel options for Linux with the optional package koffi; 0 leaves an option unchanged. */
 export interface SocketTuning {
-  /** Data may be without an acknowledgement for so long. */
+  /** Time for which data may stay unacknowledged. */
   readonly userTimeoutMs: number;
   /** Bytes kept in each direction. */
   readonly bufferBytes: number;
@@ -40,7 +40,7 @@ function setKeepAlive(socket: Socket, keepAlive: KeepAlive | undefined): void {
   );
 }
 
-/** Does nothing on a Unix socket but for its buffers. */
+/** On a Unix socket, sets only the buffers. */
 export function tuneSocket(socket: Socket, keepAlive: KeepAlive | undefined, tuning?: SocketTuning): void {
   setKeepAlive(socket, keepAlive);
   if (tuning === undefined) return;

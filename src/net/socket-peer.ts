@@ -1,4 +1,4 @@
-/** Who is at the other end of a Unix socket. */
+/** The process at the other end of a Unix socket. */
 import { fileNumberOf } from './socket-options.js';
 import { SocketTransport } from './socket-transport.js';
 import { type PeerCredentials, peerCredentials } from './system-calls.js';

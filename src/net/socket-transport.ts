@@ -1,10 +1,10 @@
 /**
- * The part that all transports over a socket share: how a connection ends, whoever ends it and in whatever state.
+ * The common part of all transports over a socket: how a connection ends, from either side and in any state.
  *
  * open -> ending (`end()`: all is sent, then goodbye, and the other side's goodbye is waited for) -> over -> closed
  * open or ending -> ending (`endAtOnce()`: the same, without waiting) -> over -> closed
  * open -> over (`destroy()`, an error, both sides said goodbye) -> closed
- * open -> over (`release()`: the socket is somebody else's, and this transport is silent for good)
+ * open -> over (`release()`: the socket has another owner, and this transport is silent for good)
  */
 import type { Socket } from 'node:net';
 import { UnsentBytesError } from './errors.js';
@@ -12,25 +12,25 @@ import { silentListener } from './silent-listener.js';
 import type { SocketEnds } from './socket-ends.js';
 import type { TlsDetails, Transport, TransportListener } from './transport.js';
 
-/** So long after `end()` the other side has to take what is left and to say goodbye too. */
+/** Time after `end()` in which the other side has to take the remaining bytes and say goodbye. */
 const lingerMs = 5_000;
-/** So long after `endAtOnce()` TLS, or a full socket, has to send what is left. */
+/** Time after `endAtOnce()` in which TLS, or a full socket, has to send the remaining bytes. */
 const shortLingerMs = 50;
 
 export abstract class SocketTransport implements Transport {
   listener: TransportListener = silentListener;
-  /** For what concerns the connection and not its bytes: `setKeepAlive()`, `unref()` and the like. */
+  /** For settings of the connection, not its bytes: `setKeepAlive()`, `unref()` and the like. */
   readonly socket: Socket;
   readonly isUnix: boolean;
   readonly remoteAddress: string;
   readonly remotePort: number;
   readonly localAddress: string;
   readonly localPort: number;
-  /** Only `closed()` is told from here on. */
+  /** Only `closed()` is called from here on. */
   protected isOver = false;
   protected isEnding = false;
   #error: Error | undefined;
-  /** Closed before anybody listened: told at the start. */
+  /** Closed before a listener was set: reported at the start. */
   #isClosedUnheard = false;
   #lingering: NodeJS.Timeout | undefined;
 
@@ -61,9 +61,9 @@ export abstract class SocketTransport implements Transport {
   abstract send(source: Buffer, start: number, end: number): boolean;
   abstract get unsent(): number;
   protected abstract beginReading(): void;
-  /** Says goodbye when all is sent, and reads on, so that the other side's goodbye is heard. */
+  /** Says goodbye when all bytes are sent, and reads on, to receive the other side's goodbye. */
   protected abstract sayGoodbye(): void;
-  /** Stops reading and hears no more of the socket. Answers false where bytes were read that nobody has got. */
+  /** Stops reading and ignores the socket from then on. Returns false if bytes were read that were not delivered. */
   protected abstract letGo(): boolean;
 
   end(): void {
@@ -78,8 +78,8 @@ export abstract class SocketTransport implements Transport {
     if (this.isOver) return;
     clearTimeout(this.#lingering);
     this.#lingering = setTimeout(() => this.#giveUp(shortLingerMs), shortLingerMs).unref();
-    // Bytes of the client are read until then: a socket that is closed with something unread is reset, and the client
-    // may never see what it was told.
+    // Reads the client's bytes until then: a socket closed with unread bytes is reset, and the client may never see its
+    // last message.
     setImmediate(() => {
       if (this.unsent === 0) this.destroy();
     });
@@ -93,9 +93,9 @@ export abstract class SocketTransport implements Transport {
   }
 
   /**
-   * Gives the socket away, to put TLS on it; nothing more is heard of this transport. Otherwise the connection is
-   * destroyed, and `closed()` is told: `unread` if bytes were read that have not been delivered (whoever sent those did
-   * not wait for the answer, and they must not be taken for what comes through TLS), `gone` if it is over or stuck.
+   * Gives the socket away, to put TLS on it; this transport is silent from then on. Otherwise the connection is
+   * destroyed and `closed()` is called: `unread` if bytes were read that have not been delivered (the sender did not
+   * wait for the answer, and they must not be taken for what comes through TLS), `gone` if it is over or stuck.
    */
   release(): Socket | 'unread' | 'gone' {
     const { socket } = this;
@@ -111,12 +111,12 @@ export abstract class SocketTransport implements Transport {
     return socket;
   }
 
-  /** The first error is the one that is told at the end. */
+  /** Keeps the first error, which is reported at the end. */
   protected noteError(error: Error): void {
     this.#error ??= error;
   }
 
-  /** The connection has so much time left. */
+  /** Limits the remaining time of the connection. */
   protected lingerAtMost(milliseconds: number): void {
     this.#lingering ??= setTimeout(() => this.#giveUp(milliseconds), milliseconds).unref();
   }

@@ -3,7 +3,7 @@ import { lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { ListenError } from './errors.js';
 
-/** Removes the file if nobody listens on it; refuses if somebody does, or if it is something else. */
+/** Removes the file if no process listens on it; refuses if one does, or if it is another kind of file. */
 export async function removeStaleSocket(path: string): Promise<void> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;

@@ -1,10 +1,10 @@
-/** A socket through Node's streams: for TLS, and for plain sockets where the layer below is not to be had. */
+/** A socket through Node's streams: for TLS, and for plain sockets where the layer below is not available. */
 import type { Socket } from 'node:net';
 import type { SocketEnds } from './socket-ends.js';
 import { SocketTransport } from './socket-transport.js';
 import type { TlsDetails } from './transport.js';
 
-/** TLS has not sent anything when it returns, so that something is unsent says little; more than this does. */
+/** TLS has sent nothing when it returns, so unsent bytes mean little; more than this number do. */
 const muchUnsent = 65_536;
 
 export class StreamTransport extends SocketTransport {
@@ -14,12 +14,12 @@ export class StreamTransport extends SocketTransport {
   /** Came while reading was paused. */
   #unread: Buffer | undefined;
   #isDeliveryDue = false;
-  /** The end came behind what was not delivered yet. */
+  /** The other side ended behind bytes that are not delivered yet. */
   #isEndDue = false;
   /** Something was left unsent by `send()`. */
   #isDrainDue = false;
 
-  /** The socket is one that allows a half-open connection, and nobody reads from it yet. */
+  /** The socket allows half-open connections and has no reader yet. */
   constructor(socket: Socket, ends: SocketEnds, tls?: TlsDetails) {
     super(socket, ends);
     this.#tls = tls;
@@ -114,7 +114,7 @@ export class StreamTransport extends SocketTransport {
   }
 }
 
-/** The stream may keep what it is given for long. */
+/** The stream may keep the bytes for long. */
 function copyOf(source: Buffer, start: number, end: number): Buffer {
   const copy = Buffer.allocUnsafe(end - start);
   source.copy(copy, 0, start, end);

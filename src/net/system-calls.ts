@@ -1,12 +1,12 @@
 /**
- * Calls of the C library that Node has no function for: who is at the other end of a Unix socket, options of sockets, and
- * sockets that share a port. They need the optional package `koffi`; without it everything here answers undefined or false.
+ * Calls of the C library that Node has no function for: the peer of a Unix socket, socket options, and sockets that
+ * share a port. They need the optional package `koffi`; without it every function here returns undefined or false.
  */
-import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import process from 'node:process';
+import { ownRequire } from '../runtime/own-location.js';
 
-/** What is used of koffi. */
+/** The used part of koffi. */
 interface Koffi {
   load(path: string | null): {
     func(prototype: string): (...args: unknown[]) => unknown;
@@ -37,9 +37,9 @@ function load(): Calls | undefined {
   isLoaded = true;
   if (process.platform !== 'linux' || endianness() !== 'LE') return undefined;
   try {
-    const koffi = createRequire(import.meta.url)('koffi') as Koffi;
+    const koffi = ownRequire('koffi') as Koffi;
     const library = koffi.load(null);
-    // The prototype says what it takes and answers.
+    // The prototype declares parameters and results.
     const func = (prototype: string): never => library.func(prototype) as never;
     calls = {
       getsockopt: func(
@@ -70,7 +70,7 @@ export function hasSystemCalls(): boolean {
   return load() !== undefined;
 }
 
-// ---- who is there -----------------------------------------------------------------------------------------------------
+// ---- peers of Unix sockets ------------------------------------------------------------------------------------------
 
 const solSocket = 1;
 const soPeerCredentials = 17;
@@ -114,7 +114,7 @@ const options = {
 
 export type SocketOption = keyof typeof options;
 
-/** Whether the kernel has taken it. */
+/** Whether the kernel accepted the option. */
 export function setSocketOption(fd: number, option: SocketOption, value: number): boolean {
   const [level, name] = options[option];
   const bytes = Buffer.alloc(4);
@@ -130,8 +130,8 @@ const streamCloseOnExec = 1 | 0o2000000;
 const nonBlocking = 0o4000;
 
 /**
- * A socket that is bound and does not listen yet. `address`: 4 or 16 bytes. Throws an error with a code of the system, or
- * answers undefined where there are no system calls.
+ * A socket that is bound and does not listen yet. `address`: 4 or 16 bytes. Throws an error with a code of the system,
+ * or returns undefined if there are no system calls.
  */
 export function boundSharedSocket(address: Buffer, port: number): number | undefined {
   const system = load();

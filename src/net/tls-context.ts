@@ -3,16 +3,16 @@ import { constants, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { TlsMaterialError } from './errors.js';
 
-/** As read from files: PEM. */
+/** PEM, as read from files. */
 export interface TlsMaterial {
   readonly cert?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
   readonly passphrase?: string | undefined;
-  /** Authorities for the other side's certificate. Default: those of Node. */
+  /** CAs for the other side's certificate. Default: those of Node. */
   readonly ca?: string | Buffer | undefined;
   /** Revoked certificates. */
   readonly crl?: string | Buffer | undefined;
-  /** OpenSSL's names, separated by colons; those of TLS 1.3 among them. */
+  /** OpenSSL's names, separated by colons, including those of TLS 1.3. */
   readonly ciphers?: string | undefined;
   readonly ecdhCurve?: string | undefined;
   /** Towards clients: an exchange of keys by finite fields, in a group as strong as our certificate. Without it there is none. */
@@ -45,19 +45,19 @@ export class TlsContext {
     return this.#made.context;
   }
 
-  /** Whether it was said who may sign the other side's certificate. */
+  /** Whether a CA for the other side's certificate was configured. */
   get hasCa(): boolean {
     return this.#made.hasCa;
   }
 
-  /** When our own certificate ends. */
+  /** When our own certificate expires. */
   get expiresAt(): Date | undefined {
     return this.#made.expiresAt;
   }
 
   /**
-   * Uses this for connections from now on; those that exist go on as they are. Answers with what is wrong with it, and
-   * then what was used before stays in use.
+   * Uses this material for connections from now on; existing ones go on unchanged. Returns an error if the material is
+   * invalid; the previous one then stays in use.
    */
   replace(material: TlsMaterial, now: Date = new Date()): TlsMaterialError | undefined {
     try {
@@ -91,7 +91,7 @@ function make(role: TlsRole, material: TlsMaterial): Made {
       expiresAt: cert === undefined ? undefined : new Date(new X509Certificate(cert).validTo),
     };
   } catch (error) {
-    // OpenSSL names the part that it does not like, and shows nothing of it.
+    // OpenSSL names the part that it rejects, and shows nothing of it.
     throw new TlsMaterialError(
       `The TLS certificate, key or settings can't be used: ${reasonOf(error)}.`,
       error,
@@ -106,7 +106,7 @@ function contextOptions(role: TlsRole, material: TlsMaterial): SecureContextOpti
   }
   if (role === 'server') {
     options.honorCipherOrder = true;
-    // As PostgreSQL does: PostgreSQL's clients resume no session and renegotiate nothing.
+    // As in PostgreSQL, whose clients resume no session and renegotiate nothing.
     options.secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION;
     options.sessionIdContext = 'headgate';
   }

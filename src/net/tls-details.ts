@@ -2,7 +2,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { TlsDetails } from './transport.js';
 
-/** PostgreSQL's protocol in the list of those that TLS may carry (ALPN). */
+/** The ALPN name of PostgreSQL's protocol, for TLS. */
 export const alpnProtocol = 'postgresql';
 
 export function tlsDetailsOf(socket: TLSSocket, isPeerVerified: boolean): TlsDetails {
@@ -20,7 +20,7 @@ function serverNameOf(socket: TLSSocket): string | undefined {
   return typeof servername === 'string' && servername !== '' ? servername : undefined;
 }
 
-/** A certificate with several common names, or with one that has a zero byte in it, names nobody. */
+/** A certificate with several common names, or with a zero byte in one, names nobody. */
 function commonNameOf(socket: TLSSocket): string | undefined {
   const name: unknown = socket.getPeerCertificate().subject?.CN;
   return typeof name === 'string' && name !== '' && !name.includes('\0') ? name : undefined;

@@ -11,7 +11,7 @@ export interface HandshakePlan<Result> {
   readonly finish: () => Result;
 }
 
-/** Resolves when both sides have agreed; otherwise rejects, when the socket is gone. */
+/** Resolves when the handshake is complete; otherwise rejects once the socket is closed. */
 export function handshake<Result>(socket: TLSSocket, plan: HandshakePlan<Result>): Promise<Result> {
   const { event, signal, finish } = plan;
   return new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ export function handshake<Result>(socket: TLSSocket, plan: HandshakePlan<Result>
       try {
         const result = finish();
         forget();
-        // Not now: this comes from the middle of OpenSSL's work, and whoever waits may write at once.
+        // Deferred: this call comes from the middle of OpenSSL's work, and the waiting code may write at once.
         setImmediate(resolve, result);
       } catch (error) {
         fail(error);
@@ -49,7 +49,7 @@ export function handshake<Result>(socket: TLSSocket, plan: HandshakePlan<Result>
     };
     socket.on(event, agreed);
     socket.on('error', failed);
-    // Half-open connections are allowed, so that this alone closes nothing.
+    // Half-open connections are allowed, so this alone closes nothing.
     socket.on('end', hungUp);
     socket.on('close', closed);
     signal?.addEventListener('abort', abort);

@@ -1,16 +1,16 @@
-/** How much TLS is wanted on the way to a server, in the words of libpq. */
+/** The wanted level of TLS towards a server, in the words of libpq. */
 
 /**
- * `allow`: without, and with it if the server wants no other. `prefer`: with it, if the server can. `require`: with it,
- * whoever the server is, unless it was said who signs its certificate. `verify-ca`: with a certificate that is signed by
- * whom we trust. `verify-full`: and that is for this host.
+ * `allow`: without TLS, and with it if the server requires it. `prefer`: with TLS, if the server supports it. `require`:
+ * with TLS, for any server, unless a CA for its certificate is configured. `verify-ca`: with a certificate signed by a
+ * trusted CA. `verify-full`: and that is for this host.
  */
 export type TlsMode = 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full';
 
 /** `direct`: TLS from the first byte (PostgreSQL 17 and newer); `postgres`: after asking whether the server can. */
 export type TlsNegotiation = 'postgres' | 'direct';
 
-/** Whether a dial begins with TLS, and what it does about the server's certificate. */
+/** Whether a dial begins with TLS, and how it checks the server's certificate. */
 export interface TlsDemand {
   readonly wantsTls: boolean;
   readonly needsTls: boolean;
@@ -18,7 +18,7 @@ export interface TlsDemand {
   readonly verifiesHost: boolean;
 }
 
-/** `hasCa`: it was said who signs the server's certificate. libpq then verifies with `require` too. */
+/** `hasCa`: a CA for the server's certificate is configured. libpq then verifies with `require` too. */
 export function demandOf(mode: TlsMode, hasCa: boolean): TlsDemand {
   return {
     wantsTls: mode !== 'disable' && mode !== 'allow',
@@ -29,8 +29,8 @@ export function demandOf(mode: TlsMode, hasCa: boolean): TlsDemand {
 }
 
 /**
- * With what mode to dial again, once, when the server has refused the login: `allow` and `prefer` try it both ways.
- * `hadTls` says how it was tried.
+ * The mode for a second dial, once, after the server has refused the login: `allow` and `prefer` try both ways. `hadTls`
+ * tells how the first was made.
  */
 export function otherWayOf(mode: TlsMode, hadTls: boolean): TlsMode | undefined {
   if (mode === 'allow' && !hadTls) return 'require';

@@ -1,4 +1,4 @@
-/** Metrics that leases and rate limiters in DynamoDB have in common: how calls of their table went, and in what state they are. */
+/** Metrics that leases and rate limiters in DynamoDB have in common: the outcomes of calls of their table, and their state. */
 import type { CallTally } from '../coordination/dynamodb/table-calls.js';
 import { one, type StatsFamily, several } from './stats-family.js';
 

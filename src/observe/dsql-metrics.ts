@@ -1,6 +1,7 @@
 /**
- * The metrics of Aurora DSQL services that had a reservoir before Headgate, by the names that their dashboards ask for. The
- * label is the service, whose pools are added up. Times are in seconds; where the old name says milliseconds, in those too.
+ * The metrics of Aurora DSQL services that had a reservoir before Headgate, under the names that their dashboards use.
+ * The label is the service, whose pools are added up. Times are in seconds; where the old name says milliseconds, in
+ * those too.
  */
 import type { PoolStats } from '../core/pool-stats.js';
 import type { DiscardReason } from '../core/reasons.js';
@@ -10,7 +11,7 @@ const make = new FamilyMaker('dsql_', 'service');
 const milliseconds = 1;
 const seconds = 1_000;
 
-/** Every word for a connection whose life was over, or nearly. */
+/** Every discard reason of a connection at or near the end of its life. */
 const endsOfLife: readonly DiscardReason[] = [
   'max_lifetime',
   'insufficient_remaining_lifetime',

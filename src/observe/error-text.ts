@@ -6,12 +6,12 @@ const longest = 1_000;
 export function errorFields(error: Error): { readonly error: string; readonly code?: string } {
   const { code } = error as { code?: unknown };
   const word = typeof code === 'string' && code !== '' ? code.slice(0, longest) : undefined;
-  // Node has errors without a message, e.g. for a host whose every address refuses.
+  // Node has errors without a message, for example for a host whose every address refuses.
   const text = withoutSecrets(String(error.message).slice(0, longest)) || (word ?? error.name);
   return word === undefined ? { error: text } : { error: text, code: word };
 }
 
-/** Messages should have none. These are those that a message with a connection string or a token in it would have. */
+/** Removes secrets. Messages should have none; these are the forms that a connection string or a token would have. */
 function withoutSecrets(text: string): string {
   return text
     .replace(/(:\/\/[^\s:/@]*):\S*@/g, '$1:***@')

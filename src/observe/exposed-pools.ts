@@ -7,7 +7,7 @@ import type { ObservedPool } from './observed-pool.js';
 import { poolMetrics } from './pool-metrics.js';
 import { transactionMetrics } from './transaction-metrics.js';
 
-/** All metrics that there are. */
+/** All metrics. */
 export const metricFamilies: readonly MetricFamily[] = [
   ...poolMetrics,
   ...dsqlMetrics,
@@ -31,7 +31,7 @@ export class ExposedPools {
     return this.#names.has(pool);
   }
 
-  /** Answers what the pool is called from now on: two of the same name are not counted as one. */
+  /** Returns the pool's name from now on: two pools of the same name are not counted as one. */
   add(exposed: ExposedPool, service: string, labels: Labels): { poolName: string; leave: () => void } {
     const { pool } = exposed;
     this.#register();
@@ -61,7 +61,7 @@ export class ExposedPools {
     return free;
   }
 
-  /** Also what is registered already may have been thrown out since. */
+  /** A registered metric may have been removed since. */
   #register(): void {
     try {
       for (const metric of this.#metrics) {
@@ -126,7 +126,7 @@ function groupOf(groups: Groups, labels: Labels): LabelGroup {
   return made;
 }
 
-/** Whatever order the labels are written in. */
+/** Independent of the order of the labels. */
 function keyOf(labels: Labels): string {
   return JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

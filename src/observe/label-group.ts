@@ -1,4 +1,4 @@
-/** The pools whose series have the same labels, and so are added up. What one of them has counted stays when it leaves. */
+/** The pools whose series have the same labels, and are therefore added up. The counts of a pool remain when it leaves. */
 import type { MetricFamily, PoolTimes, Sample } from './metric-family.js';
 import type { ObservedPool } from './observed-pool.js';
 

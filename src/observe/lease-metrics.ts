@@ -1,4 +1,4 @@
-/** Leases in DynamoDB as Prometheus metrics: what the fleet has, what this instance has, and how the table is doing. */
+/** Leases in DynamoDB as Prometheus metrics: the leases of the fleet and of this instance, and the state of the table. */
 import type { TableLeasesStats } from '../coordination/dynamodb/table-leases.js';
 import { callFamilies, failureReasons, stateFamily } from './call-families.js';
 import { one, type StatsFamily, several } from './stats-family.js';

@@ -1,11 +1,11 @@
-/** Logs what goes on in a pool, in the texts and fields that runbooks for Aurora DSQL look for. */
+/** Logs the events of a pool, with the texts and fields that runbooks for Aurora DSQL look for. */
 import { OptionReader } from '../kernel/option-reader.js';
 import type { ObservedPool } from './observed-pool.js';
 import { PoolLines } from './pool-lines.js';
 import { type LogLevel, logLevels, type PoolLogger, usualLogger } from './pool-logger.js';
 import { onMessages } from './pool-messages.js';
 
-/** Where the lines go, and which. */
+/** The logger, and which lines it gets. */
 export interface LogOptions {
   /** Default: pino, with its defaults. */
   readonly logger?: PoolLogger | undefined;

@@ -5,9 +5,9 @@ import type { TransactionTally } from './transaction-tally.js';
 
 /** The times of one pool, since it is exposed. */
 export interface PoolTimes {
-  /** From asking to having, for every checkout; 0 for those that found a connection ready. */
+  /** Time from request to connection, for every checkout; 0 for those that found a connection ready. */
   readonly checkout: TimeHistogram;
-  /** Of those who had to wait, also in vain. */
+  /** For checkouts that had to wait, also in vain. */
   readonly wait: TimeHistogram;
   readonly use: TimeHistogram;
   readonly dial: TimeHistogram;
@@ -28,22 +28,22 @@ export interface MetricFamily {
   readonly type: 'gauge' | 'counter' | 'histogram';
   /** `pool`: each pool has a series. `service`: the pools of a service are added up. */
   readonly scope: 'pool' | 'service';
-  /** Labels of its own, beside those of its scope. */
+  /** Its own labels, beside those of its scope. */
   readonly labels: readonly string[];
-  /** How prom-client joins the processes of a cluster. */
+  /** How prom-client combines the processes of a cluster. */
   readonly aggregator: 'sum' | 'min';
-  /** None if this metric is not for this pool. Each sample has other labels than the others. */
+  /** Returns none if this metric does not apply to this pool. The labels of each sample are unique. */
   read(stats: PoolStats, times: PoolTimes): readonly Sample[];
 }
 
 type NumberOf = (stats: PoolStats) => number | undefined;
-/** A number for each value of a label. All of them are there from the start, so that rates can be had from the start. */
+/** A number for each value of a label. All values are present from the start, so that rates can be computed from the start. */
 type NumbersOf = (stats: PoolStats) => Readonly<Record<string, number>> | undefined;
 type HistogramOf = (times: PoolTimes, stats: PoolStats) => TimeHistogram | undefined;
 
 const noLabels: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Makes families whose names begin alike. */
+/** Makes families with a common prefix. */
 export class FamilyMaker {
   readonly #prefix: string;
   readonly #scope: MetricFamily['scope'];
@@ -101,7 +101,7 @@ function labelled(label: string, numbers: Readonly<Record<string, number>> | und
   }));
 }
 
-/** None of what is not there. */
+/** No samples without a histogram. */
 export function histogramSamples(histogram: TimeHistogram | undefined, unitMs: number): Sample[] {
   if (histogram === undefined) return [];
   const { count, sumMs } = histogram;

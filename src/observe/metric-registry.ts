@@ -2,7 +2,7 @@
 
 /** One number, with the labels that tell it from the others. */
 export interface MetricValue {
-  /** Where it is another than the metric's: `..._bucket`, `..._sum`, `..._count`. */
+  /** Set where it differs from the metric's name: `..._bucket`, `..._sum`, `..._count`. */
   readonly metricName?: string;
   readonly labels: Readonly<Record<string, string | number | undefined>>;
   readonly value: number;
@@ -14,18 +14,18 @@ export interface MetricReading {
   readonly help: string;
   /** `counter`, `gauge` or `histogram`. (prom-client gives words, and declares numbers.) */
   readonly type: string | number;
-  /** How the processes of a cluster are joined. */
+  /** How the processes of a cluster are combined. */
   readonly aggregator: string;
   readonly values: readonly MetricValue[];
 }
 
 /** A metric that a registry asks for its numbers whenever it is scraped. */
 export interface RegisteredMetric {
-  /** That of its readings. Always there, as the type is; optional here because prom-client does not declare them. */
+  /** The name and type of its readings. Always present; optional here because prom-client does not declare them. */
   readonly name?: string;
   readonly type?: string | number;
   get(): Promise<MetricReading>;
-  /** Does nothing: what a pool has counted stays counted. */
+  /** Does nothing: the counts of a pool are kept. */
   reset(): void;
 }
 

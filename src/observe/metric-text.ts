@@ -6,7 +6,7 @@ export type FamilyHead = Pick<MetricFamily, 'name' | 'help' | 'type'>;
 /** The content type of an HTTP answer with metrics. */
 export const metricTextType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** One family: what it is, and a line for each sample; nothing where it has none. */
+/** One family: its head, and a line for each sample; empty without samples. */
 export function familyText({ name, help, type }: FamilyHead, samples: Iterable<Sample>): string {
   const lines = Array.from(samples, (sample) => sampleText(name, sample));
   if (lines.length === 0) return '';

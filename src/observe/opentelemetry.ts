@@ -1,4 +1,4 @@
-/** Tells OpenTelemetry about a pool, in the words of its semantic conventions. */
+/** Reports a pool to OpenTelemetry, in the words of its semantic conventions. */
 import { type Attributes, type BatchObservableCallback, type Meter, metrics } from '@opentelemetry/api';
 import { type ObservedStats, PoolInstruments } from './pool-instruments.js';
 import { recordTimes } from './pool-times.js';
@@ -10,7 +10,7 @@ export interface ObservablePool {
   stats(): ObservedStats;
 }
 
-/** Where the figures go. */
+/** The meter, and the attributes of the figures. */
 export interface ObserveOptions {
   /** Default: the meter `headgate` of the global provider, which must be set before. */
   readonly meter?: Meter | undefined;
@@ -29,7 +29,7 @@ export interface PoolObservation {
 /** Creating an instrument twice in one meter is at best a warning. */
 const instrumentsByMeter = new WeakMap<Meter, PoolInstruments>();
 
-/** The pools that are observed, and what they are called there: two of the same name are not counted as one. */
+/** The observed pools and their names there: two of the same name are not counted as one. */
 const observed = new Map<ObservablePool, { readonly poolName: string; observations: number }>();
 
 /**
@@ -78,7 +78,7 @@ export function observePool(pool: ObservablePool, options: ObserveOptions = {}):
   };
 }
 
-/** At the next collection, and only then. */
+/** Runs once, at the next collection. */
 function sayGoodbye(
   meter: Meter,
   instruments: PoolInstruments,
@@ -88,7 +88,7 @@ function sayGoodbye(
   const observables = instruments.observables;
   const observe: BatchObservableCallback = (result) => {
     instruments.observeEnd(result, last, attributes);
-    // Not now: the SDK is going through its list of callbacks.
+    // Deferred: the SDK is going through its list of callbacks.
     queueMicrotask(() => meter.removeBatchObservableCallback(observe, observables));
   };
   meter.addBatchObservableCallback(observe, observables);

@@ -1,8 +1,8 @@
-/** Loads a package only when it is needed, so that who brings something in its place can do without. */
+/** Loads a package only when it is needed, so that programs with a replacement can do without it. */
 import { ownRequire } from '../runtime/own-location.js';
 import { PeerMissingError } from './errors.js';
 
-/** `instead`: what can be done without that package, for the error. */
+/** `instead`: the alternative without that package, for the error. */
 export function loadPeer<T>(name: string, instead: string): T {
   try {
     return ownRequire(name) as T;

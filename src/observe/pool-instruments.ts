@@ -11,7 +11,7 @@ import type { BreakerState } from '../core/breaker.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import { TransactionInstruments } from './transaction-instruments.js';
 
-/** A pool's numbers; those that keep a minimum of idle connections tell it. */
+/** The stats of a pool, with `minIdle` where the pool keeps a minimum of idle connections. */
 export type ObservedStats = PoolStats & { readonly minIdle?: number };
 
 type NumberOf = (stats: ObservedStats) => number;
@@ -20,7 +20,7 @@ type NumbersOf = (stats: ObservedStats) => (readonly [value: string, number: num
 
 interface Reading {
   readonly instrument: Observable;
-  /** A level belongs to the moment; a count only grows. */
+  /** True for a level of the moment; false for a count, which only grows. */
   readonly isLevel: boolean;
   /** Each number, with the attributes that tell it from the others. */
   read(stats: ObservedStats): Iterable<readonly [attributes: Attributes, number: number]>;
@@ -62,7 +62,7 @@ export class PoolInstruments {
     }
   }
 
-  /** Zero for every level: SDKs go on reporting the last one they were told. */
+  /** Reports zero for every level: SDKs go on reporting the last value. */
   observeEnd(result: BatchObservableResult, stats: ObservedStats, attributes: Attributes): void {
     for (const { instrument, isLevel, read } of this.#readings) {
       if (!isLevel) continue;

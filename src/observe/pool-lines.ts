@@ -1,4 +1,4 @@
-/** The log lines of one pool: what each event is called there, how important it is, and what belongs with it. */
+/** The log lines of one pool: the text, level and fields of each event. */
 import type { FillProgress } from '../core/pool-listener.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { DiscardReason, RefillCause } from '../core/reasons.js';
@@ -17,7 +17,7 @@ const failureLines: Readonly<Record<RefillCause, readonly [LogLevel, string]>> =
   connection_open: ['error', 'connection open failed'],
 };
 
-/** Ends that a program has asked for, and every connection comes to. */
+/** Ends that a program has asked for, and the end of every lifetime. */
 const ordinaryEnds: readonly DiscardReason[] = [
   'idle_timeout',
   'max_lifetime',
@@ -27,7 +27,7 @@ const ordinaryEnds: readonly DiscardReason[] = [
   'drained',
 ];
 
-/** When nobody has found a reservoir empty for so long, the next one is news again. */
+/** After this long without a caller that finds the reservoir empty, the next one is logged again. */
 const quietMs = 10_000;
 
 export class PoolLines {
@@ -75,7 +75,7 @@ export class PoolLines {
       })),
   };
 
-  /** Most pools have begun before anybody can listen, so what they begin with is asked for. */
+  /** Most pools have begun before a listener can be added, so the initial state is read. */
   begin(): void {
     const { reservoir, warmup, keeper } = this.#pool.stats();
     if (reservoir !== undefined) {
@@ -98,7 +98,7 @@ export class PoolLines {
   #opened(): void {
     this.#failures.end();
     const fields = ({ idle, minIdle, live, limit }: PoolStats): object =>
-      // Told before the connection is among the idle.
+      // Reported before the connection is among the idle ones.
       this.#hasReservoir ? { reservoir_size: idle + 1, target: minIdle } : { current_size: live, limit };
     this.#line('debug', `${this.#opener}: created connection`, fields);
   }

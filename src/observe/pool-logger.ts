@@ -1,7 +1,7 @@
-/** Where log lines go: pino, or whatever takes an object and a message as pino does. */
+/** The destination of log lines: pino, or any logger that takes an object and a message as pino does. */
 import { loadPeer } from './optional-peer.js';
 
-/** From the least important to the most. */
+/** From the least to the most important. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 
 export type LogLevel = (typeof logLevels)[number];
@@ -18,7 +18,7 @@ type MakePino = (options: { readonly name: string; readonly level: LogLevel }) =
 
 let pinoLogger: PoolLogger | undefined;
 
-/** pino with its defaults, one for all who give no logger of their own. */
+/** pino with its defaults, shared by all that give no logger of their own. */
 export function usualLogger(): PoolLogger {
   pinoLogger ??= loadPeer<MakePino>(
     'pino',
@@ -62,7 +62,7 @@ function lineOf(fields: object, message: string): string {
   return pairs.length === 0 ? message : `${message}  ${pairs.join(' ')}`;
 }
 
-/** In quotes where a reader could not tell where it ends, so that no value can look like another field or line. */
+/** In quotes where its end would not be clear, so that no value can look like another field or line. */
 function shown(value: unknown): string {
   const text = String(value);
   return /^[\w.:/#@+-]+$/.test(text) ? text : JSON.stringify(text);

@@ -1,8 +1,8 @@
 /**
- * Passes what pools publish on to those who want to know it, each pool's to its own.
+ * Passes the messages that pools publish on to their listeners, each pool's to its own.
  *
- * One subscription serves all pools: with one for each, every message would be looked at by all of them. And a channel
- * has a subscription only while somebody wants its messages, since pools do less for a channel that nobody hears.
+ * One subscription serves all pools: with one for each, every message would be checked by all of them. A channel has a
+ * subscription only while a listener wants its messages, since pools do less for a channel without subscribers.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { PoolChannels, PoolMessage } from '../runtime/channels.js';
@@ -56,7 +56,7 @@ function switchboardOf(channel: ChannelName): Switchboard {
 
 /** Handles the messages of one pool until the function that it returns is called. */
 export function onMessages(pool: object, handlers: MessageHandlers): () => void {
-  // Each listener has functions of its own, so that the same handlers can be used twice.
+  // Each listener has its own functions, so that the same handlers can be used twice.
   const own = Object.entries(handlers).map(
     ([channel, handle]) => [channel as ChannelName, (message: never) => handle(message)] as const,
   );

@@ -1,4 +1,4 @@
-/** The times that a pool publishes, for those who record them. */
+/** The times that a pool publishes, for code that records them. */
 import { onMessages } from './pool-messages.js';
 
 /** Takes times in milliseconds. */

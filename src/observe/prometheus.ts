@@ -1,4 +1,4 @@
-/** Exposes pools to Prometheus: under names of Headgate's own, and under those that dashboards for Aurora DSQL ask for. */
+/** Exposes pools to Prometheus: under Headgate's own names, and under those that dashboards for Aurora DSQL use. */
 import { DynamoLeases } from '../coordination/dynamodb/dynamo-leases.js';
 import { DynamoRateLimiter } from '../coordination/dynamodb/dynamo-rate-limiter.js';
 import { PoolOptionsError } from '../kernel/errors.js';
@@ -16,7 +16,7 @@ import { ExposedStats, type StatsFamily } from './stats-family.js';
 import { TimeHistogram } from './time-histogram.js';
 import { recordTransactions, TransactionTally } from './transaction-tally.js';
 
-/** Where the figures go, and what they are called there. */
+/** The registry, and the names of the figures in it. */
 export interface ExposeOptions {
   /** Default: the global `register` of prom-client. */
   readonly registry?: MetricRegistry | undefined;
@@ -30,13 +30,13 @@ export interface ExposeOptions {
 export interface PoolExposure {
   /** The label `pool`: the pool's name, with `#2` where another pool of the registry has it. */
   readonly poolName: string;
-  /** Ends it: the pool's series are gone from the next scrape on. Until then the pool cannot be collected as garbage. */
+  /** Stops exposing: the pool's series are missing from the next scrape on. Until then the pool can't be garbage collected. */
   stop(): void;
 }
 
 const exposedByRegistry = new WeakMap<MetricRegistry, ExposedPools>();
 
-/** These tell the series of a pool apart; a program can't use them for something else. */
+/** These labels tell the series of a pool apart; a program can't use them for another purpose. */
 const ownLabels = [
   'service',
   'pool',

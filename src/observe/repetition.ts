@@ -1,6 +1,6 @@
 /**
- * Thins out what repeats: of a row of the same, the 1st, 2nd, 4th, 8th and so on are told. The first is never held back,
- * and a thousand take eleven lines.
+ * Thins out repetitions: of a row of the same, the 1st, 2nd, 4th, 8th and so on are reported. The first is never held
+ * back, and a thousand take eleven lines.
  */
 import type { Clock } from '../kernel/clock.js';
 import { systemClock } from '../runtime/system.js';
@@ -10,13 +10,13 @@ export class Repetition<Key> {
   readonly #quietMs: number;
   readonly #clock: Pick<Clock, 'now'>;
 
-  /** `quietMs`: a row is over when so long nothing was added to it; else only `end()` ends it. */
+  /** `quietMs`: a row ends when nothing was added to it for this long; without it, only `end()` ends it. */
   constructor(quietMs = Number.POSITIVE_INFINITY, clock: Pick<Clock, 'now'> = systemClock) {
     this.#quietMs = quietMs;
     this.#clock = clock;
   }
 
-  /** Adds one to its row. Answers the how manieth it is if that is to be told, and else undefined. */
+  /** Adds one to its row. Returns its number in the row if it should be reported, and otherwise undefined. */
   add(key: Key): number | undefined {
     const lastAt = this.#clock.now();
     const row = this.#rows.get(key);

@@ -1,14 +1,14 @@
 /** Prometheus metrics read off the `stats()` of something that is no pool: its families, and a registry that reads them. */
 import type { MetricReading, MetricRegistry, RegisteredMetric } from './metric-registry.js';
 
-/** A metric, with the label that it has of its own and the words of that. */
+/** A metric with its own label and the values of that label. */
 export interface StatsFamily<Stats> {
   readonly name: string;
   readonly help: string;
   readonly type: 'gauge' | 'counter';
   readonly labels: readonly string[];
   readonly words: readonly string[] | undefined;
-  /** By the word of its label; without one, by the empty word. */
+  /** Values by label value; without a label, under the empty string. */
   read(stats: Stats): Readonly<Record<string, number>>;
 }
 
@@ -54,8 +54,8 @@ type Sources<Stats> = ReadonlyMap<Observed<Stats>, Readonly<Record<string, strin
 type SourceLabels = Readonly<Record<string, string>>;
 
 /**
- * All of one kind that are read through one registry. Each has one set of labels: those that it was exposed with by itself, or else
- * those of the first pool that it was exposed with.
+ * All stats of one kind that are read through one registry. Each has one set of labels: its own if it was exposed by
+ * itself, otherwise those of the first pool that it was exposed with.
  */
 export class ExposedStats<Stats> {
   readonly #registry: MetricRegistry;
@@ -74,7 +74,7 @@ export class ExposedStats<Stats> {
     return this.#byThemselves.has(observed);
   }
 
-  /** Answers the function that ends it. */
+  /** Returns the function that ends it. */
   add(observed: Observed<Stats>, labels: SourceLabels): () => void {
     this.#byThemselves.set(observed, labels);
     this.#settle(observed);
@@ -83,7 +83,7 @@ export class ExposedStats<Stats> {
     };
   }
 
-  /** For a pool that has it, as others may. Answers the function that ends it for this pool. */
+  /** For a pool that shares it with others. Returns a function that ends it for this pool. */
   addWithPool(observed: Observed<Stats>, labels: SourceLabels): () => void {
     const pools = this.#withPools.get(observed) ?? new Set();
     this.#withPools.set(observed, pools.add(labels));

@@ -1,13 +1,13 @@
-/** Counts times by how long they were. Recording one is a look at a table and an addition: it happens at every query. */
+/** Counts times by their length. Recording one is a table lookup and an addition: it happens at every query. */
 
-/** Milliseconds, the upper ends of what is counted together; they tell a ready connection from a dial from an outage. */
+/** Upper bounds of the buckets in milliseconds; they tell a ready connection from a dial from an outage. */
 export const timeBounds: readonly number[] = [
   0.1, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000,
 ];
 
 const longest = timeBounds.at(-1) as number;
 
-/** By the number of bits that a time in microseconds has: the first bound that may be the one. */
+/** The first bound that may apply, by the number of bits of a time in microseconds. */
 const firstBounds = Uint8Array.from({ length: 33 }, (_, bits) => {
   const least = bits === 0 ? 0 : 2 ** (bits - 1) / 1_000;
   const bound = timeBounds.findIndex((end) => least <= end);
@@ -15,7 +15,7 @@ const firstBounds = Uint8Array.from({ length: 33 }, (_, bits) => {
 });
 
 export class TimeHistogram {
-  /** One for each bound, and one for what is longer than the last. */
+  /** One count for each bound, and one for longer times. */
   readonly #counts = new Float64Array(timeBounds.length + 1);
   #sumMs = 0;
   #count = 0;
@@ -38,7 +38,7 @@ export class TimeHistogram {
     return this.#count;
   }
 
-  /** For each bound, how many were no longer than that. */
+  /** For each bound, the number of times that were no longer. */
   cumulative(): number[] {
     let total = 0;
     return timeBounds.map((_, bucket) => {

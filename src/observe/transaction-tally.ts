@@ -1,4 +1,4 @@
-/** Counts what a pool's transactions tell, by operation. Bounded: operations and classes beyond a limit are counted as `other`. */
+/** Counts the events of a pool's transactions, by operation. Bounded: operations and classes beyond a limit are counted as `other`. */
 import { onMessages } from './pool-messages.js';
 import { TimeHistogram } from './time-histogram.js';
 
@@ -40,10 +40,10 @@ export class OperationTally {
   readonly backoff = new TimeHistogram();
 }
 
-/** Takes what is told about transactions, with label values that are bounded. */
+/** Records the events of transactions, with label values that are bounded. */
 export interface TransactionRecorder {
   conflict(operation: string): void;
-  /** Of each attempt that failed. */
+  /** For each failed attempt. */
   error(operation: string, errorClass: string): void;
   retry(operation: string, attempt: string, backoffMs: number): void;
   exhausted(operation: string): void;
@@ -72,7 +72,7 @@ export function recordTransactions(pool: object, recorder: TransactionRecorder):
   });
 }
 
-/** What Prometheus reads at every scrape. */
+/** The figures that Prometheus reads at every scrape. */
 export class TransactionTally implements TransactionRecorder {
   readonly operations = new Map<string, OperationTally>();
 

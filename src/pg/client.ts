@@ -10,7 +10,7 @@ export interface Stream {
   uncork?(): void;
 }
 
-/** A bare stand-in may have only `connect` and `on`; all else is optional and looked at before use. */
+/** A bare stand-in may have only `connect` and `on`; everything else is optional and checked before use. */
 export interface PgClient {
   connect(callback: (error?: Error | null) => void): unknown;
   on(event: string, listener: (...args: never[]) => void): unknown;
@@ -37,29 +37,27 @@ export interface PgClient {
   readonly _activeQuery?: unknown;
 }
 
-/**
- * On an error of `connect`: another dial at once will do better, e.g. because the credential was too old. It is made, once.
- */
+/** Set on an error of `connect`: another dial at once will do better, for example because the credential was too old. One is made. */
 export const dialAgain: unique symbol = Symbol('headgate.dialAgain');
 
-/** On an error of `connect`: what kind of failure it is, where that is not the dial itself. */
+/** Set on an error of `connect`: the kind of failure, where that is not the dial itself. */
 export const refillCause: unique symbol = Symbol('headgate.refillCause');
 
 export type PgClientClass = new (options: object) => PgClient;
 
 export type QueryCallback = (error: Error | null | undefined, result?: unknown) => void;
 
-/** Whether it can take another query. */
+/** Whether the client can take another query. */
 export function isUsable(client: PgClient): boolean {
   return Boolean(client._queryable) && !client._ending;
 }
 
-/** Whether it is in the middle of a transaction, as far as it tells. */
+/** Whether the client is inside a transaction, as far as it reports that. */
 export function isInTransaction(client: PgClient): boolean {
   return (client.getTransactionStatus?.() ?? 'I') !== 'I';
 }
 
-/** For a warning: the server's process, and what the client is doing, as far as it tells. */
+/** Text for a warning: the server's process, and what the client is doing, as far as it reports that. */
 export function describeClient(client: PgClient): string {
   const { processID } = client;
   // The public name is deprecated where the other one is there.

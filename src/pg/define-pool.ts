@@ -1,8 +1,8 @@
 /**
- * The drop-in for pg.Pool: pg-pool's manners, kept to the letter where a program can see them, on the engine.
+ * The drop-in for pg.Pool: the visible behaviour of pg-pool, kept to the letter, on the engine.
  *
- * A function of the class it extends, because there are two: `pg.Pool`, so that `instanceof pg.Pool` holds, and
- * plain EventEmitter, for standing in for the pg-pool package underneath pg itself. Nothing of the base is used.
+ * A function of the base class, because there are two: `pg.Pool`, so that `instanceof pg.Pool` holds, and plain
+ * EventEmitter, for standing in for the pg-pool package underneath pg itself. Nothing of the base is used.
  */
 import { EventEmitter } from 'node:events';
 import { ConnectionPool } from '../core/connection-pool.js';
@@ -71,9 +71,9 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     readonly #pipeline: Pipeline | undefined = undefined;
     readonly #allowsExitOnIdle: boolean;
     #noticesHolders: boolean;
-    /** Nobody notes who takes connections, and no promises of the program's own kind. */
+    /** Callers are not recorded, and the program set no promise class of its own. */
     #isPlain: boolean;
-    /** While a tracer is being entered: what its call can't carry. */
+    /** While a tracer's method runs: the arguments that its call can't carry. */
     #entering: Entry | undefined = undefined;
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
@@ -85,7 +85,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         write: (max) => this.resize(max),
       });
       this.log = (given['log'] as typeof this.log | undefined) || noop;
-      // Only the pool pipelines; a checked-out client is the caller's, and works as it always did.
+      // Only the pool pipelines; a checked-out client belongs to its caller and works as before.
       if (pipelineDepth > 0) this.options['pipeline'] = false;
       this.Client = ((given['Client'] as PgClientClass | undefined) ||
         Client ||
@@ -127,7 +127,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
           : tracer.connect(this, callback);
       }
       if (first === undefined && second === undefined && this.#isPlain && !this.ending) {
-        // The usual call, without everything that it has no use for.
+        // The fast path of the usual call, without the steps it does not need.
         const pooled = this.#engine.tryTake();
         if (pooled !== undefined) return Promise.resolve(this.#checkOut(pooled));
         return new ClientWaiter(this.#checkOut, undefined).wait(
@@ -171,12 +171,12 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     /** Called by pg-pool's own `connect`, which a tracer has called. */
     newClient({ callback }: { readonly callback: ConnectCallback }): void {
       const entry = this.#entering;
-      // What a program does in its hooks is no part of this call.
+      // Code in the program's hooks is not part of this call.
       this.#entering = undefined;
       this.#connectWithCallback(callback, entry?.options, entry?.isQuery);
     }
 
-    /** To pg-pool's own `connect`, there is always room for a new client. */
+    /** For pg-pool's own `connect`: the pool can always take a new client. */
     _isFull(): boolean {
       return false;
     }
@@ -219,7 +219,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       if (signal?.aborted) leave();
     }
 
-    /** Makes a lent connection its caller's: events, the release function, and errors from here on the caller's own. */
+    /** Hands a connection to its caller: events, the release function, and errors from here on are the caller's. */
     readonly #checkOut = (pooled: Pooled): ReleasableClient => {
       const { connection, generation } = pooled;
       const client = connection.client as ReleasableClient;
@@ -240,7 +240,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         disown(connection);
         if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
       }
-      // As in pg-pool, any truthy value condemns the client. So does an open transaction where others would join it.
+      // As in pg-pool, any truthy value closes the client. So does an open transaction where other queries would join
+      // it.
       const isUnclean = this.#pipeline !== undefined && isInTransaction(client);
       this.#engine.release(pooled, generation, error || isUnclean || undefined);
       if (this.#allowsExitOnIdle && pooled.state === 'idle') client.unref?.();
@@ -310,7 +311,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.#run(client, text, values, callback);
     }
 
-    /** One query on a client that is given back before the caller learns the outcome. */
+    /** Runs one query on a client that is released before the caller learns the outcome. */
     #run(client: ReleasableClient, text: unknown, values: unknown, callback: QueryCallback): void {
       const { release } = client;
       let isOver = false;
@@ -319,7 +320,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         isOver = true;
         client.removeListener?.('error', finish);
         if (!error && this.#pipeline !== undefined) {
-          // Others rely on finding the session as it was.
+          // Other queries rely on an unchanged session.
           setRight(client, text, result, release, callback);
           return;
         }
@@ -399,7 +400,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return whenReady(this.#engine, count, options?.timeout);
     }
 
-    /** Connecting and live clients. Callers whose dial must wait its turn count as connecting, as they would in pg-pool. */
+    /** Connecting and live clients. Callers whose dial is held back count as connecting, as they would in pg-pool. */
     get totalCount(): number {
       return this.#engine.live + this.#engine.pending + this.#dialsToCome();
     }
@@ -426,7 +427,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       ];
     }
 
-    /** The base class keeps a list of its own, which nobody needs. */
+    /** The base class keeps its own list, which is not used. */
     set _clients(_: PgClient[]) {}
 
     #dialsToCome(): number {
@@ -434,7 +435,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return state === 'paused' ? 0 : Math.min(Math.max(0, waiting - pending), room);
     }
 
-    /** From now on each checkout notes where it was made. */
+    /** From now on each checkout records where it was made. */
     noticeHolders(): void {
       this.#noticesHolders = true;
       this.#isPlain = false;
@@ -450,7 +451,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       }
     }
 
-    /** Whether anyone would notice an event; a tracer may have put itself in the place of `emit`. */
+    /** Whether an event has a listener; a tracer may have replaced `emit`. */
     #hears(event: string): boolean {
       return this.listenerCount(event) > 0 || this.emit !== ownEmit;
     }
@@ -476,7 +477,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       const isCheckedOut = pooled.state === 'lent';
       this.#engine.broken(pooled, error);
       if (isCheckedOut) {
-        // Its holder learns of it from the next query, at the latest; when it comes back it is closed.
+        // Its caller learns of it from the next query at the latest; it is closed when it is released.
         this.note('checked-out client lost its connection', error);
         return;
       }
@@ -485,7 +486,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       this.emit('error', error, client);
     }
 
-    /** In the kind of promise that the program has chosen. */
+    /** Converts to the promise class that the program has set. */
     #asPromise<T>(promise: Promise<T>): Promise<T> {
       return this.Promise === Promise ? promise : this.Promise.resolve(promise);
     }

@@ -1,7 +1,7 @@
 /** Errors of `pool.query()` when connections are shared by pipelining. */
 import { HeadgateError } from '../kernel/errors.js';
 
-/** A query sent through `pool.query()` left a transaction open. It was rolled back: nothing of it was kept. */
+/** A query sent through `pool.query()` left a transaction open. It was rolled back: none of its changes were kept. */
 export class TransactionLeftOpenError extends HeadgateError {
   constructor() {
     super(

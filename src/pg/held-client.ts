@@ -1,6 +1,6 @@
 /**
- * Async context of a client that a caller has checked out: callbacks of its queries, and events of its cursors, streams and
- * listeners run in the context of the caller's calls. An open client belongs to nobody, and so does its socket.
+ * Async context of a checked-out client: callbacks of its queries, and events of its cursors, streams and listeners run
+ * in the context of the caller's calls. An idle client and its socket have no context.
  */
 import { adoptSocket, forgetContext, inPresentContext, withoutContext } from '../runtime/async-context.js';
 import type { PgClient } from './client.js';
@@ -8,7 +8,7 @@ import type { PgConnection } from './pg-connection.js';
 
 type Query = (this: PgClient, ...args: unknown[]) => unknown;
 
-/** What pg's connection sets up for its whole life, it sets up in no context: a promise for the end of its stream, above all. */
+/** Runs without a context what pg's connection sets up for its whole life: above all, a promise for the end of its stream. */
 export function prepareClient({ connection }: PgClient): void {
   const { attachListeners } = (connection ?? {}) as { readonly attachListeners?: unknown };
   if (typeof attachListeners !== 'function') return;
@@ -42,7 +42,7 @@ export function watchClient(connection: PgConnection): void {
   });
 }
 
-/** Queries as promises need nothing: an `await` keeps its context. */
+/** Queries as promises need no binding: an `await` keeps its context. */
 function bindToCaller(connection: PgConnection, args: unknown[]): void {
   const last = args.at(-1);
   if (typeof last === 'function') args[args.length - 1] = inPresentContext(last as () => unknown);

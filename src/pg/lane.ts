@@ -15,7 +15,7 @@ export function canShare(client: PgClient): boolean {
   return client.pipeline !== undefined && !client.connectionParameters?.query_timeout;
 }
 
-/** What sends the queries in a client's queue. */
+/** The part of a client that sends its queued queries. */
 interface PulsedClient {
   query(text: unknown, values: unknown, callback: QueryCallback): unknown;
   _pulseQueryQueue(): void;
@@ -41,7 +41,7 @@ export class Lane implements Linked<Lane> {
   endsForGood = false;
   /** Why the connection is not to be used again. */
   failure: Error | undefined = undefined;
-  /** Nothing more will be answered. */
+  /** No more answers will come. */
   isLost = false;
   previous: Lane | undefined = undefined;
   next: Lane | undefined = undefined;
@@ -60,8 +60,8 @@ export class Lane implements Linked<Lane> {
   }
 
   /**
-   * Sends a query behind those that are under way. A tracer (dd-trace) that has replaced `query` looks for what it has called at
-   * the end of the client's queue: the query stays there until then.
+   * Sends a query behind those under way. A tracer (dd-trace) that has replaced `query` looks for the query it started
+   * at the end of the client's queue: the query stays there until then.
    */
   query(text: unknown, values: unknown, callback: QueryCallback): void {
     const client = this.client as PulsedClient & ReleasableClient;
@@ -88,7 +88,7 @@ export class Lane implements Linked<Lane> {
     else if (isNamed && code === '0A000') this.failure ??= error;
   }
 
-  /** Gives the connection back, as it was before. Nothing may be under way. */
+  /** Restores the connection and releases it. No query may be under way. */
   close(): void {
     this.client.removeListener?.('error', this.#onClientError);
     this.client.pipeline = false;
@@ -97,8 +97,8 @@ export class Lane implements Linked<Lane> {
 }
 
 /**
- * Queries sent on one lane in the same turn leave in one packet. The lone query of a lane is not held back for that:
- * only those that join others already under way.
+ * Queries sent on one lane in the same turn leave in one packet. The only query of a lane is not held back for that:
+ * only those that join others already under way are.
  */
 export class Corks {
   #corked: Stream[] = [];

@@ -6,15 +6,15 @@ export class PgConnection {
   readonly client: PgClient;
   /** Its place in the engine, from the moment it is open. */
   pooled!: PooledConnection<PgConnection>;
-  /** On the client's `error` event as long as it lives, so that a lost connection never ends the program. */
+  /** Listens to the client's `error` event as long as it lives, so that a lost connection never ends the program. */
   onError!: (error: Error) => void;
-  /** The `acquire` event of its first checkout was emitted before `verify` looked at it. */
+  /** The `acquire` event of its first checkout was emitted before `verify` ran. */
   isAnnounced = false;
-  /** Checked out by `connect()`: what happens on it is that caller's. */
+  /** Checked out by `connect()`: its events belong to that caller. */
   isHeldByCaller = false;
   /** Its socket's events run in that caller's async context. */
   isAdopted = false;
-  /** The server has said that it will end the session. */
+  /** The server has announced the end of the session. */
   isEndedByServer = false;
 
   constructor(client: PgClient) {
@@ -25,7 +25,7 @@ export class PgConnection {
     });
   }
 
-  /** For `await using`: gives the present checkout back, unless that has happened by the end of the block. */
+  /** For `await using`: releases the current checkout, unless that has happened by the end of the block. */
   #makeDisposer(): () => Promise<void> {
     const { client, pooled } = this;
     const { generation } = pooled;

@@ -1,11 +1,11 @@
-/** Says once when a program has two copies of pg: what it sets on the one does not hold for the other. */
+/** Warns once if a program has two copies of pg: settings of one do not apply to the other. */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ownRequire } from '../runtime/own-location.js';
 
 let isDone = false;
 
-/** For pools that take their clients from Headgate's copy; those that were given a `Client` have chosen. */
+/** For pools that take their clients from Headgate's copy; pools with their own `Client` have chosen. */
 export function warnOfOtherCopies(): void {
   if (isDone) return;
   isDone = true;
@@ -22,7 +22,7 @@ export function warnOfOtherCopies(): void {
   );
 }
 
-/** What the program itself would load, and what is loaded already. */
+/** The copy that the program itself would load, and those already loaded. */
 function copiesOfProgram(): string[] {
   const main = process.argv[1];
   const found = main === undefined ? undefined : resolvePg(() => createRequire(main));

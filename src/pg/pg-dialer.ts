@@ -20,13 +20,13 @@ export interface DialingPool {
     readonly onConnect?: ((client: PgClient) => unknown) | undefined;
     readonly verify?: ((client: PgClient, done: (error?: Error) => void) => void) | undefined;
   };
-  /** Logs; what the program's log function throws becomes an uncaught exception. */
+  /** Logs. An exception of the program's log function becomes an uncaught exception. */
   note(message: string, error?: Error): void;
-  /** Emits an event; what a listener throws becomes an uncaught exception, as if nobody had been in between. */
+  /** Emits an event. An exception of a listener becomes an uncaught exception, as if thrown outside the pool. */
   tell(event: string, ...args: unknown[]): void;
   /** The `error` event of an open client. */
   clientFailed(connection: PgConnection, error: Error): void;
-  /** From now on each checkout notes where it was made. */
+  /** From now on each checkout records where it was made. */
   noticeHolders(): void;
 }
 
@@ -41,7 +41,7 @@ interface Attempt {
   readonly dial: Dial<PgConnection>;
   readonly client: PgClient;
   stage: 'connecting' | 'setting up' | 'refused' | 'answered';
-  /** On the client while it is being set up: an error then fails the dial. */
+  /** Listens on the client while it is being set up: an error then fails the dial. */
   readonly onSetUpError: (error: Error) => void;
 }
 
@@ -124,7 +124,7 @@ export class PgDialer implements Dialer<PgConnection> {
     const stream = client.connection?.stream;
     try {
       if (isEndedByServer && stream !== undefined && !stream.closed) {
-        // pg would destroy the socket at once. The server closes its side when its session is gone, and not before.
+        // pg would destroy the socket at once. The server closes its side only when its session has ended.
         stream.once('close', () => this.#engine.closed(pooled));
         stream.end();
       } else if (client.end === undefined) this.#engine.closed(pooled);
@@ -139,7 +139,7 @@ export class PgDialer implements Dialer<PgConnection> {
     try {
       withoutContext(destroySocket, pooled.connection.client);
     } catch {
-      // Nothing more can be done for it, and nobody is there to be told.
+      // No more can be done for it, and no caller waits for the outcome.
     }
   }
 
@@ -157,7 +157,7 @@ export class PgDialer implements Dialer<PgConnection> {
     }
   };
 
-  /** From connected to open: the hooks, each of which may refuse the client. */
+  /** From connected to open: runs the hooks, each of which may refuse the client. */
   #setUp(attempt: Attempt): void {
     const { client } = attempt;
     const { onConnect } = this.#pool.options;
@@ -217,7 +217,7 @@ export class PgDialer implements Dialer<PgConnection> {
     this.#engine.dialed(attempt.dial, connection);
   }
 
-  /** A connected client that is not wanted: closed in good order, and counted until it is gone. */
+  /** Closes a connected client that is not wanted, in good order; it counts until its socket is closed. */
   #refuse(attempt: Attempt, error: Error, whenGone?: () => void): void {
     if (attempt.stage !== 'setting up') return;
     attempt.stage = 'refused';
@@ -233,13 +233,13 @@ export class PgDialer implements Dialer<PgConnection> {
     }
   }
 
-  /** A client that never connected has nobody to say goodbye to, but its socket counts until it is gone. */
+  /** A client that never connected needs no goodbye, but counts until its socket is closed. */
   #failWhenGone(attempt: Attempt, error: Error): void {
     const stream = attempt.client.connection?.stream;
     attempt.stage = 'refused';
     this.#pool.note('client failed to connect', error);
     if (isRateExceeded(error)) this.#engine.rateExceeded();
-    // An error that comes after the first one is nobody's any more.
+    // Ignores errors after the first one.
     attempt.client.on('error', () => {});
     const gone = (): void => {
       if (asksForAnother(error) && this.#engine.dialAgain(attempt.dial)) this.#answered(attempt);
@@ -265,13 +265,13 @@ export class PgDialer implements Dialer<PgConnection> {
   }
 }
 
-/** Where the caller is one whose context matters. */
+/** The async context of the caller, where it matters. */
 function contextOf(waiter: Waiter<PgConnection> | undefined): CallerContext | undefined {
   const { context } = (waiter ?? {}) as { readonly context?: unknown };
   return context instanceof CallerContext ? context : undefined;
 }
 
-/** configuration_limit_exceeded: what a server that limits the rate of new connections answers. */
+/** configuration_limit_exceeded: the error of a server that limits the rate of new connections. */
 function isRateExceeded(error: Error): boolean {
   const { code, sqlState } = error as { code?: unknown; sqlState?: unknown };
   return code === '53400' || sqlState === '53400';

@@ -1,13 +1,13 @@
 /**
  * `pool.query()` over shared connections. Only statements that can leave nothing behind are sent this way (see
- * sql/statement-kind.ts); every query is its own error boundary, because each ends with its own Sync.
+ * sql/statement-kind.ts). Every query is its own error boundary, because each ends with its own Sync.
  *
- * - A query takes an idle connection if there is one. While the pool can grow it takes a place in the queue, which makes
- *   the pool grow, and is sent on a lane when that has less than its share. When the pool can't grow it goes to the least
- *   loaded lane that has fewer than `depth` under way; when there is none, into the queue.
- * - A lane exists while it has queries under way, and is a checkout like any other. Under constant load it would never be
- *   given back, so it is told when it must: when the pool would close it, and when callers of `connect()` wait for a
- *   connection of their own. It then takes no more queries, and runs dry.
+ * - A query takes an idle connection if there is one. While the pool can grow, the query takes a place in the queue,
+ *   which makes the pool grow, and is sent on a lane that has less than its share. When the pool can't grow, the query
+ *   goes to the least loaded lane with fewer than `depth` under way; if there is none, into the queue.
+ * - A lane exists while it has queries under way, and is a checkout like any other. Under constant load it would never
+ *   be released, so it runs dry on request: when the pool would close its connection, and when callers of `connect()`
+ *   wait for a connection of their own. It then takes no more queries.
  */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { LinkedList } from '../kernel/linked-list.js';
@@ -21,7 +21,7 @@ import { SharedQuery } from './shared-query.js';
 export class Pipeline {
   readonly #engine: ConnectionPool<PgConnection>;
   readonly #pool: PipeliningPool;
-  /** At most so many queries under way on one lane. */
+  /** Maximum number of queries under way on one lane. */
   readonly #depth: number;
   /** The clients of this pool can be shared, as far as is known. */
   #canShare = true;
@@ -97,7 +97,7 @@ export class Pipeline {
     query.context.runInAsyncScope(process.nextTick, process, () => query.deliver(error, undefined));
   }
 
-  /** The server has answered. Others are sent before the caller is told, so that they leave with one packet. */
+  /** Handles an answer of the server. Sends other queries before calling the caller back, so that they leave with one packet. */
   answered(query: SharedQuery, lane: Lane, error: Error | null | undefined, result: unknown): void {
     lane.notice(error, query.isNamed);
     const isResent = !lane.isLost && query.changesForResending(error);
@@ -163,7 +163,7 @@ export class Pipeline {
     lane.close();
   }
 
-  /** As many lanes run dry as callers wait for a connection of their own; those that too few wait for take queries again. */
+  /** Lets as many lanes run dry as callers wait for a connection of their own; lanes above that number take queries again. */
   #makeWay(): void {
     const wanted = this.#engine.waiting - this.#waiting;
     while (this.#closing.size < wanted) {
@@ -182,7 +182,7 @@ export class Pipeline {
 
   // ---- the queue --------------------------------------------------------------------------------------------------
 
-  /** Sends queries from the queue, but no more than the lane's share, for others will come to help. */
+  /** Sends queries from the queue, but no more than the lane's share: other lanes will take the rest. */
   #fill(lane: Lane): void {
     if (this.#waiting === 0 || this.#engine.state === 'paused') return;
     const connections = this.#lanes + this.#engine.pending + this.#engine.room;

@@ -8,7 +8,7 @@ export type Pooled = PooledConnection<PgConnection>;
 
 /** The pool as the pipeline sees it. */
 export interface PipeliningPool {
-  /** Makes a lent connection a client of one's own. */
+  /** Turns a connection in use into a client for one caller. */
   checkOut(pooled: Pooled): ReleasableClient;
   /** Runs one query on a connection of its own. */
   runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void;

@@ -1,12 +1,12 @@
-/** The drop-in as its users see it: everything of `pg.Pool`, and what Headgate adds. */
+/** The public interface of the drop-in: everything of `pg.Pool`, and Headgate's additions. */
 import type { Pool as PgPool, PoolClient as PgPoolClient } from 'pg';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { Duration } from '../kernel/duration.js';
 import type { PoolOptions } from './pool-options.js';
 
-/** How one caller waits. */
+/** Options of one checkout. */
 export interface ConnectOptions {
-  /** How long to wait, queue included; 0: for ever. Default: the pool's `connectionTimeoutMillis`. */
+  /** Time to wait, queue included; 0: for ever. Default: the pool's `connectionTimeoutMillis`. */
   readonly timeout?: Duration | undefined;
   /** Stops the wait. */
   readonly signal?: AbortSignal | undefined;
@@ -15,7 +15,7 @@ export interface ConnectOptions {
 /** One connection of a pool, at one moment. */
 export interface ConnectionLife {
   readonly ageMs: number;
-  /** Until it is not lent any more; Infinity where its life has no end. */
+  /** Time until it is no longer handed out; Infinity without a maximum lifetime. */
   readonly remainingMs: number;
 }
 
@@ -45,7 +45,7 @@ export type ConnectCallback = (
  * ```
  */
 export interface Pool extends PgPool, AsyncDisposable {
-  /** A client of one's own, after those who asked before. Give it back with `client.release()`. */
+  /** Checks out a client, in the order of the callers. Release it with `client.release()`. */
   connect(options?: ConnectOptions): Promise<PoolClient>;
   connect(callback: ConnectCallback): void;
   connect(options: ConnectOptions, callback: ConnectCallback): void;
@@ -54,8 +54,8 @@ export interface Pool extends PgPool, AsyncDisposable {
   tryConnect(): PoolClient | undefined;
 
   /**
-   * Takes no more callers, serves those in the queue, and is done when every socket is gone. At the deadline (default:
-   * none) those still in the queue are refused, and the sockets of clients still checked out are destroyed.
+   * Refuses new callers, serves the queue, and is done when every socket is closed. At the deadline (default: none)
+   * callers still in the queue are refused, and the sockets of clients still checked out are destroyed.
    */
   end(options?: { readonly deadline?: Duration | undefined }): Promise<void>;
   end(callback: () => void): void;
@@ -63,13 +63,13 @@ export interface Pool extends PgPool, AsyncDisposable {
   /** The numbers of this instant. */
   stats(): PoolStats;
 
-  /** How old each connection is, and how long it may still be lent. */
+  /** The age of each connection, and the time for which it may still be handed out. */
   lives(): IterableIterator<ConnectionLife>;
 
-  /** Changes `max`. What is above it is closed: idle clients now, checked-out ones when they come back. */
+  /** Changes `max`. Clients above it are closed: idle ones now, checked-out ones when they are released. */
   resize(max: number): void;
 
-  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts run on. */
+  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts go on. */
   pause(): void;
   resume(): void;
 

@@ -1,4 +1,4 @@
-/** Turns what the engine tells into pg-pool's log texts and its `remove` event, and into diagnostics. */
+/** Translates engine events into pg-pool's log texts and its `remove` event, and into diagnostics. */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { DiscardReason } from '../core/reasons.js';
 import type { StuckReport } from '../core/stuck-report.js';
@@ -37,7 +37,7 @@ export class PgPoolListener extends ChannelPublisher<PgConnection> {
 
   override stuck(report: StuckReport<PgConnection>): void {
     super.stuck(report);
-    // Whoever takes connections from now on can be named in the next warning.
+    // Callers that take connections from now on can be named in the next warning.
     if (report.cause === 'in_use') this.#pool.noticeHolders();
   }
 

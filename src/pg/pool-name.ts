@@ -1,4 +1,4 @@
-/** Where a pool leads, as its name: what node-postgres will connect to, without anything that could be secret. */
+/** The target of a pool, as its name: what node-postgres will connect to, without anything that could be secret. */
 
 interface Target {
   readonly host?: string | undefined;
@@ -7,7 +7,7 @@ interface Target {
   readonly user?: string | undefined;
 }
 
-/** As node-postgres finds it: the connection string, then the options, then the environment, then the defaults. */
+/** In node-postgres' order: the connection string, then the options, then the environment, then the defaults. */
 export function poolNameOf(
   options: Readonly<Record<string, unknown>>,
   environment: Readonly<Record<string, string | undefined>> = process.env,

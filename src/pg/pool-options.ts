@@ -12,7 +12,7 @@ import { usualWarnAfter } from '../runtime/stuck-warning.js';
 import { poolNameOf } from './pool-name.js';
 import { warnOfUnknownOptions } from './unknown-options.js';
 
-/** Everything that `pg.Pool` takes, and what Headgate adds. Milliseconds may also be written as `'45s'`. */
+/** All options of `pg.Pool`, and Headgate's additions. Milliseconds may also be written as `'45s'`. */
 export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   /** Names the pool in metrics and messages. Default: the host, port and database that it connects to. */
   readonly name?: string | undefined;
@@ -20,19 +20,19 @@ export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   readonly minIdle?: number | undefined;
   /** Dials at the same time. Default 8. */
   readonly dialLimit?: number | undefined;
-  /** How long one dial may take, hooks included. Default: `connectionTimeoutMillis`, or 60 s where there is none. */
+  /** Timeout of one dial, hooks included. Default: `connectionTimeoutMillis`, or 60 s where there is none. */
   readonly dialTimeoutMillis?: number | string | undefined;
-  /** How long closing may take before the socket is destroyed. Default 5 s. */
+  /** Timeout of a close, after which the socket is destroyed. Default 5 s. */
   readonly closeTimeoutMillis?: number | string | undefined;
   /** Spreads the lives of connections evenly over this width around `maxLifetimeSeconds`. Default 0. */
   readonly maxLifetimeJitterSeconds?: number | undefined;
-  /** So long before the end of its life a spare is replaced, the new one first. Default: a hundredth of the life. */
+  /** Time before the end of its life at which a spare is replaced, the new one first. Default: a hundredth of the life. */
   readonly guardWindowMillis?: number | string | undefined;
   /** A client idle for longer is asked `SELECT 1` before it is handed out. Default: off. */
   readonly checkAfterIdleMillis?: number | string | undefined;
   /** Idle clients are asked `SELECT 1` this often. Default: off. */
   readonly keepaliveMillis?: number | string | undefined;
-  /** How long such a check may take. Default 5 s. */
+  /** Timeout of such a check. Default 5 s. */
   readonly checkTimeoutMillis?: number | string | undefined;
   /** `lifo` hands out the client used last, `fifo` the one idle for longest. Default `lifo`, as pg-pool does. */
   readonly idleOrder?: 'lifo' | 'fifo' | undefined;
@@ -50,17 +50,17 @@ export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   /** A client checked out for longer is reported, with the place that took it. Default: off. */
   readonly leakThresholdMillis?: number | string | undefined;
   /**
-   * When a caller, `ready()` or `end()` has waited for so long, a process warning (`HG_POOL_STUCK`) says why and who has the
-   * connections: once, then summed. Default 5 s; 0: never.
+   * When a caller, `ready()` or `end()` has waited for this long, a process warning (`HG_POOL_STUCK`) gives the cause
+   * and the users of the connections: once, then summed. Default 5 s; 0: never.
    */
   readonly warnAfterMillis?: number | string | undefined;
-  /** Asked before each dial, whoever needs it. */
+  /** Asked before each dial, for every purpose. */
   readonly rateLimiter?: RateLimiter | undefined;
-  /** A budget above `max`, which other pools share: asked before each dial, and told when the connection is gone. */
+  /** A budget above `max`, shared with other pools: asked before each dial, and told when the connection is closed. */
   readonly leases?: Leases | undefined;
   /**
-   * Keeps connections ready behind a server that lets in few at a time. Its settings stand in for `minIdle`, the lifetime
-   * and the guard window; callers wait for `emptyWait` unless `connectionTimeoutMillis` is given. Default: off.
+   * Keeps connections ready behind a server that accepts few at a time. Its settings replace `minIdle`, the lifetime and
+   * the guard window; callers wait for `emptyWait` unless `connectionTimeoutMillis` is given. Default: off.
    */
   readonly reservoir?: boolean | ReservoirOptions | undefined;
   /** Opens connections up to a size at the start, without a reservoir. Default: off. */
@@ -78,11 +78,11 @@ export interface ResolvedPoolOptions {
   readonly name: string;
   /** 0: no pipelining by the pool. */
   readonly pipelineDepth: number;
-  /** Milliseconds after which someone who waits is told of; Infinity: never. */
+  /** Milliseconds after which a wait is reported; Infinity: never. */
   readonly warnAfter: number;
 }
 
-/** pg-pool's default where a caller that waits has no limit: nobody waits this long for a socket that will come. */
+/** The dial timeout where callers have no timeout (the default of pg-pool): a socket that ever connects does so sooner. */
 const dialTimeoutWithoutLimit = 60_000;
 
 const defaultPipelineDepth = 16;
@@ -165,7 +165,7 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
 }
 
 function readPipelineDepth(read: OptionReader, pipeline: unknown): number {
-  // `pipeline: true` is pg.Client's own option: its queries are pipelined by whoever has the client checked out.
+  // `pipeline: true` is pg.Client's own option: its queries are pipelined by the caller that has the client checked out.
   if (typeof pipeline !== 'object' || pipeline === null) return 0;
   const depth = (pipeline as { depth?: unknown }).depth ?? defaultPipelineDepth;
   if (Number.isSafeInteger(depth) && (depth as number) >= 1 && (depth as number) <= 1_000)

@@ -1,6 +1,6 @@
 /**
- * The callers that wait in the queue of the drop-in: for a client as a promise, or to be called back. What they get, they get in
- * the async context of their call, whoever's release or dial serves them.
+ * The callers in the queue of the drop-in: for a client as a promise, or with a callback. Answers run in the async
+ * context of their call, whichever release or dial serves them.
  */
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { Waiter } from '../core/waiters.js';
@@ -35,7 +35,7 @@ export class CallbackWaiter extends Waiter<PgConnection> {
   readonly #onGranted: (pooled: Pooled) => void;
   readonly #onFailed: (error: Error) => void;
   readonly #holder: unknown;
-  /** Undoes what was set up for the wait. */
+  /** Removes what was set up for the wait. */
   onSettled: (() => void) | undefined = undefined;
 
   constructor(onGranted: (pooled: Pooled) => void, onFailed: (error: Error) => void, holder: unknown) {

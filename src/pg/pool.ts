@@ -7,7 +7,7 @@ import type { PoolClass, Pool as PoolInstance } from './pool-interface.js';
 
 /** A `pg.Pool` that never has more connections than `max`, closing ones included. */
 export type Pool = PoolInstance;
-/** Makes a pool that can stand wherever a `pg.Pool` can. */
+/** Makes a pool that can replace a `pg.Pool` everywhere. */
 export const Pool: PoolClass = isOurs(pg.Pool)
   ? pg.Pool
   : definePool(pg.Pool, () => {
@@ -15,7 +15,7 @@ export const Pool: PoolClass = isOurs(pg.Pool)
       return pg.Client as unknown as PgClientClass;
     });
 
-/** pg's own Pool is this class already when Headgate stands in for the pg-pool package. */
+/** When Headgate replaces the pg-pool package, pg's own Pool is this class already. */
 function isOurs(candidate: unknown): candidate is PoolClass {
   return 'tryConnect' in (candidate as PoolClass).prototype;
 }

@@ -1,13 +1,14 @@
 /**
- * Tracers (OpenTelemetry, dd-trace) replace `connect` and `query` of pg's own Pool by functions that call what was there. Ours
- * stands above that class, and enters by what it finds there: the tracer then calls pg-pool's method, and that our `newClient`.
+ * Tracers (OpenTelemetry, dd-trace) replace `connect` and `query` of pg's own Pool by functions that call the originals.
+ * Our class extends that one and calls the replaced method: the tracer then calls pg-pool's method, and that our
+ * `newClient`.
  */
 export interface PoolMethods {
   readonly connect?: unknown;
   readonly query?: unknown;
 }
 
-/** What can only be part of pg-pool's own method. */
+/** Texts that occur only in pg-pool's own methods. */
 const marks = { connect: 'newClient', query: 'dispatching query' } as const;
 
 /** A tracer may have come before this class was made, or come later. */
@@ -55,7 +56,7 @@ function call(method: unknown, pool: object, args: unknown[]): unknown {
 
 const known = new WeakMap<object, boolean>();
 
-/** Whether a function is another than the one that has `mark` in its source. */
+/** Whether a function was replaced: its source lacks `mark`. */
 export function isReplaced(method: unknown, mark: string): boolean {
   if (typeof method !== 'function') return false;
   let answer = known.get(method);

@@ -1,6 +1,6 @@
 /**
- * With pipelining, a query that may not share its connection has one to itself, and what it leaves behind is set right
- * before anyone else gets that connection: an open transaction is rolled back, a changed session is closed.
+ * With pipelining, a query that may not share its connection has one to itself, and its leftovers are cleaned up before
+ * another caller gets that connection: an open transaction is rolled back, a changed session is closed.
  */
 
 import { inPresentContext } from '../runtime/async-context.js';
@@ -16,7 +16,7 @@ const sessionCommands: ReadonlySet<string> = new Set(
 /** Commands whose effects on the session can't be seen from outside. */
 const opaqueCommands: ReadonlySet<string> = new Set(['DO', 'CALL']);
 
-/** Gives the client back in the state in which it was taken, or closes it, and then tells the caller. */
+/** Restores the client's session or closes the client, releases it, and then calls the caller back. */
 export function setRight(
   client: PgClient,
   query: unknown,
@@ -49,7 +49,7 @@ function textOf(query: unknown): string | undefined {
   return [text, cursor?.text].find(isText);
 }
 
-/** Only of a lone BEGIN is it certain that nothing is left after the ROLLBACK. */
+/** Only after a lone BEGIN is it certain that nothing is left after the ROLLBACK. */
 function rollBack(
   client: PgClient,
   kind: StatementKind,
@@ -65,7 +65,7 @@ function rollBack(
   client.query?.('ROLLBACK', undefined, rolledBack);
 }
 
-/** The command that changed the session, if one did. Where the text was understood, it has told all there is. */
+/** The command that changed the session, if one did. For kind `transaction`, the text itself rules out such a command. */
 function sessionCommand(kind: StatementKind, commands: readonly string[]): string | undefined {
   const reported = commands.find((command) => sessionCommands.has(command));
   if (kind === 'session') return reported ?? commands[0] ?? 'The query';

@@ -16,8 +16,8 @@ export interface QuerySender {
 }
 
 /**
- * A prepared statement is not there, or not as it was: the query that was to prepare it failed just before, or its tables
- * have changed. Nothing was executed, and without its name the query does not depend on that.
+ * A prepared statement is missing or has changed: the query that should have prepared it failed just before, or its
+ * tables have changed. Nothing was executed, and without the statement name the query does not depend on that.
  */
 const preparedStatementErrors: ReadonlySet<string | undefined> = new Set(['26000', '42P05', '0A000']);
 
@@ -63,7 +63,8 @@ export class SharedQuery extends Waiter<PgConnection> {
     let isAnswered = false;
     const answered: QueryCallback = (error, result) => {
       if (isSending && error) {
-        // A value that can't be sent: pg says so at once, and again when the server has answered to what was sent of it.
+        // For a value that can't be sent, pg reports the error at once, and again when the server has answered what was
+        // sent of it.
         if (this.isNamed) lane.failure ??= error;
         process.nextTick(() => this.deliver(error, undefined));
         return;
@@ -83,7 +84,7 @@ export class SharedQuery extends Waiter<PgConnection> {
     isSending = false;
   }
 
-  /** Whether the query, without the name of its statement, is to be sent once more instead of being answered. */
+  /** Whether to send the query once more, without its statement name, instead of answering it. */
   changesForResending(error: Error | null | undefined): boolean {
     const { code } = (error ?? {}) as { code?: string };
     if (!this.isNamed || this.#isDelivered || !preparedStatementErrors.has(code)) return false;
@@ -91,7 +92,7 @@ export class SharedQuery extends Waiter<PgConnection> {
     return true;
   }
 
-  /** Tells the caller, once. What its callback throws must not reach pg, which is in the middle of reading answers. */
+  /** Calls the caller back, once. An exception of its callback must not reach pg, which is in the middle of reading answers. */
   deliver(error: Error | null | undefined, result: unknown): void {
     if (this.#isDelivered) return;
     this.#isDelivered = true;

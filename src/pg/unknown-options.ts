@@ -1,7 +1,7 @@
-/** A warning for options that neither the pool nor node-postgres knows: most likely a typing mistake, which would do nothing. */
+/** Warns of options that neither the pool nor node-postgres knows: most likely typing mistakes without effect. */
 import { nearest } from '../kernel/nearest.js';
 
-/** Of `pg.Client`, of its parser of connection strings, and of pg-pool. */
+/** Options of `pg.Client`, of its parser of connection strings, and of pg-pool. */
 const optionsOfPg = [
   ...['user', 'database', 'password', 'host', 'hostaddr', 'port', 'connectionString', 'ssl', 'sslmode'],
   ...['sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation', 'uselibpqcompat', 'enableChannelBinding'],
@@ -23,11 +23,11 @@ const optionsOfHeadgate = [
 
 const known = new Set([...optionsOfPg, ...optionsOfHeadgate]);
 
-/** Told once for each name in a process. */
+/** Names that were reported in this process; each is reported once. */
 const told = new Set<string>();
 const toldAtMost = 100;
 
-/** With a client class of the program's own, options that resemble no known one may be that class's. */
+/** With the program's own client class, options that resemble no known one may belong to that class. */
 export function warnOfUnknownOptions(options: object, hasOwnClient: boolean): void {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.has(name) || told.has(name) || told.size >= toldAtMost) continue;

@@ -1,10 +1,10 @@
-/** What can go wrong between the pooler and a server. */
+/** Errors between the pooler and a server. */
 import { HeadgateError } from '../kernel/errors.js';
 import type { ErrorFields } from '../wire/error-fields.js';
 
-/** The server did not let the pooler in, and said why. */
+/** The server has refused the pooler's login, with an error. */
 export class BackendRefusedError extends HeadgateError {
-  /** What the server said, for the client. */
+  /** The server's error, for the client. */
   readonly fields: ErrorFields;
   readonly sqlState: string;
 
@@ -15,17 +15,17 @@ export class BackendRefusedError extends HeadgateError {
   }
 }
 
-/** The server did not let the pooler in with this token; it may with another one. */
+/** The server has refused the login with this token; it may accept another one. */
 export class TokenRefusedError extends BackendRefusedError {}
 
-/** The login at the server ended before the server had decided. */
+/** The login ended before the server had decided. */
 export class LoginEndedError extends HeadgateError {
   constructor(why: string) {
     super('HG_LOGIN_ENDED', `The login at the server was not finished: ${why}.`);
   }
 }
 
-/** A query of the pooler's own failed on a server, with what the server said. */
+/** One of the pooler's own queries failed on a server, with this error. */
 export class OwnQueryError extends HeadgateError {
   readonly fields: ErrorFields;
 
@@ -35,14 +35,14 @@ export class OwnQueryError extends HeadgateError {
   }
 }
 
-/** A server answers, but it is not one of those that are wanted: `target_session_attrs`. */
+/** The server does not satisfy `target_session_attrs`. */
 export class WrongServerError extends HeadgateError {
   constructor(wanted: string, found: string) {
     super('HG_WRONG_SERVER', `A server that is ${wanted} was wanted, and this one is ${found}.`);
   }
 }
 
-/** The configuration says something that can't be done at the moment. */
+/** The configuration requires something that is not possible at present. */
 export class ServingError extends HeadgateError {
   constructor(message: string, cause?: unknown) {
     super('HG_SERVING', message, cause === undefined ? undefined : { cause });

@@ -1,4 +1,4 @@
-/** What the pooler tells whoever keeps its log. No text and no detail has anything secret in it. */
+/** Log interface of the pooler. No text and no detail contains a secret. */
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 

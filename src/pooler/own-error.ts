@@ -1,10 +1,10 @@
-/** Errors of the pooler's own, in Headgate's words and in PgBouncer's, which some programs and log rules go by. */
+/** Errors of the pooler's own, in Headgate's words and in PgBouncer's, which some programs and log rules rely on. */
 import type { ErrorFields } from '../wire/error-fields.js';
 
-/** How PgBouncer says the same. */
+/** PgBouncer's words for the same error. */
 export interface PgBouncerWords {
   readonly message: string;
-  /** Where it is not the one that PgBouncer has for nearly everything. */
+  /** Set where it differs from the SQLSTATE of nearly all PgBouncer errors. */
   readonly code?: string;
 }
 
@@ -12,7 +12,7 @@ export interface OwnError extends ErrorFields {
   readonly pgbouncer?: PgBouncerWords;
 }
 
-/** What a client is told. */
+/** Chooses the words of an error for the client. */
 export type Wording = (error: ErrorFields) => ErrorFields;
 
 export type Compatibility = 'headgate' | 'pgbouncer';
@@ -22,7 +22,7 @@ export const pgbouncerState = '08P01';
 
 export const wordings: Readonly<Record<Compatibility, Wording>> = {
   headgate: (error) => error,
-  // It ends the connection of whoever it tells an error.
+  // PgBouncer ends the connection after every error.
   pgbouncer: (error) => {
     const { pgbouncer } = error as OwnError;
     if (pgbouncer === undefined) return error;
@@ -31,7 +31,7 @@ export const wordings: Readonly<Record<Compatibility, Wording>> = {
   },
 };
 
-/** The error, with PgBouncer's words for it. */
+/** Adds PgBouncer's words to an error. */
 export function alsoAs(message: string, error: ErrorFields, code?: string): OwnError {
   return { ...error, pgbouncer: code === undefined ? { message } : { message, code } };
 }

@@ -1,4 +1,4 @@
-/** Many who wait with the same AbortSignal share one listener: Node warns when a signal collects more than a few. */
+/** Waits with the same AbortSignal share one listener: Node warns when a signal collects more than a few. */
 
 const leaversOf = new WeakMap<AbortSignal, Set<() => void>>();
 

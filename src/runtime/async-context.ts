@@ -1,6 +1,6 @@
 /**
- * Whose work a piece of code is, as `AsyncLocalStorage` sees it: what is done for a caller runs in the context of its call,
- * and what is done for nobody (keepalive, refill, lifetimes, leases, timers) in none, so that no request's store outlives the
+ * The owner of a piece of work, as `AsyncLocalStorage` sees it: work for a caller runs in the context of its call, and
+ * work for no caller (keepalive, refill, lifetimes, leases, timers) in none, so that no request's store outlives the
  * request. Promises carry their context by themselves; callbacks, events and timers do not.
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
@@ -20,7 +20,7 @@ export function inPresentContext<A extends unknown[]>(call: (...args: A) => unkn
   };
 }
 
-/** The context of nobody. Never the one that a program's code runs in: what that code sets as its store must not stay here. */
+/** The empty context. Never the one that a program's code runs in: a store set by that code must not stay here. */
 let nobody: AsyncResource | undefined;
 
 function contextOfNobody(): AsyncResource {
@@ -41,7 +41,7 @@ function runAfresh<A, R>(task: (argument: A) => R, argument: A): R {
   return new AsyncResource('headgate.pool').runInAsyncScope(task, undefined, argument);
 }
 
-/** Does the same at less cost, for a function that sets a timer and runs nobody else's code. */
+/** The same at less cost, for a function that sets a timer and runs no foreign code. */
 export function setWithoutContext(task: () => void): void {
   contextOfNobody().runInAsyncScope(task);
 }
@@ -80,8 +80,8 @@ interface Handle {
 }
 
 /**
- * The events of a socket run in the present context from now on, whichever it was opened in. As Node's own `http.Agent` does it
- * for sockets that it uses again; a stream without such a handle stays as it is.
+ * Runs the events of a socket in the current context from now on, whichever it was opened in. Node's own `http.Agent`
+ * does the same for sockets that it reuses; a stream without such a handle is left unchanged.
  */
 export function adoptSocket(stream: unknown): void {
   let handle = (stream as { readonly _handle?: Handle | null } | undefined)?._handle ?? undefined;

@@ -43,7 +43,7 @@ export interface PoolChannels {
   'headgate:pool:released': ConnectionMessage & { readonly useMs: number };
   'headgate:pool:discarded': ConnectionMessage & {
     readonly reason: DiscardReason;
-    /** Of its life; Infinity where that has no end. */
+    /** Remaining lifetime; Infinity without a maximum lifetime. */
     readonly remainingMs: number;
   };
   'headgate:pool:closed': ConnectionMessage & { readonly reason: DiscardReason };
@@ -58,7 +58,7 @@ export interface PoolChannels {
   'headgate:pool:leak': ConnectionMessage & { readonly heldMs: number; readonly takenAt: string };
   'headgate:pool:state': PoolMessage & { readonly state: PoolState };
   'headgate:pool:stuck': PoolMessage & {
-    /** Who waits: callers in the queue, `ready()`, or `end()`. */
+    /** The waiting call: callers in the queue, `ready()`, or `end()`. */
     readonly waits: 'callers' | 'ready' | 'end';
     readonly waitedMs: number;
     readonly cause: WaitCause;
@@ -82,13 +82,13 @@ const leak = channel('headgate:pool:leak');
 const state = channel('headgate:pool:state');
 const stuck = channel('headgate:pool:stuck');
 
-/** Publishes what one pool's engine tells. Costs next to nothing while nobody listens. */
+/** Publishes the events of one pool's engine. Costs next to nothing without subscribers. */
 export class ChannelPublisher<C> implements PoolListener<C> {
   readonly #pool: object;
   readonly #poolName: string;
   readonly #shown: (connection: C) => unknown;
 
-  /** `shown`: what messages show as the connection, where the engine's is wrapped in something. */
+  /** `shown`: returns the connection to show in messages, where the engine's is a wrapper. */
   constructor(
     pool: object,
     poolName: string,
@@ -160,7 +160,7 @@ export class ChannelPublisher<C> implements PoolListener<C> {
     this.#publish(state, undefined, { state: newState });
   }
 
-  /** Tells the process, too: a pool that makes callers wait for long must not need a listener to be found out. */
+  /** Warns the process, too: a pool that makes callers wait for long must be noticed without a listener. */
   stuck(report: StuckReport<C>): void {
     const text = stuckText(this.#poolName, report, this.stuckWords());
     process.emitWarning(text, { type: 'HeadgateWarning', code: 'HG_POOL_STUCK' });
@@ -168,7 +168,7 @@ export class ChannelPublisher<C> implements PoolListener<C> {
     this.#publish(stuck, undefined, { waits, waitedMs, cause, text });
   }
 
-  /** What a warning says about connections in use. */
+  /** Texts about connections in use, for a warning. */
   protected stuckWords(): StuckWords<C> {
     return { describe: () => '', placesHint: 'Set leakThreshold to learn where connections are taken.' };
   }
@@ -184,7 +184,7 @@ export class ChannelPublisher<C> implements PoolListener<C> {
   }
 }
 
-/** Where a connection was taken, as the call stack noted at that moment. */
+/** The call stack at the moment of the checkout, as text. */
 function describeHolder(holder: unknown): string {
   if (!(holder instanceof Error)) return 'unknown';
   return (holder.stack ?? '').split('\n').slice(1).join('\n');

@@ -1,9 +1,9 @@
-/** One checkout of one connection: what a caller holds until it gives the connection back. */
+/** One checkout of one connection: held by a caller until it releases the connection. */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 
 /**
- * One checkout of one connection. Give it back exactly once.
+ * One checkout of one connection. Release it exactly once.
  *
  * @example
  * ```ts
@@ -30,13 +30,13 @@ export class Checkout<C> {
     this.#generation = pooled.generation;
   }
 
-  /** The connection, to be used until it is given back. */
+  /** The connection, to be used until it is released. */
   get connection(): C {
     return this.#pooled.connection;
   }
 
   /**
-   * Gives the connection back. With an error (anything but undefined) the connection is closed instead of being used
+   * Releases the connection. With an error (anything but undefined) the connection is closed instead of being used
    * again. A second call throws a `DoubleReleaseError` and does nothing else.
    */
   release(error?: unknown): void {
@@ -53,12 +53,12 @@ export class Checkout<C> {
     return this.#engine === engine;
   }
 
-  /** Gives the connection back, if that has not happened yet. */
+  /** Releases the connection, if that has not happened yet. */
   [Symbol.dispose](): void {
     if (this.#pooled.state === 'lent' && this.#pooled.generation === this.#generation) this.release();
   }
 
-  /** Gives the connection back, if that has not happened yet. */
+  /** Releases the connection, if that has not happened yet. */
   async [Symbol.asyncDispose](): Promise<void> {
     this[Symbol.dispose]();
   }

@@ -1,4 +1,4 @@
-/** The budget and the rate limiter above a pool, asked in no caller's async context: what they do is done for the whole pool. */
+/** Calls the budget and the rate limiter above a pool outside any caller's async context: they work for the whole pool. */
 import type { LeaseAnswer, LeaseHolder, Leases } from '../core/leases.js';
 import type { PoolPolicy } from '../core/pool-policy.js';
 import type { RateLimiter } from '../core/rate-limiter.js';

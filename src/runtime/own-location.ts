@@ -1,9 +1,9 @@
 /**
- * Where this package is, and how it loads packages that it must not load before they are needed.
+ * Finds the folder of this package, and loads packages that must not be loaded before they are needed.
  *
- * The same source runs as an ES module, as CommonJS and inside bundles. CommonJS has `__filename`, ES modules have `import.meta.url`,
- * and some bundles have neither: packages that were left out of those are searched from the working folder.
- * From `src/runtime/`, `dist/runtime/` and `dist/cjs/`, two folders up is the package's folder.
+ * The same source runs as an ES module, as CommonJS and inside bundles. CommonJS has `__filename`, ES modules have
+ * `import.meta.url`, and some bundles have neither: packages that were left out of those are searched from the working
+ * folder. From `src/runtime/`, `dist/runtime/` and `dist/cjs/`, two folders up is the package's folder.
  */
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -26,15 +26,15 @@ export interface PositionedYaml {
   readonly problems: readonly (Position & { readonly message: string })[];
   /** The comment at the top, without its marks. */
   readonly comment: string;
-  /** Where the data begins. */
+  /** Start of the data. */
   readonly start: Position;
 }
 
-/** An alias can stand for a large part, and that part hold aliases again. */
+/** An alias can stand for a large part, which may hold aliases again. */
 const mostNodes = 50_000;
 const deepest = 20;
 
-/** `note` is told where each key and each item is, as often as an alias leads to it. */
+/** Calls `note` with the place of each key and each item, as often as an alias leads to it. */
 export function readPositionedYaml(
   text: string,
   note: (path: YamlPath, position: Position) => void,
@@ -94,7 +94,7 @@ class Walk {
   }
 }
 
-/** Where no empty line follows it, the parser gives the comment to the first key. */
+/** Without an empty line after it, the parser gives the comment to the first key. */
 function commentOf({ commentBefore, contents }: Document): string {
   const [first] = isMap(contents) ? contents.items : [];
   const ofFirst = isScalar(first?.key) ? first.key.commentBefore : undefined;

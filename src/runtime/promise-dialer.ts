@@ -1,6 +1,6 @@
 /**
- * Opens, closes and checks connections through functions that return promises, and answers the engine. The functions run in no
- * caller's async context: a connection lives for longer than the call for which it was opened.
+ * Opens, closes and checks connections through functions that return promises, and answers the engine. The functions run
+ * in no caller's async context: a connection lives for longer than the call for which it was opened.
  */
 import { inspect } from 'node:util';
 import type { ConnectionPool } from '../core/connection-pool.js';
@@ -9,7 +9,7 @@ import { BadConnectionError } from '../core/errors.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { withoutContext } from './async-context.js';
 
-/** How one kind of connection is handled. */
+/** The functions that handle one kind of connection. */
 export interface ConnectionFunctions<C> {
   /** Opens a connection. `signal` fires when the dial is given up; a connection returned after that is closed. */
   connect(context: { readonly signal: AbortSignal }): Promise<C> | C;
@@ -72,7 +72,7 @@ export class PromiseDialer<C> implements Dialer<C> {
     try {
       withoutContext(() => this.#functions.destroy?.(pooled.connection), undefined);
     } catch {
-      // Nothing more can be done for it, and nobody is there to be told.
+      // No more can be done for it, and no caller waits for the outcome.
     }
   }
 
@@ -85,7 +85,7 @@ export class PromiseDialer<C> implements Dialer<C> {
   }
 }
 
-/** Calls a function that may throw, return a value or return a promise; always a promise comes out. */
+/** Calls a function that may throw, return a value or return a promise; always returns a promise. */
 function attempt<T>(call: () => Promise<T> | T): Promise<T> {
   return withoutContext(async () => call(), undefined);
 }

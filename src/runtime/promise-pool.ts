@@ -14,20 +14,20 @@ import { usualWarnAfter } from './stuck-warning.js';
 import { systemAlarm, systemClock, systemRandom } from './system.js';
 import { drainPool, readWait, resizePool, whenReady } from './waiting.js';
 
-/** How connections are handled, and how the pool behaves. */
+/** The functions that handle connections, and the options of the pool. */
 export interface PromisePoolOptions<C> extends PolicyOptions, ConnectionFunctions<C> {
   /**
-   * When a caller, `ready()` or `drain()` has waited for so long, a process warning (`HG_POOL_STUCK`) says why: once, then summed.
-   * Default `5s`; 0: never.
+   * When a caller, `ready()` or `drain()` has waited for this long, a process warning (`HG_POOL_STUCK`) gives the cause:
+   * once, then summed. Default `5s`; 0: never.
    */
   readonly warnAfter?: Duration | undefined;
   /** Names the pool in metrics and messages. Default `pool`. */
   readonly name?: string | undefined;
 }
 
-/** How one caller waits. */
+/** Options of one checkout. */
 export interface AcquireOptions {
-  /** How long to wait, queue included; 0: for ever. Default: the pool's `acquireTimeout`. */
+  /** Time to wait, queue included; 0: for ever. Default: the pool's `acquireTimeout`. */
   readonly timeout?: Duration | undefined;
   /** Stops the wait. */
   readonly signal?: AbortSignal | undefined;
@@ -100,7 +100,7 @@ export class PromisePool<C> {
     return pooled === undefined ? undefined : new Checkout(this.#engine, pooled);
   }
 
-  /** A connection, after those who asked before. Rejects at the timeout, when the signal fires, or when none can be had. */
+  /** Checks out a connection, in the order of the callers. Rejects at the timeout, when the signal fires, or when none can be had. */
   acquire(options?: AcquireOptions): Promise<Checkout<C>> {
     const holder = this.#noticesHolders ? new Error('taken here') : undefined;
     const engine = this.#engine;
@@ -130,12 +130,12 @@ export class PromisePool<C> {
     return this.#engine.stats();
   }
 
-  /** Changes the limit. What is above it is closed: idle connections now, lent ones when they come back. */
+  /** Changes the limit. Connections above it are closed: idle ones now, those in use when they are released. */
   resize(max: number): void {
     resizePool(this.#engine, max);
   }
 
-  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts run on. */
+  /** Hands out nothing and opens nothing until `resume()`. Callers queue, and their timeouts go on. */
   pause(): void {
     this.#engine.pause();
   }
@@ -153,8 +153,8 @@ export class PromisePool<C> {
   }
 
   /**
-   * Takes no more callers, serves those in the queue, and resolves when every connection is gone. At the deadline
-   * (default: none) those still in the queue are refused and what is still lent is destroyed.
+   * Refuses new callers, serves the queue, and resolves when every connection is closed. At the deadline (default: none)
+   * callers still in the queue are refused and connections still in use are destroyed.
    */
   drain(options?: { readonly deadline?: Duration }): Promise<void> {
     return drainPool(this.#engine, options?.deadline);

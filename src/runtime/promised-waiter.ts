@@ -1,4 +1,4 @@
-/** A caller in the queue who holds a promise. */
+/** A caller in the queue with a promise. */
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { AcquireAbortedError } from '../core/errors.js';
 import { Waiter } from '../core/waiters.js';
@@ -52,8 +52,8 @@ export abstract class PromisedWaiter<C> extends Waiter<C> {
 }
 
 /**
- * A rejection for a promise to be resolved with, whose error shows who awaits that promise: the stack of an error that
- * came from a socket or a timer says nothing. It is noted one step later, when the promise is linked to this one.
+ * A rejection to resolve a promise with, whose error shows the code that awaits that promise: the stack of an error from
+ * a socket or a timer says nothing. The stack is captured one step later, when the promise is linked to this one.
  */
 export function rejectionOf(error: Error): Promise<never> {
   return Promise.resolve()

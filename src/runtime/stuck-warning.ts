@@ -1,9 +1,9 @@
-/** The process warning of a pool that makes someone wait for long: who waits, why, and who has the connections. */
+/** The process warning of a pool that makes a caller wait for long: which call waits, why, and which callers use the connections. */
 import type { StuckReport } from '../core/stuck-report.js';
 import { type WaitCause, waitCauseTexts } from '../core/wait-cause.js';
 import { formatDuration } from '../kernel/duration.js';
 
-/** Milliseconds after which someone who waits is told of, where nothing else is said. */
+/** Default time in milliseconds after which a wait is reported. */
 export const usualWarnAfter = 5_000;
 
 /** Connections in use that are named one by one. */
@@ -11,7 +11,7 @@ const shownHolders = 10;
 /** Lines of a call stack that say where a connection was taken. */
 const shownFrames = 4;
 
-/** `describe`: what is known of a connection besides its number. `placesHint`: what to do where no place was noted. */
+/** `describe`: details of a connection besides its number. `placesHint`: advice if no place of checkout was recorded. */
 export interface StuckWords<C> {
   describe(connection: C): string;
   readonly placesHint: string;
@@ -45,7 +45,7 @@ function reason<C>({ waits, cause, counts, failedDials }: StuckReport<C>): strin
   return 'for connections that are being opened or closed.';
 }
 
-/** What a program can do. */
+/** Advice for a program, by cause. */
 const remedies: Readonly<Partial<Record<WaitCause, string>>> = {
   paused: ' Call resume().',
   no_limit: ' Call resize().',

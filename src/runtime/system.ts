@@ -1,4 +1,4 @@
-/** The program's time, as the engine wants it: a monotonic clock, one timer, and randomness. */
+/** The program's time in the form that the engine needs: a monotonic clock, one timer, and randomness. */
 import type { Alarm, AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { setWithoutContext } from './async-context.js';
@@ -59,7 +59,7 @@ class SystemClock implements Clock {
   }
 }
 
-/** Timers are no more exact than this, so nobody can tell. */
+/** Timers are no more exact than this, so a shorter turn makes no difference. */
 const longTurnMs = 1;
 
 /** A timer can't be set further away than this. */
@@ -119,7 +119,7 @@ class SystemAlarm implements Alarm {
 
 export const systemClock: Clock = new SystemClock();
 
-/** For turns that are short by themselves, as those of one socket are: nobody wants to know whether one was long. */
+/** For turns that are short by nature, such as those of one socket: no listener needs to know whether one was long. */
 export const shortTurnClock: Clock = {
   now: () => systemClock.now(),
   coarse: () => systemClock.coarse(),

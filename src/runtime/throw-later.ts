@@ -1,6 +1,6 @@
 /** Errors of a program's own function are the program's, but must not stop the pool or pg half-way. */
 
-/** Becomes an uncaught exception, as if nobody had been in between. */
+/** Throws an uncaught exception, as if from outside the current call. */
 export function throwLater(error: unknown): void {
   process.nextTick(() => {
     throw error;

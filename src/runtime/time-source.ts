@@ -1,7 +1,7 @@
 /**
- * Where time comes from: the clock and the timers that are the program's globals at this moment. A test may replace them (`node:test`,
- * vitest, jest, sinon), and put them back, while a pool lives. The clock is always that of the timers in effect, it never goes
- * back, and who has set a timer learns that it was lost.
+ * The source of time: the clock and the timers that are the program's globals at this moment. A test may replace them
+ * (`node:test`, vitest, jest, sinon), and restore them, while a pool lives. The clock is always that of the timers in
+ * effect, it never goes back, and code that has set a timer is told if it was lost.
  */
 import { performance } from 'node:perf_hooks';
 import { setWithoutContext } from './async-context.js';
@@ -17,14 +17,14 @@ interface TimeSource extends TimerFunctions {
 
 const readPerformance = performance.now;
 const readDate = Date.now;
-/** As they were when this module was loaded; nearly always those of Node. */
+/** The functions when this module was loaded; nearly always those of Node. */
 const own: TimeSource = {
   setTimeout: globalThis.setTimeout,
   clearTimeout: globalThis.clearTimeout,
   read: readPerformance.bind(performance),
 };
 let present: TimeSource = own;
-/** Added to every reading, so that time goes on from one source to the next. */
+/** Added to every reading, so that time continues from one source to the next. */
 let offset = 0;
 let latest = Number.NEGATIVE_INFINITY;
 
@@ -44,7 +44,7 @@ export function readTime(): number {
     latest = reading;
     return reading;
   }
-  // The same functions on a clock that begins anew: the timers of the old one are gone.
+  // The same functions on a clock that begins anew: the old clock's timers are lost.
   offset += latest - reading;
   tellOfReplacement();
   return latest;
@@ -69,7 +69,7 @@ function foreignSource(): TimeSource {
   return { setTimeout, clearTimeout, read: clockOf(setTimeout) };
 }
 
-/** Which clocks are replaced together with the timers is for the test to choose. */
+/** A test chooses which clocks it replaces together with the timers. */
 function clockOf(timer: object): () => number {
   const { performance: now, Date: date } = globalThis;
   if (now !== undefined && now.now !== readPerformance) return () => now.now();
@@ -86,7 +86,7 @@ function tellOfReplacement(): void {
 const lookEveryMs = 1_000;
 let isWatching = false;
 
-/** While time is a test's: nobody says when it ends, and until then nothing may ask for the time. */
+/** While a test controls time: nothing signals the end of that, and until then nothing may ask for the time. */
 function watch(): void {
   if (isWatching) return;
   isWatching = true;

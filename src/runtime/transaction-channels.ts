@@ -1,6 +1,6 @@
 /**
- * What transactions that retry publish through `node:diagnostics_channel`, beside the channels of pools. Each message names the
- * pool, so that metrics and traces need no import of Headgate.
+ * The messages that retrying transactions publish through `node:diagnostics_channel`, beside the channels of pools. Each
+ * message names the pool, so that metrics and traces need no import of Headgate.
  */
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { PoolMessage } from './channels.js';
@@ -11,7 +11,7 @@ export interface TransactionMessage extends PoolMessage {
   readonly operation: string;
 }
 
-/** The messages by the name of their channel. `errorClass` is what `classifyError` of `headgate/dsql` gives. */
+/** The messages by the name of their channel. `errorClass` is the result of `classifyError` of `headgate/dsql`. */
 export interface TransactionChannels {
   'headgate:transaction:conflict': TransactionMessage & {
     /** `data` (OC000) or `schema` (OC001). */
@@ -26,13 +26,13 @@ export interface TransactionChannels {
   };
   /** Followed by `headgate:transaction:failed`. */
   'headgate:transaction:exhausted': TransactionMessage & {
-    /** What ran out: `attempts`, `time` or `budget`. */
+    /** The limit that was reached: `attempts`, `time` or `budget`. */
     readonly reason: string;
     readonly attempts: number;
   };
   'headgate:transaction:committed': TransactionMessage & {
     readonly attempts: number;
-    /** Of the whole call, with all attempts and waits. */
+    /** Duration of the whole call, with all attempts and waits. */
     readonly durationMs: number;
   };
   'headgate:transaction:failed': TransactionMessage & {
@@ -48,7 +48,7 @@ const gaveUp = channel('headgate:transaction:exhausted');
 const committed = channel('headgate:transaction:committed');
 const failed = channel('headgate:transaction:failed');
 
-/** Publishes what the transactions of one pool tell. Costs next to nothing while nobody listens. */
+/** Publishes the events of the transactions of one pool. Costs next to nothing without subscribers. */
 export class TransactionPublisher {
   readonly #pool: object;
   readonly #poolName: string;

@@ -1,7 +1,7 @@
 /**
- * One callback of the event loop, with what is to be done when it is over. `process.nextTick()` does the same, but has Node
- * call into JavaScript once more, which costs about as much as a short callback itself. Where it is known when a callback
- * begins and ends, such tasks are kept here in its place.
+ * One callback of the event loop, with the tasks to run after it. `process.nextTick()` does the same, but makes Node
+ * call into JavaScript once more, which costs about as much as a short callback itself. Where the start and end of a
+ * callback are known, such tasks are kept here instead.
  */
 import process from 'node:process';
 
@@ -27,7 +27,7 @@ export function beginTurn(): void {
   isUnderWay = true;
 }
 
-/** Runs what was put off, and what that puts off in turn. */
+/** Runs the deferred tasks, and the ones that these defer. */
 export function endTurn(): void {
   let done = 0;
   try {
@@ -38,7 +38,7 @@ export function endTurn(): void {
     }
   } finally {
     isUnderWay = false;
-    // One of them has thrown, which is no reason for the others not to run.
+    // If one task throws, the others still run.
     for (; done < count; done++) nextTick(run, tasks[done]);
     count = 0;
   }

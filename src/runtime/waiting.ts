@@ -17,13 +17,13 @@ export function readTimeout(value: Duration | undefined, fallback: number, name 
   return milliseconds === 0 ? Number.POSITIVE_INFINITY : milliseconds;
 }
 
-/** How one caller waits. */
+/** The wait of one caller. */
 export interface Wait {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Checks what a caller says about its wait. */
+/** Validates the options of a caller's wait. */
 export function readWait(
   options: { readonly timeout?: Duration | undefined; readonly signal?: AbortSignal | undefined },
   usualTimeoutMs: number,
@@ -44,7 +44,7 @@ export function resizePool<C>(engine: ConnectionPool<C>, max: number): void {
   engine.resize(max);
 }
 
-/** Without a `count`: as many as the pool keeps ready by itself, or what a reservoir needs to be of use. */
+/** Without a `count`: as many as the pool keeps ready by itself, or as many as a reservoir needs to be ready. */
 export async function whenReady<C>(
   engine: ConnectionPool<C>,
   count: number | undefined,
@@ -78,7 +78,7 @@ export async function whenReady<C>(
           reject(error);
           return;
         }
-        // Best effort: what is there can serve, and the rest is on its way.
+        // Best effort: the existing connections can serve, and the rest is on its way.
         const cause = error.cause === undefined ? '' : ` The last error: ${(error.cause as Error).message}`;
         process.emitWarning(`The reservoir of ${engine.name} is not full yet: ${error.message}.${cause}`, {
           code: 'HG_INITIAL_FILL_TIMEOUT',

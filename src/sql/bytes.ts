@@ -15,12 +15,12 @@ export const backslash = 0x5c;
 export const firstHigh = 0x80;
 
 export const ByteKind = {
-  /** Is in no statement that PostgreSQL accepts: control characters, backslashes, braces. */
+  /** Bytes that occur in no statement that PostgreSQL accepts: control characters, backslashes, braces. */
   other: 0,
   symbol: 1,
   space: 2,
   letter: 3,
-  /** Beyond ASCII: belongs to names, whatever Unicode calls it. */
+  /** Beyond ASCII: part of names, whatever its class in Unicode. */
   high: 4,
   digit: 5,
   quote: 6,

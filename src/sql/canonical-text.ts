@@ -1,9 +1,10 @@
-/** A text without comments, with a single space where any space was, and without what is around its first and last token. */
+/** A text without comments, with a single space for any space, and trimmed at both ends. */
 import { Token, Tokenizer } from './tokenizer.js';
 
 /**
- * In time that grows with the length of the text; patterns may be tried on the result, since no two spaces are in a row but in quotes.
- * Semicolons at the end are left out. Undefined where the end of a token depends on the server's settings, or does not come. The text is ASCII.
+ * Takes time linear in the length of the text. Patterns may be matched against the result, since it has no two spaces in
+ * a row outside of quotes. Semicolons at the end are left out. Undefined if the end of a token depends on the server's
+ * settings, or is missing. The text must be ASCII.
  */
 export function canonicalText(text: string): string | undefined {
   const bytes = Buffer.from(text, 'latin1');

@@ -1,21 +1,21 @@
 /**
- * Names of functions and views that change a session beyond the transaction, run SQL that the text does not show, or read what
- * an earlier statement left in the session. A name counts wherever it stands as an identifier, since a function can be
- * called in many forms.
+ * Names of functions and views that change a session beyond the transaction, run SQL that the text does not show, or
+ * read what an earlier statement left in the session. A name counts wherever it stands as an identifier, since a
+ * function can be called in many forms.
  */
 import { isHarmlessFunctionName } from './harmless-functions.js';
 
 /** Effect of a statement that has such a name in it. */
 export interface NameEffect {
-  /** For sharing a connection between queries: the session changes, or the text does not show what happens. */
+  /** For sharing a connection between queries: the session changes, or the text does not show the effect. */
   readonly touch: 'session' | 'opaque';
   /** Something may be left in the session after the transaction. */
   readonly mayLeave: boolean;
-  /** No catalog shows what is left, so that the server can't be asked for it. */
+  /** No catalog shows the effect, so the server can't be asked for it. */
   readonly isHidden: boolean;
   /** Names and types may mean something else afterwards. */
   readonly mayChangeSchema: boolean;
-  /** Settings may be others afterwards, and no tag tells. */
+  /** Settings may have changed without a tag that shows it. */
   readonly mayHideSettings: boolean;
 }
 
@@ -23,11 +23,11 @@ const nothing = { mayLeave: false, isHidden: false, mayChangeSchema: false, mayH
 const changesSession: NameEffect = { ...nothing, touch: 'session', mayLeave: true };
 const changesHidden: NameEffect = { ...changesSession, isHidden: true };
 const setsSomething: NameEffect = { ...changesSession, mayHideSettings: true };
-/** Not known to be a session's own, and not to be shared either. */
+/** Not known to depend on one session, but not shareable either. */
 const opaque: NameEffect = { ...nothing, touch: 'opaque', mayLeave: true, mayHideSettings: true };
 const opaqueHidden: NameEffect = { ...opaque, isHidden: true };
 const runsSql: NameEffect = { ...opaque, mayChangeSchema: true };
-/** Reads what belongs to the session, or ends other sessions. Leaves nothing. */
+/** Reads the state of the session, or ends other sessions. Leaves nothing. */
 const readsSession: NameEffect = { ...nothing, touch: 'opaque' };
 
 const exact: readonly (readonly [NameEffect, string])[] = [
@@ -67,7 +67,7 @@ export function effectOfName(name: string): NameEffect | undefined {
   return byName.get(name) ?? byPrefix.find(([prefix]) => name.startsWith(prefix))?.[1];
 }
 
-/** Effect of a name in front of a parenthesis: a function with `pg_` in front has to be known to be harmless. */
+/** Effect of a name in front of a parenthesis: a function with the prefix `pg_` must be known to be harmless. */
 export function effectOfFunction(name: string): NameEffect | undefined {
   const effect = effectOfName(name);
   if (effect !== undefined || !name.startsWith('pg_')) return effect;
@@ -85,8 +85,8 @@ export function hasHiddenName(text: string): boolean {
 }
 
 /**
- * By the first three characters: which lengths names have that need a closer look, a bit for each length up to 31. Most words
- * have none of these beginnings.
+ * By the first three characters: the lengths of names that need a closer look, a bit for each length up to 31. Most
+ * words have none of these beginnings.
  */
 const lengths = new Uint32Array(27 ** 3);
 const longest = 31;
@@ -108,7 +108,7 @@ function beginningOf(bytes: Buffer, start: number): number {
   return beginning;
 }
 
-/** Quick look at the bytes of a name: false if `effectOfName()` and `effectOfFunction()` have nothing to say about it. */
+/** Quick look at the bytes of a name: false if neither `effectOfName()` nor `effectOfFunction()` would find an effect. */
 export function mayBeDangerousName(bytes: Buffer, start: number, end: number): boolean {
   const length = end - start;
   if (length < 4) return false;

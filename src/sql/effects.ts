@@ -1,9 +1,9 @@
-/** What a text may leave in a session, as far as the text tells. */
+/** The effects that a text may leave in a session, as far as the text shows them. */
 export interface TextEffects {
   /**
    * - `nothing`: every statement is known to leave nothing beyond its transaction.
    * - `settings`: besides those, only SET, RESET, DISCARD and DEALLOCATE.
-   * - `unclear`: all else.
+   * - `unclear`: all others.
    */
   readonly leaves: 'nothing' | 'settings' | 'unclear';
   /**
@@ -11,7 +11,7 @@ export interface TextEffects {
    * of dblink. False for DO, CALL and EXECUTE, of which it is not known.
    */
   readonly mayLeaveHidden: boolean;
-  /** False only if no statement can change what names and types mean. */
+  /** False only if no statement can change the meaning of names and types. */
   readonly mayChangeSchema: boolean;
   /** Settings may be changed in a way that neither the text nor the server's tags show: by SQL that is hidden in a string. */
   readonly mayHideSettings: boolean;

@@ -1,4 +1,4 @@
-/** FunctionCall messages name a function by its number. Those that libpq sends for large objects leave nothing in the session. */
+/** FunctionCall messages name a function by its number. The functions that libpq calls for large objects leave nothing in the session. */
 
 /** Numbers are the same in all versions of PostgreSQL. Descriptors of large objects end with the transaction. */
 const largeObjectFunctions: ReadonlySet<number> = new Set([

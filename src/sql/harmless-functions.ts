@@ -1,8 +1,8 @@
 /**
- * Functions of pg_catalog that leave nothing in the session: all that are volatile, and all whose name begins with `pg_`.
+ * Functions of pg_catalog that leave nothing in the session: all volatile ones, and all with the prefix `pg_`.
  *
- * A `pg_` function that is not in this table counts as dangerous, so that functions of later PostgreSQL versions do until
- * somebody has decided about them. `test/sql/functions-on-server.test.ts` asks a server for functions that nobody has.
+ * A `pg_` function that is not in this table counts as dangerous, so that functions of later PostgreSQL versions do
+ * until they are classified. `test/sql/functions-on-server.test.ts` asks a server for functions that are not classified.
  */
 
 /** Volatile functions of PostgreSQL 15 and 18. Large-object descriptors, snapshots and transaction-level locks end with the transaction. */
@@ -83,7 +83,7 @@ const harmlessFunctions: ReadonlySet<string> = new Set(
   [...volatileFunctions, ...otherFunctions].join(' ').split(' '),
 );
 
-/** Of a name in lower case. The `pg_stat_get_` functions read counters. */
+/** For a name in lower case. The `pg_stat_get_` functions read counters. */
 export function isHarmlessFunctionName(name: string): boolean {
   return harmlessFunctions.has(name) || name.startsWith('pg_stat_get_');
 }

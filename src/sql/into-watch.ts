@@ -14,7 +14,7 @@ const merge = Buffer.from('merge');
 export class IntoWatch {
   #place: number = Place.elsewhere;
   #depth = 0;
-  /** Between WITH and the verb of the statement itself, which stands behind a parenthesis. */
+  /** Between WITH and the verb of the statement itself, which comes after a parenthesis. */
   #isBeforeVerb = false;
 
   /** A statement begins with this word. */

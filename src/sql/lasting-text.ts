@@ -1,10 +1,10 @@
 /**
- * Tells whether a plain statement means the same whenever it is parsed. A server turns the strings in a text into values when it
- * parses it: 'now' is the time of that, and 'int4'::regtype the type that had this name then. Whoever parses a text once and
- * runs it often has to leave such texts alone.
+ * Tells whether a plain statement means the same whenever it is parsed. A server turns the strings in a text into values
+ * when it parses it: 'now' is the time of parsing, and 'int4'::regtype the type that had this name then. Code that
+ * parses a text once and runs it often must not do so with such texts.
  *
- * Takes only plain statements, which have neither comments nor backslashes nor strings in dollars. To be wrong in
- * the other direction costs nothing but time.
+ * Accepts only plain statements, which have neither comments nor backslashes nor strings in dollars. A false "no" costs
+ * only time.
  */
 
 /** As date and time types read them, whatever is around them; `now()` is a function, and runs anew each time. */
@@ -14,7 +14,7 @@ const moment = /(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])(?!\s*\()/i;
 const nameOfThing =
   /\breg(?:proc|procedure|oper|operator|type|role|namespace|config|dictionary|collation|database)\b/i;
 
-/** A string that goes on in the next line: the word may be in two parts. */
+/** A string that continues on the next line: the word may be in two parts. */
 const stringInParts = /'\s+'/;
 
 export function isLastingText(text: string): boolean {

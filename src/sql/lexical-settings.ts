@@ -9,7 +9,7 @@ export interface LexicalSettings {
   /** The server's report of `client_encoding`. */
   readonly clientEncoding: string;
   readonly standardConformingStrings: boolean;
-  /** False while a change of these is under way: nobody knows which of them the server will read the text with. */
+  /** False while a change of these is under way: it is unknown which settings the server will read the text with. */
   readonly areSure: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface LexicalSettings {
 const asciiSafe =
   /^(?:SQL_ASCII|UTF8|UNICODE|EUC_(?:JP|CN|KR|TW|JIS_2004)|LATIN(?:[1-9]|10)|ISO_8859_[5-8]|WIN(?:125[0-8]|866|874)|KOI8[RU])$/;
 
-/** How long a character is that begins with a byte beyond ASCII, by that byte and the next one. */
+/** Length of a character that begins with a byte beyond ASCII, by that byte and the next one. */
 type CharacterLength = (first: number, second: number) => number;
 
 const sjis: CharacterLength = (first) => (first >= 0xa1 && first <= 0xdf ? 1 : 2);
@@ -34,7 +34,7 @@ const lengths: ReadonlyMap<string, CharacterLength> = new Map([
   ['GB18030', gb18030],
 ]);
 
-/** True if a byte below 0x80 always is the ASCII character that it looks like. `isPlainStatement()` may be told so. */
+/** True if a byte below 0x80 always is the ASCII character that it looks like. `isPlainStatement()` takes this as an argument. */
 export function isAsciiSafe({ clientEncoding, areSure }: LexicalSettings): boolean {
   return areSure && asciiSafe.test(clientEncoding);
 }

@@ -1,11 +1,11 @@
 /**
- * Recognises calls of set_config() that end with the transaction: set_config('name', ..., true), where a parameter may stand for the
- * name. Programs that tell the database who their user is send them in every transaction.
+ * Recognises calls of set_config() that end with the transaction: set_config('name', ..., true), where a parameter may
+ * replace the name. Programs that tell the database their current user send them in every transaction.
  */
 import { Token, type Tokenizer } from './tokenizer.js';
 
 const comma = 0x2c;
-/** The end of the transaction does not take back the effect of a seed. */
+/** The effect of a seed outlasts the transaction. */
 const seed = "'seed'";
 
 export class LocalConfigWatch {

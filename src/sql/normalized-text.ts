@@ -1,6 +1,6 @@
 /**
- * An SQL text with its constants taken out, as pg_stat_statements shows it: `select * from t where id = ?`. Nothing of a string or a number
- * is in it, so that it may be shown to whoever may look at statistics.
+ * An SQL text with its constants taken out, as pg_stat_statements shows it: `select * from t where id = ?`. It has no
+ * part of a string or a number, so that everyone who may see statistics may see it.
  */
 import { Token, Tokenizer } from './tokenizer.js';
 
@@ -8,7 +8,7 @@ import { Token, Tokenizer } from './tokenizer.js';
 const longestText = 1_000;
 const comma = 0x2c;
 
-/** What stands for a text that ends in something that no reader of SQL can follow. */
+/** Replaces the end of a text that can't be tokenized. */
 const cut = ' ...';
 
 /** Comments are left out, space is one blank, a list of constants or parameters is its first and `...`. */
@@ -32,7 +32,7 @@ export function normalizedText(bytes: Buffer, start: number, end: number): strin
 
 /** Follows `?, ?, ?`, of which only the first is kept. */
 class ConstantList {
-  /** How long the text was behind the first constant of the list; -1 outside of one. */
+  /** Length of the text after the first constant of the list; -1 outside of one. */
   #kept = -1;
   #isBehindComma = false;
 

@@ -1,9 +1,9 @@
 /**
- * Recognises, straight from its bytes, the plain statement that most queries are: a single SELECT, INSERT, UPDATE, DELETE,
- * VALUES or WITH that leaves nothing in the session. The pooler asks for every query, and can't afford a string of each.
+ * Recognises, straight from its bytes, the most frequent kind of statement: a single SELECT, INSERT, UPDATE, DELETE,
+ * VALUES or WITH that leaves nothing in the session. The pooler checks every query, and can't afford a string of each.
  *
- * A quick look before `readTextEffects()`, which says 'nothing' of all that is plain, under every lexical setting. A text that
- * is not plain, such as one with a comment in it, may be harmless nevertheless.
+ * A quick look before `readTextEffects()`, which returns 'nothing' for every plain text, under every lexical setting. A
+ * text that is not plain, such as one with a comment, may still be harmless.
  */
 import {
   ampersand,
@@ -44,8 +44,8 @@ const stopsInside = new Uint8Array(256).fill(1, firstHigh);
 for (const byte of [quote, 0x22, backslash, 0]) stopsInside[byte] = 1;
 
 /**
- * `isAsciiSafe`: the session is known to have an encoding in which a byte below 0x80 is what it looks like (`isAsciiSafe()` of
- * lexical-settings.ts). Without that, no text with a byte beyond ASCII is plain.
+ * `isAsciiSafe`: the session is known to have an encoding in which a byte below 0x80 is what it looks like
+ * (`isAsciiSafe()` of lexical-settings.ts). Without that, no text with a byte beyond ASCII is plain.
  */
 export function isPlainStatement(bytes: Buffer, start: number, end: number, isAsciiSafe = false): boolean {
   let at = start;
@@ -113,7 +113,7 @@ function isBehindInsert(bytes: Buffer, start: number, opening: number): boolean 
   return before === opening || byteKinds[bytes[before - 1] as number] === ByteKind.open;
 }
 
-/** Goes back over space. */
+/** Skips space backwards. */
 function endBefore(bytes: Buffer, end: number, opening: number): number {
   let at = end;
   while (at > opening && byteKinds[bytes[at - 1] as number] === ByteKind.space) at--;

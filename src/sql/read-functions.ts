@@ -1,6 +1,6 @@
 /**
- * Functions whose call leaves a SELECT a read: built in, without effect on the database or the session, and of the same
- * value in every session with the same settings. Any other function may be a user's own, and may do anything.
+ * Functions that a read may call: built in, without effect on the database or the session, and with the same value in
+ * every session with the same settings. Any other function may be user-defined, and may do anything.
  */
 
 const functions = [
@@ -41,7 +41,7 @@ const functions = [
   'gen_random_uuid uuidv4 uuidv7',
 ];
 
-/** Words of the grammar, and types with a size, behind which a parenthesis calls nothing. */
+/** Words of the grammar, and types with a size, after which a parenthesis is no call. */
 const words = [
   'all and any array as between by case cast char character current_time current_timestamp cross decimal distinct else except exists',
   'filter from full group grouping having in inner intersect interval is join lateral like ilike limit localtime localtimestamp',
@@ -52,12 +52,12 @@ const words = [
 const readFunctions: ReadonlySet<string> = new Set(functions.join(' ').split(' '));
 const grammarWords: ReadonlySet<string> = new Set(words.join(' ').split(' '));
 
-/** Of a name in lower case. */
+/** For a name in lower case. */
 export function isReadFunction(name: string): boolean {
   return readFunctions.has(name);
 }
 
-/** Of a word in lower case. */
+/** For a word in lower case. */
 export function mayPrecedeParenthesis(word: string): boolean {
   return grammarWords.has(word);
 }

@@ -1,9 +1,10 @@
 /**
- * Tells reads from other plain statements, and which statements are the same but for their literals. Both in one pass over the
- * bytes of a text for which `isPlainStatement()` has said yes: there are no comments, backslashes or dollar quotes in it.
+ * Tells reads from other plain statements, and finds statements that differ only in their literals. Both in one pass
+ * over the bytes of a text that `isPlainStatement()` has accepted: it has no comments, backslashes or dollar quotes.
  *
- * A read is a SELECT, VALUES or WITH without a locking clause, without a part that writes, and without a call of a function that
- * is not in `read-functions.ts`. Views, operators, casts and row security may call functions that the text does not show.
+ * A read is a SELECT, VALUES or WITH without a locking clause, without a part that writes, and without a call of a
+ * function that is not in `read-functions.ts`. Views, operators, casts and row security may call functions that the text
+ * does not show.
  */
 import { ByteKind, byteKinds, doubleQuote, firstHigh, isNamePart, point, quote } from './bytes.js';
 import { isReadFunction, mayPrecedeParenthesis } from './read-functions.js';
@@ -14,17 +15,17 @@ const basis = 0x811c9dc5;
 const prime = 0x01000193;
 const literal = 0x3f;
 
-/** These words are in no read; FOR begins a locking clause. */
+/** Words that occur in no read; FOR begins a locking clause. */
 const writing: ReadonlySet<string> = new Set(['for', 'into', 'insert', 'update', 'delete', 'merge']);
 /** By the first letter, in lower case. */
 const mayWrite = new Uint8Array(256);
 for (const word of writing) mayWrite[word.charCodeAt(0)] = 1;
 const openings: ReadonlySet<string> = new Set(['select', 'values', 'with']);
 
-/** What was found in a text. The same object is used for every text. */
+/** The reading of a text. The same object is used for every text. */
 export class StatementReading {
   isRead = false;
-  /** The same for texts that differ only in space, case and literals; other texts may have it, too. */
+  /** Equal for texts that differ only in space, case and literals; other texts may have the same. */
   fingerprint = 0;
 }
 
@@ -83,7 +84,7 @@ function endOfNumber(bytes: Buffer, start: number, end: number): number {
   return at;
 }
 
-/** Behind the closing quote. Two in a row begin another piece of the same literal, which makes no difference here. */
+/** The position behind the closing quote. Two in a row begin another piece of the same literal, which makes no difference here. */
 function endOfQuoted(bytes: Buffer, start: number, end: number): number {
   const closing = bytes.indexOf(bytes[start] === doubleQuote ? doubleQuote : quote, start + 1);
   return closing === -1 || closing >= end ? end : closing + 1;
@@ -96,11 +97,11 @@ function isReadWord(bytes: Buffer, start: number, wordEnd: number, end: number):
   const word = wordOf(bytes, start, wordEnd);
   if (word === undefined) return false;
   if (mayPrecedeParenthesis(word)) return true;
-  // A schema may have functions of its own under these names.
+  // A schema may have its own functions of these names.
   return !isQualified(bytes, start) && isReadFunction(word);
 }
 
-/** There is a point before the name. */
+/** Whether a point precedes the name. */
 function isQualified(bytes: Buffer, start: number): boolean {
   let at = start - 1;
   while (at >= 0 && byteKinds[bytes[at] as number] === ByteKind.space) at--;
@@ -118,7 +119,7 @@ function isOneOf(words: ReadonlySet<string>, bytes: Buffer, start: number, end: 
   return word !== undefined && words.has(word);
 }
 
-/** In lower case; undefined for one that a server may fold otherwise. */
+/** In lower case; undefined for a word that a server may fold differently. */
 function wordOf(bytes: Buffer, start: number, end: number): string | undefined {
   for (let at = start; at < end; at++) if ((bytes[at] as number) >= firstHigh) return undefined;
   return bytes.toString('latin1', start, end).toLowerCase();

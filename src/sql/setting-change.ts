@@ -1,34 +1,34 @@
 /**
- * What a SET or RESET does, read from its text. Only what is understood to its last character counts, since the text is run
- * again on other servers: one statement, values in a form that has one meaning, nothing but ASCII. Patterns are tried on canonical texts
- * only: with many spaces in a row, some of them would take very long.
+ * The effect of a SET or RESET, read from its text. Only a text that is understood to its last character counts, since
+ * it is run again on other servers: one statement, values in a form with one meaning, nothing but ASCII. Patterns are
+ * matched against canonical texts only: with many spaces in a row, some of them would take very long.
  */
 
 import { canonicalText } from './canonical-text.js';
 import { statementsOf } from './several-statements.js';
 
 export interface SettingChange {
-  /** By lower-case name: the statement that sets it; undefined where it goes back to what it was at the start. */
+  /** By lower-case name: the statement that sets it; undefined if it returns to its initial value. */
   readonly changes: ReadonlyMap<string, string | undefined>;
-  /** All others go back, too: RESET ALL. */
+  /** All other settings return to their initial values, too: RESET ALL. */
   readonly resetsAll: boolean;
   /** A transaction as a whole is over with it, and not only a part of it. */
   readonly endsTransaction?: boolean;
 }
 
-/** What is over with the transaction: SET LOCAL, SET TRANSACTION. */
+/** The effect of statements that end with the transaction: SET LOCAL, SET TRANSACTION. */
 const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
 const endOfTransaction: SettingChange = { ...passingChange, endsTransaction: true };
 const endPattern =
   /^(?:COMMIT|END|ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?(?:\s+AND\s+(?:NO\s+)?CHAIN)?$/i;
 
-/** What a text does that begins, ends or marks a transaction: whatever it sets is over with that. */
+/** The effect of a text that begins, ends or marks a transaction: its settings end with the transaction. */
 export function readTransactionChange(text: string): SettingChange {
   const isEnd = isFollowed(text) && endPattern.test(canonicalText(text) ?? '');
   return isEnd ? endOfTransaction : passingChange;
 }
 
-/** Whether something goes back to what it was when the client came. */
+/** Whether a setting returns to its value at the client's start. */
 export function takesBack(change: SettingChange | undefined): boolean {
   return change !== undefined && (change.resetsAll || [...change.changes.values()].includes(undefined));
 }
@@ -59,13 +59,13 @@ const constraintsPattern = /^SET\s+CONSTRAINTS\b/i;
 /** Sets something, maybe; or ends the transaction in which all statements of a text are done or not. */
 const unsurePattern =
   /^(?:SET|RESET|DO|CALL|BEGIN|START|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|PREPARE|EXECUTE)\b/i;
-/** Of one transaction, and set back with it. */
+/** Settings of one transaction, which end with it. */
 const ofTransaction = new Set(['transaction_isolation', 'transaction_read_only', 'transaction_deferrable']);
-/** No server can be brought back to what it was. */
+/** No server can be returned to the earlier state. */
 const notToBeFollowed = new Set(['seed']);
 const transactionPattern = /^SET\s+TRANSACTION\s+[a-z\s,]+(?:'[-\w]+')?$/i;
 
-/** What SQL has words of its own for, by the name of the setting. */
+/** SQL's own words for settings, by setting. */
 const namesOfWords: Readonly<Record<string, string>> = {
   'time zone': 'timezone',
   names: 'client_encoding',
@@ -74,7 +74,7 @@ const namesOfWords: Readonly<Record<string, string>> = {
   'session authorization': 'session_authorization',
 };
 
-/** What the server may be about to confirm with the tag SET or RESET; undefined for what is not understood. */
+/** The change that the server may be about to confirm with the tag SET or RESET; undefined if it is not understood. */
 export function readSettingChange(text: string): SettingChange | undefined {
   const statement = isFollowed(text) ? canonicalText(text) : undefined;
   return (statement === undefined ? undefined : readStatement(statement)) ?? readResets(text);
@@ -101,7 +101,7 @@ function readSet(statement: string): SettingChange | undefined {
   return given === undefined ? undefined : oneChange(settingOf(given), statement, setValue);
 }
 
-/** Session mode of transactions is nothing but three settings. */
+/** The session mode of transactions consists of exactly three settings. */
 function readCharacteristics(modes: string): SettingChange | undefined {
   const changes = new Map<string, string>();
   const put = (setting: string, is: string): void => {
@@ -133,8 +133,8 @@ function readReset(statement: string): SettingChange | undefined {
 }
 
 /**
- * Several statements, some of which take settings back, as drivers clean a session: what the client began with, no server
- * brings back by itself. All of them are done or none.
+ * Several statements, some of which reset settings, as drivers clean a session: no server restores the client's initial
+ * settings by itself. All of them take effect or none.
  */
 function readResets(text: string): SettingChange | undefined {
   const changes = new Map<string, string | undefined>();

@@ -1,6 +1,6 @@
 /**
- * Reads statements that set or show settings from their tokens: SET, RESET, SHOW, set_config(), and what tools send beside them. Only what is understood to its
- * last token counts.
+ * Reads statements that set or show settings from their tokens: SET, RESET, SHOW, set_config(), and the statements that
+ * tools send with them. Only a statement that is understood to its last token counts.
  */
 import { isAsciiSafe, type LexicalSettings, tokenizerOf } from './lexical-settings.js';
 import { Token, type Tokenizer } from './tokenizer.js';
@@ -16,7 +16,7 @@ export type SettingWords =
   | { readonly kind: 'reset'; readonly name: string }
   | { readonly kind: 'resetAll' }
   | { readonly kind: 'show'; readonly name: string }
-  /** A SELECT of nothing but a call of set_config(). `value` undefined: the first parameter. */
+  /** A SELECT with nothing but a call of set_config(). `value` undefined: the first parameter. */
   | {
       readonly kind: 'setConfig';
       readonly name: string;
@@ -24,7 +24,7 @@ export type SettingWords =
       readonly isLocal: boolean;
     }
   | { readonly kind: 'role'; readonly role: string | undefined; readonly isLocal: boolean }
-  /** SET TRANSACTION, or for the session. Undefined: not said. */
+  /** SET TRANSACTION, or for the session. Undefined: not given. */
   | {
       readonly kind: 'transaction';
       readonly isSession: boolean;
@@ -37,7 +37,7 @@ export type SettingWords =
   /** LOCK TABLE in ACCESS SHARE MODE. */
   | { readonly kind: 'lock' };
 
-/** One statement of a text. `words` undefined: it is something else. */
+/** One statement of a text. `words` undefined: another kind of statement. */
 export interface ReadStatement {
   readonly words: SettingWords | undefined;
   /** Its bytes, without comments around it and the semicolon. */
@@ -47,7 +47,7 @@ export interface ReadStatement {
 
 interface Piece {
   readonly token: Token;
-  /** Of a word or a quoted name in lower case; of a string its content; otherwise as it is written. */
+  /** For a word or a quoted name in lower case; for a string its content; otherwise the source text. */
   readonly text: string;
 }
 
@@ -56,8 +56,8 @@ const mostStatements = 100;
 const openings = new Set(['set', 'reset', 'show', 'select', 'lock']);
 
 /**
- * The statements of the text from `start` to `end`; undefined where it can't be read, or where one of them is none of these. `lexical`: how the server
- * reads it.
+ * The statements of the text from `start` to `end`; undefined if it can't be read, or if one of them is of another kind.
+ * `lexical`: the settings with which the server reads the text.
  */
 export function readSettingWords(
   source: Buffer,
@@ -65,7 +65,7 @@ export function readSettingWords(
   end: number,
   lexical: LexicalSettings,
 ): readonly ReadStatement[] | undefined {
-  // Strings are to mean what they look like.
+  // Strings must mean what they look like.
   if (!isAsciiSafe(lexical) || !lexical.standardConformingStrings) return undefined;
   const tokens = tokenizerOf(source, start, end, lexical);
   if (tokens === undefined) return undefined;
@@ -90,7 +90,7 @@ function readStatement(tokens: Tokenizer): ReadStatement | undefined {
   let { end } = tokens;
   for (; !isOver(tokens); tokens.next()) {
     const piece = pieceOf(tokens);
-    // A SELECT that sets nothing is found out by its second or fourth token.
+    // A SELECT that sets nothing is recognised by its second or fourth token.
     if (piece === undefined || pieces.length >= mostPieces || !mayGoOn(pieces, piece)) return undefined;
     pieces.push(piece);
     end = tokens.end;
@@ -124,12 +124,12 @@ function pieceOf(tokens: Tokenizer): Piece | undefined {
     : undefined;
 }
 
-/** Newer than the PostgreSQL that DSQL is: who sets it in this way is prepared for servers that do not have it. */
+/** Newer than the PostgreSQL version of DSQL: clients that set it this way are prepared for servers without it. */
 function isAbsent(setting: string): boolean {
   return setting === 'restrict_nonsystem_relation_kind';
 }
 
-/** What SQL has words of its own for, and DSQL sets. */
+/** SQL's own words for settings that DSQL has. */
 const ownWords: Readonly<Record<string, string>> = { names: 'client_encoding', schema: 'search_path' };
 
 class WordReader {
@@ -276,7 +276,7 @@ class WordReader {
     return piece?.text === 'true' || piece?.text === 'false' ? piece.text === 'true' : undefined;
   }
 
-  /** All of these, or none. */
+  /** Takes all of these, or none. */
   #takes(...texts: readonly string[]): boolean {
     const isThere = texts.every((text, index) => {
       const piece = this.#pieces[this.#at + index];
@@ -286,7 +286,7 @@ class WordReader {
     return isThere;
   }
 
-  /** With what stands before a point. */
+  /** Includes the qualifier before a point. */
   #name(isOfTable = false): string | undefined {
     let name: string | undefined;
     do {

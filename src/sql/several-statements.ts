@@ -2,7 +2,7 @@
 import { ByteKind, byteKinds } from './bytes.js';
 import { Token, Tokenizer } from './tokenizer.js';
 
-/** Without comments, and without empty ones; undefined where it can't be told for sure where one ends. */
+/** Without comments and empty statements; undefined if the end of one can't be determined for sure. */
 export function statementsOf(text: string): readonly string[] | undefined {
   const bytes = Buffer.from(text);
   const tokens = new Tokenizer(bytes, 0, bytes.length, 'unknown');

@@ -1,11 +1,10 @@
 /**
- * Whether a statement may share its connection with other people's queries, judged by its text alone.
+ * Whether a statement may share its connection with queries of other callers, judged by its text alone.
  *
  * Only a text that is provably one statement, of a kind that can leave neither a transaction nor a changed session
- * behind, is 'shareable'. Wherever the answer would depend on a server setting, a server version or an unfinished
- * quote, the answer is no: a wrong "no" costs a little speed, a wrong "yes" mixes two people's work.
- * The text can't show what the user's own functions, views and triggers do to the session. None of them
- * can leave a transaction open.
+ * behind, is 'shareable'. If the answer would depend on a server setting, a server version or an unfinished quote, it is
+ * no: a wrong "no" costs a little speed, a wrong "yes" mixes the work of two callers. The text can't show what the
+ * user's own functions, views and triggers do to the session. None of them can leave a transaction open.
  *
  * The text is read once, from left to right.
  */
@@ -16,9 +15,9 @@ import { Token, Tokenizer } from './tokenizer.js';
 /**
  * - `shareable`: one statement that leaves nothing behind.
  * - `transaction`: begins, ends or marks a transaction, alone or among others.
- * - `session`: changes what belongs to one session.
- * - `opaque`: reads what belongs to one session, or runs SQL that the text does not show.
- * - `unknown`: all else, and what could not be read to its end.
+ * - `session`: changes the state of one session.
+ * - `opaque`: reads the state of one session, or runs SQL that the text does not show.
+ * - `unknown`: all others, and texts that could not be read to their end.
  *
  * A statement that is not shareable runs alone on a connection.
  */
@@ -46,7 +45,7 @@ function openings(opening: Opening, words: string): [string, Opening][] {
 
 /** Verdicts by text, in two generations: when the young one is full, the old one is forgotten. */
 const CACHED_LENGTH = 10_000;
-/** Room for the bytes of a text while it is read. */
+/** Holds the bytes of a text while it is read. */
 const SCRATCH = Buffer.alloc(3 * CACHED_LENGTH);
 const GENERATION_TEXTS = 500;
 const GENERATION_CHARACTERS = 500_000;
@@ -123,7 +122,7 @@ class Judgement {
     return this.#shareable && !this.#doubt ? 'shareable' : 'unknown';
   }
 
-  /** Reads all tokens; false as soon as it cannot be told where one ends. */
+  /** Reads all tokens; false as soon as the end of one can't be determined. */
   #read(): boolean {
     const tokens = this.#tokens;
     while (tokens.next() !== Token.end) {
@@ -165,7 +164,7 @@ class Judgement {
     }
   }
 
-  /** A word before it is clear what the statement is. */
+  /** A word before the kind of statement is clear. */
   #leadingWord(word: string): void {
     this.#touch(word);
     if (this.#place === 'explain-parentheses') {
@@ -203,7 +202,7 @@ class Judgement {
     else if (opening !== undefined) this.#place = opening;
   }
 
-  /** Whatever is not a word. False for a name that is written in code points, which can spell any name. */
+  /** Any token that is not a word. False for a name that is written in code points, which can spell any name. */
   #symbol(): boolean {
     const tokens = this.#tokens;
     const { token } = tokens;
@@ -225,7 +224,7 @@ class Judgement {
     if (this.#place !== 'explain-parentheses') this.#place = 'body';
     if (token !== Token.quotedName) return true;
     if (tokens.isUnicodeName) return false;
-    // A name with a quote in it is none of those that are looked for.
+    // A name with a quote in it is none of the listed ones.
     if (mayBeDangerousName(tokens.bytes, tokens.start + 1, tokens.end - 1))
       this.#touch(tokens.name() as string);
     return true;

@@ -1,4 +1,4 @@
-/** Reads the statements of a text, token by token, and collects what they may leave in the session. */
+/** Reads the statements of a text, token by token, and collects their possible effects on the session. */
 import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
 import type { TextEffects } from './effects.js';
 import { IntoWatch, isWord } from './into-watch.js';
@@ -23,7 +23,7 @@ const openings: ReadonlyMap<string, Opening> = new Map<string, Opening>([
   ...opened('harmless', 'show notify fetch move close lock truncate copy'),
   ...opened('transaction', 'begin start commit end rollback abort savepoint release'),
   ...opened('discarding', 'reset discard deallocate'),
-  // Of the session, but not of the schema.
+  // Changes the session, but not the schema.
   ...opened('own', 'listen unlisten'),
   // A procedure may end the transaction.
   ...opened('running', 'do call'),
@@ -46,7 +46,7 @@ const definitions: ReadonlySet<string> = new Set(
 
 /** First words of a query in parentheses. Reserved words, so that none of them can be an option of EXPLAIN. */
 const queryOpenings: ReadonlySet<string> = new Set(['select', 'with', 'table']);
-/** First words of statements that take back what was set until the end of the transaction. */
+/** First words of statements that undo settings that last until the end of the transaction. */
 const takesBackLocals: ReadonlySet<string> = new Set(['commit', 'end', 'rollback', 'abort']);
 const explainWords: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
 /** First words of a SET that ends with its transaction, besides LOCAL. */
@@ -217,7 +217,7 @@ export class StatementReader {
       this.#readWord();
     } else if (token === Token.quotedName) {
       this.#isBehindUnicodeName = tokens.isUnicodeName;
-      // A name with a quote in it is none of those that are looked for.
+      // A name with a quote in it is none of the listed ones.
       if (tokens.isUnicodeName || mayBeDangerousName(tokens.bytes, tokens.start + 1, tokens.end - 1))
         this.#readName(tokens.name());
     }
@@ -238,7 +238,7 @@ export class StatementReader {
       return;
     }
     if (name === setConfig) {
-      // One within the arguments of another is not looked at any closer.
+      // A call within the arguments of another is not analysed.
       if (this.#localConfig.isWatching) this.#noteSetConfig();
       else this.#localConfig.begin();
       this.#mayChangeReading = true;
@@ -296,7 +296,7 @@ export class StatementReader {
     if (word === 'local' || transactionSettings.has(word)) {
       tokens.next();
       if (this.#isName()) {
-        // The end of the transaction does not take back the effect of a seed.
+        // The effect of a seed outlasts the transaction.
         if (word === 'local' && (tokens.name() ?? 'seed') === 'seed') {
           this.#unclear(false);
           this.#mayLeaveHidden = true;
@@ -323,7 +323,7 @@ export class StatementReader {
     return this.#skip();
   }
 
-  /** COMMIT PREPARED may change the schema: another session has said how. */
+  /** COMMIT PREPARED may change the schema in a way that another session has determined. */
   #readTransaction(word: string): boolean {
     this.#touchesTransaction = true;
     this.#mayChangeReading ||= takesBackLocals.has(word);

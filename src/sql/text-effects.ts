@@ -1,9 +1,9 @@
 /**
  * Effects of a text on the session of a server connection that goes to another client after the transaction.
  *
- * Fails closed: only what the tokenizer positively recognises as harmless is harmless. A false 'unclear' costs a question to
- * the server, a false 'nothing' shows a client somebody else's data. What a user's own functions, views and triggers do can't
- * be seen in the text.
+ * Fails closed: a text is harmless only if the tokenizer positively recognises it as such. A false 'unclear' costs a
+ * question to the server, a false 'nothing' shows a client another client's data. The text can't show what a user's own
+ * functions, views and triggers do.
  */
 import { hasHiddenName } from './dangerous-names.js';
 import type { TextEffects } from './effects.js';

@@ -1,16 +1,16 @@
 /**
- * A number that texts have in common which differ in nothing but constants and space, found in one quick look. It is a key to what was
- * found out about such a text before, and fails closed: where a quick look can't tell a constant, there is none.
+ * A number shared by texts that differ only in constants and space, computed in one quick look. It is a key to earlier
+ * findings about such a text, and fails closed: if a quick look can't tell a constant, there is no number.
  */
 import { backslash, dash, dollar, doubleQuote, isNamePart, quote, slash, star } from './bytes.js';
 
 const [digit0, digit9, point, space] = [0x30, 0x39, 0x2e, 0x20];
-/** Stands for a constant; no text has it. */
+/** Represents a constant; no text contains it. */
 const constant = 0x01;
-/** The beginning of longer texts stands for the whole, as it does in what is shown of them. */
+/** The beginning of longer texts represents the whole, as it does in what is shown of them. */
 const longestLook = 4_096;
 
-/** None for a text with comments, backslashes, dollar quotes, letters right behind a number, or a string behind a constant. */
+/** Undefined for a text with comments, backslashes, dollar quotes, letters right behind a number, or a string behind a constant. */
 export function textFingerprint(bytes: Buffer, start: number, end: number): number | undefined {
   const limit = Math.min(end, start + longestLook);
   let high = 0x811c9dc5;
@@ -31,7 +31,7 @@ export function textFingerprint(bytes: Buffer, start: number, end: number): numb
       if (at < limit && isNamePart[bytes[at] as number] === 1) return undefined;
       byte = constant;
     } else if (byte === quote) {
-      // A string may go on behind a line end, and those behind a letter have rules of their own.
+      // A string may continue behind a line end, and strings behind a letter have their own rules.
       if (last === constant || isNamePart[previous] === 1) return undefined;
       at = endOfString(bytes, at + 1, limit);
       if (at === -1) return undefined;

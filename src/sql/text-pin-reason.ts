@@ -1,6 +1,7 @@
 /**
- * Reasons in a text to pin a client where the server can't be asked: settings that no view lists, and functions that change the
- * session. Other leftovers are found by a session check. What is missed here is cleared away before the next client comes.
+ * Reasons in a text to pin a client where the server can't be asked: settings that no view lists, and functions that
+ * change the session. A session check finds other leftovers. Missed ones are cleared away before the next client gets
+ * the connection.
  */
 
 import type { TextEffects } from './effects.js';
@@ -12,7 +13,7 @@ const setConfigPattern = /\bset_config\b|\bpg_settings\b/i;
 const settingPattern =
   /(?:[;'$]|\b(?:BEGIN|THEN|ELSE|LOOP|EXECUTE)\b)\s*(?:SET\s+(?!LOCAL\b|TRANSACTION\b|CONSTRAINTS\b)|RESET\b)/i;
 
-/** Of a text that is not known to be harmless. */
+/** For a text that is not known to be harmless. */
 export function pinReasonOf(text: string, effects: TextEffects): PinReason | undefined {
   if (effects.mayLeaveHidden) return loadPattern.test(text) ? 'library_loaded' : 'session_function';
   if (!effects.mayHideSettings) return undefined;

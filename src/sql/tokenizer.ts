@@ -1,9 +1,9 @@
 /**
- * The tokens of an SQL text, as PostgreSQL's scanner (scan.l) reads them, byte by byte and in one go.
+ * The tokens of an SQL text, as PostgreSQL's scanner (scan.l) reads them, byte by byte in one pass.
  *
- * A text is unreadable from where a token's end depends on the server's version, a quote or comment is never closed, or a byte
- * comes that no statement has. Letters behind a number without a space are a name up to PostgreSQL 14, and an error or part of
- * the number later: they are read as a name, and `isGlued` says so.
+ * A text is unreadable from the point where a token's end depends on the server's version, a quote or comment is never
+ * closed, or a byte occurs that no statement has. Letters behind a number without a space are a name up to PostgreSQL
+ * 14, and an error or part of the number later: they are read as a name, and `isGlued` is set.
  */
 import {
   ampersand,
@@ -48,7 +48,7 @@ export type Token = (typeof Token)[keyof typeof Token];
 export type Backslashes = 'literal' | 'escape' | 'unknown';
 
 const nowhere = -1;
-/** PostgreSQL sets no limit, but nobody needs more, and the search for a long one takes long. */
+/** PostgreSQL sets no limit, but no text needs more, and searching for a long one takes long. */
 const longestTag = 63;
 const letterB = 0x62;
 const letterE = 0x65;
@@ -265,7 +265,7 @@ export class Tokenizer {
     return this.#unreadable();
   }
 
-  /** A string goes on behind space that has a line end in it. In bit strings, a doubled quote ends one and begins another. */
+  /** A string continues behind space with a line end in it. In bit strings, a doubled quote ends one and begins another. */
   #string(from: number, backslashes: Backslashes, hasDoubledQuotes = true): Token {
     let at = this.#endOfSegment(from, backslashes, hasDoubledQuotes);
     while (at !== nowhere) {

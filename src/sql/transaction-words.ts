@@ -1,4 +1,4 @@
-/** Recognises the few texts that begin or end a transaction and say nothing else. Anything more is the server's to judge. */
+/** Recognises the few texts that only begin or end a transaction. Any other text is left to the server. */
 
 /** How a text begins or ends a transaction. */
 export type TransactionWord = 'begin' | 'commit' | 'rollback';
@@ -33,14 +33,14 @@ function withEndings(
   return texts.map((text) => [text, word] as const);
 }
 
-/** Of the text from `start` to `end`. Most queries are too long to be any of these, which is seen at once. */
+/** For the text from `start` to `end`. Most queries are too long to be one of these, which is seen at once. */
 export function transactionWordOf(source: Buffer, start: number, end: number): TransactionWord | undefined {
   if (end - start > longestText) return undefined;
   const text = source.toString('latin1', start, end);
   return words.get(text) ?? words.get(normalized(text));
 }
 
-/** The tag with which a server answers it. */
+/** The command tag in the server's answer. */
 export function tagOf(text: TransactionWord): string {
   return text.toUpperCase();
 }

@@ -1,4 +1,4 @@
-/** The server's side of proving who a client is: all that AuthenticationXxx can say. */
+/** The server's side of authenticating a client: all AuthenticationXxx messages. */
 import { BodyReader } from './body-reader.js';
 import { UnsendableMessageError } from './errors.js';
 import { Backend } from './message-types.js';

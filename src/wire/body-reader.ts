@@ -1,6 +1,6 @@
 /**
- * Reads the body of one message from its beginning to its end. It never goes past that end: what is missing, left over or
- * senseless is a ProtocolViolationError.
+ * Reads the body of one message from its beginning to its end. It never goes past that end: missing, surplus or invalid
+ * bytes cause a ProtocolViolationError.
  */
 import { findZero, int32At, uint16At } from './bytes.js';
 import { ProtocolViolationError } from './errors.js';
@@ -12,7 +12,7 @@ export class BodyReader {
   readonly #kind: string;
   #at: number;
 
-  /** `start` and `end` are those of the whole message; `kind` is its name, for texts. */
+  /** `start` and `end` delimit the whole message; `kind` is its name, for texts. */
   constructor(kind: string, source: Buffer, start: number, end: number, header: number = headerBytes) {
     this.#kind = kind;
     this.#source = source;
@@ -64,7 +64,7 @@ export class BodyReader {
     return this.#source.subarray(from, from + count);
   }
 
-  /** A length and so many bytes; null for a length of -1. */
+  /** A length and this many bytes; null for a length of -1. */
   value(): Buffer | null {
     const length = this.int32();
     if (length === -1) return null;
@@ -76,7 +76,7 @@ export class BodyReader {
     return this.bytes(this.left);
   }
 
-  /** A count, and so many of what `read` reads. `smallest` is what one of them needs at least. */
+  /** A count, followed by this many items that `read` reads. `smallest` is the minimum size of one. */
   list<T>(count: number, smallest: number, read: () => T): T[] {
     // Before anything is made for them: a count is only a claim.
     if (count < 0 || count * smallest > this.left) {
@@ -96,7 +96,7 @@ export class BodyReader {
     return new ProtocolViolationError(`${this.#kind} ${what}.`);
   }
 
-  /** Where the text ends. */
+  /** The end of the text. */
   #passText(): number {
     const zero = findZero(this.#source, this.#at, this.#end);
     if (zero === -1) throw this.violation('has a text without an end');

@@ -2,7 +2,7 @@
 // The global one is looked up anew at every use.
 import { Buffer } from 'node:buffer';
 
-/** Up to about so many bytes a loop is quicker than a call into Node. */
+/** Up to about this many bytes, a loop is faster than a call into Node. */
 const searchByLoop = 64;
 const copyByLoop = 48;
 
@@ -16,7 +16,7 @@ export function int32At(bytes: Buffer, at: number): number {
   );
 }
 
-/** An unsigned 16-bit number: what PostgreSQL takes every count for. */
+/** An unsigned 16-bit number: the form in which PostgreSQL reads every count. */
 export function uint16At(bytes: Buffer, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }
@@ -28,7 +28,7 @@ export function putInt32(bytes: Buffer, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** Where the first zero byte is from `from` on and before `end`; -1 when there is none. */
+/** The first zero byte at or after `from` and before `end`; -1 if there is none. */
 export function findZero(bytes: Buffer, from: number, end: number): number {
   const loopEnd = from + searchByLoop < end ? from + searchByLoop : end;
   for (let at = from; at < loopEnd; at++) if (bytes[at] === 0) return at;
@@ -48,14 +48,14 @@ export function copyBytes(source: Buffer, from: number, end: number, target: Buf
   for (let read = from, write = at; read < end; read++, write++) target[write] = source[read] as number;
 }
 
-/** A buffer of its own with these bytes. */
+/** A new buffer with a copy of these bytes. */
 export function copyOf(source: Buffer, start: number, end: number): Buffer {
   const copy = Buffer.allocUnsafe(end - start);
   copyBytes(source, start, end, copy, 0);
   return copy;
 }
 
-/** Whether `from` to `end` of a buffer is what another one is. */
+/** Whether the bytes of `source` between `from` and `end` equal those of `whole`. */
 export function areSameBytes(whole: Buffer, source: Buffer, from: number, end: number): boolean {
   const length = end - from;
   if (whole.length !== length) return false;

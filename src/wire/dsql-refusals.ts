@@ -1,4 +1,4 @@
-/** Why Aurora DSQL refuses a login. Its texts have changed more than once, so a text is looked for in any case of letters. */
+/** The reasons for which Aurora DSQL refuses a login. Its texts have changed more than once, so they are matched in any case of letters. */
 
 const expired = /signature expired|(security )?token( included in the request)? (is|has) expired/i;
 const denied = /^(unable to accept connection, )?access denied/i;
@@ -8,7 +8,7 @@ export function isTokenExpired(message: string, hint = ''): boolean {
   return expired.test(hint) || expired.test(message);
 }
 
-/** Neither these credentials nor others of the same identity are let in as this user. */
+/** Neither these credentials nor others of the same identity may log in as this user. */
 export function isAccessDenied(message: string, hint = ''): boolean {
   return denied.test(message) && !isTokenExpired(message, hint);
 }

@@ -56,7 +56,7 @@ const names = new Map(
   (Object.keys(letters) as FieldName[]).map((name) => [letters[name].charCodeAt(0), name] as const),
 );
 
-/** Of an ErrorResponse or a NoticeResponse. Fields with unknown letters are passed over, as the protocol wants it. */
+/** The fields of an ErrorResponse or a NoticeResponse. Fields with unknown letters are skipped, as the protocol requires. */
 export function readErrorFields(source: Buffer, start: number, end: number): ErrorFields {
   const read = new BodyReader('ErrorResponse or NoticeResponse', source, start, end);
   const fields: Partial<Record<FieldName, string>> = {};

@@ -3,8 +3,8 @@ import { HeadgateError } from '../kernel/errors.js';
 import { SqlState } from './sql-states.js';
 
 /**
- * The other side broke the protocol. The connection can't be used any further: where the next message begins is no
- * longer known. Its text has kinds and numbers, never what a message held, since that may be secret.
+ * The other side broke the protocol. The connection can't be used any further: the start of the next message is unknown.
+ * The text has kinds and numbers, never the contents of a message, which may be secret.
  */
 export class ProtocolViolationError extends HeadgateError {
   /** The code for an ErrorResponse to a client. */
@@ -15,7 +15,7 @@ export class ProtocolViolationError extends HeadgateError {
   }
 }
 
-/** A message can't be built from what was given: it has no place in the protocol. Nothing of it was written. */
+/** A message can't be built from the given values: it has no place in the protocol. Nothing of it was written. */
 export class UnsendableMessageError extends HeadgateError {
   constructor(message: string) {
     super('HG_UNSENDABLE_MESSAGE', message);

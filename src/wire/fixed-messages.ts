@@ -8,7 +8,7 @@ export const terminate: Buffer = withoutBody(Frontend.terminate);
 export const sslRequest: Buffer = request(StartupCode.sslRequest);
 export const gssEncRequest: Buffer = request(StartupCode.gssEncRequest);
 
-// To the client. These two are the whole answer to a wish for encryption: a byte, not a message.
+// To the client. Each of these two is the whole answer to a request for encryption: a byte, not a message.
 export const encryptionAccepted: Buffer = Buffer.from('S');
 export const encryptionRefused: Buffer = Buffer.from('N');
 

@@ -50,7 +50,7 @@ export function readSaslInitialResponse(source: Buffer, start: number, end: numb
   return { mechanism, data };
 }
 
-/** The body of a message that is nothing but data: CopyData, SASLResponse, GSSResponse. */
+/** The body of a message with nothing but data: CopyData, SASLResponse, GSSResponse. */
 export function readData(source: Buffer, start: number, end: number): Buffer {
   return new BodyReader('The message', source, start, end).rest();
 }

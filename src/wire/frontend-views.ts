@@ -9,12 +9,12 @@ import { headerBytes, Target } from './message-types.js';
 
 const nothing = Buffer.alloc(0);
 
-/** Where a message is. */
+/** The position of a message. */
 abstract class MessageView {
   source: Buffer = nothing;
   start = 0;
   end = 0;
-  /** Of the whole message: more than from start to end if that is only its first piece. */
+  /** Size of the whole message: more than from start to end if that is only its first piece. */
   size = 0;
 
   protected abstract readonly kind: string;
@@ -31,7 +31,7 @@ abstract class MessageView {
     return start + headerBytes;
   }
 
-  /** Where the text that begins here ends. */
+  /** The end of the text that begins here. */
   protected endOfText(from: number): number {
     const zero = findZero(this.source, from, this.end);
     if (zero === -1) throw this.violation('has a text without an end');
@@ -74,7 +74,7 @@ abstract class NamingView extends MessageView {
     return this.source.toString('utf8', this.nameStart, this.nameEnd);
   }
 
-  /** Whether it is this name; makes no string. */
+  /** Whether the name equals `name`; makes no string. */
   hasName(name: Buffer): boolean {
     if (name.length !== this.nameEnd - this.nameStart) return false;
     for (let index = 0; index < name.length; index++) {
@@ -110,7 +110,7 @@ export class ParseView extends NamingView {
   parameterCount = 0;
   #typesStart = 0;
 
-  /** Reads no more than the name, where only the first piece is there; the rest stands for nothing then. */
+  /** Reads only the name, where only the first piece is present; the other fields have no meaning then. */
   readName(source: Buffer, start: number, end: number): this {
     this.nameStart = this.at(source, start, end);
     this.nameEnd = this.endOfText(this.nameStart);

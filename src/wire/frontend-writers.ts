@@ -1,4 +1,4 @@
-/** Builds what a client sends. Texts may be given as bytes, where their encoding is not known. */
+/** Builds the messages of a client. Texts may be given as bytes, where their encoding is not known. */
 import { Frontend, type Target } from './message-types.js';
 import type { MessageWriter } from './message-writer.js';
 

@@ -1,16 +1,16 @@
-/** Recognises the shortest way there is to run a prepared statement, which is how most are run. */
+/** Recognises the shortest way to run a prepared statement, which is the most frequent one. */
 import { int32At } from './bytes.js';
 import { Frontend, headerBytes, Target } from './message-types.js';
 
 const describeBytes = headerBytes + 2;
 const executeBytes = headerBytes + 5;
 const syncBytes = headerBytes;
-/** Besides the name of the statement: two zeros, and three counts of nothing. */
+/** In addition to the name of the statement: two zeros, and three counts of zero. */
 const shortestBind = headerBytes + 2 + 6;
 
 /**
- * Whether these bytes are a Bind of the statement of this name to the unnamed portal, a Describe of that, its Execute and a Sync,
- * and nothing else.
+ * Whether these bytes are exactly a Bind of the statement of this name to the unnamed portal, a Describe of that portal,
+ * its Execute and a Sync.
  */
 export function isLoneRun(name: Buffer, source: Buffer, start: number, end: number): boolean {
   const sync = end - syncBytes;

@@ -1,6 +1,6 @@
 /**
- * Finds the messages in a stream of bytes that comes in chunks, cut anywhere. It looks at headers only, copies nothing
- * that need not be collected, and makes no object for a message: what it found is in its fields until the next step.
+ * Finds the messages in a stream of bytes that comes in chunks, cut anywhere. It looks at headers only, copies only what
+ * must be collected, and makes no object for a message: its fields hold the current message until the next step.
  */
 import { InvariantError } from '../kernel/errors.js';
 import { copyBytes, copyOf, int32At } from './bytes.js';
@@ -25,7 +25,7 @@ const smallestCollection = 256;
  * chunk, unless it had to be collected across chunks: then `source` is another buffer. Both are good until the next call.
  */
 export class MessageScanner {
-  // Found by next(). To be read only; plain fields, because that is what costs least.
+  // Set by next(). Read only; plain fields, because these cost least.
   /** The type byte; 0 for the first packet of a client, which has none. */
   type = 0;
   /** Bytes of the whole message, header included. */
@@ -42,7 +42,7 @@ export class MessageScanner {
   #limit = 0;
   /** Bytes of the present message that are yet to come, after a piece of it was found. -1: never more, after a failure. */
   #remaining = 0;
-  /** The collected part of the message whose first piece is not there yet. */
+  /** The collected part of a message whose first piece is not complete. */
   #collection: Buffer = nothing;
   #collected = 0;
   #failure: ProtocolViolationError | undefined = undefined;
@@ -65,7 +65,7 @@ export class MessageScanner {
     return this.#limit - this.#at;
   }
 
-  /** All that was found until now were whole messages, and nothing is collected: a good place to end. */
+  /** All bytes so far were whole messages, and none are collected: a good place to end. */
   get isBetweenMessages(): boolean {
     return this.#remaining === 0 && this.#collected === 0;
   }
@@ -75,14 +75,14 @@ export class MessageScanner {
     return this.#collection.length;
   }
 
-  /** From the next message on, other rules hold: after the first packet, or after authentication. */
+  /** Changes the rules from the next message on: after the first packet, or after authentication. */
   use(rules: ScanRules): void {
     if (!this.isBetweenMessages)
       throw new InvariantError('The rules of a scanner were changed inside a message.');
     this.#rules = rules;
   }
 
-  /** The next bytes of the stream: those of `chunk` from `start` to `end`. The chunk must stay as it is until next() says false. */
+  /** The next bytes of the stream: those of `chunk` from `start` to `end`. The chunk must not change until next() returns false. */
   push(chunk: Buffer, start = 0, end: number = chunk.length): void {
     if (this.#at !== this.#limit) {
       throw new InvariantError(
@@ -99,7 +99,7 @@ export class MessageScanner {
     this.start = this.end = 0;
   }
 
-  /** Whether these bytes, in place of being pushed, can be taken for one message: whole, and nothing else. */
+  /** Whether these bytes, if not pushed, are exactly one whole message. */
   isWholeMessage(chunk: Buffer, start: number, end: number): boolean {
     const { headerBytes, longestLength } = this.#rules;
     if ((this.#remaining | this.#collected) !== 0 || end - start < headerBytes) return false;
@@ -108,7 +108,7 @@ export class MessageScanner {
     return length <= (longestLength[type] as number) && int32At(chunk, start + headerBytes - 4) === length;
   }
 
-  /** Goes to the next piece; false when the chunk has no more. Throws a ProtocolViolationError, then and ever after. */
+  /** Goes to the next piece; false when the chunk has no more. Throws a ProtocolViolationError, then and on every later call. */
   next(): boolean {
     if ((this.#remaining | this.#collected) !== 0) return this.#resume();
     const rules = this.#rules;
@@ -120,7 +120,7 @@ export class MessageScanner {
     let lengthAt = start;
     let type = 0;
     if (rules.headerBytes === 5) type = chunk[lengthAt++] as number;
-    // Signed, so that what is too large for that is negative, and refused.
+    // Signed, so that a length that is too large becomes negative, and is refused.
     const length = int32At(chunk, lengthAt);
     if (length < 4 || length > (rules.longestLength[type] as number)) throw this.#refuse(type, length);
 
@@ -147,8 +147,8 @@ export class MessageScanner {
   }
 
   /**
-   * Ends the work on this chunk before its end: copies the present piece and all behind it, `ahead` bytes, to the beginning of
-   * `target`, to be pushed again later. The scanner stands where it stood before that piece.
+   * Ends the work on this chunk early: copies the current piece and all bytes behind it, `ahead` bytes, to the beginning
+   * of `target`, to be pushed again later. The scanner returns to its state before that piece.
    */
   takeBack(target: Buffer): void {
     const piece = this.end - this.start;
@@ -165,7 +165,7 @@ export class MessageScanner {
     return rest;
   }
 
-  /** Goes on inside a message, for `next()`. */
+  /** Continues inside a message, for `next()`. */
   #resume(): boolean {
     if (this.#failure !== undefined) throw this.#failure;
     const available = this.#limit - this.#at;
@@ -195,7 +195,7 @@ export class MessageScanner {
     return this.#collect(available, rules.headerBytes);
   }
 
-  /** The first piece is cut: its beginning goes into a buffer of its own, which grows with what really arrives. */
+  /** The first piece is cut: copies its beginning into a separate buffer, which grows with the bytes that really arrive. */
   #collect(available: number, needed: number): boolean {
     this.#collection = Buffer.allocUnsafe(Math.min(needed, Math.max(smallestCollection, available)));
     this.#copy(available);
@@ -220,7 +220,7 @@ export class MessageScanner {
     return true;
   }
 
-  /** Collects until there are so many bytes; false when the chunk ends before. */
+  /** Collects up to `needed` bytes; false if the chunk ends before. */
   #copyUpTo(needed: number): boolean {
     const missing = needed - this.#collected;
     const available = Math.min(missing, this.#limit - this.#at);
@@ -245,7 +245,7 @@ export class MessageScanner {
     return size <= (wholeUpTo[type] as number) ? size : Math.min(size, head[type] as number);
   }
 
-  /** There is no piece now, and the chunk is not held on to. */
+  /** Leaves no piece, and drops the reference to the chunk. */
   #exhausted(): false {
     this.#forget();
     return false;

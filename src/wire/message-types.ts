@@ -1,6 +1,6 @@
 /** The numbers of the protocol: type bytes of both directions, their names, and the codes of the first packet. */
 
-/** Type bytes of what a client sends. */
+/** Type bytes of messages from a client. */
 export const Frontend = {
   bind: 0x42, // B
   close: 0x43, // C
@@ -15,11 +15,11 @@ export const Frontend = {
   copyDone: 0x63, // c
   copyData: 0x64, // d
   copyFail: 0x66, // f
-  /** PasswordMessage, SASLInitialResponse, SASLResponse and GSSResponse: which of them, only the exchange tells. */
+  /** PasswordMessage, SASLInitialResponse, SASLResponse or GSSResponse: only the exchange tells which. */
   password: 0x70, // p
 } as const;
 
-/** Type bytes of what a server sends. */
+/** Type bytes of messages from a server. */
 export const Backend = {
   parseComplete: 0x31, // 1
   bindComplete: 0x32, // 2
@@ -66,7 +66,7 @@ export const StartupCode = {
   gssEncRequest: 80_877_104,
 } as const;
 
-/** The first byte of a TLS handshake: a client that begins with it wants TLS without asking first. */
+/** The first byte of a TLS handshake, from a client that wants TLS without asking first. */
 export const tlsHandshakeByte = 0x16;
 
 /** Bytes of a cancel key: exactly the smallest number in protocol 3.0, up to the largest from 3.2 on. */
@@ -78,12 +78,12 @@ export const headerBytes = 5;
 /** The length word alone: all the header that the first packet of a client has. */
 export const startupHeaderBytes = 4;
 
-/** For texts: `Bind`, or `type 0x7a` where there is none with that byte. */
+/** For texts: `Bind`, or `type 0x7a` for an unknown byte. */
 export function frontendName(type: number): string {
   return nameOf(Frontend, type);
 }
 
-/** For texts: `DataRow`, or `type 0x7a` where there is none with that byte. */
+/** For texts: `DataRow`, or `type 0x7a` for an unknown byte. */
 export function backendName(type: number): string {
   return nameOf(Backend, type);
 }

@@ -3,9 +3,9 @@ import { copyBytes, findZero, putInt32 } from './bytes.js';
 import { UnsendableMessageError } from './errors.js';
 import { headerBytes } from './message-types.js';
 
-/** The largest message that PostgreSQL takes from anyone. */
+/** The largest message that PostgreSQL accepts. */
 const largestMessage = 0x3fff_ffff;
-/** A text of up to so many characters gets room for the worst case, which is quicker than to count its bytes. */
+/** A text of up to this many characters gets space for the worst case, which is faster than counting its bytes. */
 const shortText = 1_024;
 /** A buffer that grew beyond this is not kept. */
 const largestKept = 65_536;
@@ -39,7 +39,7 @@ export class MessageWriter {
     return this.#buffer;
   }
 
-  /** Forgets what was written, and uses the buffer again: whoever got it must be done with it. */
+  /** Forgets what was written, and reuses the buffer: earlier receivers of it must be done with it. */
   clear(): void {
     this.#length = this.#at = 0;
     if (this.#buffer.length > largestKept) this.#buffer = Buffer.allocUnsafe(this.#initialBytes);
@@ -53,7 +53,7 @@ export class MessageWriter {
     return taken;
   }
 
-  /** Bytes of messages that are finished already, such as those of a scanner's chunk. */
+  /** Appends finished messages, such as those of a scanner's chunk. */
   append(source: Buffer, start = 0, end: number = source.length): void {
     this.#at = this.#length;
     this.bytes(source, start, end);
@@ -68,7 +68,7 @@ export class MessageWriter {
     this.#at += headerBytes;
   }
 
-  /** Finishes it. `missing`: bytes of it that follow from elsewhere. */
+  /** Finishes the message. `missing`: number of its bytes that follow from elsewhere. */
   end(missing = 0): void {
     const size = this.#at - this.#length + missing;
     if (size > largestMessage) throw new UnsendableMessageError(`A message of ${size} bytes is too large.`);
@@ -105,14 +105,14 @@ export class MessageWriter {
     this.#at += 4;
   }
 
-  /** How many follow. */
+  /** The number of items that follow. */
   count(count: number): void {
     if (count > 0xffff)
       throw new UnsendableMessageError(`A message can't count more than 65535; these are ${count}.`);
     this.int16(count);
   }
 
-  /** A text, and the zero byte that ends it; a buffer where its encoding must stay as it came. */
+  /** A text, and the zero byte that ends it; a buffer if its encoding must be kept. */
   text(text: string | Buffer): void {
     if (typeof text === 'string') {
       if (text.includes('\0')) throw zeroInText();
@@ -130,7 +130,7 @@ export class MessageWriter {
     this.#at += end - start;
   }
 
-  /** A length and so many bytes; a length of -1 for null. */
+  /** A length and this many bytes; a length of -1 for null. */
   value(value: string | Buffer | null): void {
     if (value === null) {
       this.int32(-1);

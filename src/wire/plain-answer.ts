@@ -1,7 +1,7 @@
 /**
- * Recognises, in one look at its headers, the answer that most queries have: rows and the tag of a statement that does nothing to
- * the session, all of it in one piece and with no transaction open behind it. For those who see every answer and have to follow
- * what it means.
+ * Recognises, in one look at its headers, the most frequent answer: rows and the tag of a statement without effect on
+ * the session, all in one piece and with no transaction open behind it. For code that sees every answer and has to
+ * follow its meaning.
  */
 import { int32At } from './bytes.js';
 import { Backend, headerBytes, TransactionStatus } from './message-types.js';
@@ -14,7 +14,7 @@ export const notPlain = -1;
 
 const readyBytes = 6;
 const shortestLength = 4;
-/** With the two numbers that one may have. */
+/** Including the two numbers that a tag may have. */
 const longestTag = 64;
 const [letterD, letterI, letterL, letterS, letterU] = [0x44, 0x49, 0x4c, 0x53, 0x55];
 
@@ -73,7 +73,7 @@ function isPlainTag(source: Buffer, at: number, end: number): boolean {
   return first === letterI || first === letterU;
 }
 
-/** Where the message ends that begins here; beyond `end` if its length can't be right. */
+/** The end of the message that begins here; beyond `end` if its length can't be right. */
 function nextAt(source: Buffer, at: number, end: number): number {
   const length = int32At(source, at + 1);
   return length < shortestLength ? end + 1 : at + 1 + length;

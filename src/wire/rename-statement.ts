@@ -1,11 +1,11 @@
-/** Sends a message on with another name in it, as a pooler must whose statements have names of its own on the server. */
+/** Forwards a message with another statement name, for a pooler whose statements have their own names on the server. */
 import type { BindView, ParseView, TargetView } from './frontend-views.js';
 import { headerBytes } from './message-types.js';
 import type { MessageWriter } from './message-writer.js';
 
 /**
- * Writes a Parse, Bind, Describe or Close with another statement name. All else is copied as it is. If the view has only
- * the first piece of its message, then so has what is written, and the other pieces can follow unchanged.
+ * Writes a Parse, Bind, Describe or Close with another statement name. The rest is copied unchanged. If the view has
+ * only the first piece of its message, the output is also only that piece, and the other pieces can follow unchanged.
  */
 export function writeRenamed(
   writer: MessageWriter,

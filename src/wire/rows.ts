@@ -1,11 +1,11 @@
-/** Results: what the columns are, the rows, and what was done. */
+/** Results: the columns, the rows, and the command tag. */
 import { BodyReader } from './body-reader.js';
 import { Backend, headerBytes } from './message-types.js';
 import type { MessageWriter } from './message-writer.js';
 
 export interface Column {
   readonly name: string;
-  /** The OID of its table, and its number there; 0 for what is no table's column. */
+  /** The OID of its table, and its number there; 0 for a column without a table. */
   readonly tableId: number;
   readonly columnId: number;
   /** The OID of its type. */
@@ -36,7 +36,7 @@ export function readRowDescription(source: Buffer, start: number, end: number): 
   return columns;
 }
 
-/** Defaults are those of a text that belongs to no table. */
+/** The defaults are those of a text column without a table. */
 export function writeRowDescription(
   writer: MessageWriter,
   columns: readonly (Pick<Column, 'name'> & Partial<Column>)[],
@@ -78,7 +78,7 @@ export function readCommandComplete(source: Buffer, start: number, end: number):
   return tag;
 }
 
-/** Whether the tag of a CommandComplete is this one. Makes no string, so that it can be asked of every one. */
+/** Whether the tag of a CommandComplete equals `tag`. Makes no string, so that it can run for every message. */
 export function isCommandTag(source: Buffer, start: number, end: number, tag: string): boolean {
   const from = start + headerBytes;
   return end - from === tag.length + 1 && source[end - 1] === 0 && isTextAt(source, from, tag);
@@ -141,7 +141,7 @@ export interface CopyResponse {
   readonly columnFormats: number[];
 }
 
-/** Of CopyInResponse, CopyOutResponse or CopyBothResponse. */
+/** The contents of a CopyInResponse, CopyOutResponse or CopyBothResponse. */
 export function readCopyResponse(source: Buffer, start: number, end: number): CopyResponse {
   const read = new BodyReader('CopyResponse', source, start, end);
   const format = read.byte();

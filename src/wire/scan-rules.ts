@@ -1,4 +1,4 @@
-/** Rules of a scanner: what it accepts and collects, by type of message. One set serves any number of scanners. */
+/** Rules of a scanner: the messages to accept and to collect, by type. One set serves any number of scanners. */
 import { OptionReader } from '../kernel/option-reader.js';
 import {
   Backend,
@@ -15,7 +15,7 @@ export interface TypeRule {
   readonly longest?: number;
   /** Up to this size a message always comes in one piece: collected if chunks cut it. Default 0. */
   readonly wholeUpTo?: number;
-  /** The first piece of a longer one has at least so many bytes. Default: the header. */
+  /** Minimum size of the first piece of a longer message. Default: the header. */
   readonly head?: number;
 }
 
@@ -112,21 +112,21 @@ const longestFromServer: Readonly<Record<keyof typeof Backend, number>> = {
   negotiateProtocolVersion: ordinaryFromServer,
 };
 
-/** For the first packet of a client, which always comes whole. */
+/** For the first packet of a client, which is always delivered whole. */
 export const startupRules: ScanRules = new ScanRules('startup');
 startupRules.set(0, largestStartupPacket, largestStartupPacket, startupHeaderBytes);
 
-/** For a client that has yet to prove who it is: passwords and SASL messages, always whole, and nothing else. */
+/** For a client that is not authenticated yet: passwords and SASL messages, always whole, and nothing else. */
 export const authenticationRules: ScanRules = new ScanRules('frontend');
 authenticationRules.set(Frontend.password, largestPassword, largestPassword, headerBytes);
 
-/** For what a client sends once it is let in. */
+/** For messages of an authenticated client. */
 export function frontendRules(own: RulesFor<Omit<typeof Frontend, 'password'>> = {}): ScanRules {
   const { password: _, ...types } = Frontend;
   return makeRules(new ScanRules('frontend'), types, longestFromClient, own);
 }
 
-/** For what a server sends. */
+/** For messages of a server. */
 export function backendRules(own: RulesFor<typeof Backend> = {}): ScanRules {
   return makeRules(new ScanRules('backend'), Backend, longestFromServer, own);
 }

@@ -49,7 +49,7 @@ export function writeParameterStatus(writer: MessageWriter, { name, value }: Par
   writer.end();
 }
 
-/** Makes no object: it comes with every query. */
+/** Makes no object, since this message comes with every query. */
 export function readReadyForQuery(source: Buffer, start: number, end: number): TransactionStatus {
   const status = end - start === headerBytes + 1 ? source[end - 1] : undefined;
   if (
@@ -89,9 +89,9 @@ export function writeNotification(
   writer.end();
 }
 
-/** The server's answer to a version or an option that it does not know; the session goes on with what it does know. */
+/** The server's answer to an unknown version or option; the session goes on with what the server does know. */
 export interface NegotiateProtocolVersion {
-  /** The newest version that the server speaks, major and minor, as in `StartupCode`. */
+  /** The newest version that the server supports, major and minor, as in `StartupCode`. */
   readonly version: number;
   /** The protocol options that it does not know. */
   readonly unknownOptions: readonly string[];

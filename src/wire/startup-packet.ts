@@ -24,11 +24,11 @@ export interface CancelRequest {
 export type StartupPacket = StartupMessage | CancelRequest | { readonly kind: 'ssl' | 'gssenc' };
 
 const protocolOptionPrefix = '_pq_.';
-/** The only major version whose packet is laid out in a way that is known. */
+/** The only major version whose packet layout is known. */
 const knownMajor = 3;
 const largestPacket = 10_004;
 
-/** `start` and `end` are those of the whole packet, as a scanner with `startupRules` finds it. */
+/** `start` and `end` delimit the whole packet, as found by a scanner with `startupRules`. */
 export function readStartupPacket(source: Buffer, start: number, end: number): StartupPacket {
   const read = new BodyReader('The startup packet', source, start, end, startupHeaderBytes);
   const code = read.int32();
@@ -52,7 +52,7 @@ function readStartup(read: BodyReader, version: number): StartupMessage {
   const protocolOptions = new Map<string, string>();
   const major = version >>> 16;
   const minor = version & 0xffff;
-  // A client that asks for another major version is told so, whatever else is in the packet.
+  // A client with another major version is told so, whatever else is in the packet.
   if (major === knownMajor) {
     for (let name = read.text(); name !== ''; name = read.text()) {
       (name.startsWith(protocolOptionPrefix) ? protocolOptions : parameters).set(name, read.text());
@@ -65,7 +65,7 @@ function readStartup(read: BodyReader, version: number): StartupMessage {
 /** Length field, and a code or version. */
 const smallestPacket = 8;
 
-/** The length of the packet that these bytes begin with, once all of it is there. `invalid`: no startup packet begins like this. */
+/** The length of the packet at the start of these bytes, once it is complete. `invalid`: not the start of a startup packet. */
 export function startupPacketLength(bytes: Buffer): number | 'incomplete' | 'invalid' {
   if (bytes.length < smallestPacket) return bytes.length > 0 && bytes[0] !== 0 ? 'invalid' : 'incomplete';
   const length = bytes.readUInt32BE(0);
@@ -73,7 +73,7 @@ export function startupPacketLength(bytes: Buffer): number | 'incomplete' | 'inv
   return bytes.length < length ? 'incomplete' : length;
 }
 
-/** The contents of a startup packet; `version` is one of `StartupCode`, or higher to see whether the server goes along. */
+/** The contents of a startup packet; `version` is one of `StartupCode`, or higher to see whether the server supports it. */
 export interface StartupRequest {
   readonly version: number;
   /** Protocol options among them, with their prefix. */
@@ -110,7 +110,7 @@ export function writeCancelRequest(writer: MessageWriter, processId: number, sec
   writer.endStartup();
 }
 
-/** Whether it has a possible length. */
+/** Whether the key has a valid length. */
 export function isCancelKey(secretKey: Buffer): boolean {
   return secretKey.length >= cancelKeyBytes.smallest && secretKey.length <= cancelKeyBytes.largest;
 }

@@ -1,9 +1,9 @@
 // `dashboard()`: the page for pools inside a program, on real connections.
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { Frame, Snapshot } from '../../src/dashboard/snapshot.js';
 import { type DashboardAction, type DashboardOptions, dashboard } from '../../src/dashboard.js';
 import { Pool } from '../../src/index.js';
 import { withDatabase } from '../support/postgres.js';
+import { lookAt } from './look-at.js';
 
 const password = 'the-operator-password';
 const headers = { authorization: `Bearer ${password}`, 'content-type': 'application/json' };
@@ -22,20 +22,6 @@ async function startPage(options: DashboardOptions = {}) {
   return { pool, page, base: `http://127.0.0.1:${page.port}` };
 }
 
-/** What a page that is opened now is sent first. */
-async function look(base: string): Promise<Snapshot> {
-  const response = await fetch(`${base}/api/live`, { headers });
-  let text = '';
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    text += Buffer.from(chunk).toString();
-    const end = text.indexOf('\n\n');
-    if (end === -1) continue;
-    const frame = JSON.parse(text.slice('data: '.length, end)) as Frame;
-    if (frame.kind === 'full') return frame.snapshot;
-  }
-  throw new Error('The stream ended before its first frame.');
-}
-
 function act(base: string, action: object): Promise<Response> {
   return fetch(`${base}/api/act`, { method: 'POST', headers, body: JSON.stringify({ action }) });
 }
@@ -45,7 +31,7 @@ test('the page has the numbers of the pool: connections by state, who waits, age
   const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
   const waiting = pool.connect();
   await vi.waitFor(async () => {
-    const { subject, budgets, now, lives, verdict } = await look(base);
+    const { subject, budgets, now, lives, verdict } = await lookAt(base, password);
     expect(subject).toMatchObject({
       name: 'orders',
       kind: 'pool',

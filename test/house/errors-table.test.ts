@@ -1,8 +1,9 @@
 // The tables of the documentation say what the code has, and nothing else: errors, reasons, options, numbers, channels.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Meter } from '@opentelemetry/api';
 import { describe, expect, test } from 'vitest';
+import { errorRows, errorsPage, warnings } from '../../scripts/lib/errors-page.mjs';
 import { readPolicy } from '../../src/core/pool-policy.js';
 import { discardReasons } from '../../src/core/reasons.js';
 import { verdicts } from '../../src/dsql/connect-errors.js';
@@ -23,6 +24,12 @@ const root = join(import.meta.dirname, '../..');
 const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, lent: 0, checking: 0, waiting: 0 };
 
 describe('docs/errors.md', () => {
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => read(join('src', file)));
+  const rowsByName = new Map(
+    errorRows.flatMap(({ name, code }) => name.split(', ').map((one) => [one, code] as const)),
+  );
   const errors: Record<string, main.HeadgateError> = {
     AcquireAbortedError: new main.AcquireAbortedError('why'),
     AcquireTimeoutError: new main.AcquireTimeoutError(1, noNumbers, undefined),
@@ -90,12 +97,43 @@ describe('docs/errors.md', () => {
     }
   });
 
-  test('has each of them in one row, with its code', () => {
-    const rows = tableOf('docs/errors.md', 'class').map(([name = '', code = '']) => [
-      ...codes(name),
-      ...codes(code),
-    ]);
-    expect(rows.sort()).toEqual(Object.entries(errors).map(([name, { code }]) => [name, code]));
+  test('is made of the table of errors (node scripts/errors-page.mjs --write)', () => {
+    expect(read('docs/errors.md')).toBe(errorsPage());
+  });
+
+  test('has each error class that can be imported, with its code', () => {
+    for (const [name, { code }] of Object.entries(errors)) {
+      expect(rowsByName.get(name), `the row of ${name}`).toBe(code);
+    }
+  });
+
+  test('has every error class of the source with its code, and no other', () => {
+    const made = sources.flatMap((source) =>
+      [...source.matchAll(/class (\w+) extends HeadgateError \{[\s\S]*?\bsuper\(\s*'(HG_\w+)'/g)].map(
+        ([, name = '', code = '']) => [name, code] as const,
+      ),
+    );
+    const inherited = sources.flatMap((source) =>
+      [...source.matchAll(/class (\w+) extends (\w+Error) \{/g)]
+        .filter(([, , base = '']) => base !== 'HeadgateError' && rowsByName.has(base))
+        .map(([, name = '', base = '']) => [name, rowsByName.get(base) ?? ''] as const),
+    );
+    expect(made.length).toBeGreaterThan(50);
+    const sorted = (pairs: Iterable<readonly [string, string]>) => [...new Map(pairs)].sort();
+    expect(sorted(rowsByName)).toEqual(sorted([...made, ...inherited]));
+  });
+
+  test('has every code that the source has, once, and no other', () => {
+    const found = new Set(sources.flatMap((source) => source.match(/\bHG_[A-Z0-9_]+/g) ?? []));
+    const documented = [...errorRows, ...warnings].map(({ code }) => code);
+    expect(documented.sort()).toEqual([...found].sort());
+  });
+
+  test('has every code that a warning of the process has among the warnings', () => {
+    const warned = sources.flatMap((source) =>
+      [...source.matchAll(/emitWarning\([\s\S]*?code: '(HG_\w+)'/g)].map(([, code]) => code),
+    );
+    expect(warnings.map(({ code }) => code).sort()).toEqual(warned.sort());
   });
 });
 
@@ -107,10 +145,9 @@ describe('docs/observability.md', () => {
   });
 
   test('has every field of stats(), and every total', () => {
-    const [counts, stats] = ['PoolCounts', 'PoolStats'].map((name) =>
-      propertiesOf('src/core/pool-stats.ts', name),
-    );
-    expect(namesOf(page, 'field').sort()).toEqual([...(counts ?? []), ...(stats ?? [])].sort());
+    const counts = propertiesOf('src/core/pool-counts.ts', 'PoolCounts');
+    const stats = propertiesOf('src/core/pool-stats.ts', 'PoolStats');
+    expect(namesOf(page, 'field').sort()).toEqual([...counts, ...stats].sort());
     const totals = tableOf(page, 'field').find(([name]) => name === '`totals`')?.[1];
     expect(codes(totals).sort()).toEqual(propertiesOf('src/core/pool-stats.ts', 'PoolTotals').sort());
   });

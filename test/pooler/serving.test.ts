@@ -1,6 +1,6 @@
 // `headgate serve` as an operator runs it: a real pooler in front of a real PostgreSQL, signals, and the log.
 import { EventEmitter, once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -203,7 +203,7 @@ describe('The log', () => {
 });
 
 describe('--pgbouncer-ini', () => {
-  const ini = (): string => `
+  const ini = ({ folder }: Operator): string => `
 %include databases.ini
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -214,13 +214,13 @@ auth_file = userlist.txt
 admin_users = postgres
 pool_mode = transaction
 ignore_startup_parameters = extra_float_digits
-logfile = /var/log/pgbouncer.log
+logfile = ${join(folder, 'pgbouncer.log')}
 not_an_option = 1
 `;
 
   test('serves clients with what PgBouncer was told, include files and all', async () => {
     const operator = new Operator();
-    operator.write('pgbouncer.ini', ini());
+    operator.write('pgbouncer.ini', ini(operator));
     operator.write(
       'databases.ini',
       `[databases]\nshop = host=${db.host} port=${db.port} dbname=${db.database}\n`,
@@ -228,7 +228,6 @@ not_an_option = 1
     operator.write('userlist.txt', `"${db.user}" "${db.password}"\n`);
     await operator.serve('--pgbouncer-ini', 'pgbouncer.ini');
     expect(operator.err).toContain('pgbouncer.ini:13  not_an_option: it is not known\n');
-    expect(operator.err).toContain('pgbouncer.ini:12  logfile: the log goes to standard error');
     const client = await operator.connect({ database: 'shop' });
     expect((await client.query('select current_database() as name')).rows).toEqual([{ name: db.database }]);
     const console = await operator.connect({ database: 'pgbouncer' });
@@ -237,6 +236,9 @@ not_an_option = 1
     ]);
     await expect(operator.connect({ database: 'shop', password: 'wrong' })).rejects.toThrow(
       'authentication failed',
+    );
+    expect(readFileSync(join(operator.folder, 'pgbouncer.log'), 'utf8')).toMatch(
+      /LOG process up: PgBouncer .* \(Headgate /,
     );
   });
 });

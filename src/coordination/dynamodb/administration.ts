@@ -1,4 +1,4 @@
-/** An operator's work with the table: create it, look at it, put a counter right. For the command line. */
+/** The table work of an operator: create, inspect, and repair a counter. For the command line. */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoTable, type DynamoTableOptions, loadSdk, makeClient } from './dynamo-table.js';
 import { DynamoCallError } from './errors.js';
@@ -20,7 +20,7 @@ export interface EndpointState {
   readonly counter: Counter;
   readonly limit: number;
   readonly leases: readonly Lease[];
-  /** By how much the counter is above the sum of the leases. */
+  /** Difference between the counter and the sum of the leases. */
   readonly drift: number;
   readonly rate: { readonly rate: number; readonly burst: number; readonly aheadMs: number } | undefined;
 }
@@ -36,7 +36,7 @@ const leasePrefix = 'dsqllease#';
 const ratePrefix = 'dsqlconnect#';
 const rateSuffix = '#bucket';
 
-/** The counter is read before the leases: what moves afterwards makes it another version, and no repair is made. */
+/** Reads the counter before the leases: a change in between gives the counter another version, and no repair is made. */
 export async function readTable(table: Table): Promise<TableState> {
   const endpoints: EndpointState[] = [];
   const found = await listed(table, 'dsql');
@@ -123,7 +123,7 @@ export interface SetupResult {
   readonly ttl: 'enabled' | 'there';
 }
 
-/** Creates the table and waits until it can be used. What is there already is left as it is. */
+/** Creates the table and waits until it can be used. An existing table is left as it is. */
 export async function setUpTable(
   { table, region, endpointUrl }: DynamoTableOptions,
   say: (line: string) => void,
@@ -192,7 +192,7 @@ export const permissions = {
   ],
 } as const;
 
-/** An IAM policy that allows this and nothing else. */
+/** An IAM policy that allows exactly these operations. */
 export function policyFor(kind: keyof typeof permissions, arn: string): object {
   return {
     Version: '2012-10-17',

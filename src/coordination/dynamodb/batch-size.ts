@@ -1,25 +1,25 @@
 /**
- * How many permits to take at once. An instance that has the rate for itself takes many. Where several are in line each
- * adds one at a time while the line is short and halves when it is long, which makes their parts equal in the end. The line is
- * kept so long that who is farther from the table than others has no smaller part, and no longer.
+ * The number of permits to take at once. An instance that has the rate for itself takes many. Where several instances
+ * queue, each adds one at a time while the queue is short and halves when it is long, which makes their parts equal in
+ * the end. The queue is kept long enough that an instance farther from the table gets no smaller part, and no longer.
  */
 
 /** Longer than an answer of the table usually takes. */
 const lineMs = 50;
-/** Others who took some are still there for so long. */
+/** How long other instances that took permits are assumed to be present. */
 const rememberedMs = 2_000;
-/** Less than a permit between one's own and the next is nobody's, but the rounding of times. */
+/** A gap of less than a permit between one's own and the next is a rounding error of times, not another instance's. */
 const leastStep = 0.5;
 
 /** Permits that came. */
 export interface Taken {
-  /** How long the line is: in so many milliseconds they may be used. Below 0: there is none. */
+  /** Length of the queue: milliseconds until the permits may be used. Below 0: no queue. */
   readonly inMs: number;
-  /** Where the line ended before them, where it ends with them, and how far it is from one to the next. */
+  /** End of the queue before these permits, its end with them, and the step from one permit to the next. */
   readonly afterUs: number;
   readonly untilUs: number;
   readonly stepUs: number;
-  /** How long calls take. */
+  /** Duration of a call. */
   readonly callMs: number;
   readonly now: number;
 }
@@ -58,8 +58,8 @@ export class BatchSize {
 }
 
 /**
- * None is to wait for more than twice its share, so it is two, and one where each takes long to come. But who gets less than
- * half of what comes during a call might have less than a share.
+ * No instance should wait for more than twice its share, so the limit is two, and one where each permit takes long to
+ * come. But an instance that gets less than half of what comes during a call might get less than its share.
  */
 function mostOfMany(callMs: number, stepUs: number): number {
   const stepMs = stepUs / 1_000;

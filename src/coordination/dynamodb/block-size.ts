@@ -1,7 +1,7 @@
 /**
- * How many slots to hold ahead of need. When they run out before more have come, or when more are fetched again and again,
- * twice as many; after a time in which none were fetched, half as many. Ahead of need means without waiting: a dial finds its
- * slot in hand. And the more are fetched at once, the fewer transactions it takes to grow.
+ * The number of slots to hold ahead of need. Doubles when they run out before more have come, or when more are fetched
+ * again and again; halves after a time without a fetch. Ahead of need means without waiting: a dial finds its slot
+ * reserved. And the more are fetched at once, the fewer transactions it takes to grow.
  */
 
 /** More than one fetch within this time is many; none at all is few. */

@@ -12,7 +12,7 @@ interface Peaks {
   readonly claimants: RecentPeak;
 }
 
-/** Leases that a holder has, and those that it waits for. */
+/** Leases that a holder has, and leases that it waits for. */
 export interface Holding {
   readonly held: number;
   readonly wish: number;
@@ -22,8 +22,8 @@ export class DemandWindow {
   readonly #peaks = new WeakMap<LeaseHolder, Peaks>();
 
   /**
-   * A holder that does not tell its demand needs what it has and what it waits for. Who waits asks for one at a time, however
-   * many it needs. Call often: only what is seen counts.
+   * The needs of a holder. A holder without a `demand` needs what it holds and what it waits for; a waiter asks for one
+   * at a time, however many it needs. Call often: only observed values count.
    */
   of(holder: LeaseHolder, { held, wish }: Holding, now: number): Needs {
     const { demand, readyDemand = 0 } = holder;
@@ -33,7 +33,7 @@ export class DemandWindow {
     const { limit = Number.POSITIVE_INFINITY } = holder as { readonly limit?: number };
     // However many callers wait: a pool has use for no more than it may have.
     const present = Math.min(demand, limit);
-    // Callers that waited are no need any more when they have been served; those that had connections may come again.
+    // Callers that waited are no longer a need once they are served; callers with connections may come again.
     const callers = Math.max(present, peaks.callers.of(Math.min(present, held), now));
     const total = peaks.total.of(Math.min(demand + readyDemand, limit), now);
     return { callers, total: Math.max(callers, total, wish > 0 ? held + wish : 0), claimants };
@@ -52,7 +52,7 @@ function newPeak(): RecentPeak {
   return new RecentPeak(windowMs, parts);
 }
 
-/** Nobody behind it, or no number: it counts as one. */
+/** A missing number of claimants counts as one. */
 function weightOf({ claimants }: LeaseHolder): number {
   return claimants !== undefined && claimants > 0 && Number.isFinite(claimants) ? claimants : 1;
 }

@@ -46,8 +46,9 @@ export class DynamoLeases implements Leases {
   }
 
   /**
-   * Gives all slots back, as soon as no pool uses any; at most `timeout` (default `5s`). True when the table has them. For
-   * the end of a program, after its pools have been closed. What is not given back is taken back by others, later.
+   * Releases all slots as soon as no pool uses any; waits at most `timeout` (default `5s`). True when the table has
+   * them. For the end of a program, after its pools have been closed. Other instances later reclaim what was not
+   * released.
    */
   end(options: { readonly timeout?: Duration | undefined } = {}): Promise<boolean> {
     const read = new OptionReader(options);

@@ -7,7 +7,7 @@ import type { Table } from './table.js';
 import { TableCalls } from './table-calls.js';
 import { type NodeSettings, type NodeWorld, TableNodeLease } from './table-node-lease.js';
 
-/** How long a node id that is given back is waited for. */
+/** How long to wait for the release of a node id. */
 const endMs = 5_000;
 
 /**
@@ -52,7 +52,7 @@ class PromisedNodeLease implements NodeLease {
   readonly #world: NodeWorld;
   readonly #lease: TableNodeLease;
   readonly #waiters = new Set<Waiter>();
-  /** Nothing is asked of the table before an id is wanted. */
+  /** The table is not asked before an id is wanted. */
   #isStarted = false;
 
   constructor(table: Table, world: NodeWorld, settings: NodeSettings, log: (message: string) => void) {

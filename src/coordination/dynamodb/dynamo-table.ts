@@ -1,8 +1,9 @@
 /**
- * A table in DynamoDB, over the AWS SDK, which is loaded with the first call: who never makes one can do without it.
+ * A table in DynamoDB, over the AWS SDK, which is loaded with the first call: programs that never make a call do not
+ * need it.
  *
- * Every reply carries the server's own time, from the `Date` header. All who share a table therefore agree on the time,
- * whatever their own clocks say.
+ * Every reply carries the server's time, in the `Date` header. All processes that share a table therefore agree on the
+ * time, whatever their own clocks say.
  */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoPackageMissingError } from './errors.js';
@@ -20,13 +21,13 @@ export type DynamoClient = Pick<DynamoDBClient, 'send'>;
 
 export interface DynamoTableOptions {
   readonly table: string;
-  /** Default: one that is made with what AWS's libraries find in the environment. */
+  /** Default: a client made from what AWS's libraries find in the environment. */
   readonly client?: DynamoClient | undefined;
-  /** For the client that is made. */
+  /** Region of the client that is made. */
   readonly region?: string | undefined;
-  /** For the client that is made: another address than AWS's. */
+  /** Another address than AWS's, for the client that is made. */
   readonly endpointUrl?: string | undefined;
-  /** For the client that is made. */
+  /** Credentials of the client that is made. */
   readonly credentials?: DynamoCredentials | undefined;
 }
 
@@ -196,7 +197,7 @@ async function sent<C extends object, T>(command: C, send: (command: C) => Promi
   return { output: await send(command), servedAtMs };
 }
 
-/** Should something between us and the server have taken the header away, our own clock has to do. */
+/** Falls back to our own clock if something between us and the server has removed the header. */
 function dateOf(answered: unknown): number {
   const { headers } = (answered as { $response?: { headers?: Record<string, string> } }).$response ?? {};
   const date = Date.parse(headers?.['date'] ?? '');

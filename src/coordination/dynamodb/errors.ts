@@ -12,7 +12,7 @@ export class DynamoPackageMissingError extends HeadgateError {
   }
 }
 
-/** A call of DynamoDB failed that someone waits for. `cause` is its error. */
+/** A call of DynamoDB failed while a caller waited for it. `cause` is its error. */
 export class DynamoCallError extends HeadgateError {
   /** Why, in one word. */
   readonly reason: string;

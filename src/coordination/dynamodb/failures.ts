@@ -1,4 +1,4 @@
-/** The meaning of an error of the AWS SDK: a test that did not hold, or why nothing came of the call. */
+/** Classifies an error of the AWS SDK: a condition that did not hold, or the reason for which the call failed. */
 import { itemOf } from './expressions.js';
 import type { Failed, FailureReason, Finding, WriteReply } from './table.js';
 
@@ -11,7 +11,7 @@ interface SdkError {
   }[];
 }
 
-/** The SDK's name, or a cancellation's code, and what it is to us. */
+/** The SDK's error name or a cancellation's code, and our reason for it. */
 const reasons: Readonly<Record<string, FailureReason>> = {
   TransactionConflict: 'conflict',
   TransactionConflictException: 'conflict',

@@ -1,22 +1,22 @@
 /**
- * How much each of many may have of what is not enough for all.
+ * The share of each claim when there is not enough for all.
  *
- * All slots that are wanted stand in one order, and the first `limit` of them are given. Callers' slots come before slots
- * for ready connections. Within each of the two rounds the order is that of Webster's method: the k-th slot of a claim comes
- * at (k - 1/2) / claimants, and with equal keys the lower rank comes first. A claim with callers has its first slot before
- * any has its second. Ready connections count on from the slots that callers have, so that the sums are level.
+ * All wanted slots stand in one order, and the first `limit` of them are given. Callers' slots come before slots for
+ * ready connections. Within each of the two rounds the order is that of Webster's method: the k-th slot of a claim comes
+ * at (k - 1/2) / claimants, and with equal keys the lower rank comes first. A claim with callers has its first slot
+ * before any has its second. Ready connections count on from the slots that callers have, so that the sums are level.
  *
- * The place of the first slot that is not given is all that must be known: everyone finds its own share by it. A larger
- * limit is a longer part of the same order, so that nobody's share falls when the limit rises.
+ * The place of the first slot that is not given is all that must be known: each instance computes its own share from it.
+ * A larger limit is a longer part of the same order, so that no share falls when the limit rises.
  */
 
 /** The needs of an instance. */
 export interface Needs {
   /** Connections in use, and waiting callers. */
   readonly callers: number;
-  /** With the connections that are to be ready besides. */
+  /** Including the connections that are to be ready besides. */
   readonly total: number;
-  /** Users that stand behind it, by weight. Above 0. */
+  /** Users behind it, by weight. Above 0. */
   readonly claimants: number;
 }
 
@@ -29,7 +29,7 @@ export interface Claim extends Needs {
 export interface FairLevels {
   readonly callersLevel: number;
   readonly level: number;
-  /** Of that first slot. */
+  /** Rank of that first slot. */
   readonly rank: number;
 }
 
@@ -54,7 +54,7 @@ export function fairLevels(claims: readonly Claim[], limit: number): FairLevels 
   return { callersLevel: never, ...firstNotGiven(wishes, limit - callers) };
 }
 
-/** Nothing is left for ready connections. */
+/** The levels when no slot is left for ready connections. */
 function callersLevels(claims: readonly Claim[], limit: number): FairLevels {
   const wishes = claims
     .filter((claim) => claim.callers > 0)
@@ -72,7 +72,7 @@ export function shareOf(claim: Claim, levels: FairLevels): number {
   return Math.max(callersShare(claim, levels), Math.min(claim.total, readyShare(claim, levels)));
 }
 
-/** Of what callers need. */
+/** The share of a claim's callers. */
 export function callersShare({ callers, claimants, rank }: Claim, levels: FairLevels): number {
   const { callersLevel } = levels;
   if (callersLevel === never) return callers;
@@ -85,7 +85,7 @@ export function readyShare({ claimants, rank }: Claim, { level, rank: levelRank 
   return level === never ? never : slotsBelow(level, claimants, rank, levelRank);
 }
 
-/** A number for a lease that everybody finds in the same way, and that has nothing to do with its age: FNV-1a. */
+/** A rank for a lease that every instance computes alike and that does not depend on its age: FNV-1a. */
 export function rankOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let n = 0; n < key.length; n++) hash = Math.imul(hash ^ key.charCodeAt(n), 0x01000193) >>> 0;
@@ -96,7 +96,7 @@ function keyOf(slot: number, claimants: number): number {
   return (slot - 0.5) / claimants;
 }
 
-/** Slots whose keys are not above the level; of one that is exactly there, the rank decides. */
+/** Slots whose keys are not above the level; for a key exactly at the level, the rank decides. */
 function slotsBelow(level: number, claimants: number, rank: number, levelRank: number): number {
   const slots = slotsUpTo(level, claimants);
   const isAt = slots > 0 && keyOf(slots, claimants) === level;

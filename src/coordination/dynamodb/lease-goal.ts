@@ -1,16 +1,16 @@
-/** How many slots an instance is to have: what it has use for, some ahead of need, and for a while what it had use for before. */
+/** The number of slots an instance aims for: its use, some ahead of need, and for a while its earlier use. */
 import { type Claim, callersShare, type FairLevels, type Needs, readyShare } from './fair-level.js';
 
 /** The slots that the instance has use for. */
 export interface LeaseGoal {
-  /** How many slots it is to have. */
+  /** Number of slots to aim for. */
   readonly slots: number;
-  /** How many have connections. */
+  /** Number of slots with connections. */
   readonly used: number;
   readonly needs: Needs;
   /** Slots that it has without a turn; 0 while there are no turns. */
   readonly whole: number;
-  /** There is not enough for all, and by these the shares are found; undefined while there is enough. */
+  /** The levels from which shares follow when there is not enough for all; undefined while there is enough. */
   readonly levels?: FairLevels | undefined;
 }
 
@@ -24,20 +24,20 @@ export interface LeaseSituation {
   readonly whole: number;
   /** The most that it used lately. */
   readonly usedLately: number;
-  /** How many to hold ahead of need, and how many at most. */
+  /** Number of slots to hold ahead of need, and its maximum. */
   readonly block: number;
   readonly largestBlock: number;
   readonly limit: number;
   /** Undefined while there is enough for all. */
   readonly levels: FairLevels | undefined;
-  /** The instance is to have no more; Infinity while there is enough for all. */
+  /** The most the instance may have; Infinity while there is enough for all. */
   readonly share: number;
-  /** Slots that nobody has, as last seen. */
+  /** Free slots, as last seen. */
   readonly free: number;
   readonly instances: number;
-  /** Others have fewer slots than their callers are to have: free ones are for them. */
+  /** Other instances have fewer slots than their callers should have: free slots are for them. */
   readonly areCallersShort: boolean;
-  /** There is little left for others. */
+  /** Little is left for other instances. */
   readonly isCrowded: boolean;
   /** The lease is written anyway, so that to give slots back costs little. */
   readonly isRenewing: boolean;
@@ -66,24 +66,24 @@ function slotsFor(situation: LeaseSituation): number {
   return isWorthIt || isUrgent ? kept : slots;
 }
 
-/** With half of what is to be ahead in hand, there is no hurry to fetch more. */
+/** With half of the slots ahead of need still unused, fetching more is not urgent. */
 function hasEnoughInHand(situation: LeaseSituation, need: number, ahead: number): boolean {
   const { slots, held, needs, block, free, instances } = situation;
-  // Nothing is fetched ahead of need that would leave others without.
+  // No slot is fetched ahead of need that would leave other instances without one.
   if (slots >= need && (slots >= need + Math.ceil(ahead / 2) || free < instances)) return true;
   if (slots < needs.callers) return false;
   return situation.areCallersShort || slots >= held + Math.ceil(block / 2);
 }
 
-/** Ready connections are opened one after the other. What one instance has in hand for them, another may need now. */
+/** Ready connections are opened one after the other. Slots reserved for them here may be needed by another instance now. */
 function reach({ slots, held, needs, block, areCallersShort }: LeaseSituation, most: number): number {
   const wanted = areCallersShort ? needs.callers : Math.max(needs.callers, held) + block;
   return Math.max(slots, Math.min(most, wanted));
 }
 
 /**
- * Whether others may get another share because an instance needs something else than it told. What is needed above
- * the share changes nothing, nor do callers' needs below what is there for ready connections.
+ * Whether other instances may get another share because the needs of this one differ from those it published. A need
+ * above the share changes nothing, nor do callers' needs below what is there for ready connections.
  */
 export function isNews(told: Needs, claim: Claim, levels: FairLevels): boolean {
   if (told.claimants !== claim.claimants) return true;

@@ -1,14 +1,16 @@
 /**
- * The items in which leases are kept, and every change that is made to them. Their keys are those of programs with a lease for each connection:
+ * The items in which leases are kept, and every change to them. Their keys are those of programs with a lease for each
+ * connection:
  *
  *     dsqllease_counter#<endpoint>     active: slots that are given out, the sum of `slots` of all leases
  *     dsqllease#<endpoint>#<leaseId>   one for each instance: slots, and until when they are its own
  *
- * `active` changes only together with the `slots` of one lease, in one transaction, which raises `version` by one. So
- * whoever finds `version` unchanged knows that no slot has moved meanwhile.
+ * `active` changes only together with the `slots` of one lease, in one transaction, which raises `version` by one. An
+ * unchanged `version` therefore proves that no slot has moved meanwhile.
  *
- * A lease's owner is the only one that changes it. Each of its changes names the `epoch` and the `seq` that it goes by and
- * raises `seq`, so that of two that go by the same, one is made. Others can only delete a lease, and only as they saw it.
+ * Only its owner changes a lease. Each of its changes names the `epoch` and the `seq` that it is based on and raises
+ * `seq`, so that of two changes based on the same `seq` only one succeeds. Other instances can only delete a lease, and
+ * only in the state in which they saw it.
  */
 import type { FairLevels, Needs } from './fair-level.js';
 import { type Change, type Item, numberOf, textOf } from './table.js';
@@ -24,24 +26,24 @@ export function leaseKeys(endpoint: string): LeaseKeys {
   return { counter: `dsqllease_counter#${endpoint}`, leases: `dsqllease#${endpoint}#` };
 }
 
-/** A lease as it was found. */
+/** A lease as it was read. */
 export interface Lease {
   readonly key: string;
   readonly instance: string;
   readonly service: string;
   readonly slots: number;
-  /** Of its slots, those that have connections. */
+  /** Number of its slots with connections. */
   readonly used: number;
   readonly needs: Needs;
   readonly epoch: number;
   readonly seq: number;
   /** By the server's clock. */
   readonly expiresMs: number;
-  /** Since when it has had the slot of its turn, or if it has none, since when it has wanted one. */
+  /** Start of its current slot turn; without one, the time since which it has wanted one. */
   readonly sinceMs: number;
 }
 
-/** So that a share can be computed whatever a lease says. */
+/** Lower bound, so that a share can be computed whatever a lease says. */
 const leastClaimants = 1e-6;
 
 export function leaseOf(item: Item): Lease {
@@ -63,16 +65,16 @@ export function leaseOf(item: Item): Lease {
   };
 }
 
-/** The counter as it was found. */
+/** The counter as it was read. */
 export interface Counter {
   readonly active: number;
   readonly version: number;
-  /** When the leases were last looked through. */
+  /** Time of the last sweep of the leases. */
   readonly sweptMs: number;
-  /** By which each instance finds its share. */
+  /** The levels from which each instance computes its share. */
   readonly levels: FairLevels;
   readonly levelMs: number;
-  /** Instances that have less than their share or than their callers need, and instances in all, as of the last look. */
+  /** Instances with less than their share or than their callers need, and all instances, as of the last sweep. */
   readonly waiting: number;
   readonly owners: number;
   /** Instances with fewer slots than there are for their callers. */
@@ -108,7 +110,7 @@ export function counterOf(item: Item | undefined): Counter {
   };
 }
 
-/** There is not enough for all, or someone has less than there is for it. */
+/** There is not enough for all, or an instance has less than there is for it. */
 export function isScarce({ waiting, levels }: Counter): boolean {
   return waiting > 0 || levels.level !== Number.POSITIVE_INFINITY;
 }
@@ -129,7 +131,7 @@ export interface LeaseEntry extends Omit<Lease, 'sinceMs'> {
   readonly nowMs: number;
 }
 
-/** DynamoDB may delete a lease so long after its end; nothing relies on that it does, or on that it does not. */
+/** DynamoDB may delete a lease this long after its end. Nothing relies on whether it does. */
 const keptForMs = 86_400_000;
 
 /** A lease is made, renewed, or given other slots. */
@@ -165,7 +167,7 @@ export function leaseChange(entry: LeaseEntry): Change {
   };
 }
 
-/** So many more slots are given out (or, below 0, fewer). More than `limit` never are. */
+/** Changes the number of slots given out by `by` (below 0: fewer). The number never exceeds `limit`. */
 export function counterChange(keys: LeaseKeys, by: number, limit: number, nowMs: number): Change {
   return {
     key: keys.counter,
@@ -192,7 +194,7 @@ export function endOfLease(key: string, epoch: number, seq: number): Change {
   };
 }
 
-/** A lease that nobody has renewed since it was seen, and whose time was over before `endedBeforeMs`, is taken away. */
+/** Reclaims a lease that was not renewed since it was seen and that expired before `endedBeforeMs`. */
 export function reclaim({ key, epoch, seq }: Lease, endedBeforeMs: number): Change {
   return {
     key,
@@ -207,7 +209,7 @@ export function reclaim({ key, epoch, seq }: Lease, endedBeforeMs: number): Chan
   };
 }
 
-/** One instance at a time looks through the leases: whoever makes this change, until `everyMs` have passed. */
+/** Claims the sweep of the leases for one instance, until `everyMs` have passed. */
 export function claimSweep(keys: LeaseKeys, nowMs: number, everyMs: number): Change {
   return {
     key: keys.counter,
@@ -219,7 +221,7 @@ export function claimSweep(keys: LeaseKeys, nowMs: number, everyMs: number): Cha
   };
 }
 
-/** Writes what a sweep of the leases found, for all instances. */
+/** Writes the result of a sweep of the leases, for all instances. */
 export function publishSweep(
   keys: LeaseKeys,
   found: Pick<Counter, 'levels' | 'waiting' | 'owners' | 'callersShort' | 'turns'>,

@@ -1,13 +1,13 @@
 /**
- * An instance's own lease: takes and gives back slots, renews, and knows at every moment how many slots are surely its own
+ * An instance's own lease: takes and releases slots, renews, and knows at every moment how many slots are surely its own
  * and until when.
  *
  *     none --create--> held --renew, change--> held --end--> none
  *                      held --found deleted--> none, in the next epoch
  *
- * One change is under way at a time. When nobody knows whether one took effect, it is *in doubt*: until that is known,
- * only as many slots count as there are in either case. The next change goes by the same `seq`. If it is made, the one in
- * doubt was not and never will be; if it is refused, the lease is shown, and says what was.
+ * One change is under way at a time. While it is unknown whether a change took effect, it is *in doubt*, and only as
+ * many slots count as there are in either case. The next change uses the same `seq`. If it succeeds, the one in doubt
+ * did not and never will; if it is refused, the reply shows the lease, and thereby what happened.
  */
 import { Backoff } from '../../core/backoff.js';
 import type { Alarm } from '../../kernel/clock.js';
@@ -18,19 +18,19 @@ import type { LeaseSettings } from './lease-settings.js';
 import type { Change, FailureReason, Finding, Item, ReadReply, WriteReply } from './table.js';
 import type { CallWorld, TableCalls } from './table-calls.js';
 
-/** Why slots that were wanted were not had, in one word. */
+/** The reason for which wanted slots could not be had, in one word. */
 export type LeaseDenial = 'limit' | 'gone' | FailureReason;
 
 export interface LeaseOwnerListener {
   /** Asked before each change. `isRenewing`: the lease is written anyway, so that to give slots back costs little. */
   goal(isRenewing: boolean): LeaseGoal;
-  /** The slots, their validity, or what is known of the counter may be others now. */
+  /** The slots, their validity, or the known state of the counter may have changed. */
   changed(): void;
-  /** More slots were wanted, or a call was made, and nothing came of it. */
+  /** More slots were wanted, or a call was made, without success. */
   denied(reason: LeaseDenial, error: Error | undefined): void;
   /** Others have taken the lease away. */
   lost(slots: number): void;
-  /** The counter is below what is held: it is wrong. */
+  /** The counter is below what is held, and therefore wrong. */
   miscounted(): void;
 }
 
@@ -47,10 +47,10 @@ interface Doubt {
 const never = Number.POSITIVE_INFINITY;
 const nothing: Needs = { callers: 0, total: 0, claimants: 1 };
 const backoffPolicy = { base: 100, cap: 5_000 };
-/** Interval between looks for slots while the instance waits for one; longer, the more wait. */
+/** Interval between reads of the counter while the instance waits for a slot; longer, the more instances wait. */
 const pollMs = 1_000;
 const pollMsEach = 10;
-/** Shortest interval between writes of what the instance wants. */
+/** Shortest interval between writes of the instance's needs. */
 const tellEveryMs = 2_000;
 
 export class LeaseOwner {
@@ -59,7 +59,7 @@ export class LeaseOwner {
   readonly #terms: LeaseTerms;
   readonly #listener: LeaseOwnerListener;
   readonly #key: string;
-  /** Of its claim, among equals. */
+  /** Rank of its claim among equals. */
   readonly rank: number;
   readonly #alarm: Alarm;
   readonly #backoff: Backoff;
@@ -77,12 +77,12 @@ export class LeaseOwner {
   #renewAt = never;
   #lookAt = Number.NEGATIVE_INFINITY;
   #isDenied = false;
-  /** The next change may not make it more than this: so many are free. */
+  /** Upper bound of the slots after the next change, from the number of free ones. */
   #cap = never;
   #told = { needs: nothing, at: Number.NEGATIVE_INFINITY };
   #createdMs = 0;
   #sinceMs = never;
-  /** With that time it had more than its whole slots. */
+  /** In that time it had one slot more than its whole slots. */
   #hasTurn = false;
   #counter: Counter | undefined;
   #counterAt = Number.NEGATIVE_INFINITY;
@@ -118,12 +118,12 @@ export class LeaseOwner {
     );
   }
 
-  /** Nobody may have taken them away yet. */
+  /** Other instances can't have reclaimed the slots yet. */
   isValid(now: number): boolean {
     return now < this.#validUntil;
   }
 
-  /** The limit is reached, or was when it was last looked. */
+  /** The limit is reached, or was when the counter was last read. */
   get isDenied(): boolean {
     return this.#isDenied;
   }
@@ -137,12 +137,12 @@ export class LeaseOwner {
     return this.#backoff.failures;
   }
 
-  /** Slots as last confirmed, those being given back included. */
+  /** Slots as last confirmed, including those being released. */
   get confirmedSlots(): number {
     return this.#slots;
   }
 
-  /** By the server's clock: since when it has had its turn, or has wanted one; never without a lease. */
+  /** By the server's clock: start of its slot turn or of its wait for one; never without a lease. */
   get sinceMs(): number {
     return this.#sinceMs;
   }
@@ -152,7 +152,7 @@ export class LeaseOwner {
     return now - this.#counterAt <= withinMs ? this.#counter : undefined;
   }
 
-  /** There may be something to do. Does one thing after the other, and nothing while a call is under way. */
+  /** Does the next step, if there is one. Runs one step after the other, and none while a call is under way. */
   pump(): void {
     if (this.#isBusy || this.#isOver) return;
     const now = this.#world.clock.now();
@@ -160,7 +160,7 @@ export class LeaseOwner {
     this.#arm(now);
   }
 
-  /** Slots may have got free: looks now, if it waits for some. */
+  /** Slots may be free: reads the counter now, if it waits for some. */
   hurry(): void {
     if (!this.#isDenied) return;
     this.#lookAt = Number.NEGATIVE_INFINITY;
@@ -179,14 +179,14 @@ export class LeaseOwner {
     this.pump();
   }
 
-  /** Does nothing more. What it holds ends with its time. */
+  /** Stops all work. Held slots end with the lease. */
   abandon(): void {
     this.#isOver = true;
     this.#alarm.clear();
     for (const onEnded of this.#onEnded.splice(0)) onEnded();
   }
 
-  // ---- what to do next --------------------------------------------------------------------------------------------
+  // ---- next step --------------------------------------------------------------------------------------------------
 
   #step(now: number): void {
     if (this.#isEnding) {
@@ -221,7 +221,7 @@ export class LeaseOwner {
 
   #mustWrite(goal: LeaseGoal, now: number): boolean {
     if (this.#doubts.length > 0 || now >= this.#renewAt) return true;
-    // Others can only make room for what they know to be wanted; and while they wait, what each may have depends on that.
+    // Other instances can only release slots for needs they know of, and shares depend on needs while instances wait.
     const { needs, levels } = goal;
     if (levels === undefined || now - this.#told.at < tellEveryMs) return false;
     return isNews(this.#told.needs, { ...needs, rank: this.rank }, levels);
@@ -259,7 +259,7 @@ export class LeaseOwner {
   #planLook(): void {
     const { waiting = 0, owners = 0 } = this.#counter ?? {};
     const { lookMs } = this.#terms;
-    // While some wait, shares and turns change often.
+    // While instances wait, shares and slot turns change often.
     const calm = waiting === 0 ? lookMs : Math.min(lookMs, Math.max(pollMs, pollMsEach * owners));
     const every = this.#isDenied ? Math.max(pollMs, pollMsEach * waiting) : calm;
     this.#lookAt = this.#world.clock.now() + every * (0.5 + this.#world.random.next());
@@ -277,14 +277,14 @@ export class LeaseOwner {
       ...{ instance, service, slots, nowMs },
       ...{ used: goal.used, needs: goal.needs },
       ...{ epoch: this.#epoch, seq: this.#seq, createdMs: this.#createdMs, sinceMs },
-      // Not earlier than we stop by our own clock, whatever the server's is.
+      // Not earlier than we stop by our own clock, whatever the server's clock says.
       expiresMs: nowMs + leaseMs,
     });
     const by = slots - this.#slots;
     const changes = by === 0 ? [lease] : [counterChange(keys, by, limit, nowMs), lease];
     this.#send(changes, slots, (reply, sentAt) => {
       if (reply.kind === 'done') {
-        // A refused write was heard by nobody.
+        // A refused write published nothing.
         this.#told = { needs: goal.needs, at: now };
         this.#hasTurn = slots > goal.whole;
         this.#confirm(slots, sinceMs, sentAt);
@@ -334,7 +334,7 @@ export class LeaseOwner {
     else this.#calls.writeAll(changes, answer);
   }
 
-  // ---- what came of it --------------------------------------------------------------------------------------------
+  // ---- results ----------------------------------------------------------------------------------------------------
 
   #confirm(slots: number, sinceMs: number, sentAt: number): void {
     const { leaseMs, renewMs } = this.#terms;
@@ -344,7 +344,7 @@ export class LeaseOwner {
     this.#doubts = [];
     this.#validUntil = sentAt + leaseMs;
     this.#wasValid = true;
-    // Instances that were started together need not renew together.
+    // Jitter: instances that started together should not renew together.
     this.#renewAt = sentAt + renewMs * (0.9 + 0.1 * this.#world.random.next());
     this.#listener.changed();
   }
@@ -364,7 +364,7 @@ export class LeaseOwner {
     }
   }
 
-  /** As many as are free may be had, if any are. */
+  /** Limits the wish to the number of free slots, if any are free. */
   #deny(): void {
     const free = this.#terms.limit - (this.#counter as Counter).active;
     if (free > 0) {
@@ -376,7 +376,7 @@ export class LeaseOwner {
     this.#listener.denied('limit', undefined);
   }
 
-  /** The lease is not as it was thought to be: as it is found, it is ours. */
+  /** The lease differs from the expected state: takes over its state as found. */
   #adopt(item: Item | undefined): void {
     if (item === undefined) {
       const { slots } = this;
@@ -386,7 +386,7 @@ export class LeaseOwner {
       return;
     }
     const { epoch, seq, slots, sinceMs } = leaseOf(item);
-    // Only one in doubt can have made it so, and the earliest of them is the safe guess.
+    // Only a change in doubt can have caused this, and the earliest of them is the safe guess.
     const madeAt = this.#doubts.reduce((earliest, { sentAt }) => Math.min(earliest, sentAt), never);
     if (madeAt !== never) this.#validUntil = Math.max(this.#validUntil, madeAt + this.#terms.leaseMs);
     this.#epoch = epoch;
@@ -400,7 +400,7 @@ export class LeaseOwner {
     this.#listener.changed();
   }
 
-  /** There is no lease any more. What was sent before belongs to an epoch that is over. */
+  /** Forgets the lease, which no longer exists. Earlier changes belong to an epoch that is over. */
   #forget(): void {
     this.#epoch++;
     this.#seq = 0;

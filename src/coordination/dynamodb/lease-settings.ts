@@ -4,9 +4,9 @@ import type { LeaseKeys } from './lease-items.js';
 /**
  * Behaviour towards connections whose lease could not be renewed in time, because the table can't be reached.
  *
- * - `hold`: those that are open stay open, and none is opened.
- * - `localShare`: so many as the instance was promised for that case stay, and may be opened and replaced.
- * - `shed`: all are closed, before others may use their slots.
+ * - `hold`: open connections stay open, and none is opened.
+ * - `localShare`: as many as the instance was promised for that case stay, and may be opened and replaced.
+ * - `shed`: all are closed, before other instances may use their slots.
  */
 export type OnCoordinatorLoss = 'hold' | 'localShare' | 'shed';
 
@@ -14,7 +14,7 @@ export const lossPolicies: readonly OnCoordinatorLoss[] = ['hold', 'localShare',
 
 export interface LeaseSettings {
   readonly keys: LeaseKeys;
-  /** Its own, and never used before. */
+  /** Unique to this instance, and never used before. */
   readonly leaseId: string;
   readonly instance: string;
   readonly service: string;
@@ -22,7 +22,7 @@ export interface LeaseSettings {
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly graceMs: number;
-  /** How often the counter is looked at. */
+  /** Interval between reads of the counter. */
   readonly lookMs: number;
   /** The most slots held ahead of need. */
   readonly block: number;
@@ -43,13 +43,13 @@ export function sweepTimes({ graceMs, lookMs }: LeaseSettings): {
   watchMs: number;
   turnMs: number;
 } {
-  // Often enough that a lease whose time is over is seen before its grace is, and can be taken back at its end.
+  // Often enough that an expired lease is seen before its grace is over, and can be reclaimed at the end of the grace.
   const sweepMs = graceMs / 2;
   return {
     sweepMs,
     urgentMs: Math.min(urgentSweepMs, sweepMs),
     watchMs: Math.min(watchMs, graceMs),
-    // Shorter, and more of it would go by until the slot has changed hands than with a connection.
+    // With a shorter turn, handing the slot over would take longer than the slot is in use.
     turnMs: lookMs,
   };
 }

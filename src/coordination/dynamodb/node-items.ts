@@ -1,11 +1,11 @@
 /**
- * The items in which node ids are kept, and every change that is made to them:
+ * The items in which node ids are kept, and every change to them:
  *
  *     dsqlnode#<endpoint>#<nodeId>   who holds it, until when, and up to which time ids of it may exist
  *
- * `seq` grows with every change, whoever makes it. A change by the holder names its `owner`, which nobody had before, and
- * a taker names `owner` and `seq` as it saw them. So no change that arrives late can undo another, and a taker knows
- * exactly up to which time ids were promised to others (`ids_until_ms`).
+ * `seq` grows with every change, whoever makes it. A change by the holder names its unique `owner`, and a taker names
+ * `owner` and `seq` as it saw them. A change that arrives late therefore can't undo another, and a taker knows exactly
+ * up to which time ids were promised to others (`ids_until_ms`).
  */
 import { type Change, type Item, numberOf, type Test, textOf } from './table.js';
 
@@ -13,15 +13,15 @@ export function nodeKeys(endpoint: string): string {
   return `dsqlnode#${endpoint}#`;
 }
 
-/** A node id as it was found. */
+/** A node id as it was read. */
 export interface NodeItem {
-  /** Empty: nobody holds it. */
+  /** Empty: no holder. */
   readonly owner: string;
   readonly instance: string;
   readonly seq: number;
   /** By the server's clock. */
   readonly expiresMs: number;
-  /** By the clock of whoever made the ids. */
+  /** By the clock of the holder that made the ids. */
   readonly idsUntilMs: number;
 }
 
@@ -35,7 +35,7 @@ export function nodeOf(item: Item | undefined): NodeItem {
   };
 }
 
-/** What a holder writes. */
+/** The fields that a holder writes. */
 export interface NodeClaim {
   readonly key: string;
   readonly nodeId: number;
@@ -82,7 +82,7 @@ function changeTo(claim: NodeClaim, when: readonly Test[]): Change {
     set: {
       ...{ node_id: nodeId, owner, instance, service_name: service, seq },
       ...{ expires_ms: expiresMs, ids_until_ms: idsUntilMs, updated_ms: Math.floor(claim.nowMs) },
-      // Whoever finds no item takes the node id for unused: it must be there for as long as ids may be made.
+      // A missing item means an unused node id: the item must exist for as long as ids may be made.
       ttl_epoch: Math.ceil(Math.max(expiresMs, idsUntilMs) / 1_000) + secondsPerDay,
     },
   };

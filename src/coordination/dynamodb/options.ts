@@ -16,7 +16,7 @@ import type { NodeSettings } from './table-node-lease.js';
 import { leastBurst, type RateSettings } from './table-rate-limiter.js';
 import { wakingClock } from './waking-clock.js';
 
-/** Which table, and how it is reached. */
+/** The table, and how to reach it. */
 export interface DynamoOptions {
   /** The table's name. */
   readonly table: string;
@@ -24,28 +24,28 @@ export interface DynamoOptions {
   readonly endpoint: string;
   /** A `DynamoDBClient` of `@aws-sdk/client-dynamodb`. Default: one that is made for it. */
   readonly client?: DynamoClient | undefined;
-  /** For the client that is made. Default: as AWS's libraries find it. */
+  /** Region of the client that is made. Default: as AWS's libraries find it. */
   readonly region?: string | undefined;
-  /** For the client that is made: another address than AWS's, as of DynamoDB Local. */
+  /** Another address than AWS's for the client that is made, for example that of DynamoDB Local. */
   readonly endpointUrl?: string | undefined;
-  /** For the client that is made: AWS credentials, or a function that finds them. Default: AWS's usual search. */
+  /** AWS credentials for the client that is made, or a function that finds them. Default: AWS's usual search. */
   readonly credentials?: DynamoCredentials | undefined;
-  /** How long one call may take. Default `5s`. */
+  /** Timeout of one call. Default `5s`. */
   readonly timeout?: Duration | undefined;
 }
 
 export interface DynamoLeasesOptions extends DynamoOptions {
-  /** So many connections all instances may have together. */
+  /** Number of connections that all instances may have together. */
   readonly limit: number;
   /** Names this instance where leases are listed. Default: the name of the host, and the number of the process. */
   readonly instance?: string | undefined;
   /** Names the kind of instance where leases are listed. Default `headgate`. */
   readonly service?: string | undefined;
-  /** How long a lease lasts that is not renewed. Default `3m`. */
+  /** Lifetime of a lease that is not renewed. Default `3m`. */
   readonly leaseFor?: Duration | undefined;
   /** Default: half of `leaseFor`. Should one fail, it is tried again every few seconds. */
   readonly renewEvery?: Duration | undefined;
-  /** So long after its end a lease is left alone, for its owner to close what it has. Default `30s`. */
+  /** Time after its end before other instances reclaim a lease, for its owner to close its connections. Default `30s`. */
   readonly grace?: Duration | undefined;
   /** Slots held ahead of need, at most. Default 20. */
   readonly block?: number | undefined;
@@ -53,7 +53,7 @@ export interface DynamoLeasesOptions extends DynamoOptions {
   readonly onCoordinatorLoss?: OnCoordinatorLoss | undefined;
   /** Connections that this instance may have meanwhile, with `onCoordinatorLoss: 'localShare'`. */
   readonly localShare?: number | undefined;
-  /** Told what an operator may want to know. */
+  /** Receives messages for an operator. */
   readonly log?: LeaseNote | undefined;
 }
 
@@ -64,9 +64,9 @@ export interface DynamoRateLimiterOptions extends DynamoOptions {
   readonly burst?: number | undefined;
   /** Permits taken at once, at most. Default 10. */
   readonly batch?: number | undefined;
-  /** Nobody gets into a line that is longer than this. Default `30s`. */
+  /** The longest queue that a caller joins. Default `30s`. */
   readonly maxWait?: Duration | undefined;
-  /** Rate and burst of this instance while the table can't be reached. Default: nothing is opened. */
+  /** Rate and burst of this instance while the table can't be reached. Default: no connection is opened. */
   readonly localShare?: { readonly rate: number; readonly burst: number } | undefined;
 }
 
@@ -79,13 +79,13 @@ export interface DynamoNodeIdsOptions extends DynamoOptions {
   readonly instance?: string | undefined;
   /** Names the kind of instance where node ids are listed. Default `headgate`. */
   readonly service?: string | undefined;
-  /** How long a lease lasts that is not renewed. Default `3m`. */
+  /** Lifetime of a lease that is not renewed. Default `3m`. */
   readonly leaseFor?: Duration | undefined;
   /** Default: half of `leaseFor`. */
   readonly renewEvery?: Duration | undefined;
-  /** So long after its end a lease is left alone. Default `30s`. */
+  /** Time after its end before others may take a node id. Default `30s`. */
   readonly grace?: Duration | undefined;
-  /** Told of node ids that were lost. */
+  /** Receives messages about lost node ids. */
   readonly log?: LeaseNote | undefined;
 }
 
@@ -111,7 +111,7 @@ export function readLeaseOptions(
     read.problem('localShare', "is needed with onCoordinatorLoss: 'localShare', and only then");
   const settings = {
     keys: leaseKeys(endpoint),
-    // Nobody had it before: what is left of another's lease is never taken for this one's.
+    // A unique id: the rest of another instance's lease is never taken for this one's.
     leaseId: randomBytes(16).toString('hex'),
     ...readNames(read),
     ...{ limit, leaseMs, renewMs, graceMs, onCoordinatorLoss, localShare },

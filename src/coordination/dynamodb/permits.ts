@@ -1,18 +1,18 @@
-/** Permits in hand: each may be used from a moment on, and not for long. */
+/** Unused permits: each may be used from a moment on, and not for long. */
 
 interface Batch {
-  /** From when the next of them may be used. */
+  /** When the next permit may be used. */
   from: number;
   /** Between one and the next. */
   readonly stepMs: number;
   left: number;
-  /** None of them may be used before this: they were taken then. */
+  /** When the permits were taken; none may be used before this. */
   readonly takenAt: number;
 }
 
 export class Permits {
   readonly #goodForMs: number;
-  /** In the order of their moments. */
+  /** In the order of the moments from which their permits may be used. */
   readonly #batches: Batch[] = [];
   expired = 0;
 
@@ -20,12 +20,12 @@ export class Permits {
     this.#goodForMs = goodForMs;
   }
 
-  /** All that are left, whether or not they may be used yet. */
+  /** All permits left, whether or not they may be used yet. */
   get left(): number {
     return this.#batches.reduce((sum, { left }) => sum + left, 0);
   }
 
-  /** From when the last of them may be used. */
+  /** When the last permit may be used. */
   get lastAt(): number {
     const last = this.#batches.at(-1);
     return last === undefined ? Number.NEGATIVE_INFINITY : last.from + (last.left - 1) * last.stepMs;
@@ -44,7 +44,7 @@ export class Permits {
       this.#drop(batch);
       return 0;
     }
-    // One that is kept for another leaves the one after it.
+    // If one permit is kept for another pool, the one after it counts.
     const at = this.#momentOf(keep);
     return at === undefined ? undefined : Math.max(0, at - now);
   }
@@ -53,7 +53,7 @@ export class Permits {
     this.#batches.length = 0;
   }
 
-  /** How many may be used now. */
+  /** Number of permits that may be used now. */
   #usable(now: number): number {
     let usable = 0;
     for (const { from, stepMs, left } of this.#batches) {

@@ -1,14 +1,15 @@
 /**
- * The item in which a rate is kept, and the changes that are made to it. Its key has no second in it, as there is one for all times:
+ * The item in which a rate is kept, and the changes to it. Its key has no second in it, as there is one item for all
+ * times:
  *
  *     dsqlconnect#<endpoint>#bucket   spoken_until_us: up to then, by the server's clock, permits are spoken for
  *
- * To take n permits moves that time on by n times what one takes, from now at the earliest. A permit may be used as soon as
- * its own moment is no further ahead than the bucket is deep. So whoever comes is told at once when its turn is, and
- * turns are in the order in which they were asked for.
+ * Taking n permits moves that time on by n times the cost of one, from now at the earliest. A permit may be used as soon
+ * as its own moment is no further ahead than the bucket is deep. An instance therefore learns at once when its permits
+ * may be used, and permits are given in the order in which they were asked for.
  *
- * Both changes are made by the server, to what is there then: nothing that was read has to be still so, and two that
- * come together are made one after the other. `version` counts them. The time in the item never goes back.
+ * The server makes both changes to its current state: no earlier read has to be still valid, and two concurrent changes
+ * are made one after the other. `version` counts them. The time in the item never goes back.
  */
 import { type Change, type Item, numberOf } from './table.js';
 
@@ -22,11 +23,11 @@ export const usPerMs = 1_000;
 /** A request for permits. All times are the server's, in microseconds. */
 export interface PermitRequest {
   readonly key: string;
-  /** How far to move on. */
+  /** How far to move the time on. */
   readonly costUs: number;
   /** The latest that it may be. */
   readonly nowUs: number;
-  /** No further than this may permits be spoken for before. */
+  /** Permits may be spoken for at most up to this time before the change. */
   readonly latestUs: number;
   readonly rate: number;
   readonly burst: number;
@@ -50,7 +51,7 @@ export function takeAfterOthers(request: PermitRequest): Change {
   };
 }
 
-/** None are: these begin now. */
+/** No permit is spoken for: these permits begin now. */
 export function takeFirst(request: PermitRequest): Change {
   const { key, costUs, nowUs } = request;
   return {

@@ -21,7 +21,7 @@ export class Recalls {
   readonly #book: LeaseBook;
   readonly #waiting: WaitingHolders;
   readonly #holders: Holders;
-  /** The last recall of each holder, less what it has given back since. */
+  /** The last recall of each holder, less what it has released since. */
   readonly #told = new Map<LeaseHolder, number>();
 
   constructor(book: LeaseBook, waiting: WaitingHolders, holders: Holders) {
@@ -31,8 +31,8 @@ export class Recalls {
   }
 
   /**
-   * So many leases there may be from now on. `isFinal`: the table has no more, so that pools which lack something have to be
-   * given it by others. Never call it from inside a call of a holder.
+   * Limits the leases to `capacity` from now on. `isFinal`: the table has no more, so that pools below their need can
+   * only get leases from others. Never call it from inside a call of a holder.
    */
   limit(capacity: number, isFinal: boolean): void {
     const surplus = Math.max(0, this.#book.held - capacity);
@@ -53,7 +53,7 @@ export class Recalls {
     else this.#told.delete(holder);
   }
 
-  /** Whether `count` more for this one leave what there is to others that wait and have less than their share. */
+  /** Whether granting this holder `count` more leaves enough to other waiters below their share. */
   mayHave(holder: LeaseHolder, count: number, capacity: number): boolean {
     if (this.#waiting.size === 0 || (this.#waiting.size === 1 && this.#waiting.wishOf(holder) > 0))
       return true;
@@ -82,7 +82,7 @@ export class Recalls {
     tell(() => holder.leasesRecalled?.(count));
   }
 
-  /** The holder with most above its share gives back first. */
+  /** The holder with the most above its share releases first. */
   #split(count: number, shares: ReadonlyMap<LeaseHolder, number>): Map<LeaseHolder, number> {
     const above = new Map(this.#book.latestFirst().map((holder) => [holder, -this.#below(holder, shares)]));
     const recalled = new Map<LeaseHolder, number>();

@@ -11,13 +11,13 @@ export class RecentPeak {
     this.#tracker = new DemandTracker({ window: windowMs, interval: this.#partMs });
   }
 
-  /** Only what is seen counts: call it often. */
+  /** Only observed values count: call it often. */
   of(count: number, now: number): number {
     if (Number.isNaN(this.#partSince)) this.#partSince = now;
     const { buckets } = this.#tracker;
     while (now - this.#partSince >= this.#partMs) {
       this.#tracker.endInterval(0);
-      // After a long silence there is nothing to go through.
+      // After a long silence no part is left to go through.
       this.#partSince = Math.max(this.#partSince + this.#partMs, now - this.#partMs * buckets);
     }
     this.#tracker.note(count);

@@ -1,14 +1,14 @@
 /**
- * The time at the table's server, as two bounds between which it surely is. Replies say it in whole seconds, and
- * were made at some moment between question and answer; each narrows the bounds, down to about a round trip.
+ * The time at the table's server, as two bounds between which it surely is. Replies give it in whole seconds, and were
+ * made at some moment between request and reply; each narrows the bounds, down to about a round trip.
  *
- * Nobody's own time of day is used, so that it does not matter how wrong it is. Whoever must not be early goes by
- * `earliest`, whoever must not be late by `latest`.
+ * No local time of day is used, so that a wrong clock does no harm. Code that must not be early uses `earliest`, code
+ * that must not be late uses `latest`.
  */
 
 /** A header of HTTP has no fractions. */
 const resolutionMs = 1_000;
-/** So much faster or slower a clock may run: far more than quartz does. */
+/** Assumed maximum drift of a clock, fast or slow: far more than that of quartz. */
 const drift = 1 / 2_000;
 
 export class ServerClock {
@@ -44,7 +44,7 @@ export class ServerClock {
     return now + this.#high + this.#slack(now);
   }
 
-  /** How far the two are apart. */
+  /** Distance between the two bounds. */
   widthMs(now: number): number {
     return this.#high - this.#low + 2 * this.#slack(now);
   }

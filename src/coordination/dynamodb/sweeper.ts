@@ -1,9 +1,9 @@
 /**
- * Looks through the leases of all instances, one instance at a time: takes back those whose owners are gone, sees how much
- * is wanted and how much each may have, and puts the counter right should it be wrong.
+ * Sweeps the leases of all instances, one instance at a time: reclaims those of dead owners, sums up needs, computes the
+ * shares, and corrects a wrong counter.
  *
- * A lease whose time is over is taken back after the grace, and not before its owner had time to renew it with us
- * looking: after an outage everybody's time is over, and everybody is about to renew.
+ * An expired lease is reclaimed after the grace, and not before its owner had time to renew it while we were watching:
+ * after an outage every lease has expired, and every owner is about to renew.
  */
 import type { Alarm } from '../../kernel/clock.js';
 import { type Claim, callersShare, enoughForAll, fairLevels, rankOf, shareOf } from './fair-level.js';
@@ -28,26 +28,26 @@ export interface SweepTerms {
   readonly keys: LeaseKeys;
   readonly limit: number;
   readonly graceMs: number;
-  /** Between two looks, whoever makes them. */
+  /** Interval between two sweeps, whichever instance makes them. */
   readonly sweepMs: number;
   /** Interval while instances wait for slots. */
   readonly urgentMs: number;
-  /** So long a lease must be seen not to be renewed. */
+  /** How long a lease must be watched without a renewal. */
   readonly watchMs: number;
-  /** So long an instance has its slot, when there are fewer than instances. */
+  /** How long an instance has its slot, when there are fewer slots than instances. */
   readonly turnMs: number;
 }
 
 export interface SweepListener {
-  /** Leases of others were taken back. */
+  /** Leases of other instances were reclaimed. */
   reclaimed(slots: number, from: Lease): void;
-  /** The counter was wrong by so much, and was put right. */
+  /** The counter was wrong by `by`, and was corrected. */
   repaired(by: number): void;
   /** Slots may be free, or the shares may be others. */
   swept(): void;
 }
 
-/** How long after a reclaim that failed the next is tried, or up to twice that. */
+/** Delay before a failed reclaim is retried, or up to twice that. */
 const retryMs = 500;
 
 interface Watched {
@@ -63,10 +63,10 @@ export class Sweeper {
   readonly #listener: SweepListener;
   readonly #ownKey: string;
   readonly #alarm: Alarm;
-  /** Leases whose time is over, by their key. */
+  /** Expired leases, by their key. */
   readonly #watched = new Map<string, Watched>();
   #sweepAt = Number.POSITIVE_INFINITY;
-  /** When the next would be if nobody waited. */
+  /** When the next sweep would be due if nobody waited. */
   #calmAt = Number.POSITIVE_INFINITY;
   #isBusy = false;
   #isOver = false;
@@ -86,14 +86,14 @@ export class Sweeper {
     this.#alarm = world.alarm(() => this.#rang());
   }
 
-  /** Begins to take its turns. Does nothing when it has. */
+  /** Starts sweeping. Does nothing if it has started. */
   start(): void {
     if (this.#sweepAt !== Number.POSITIVE_INFINITY || this.#isOver) return;
     this.#planSweep(1);
     this.#arm();
   }
 
-  /** Somebody here waits for slots, as do so many instances in all. Each may be the one that looks. */
+  /** Sweeps sooner, because pools here wait for slots; `waiting` instances do in all, and each may be the one that sweeps. */
   hurry(waiting = 1): void {
     const { clock, random } = this.#world;
     const soon = clock.now() + this.#terms.urgentMs * Math.max(1, waiting / 4) * random.next();
@@ -102,7 +102,7 @@ export class Sweeper {
     this.#arm();
   }
 
-  /** Another one has looked, or nobody here waits any more. */
+  /** Another instance has swept, or nobody here waits any more. */
   relax(): void {
     if (this.#sweepAt >= this.#calmAt) return;
     this.#sweepAt = this.#calmAt;
@@ -142,9 +142,9 @@ export class Sweeper {
     this.#arm();
   }
 
-  // ---- looking ----------------------------------------------------------------------------------------------------
+  // ---- sweeping ---------------------------------------------------------------------------------------------------
 
-  /** First the counter, which also tells the time: it may not be our turn yet. */
+  /** Reads the counter first, which also tells the time: the sweep may not be due yet. */
   #claim(): void {
     const { keys } = this.#terms;
     this.#isBusy = true;
@@ -204,7 +204,7 @@ export class Sweeper {
     }
   }
 
-  /** For all to see: how many there are, how many wait, and how much each may have meanwhile. */
+  /** Publishes the number of instances and waiting instances, and the shares, for all instances. */
   #publish(counter: Counter, leases: readonly Lease[]): void {
     const { keys, limit, turnMs } = this.#terms;
     const nowMs = this.#calls.time.earliest(this.#world.clock.now());
@@ -214,7 +214,7 @@ export class Sweeper {
       owners: leases.length,
       turns: turnsOf(leases, { limit, turnMs, nowMs, takeBeforeMs }),
     };
-    // That there is still enough for as many as before is no news.
+    // An unchanged state with enough for as many instances as before needs no write.
     const isCalm = found.waiting === 0 && found.levels === enoughForAll;
     if (isCalm && !isScarce(counter) && counter.owners === found.owners) {
       this.#listener.swept();
@@ -227,7 +227,10 @@ export class Sweeper {
     });
   }
 
-  /** Slots that moved while we looked make a difference too; then the counter has another version, and is left alone. */
+  /**
+   * Corrects the counter. If slots moved during the sweep, the sum differs too; the counter then has another version,
+   * and is left alone.
+   */
   #repair(counter: Counter, sum: number, leases: readonly Lease[]): void {
     const nowMs = this.#calls.time.earliest(this.#world.clock.now());
     this.#calls.write(repair(this.#terms.keys, counter.version, sum, nowMs), (reply) => {
@@ -236,7 +239,7 @@ export class Sweeper {
     });
   }
 
-  // ---- taking back ------------------------------------------------------------------------------------------------
+  // ---- reclaiming -------------------------------------------------------------------------------------------------
 
   #reclaim(lease: Lease): void {
     const { keys, limit, graceMs } = this.#terms;
@@ -252,14 +255,14 @@ export class Sweeper {
     });
   }
 
-  /** Should it have been done after all, the next attempt finds nothing, and that is all. */
+  /** If the reclaim took effect after all, the next attempt finds no lease, which is harmless. */
   #tryAgain(lease: Lease): void {
     const { clock, random } = this.#world;
     this.#watched.set(lease.key, { lease, dueAt: clock.now() + retryMs * (1 + random.next()) });
   }
 }
 
-/** The levels of all shares, and how many instances lack what nobody has left over. */
+/** The levels of all shares, and the number of instances whose need no free slot can meet. */
 function sharesOf(
   leases: readonly Lease[],
   limit: number,

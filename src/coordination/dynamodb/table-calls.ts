@@ -11,7 +11,7 @@ export interface CallWorld {
   readonly clock: Pick<Clock, 'now'>;
   readonly alarm: AlarmFactory;
   readonly random: Random;
-  /** How long one call may take. */
+  /** Timeout of one call. */
   readonly timeoutMs: number;
 }
 
@@ -24,7 +24,7 @@ export interface CallTally {
   /** Milliseconds, of all that were answered. */
   answeredMs: number;
   answered: number;
-  /** Of the last one that was answered. */
+  /** Duration of the last call that was answered. */
   lastMs: number;
 }
 
@@ -71,7 +71,7 @@ export class TableCalls {
     this.#call<WriteReply>((answered) => this.#table.writeAll(changes, this.#nextToken(), answered), answer);
   }
 
-  /** No answer is waited for any more. */
+  /** Gives up all calls under way. */
   giveUp(): void {
     for (const giveUp of [...this.#underWay]) giveUp();
   }

@@ -1,9 +1,9 @@
 /**
- * Leases for the pools of an instance, out of the slots that it holds of a budget which many instances share.
+ * Leases for the pools of an instance, out of the slots that it holds of a budget shared by many instances.
  *
- * A pool that asks is answered at once from slots in hand. They are held ahead of need, so that a dial waits for the table
- * only when an instance grows faster than it ever did. A slot is given back when its connection is gone, and stays in
- * hand for the next one: to replace a connection costs the table nothing.
+ * A pool that asks is answered at once from free slots. They are held ahead of need, so that a dial waits for the table
+ * only when an instance grows faster than it ever did. A slot is released when its connection is closed, and is kept for
+ * the next one: replacing a connection costs the table nothing.
  */
 import type { LeaseAnswer, LeaseHolder, Leases, LeaseWait } from '../../core/leases.js';
 import { LeaseCoordinatorError, LeaseLimitError } from '../errors.js';
@@ -29,7 +29,7 @@ import { slotsInTurn, wholeSlots } from './turns.js';
  * - `ok`: the lease is valid, and the table answers.
  * - `failing`: the lease is valid, and the table does not answer.
  * - `lost`: there is no valid lease, and the table does not answer.
- * - `ended`: everything was given back.
+ * - `ended`: everything was released.
  */
 export type CoordinatorState = 'unused' | 'ok' | 'failing' | 'lost' | 'ended';
 
@@ -40,35 +40,35 @@ export interface TableLeasesStats {
   readonly active: number;
   /** Slots that this instance holds. */
   readonly owned: number;
-  /** Of those, the ones that pools of this instance use. */
+  /** Number of those slots that pools of this instance use. */
   readonly held: number;
   /** Pools of this instance that wait for a lease. */
   readonly waiting: number;
   /** Instances with less than their share or than their callers need, and instances in all, as last counted. */
   readonly waitingInstances: number;
   readonly instances: number;
-  /** Slots of instances that are gone, which this one took back for all. */
+  /** Slots of dead instances that this one reclaimed for all. */
   readonly reclaimed: number;
-  /** By how much this instance found the counter wrong, all in all, and put it right. */
+  /** Sum of the errors of the counter that this instance found and corrected. */
   readonly repaired: number;
-  /** How often slots that were wanted were not had, by reason. */
+  /** Number of times that wanted slots could not be had, by reason. */
   readonly denied: Readonly<Record<LeaseDenial, number>>;
   readonly state: CoordinatorState;
   readonly calls: Readonly<CallTally>;
   readonly byHolder: readonly HolderStats[];
-  /** Leases given back by those who did not hold them. Above 0 there is a mistake in a holder. */
+  /** Leases released by pools that did not hold them. Above 0, a holder has a bug. */
   readonly strayReleases: number;
 }
 
-/** Told of what an operator may want to know. */
+/** Receives messages for an operator. */
 export type LeaseNote = (message: string, error?: unknown) => void;
 
-/** With more of the limit in use than this, nothing is held ahead of need but one, and nothing is kept that was. */
+/** With more of the limit in use than this, only one slot is held ahead of need, and no slot is kept for its earlier use. */
 const crowded = 0.9;
-/** So long slots that have been in use are kept. */
+/** How long slots that were in use are kept. */
 const keptMs = 10 * 60_000;
 const keptParts = 10;
-/** So often in a row may a call fail for want of luck before those who ask are told. */
+/** How many times in a row a call may fail by chance before waiting pools are told. */
 const patience = 3;
 
 export class TableLeases implements Leases {
@@ -84,10 +84,10 @@ export class TableLeases implements Leases {
   readonly #waiting = new WaitingHolders();
   readonly #demand = new DemandWindow();
   readonly #used = new RecentPeak(keptMs, keptParts);
-  /** The holder that asks at this moment: its need counts like that of one that waits. */
+  /** The holder that is asking now: its need counts like that of a waiter. */
   #asker: { readonly holder: LeaseHolder; readonly count: number } | undefined;
   #slotsBefore = 0;
-  /** Of those who wait, the ones that are owed an answer. */
+  /** The waiters that have not got an answer yet. */
   readonly #asking = new Set<LeaseHolder>();
   readonly #denied: Record<LeaseDenial, number> = {
     ...{ limit: 0, gone: 0 },
@@ -136,7 +136,7 @@ export class TableLeases implements Leases {
     );
   }
 
-  // ---- what pools ask ---------------------------------------------------------------------------------------------
+  // ---- calls from pools -------------------------------------------------------------------------------------------
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
     if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
@@ -183,8 +183,8 @@ export class TableLeases implements Leases {
   }
 
   /**
-   * Gives the slots back for good as soon as no pool uses any, and takes no more. Who does not call it leaves its slots
-   * to be taken back when its lease has ended.
+   * Releases the slots for good as soon as no pool uses any, and takes no more. Without this call, other instances
+   * reclaim the slots when the lease has ended.
    */
   end(onEnded: () => void): void {
     this.#isEnding = true;
@@ -253,7 +253,7 @@ export class TableLeases implements Leases {
     return isFailing ? 'lost' : this.#isUsed ? 'ok' : 'unused';
   }
 
-  /** How many connections there may be. */
+  /** Number of connections allowed now. */
   #capacity(now: number): number {
     if (this.#owner.isValid(now)) return Math.min(this.#owner.slots, this.#allowed(now));
     const { onCoordinatorLoss, localShare } = this.#settings;
@@ -262,13 +262,13 @@ export class TableLeases implements Leases {
     return onCoordinatorLoss === 'localShare' && this.#owner.failures > 0 ? localShare : 0;
   }
 
-  /** How many connections are to stay: while there is not enough for all, none that nobody here needs. */
+  /** Number of connections to keep: while there is not enough for all, only those needed here. */
   #kept(now: number): number {
     const most = this.#capacity(now);
     return this.#scarceLevels(now) === undefined ? most : Math.min(most, this.#needs(now).total);
   }
 
-  /** How the shares are found while there is not enough for all. */
+  /** The levels for shares while there is not enough for all. */
   #scarceLevels(now: number): FairLevels | undefined {
     const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
     if (counter === undefined || !isScarce(counter)) return undefined;
@@ -343,7 +343,7 @@ export class TableLeases implements Leases {
     return holders;
   }
 
-  /** With the users that others know of: their number is what the levels were found with. */
+  /** The claim, with the weight that other instances know: the levels were computed with it. */
   #claim(now: number): Claim {
     const needs = this.#needs(now);
     const { claimants } = this.#owner.toldNeeds ?? needs;
@@ -352,14 +352,14 @@ export class TableLeases implements Leases {
 
   // ---- answering --------------------------------------------------------------------------------------------------
 
-  /** Why no answer is to be expected soon. */
+  /** The reason why no answer can be expected soon. */
   #refusal(count: number, holder: LeaseHolder, now: number): LeaseWait | Error | undefined {
     if (this.#owner.failures >= patience || (this.#owner.failures > 0 && !this.#owner.isValid(now)))
       return this.#coordinatorError();
     return this.#hasAll() ? { reason: this.#limitError(count, holder) } : undefined;
   }
 
-  /** No more slots are to be had now. */
+  /** No more slots can be had now. */
   #hasAll(): boolean {
     return this.#owner.isDenied || this.#goal(false).slots <= this.#owner.confirmedSlots;
   }
@@ -376,7 +376,7 @@ export class TableLeases implements Leases {
     return new LeaseCoordinatorError(`The table of the leases does not answer${why}.`, failure?.error);
   }
 
-  /** Something has changed: recalls what is too much, grants what is free, and tells pools that wait. */
+  /** Handles a change: recalls the excess, grants free slots, and answers pools that wait. */
   #settle(): void {
     const now = this.#world.clock.now();
     this.#noteState(now);
@@ -388,7 +388,7 @@ export class TableLeases implements Leases {
     if (this.#owner.failures === 0) this.#refuseAsking(undefined);
   }
 
-  /** An instance that waits, or goes by old shares and turns, has them found anew, unless another has just done so. */
+  /** Asks for new shares if this instance waits or uses old shares and slot turns, unless another has just computed them. */
   #seeToShares(now: number): void {
     const counter = this.#owner.counter(now, Number.POSITIVE_INFINITY);
     if (counter === undefined || this.#isEnding) return;

@@ -4,9 +4,10 @@
  *     seeking --take--> held --renew--> held --give back--> ended
  *                       held --refused--> seeking
  *
- * Two things end a grant. The lease ends by the holder's own steady clock, `leaseMs` after its last renewal was *sent*:
- * `graceMs` before anybody else may take the node id, whatever the clocks say. And no id may carry a time after the one that
- * was written down for it, so that even a holder that was frozen in the middle of a call can't repeat another's ids.
+ * Two limits end a grant. The lease ends by the holder's own steady clock, `leaseMs` after its last renewal was *sent*:
+ * `graceMs` before another holder may take the node id, whatever the clocks say. And no id may carry a time after the
+ * one that was written down for it, so that even a holder that was frozen in the middle of a call can't repeat another's
+ * ids.
  *
  * One call is under way at a time. A renewal whose answer is lost counts as not made until the next one is answered.
  */
@@ -18,7 +19,7 @@ import type { Change, Failed, Item, ReadReply, WriteReply } from './table.js';
 import type { CallWorld, TableCalls } from './table-calls.js';
 
 export interface NodeSettings {
-  /** What the keys of all node ids begin with. */
+  /** The prefix of the keys of all node ids. */
   readonly keys: string;
   readonly from: number;
   readonly to: number;
@@ -32,12 +33,12 @@ export interface NodeSettings {
 export interface NodeWorld extends CallWorld {
   /** The time that ids carry: milliseconds since 1970. */
   readonly timeOfDay: () => number;
-  /** Names that nobody had before. */
+  /** Returns a unique name. */
   readonly newOwner: () => string;
 }
 
 export interface NodeLeaseListener {
-  /** There may be a grant now, or one that ends later, or the reason why there is none may be another. */
+  /** The grant, its end, or the reason for having none may have changed. */
   changed(): void;
   /** Others may have the node id. */
   lost(nodeId: number): void;
@@ -47,7 +48,7 @@ type Held = NodeGrant & { readonly owner: string; readonly seq: number };
 
 const never = Number.POSITIVE_INFINITY;
 const backoffPolicy = { base: 100, cap: 5_000 };
-/** Until it is looked again whether a node id is free. */
+/** Delay before looking for a free node id again. */
 const scarcityPolicy = { base: 1_000, cap: 10_000 };
 /** Tried one by one before all are listed. */
 const probes = 8;
@@ -64,14 +65,14 @@ export class TableNodeLease {
   #holdings = 0;
   #validUntil = Number.NEGATIVE_INFINITY;
   #renewAt = never;
-  /** Of the attempt to renew: each has a higher one, answered or not. */
+  /** Number of the attempt to renew: each attempt has a higher one, answered or not. */
   #seq = 0;
   #isBusy = false;
   #isLost = false;
   #failure: Failed | undefined;
   #isExhausted = false;
   #probed = 0;
-  /** Found free by a look at all, to be tried. */
+  /** Node ids that a listing showed as free, to be tried. */
   #candidates: number[] = [];
   #ending: { readonly lastMs: number; readonly done: (() => void)[] } | undefined;
   #isOver = false;
@@ -117,7 +118,7 @@ export class TableNodeLease {
     );
   }
 
-  /** There may be something to do. */
+  /** Does the next step, if there is one. */
   pump(): void {
     if (this.#isBusy || this.#isOver) return;
     const now = this.#world.clock.now();
@@ -144,7 +145,7 @@ export class TableNodeLease {
     this.pump();
   }
 
-  /** Does nothing more. What is held ends with its time. */
+  /** Stops all work. A held node id ends with its lease. */
   abandon(): void {
     this.#ending ??= { lastMs: never, done: [] };
     this.#isOver = true;
@@ -152,7 +153,7 @@ export class TableNodeLease {
     for (const done of this.#ending.done.splice(0)) done();
   }
 
-  // ---- what to do next --------------------------------------------------------------------------------------------
+  // ---- next step --------------------------------------------------------------------------------------------------
 
   #step(now: number): void {
     if (this.#held === undefined) {
@@ -199,7 +200,7 @@ export class TableNodeLease {
     const owner = this.#world.newOwner();
     const claim = this.#claim(nodeId, owner, (found?.seq ?? 0) + 1);
     this.#write(takeNode(claim, found), (reply, sentAt) => {
-      // A repetition by the SDK finds what the first attempt has made.
+      // A retry by the SDK finds what its first attempt has written.
       const isOurs = reply.kind === 'done' || nodeOf(reply.findings[0]?.item).owner === owner;
       if (!isOurs) return;
       this.#probed = 0;
@@ -216,7 +217,7 @@ export class TableNodeLease {
     return { nodeId, holding: ++this.#holdings, afterMs, untilMs: idsUntilMs };
   }
 
-  /** Nobody holds it, or nobody has held it for longer than the grace, and all times of its ids are past. */
+  /** The node id has no holder, or its lease ended longer ago than the grace, and all times of its ids are past. */
   #isFree(found: NodeItem | undefined): boolean {
     if (found === undefined) return true;
     if (found.idsUntilMs >= this.#world.timeOfDay()) return false;
@@ -258,7 +259,7 @@ export class TableNodeLease {
     this.#held = held;
     this.#seq = held.seq;
     this.#validUntil = sentAt + leaseMs;
-    // Holders that were started together need not renew together.
+    // Jitter: holders that started together should not renew together.
     this.#renewAt = sentAt + renewMs * (0.9 + 0.1 * this.#world.random.next());
   }
 
@@ -266,7 +267,7 @@ export class TableNodeLease {
     const lastMs = Math.max(afterMs, this.#ending?.lastMs ?? never, 0);
     const nowMs = this.#calls.time.latest(this.#world.clock.now());
     const claim = { ...this.#claim(nodeId, owner, ++this.#seq), expiresMs: nowMs, idsUntilMs: lastMs };
-    // Refused: others have it already, or a repetition finds it given back.
+    // Refused: another holder has it already, or a repetition finds it given back.
     this.#write(giveNodeBack(claim), () => {
       this.#held = undefined;
     });
@@ -286,7 +287,7 @@ export class TableNodeLease {
     return {
       key: this.#keyOf(nodeId),
       ...{ nodeId, owner, instance, service, seq, nowMs },
-      // Not earlier than the holder stops by its own clock, whatever the server's is.
+      // Not earlier than the holder stops by its own clock, whatever the server's clock says.
       expiresMs: nowMs + leaseMs,
       idsUntilMs: Math.floor(this.#world.timeOfDay()) + leaseMs,
     };

@@ -1,10 +1,11 @@
 /**
- * "May I open one now?" for all instances together, answered from permits in hand that were taken from a table.
+ * "May I open one now?" for all instances together, answered from permits that were taken from a table in advance.
  *
- * - Permits are taken a few at a time, and only while someone wants them. While many want some, few at a time, so that
- *   everybody's turn comes round; a single instance takes more at once and has the full rate.
- * - A permit that was not used shortly after its moment is void. What may be used late is what the bucket is less deep
- *   by, so that in no window of time there are more than `burst + rate * time`, whoever's clock says what.
+ * - Permits are taken a few at a time, and only while a pool wants them. While many instances want some, each takes few,
+ *   so that all get permits; a single instance takes more at once and has the full rate.
+ * - A permit that was not used shortly after its moment is void. The depth of the bucket is reduced by the time for
+ *   which permits may be used late. No window of time therefore has more than `burst + rate * time`, whatever the clocks
+ *   say.
  */
 import { Backoff } from '../../core/backoff.js';
 import type { RateLimiter } from '../../core/rate-limiter.js';
@@ -30,40 +31,40 @@ export interface RateSettings {
   readonly burst: number;
   /** Taken at once, at most. */
   readonly batch: number;
-  /** Nobody stands in line for longer than this. */
+  /** The longest queue that an instance joins. */
   readonly maxWaitMs: number;
   /** Permits of this instance while the table can't be reached; undefined: none. */
   readonly localShare: { readonly rate: number; readonly burst: number } | undefined;
 }
 
 export interface TableRateLimiterStats {
-  /** Permits in hand. */
+  /** Unused permits. */
   readonly inHand: number;
   /** Permits that were used. */
   readonly taken: number;
-  /** How often a dial was told to wait. */
+  /** Number of dials that were told to wait. */
   readonly postponed: number;
-  /** How often a dial was told no, because the table does not answer. */
+  /** Number of dials refused because the table did not answer. */
   readonly denied: number;
-  /** How often the server found that connections are opened too fast; several at about the same time are one. */
+  /** Number of times the server refused the speed of opening; refusals at about the same time count once. */
   readonly refused: number;
   /** Taken from the table, and void before they were used. */
   readonly expired: number;
-  /** How many are taken at once at present. */
+  /** Number of permits currently taken at once. */
   readonly batch: number;
   /** Permits a second that this instance can count on at present. */
   readonly rate: number;
-  /** How long the permits that came last had to be waited for: the length of the line. */
+  /** Wait for the latest permits: the length of the queue. */
   readonly waitMs: number;
   readonly state: 'unused' | 'ok' | 'failing';
   readonly calls: Readonly<CallTally>;
 }
 
-/** A permit can be used this long after its moment, or for a part of what the bucket is deep, whichever is shorter. */
+/** Maximum time after its moment in which a permit can be used; a part of the bucket's depth if that is shorter. */
 const longestUseMs = 1_000;
-/** A bucket is at least so deep: less, and no permit could be used that comes over a network. */
+/** Minimum depth of a bucket: with less, no permit could be used that comes over a network. */
 const shortestDepthMs = 250;
-/** How often the time is asked for, while it must be known better. */
+/** Interval between time requests, while the server's time must be known better. */
 const askTimeMs = 30;
 
 /** The smallest burst for a rate. */
@@ -74,7 +75,7 @@ export function leastBurst(rate: number): number {
 /** A wait for a turn that is longer than this means that many wait. */
 const crowdedMs = 200;
 const backoffPolicy = { base: 100, cap: 5_000 };
-/** So long after its moment one that was kept for an urgent pool goes to any. */
+/** Time after its moment at which a permit kept for an urgent pool goes to any pool. */
 const keptMs = 100;
 const slowest = 1 / 64;
 const recovery = 1 / 50;
@@ -87,7 +88,7 @@ export class TableRateLimiter implements RateLimiter {
   readonly #world: CallWorld;
   readonly #calls: TableCalls;
   readonly #permits: Permits;
-  /** The most that lateness and the error of the server's time may come to together. */
+  /** Maximum sum of the delay and the error of the server's time. */
   readonly #roomMs: number;
   readonly #useMs: number;
   readonly #backoff: Backoff;
@@ -122,14 +123,14 @@ export class TableRateLimiter implements RateLimiter {
     this.#local = localShare && new TokenBucket(localShare);
   }
 
-  /** The rate that this instance can count on: all of it, or its part while many wait. */
+  /** The rate that this instance can count on: the full rate, or its part while many instances wait. */
   get rate(): number {
     const full = this.#settings.rate * this.#speed;
     return this.#turnMs > crowdedMs ? Math.min(full, (this.#batch.size * 1_000) / this.#turnMs) : full;
   }
 
   take(_now: number, isUrgent = false): number {
-    // By our own clock, which is the one that the permits go by.
+    // By our own clock, which permits use.
     const now = this.#world.clock.now();
     this.#isUsed = true;
     if (this.#local !== undefined && this.#backoff.failures > 0) {
@@ -201,7 +202,7 @@ export class TableRateLimiter implements RateLimiter {
 
   // ---- ordering ---------------------------------------------------------------------------------------------------
 
-  /** So that the next are there when the last is used: but only one order more than is being used. */
+  /** Orders the next permits before the last is used, but only one order beyond the one in use. */
   #runsLow(now: number): boolean {
     const { left } = this.#permits;
     if (left > this.#batch.size) return false;
@@ -230,7 +231,7 @@ export class TableRateLimiter implements RateLimiter {
     });
   }
 
-  /** One of two changes can be made. Should it be the other, or should others be faster, it is asked again. */
+  /** Tries one of the two possible changes. If the other applies, or other instances were faster, it asks again. */
   #ask(count: number, attempts: number): void {
     const now = this.#world.clock.now();
     const request = this.#requestFor(count, now);
@@ -257,14 +258,14 @@ export class TableRateLimiter implements RateLimiter {
     return { key, costUs, nowUs, latestUs: Math.max(nowUs, latestUs), rate, burst };
   }
 
-  /** Not earlier than it is at the server. What takes long to arrive must not be void by then. */
+  /** Not earlier than the server's time. Permits that take long to arrive must not be void by then. */
   #nowUs(now: number): number {
     const callMs = this.#callMs();
     const lead = callMs > this.#useMs / 2 ? 2 * callMs : 0;
     return Math.ceil((this.#calls.time.latest(now) + lead) * usPerMs);
   }
 
-  /** How far ahead of its moment a permit may be used: the depth of the bucket, less what may be used late. */
+  /** How far ahead of its moment a permit may be used: the depth of the bucket, less the time for late use. */
   #depthMs(): number {
     const { rate, burst } = this.#settings;
     return (burst / rate) * 1_000 - this.#useMs;
@@ -278,7 +279,7 @@ export class TableRateLimiter implements RateLimiter {
     this.#backoff.succeeded();
     const now = this.#world.clock.now();
     if (reply.kind === 'refused') {
-      // The line is too long, or the others were always faster.
+      // The queue is too long, or other instances were always faster.
       this.#batch.startAnew();
       this.#notBefore = now + crowdedMs * (0.5 + this.#world.random.next());
       return;
@@ -294,7 +295,7 @@ export class TableRateLimiter implements RateLimiter {
     this.#permits.add(count, now + Math.max(-costUs / usPerMs, inMs), stepUs / usPerMs, sentAt);
     this.#turnMs = Math.max(0, inMs);
     const untilUs = this.#knownUntilUs;
-    // An instance that knows the time better must not think the line shorter: the middle of the bounds is the same for all.
+    // An instance with a more exact time must not see a shorter queue: the middle of the bounds is the same for all.
     const lineMs = inMs - this.#calls.time.widthMs(now) / 2;
     this.#batch.taken({
       inMs: lineMs,

@@ -27,15 +27,15 @@ export interface Change {
   readonly isRemoval?: boolean | undefined;
 }
 
-/** Why a call did not do what it was to do, in the words of the metrics. */
+/** The reason for which a call failed, in the words of the metrics. */
 export type FailureReason =
-  /** Another transaction was at the same items: nothing was changed. */
+  /** A conflict with another transaction on the same items: nothing was changed. */
   | 'conflict'
   /** Too many requests: nothing was changed. */
   | 'throttled'
-  /** There is no such table, no permission, no credentials, or no SDK: nothing was changed. */
+  /** No such table, no permission, no credentials, or no SDK: nothing was changed. */
   | 'misconfigured'
-  /** Nobody knows whether it took effect. */
+  /** Unknown whether it took effect. */
   | 'unavailable';
 
 export interface Done<T> {
@@ -45,10 +45,10 @@ export interface Done<T> {
   readonly servedAtMs: number;
 }
 
-/** A test did not hold, and nothing was changed. */
+/** A condition did not hold, and nothing was changed. */
 export interface Refused {
   readonly kind: 'refused';
-  /** For each change: whether its tests held, and if not what its item is. */
+  /** For each change: whether its conditions held, and if not, its item. */
   readonly findings: readonly Finding[];
   readonly servedAtMs: number;
 }
@@ -67,17 +67,17 @@ export interface Failed {
 export type ReadReply<T> = Done<T> | Failed;
 export type WriteReply = Done<Item | undefined> | Refused | Failed;
 
-/** Gives up on a call: its answer will not be looked at. */
+/** Gives up on a call: its answer is ignored. */
 export type GiveUp = () => void;
 
 export interface Table {
-  /** The item as it is now, not as it was a moment ago. */
+  /** The item in its current state, not in a recent one. */
   read(key: string, answer: (reply: ReadReply<Item | undefined>) => void): GiveUp;
-  /** All items whose key begins so, each as it is when it is come to. */
+  /** All items whose key has this prefix, each as it is when it is read. */
   list(prefix: string, answer: (reply: ReadReply<readonly Item[]>) => void): GiveUp;
-  /** Answers with the item as it is then. */
+  /** Answers with the item after the change. */
   write(change: Change, answer: (reply: WriteReply) => void): GiveUp;
-  /** All of them or none. `token`: the same one is carried out once within ten minutes. */
+  /** Makes all changes or none. A `token` is carried out only once within ten minutes. */
   writeAll(changes: readonly Change[], token: string, answer: (reply: WriteReply) => void): GiveUp;
 }
 

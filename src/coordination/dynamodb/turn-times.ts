@@ -1,4 +1,4 @@
-/** The two moments that say whose slot turn it is. */
+/** The two moments that tell which instance has the slot turn. */
 export interface Turns {
   /** By the server's clock. */
   readonly giveBeforeMs: number;

@@ -1,12 +1,14 @@
 /**
- * Slot turns, for when there are more users than slots: the part of an instance is then not a whole number of slots. It has the whole slots of
- * its part for good, and one more for the fraction of the time that is left of it.
+ * Slot turns, for more users than slots: the part of an instance is then not a whole number of slots. It has the whole
+ * slots of its part for good, and one more for a fraction of the time.
  *
- * A part is as many slots as the users behind the instance, by weight, have a claim to. With one user behind one instance, 19 behind
- * another and 5 slots, the first has a slot for a quarter of the time, and the second 4 slots and that one for the rest.
+ * A part is as many slots as the users behind the instance, by weight, have a claim to. With one user behind one
+ * instance, 19 behind another and 5 slots, the first has a slot for a quarter of the time, and the second 4 slots and
+ * that one for the rest.
  *
- * Two moments say for all whose turn it is, and so fit into the counter: whoever's turn ended before the one gives its slot back, and whoever's wait
- * ended before the other may take one. A turn takes the fraction of a rotation, and a wait the rest of it.
+ * Two moments determine all turns, and so fit into the counter: an instance whose turn ended before the one releases its
+ * slot, and an instance whose wait ended before the other may take one. A turn takes the fraction of a rotation, and a
+ * wait the rest of it.
  */
 import type { Needs } from './fair-level.js';
 import type { Lease } from './lease-items.js';
@@ -14,18 +16,18 @@ import type { Turns } from './turn-times.js';
 
 export interface TurnTerms {
   readonly limit: number;
-  /** How long a turn takes where all have the same part. */
+  /** Length of a turn where all have the same part. */
   readonly turnMs: number;
   readonly nowMs: number;
-  /** The moment that the last look found for taking. It never goes back. */
+  /** The `takeBeforeMs` of the last sweep. It never goes back. */
   readonly takeBeforeMs: number;
 }
 
-/** An instance that has not given back after so many turns can't (a long transaction) or is gone: others are asked instead. */
+/** An instance that has not released its slot after this many turns is stuck (a long transaction) or dead: others are asked instead. */
 const stuckTurns = 3;
 /** An instance with a smaller part than this has turns; a larger one is rounded to one slot. */
 const smallestRounded = 0.75;
-/** A rotation is not longer than so many turns only because one has a small part. */
+/** A rotation has at most this many turns, however small one part is. */
 const longestRotation = 6;
 /** Smaller fractions are rounding errors. */
 const tiny = 1e-6;
@@ -45,7 +47,7 @@ function partOf({ callers, claimants }: Needs, perClaimant: number): Part {
   return { whole, fraction: part - whole < tiny ? 0 : part - whole };
 }
 
-/** Undefined when all whose callers want something can have at least about as much as their users have a claim to. */
+/** Undefined if every instance with waiting callers can have at least about as much as its users have a claim to. */
 export function turnsOf(leases: readonly Lease[], terms: TurnTerms): Turns | undefined {
   const { limit, turnMs, nowMs } = terms;
   const wanting = leases.filter(({ needs }) => needs.callers > 0);
@@ -78,7 +80,7 @@ export function turnsOf(leases: readonly Lease[], terms: TurnTerms): Turns | und
   };
 }
 
-/** How many slots each user has if instances have no more than their callers need; undefined while there is enough for all. */
+/** Slots per user if instances have no more than their callers need; undefined while there is enough for all. */
 function fillLevel(wanting: readonly Lease[], limit: number): number | undefined {
   if (wanting.reduce((sum, { needs }) => sum + needs.callers, 0) <= limit) return undefined;
   const levelOf = ({ needs }: Lease): number => needs.callers / needs.claimants;
@@ -92,7 +94,7 @@ function fillLevel(wanting: readonly Lease[], limit: number): number | undefined
   return left / claimants;
 }
 
-/** A turn of usual length for each where all have the same part; where one has less, its turn is not much shorter. */
+/** A turn of usual length for each where all have the same part; an instance with less has a turn that is not much shorter. */
 function turnsInRotation(rotating: readonly Rotating[]): number {
   const slots = rotating.reduce((sum, { fraction }) => sum + fraction, 0);
   const least = Math.min(1, ...rotating.map(({ fraction }) => fraction));
@@ -103,18 +105,18 @@ function hasExtra({ lease, whole }: Rotating): boolean {
   return lease.slots > whole;
 }
 
-/** When the turns or waits of these are over, the earliest first. */
+/** When the turns or waits of these instances are over, the earliest first. */
 function byDue(rotating: readonly Rotating[], lengthOf: (one: Rotating) => number): number[] {
   return rotating.map((one) => one.lease.sinceMs + lengthOf(one)).sort((one, other) => one - other);
 }
 
-/** As many as wait. Those who seem to be stuck are asked too, and not counted on. */
+/** As many turns end as instances wait. Instances that seem stuck are asked too, but not counted on. */
 function giving(due: readonly number[], waiting: number, stuckBeforeMs: number): readonly number[] {
   const stuck = due.filter((dueMs) => dueMs <= stuckBeforeMs).length;
   return due.slice(0, stuck + waiting);
 }
 
-/** As many as there will be slots for. Those who could have had a free one already, and did not take it, do not count. */
+/** As many may take as there will be slots. Instances that could have taken a free slot already, and did not, do not count. */
 function takingUntil(due: readonly number[], free: number, coming: number, takeBeforeMs: number): number {
   const counted = free > 0 ? due.filter((dueMs) => dueMs > takeBeforeMs) : due;
   const last = counted[Math.min(free + coming, counted.length) - 1];
@@ -126,7 +128,7 @@ export function wholeSlots(needs: Needs, { perClaimant }: Turns): number {
   return partOf(needs, perClaimant).whole;
 }
 
-/** How many an instance may have that has had so many slots, or has been waiting for one more than the whole ones, since `sinceMs`. */
+/** Slots that an instance may have, given that since `sinceMs` it has had `slots`, or has waited for one more than the whole ones. */
 export function slotsInTurn(needs: Needs, slots: number, sinceMs: number, turns: Turns): number {
   const { whole, fraction } = partOf(needs, turns.perClaimant);
   if (fraction === 0) return whole;

@@ -1,7 +1,7 @@
 /**
- * The system's clock, with the time added during which the machine was asleep. The steady clock of a machine, or of a
- * virtual one that was moved, stands still meanwhile; its time of day does not, and a lease must not seem younger than it
- * is. A time of day that is set forward therefore makes leases older than they are, once, which is harmless.
+ * The system's clock plus the time for which the machine was asleep. The steady clock of a machine, or of a virtual one
+ * that was moved, stands still meanwhile; its time of day does not, and a lease must not seem younger than it is. A time
+ * of day that is set forward therefore makes leases older than they are, once, which is harmless.
  */
 import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';
 
@@ -23,7 +23,7 @@ export function wakingClock(
   const now = (): number => {
     const steadyNow = steady.now();
     const ahead = timeOfDay() - steadyNow - difference;
-    // Set back, or a little forward: from here on that is what the difference is.
+    // Set back, or a little forward: that is the difference from here on.
     if (ahead < 0 || ahead > noticeableMs) difference += ahead;
     if (ahead > noticeableMs) asleepMs += ahead;
     return steadyNow + asleepMs;

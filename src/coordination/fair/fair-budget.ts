@@ -1,4 +1,4 @@
-/** One budget: how many leases there are of it, how many are held, and by which users. */
+/** One budget: its leases, the number held, and the users that hold them. */
 
 import type { FairMember } from './fair-member.js';
 import type { BudgetTerms, UserTerms } from './fair-policy.js';
@@ -6,11 +6,11 @@ import { FairUser } from './fair-user.js';
 import { type RebalanceReason, type ShareChange, Shares } from './shares.js';
 import { TurnPace } from './turn-pace.js';
 
-/** Told after the fact. */
+/** Calls come after the fact. */
 export interface FairListener {
-  /** Someone waits for whom nothing is free, or something was given back: for whoever decides about the capacity. */
+  /** A member waits and no lease is free, or a lease was released. For code that decides the capacity. */
   balanceChanged?(): void;
-  /** Only where at least one share is another than before. */
+  /** Called only if at least one share has changed. */
   rebalanced?(rebalance: Rebalance): void;
 }
 
@@ -20,21 +20,21 @@ export interface Rebalance {
   readonly changes: readonly ShareChange[];
 }
 
-/** One user, as it is now. */
+/** The current state of one user. */
 export interface FairUserStats extends UserTerms {
   readonly user: string;
   readonly demand: number;
   readonly share: number;
   readonly held: number;
-  /** Of those held: asked back, and not back yet. */
+  /** Number of held leases that are recalled and not back yet. */
   readonly recalled: number;
-  /** How long its pool waits that has waited longest; 0 where none does. */
+  /** The longest wait among its pools; 0 if none waits. */
   readonly waitedMs: number;
 }
 
 export interface FairStats {
   readonly capacity: number;
-  /** Never above the capacity, but while one that was lowered is being reached. */
+  /** Never above the capacity, except while a lowered capacity is being reached. */
   readonly held: number;
   /** The most that were ever held at once. */
   readonly peak: number;
@@ -48,12 +48,12 @@ export interface FairStats {
 
 /** Calls of a budget to the queue that it belongs to. */
 export interface BudgetEvents {
-  /** Another number when members have come or gone, or capacities have changed. */
+  /** A number that changes when members join or leave, or capacities change. */
   readonly layout: number;
   layoutChanged(): void;
   /** The budget has got a limit, or lost it. */
   limitsChanged(): void;
-  /** The members that wait for nothing but this one. */
+  /** Number of members that wait only for this budget. */
   waitingFor(budget: FairBudget): number;
   changed(reason: RebalanceReason): void;
   rebalanceNow(): void;
@@ -61,7 +61,7 @@ export interface BudgetEvents {
 }
 
 export interface BudgetParts extends BudgetTerms {
-  /** For messages. */
+  /** Name in messages. */
   readonly name: string;
   /** Budgets of a smaller size are shared out first; one that contains others has a larger size. Default 0. */
   readonly size?: number | undefined;
@@ -79,24 +79,24 @@ export class FairBudget {
   /** Members that hold at least one. */
   readonly holding = new Set<FairMember>();
   readonly members = new Set<FairMember>();
-  /** Of these, how many have a seat in another budget, too. */
+  /** For each other budget, the number of members with a seat in both. */
   readonly #alsoIn = new Map<FairBudget, number>();
   readonly pace = new TurnPace();
   held = 0;
   /** The most that ever were. */
   mostHeld = 0;
-  /** Leases that were granted beyond the capacity: the law that holds at every instant says 0. */
+  /** Leases granted beyond the capacity. The invariant: always 0. */
   exceeded = 0;
   recalls = 0;
   rebalances = 0;
-  /** Since the shares were looked at. */
+  /** Leases released since the shares were last computed. */
   givenBack = 0;
-  /** While room is made: what is free or on its way, and not spoken for yet. */
+  /** While recalls are planned: leases free or on their way, and not assigned yet. */
   available = 0;
   usersHolding = 0;
   /** Members that wait, whatever they lack. */
   queued = 0;
-  /** While it goes round who may have what is free: what is kept for someone else. */
+  /** While free leases are assigned: leases kept for another member. */
   reserved = 0;
   #terms: BudgetTerms;
   #heldPeak = 0;
@@ -137,7 +137,7 @@ export class FairBudget {
     return this.capacity - this.held;
   }
 
-  /** Members that wait for one, and lack nothing else. */
+  /** Members that wait for a lease of this budget, and lack no other. */
   get waiting(): number {
     return this.#events.waitingFor(this);
   }
@@ -160,7 +160,7 @@ export class FairBudget {
     return this.#isIdle;
   }
 
-  /** Whether it is idle and was not when this was last asked, or the other way round. */
+  /** Whether the budget became idle, or stopped being idle, since the last call. */
   noteIdle(): boolean {
     const wasIdle = this.#wasIdle;
     this.#wasIdle = this.isIdle;
@@ -173,7 +173,7 @@ export class FairBudget {
     for (const { seats } of this.members) {
       for (const { budget: other } of seats) {
         if (other.capacity > capacity || this.#alsoIn.get(other) !== size) continue;
-        // Of two that are alike, the one with more members decides, and otherwise the one that was made first.
+        // Of two equal budgets, the one with more members decides, and otherwise the older one.
         if (other.capacity < capacity || other.members.size > size || other.number < number) return true;
       }
       // A budget with all of these members has this one, too.
@@ -184,7 +184,7 @@ export class FairBudget {
 
   // ---- rules ------------------------------------------------------------------------------------------------------
 
-  /** Other rules from now on. What is above a lowered capacity is asked back from those above their share. */
+  /** Changes the rules. Leases above a lowered capacity are recalled from users above their share. */
   change(terms: BudgetTerms): void {
     this.#setTerms(terms);
     this.#shares?.forgetTerms();
@@ -207,14 +207,14 @@ export class FairBudget {
     if (this.isLimited !== isLimited) this.#events.limitsChanged();
   }
 
-  /** Looks at the shares now. */
+  /** Computes the shares now. */
   rebalance(): void {
     this.#events.rebalanceNow();
   }
 
-  // ---- who has a seat ---------------------------------------------------------------------------------------------
+  // ---- seats ------------------------------------------------------------------------------------------------------
 
-  /** In the order in which they came. Another list whenever one has come or left. */
+  /** In the order in which users came. A new list whenever a user joins or leaves. */
   get userList(): readonly FairUser[] {
     this.#userList ??= [...this.users.values()];
     return this.#userList;
@@ -230,7 +230,7 @@ export class FairBudget {
     return user;
   }
 
-  /** Its last pool may have left. */
+  /** Forgets a user without pools. */
   forgetIfGone(user: FairUser): void {
     if (user.seats.length > 0 || this.users.get(user.name) !== user) return;
     this.users.delete(user.name);
@@ -276,7 +276,7 @@ export class FairBudget {
     this.mostHeld = Math.max(this.mostHeld, this.held);
   }
 
-  // ---- what can be seen -------------------------------------------------------------------------------------------
+  // ---- statistics -------------------------------------------------------------------------------------------------
 
   stats(): FairStats {
     const now = this.#events.now();

@@ -1,4 +1,4 @@
-/** One pool of a user, with a seat in every budget that its connections are counted in. It is what the pool asks for leases. */
+/** One pool of a user, with a seat in every budget that counts its connections. The pool asks it for leases. */
 import type { LeaseAnswer, Leases } from '../../core/leases.js';
 import type { Linked } from '../../kernel/linked-list.js';
 import { tell } from '../tell.js';
@@ -12,7 +12,7 @@ import { Recall } from './recall.js';
 export interface MemberEvents {
   mayAcquire(member: FairMember, count: number): boolean;
   acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer;
-  /** Its counts are as they are to be. `arrived`: of what it has given back, what had been asked of it. */
+  /** The counts are already updated. `arrived`: the recalls that this release answers. */
   released(member: FairMember, count: number, arrived: readonly Recall[]): void;
   left(member: FairMember): void;
   /** The member has taken its seats, or left them. */
@@ -21,7 +21,7 @@ export interface MemberEvents {
   now(): number;
 }
 
-/** In which budget, and who it is there. */
+/** A budget, and the user to join it as. */
 export interface SeatWish {
   readonly budget: FairBudget;
   readonly user: string;
@@ -35,28 +35,28 @@ interface Holding {
 let lastMember = 0;
 
 export class FairMember implements Leases, Linked<FairMember> {
-  /** No other has it. */
+  /** Unique. */
   readonly key = `${++lastMember}`;
   readonly tenant: Tenant;
   /** In the order in which they were named. */
   readonly seats: readonly Seat[];
   held = 0;
-  /** Since when it waits for a lease; NaN when it does not. And for how many. */
+  /** Start of its wait for a lease; NaN while it does not wait. And the number it waits for. */
   waitingSince = Number.NaN;
   wanted = 0;
-  /** The highest demand of its pool between the last two looks. */
+  /** The highest demand of its pool between the last two computations of shares. */
   peak = 0;
-  /** Its place among those who wait. */
+  /** Its place among the waiters. */
   rank: Rank = Rank.wish;
   lineKey = 0;
-  /** One of its shares has changed since it was given its place. */
+  /** One of its shares has changed since its place was assigned. */
   isMarked = false;
   previous: FairMember | undefined;
   next: FairMember | undefined;
   /** A lease that was asked back for it has come, and since when. */
   isDue = false;
   dueSince = 0;
-  /** Its pool is no more. */
+  /** Its pool has ended. */
   hasLeft = false;
   /** Has left all seats. */
   isForgotten = false;
@@ -66,7 +66,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   /** Its place among all members, while it has seats. */
   place = -1;
   #isLimited: boolean | undefined;
-  /** Of those held: asked back, and not back yet; those that were asked for first come first. */
+  /** Held leases that are recalled and not back yet, the oldest recall first. */
   readonly recalls: Recall[] = [];
   /** Recalls from others for this member that have not come. */
   readonly #awaited = new Set<Recall>();
@@ -86,7 +86,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     this.enter();
   }
 
-  /** Its pool is there, or was forgotten and has something to do yet. */
+  /** Takes its seats: its pool has begun, or was forgotten and has become active again. */
   enter(): void {
     for (const seat of this.seats) {
       seat.user = seat.budget.userNamed(seat.user.name);
@@ -98,7 +98,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     this.#events.entered(this);
   }
 
-  /** Leaves all seats: the pool is no more, and has nothing left. */
+  /** Leaves all seats: the pool has ended, and holds nothing. */
   exit(): void {
     for (const seat of this.seats) {
       const { user, budget } = seat;
@@ -127,12 +127,12 @@ export class FairMember implements Leases, Linked<FairMember> {
     return this.#latest;
   }
 
-  /** Whether anyone is there who could use what it has. */
+  /** Whether there are clients that could use its connections. */
   get hasClients(): boolean {
     return this.tenant.hasClients?.() !== false;
   }
 
-  /** Of those who hold something, and of the one that asked last. */
+  /** The holders with leases, and the one that asked last. */
   *#holders(): Iterable<FairHolder> {
     const latest = this.#latest;
     if (latest !== undefined && !this.#holdings.has(latest)) yield latest;
@@ -161,12 +161,12 @@ export class FairMember implements Leases, Linked<FairMember> {
     return this.#isLimited;
   }
 
-  /** Budgets may have limits that had none. */
+  /** A budget without a limit may have got one. */
   forgetLimits(): void {
     this.#isLimited = undefined;
   }
 
-  /** Since when the connection is idle that nobody has used for longest. */
+  /** Start of the longest idle time of a connection. */
   get longestIdleSince(): number | undefined {
     let longest: number | undefined;
     for (const { longestIdleSince: since } of this.#holdings.keys())
@@ -180,7 +180,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     return pending;
   }
 
-  /** Since when the one is being opened that takes longest. */
+  /** Start of the oldest dial under way. */
   get dialingSince(): number | undefined {
     let longest: number | undefined;
     for (const { dialingSince: since } of this.#holdings.keys())
@@ -194,7 +194,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     return last;
   }
 
-  /** Every budget of it, but for this one, has so many that nobody holds. */
+  /** The smallest number of free leases in its other budgets. */
   spareBeside(own: FairBudget): number {
     let spare = Number.POSITIVE_INFINITY;
     for (const { budget } of this.seats)
@@ -209,14 +209,14 @@ export class FairMember implements Leases, Linked<FairMember> {
     return share;
   }
 
-  /** The budget that has nothing for it, if one has not. */
+  /** The budget that lacks a lease for it, if one does. */
   get missing(): FairBudget | undefined {
     return this.seats.find(({ budget }) => budget.free < Math.max(1, this.wanted))?.budget;
   }
 
-  // ---- what a pool asks -------------------------------------------------------------------------------------------
+  // ---- calls from a pool ------------------------------------------------------------------------------------------
 
-  /** Whether so many would be granted at once. */
+  /** Whether `count` leases would be granted at once. */
   isFree(count: number): boolean {
     return this.#events.mayAcquire(this, count);
   }
@@ -238,22 +238,22 @@ export class FairMember implements Leases, Linked<FairMember> {
     this.#events.released(this, given, arrived);
   }
 
-  /** Its pool is no more; what it still holds comes back by `release()`. */
+  /** Its pool has ended. Leases that it still holds come back by `release()`. */
   leave(): void {
     this.#events.left(this);
   }
 
-  // ---- what the queue does ----------------------------------------------------------------------------------------
+  // ---- calls from the queue ---------------------------------------------------------------------------------------
 
   grant(count: number, holder: FairHolder): void {
-    // Recalls that were for this lease are for whoever is next.
+    // Recalls that were made for this lease go to the next claimant.
     for (const recall of [...this.#awaited].slice(0, count)) recall.for = undefined;
-    // The holder knows that each lease granted is one less to be given back.
+    // The holder knows that each lease granted is one less to give back.
     for (let n = 0; n < count; n++) this.#endRecall(holder, 'last');
     this.#count(holder, count);
   }
 
-  /** The holder has not taken so many of what it was granted. */
+  /** Takes back granted leases that the holder did not take. */
   ungrant(count: number, holder: FairHolder): void {
     this.#count(holder, -count);
   }
@@ -275,7 +275,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     }
   }
 
-  /** Asks for one more back, of whoever holds most that nobody has asked for yet. */
+  /** Recalls one more lease, from the holder with the most that are not recalled yet. */
   recallOne(now: number, whom: FairMember | undefined): Recall | undefined {
     let richest: FairHolder | undefined;
     let most = 0;
@@ -294,13 +294,13 @@ export class FairMember implements Leases, Linked<FairMember> {
     return recall;
   }
 
-  /** Whether something was asked back for it, or is no longer. */
+  /** Notes that a recall was made for this member, or is no longer for it. */
   awaits(recall: Recall, does: boolean): void {
     if (does) this.#awaited.add(recall);
     else this.#awaited.delete(recall);
   }
 
-  /** Nobody needs it any more. */
+  /** Withdraws a recall that no member needs any more. */
   forget(recall: Recall): void {
     const at = this.recalls.indexOf(recall);
     if (at === -1) return;
@@ -310,7 +310,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     this.#tellRecalls(recall.holder);
   }
 
-  /** One is not asked for any more: the one that was asked for first, or last. */
+  /** Withdraws one recall: the first or the last one made. */
   #endRecall(holder: FairHolder, which: 'first' | 'last'): Recall | undefined {
     const isOf = (recall: Recall): boolean => recall.holder === holder;
     const at = which === 'first' ? this.recalls.findIndex(isOf) : this.recalls.findLastIndex(isOf);

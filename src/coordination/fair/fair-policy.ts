@@ -1,54 +1,54 @@
 /** The rules by which budgets are shared fairly. Times are milliseconds. */
 import { hangsAfterMs } from '../../core/dials.js';
 
-/** Claims of one user, apart from what it needs. */
+/** Claims of one user, apart from its need. */
 export interface UserTerms {
   /** Twice the weight is twice the share. */
   readonly weight: number;
   /** Connections that it has a claim to as soon as it needs them, whatever others need. */
   readonly minimum: number;
-  /** Its share is never more. */
+  /** Upper bound of the share. */
   readonly maximum: number;
 }
 
 export const usualTerms: UserTerms = { weight: 1, minimum: 0, maximum: Number.POSITIVE_INFINITY };
 
-/** How much there is of one budget, and for whom. */
+/** The size of one budget, and the terms of its users. */
 export interface BudgetTerms {
-  /** So many leases there are. Infinity: as many as anybody wants. */
+  /** Number of leases. Infinity: no limit. */
   readonly capacity: number;
   readonly termsOf: (user: string) => UserTerms;
 }
 
 /** Rules for all budgets that share a queue. */
 export interface FairPolicy {
-  /** Shares are looked at this often; and so far back a demand counts. */
+  /** Interval between computations of the shares, and the window in which a demand counts. */
   readonly rebalanceInterval: number;
   readonly demandWindow: number;
-  /** And besides when something has happened, but no more often than this. */
+  /** Shares are also computed when something has happened, but no more often than this. */
   readonly debounce: number;
-  /** Demand is foreseen from what was seen at this time of day, and where it is going. */
+  /** Demand is forecast from the usual demand at this time of day and from its trend. */
   readonly foresees: boolean;
-  /** So long someone keeps its last connection although others have none; less where they are many. */
+  /** How long a user keeps its last connection although others have none; less where there are many of them. */
   readonly turn: number;
-  /** But not so little that a new connection is not worth it: so long it is used at least, once it is open. */
+  /** Minimum turn, once the connection is open, so that opening it is worth it. */
   readonly shortestTurn: number;
   /**
-   * A connection may be idle for so long while others wait; the short one if they have none, or if its user has no share. Less
-   * would close connections that are needed again at once, and more would leave idle what others need.
+   * How long a connection may be idle while others wait; the short one applies if they have none, or if its user has no
+   * share. Less would close connections that are needed again at once, and more would leave idle what others need.
    */
   readonly idleGrace: number;
   readonly shortIdleGrace: number;
-  /** So long the needs of a user count whose last client has left. */
+  /** How long the needs of a user count after its last client has left. */
   readonly clientGrace: number;
-  /** A connection that is not open after so long hangs: it may be given up for others, and its server is probed by one pool only. */
+  /** A connection that is not open after this time hangs: it may be given up for others, and only one pool probes its server. */
   readonly hangsAfter: number;
   /** A connection that was asked back and has not come by then is not counted on: another is asked back. */
   readonly patience: number;
-  /** While someone waits that has a claim to more, it is looked this often what can be asked back; otherwise this often. */
+  /** Recall interval while a user below its share waits; and the interval otherwise. */
   readonly lookInterval: number;
   readonly wishInterval: number;
-  /** Of the capacity: when so much was given back, the shares are old. */
+  /** Part of the capacity: after this many releases, the shares are out of date. */
   readonly largeRelease: number;
 }
 

@@ -1,14 +1,17 @@
 /**
- * One queue for all budgets of connections that are shared fairly between users: who may hold one more, and who has to give one back for it.
+ * One queue for all budgets of connections that are shared fairly between users: decides who may hold one more
+ * connection, and who must release one for it.
  *
- * A connection takes a lease of every budget that its pool has a seat in, all of them at once or none. Shares are targets, leases are the
- * truth: nothing is granted beyond a capacity, whatever the shares say. What is free goes to the first who waits and for whom every budget
- * has room; who lacks something else is passed over, and keeps its place. Only when nothing is free do the shares decide: whoever has less
- * than its share has a claim, and whoever has more is asked to close connections. A lease moves when the connection is gone, and not
- * before; and what was asked back for someone is for that one.
+ * A connection takes a lease of every budget that its pool has a seat in, all of them at once or none. Shares are
+ * targets, leases are the truth: nothing is granted beyond a capacity, whatever the shares say. A free lease goes to the
+ * first waiter for whom every budget has one; a waiter that lacks another lease is passed over, and keeps its place.
+ * Only when nothing is free do the shares decide: a user below its share has a claim, and a user above its share is
+ * asked to close connections. A lease moves only when its connection is closed; and a lease recalled for a waiter goes
+ * to that waiter.
  *
- * With more users than leases each has its turn: who has nothing comes before all others but those who were promised more, the longest
- * wait first, and who has had its turn gives way. A turn is long enough to be worth a new connection.
+ * With more users than leases, users take slot turns: a user with nothing comes before all others except those with a
+ * larger promise, the longest wait first, and a user that has had its turn yields. A turn is long enough to be worth a
+ * new connection.
  */
 import type { LeaseAnswer } from '../../core/leases.js';
 import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';
@@ -32,9 +35,9 @@ export interface FairQueueParts {
   readonly alarm: AlarmFactory;
 }
 
-/** Work that took long is not done again at once: no more than one part in so many of the time goes into it. */
+/** Limits the load of long work: at most one part in this many of the time goes into it. */
 const restAfterWork = 10;
-/** Leases are kept for so many turns for someone who lacks another one. */
+/** Number of turns for which leases are kept for a waiter that lacks another one. */
 const keptForTurns = 2;
 
 export class FairQueue implements MemberEvents, BudgetEvents {
@@ -42,7 +45,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   readonly #alarm: Alarm;
   #policy: FairPolicy;
   readonly #budgets = new Set<FairBudget>();
-  /** Budgets with a limit, small ones before those that contain them; undefined where that has to be found out. */
+  /** Budgets with a limit, small ones before those that contain them; undefined until computed. */
   #limitedOnes: readonly FairBudget[] | undefined;
   readonly #columns = new MemberColumns();
   layout = 0;
@@ -50,16 +53,16 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   readonly #silent = new SilentServers();
   /** Members that hold at least one lease. */
   readonly #holding = new Set<FairMember>();
-  /** Members that asked although they had left: for callers that they had yet, who may have given up since. */
+  /** Members that asked for leases after they left, for callers they still had, which may have given up since. */
   readonly #leaving = new Set<FairMember>();
-  /** There may be leases that were asked back and have not come. */
+  /** There may be recalled leases that have not come back. */
   #mayHaveRecalled = false;
   #isGoingRound = false;
   #alarmAt = Number.POSITIVE_INFINITY;
   #nextRoundAt: number;
   #mayLookAt = Number.NEGATIVE_INFINITY;
   #mayRebalanceAt = Number.NEGATIVE_INFINITY;
-  /** Why the shares are to be looked at before the next round. */
+  /** The reason to compute the shares before the next round. */
   #pressing: RebalanceReason | undefined;
 
   constructor({ policy, clock, alarm }: FairQueueParts) {
@@ -92,7 +95,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#columns.remove(member);
   }
 
-  // ---- who shares -------------------------------------------------------------------------------------------------
+  // ---- budgets and members ----------------------------------------------------------------------------------------
 
   addBudget(parts: BudgetParts): FairBudget {
     const budget = new FairBudget(parts, this);
@@ -113,7 +116,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return this.#limitedOnes;
   }
 
-  /** A pool of this user is there. Its seats: those in small budgets first. */
+  /** Adds a pool of this user. Its seats: small budgets first. */
   join(tenant: Tenant, seats: readonly SeatWish[]): FairMember {
     return new FairMember(tenant, seats, this);
   }
@@ -126,7 +129,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#settle(member);
   }
 
-  /** A pool that is no more never says that it needs nothing any more. */
+  /** Forgets members that left: a pool that has ended never withdraws its request. */
   #forgetLeaving(): void {
     for (const member of this.#leaving) {
       if (member.isWaiting && member.demand > 0) continue;
@@ -140,7 +143,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     if (member.hasLeft && member.held === 0 && !member.isWaiting && !member.isForgotten) member.exit();
   }
 
-  /** Other rules from now on. A window of another length begins anew. */
+  /** Changes the rules. A window of another length begins anew. */
   change(policy: FairPolicy): void {
     const { demandWindow, rebalanceInterval } = this.#policy;
     this.#policy = policy;
@@ -162,7 +165,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#settle(undefined);
   }
 
-  // ---- what members do --------------------------------------------------------------------------------------------
+  // ---- calls from members -----------------------------------------------------------------------------------------
 
   mayAcquire(member: FairMember, count: number): boolean {
     return !this.#isGoingRound && this.#line.size === 0 && this.#hasRoom(member, count);
@@ -201,7 +204,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
       for (const { user, share, budget } of member.seats)
         if (budget.isLimited && (user.held >= user.share || member.held >= share))
           this.#press(user.held === 0 ? 'newcomer' : 'wait');
-      // Not from inside the call of the one who asks. For one that waits already it is looked anyway.
+      // Not from inside the call of the member that asks. A member that waits already has a check planned.
       this.#lookSoon();
     }
     if (member.hasLeft) this.#leaving.add(member);
@@ -230,15 +233,15 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     for (const { budget } of member.seats) budget.listener?.balanceChanged?.();
   }
 
-  // ---- who is next ------------------------------------------------------------------------------------------------
+  // ---- assignment -------------------------------------------------------------------------------------------------
 
-  /** Hands out what is free. `caller`: inside whose call this is, who can't be told anything now. */
+  /** Grants free leases. `caller`: the member inside whose call this runs, which can't be called back now. */
   #settle(caller: FairMember | undefined): void {
     if (this.#isGoingRound) return;
     this.#isGoingRound = true;
     for (let next = this.#next(caller); next !== undefined; next = this.#next(caller)) this.#handOut(next);
     this.#isGoingRound = false;
-    // Either the caller is next, who will be told when its call is over, or there is more to do than to hand out.
+    // Either the caller is next, and is told after its call, or there is more to do than to grant.
     if (caller?.isWaiting === true && this.#next(undefined) !== undefined) this.#lookSoon();
     else if (this.#isShort()) this.#lookBy(this.#clock.now() + this.#lookInterval);
   }
@@ -259,7 +262,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#forgetIfOver(member);
   }
 
-  /** The first for whom every budget has room; whoever is owed something, and lacks something else, has what there is kept for it. */
+  /** The first waiter for whom every budget has a lease. For a waiter with a claim that lacks another lease, the free ones are kept. */
   #next(caller: FairMember | undefined): FairMember | undefined {
     const { size } = this.#line;
     let isLackedByAll = size === 0;
@@ -291,7 +294,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return true;
   }
 
-  /** Someone waits, or has to give back what it has. */
+  /** A member waits, or has to release leases. */
   #isShort(): boolean {
     return this.#line.size > 0 || this.#mayHaveRecalled || this.#isAboveCapacity();
   }
@@ -300,7 +303,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return this.#limited.some(({ free }) => free < 0);
   }
 
-  /** A user that has its share and wishes for more can have no more than what others leave idle for a while. */
+  /** The recall interval. A user that has its share and wants more can only get what others leave idle for a while. */
   get #lookInterval(): number {
     const areClaims = this.#line.hasClaims || this.#isAboveCapacity();
     return areClaims ? this.#policy.lookInterval : this.#policy.wishInterval;
@@ -332,7 +335,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
 
   // ---- shares -----------------------------------------------------------------------------------------------------
 
-  /** The shares are looked at soon. */
+  /** Computes the shares soon. */
   #press(reason: RebalanceReason): void {
     this.#pressing ??= reason;
     this.#lookBy(Math.max(this.#clock.now(), this.#mayRebalanceAt));
@@ -391,7 +394,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#planNextLook();
   }
 
-  /** The earliest of all that is to be looked at. What could be seen just now is no reason to look again at once. */
+  /** Plans the earliest of all checks that are due. What this check has just seen is no reason for another at once. */
   #planNextLook(): void {
     let at = Number.POSITIVE_INFINITY;
     if (this.#pressing !== undefined) at = this.#mayRebalanceAt;
@@ -407,7 +410,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return now + (now - began) * restAfterWork;
   }
 
-  /** Nothing is looked at any more; leases are granted and taken back as before. */
+  /** Stops computing shares and recalls; leases are granted and released as before. */
   stop(): void {
     this.#alarm.clear();
     this.#alarmAt = Number.NEGATIVE_INFINITY;

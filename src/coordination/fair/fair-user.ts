@@ -1,4 +1,4 @@
-/** Someone who has a share of a budget, whatever the number of its pools. They are counted here and nowhere else. */
+/** A user with a share of a budget, whatever the number of its pools. Users are counted only here. */
 import type { FairShareAllocator } from '../../core/fair-share.js';
 import type { FairBudget } from './fair-budget.js';
 import type { FairMember } from './fair-member.js';
@@ -24,24 +24,24 @@ export class FairUser {
   readonly budget: FairBudget;
   readonly seats: Seat[] = [];
   terms = usualTerms;
-  /** The most that was needed of late, or is expected; and the share that fairness gives. */
+  /** The highest recent or expected need, and the fair share. */
   demand = 0;
   share = 0;
   held = 0;
-  /** Of those held: asked back, and not back yet. */
+  /** Number of held leases that are recalled and not back yet. */
   recalled = 0;
-  /** Pools of it that wait. */
+  /** Number of its pools that wait. */
   waiting = 0;
-  /** Since when it has held any, or did last; and since when one of them could be used, NaN where that is not known. */
+  /** When it began to hold leases, or last did; and when one of its connections became usable, NaN if unknown. */
   turnBeganAt = Number.NEGATIVE_INFINITY;
   openSince = Number.NaN;
-  /** One of its pools gives way to another: that is still the same turn. */
+  /** One of its pools yields to another: that is still the same turn. */
   isHandingOver = false;
-  /** Since when it has held none. */
+  /** Start of the time without any lease. */
   emptySince = Number.NEGATIVE_INFINITY;
-  /** For several pools: gives each its part. */
+  /** For several pools: computes the part of each. */
   splitter: FairShareAllocator | undefined;
-  /** The look in which it was seen last, so that nobody is counted twice; and what it may claim yet in that look. */
+  /** The round in which it was last counted, so that no user counts twice; and what it may still claim in that round. */
   seenIn = 0;
   claimLeft = 0;
 
@@ -51,7 +51,7 @@ export class FairUser {
     this.splitter = undefined;
   }
 
-  /** Since when it waits, of all its pools; undefined where none does. */
+  /** Start of the longest wait among its pools; undefined if none waits. */
   get waitingSince(): number | undefined {
     if (this.waiting === 0) return undefined;
     let earliest = Number.POSITIVE_INFINITY;
@@ -59,7 +59,7 @@ export class FairUser {
     return earliest;
   }
 
-  /** Connections that it will have left when what was recalled is back. */
+  /** Number of connections that remain when all recalls are back. */
   get kept(): number {
     return this.held - this.recalled;
   }
@@ -69,7 +69,7 @@ export class FairUser {
     return Math.min(this.terms.minimum, this.share);
   }
 
-  /** Whether someone is there who could use what it has. */
+  /** Whether there are clients that could use its connections. */
   get hasClients(): boolean {
     for (const { member } of this.seats) if (member.hasClients) return true;
     return false;

@@ -1,13 +1,13 @@
 /**
- * The capacity of a budget that is itself leased from one above: a machine's part of a cluster's budget, say. It asks for
- * more when someone waits, gives back what was free for a while, and shrinks when leases are lost or recalled. What it
- * gives back is out of the budget first, so that nobody can be given it here meanwhile.
+ * The capacity of a budget that is itself leased from one above, for example a machine's part of a cluster's budget. It
+ * asks for more when a member waits, releases leases that were free for a while, and shrinks when leases are lost or
+ * recalled. Released leases leave the budget first, so that they can't be granted here meanwhile.
  */
 import { LeaseRequest } from '../../core/lease-request.js';
 import type { LeaseHolder, Leases } from '../../core/leases.js';
 import type { Alarm, AlarmFactory, Clock } from '../../kernel/clock.js';
 
-/** The budget whose capacity it is. */
+/** The budget with this capacity. */
 export interface LeasedBudget {
   resize(capacity: number): void;
   /** Leases that are held; and members that wait. */
@@ -22,13 +22,13 @@ export interface LeasedCapacityParts {
   readonly source: Leases;
   /** Demand of this process. A source that shares by need asks for it. */
   readonly demand?: (() => number) | undefined;
-  /** Users that stand behind it, by weight. A source that shares fairly between users asks. Default: one. */
+  /** Users behind it, by weight. Called by a source that shares fairly between users. Default: one. */
   readonly claimants?: (() => number) | undefined;
-  /** Never more than this. */
+  /** Upper bound of the capacity. */
   readonly most: number;
-  /** Leases that were free for this long are given back. */
+  /** Leases that were free for this long are released. */
   readonly spareMs: number;
-  /** After a refusal it is asked again then, unless it is told before that it is worth it. */
+  /** Delay before asking again after a refusal, unless the source signals earlier that leases are available. */
   readonly retryMs: number;
   readonly clock: Clock;
   readonly alarm: AlarmFactory;
@@ -43,12 +43,12 @@ export class LeasedCapacity implements LeaseHolder {
   readonly #budget: LeasedBudget;
   #most: number;
   #leased = 0;
-  /** Of those: asked back by the source. */
+  /** Number of those leases that the source has recalled. */
   #recalled = 0;
   readonly #request: LeaseRequest;
   #retryAt = 0;
   #refusal: Error | undefined;
-  /** When it is looked what was free all the time since something became free. */
+  /** When to count leases unused since the last release. */
   #spareAt = never;
   #isLooking = false;
   #lookAgain = false;
@@ -72,7 +72,7 @@ export class LeasedCapacity implements LeaseHolder {
     return this.#leased;
   }
 
-  /** Undefined where nobody has said what there is use for. */
+  /** Undefined if no demand is known. */
   get demand(): number | undefined {
     return this.#parts.demand?.();
   }
@@ -81,7 +81,7 @@ export class LeasedCapacity implements LeaseHolder {
     return this.#parts.claimants?.();
   }
 
-  /** Why the last lease that was asked for was not had; undefined when it was. */
+  /** The reason for which the last lease could not be had; undefined if it was granted. */
   get refusal(): Error | undefined {
     return this.#refusal;
   }
@@ -91,12 +91,12 @@ export class LeasedCapacity implements LeaseHolder {
     this.look();
   }
 
-  /** Nothing is asked for any more. What is free goes back now, the rest as it comes. */
+  /** Asks for no more leases. Free leases are released now, the rest when they come back. */
   stop(): void {
     this.change(0);
   }
 
-  /** Someone waits, or something was given back. Safe to call at any time. */
+  /** A member waits, or a lease was released. Safe to call at any time. */
   look(): void {
     this.#lookAgain = true;
     if (this.#isLooking) return;
@@ -112,7 +112,7 @@ export class LeasedCapacity implements LeaseHolder {
     this.#isLooking = false;
   }
 
-  /** Leases that are to go back to the source. */
+  /** Leases that must go back to the source. */
   get #owed(): number {
     return Math.max(this.#recalled, this.#leased - this.#most, 0);
   }
@@ -161,7 +161,7 @@ export class LeasedCapacity implements LeaseHolder {
     this.#lookAgain = true;
   }
 
-  /** So many were free for a while. */
+  /** Number of leases that were free for a while. */
   #spare(now: number): number {
     const { waiting, held } = this.#budget;
     if (waiting > 0 || this.#leased <= held) {
@@ -183,7 +183,7 @@ export class LeasedCapacity implements LeaseHolder {
     else this.#alarm.set(at, false);
   }
 
-  // ---- what the source says ---------------------------------------------------------------------------------------
+  // ---- calls from the source --------------------------------------------------------------------------------------
 
   leasesAvailable(): void {
     this.#request.answered();
@@ -212,7 +212,7 @@ export class LeasedCapacity implements LeaseHolder {
     this.look();
   }
 
-  /** The connections of those that are lost have to go; they are not given back any more. */
+  /** Connections of lost leases are closed; these leases are not released any more. */
   leasesLost(count: number): void {
     this.#leased = Math.max(0, this.#leased - count);
     this.#recalled = Math.min(this.#recalled, this.#leased);

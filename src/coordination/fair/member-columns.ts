@@ -1,20 +1,20 @@
 /**
- * Members as columns, noted once for all budgets when shares are looked at. A member has the same place in every column as
- * long as it has seats. Shares of many users are found from these numbers, since to visit every member's objects for each
- * budget takes longer than all arithmetic.
+ * Members as columns, noted once for all budgets when shares are computed. A member has the same place in every column
+ * as long as it has seats. The shares of many users are computed from these numbers, since visiting every member's
+ * objects for each budget takes longer than all arithmetic.
  */
 import type { FairMember } from './fair-member.js';
 import type { SilentServers } from './silent-servers.js';
 
 export class MemberColumns {
-  /** The highest demand since the shares were last looked at. */
+  /** The highest demand since the shares were last computed. */
   peaks = new Float64Array(0);
   held = new Float64Array(0);
   /** NaN for one that does not wait. */
   waitingSince = new Float64Array(0);
   /** The most that each can use: no more than the budgets give it that were shared out before. */
   usable = new Float64Array(0);
-  /** The smallest share that any budget gave in this look, and the smallest demand of its user there. */
+  /** The smallest share that any budget gave in this round, and the smallest demand of its user there. */
   shares = new Float64Array(0);
   demands = new Float64Array(0);
   hadClients = new Uint8Array(0);
@@ -32,7 +32,7 @@ export class MemberColumns {
     this.#freePlaces.push(member.place);
   }
 
-  /** Of those that a limit counts. */
+  /** Number of held leases that a limit counts. */
   note(silent: SilentServers): void {
     this.#makeRoom();
     const isSilent = silent.size > 0;
@@ -48,7 +48,7 @@ export class MemberColumns {
     }
   }
 
-  /** A budget gives a member so many, of what its user needs there. What it holds it can use. */
+  /** Notes that a budget gives a member `share` of the `demand` of its user. Leases that it holds remain usable. */
   give(place: number, share: number, demand: number): void {
     const given = Math.max(share, this.held[place] as number);
     if (given < (this.usable[place] as number)) this.usable[place] = given;
@@ -56,12 +56,12 @@ export class MemberColumns {
     if (demand < (this.demands[place] as number)) this.demands[place] = demand;
   }
 
-  /** Whether a limit counts them has to be found out again. */
+  /** Forgets which members a limit counts; that is computed again. */
   forgetLimits(): void {
     for (const member of this.#members) member?.forgetLimits();
   }
 
-  /** Nothing is kept: all that counts is noted anew. */
+  /** Keeps no values: every computation notes all of them anew. */
   #makeRoom(): void {
     if (this.peaks.length >= this.#members.length) return;
     const room = Math.max(16, 2 * this.#members.length);

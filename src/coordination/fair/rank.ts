@@ -1,4 +1,4 @@
-/** The kind of claim that a pool has to one more of a budget, and with that its place in the queue. */
+/** The kind of claim of a pool to one more lease of a budget, which determines its place in the queue. */
 import type { FairMember } from './fair-member.js';
 import type { Seat } from './fair-user.js';
 
@@ -6,19 +6,19 @@ import type { Seat } from './fair-user.js';
 export const Rank = {
   /** A lease that was asked back for it has come. */
   due: 0,
-  /** Its user has less than was promised to it. */
+  /** The user has less than its promised minimum. */
   promised: 1,
-  /** Its user has nothing. */
+  /** The user has nothing. */
   nothing: 2,
   belowShare: 3,
-  /** Its user has its share, and this pool of it less than its part. */
+  /** The user has its share, but this pool less than its part of it. */
   belowPart: 4,
   wish: 5,
 } as const;
 export type Rank = (typeof Rank)[keyof typeof Rank];
 export const ranks: readonly Rank[] = Object.values(Rank);
 
-/** In one budget. */
+/** The rank in one budget. */
 export function rankIn({ user, member, share }: Seat): Rank {
   const { held } = user;
   if (held < user.promise) return Rank.promised;
@@ -28,7 +28,7 @@ export function rankIn({ user, member, share }: Seat): Rank {
   return isPoolInNeed ? Rank.belowPart : Rank.wish;
 }
 
-/** The least of what it is in any of its budgets: whoever has its share of one has no claim to it that others would have to yield to. */
+/** The lowest of its ranks in all its budgets: a user that has its share of one budget has no claim there that others must yield to. */
 export function rankOf(member: FairMember): Rank {
   if (member.isDue) return Rank.due;
   let worst: Rank = Rank.promised;

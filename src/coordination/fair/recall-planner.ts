@@ -1,8 +1,9 @@
 /**
- * Chooses who is asked for a connection when there is none for someone who waits. Of each budget that lacks one, and only if that helps: those above
- * their share, and what nobody has used for a while; then connections that hang while they are being opened; then, for those who have
- * nothing, those who have had their turn, which is short as long as there is someone who has had none. Idle connections go before busy
- * ones, and those of users who have left before all others. No more is asked back than there are claims to it.
+ * Chooses which members must release a connection when none is free for a waiter. For each budget that lacks a lease,
+ * and only if that helps: first users above their share and connections that are idle for a while; then dials that hang;
+ * then, for users with nothing, users that have had their slot turn, which is short while there are users without a
+ * turn. Idle connections go before busy ones, and those of users that have left before all others. No more is recalled
+ * than there are claims to.
  */
 import type { FairBudget } from './fair-budget.js';
 import type { FairMember } from './fair-member.js';
@@ -14,7 +15,7 @@ import type { SilentServers } from './silent-servers.js';
 import { Victims } from './victims.js';
 import type { WaitingQueue } from './waiting-queue.js';
 
-/** How things are when room is to be made. */
+/** The state in which recalls are planned. */
 export interface Shortage {
   /** Budgets that can be short. */
   readonly budgets: readonly FairBudget[];
@@ -36,9 +37,9 @@ export function planRecalls(shortage: Shortage): void {
 class RecallPlanner {
   readonly #shortage: Shortage;
   readonly #victims = new Map<FairBudget, Victims>();
-  /** On their way to someone: of each budget, how many. */
+  /** Leases on their way to each member, by budget. */
   readonly #expected = new Map<FairMember, Map<FairBudget, number>>();
-  /** Claims that have been met in this look, as far as that is possible. */
+  /** Claims that were met in this round, as far as possible. */
   readonly #served = new Map<FairMember, number>();
   readonly #look = ++looks;
 
@@ -82,7 +83,7 @@ class RecallPlanner {
     for (const recall of [...this.#recalls()]) {
       if (recall.for !== undefined && !(recall.for.isWaiting && silent.mayDial(recall.for)))
         recall.for = undefined;
-      // A hanging dial can be given up for someone else, and would not come otherwise.
+      // A hanging dial can be given up for another member, and would not end otherwise.
       if (recall.for === undefined && silent.isInVain(recall.of) && !isExceeded(recall)) {
         recall.of.forget(recall);
         continue;
@@ -91,7 +92,7 @@ class RecallPlanner {
     }
   }
 
-  /** A recall for someone is for no one else. */
+  /** A recall for one member is for no other. */
   #count({ of, for: whom }: Recall): void {
     if (whom === undefined) {
       for (const { budget } of of.seats) budget.available++;
@@ -114,7 +115,7 @@ class RecallPlanner {
     }
   }
 
-  /** Someone has a claim: as much as that is, as far as others have to give way to it. */
+  /** Meets the claim of a member, as far as others must yield to it. */
   #serve(member: FairMember): void {
     while (this.#hasClaim(member) && this.#serveOne(member, (seat) => this.#victimFor(seat))) {
       for (const { user } of member.seats) user.claimLeft--;
@@ -126,13 +127,13 @@ class RecallPlanner {
     return this.#served.get(member) ?? 0;
   }
 
-  /** A wish is for what nobody has used for long. */
+  /** Meets a wish beyond the share: only connections that are idle for long. */
   #fulfil(member: FairMember): void {
     if (this.#shortage.silent.mayDial(member))
       this.#serveOne(member, (seat) => this.#victimsOf(seat.budget).forWish(seat));
   }
 
-  /** Whatever is missing for one more is asked back, or nothing is. */
+  /** Recalls every lease that one more connection lacks, or none. */
   #serveOne(member: FairMember, victimFor: (seat: Seat) => FairMember | undefined): boolean {
     const expected = this.#expected.get(member);
     const victims: FairMember[] = [];
@@ -156,8 +157,8 @@ class RecallPlanner {
   }
 
   /**
-   * To one more, in this look: in each budget as many as its user has room for in its share; at least one for someone who has nothing, and
-   * one for a pool that has less than its part of what its user has.
+   * Whether the member has a claim to one more in this round: in each budget as many as its user is below its share; at
+   * least one for a user with nothing, and one for a pool that has less than its part of its user's leases.
    */
   #hasClaim(member: FairMember): boolean {
     const served = this.#servedTo(member);
@@ -200,13 +201,13 @@ class RecallPlanner {
     if (recall === undefined) return false;
     for (const { budget } of victim.seats) {
       budget.recalls++;
-      // Leases of budgets that the claimant has no seat in are free for anyone.
+      // Leases of budgets in which the claimant has no seat are free for all.
       if (whom === undefined || !whom.seats.some((seat) => seat.budget === budget)) budget.available++;
     }
     return true;
   }
 
-  /** Recalls that nobody has a claim to any more are taken back, unless they were made a moment ago. */
+  /** Withdraws recalls without a claim, unless they were made a moment ago. */
   #forgetOldRecalls(): void {
     const { line, policy, now } = this.#shortage;
     const keptMs = line.size === 0 ? 0 : policy.patience;
@@ -218,12 +219,12 @@ class RecallPlanner {
   }
 }
 
-/** A budget has become smaller than what is held of it. */
+/** The recall is due to a budget that has shrunk below the leases held. */
 function isExceeded({ of }: Recall): boolean {
   return of.seats.some(({ budget }) => budget.free < 0);
 }
 
-/** How many of the victims have a seat in this budget. */
+/** Number of victims with a seat in this budget. */
 function gained(victims: readonly FairMember[], budget: FairBudget): number {
   let gain = 0;
   for (const { seats } of victims) if (seats.some((seat) => seat.budget === budget)) gain++;

@@ -1,4 +1,4 @@
-/** One lease that was asked back: of whom, and for whom. */
+/** One recalled lease: who must release it, and for whom. */
 import type { FairHolder } from './fair-holder.js';
 import type { FairMember } from './fair-member.js';
 
@@ -6,7 +6,7 @@ export class Recall {
   readonly of: FairMember;
   readonly holder: FairHolder;
   readonly at: number;
-  /** For a connection to another server: a dial that hangs may be given up for it. */
+  /** For a connection to another server: a hanging dial may be given up for it. */
   readonly isOfHanging: boolean;
   #for: FairMember | undefined;
 
@@ -18,7 +18,7 @@ export class Recall {
     this.#for = undefined;
   }
 
-  /** The member that is to have it when it comes; undefined where a budget has become smaller, or for whoever is next. */
+  /** The member that gets the lease when it comes back; undefined if a budget has shrunk, or for the next claimant. */
   get for(): FairMember | undefined {
     return this.#for;
   }

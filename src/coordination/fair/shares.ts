@@ -1,4 +1,4 @@
-/** From what users needed of late to their shares of a budget, and from those to the shares of their pools. */
+/** Computes users' shares of a budget from their recent needs, and from those the shares of their pools. */
 import { FairShareAllocator, type ShareUser, usualShrinkAfter } from '../../core/fair-share.js';
 import { formerPlaces } from '../../core/former-places.js';
 import { ShareAllocator } from '../../core/share-allocator.js';
@@ -9,7 +9,7 @@ import type { FairUser, Seat } from './fair-user.js';
 import type { MemberColumns } from './member-columns.js';
 import { type ShareLook, several, UserColumns } from './user-columns.js';
 
-/** Why the shares were looked at. */
+/** The reason for which shares were computed. */
 export type RebalanceReason =
   | 'interval'
   | 'newcomer'
@@ -19,7 +19,7 @@ export type RebalanceReason =
   | 'configuration'
   | 'asked';
 
-/** One share that is another than before. */
+/** One changed share. */
 export interface ShareChange {
   readonly user: string;
   readonly from: number;
@@ -31,20 +31,20 @@ export interface ShareChange {
 /** The budget that is shared out. */
 export interface SharedBudget {
   readonly capacity: number;
-  /** Another list whenever a user has come or left. */
+  /** A new list whenever a user joins or leaves. */
   readonly userList: readonly FairUser[];
-  /** Users that have come, or whose pools have, since this was last asked. */
+  /** Users that joined, or whose pools did, since the last call. */
   takeTouched(): ReadonlySet<FairUser>;
 }
 
-/** So many users are looked for one by one. */
+/** Up to this many users are looked up one by one. */
 const fewTouched = 32;
 
 /** The shares of one budget. */
 export class Shares {
   readonly #columns = new UserColumns();
   #allocator: ShareAllocator | undefined;
-  /** The users whose places the allocator's book has. */
+  /** The users in the order of the allocator's book. */
   #booked: readonly FairUser[] = [];
   /** Shares and terms of all users may be others than they are in the columns. */
   #isStale = false;
@@ -72,7 +72,7 @@ export class Shares {
       markPools(columns.users[place] as FairUser);
     }
     const [only] = columns.users;
-    // Most users have no database but one: there is nothing to share out.
+    // Most users have only one database: there is nothing to share out.
     const isSettled = only !== undefined && columns.users.length === 1 && isContent(only, capacity);
     const told = isSettled
       ? []
@@ -82,7 +82,7 @@ export class Shares {
     return told;
   }
 
-  /** A budget that can't be the one that is short has the shares of those that decide. */
+  /** A budget that can't be short itself copies the shares of the budgets that decide. */
   follow(budget: SharedBudget, { members: ofAll }: ShareLook): void {
     if (!this.#isFollowing) this.#isStale = true;
     this.#isFollowing = true;
@@ -103,12 +103,12 @@ export class Shares {
     this.#isStale = true;
   }
 
-  /** Forgets what users needed of late. */
+  /** Forgets the recent demand of users. */
   forgetDemand(): void {
     this.#columns.forgetDemand();
   }
 
-  /** Notes users that may be others than they are in the columns, and says their places. */
+  /** Notes users whose values may differ from the columns, and returns their places. */
   #arrange(budget: SharedBudget): readonly number[] {
     const columns = this.#columns;
     if (budget.userList !== columns.users) columns.arrange(budget.userList);
@@ -179,7 +179,7 @@ export class Shares {
     for (let place = 0; place < users.length; place++) {
       const demand = demands[place] as number;
       const member = members[place] as number;
-      // A promise is for what is needed.
+      // A promise covers only what is needed.
       const minimum = Math.min(promises[place] as number, demand);
       book.minimums[place] = minimum;
       book.isActive[place] = demand > 0 ? 1 : 0;
@@ -193,7 +193,8 @@ export class Shares {
         has = (held[member] as number) > 0;
         since = waitingSince[member] as number;
       }
-      // A user that holds something keeps its turn. The slot that goes round whatever is promised is for those to whom nothing is.
+      // A user with leases keeps its turn. The one slot that rotates in spite of all promises is for users without a
+      // promise.
       if (minimum > 0 || (!has && Number.isNaN(since))) since = Number.POSITIVE_INFINITY;
       else if (has) since = Number.NEGATIVE_INFINITY;
       book.waitingSince[place] = since;
@@ -203,7 +204,7 @@ export class Shares {
   /** Members can use no more of larger budgets than their parts of this one. */
   #tellMembers({ members: ofAll }: ShareLook): void {
     const { users, members, demands } = this.#columns;
-    // One that is alone may have its share without the allocator.
+    // A single user can have its share without the allocator.
     const shares = users.length > 1 ? this.#allocator?.book.shares : undefined;
     for (let place = 0; place < users.length; place++) {
       const member = members[place] as number;
@@ -216,7 +217,7 @@ export class Shares {
   }
 }
 
-/** Says what the user needs. */
+/** Returns the need of the user. */
 function followPools(user: FairUser, capacity: number, { shares, demands }: MemberColumns): number {
   let [share, demand] = [0, 0];
   for (const seat of user.seats) {
@@ -237,7 +238,7 @@ function isContent({ share, demand, terms, seats }: FairUser, capacity: number):
   return true;
 }
 
-/** To its only pool, too. Where it has several, they have their parts later. */
+/** Sets the share of the user and of its only pool. Several pools get their parts later. */
 function giveShare(user: FairUser, share: number): void {
   user.share = share;
   for (const seat of user.seats) seat.share = share;
@@ -248,7 +249,7 @@ function markPools({ seats, waiting }: FairUser): void {
   if (waiting > 0) for (const { member } of seats) member.isMarked = true;
 }
 
-/** Each of the user's pools has a part of its share, by what it needs now. */
+/** Splits the share of the user between its pools by their current need. */
 function split(user: FairUser): void {
   user.splitter ??= new FairShareAllocator({ shrinkAfter: 1 });
   const { shares } = user.splitter.allocate({ capacity: user.share, users: user.seats.map(poolOf) });

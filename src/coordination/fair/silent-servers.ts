@@ -1,21 +1,21 @@
 /**
- * Servers that accept connections and do not answer. Every pool that leads there would hold a lease for each attempt, until its own timeout
- * ends it: while others wait, one pool at a time tries, and what the others try can be given up.
+ * Servers that accept connections and do not answer. Every pool of such a server would hold a lease for each attempt
+ * until its own timeout. While others wait, one pool at a time tries, and the attempts of the others can be given up.
  */
 import type { FairMember } from './fair-member.js';
 
 interface Silence {
-  /** When the attempt began that was not answered. */
+  /** Start of the attempt that was not answered. */
   readonly since: number;
   /** The member that tries, or did last. */
   probe: FairMember;
-  /** Whether it tries, as of the last look, or of what it has been given or given back since. */
+  /** Whether that member tries, as of the last round or of its grants and releases since. */
   isTried: boolean;
-  /** When somebody wanted a connection last. */
+  /** Time of the last request for a connection. */
   wantedAt: number;
 }
 
-/** A server that nobody has wanted anything of for so long is forgotten. */
+/** A server without requests for this long is forgotten. */
 const forgottenAfterMs = 60_000;
 
 export class SilentServers {
@@ -25,7 +25,7 @@ export class SilentServers {
     return this.#silences.size;
   }
 
-  /** Looks which servers do not answer. */
+  /** Finds servers that do not answer. */
   look(holding: Iterable<FairMember>, waiting: Iterable<FairMember>, now: number, hangsAfter: number): void {
     const openedAt = new Map<string, number>();
     const hanging: FairMember[] = [];
@@ -61,7 +61,7 @@ export class SilentServers {
     return tenant.server === undefined ? undefined : this.#silences.get(tenant.server);
   }
 
-  /** Whether it is worth a connection that others could use: its server answers, or nobody tries. */
+  /** Whether a dial is worth a connection that others could use: the server answers, or no other member tries. */
   mayDial(member: FairMember): boolean {
     return this.#silences.size === 0 || this.#of(member)?.isTried !== true;
   }
@@ -82,13 +82,13 @@ export class SilentServers {
     if (silence?.probe === member) silence.isTried = member.pending > 0;
   }
 
-  /** Whether what it opens can be given up: somebody else tries, too. */
+  /** Whether its dials can be given up, because another member tries too. */
   isInVain(member: FairMember): boolean {
     const silence = this.#of(member);
     return silence !== undefined && member.pending > (silence.probe === member ? 1 : 0);
   }
 
-  /** How many it can have use for: what it has, and one if it is the one who tries. */
+  /** The number it can use: what it has, and one more if it is the member that tries. */
   mostOf(member: FairMember): number {
     const silence = this.#of(member);
     if (silence === undefined) return Number.POSITIVE_INFINITY;

@@ -1,11 +1,11 @@
 /**
- * Turns that began together end one after the other. To close and open many connections at the same moment takes each of them
- * longer, and nobody is served meanwhile.
+ * Spreads the ends of turns that began together. Closing and opening many connections at the same moment slows each of
+ * them, and serves nobody meanwhile.
  */
 export class TurnPace {
   #nextAt = Number.NEGATIVE_INFINITY;
 
-  /** Whether one more may end now. `lateMs`: what could not end for want of a look, for so long, may end with it. */
+  /** Whether one more turn may end now. `lateMs`: turns that a late round has delayed by this much may end together. */
   mayEnd(now: number, apartMs: number, lateMs: number): boolean {
     const dueAt = Math.max(this.#nextAt, now - lateMs);
     if (dueAt > now) return false;

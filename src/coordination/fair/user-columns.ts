@@ -1,4 +1,4 @@
-/** The users of one budget as columns: what each needed of late, and where its pool is noted. */
+/** The users of one budget as columns: their recent needs, and the place of their pools. */
 import { DemandColumns } from '../../core/demand-columns.js';
 import { intervalsIn } from '../../core/demand-tracker.js';
 import { Forecaster } from '../../core/forecaster.js';
@@ -8,11 +8,11 @@ import type { FairPolicy } from './fair-policy.js';
 import type { FairUser } from './fair-user.js';
 import type { MemberColumns } from './member-columns.js';
 
-/** A look at the shares. */
+/** One computation of the shares. */
 export interface ShareLook {
   readonly policy: FairPolicy;
   readonly now: number;
-  /** An interval is over. Otherwise it is a look in between. */
+  /** True at the end of an interval; false for a computation in between. */
   readonly isRound: boolean;
   readonly members: MemberColumns;
 }
@@ -24,17 +24,17 @@ export class UserColumns {
   users: readonly FairUser[] = [];
   /** The place of a user's only pool among the members. */
   members = new Int32Array(0);
-  /** The most that was needed of late, or is expected. */
+  /** The highest recent or expected need. */
   demands = new Float64Array(0);
   /** The share of each that other budgets have decided; NaN where that is not known. */
   followed = new Float64Array(0);
   weights = new Float64Array(0);
   promises = new Float64Array(0);
   maximums = new Float64Array(0);
-  /** Since when nobody is there who could use what a user has; NaN while somebody is. */
+  /** Time since which a user has no clients; NaN while it has some. */
   #desertedSince = new Float64Array(0);
   #windows: DemandColumns | undefined;
-  /** Remembers what users needed, while it is asked. */
+  /** Remembers the demand of users, while forecasts are on. */
   #forecaster: Forecaster | undefined;
 
   constructor() {
@@ -42,7 +42,7 @@ export class UserColumns {
     this.#forecaster = undefined;
   }
 
-  /** Users have other places than before. Newcomers are to be noted. */
+  /** Gives users their new places. Newcomers must be noted. */
   arrange(users: readonly FairUser[]): void {
     const from = formerPlaces(this.users, users);
     this.users = users;
@@ -72,12 +72,12 @@ export class UserColumns {
     this.members[place] = only !== undefined && seats.length === 1 ? only.member.place : several;
   }
 
-  /** Whatever the user had as its demand. */
+  /** Sets the demand of the user from the column, whatever it was before. */
   tellDemand(place: number): void {
     (this.users[place] as FairUser).demand = this.demands[place] as number;
   }
 
-  /** Forgets what was needed: the window is to have another length. */
+  /** Forgets all demand, because the window changes its length. */
   forgetDemand(): void {
     this.#windows = undefined;
   }
@@ -123,7 +123,7 @@ export class UserColumns {
     (this.users[place] as FairUser).demand = demand;
   }
 
-  /** A user without clients needs nothing, but for a moment: they may come back. */
+  /** A user without clients needs nothing, after a moment in which they may come back. */
   #isDeserted(place: number, hasClients: boolean, { now, policy }: ShareLook): boolean {
     const desertedSince = this.#desertedSince;
     if (hasClients) {
@@ -152,7 +152,7 @@ export class UserColumns {
   }
 }
 
-/** Newcomers have what is in `to` already. */
+/** The values of newcomers are in `to` already. */
 function moved<Column extends Float64Array | Int32Array>(
   column: Column,
   from: Int32Array,

@@ -1,4 +1,4 @@
-/** Of those who hold leases of one budget: who has to give one back first. Asked anew with each look. */
+/** Chooses which holder of a budget's leases must release one first. Made anew for each round. */
 import { Heap, type HeapItem } from '../../kernel/heap.js';
 import type { FairBudget } from './fair-budget.js';
 import type { FairMember } from './fair-member.js';
@@ -15,12 +15,12 @@ export interface VictimsLook {
   readonly silent: SilentServers;
 }
 
-/** Turns end no faster than so many times what would be needed if usual ones were spread evenly. */
+/** Turns end at most this many times faster than evenly spread turns of usual length would need. */
 const fastestPace = 2;
-/** Turns are shorter if someone would wait for more than so many of them. */
+/** Turns are shorter if a user would wait for more than this many turns. */
 const longestRotation = 2;
 
-/** Of those who have something or wait for it. */
+/** Counts of users that have leases or wait. */
 interface Crowd {
   readonly usersWithNothing: number;
   /** On average. */
@@ -44,7 +44,7 @@ export class Victims {
     this.#seats = Array.from(budget.holding, (member) => seatIn(member, budget));
   }
 
-  /** For someone who has a claim to more. */
+  /** A victim for a user with a claim to more. */
   forClaim(seat: Seat, rank: Rank): FairMember | undefined {
     const { policy } = this.#look;
     const isBadlyOff = rank === Rank.nothing || rank === Rank.promised;
@@ -56,27 +56,27 @@ export class Victims {
     );
   }
 
-  /** For someone who has its share, and would like more. */
+  /** A victim for a user that has its share, and would like more. */
   forWish(seat: Seat): FairMember | undefined {
     return this.#idle(seat, this.#look.policy.idleGrace) ?? this.#hanging(seat);
   }
 
-  /** The capacity has become less than what is held. */
+  /** A victim when the capacity is below what is held. */
   forExcess(): FairMember | undefined {
     return this.#idle(undefined, 0) ?? this.#aboveShare(undefined) ?? this.#pastTurn(undefined, 0);
   }
 
-  /** The user has its share: between its pools, from one that has more than its part, or has had its turn. */
+  /** A victim among the pools of the same user, which has its share: a pool above its part, or past its turn. */
   ofSameUser({ user, member }: Seat): FairMember | undefined {
     if (user.recalled > 0) return undefined;
     const { policy, now } = this.#look;
     const above = poolAbovePart(user);
     if (above !== undefined || member.held > 0) return above;
-    // The next pool has more of it with the user's next turn.
+    // The next pool uses a slot longer if it begins with the user's next turn.
     if (this.#crowdNow.usersWithNothing > 0 && user.turnBeganAt + this.#turnMs <= now) return undefined;
     let using = 0;
     for (const { member: one } of user.seats) if (one.held > 0 || one.isWaiting) using++;
-    // All of them are to have their turn within one of the user's.
+    // All pools should have their turn within one turn of the user.
     const rounds = Math.ceil(using / Math.max(1, user.held));
     const turnMs = Math.max(policy.shortestTurn, this.#turnMs / rounds);
     return poolPastTurn(user, now - turnMs);
@@ -84,14 +84,14 @@ export class Victims {
 
   // ---- idle -------------------------------------------------------------------------------------------------------
 
-  /** Connections that nobody has used for long enough: of those whose clients have left, of those above their share, and then the longest first. */
+  /** Connections that are idle for long enough: first those without clients, then those above their share, then the longest idle. */
   #idle(seat: Seat | undefined, graceMs: number): FairMember | undefined {
     const { now } = this.#look;
     let best: Seat | undefined;
     let bestKey: readonly number[] = [];
     for (const one of this.#seats) {
       const { member, user } = one;
-      // Of more than one that is idle nothing is known: the next is asked for when this one is back.
+      // Only one idle time is known per member: the next is asked for when this one is back.
       if (member === seat?.member || member.kept === 0 || member.recalled > 0) continue;
       const since = member.longestIdleSince;
       if (since === undefined) continue;
@@ -115,7 +115,7 @@ export class Victims {
     if (silent.size === 0) return undefined;
     for (const { member } of this.#seats) {
       if (member.kept === 0 || member.recalled > 0) continue;
-      // The server may have a process for it yet, and must not get one more in its place.
+      // The server may still have a process for that dial, and must not get another one in its place.
       if (seat.member.tenant.server === member.tenant.server) continue;
       const since = member.dialingSince;
       if (since !== undefined && now - since >= policy.hangsAfter && silent.isInVain(member)) return member;
@@ -130,7 +130,7 @@ export class Victims {
     this.#above ??= this.#gatherAbove();
     for (let first = this.#above.peek(); first !== undefined; first = this.#above.peek()) {
       this.#above.remove(first);
-      // Recalls may have changed how this one stands.
+      // Recalls may have changed its key.
       const key = keyAboveShare(first.seat);
       if (key === undefined) continue;
       this.#above.push(new Candidate(first.seat, key));
@@ -151,7 +151,7 @@ export class Victims {
 
   // ---- turns ------------------------------------------------------------------------------------------------------
 
-  /** Of those who have had their turn: the most connections first, and among equals the turn that began first. */
+  /** Users past their turn: the most connections first, and among equals the earliest turn. */
   #pastTurn(seat: Seat | undefined, turnMs: number): FairMember | undefined {
     this.#turns ??= this.#gatherTurns();
     const { policy, now } = this.#look;
@@ -176,7 +176,7 @@ export class Victims {
     return victim;
   }
 
-  /** The time that opening takes is part of a turn, but not of what it is at least; unless it takes very long. */
+  /** The time for opening is part of a turn, but not of its minimum, unless opening takes very long. */
   #hasBeenOpen({ openSince, turnBeganAt }: FairUser, shortestMs: number): boolean {
     const { policy, now } = this.#look;
     return Number.isNaN(openSince) ? turnBeganAt + 2 * policy.turn <= now : openSince + shortestMs <= now;
@@ -198,7 +198,7 @@ export class Victims {
     return this.#budget.pace.mayEnd(now, apartMs, 2 * policy.lookInterval);
   }
 
-  /** Of those who have nothing, whoever has had no turn of late has the first one soon. */
+  /** Among users with nothing, one without a recent turn has its first one soon. */
   #turnMsFor(user: FairUser): number {
     const { policy, now } = this.#look;
     const isNewcomer = user.turnBeganAt < now - 2 * (longestRotation + 1) * policy.turn;
@@ -206,8 +206,8 @@ export class Victims {
   }
 
   /**
-   * The usual time, unless those who have nothing would wait for too long. Where users have several pools, which share their turns, each
-   * pool waits for the others of its own user, too: then turns are shorter by up to a third.
+   * The usual time, unless users with nothing would wait for too long. Where users have several pools, which share their
+   * turns, each pool also waits for the others of its own user: turns are then shorter by up to a third.
    */
   get #turnMs(): number {
     const { usersWithNothing, poolsOfUser } = this.#crowdNow;
@@ -262,19 +262,19 @@ class UserInTurn implements HeapItem {
   }
 }
 
-/** The smallest is to give way first; undefined where it has nothing to give. */
+/** Smallest key yields first; undefined if it has nothing to release. */
 function keyAboveShare({ member, user, share }: Seat): number | undefined {
   if (member.kept === 0 || !isAboveShare(user)) return undefined;
   const excess = (member.kept - share) / user.terms.weight;
   return excess > 0 ? -excess : undefined;
 }
 
-/** One connection is left to everyone who may use it. */
+/** Every user with clients keeps one connection. */
 function isAboveShare(user: FairUser): boolean {
   return user.kept > (user.hasClients ? Math.max(1, user.share) : user.share);
 }
 
-/** How long a connection may be idle while others wait: less, the less claim its user has to it. */
+/** How long a connection may be idle while others wait: the smaller its user's claim, the shorter. */
 function graceOf(user: FairUser, graceMs: number, { shortIdleGrace }: FairPolicy): number {
   return user.kept > user.share ? Math.min(graceMs, shortIdleGrace) : graceMs;
 }
@@ -284,7 +284,7 @@ function isLess(one: readonly number[], other: readonly number[]): boolean {
   return false;
 }
 
-/** Of those that hold something since before this time. */
+/** Among pools that have held leases since before this time. */
 function mostKept(user: FairUser, before: number): FairMember | undefined {
   let most: FairMember | undefined;
   for (const { member } of user.seats)
@@ -292,7 +292,7 @@ function mostKept(user: FairUser, before: number): FairMember | undefined {
   return most;
 }
 
-/** One connection is left to every pool. */
+/** Every pool keeps one connection. */
 function poolAbovePart(user: FairUser): FairMember | undefined {
   let worst: FairMember | undefined;
   let most = 0;
@@ -305,7 +305,7 @@ function poolAbovePart(user: FairUser): FairMember | undefined {
   return worst;
 }
 
-/** The one whose turn began first, and before this time. */
+/** The pool with the earliest turn that began before this time. */
 function poolPastTurn(user: FairUser, before: number): FairMember | undefined {
   let first: FairMember | undefined;
   for (const { member } of user.seats)

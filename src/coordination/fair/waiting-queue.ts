@@ -1,6 +1,7 @@
 /**
- * The pools that wait for a lease, of all budgets, and their order: by rank, and within a rank by who came first. The wait of someone with
- * nothing begins when it has nothing. Whoever can't be served for want of something else is passed over, and keeps its place.
+ * The waiting pools of all budgets in order: by rank, and within a rank by arrival. The wait of a user with nothing
+ * begins when it has nothing. A pool that can't be served because it lacks another lease is passed over, and keeps its
+ * place.
  */
 import { LinkedList } from '../../kernel/linked-list.js';
 import type { FairMember } from './fair-member.js';
@@ -16,7 +17,7 @@ export class WaitingQueue {
     return size;
   }
 
-  /** Someone waits for what is its due. */
+  /** A member waits for a lease that it has a claim to. */
   get hasClaims(): boolean {
     return this.#lines.some((line, rank) => rank < Rank.wish && line.size > 0);
   }
@@ -25,7 +26,7 @@ export class WaitingQueue {
     return this.#lines[rank] as LinkedList<FairMember>;
   }
 
-  /** In order. The one just seen may leave. */
+  /** In order. The current one may be removed during iteration. */
   *[Symbol.iterator](): IterableIterator<FairMember> {
     for (const line of this.#lines) yield* line;
   }
@@ -43,7 +44,7 @@ export class WaitingQueue {
     this.#stand(member, rankOf(member));
   }
 
-  /** Does nothing when it does not wait. */
+  /** Does nothing for a member that does not wait. */
   remove(member: FairMember): void {
     if (!member.isWaiting) return;
     this.of(member.rank).remove(member);
@@ -72,11 +73,11 @@ export class WaitingQueue {
     this.#stand(member, rank);
   }
 
-  /** Shares have changed, of those members that are marked. `isAll`: perhaps of all. */
+  /** Ranks marked members anew, since their shares have changed. `isAll`: perhaps of all. */
   rerankMarked(isAll: boolean): void {
     for (const line of this.#lines) {
       let next: FairMember | undefined;
-      // A member that moves back is seen again, and stays.
+      // A member that moves back is seen again, and keeps waiting.
       for (let member = line.head; member !== undefined; member = next) {
         next = member.next;
         if (!isAll && !member.isMarked) continue;
@@ -110,7 +111,7 @@ function isBehind(one: FairMember, other: FairMember): boolean {
   return one.lineKey === other.lineKey ? ownPlaceOf(one) > ownPlaceOf(other) : one.lineKey > other.lineKey;
 }
 
-/** A member that has just had its turn does not come before those who had none meanwhile, though it may have waited for more all the time. */
+/** A member that has just had its turn does not come before members without one, though it may have waited for more throughout. */
 function lineKeyOf(member: FairMember): number {
   let place = ownPlaceOf(member);
   for (const { user, budget } of member.seats)

@@ -1,6 +1,6 @@
 /**
- * Secrets that are looked up in the server, by a query that somebody else runs. Each is asked for once by all who need it at
- * the same time, kept for a while, and asked for again when a login fails with it, since it may have been changed.
+ * Cache of secrets that a query looks up in the server. Callers that need the same secret at the same time share one query. The
+ * answer is kept for a while, and looked up again when a login fails with it, since the secret may have been changed.
  */
 
 import { BoundedMap } from '../../kernel/bounded-map.js';
@@ -9,18 +9,18 @@ import { SecretLookupError } from './errors.js';
 import { isSameStored, parseSecret, type Secret } from './secret.js';
 import type { SecretSource } from './secret-source.js';
 
-/** Runs the query for a user: what is stored as its password; `null` without one, `undefined` when there is no such user. */
+/** Runs the query for a user: the stored password; `null` without one, `undefined` when there is no such user. */
 export type RunAuthQuery = (user: string) => Promise<string | null | undefined>;
 
 /** In milliseconds, checked where the configuration is read. */
 export interface AuthQueryCacheOptions {
-  /** For so long an answer is used, and so an old password is good. */
+  /** Time that an answer is used, and so an old password stays valid. */
   readonly maxAgeMs?: number | undefined;
-  /** For so long a user is taken not to exist. */
+  /** Time that a user counts as missing. */
   readonly maxAgeOfNoneMs?: number | undefined;
-  /** After a failed login the query is not run again for an answer that is younger than this. */
+  /** After a failed login, an answer younger than this is not looked up again. */
   readonly refreshPauseMs?: number | undefined;
-  /** Users that are remembered, and as many that do not exist. */
+  /** Limit of remembered users, and as many names without a user. */
   readonly maxUsers?: number | undefined;
 }
 
@@ -35,9 +35,9 @@ interface Flight {
   readonly answer: Promise<Answer>;
 }
 
-/** PostgreSQL has no longer names. */
+/** PostgreSQL's limit for names. */
 const longestName = 63;
-/** Those who come later than this do not join a query that has not answered yet, but run another. */
+/** Callers that come later than this do not join a query that is still unanswered, but run another. */
 const flightPatienceMs = 10_000;
 
 export class AuthQueryCache implements SecretSource {
@@ -47,7 +47,7 @@ export class AuthQueryCache implements SecretSource {
   readonly #maxAgeOfNoneMs: number;
   readonly #refreshPauseMs: number;
   readonly #users: BoundedMap<string, Answer>;
-  /** Apart, so that invented names do not drive out users that exist. */
+  /** Kept apart, so that invented names do not displace existing users. */
   readonly #none: BoundedMap<string, Answer>;
   readonly #flights = new Map<string, Flight>();
 
@@ -61,12 +61,12 @@ export class AuthQueryCache implements SecretSource {
     this.#none = new BoundedMap(options.maxUsers ?? 10_000);
   }
 
-  /** Users whose answer is remembered, and those that do not exist. */
+  /** Number of remembered answers, including those for missing users. */
   get size(): number {
     return this.#users.size + this.#none.size;
   }
 
-  /** Nothing is remembered, and nobody is asked about. */
+  /** Nothing is remembered, and no query is running. */
   get isEmpty(): boolean {
     return this.size === 0 && this.#flights.size === 0;
   }
@@ -75,7 +75,7 @@ export class AuthQueryCache implements SecretSource {
   async lookup(user: string): Promise<Secret | undefined> {
     if (Buffer.byteLength(user) > longestName) return undefined;
     const answer = this.#lastAnswer(user);
-    // After a failed login, the answer that is under way is the better one.
+    // After a failed login, the pending answer is the better one.
     const isGood = answer !== undefined && this.#isUsable(answer) && !this.#flights.has(user);
     return (isGood ? answer : await this.#join(user)).secret;
   }
@@ -92,12 +92,12 @@ export class AuthQueryCache implements SecretSource {
   async knows(user: string): Promise<boolean> {
     if (Buffer.byteLength(user) > longestName) return false;
     const answer = this.#lastAnswer(user);
-    // Who was not there a moment ago is asked for again, as after a failed login: this would be one.
+    // A user who was missing a moment ago is looked up again, as after a failed login: this login would be one.
     const isGood = answer !== undefined && (answer.isUser ? this.#isUsable(answer) : this.#isYoung(answer));
     return (isGood ? answer : await this.#join(user)).isUser;
   }
 
-  /** All answers are forgotten, and those under way are not kept. */
+  /** Forgets all answers. Pending ones are not kept. */
   clear(): void {
     this.#users.clear();
     this.#none.clear();
@@ -116,9 +116,9 @@ export class AuthQueryCache implements SecretSource {
     return this.#clock.now() - at < this.#refreshPauseMs;
   }
 
-  /** The query that is under way, or a new one. */
+  /** The pending query, or a new one. */
   #join(user: string): Promise<Answer> {
-    // From before the question, so that no change after it is missed for longer than the age allows.
+    // Taken before the query, so that a later change is never missed for longer than the age allows.
     const at = this.#clock.now();
     const present = this.#flights.get(user);
     if (present !== undefined && at - present.at < flightPatienceMs) return present.answer;
@@ -129,7 +129,7 @@ export class AuthQueryCache implements SecretSource {
 
   async #ask(user: string, isPresent: () => boolean, at: number): Promise<Answer> {
     try {
-      // Not before the flight is noted.
+      // Wait until the flight is noted.
       await undefined;
       const text = await this.#run(user);
       const answer = { isUser: text !== undefined, secret: text ? parseSecret(text) : undefined, at };

@@ -1,4 +1,4 @@
-/** Channel binding of the kind tls-server-end-point (RFC 5929): a hash of the certificate with which a server does TLS. */
+/** Channel binding of type tls-server-end-point (RFC 5929): a hash of the server's TLS certificate. */
 import { createHash } from 'node:crypto';
 
 export const channelBindingType = 'tls-server-end-point';
@@ -7,7 +7,7 @@ const sequenceTag = 0x30;
 const objectIdTag = 0x06;
 const explicitTag0 = 0xa0;
 
-/** What a certificate was signed with, and the hash that is used for that. What is weaker than SHA-256 is replaced by it. */
+/** Hash for each signature algorithm of a certificate. SHA-256 replaces weaker hashes. */
 const hashes: Readonly<Record<string, string>> = {
   '2a864886f70d010104': 'sha256', // md5WithRSA
   '2a864886f70d010105': 'sha256', // sha1WithRSA
@@ -29,7 +29,7 @@ const hashes: Readonly<Record<string, string>> = {
 };
 const rsassaPss = '2a864886f70d01010a';
 
-/** `undefined` for a certificate whose signature has no hash of its own, such as Ed25519: it can't be bound to. */
+/** `undefined` for a certificate whose signature has no hash of its own, such as Ed25519: channel binding is not possible. */
 export function tlsServerEndPoint(certificate: Buffer): Buffer | undefined {
   try {
     const hash = signatureHash(certificate);
@@ -59,7 +59,7 @@ function pssHash(certificate: Buffer, at: number): string | undefined {
   return hashes[certificate.toString('hex', name.start, name.end)];
 }
 
-/** Where the contents of the DER element at `at` are. */
+/** Range of the contents of the DER element at `at`. */
 function readElement(der: Buffer, at: number, tag: number): { readonly start: number; readonly end: number } {
   if (der[at] !== tag) throw new RangeError('Another element was expected.');
   const first = der.readUInt8(at + 1);

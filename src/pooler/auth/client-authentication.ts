@@ -1,12 +1,12 @@
 /**
- * One attempt of a client to log in, from what it is asked first to the verdict. It has no socket and no timer:
+ * One login attempt of a client, from the first request to the verdict. It has no socket and no timer:
  *
  * ```
  * begin() -> ask -> answer(message) -> ask -> ... -> ok | refused
  * ```
  *
- * While a step is awaited, no message of the client may be handed in. AuthenticationOk is not sent by it: whoever
- * lets the client in may have reasons of their own not to.
+ * While a step is awaited, no message of the client may be handed in. The caller sends AuthenticationOk, because it may still
+ * refuse the client for other reasons.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import { InvariantError } from '../../kernel/errors.js';
@@ -28,60 +28,60 @@ import { isSameStored, type Secret } from './secret.js';
 import type { SecretSource } from './secret-source.js';
 import type { UnknownUsers } from './unknown-users.js';
 
-/** Who wants to come in, and what is known of the connection. */
+/** A login attempt, and what is known of the connection. */
 export interface LoginAttempt {
   readonly user: string;
   readonly database: string;
-  /** As the rules or the configuration say; `undefined` when no rule matches. */
+  /** From the rules or the configuration; `undefined` when no rule matches. */
   readonly method: AuthMethod | undefined;
   /** The ident map of the rule. */
   readonly map?: string | undefined;
   readonly isUnix: boolean;
-  /** The system user at the other end of a Unix socket, where it can be told. */
+  /** System user at the other end of a Unix socket, if known. */
   readonly peerName?: string | undefined;
   readonly address: string;
   readonly isEncrypted: boolean;
-  /** The common name in the client's certificate, if it has one that was verified. */
+  /** Common name in the client's certificate, if it has a verified one. */
   readonly certificateName?: string | undefined;
-  /** `tlsServerEndPoint()` of the certificate that this client was shown: with it, channel binding is offered. */
+  /** `tlsServerEndPoint()` of the certificate that this client was shown: enables channel binding. */
   readonly endPoint?: Buffer | undefined;
 }
 
-/** What all attempts share. */
+/** Tools that all attempts share. */
 export interface LoginTools {
   readonly secrets: SecretSource;
   readonly keys: ScramKeyCache;
   readonly unknownUsers: UnknownUsers;
-  /** Without a password, too, a user has to be one of `secrets`. Otherwise any name is good. */
+  /** Requires a user from `secrets` even without a password. Otherwise any name is accepted. */
   readonly mustBeKnown?: boolean | undefined;
-  /** As PgBouncer has it, who is not known is told so, where the server was asked for the user. */
+  /** As in PgBouncer, an unknown user is told so if the server was asked for the user. */
   readonly tellsUnknown?: boolean | undefined;
   readonly identMaps?: IdentMaps | undefined;
   readonly failedLogins?: FailedLogins | undefined;
-  /** Passwords in clear text are asked for without TLS too. */
+  /** Asks for passwords in clear text even without TLS. */
   readonly allowUnencryptedPasswords?: boolean | undefined;
   readonly randomBytes?: ((count: number) => Buffer) | undefined;
 }
 
-/** Who is in, and what can be used to log in at the server in its place. */
+/** A successful login, and what it provides for a login at the server. */
 export interface Login extends Proof {
   readonly user: string;
   readonly method: AuthMethod;
-  /** What the password was checked with; none for methods without a password. */
+  /** Secret that the password was checked with; none for methods without a password. */
   readonly secret: Secret | undefined;
 }
 
 export type LoginStep =
-  /** To be sent; the client's next message is an answer to it. */
+  /** Messages to send; the client's next message is the answer. */
   | { readonly kind: 'ask'; readonly messages: Buffer }
-  /** To be sent, in front of AuthenticationOk. May be empty. */
+  /** Messages to send before AuthenticationOk. May be empty. */
   | {
       readonly kind: 'ok';
       readonly messages: Buffer;
       readonly login: Login;
       readonly held?: HeldVerdict | undefined;
     }
-  /** To be sent, and the connection closed. `detail` is for the log, and never for the client. */
+  /** An error to send before closing the connection. `detail` is for the log, and never for the client. */
   | {
       readonly kind: 'refused';
       readonly error: ErrorFields;
@@ -104,12 +104,12 @@ export class ClientAuthentication {
     this.#tools = tools;
   }
 
-  /** Never rejects for anything that the client or the configuration is to blame for. */
+  /** Never rejects for an error of the client or of the configuration. */
   begin(): Promise<LoginStep> {
     return this.#step('new', () => this.#begin());
   }
 
-  /** Takes a message of type `p` with its header; its bytes may change when this returns. */
+  /** Takes a message of type `p` with its header; its bytes may change once this returns. */
   answer(source: Buffer, start: number, end: number): Promise<LoginStep> {
     return this.#step('asked', async () => {
       const exchange = this.#exchange as Exchange;
@@ -173,7 +173,7 @@ export class ClientAuthentication {
     return { kind: 'ask', messages: this.#writer.take() };
   }
 
-  /** `undefined` when it is the same, or can't be looked up: what is known says no. */
+  /** `undefined` when the secret is the same, or can't be looked up: the known secret has refused the login. */
   async #newerSecret(): Promise<Secret | undefined> {
     const { secrets } = this.#tools;
     const failed = this.#secret;
@@ -206,7 +206,7 @@ export class ClientAuthentication {
     return failedLogins.judged(address, user, isRight) ?? 'too many';
   }
 
-  /** Whatever its password was. */
+  /** Refused regardless of the password. */
   #refuseFurther(): LoginStep {
     return refused(
       fatal.tooManyFailedLogins(this.#attempt.user),
@@ -226,7 +226,7 @@ export class ClientAuthentication {
     return { kind: 'ok', messages: this.#writer.take(), login, held };
   }
 
-  /** Nothing is proved, but that may be for some only. */
+  /** Proves nothing about the client; the method may still be limited to known users. */
   async #trust(): Promise<LoginStep> {
     const isKnown = await this.#isKnown();
     const held = this.#hold(isKnown);
@@ -244,7 +244,7 @@ export class ClientAuthentication {
     return this.#exchange instanceof ScramExchange ? 'scram-sha-256' : 'password';
   }
 
-  /** Who is at the other end of a Unix socket is known by the kernel. */
+  /** The kernel knows the user at the other end of a Unix socket. */
   async #checkPeer(): Promise<LoginStep> {
     const { user, peerName, map } = this.#attempt;
     const refusal = (detail: string): LoginStep => refused(fatal.notThePeer(user), detail);
@@ -304,7 +304,7 @@ const notKnown = 'the user is not known';
 
 type PasswordMethod = Extract<AuthMethod, 'password' | 'md5' | 'scram-sha-256'>;
 
-/** With md5, a user who has a SCRAM secret is asked for SCRAM, as PostgreSQL and PgBouncer do. */
+/** With md5, a user with a SCRAM secret is asked for SCRAM, as PostgreSQL and PgBouncer do. */
 function chooseExchange(
   method: PasswordMethod,
   claim: Claim,

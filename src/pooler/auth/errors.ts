@@ -1,10 +1,10 @@
-/** What goes wrong when somebody proves who they are. No text has anything secret in it. */
+/** Errors of authentication. No text contains anything secret. */
 import { HeadgateError } from '../../kernel/errors.js';
 import { SqlState } from '../../wire/sql-states.js';
 
-/** The other side sent a SASL message that is none, or wants something that there is not. Its text never quotes the message. */
+/** The other side sent a malformed SASL message, or requests something unsupported. The text never quotes the message. */
 export class SaslMessageError extends HeadgateError {
-  /** What a client is told in an ErrorResponse. */
+  /** SQLSTATE for the client's ErrorResponse. */
   readonly sqlState: SqlState;
 
   constructor(message: string, sqlState: SqlState = SqlState.protocolViolation) {
@@ -14,16 +14,16 @@ export class SaslMessageError extends HeadgateError {
 }
 
 /**
- * Why we could not prove to the server who we are.
+ * Why the pooler's login at a server failed.
  *
- * - `no_credentials`: it asks for something, and there is nothing.
- * - `wrong_kind`: what is there can't answer what it asks for.
- * - `other_secret`: the keys are of a secret that is not the server's.
- * - `unencrypted`: a password would have gone over the network for all to read.
+ * - `no_credentials`: the server asks for credentials, and there are none.
+ * - `wrong_kind`: the credentials can't answer the server's request.
+ * - `other_secret`: the keys belong to a secret that is not the server's.
+ * - `unencrypted`: a password would have been sent in clear text without TLS.
  * - `token_unavailable`: there was no token.
- * - `not_the_server`: it could not prove that it knows the password. It may be someone else.
- * - `refused`: it ended the exchange.
- * - `protocol`: it said something that makes no sense here.
+ * - `not_the_server`: the server could not prove that it knows the password. It may be an impostor.
+ * - `refused`: the server ended the exchange.
+ * - `protocol`: the server sent a message that is not valid here.
  */
 export type ServerAuthenticationFailure =
   | 'no_credentials'
@@ -45,14 +45,14 @@ export class ServerAuthenticationError extends HeadgateError {
   }
 }
 
-/** DISABLE on the console holds for the database that auth_query is asked in. */
+/** DISABLE on the console also applies to the database that auth_query runs in. */
 export class AuthDatabaseDisabledError extends HeadgateError {
   constructor(database: string) {
     super('HG_AUTH_DATABASE_DISABLED', `authentication database "${database}" is disabled`);
   }
 }
 
-/** The secret of a user could not be looked up, so that nobody can tell whether a login is right. `cause` says why. */
+/** The secret of a user could not be looked up, so the login can't be checked. `cause` says why. */
 export class SecretLookupError extends HeadgateError {
   constructor(cause: unknown) {
     super('HG_SECRET_LOOKUP', 'The secret of a user could not be looked up.', { cause });

@@ -1,33 +1,33 @@
-/** One way in which a client proves that it knows its password: what it is asked, and what its answers are worth. */
+/** A method by which a client proves that it knows its password: the requests to the client, and the check of its answers. */
 import type { MessageWriter } from '../../wire/message-writer.js';
 import type { ScramKeyCache, ScramKeys } from './scram-keys.js';
 import type { Secret } from './secret.js';
 import type { UnknownUsers } from './unknown-users.js';
 
-/** Whose password is proved, with what. */
+/** The user, and the secret to check the password with. */
 export interface Claim {
   readonly user: string;
-  /** Of a user that does not exist: one that nobody knows the password of. */
+  /** For a missing user, a secret whose password nobody knows. */
   readonly secret: Secret;
-  /** The secret that has taken its place meanwhile, where there is one. */
+  /** Secret that has replaced `secret` meanwhile, if any. */
   readonly newerSecret: () => Promise<Secret | undefined>;
 }
 
-/** What a client has shown besides. */
+/** Secrets that the client has shown in the exchange. */
 export interface Proof {
   readonly scramKeys?: ScramKeys;
   readonly clearPassword?: Buffer;
 }
 
-/** `more`: the client is asked again. `wrong`: it does not know the password. */
+/** `more`: the client is asked again. `wrong`: the password is wrong. */
 export type Verdict = 'more' | 'wrong' | Proof;
 
 export interface Exchange {
-  /** Writes what the client is asked first. */
+  /** Writes the first request to the client. */
   begin(writer: MessageWriter): void;
   /**
-   * Takes a PasswordMessage with its header, which is read before the first pause; writes what is sent in return. Throws a
-   * SaslMessageError or a ProtocolViolationError for what is no answer.
+   * Takes a PasswordMessage with its header, which is read before the first pause; writes the reply. Throws a SaslMessageError
+   * or a ProtocolViolationError for an invalid answer.
    */
   answer(source: Buffer, start: number, end: number, writer: MessageWriter): Promise<Verdict>;
 }

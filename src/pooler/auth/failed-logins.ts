@@ -1,8 +1,8 @@
 /**
- * Keeps passwords from being tried out quickly. After some failures of a user from an address, every verdict on that user from there is held
- * back, the right password's as well as the wrong one's: whoever hangs up early has learned nothing. Only so many are held back at once,
- * and those beyond are told so at once, whatever their password was. Other users and other addresses are not concerned. It has no timer;
- * who answers waits.
+ * Slows down password guessing. After some failures of a user from an address, every verdict on that user from there is
+ * delayed, right passwords included: a client that hangs up early has learned nothing. The number of delayed verdicts is
+ * limited, and further attempts are refused at once, whatever their password. Other users and other addresses are not affected.
+ * There is no timer; the caller waits.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../kernel/bounded-map.js';
@@ -11,20 +11,20 @@ import { parseIpAddress } from '../../net/ip-address.js';
 
 /** Checked where the configuration is read. Times are milliseconds. */
 export interface FailedLoginsOptions {
-  /** After so many failures verdicts are held back. */
+  /** Number of failures after which verdicts are delayed. */
   readonly free?: number | undefined;
-  /** The first wait; each further failure doubles it. 0: none waits. */
+  /** The first delay; each further failure doubles it. 0: no delays. */
   readonly firstDelayMs?: number | undefined;
   readonly longestDelayMs?: number | undefined;
-  /** Without a failure for so long, all are forgotten. */
+  /** Time without a failure after which all failures are forgotten. */
   readonly forgetAfterMs?: number | undefined;
-  /** Verdicts on a user from an address that are held back at once. */
+  /** Limit of delayed verdicts per user and address. */
   readonly atOnce?: number | undefined;
-  /** Users at addresses that are remembered. Of more, those that failed longest ago are forgotten. */
+  /** Limit of remembered pairs of user and address. Beyond it, those that failed longest ago are forgotten. */
   readonly most?: number | undefined;
 }
 
-/** A verdict that may not be told yet. `end()` is called when it was, or when nobody is left to be told. */
+/** A delayed verdict. Call `end()` when it was sent, or when the client has disconnected. */
 export interface HeldVerdict {
   readonly delayMs: number;
   end(): void;
@@ -36,7 +36,7 @@ interface Failures {
   held: number;
 }
 
-/** Whoever has one address in IPv6 usually has all with the same first 64 bits. */
+/** An IPv6 client usually has all addresses with the same first 64 bits. */
 const ipv6Bytes = 8;
 const notHeld: HeldVerdict = { delayMs: 0, end: () => {} };
 
@@ -55,7 +55,7 @@ export class FailedLogins {
     this.change(options);
   }
 
-  /** Other waits from now on; what was counted stays, and so does how many are remembered. */
+  /** Changes the delays. Failures stay counted, and the number of remembered pairs is unchanged. */
   change(options: Omit<FailedLoginsOptions, 'most'>): void {
     this.#free = options.free ?? 3;
     this.#firstDelayMs = options.firstDelayMs ?? 250;
@@ -64,12 +64,12 @@ export class FailedLogins {
     this.#atOnce = options.atOnce ?? 10;
   }
 
-  /** Users at addresses that are remembered. */
+  /** Number of remembered pairs of user and address. */
   get size(): number {
     return this.#known.size;
   }
 
-  /** How long this verdict has to wait; undefined: too many wait already. What is no internet address never waits. */
+  /** Delay of this verdict; undefined: too many are delayed already. Only IP addresses have delays. */
   judged(address: string, user: string, isRight: boolean): HeldVerdict | undefined {
     if (isRight && this.#known.size === 0) return notHeld;
     const key = keyOf(address, user);
@@ -104,13 +104,13 @@ export class FailedLogins {
   }
 
   #delayAfter(failures: number): number {
-    // A first attempt never waits, or every right one would.
+    // A first attempt never waits; otherwise every correct login would.
     const over = failures - Math.max(1, this.#free);
     return over < 0 ? 0 : Math.min(this.#longestDelayMs, this.#firstDelayMs * 2 ** over);
   }
 }
 
-/** A name may be long, and is a stranger's. */
+/** A client may send any name, of any length. */
 function keyOf(address: string, user: string): string | undefined {
   const bytes = parseIpAddress(address);
   if (bytes === undefined) return undefined;

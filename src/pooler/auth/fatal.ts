@@ -1,15 +1,15 @@
-/** The refusals that a client is told before its connection is closed. None says more than PostgreSQL would. */
+/** Errors that refuse a client before its connection is closed. None says more than PostgreSQL would. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { alsoAs, type OwnError } from '../own-error.js';
 
-/** A name in a text has no more characters than this. It comes from the client, and may be as long as a packet. */
+/** Limit of characters of a name in a text. The name comes from the client, and may be as long as a packet. */
 const longestShown = 128;
 
 export interface Wanted {
   readonly user: string;
   readonly database: string;
-  /** As it is shown: an internet address, or `[local]`. */
+  /** For display: an IP address, or `[local]`. */
   readonly from: string;
   readonly isEncrypted: boolean;
 }
@@ -20,14 +20,14 @@ const failures: Readonly<Record<string, string>> = {
   'scram-sha-256': 'SASL authentication failed',
 };
 
-/** The same for a wrong password and for a user that does not exist. `method`: what the client was asked for. */
+/** The same error for a wrong password and for a missing user. `method`: what the client was asked for. */
 export function wrongPassword(user: string, method: string): OwnError {
   const message = `password authentication failed for user "${shown(user)}"`;
   const asPgBouncer = failures[method] ?? 'password authentication failed';
   return alsoAs(asPgBouncer, fatal(SqlState.invalidPassword, message));
 }
 
-/** PgBouncer says so where it has asked the server for the user. */
+/** PgBouncer reports a missing user where it has asked the server. */
 export function noSuchUser(user: string): OwnError {
   return alsoAs('no such user', wrongPassword(user, 'password'));
 }
@@ -73,12 +73,12 @@ export function authDatabaseDisabled(message: string): OwnError {
   return alsoAs(message, fatal(SqlState.cannotConnectNow, message, hint));
 }
 
-/** The database that the client wants is not there: as the server says it. */
+/** The requested database does not exist: the server's own message. */
 export function noSuchDatabase({ message }: ErrorFields): ErrorFields {
   return fatal(SqlState.invalidCatalogName, message);
 }
 
-/** Too many verdicts on this user from this address are being held back. */
+/** The limit of delayed verdicts for this user and address is reached. */
 export function tooManyFailedLogins(user: string): ErrorFields {
   return fatal(
     SqlState.tooManyConnections,
@@ -87,7 +87,7 @@ export function tooManyFailedLogins(user: string): ErrorFields {
   );
 }
 
-/** The client sent something that is no answer to what it was asked. */
+/** The client sent an invalid answer. */
 export function badAnswer(sqlState: SqlState, message: string): ErrorFields {
   return fatal(sqlState, message);
 }

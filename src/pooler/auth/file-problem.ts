@@ -1,11 +1,11 @@
-/** What is wrong with a file of users or rules, and where. */
+/** A problem in a file of users or rules, and its line. */
 
 export interface FileProblem {
   readonly line: number;
   readonly message: string;
 }
 
-/** Either what the file says, or all that is wrong with it: half of a file must not decide who comes in. */
+/** Either the content of the file, or all its problems: half of a file must not decide about logins. */
 export type FileContent<T> =
   | { readonly value: T; readonly problems: readonly [] }
   | { readonly value: undefined; readonly problems: readonly FileProblem[] };

@@ -1,20 +1,20 @@
 /**
- * The way in which pg_hba.conf and pg_ident.conf are written: fields between blanks, lists with commas, names in double
- * quotes, comments from # on, a backslash at the end of a line that goes on.
+ * Syntax of pg_hba.conf and pg_ident.conf: fields between blanks, lists with commas, names in double quotes, comments from #
+ * on, and a backslash at the end of a continued line.
  */
 import type { FileProblem } from './file-problem.js';
 
 export interface Token {
   readonly text: string;
-  /** In quotes, no word and no sign has a meaning of its own. */
+  /** In quotes, no word and no character is special. */
   readonly isQuoted: boolean;
 }
 
-/** The tokens of a field: several where there are commas. */
+/** Tokens of a field: several where there are commas. */
 export type Field = readonly [Token, ...Token[]];
 
 export interface FieldLine {
-  /** Where it begins, counted from 1. */
+  /** Line number of its beginning, counted from 1. */
   readonly line: number;
   readonly fields: readonly Field[];
 }
@@ -22,7 +22,7 @@ export interface FieldLine {
 /** Blanks, a comma, a comment, or a token: pieces in quotes (a quote inside is written twice) and without, in any order. */
 const piece = /([^\S\n]+)|(,)|(#.*)|((?:"(?:[^"]|"")*"|[^\s,#"]+)+)/y;
 
-/** The lines that are not empty. A line that can't be read is a problem, and left out. */
+/** The non-empty lines. A malformed line is reported as a problem and left out. */
 export function readFields(text: string, problems: FileProblem[]): FieldLine[] {
   const lines: FieldLine[] = [];
   for (const { line, content } of joinedLines(text)) {
@@ -49,7 +49,7 @@ function joinedLines(text: string): { readonly line: number; readonly content: s
   return joined;
 }
 
-/** Or what is wrong. */
+/** The fields, or the problem. */
 function readLine(content: string): Field[] | string {
   const fields: [Token, ...Token[]][] = [];
   let afterComma = false;

@@ -1,13 +1,13 @@
-/** The lists of databases and users in a rule: names, and words that stand for many. */
+/** Lists of databases and users in a rule: names, and words that stand for many. */
 import type { Field, Token } from './file-tokens.js';
 
-/** What a connection is for. */
+/** Database and user of a connection. */
 export interface WantedNames {
   readonly user: string;
   readonly database: string;
-  /** Other names of the same database. A rule for one of them is a rule for all. */
+  /** Other names of the same database. A rule for one of them applies to all. */
   readonly otherNames?: readonly string[] | undefined;
-  /** Physical replication: it is for no database. */
+  /** Physical replication, which belongs to no database. */
   readonly isReplication: boolean;
 }
 
@@ -17,7 +17,7 @@ export class NameList {
   readonly words = new Set<string>();
 
   matchesDatabase({ database, otherNames = [], user, isReplication }: WantedNames): boolean {
-    // As in PostgreSQL, `all` is all databases, and replication is none.
+    // As in PostgreSQL, `all` stands for all databases, and replication is not one.
     if (isReplication) return this.words.has('replication');
     if (this.words.has('all')) return true;
     const isSameUser = this.words.has('sameuser');
@@ -32,7 +32,7 @@ export class NameList {
 const databaseWords = ['all', 'sameuser', 'replication'];
 const unsupportedDatabaseWords = ['samerole', 'samegroup'];
 
-/** What is wrong is told to `problem`. */
+/** `problem` receives the problems. */
 export function readDatabases(field: Field, problem: (message: string) => void): NameList {
   return readNames(
     field,

@@ -1,7 +1,7 @@
 /**
- * Who may come in from where and how, in the format of pg_hba.conf, of which PgBouncer and we know a part. The first rule
- * that matches decides; without one, nobody comes in. What is not known here is a problem and never passed over, since a
- * rule that is left out lets in whom it should keep out.
+ * Access rules in the format of pg_hba.conf, of which PgBouncer and Headgate support a part. The first rule that matches
+ * decides; without one, the login is refused. Unsupported rules are problems and never skipped, since a skipped rule could let
+ * in a client that it should keep out.
  */
 
 import { parseIpAddress } from '../../net/ip-address.js';
@@ -11,11 +11,11 @@ import { type NameList, readDatabases, readUsers, type WantedNames } from './hba
 import type { IdentMaps } from './ident-map.js';
 import { type IpNetwork, isInNetwork, networkOfMask, parseNetwork } from './ip-network.js';
 
-/** How a client proves who it is. `password`: in clear text. */
+/** Authentication method. `password`: in clear text. */
 export type AuthMethod = 'trust' | 'reject' | 'password' | 'md5' | 'scram-sha-256' | 'cert' | 'peer';
 
 export interface HbaRule {
-  /** Where it stands in its file. */
+  /** Line in its file. */
   readonly line: number;
   readonly type: HbaType;
   readonly databases: NameList;
@@ -23,7 +23,7 @@ export interface HbaRule {
   /** `undefined` for all addresses, and for Unix sockets. */
   readonly network: IpNetwork | undefined;
   readonly method: AuthMethod;
-  /** The ident map that says whose certificate is good for which user. */
+  /** Ident map that tells which certificate or system user may log in as which user. */
   readonly map: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export class HbaRules {
     this.rules = rules;
   }
 
-  /** The first that matches. */
+  /** The first rule that matches. */
   find(connection: HbaConnection): HbaRule | undefined {
     const address = connection.isUnix ? undefined : parseIpAddress(connection.address);
     return this.rules.find(
@@ -77,11 +77,11 @@ function isFrom(network: IpNetwork | undefined, address: Buffer | undefined): bo
 }
 
 export interface HbaOptions {
-  /** Told of a method that there is not: what its rule matches is rejected. Without this it is a problem. */
+  /** Called for an unsupported method: its rule then rejects what it matches. Without this callback it is a problem. */
   readonly rejected?: (problem: FileProblem) => void;
 }
 
-/** Of pg_hba.conf, and not here. */
+/** Methods of pg_hba.conf that are not supported. */
 const otherMethods = ['gss', 'sspi', 'ident', 'ldap', 'radius', 'pam', 'bsd', 'oauth'];
 
 /** With `maps`, a rule that names a map that is not among them is a problem. */
@@ -95,7 +95,7 @@ export function parseHba(
   return fileContent(new HbaRules(rules.filter((rule) => rule !== undefined)), problems);
 }
 
-/** The fields of a line, one after the other, and a place for what is wrong with them. */
+/** Reads the fields of a line one by one, and collects problems. */
 class RuleReader {
   readonly #fields: readonly Field[];
   readonly problem: (message: string) => void;
@@ -106,7 +106,7 @@ class RuleReader {
     this.problem = (message) => problems.push({ line, message });
   }
 
-  /** What comes next, if it is one word. */
+  /** The next field, if it is one word. */
   get peek(): string | undefined {
     const field = this.#fields[this.#at];
     return field?.length === 1 ? field[0].text : undefined;
@@ -118,7 +118,7 @@ class RuleReader {
     return field;
   }
 
-  /** One that may not be a list. */
+  /** The next field, which must not be a list. */
   nextWord(what: string): string | undefined {
     const field = this.next(what);
     if (field !== undefined && field.length > 1) this.problem(`the ${what} is a list, and must be one`);
@@ -170,7 +170,7 @@ function readType(read: RuleReader): HbaType | undefined {
   return type;
 }
 
-/** `undefined` for all; `missing` when nothing behind it can be read either. */
+/** `undefined` for all; `missing` when the rest of the line can't be read either. */
 function readAddress(read: RuleReader): IpNetwork | undefined | 'missing' {
   const text = read.nextWord('address');
   if (text === undefined) return 'missing';
@@ -203,7 +203,7 @@ function readMethod(read: RuleReader, type: HbaType): AuthMethod | undefined {
   const method = methods.find((known) => known === text);
   if (method === undefined)
     read.problem(`the method "${text}" is not supported: there are ${methods.join(', ')}`);
-  // A rule for host holds with TLS too, and without TLS nobody has a certificate.
+  // A rule for host also applies with TLS, and without TLS there is no certificate.
   if (method === 'cert' && type !== 'hostssl' && type !== 'host')
     read.problem(`the method cert needs TLS: write hostssl in place of ${type}`);
   if (method === 'peer' && type !== 'local')

@@ -1,7 +1,7 @@
 /**
- * Who may come in as whom, in the format of pg_ident.conf: on each line the name of a map, a name from outside (that in a
- * certificate) and a database user. A name from outside that begins with / is a regular expression; \1 in the database
- * user is then what its first group found.
+ * Ident maps in the format of pg_ident.conf, which tell who may log in as which user. Each line has the name of a map, an
+ * external name (that in a certificate) and a database user. An external name that begins with / is a regular expression; \1 in
+ * the database user then stands for the match of its first group.
  */
 import { type FileContent, type FileProblem, fileContent } from './file-problem.js';
 import { type Field, readFields } from './file-tokens.js';
@@ -39,7 +39,7 @@ export function parseIdentMaps(text: string): FileContent<IdentMaps> {
   return fileContent(new IdentMaps(maps), problems);
 }
 
-/** Or what is wrong. */
+/** The mapping, or the problem. */
 function readMapping(fields: readonly Field[]): Mapping | string {
   const [map, outside, user] = fields;
   if (map === undefined || outside === undefined || user === undefined || fields.length > 3)
@@ -59,7 +59,7 @@ function readExpression(source: string, user: Field): Mapping | string {
   let groups: number;
   try {
     expression = new RegExp(source, 'u');
-    // Matches the empty text in any case, and so tells how many groups there are.
+    // The empty alternative always matches, which tells the number of groups.
     groups = (new RegExp(`${source}|`, 'u').exec('')?.length ?? 1) - 1;
   } catch {
     return `"${source}" is not a regular expression`;

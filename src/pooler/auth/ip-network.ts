@@ -1,20 +1,20 @@
-/** Internet addresses as bytes, and the networks that they are in. */
+/** IP addresses as bytes, and networks. */
 import { isIPv4 } from 'node:net';
 import { parseIpAddress } from '../../net/ip-address.js';
 
 export interface IpNetwork {
   /** 4 or 16 bytes. */
   readonly address: Buffer;
-  /** So many leading bits count. */
+  /** Number of leading bits that count. */
   readonly bits: number;
 }
 
-/** `10.0.0.0/8`, `::1/128`; `undefined` for what is none. */
+/** `10.0.0.0/8`, `::1/128`; `undefined` for anything else. */
 export function parseNetwork(text: string): IpNetwork | undefined {
   const [, addressText = '', bitsText = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? [];
   const address = parseIpAddress(addressText);
   if (address === undefined) return undefined;
-  // Written as IPv6, its first 96 bits are those that say that it is IPv4.
+  // In IPv6 notation, the first 96 bits only mark an IPv4 address.
   const bits = Number(bitsText) - (address.length === 4 && !isIPv4(addressText) ? 96 : 0);
   return bits >= 0 && bits <= 8 * address.length ? { address, bits } : undefined;
 }

@@ -1,4 +1,4 @@
-/** PostgreSQL's md5 passwords: the hash that is stored, and the answer to a salt. Weak, and still in use. */
+/** PostgreSQL's md5 passwords: the stored hash, and the answer to a salt. Weak, and still in use. */
 import { createHash } from 'node:crypto';
 import type { Md5Secret, PlainSecret } from './secret.js';
 
@@ -12,7 +12,7 @@ export function md5HashOf(secret: PlainSecret | Md5Secret, user: string): string
   return secret.kind === 'md5' ? secret.hash : md5Hash(secret.password, user);
 }
 
-/** What a client answers to a salt. */
+/** The client's answer to a salt. */
 export function md5Response(hash: string, salt: Buffer): string {
   return `md5${hashBoth(hash, salt)}`;
 }

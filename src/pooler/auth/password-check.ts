@@ -1,4 +1,4 @@
-/** Whether a password in clear text is that of a user, whatever is stored of it. */
+/** Checks a password in clear text against the stored secret of any kind. */
 import { isSameSecret } from './constant-time.js';
 import { md5Hash } from './md5.js';
 import { deriveScramKeys, storedKeyOf } from './scram-keys.js';

@@ -1,4 +1,4 @@
-/** The exchanges with one answer: the password in clear text, or its md5 hash with a salt. */
+/** Exchanges with one answer: the password in clear text, or its md5 hash with a salt. */
 import { writeAuthentication } from '../../wire/authentication.js';
 import { readPassword } from '../../wire/frontend-messages.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
@@ -24,7 +24,7 @@ export class ClearPasswordExchange implements Exchange {
   async answer(source: Buffer, start: number, end: number): Promise<Verdict> {
     const { user } = this.#claim;
     const clearPassword = Buffer.from(readPassword(source, start, end));
-    // An empty password is no password, whatever is stored.
+    // An empty password is never accepted, whatever is stored.
     if (clearPassword.length === 0) return 'wrong';
     const isRight = await isRightBySomeSecret(this.#claim, (secret) =>
       isPasswordOf(clearPassword, user, secret),
@@ -52,7 +52,7 @@ export class Md5Exchange implements Exchange {
     const { user } = this.#claim;
     const response = Buffer.from(readPassword(source, start, end));
     const isRight = await isRightBySomeSecret(this.#claim, (secret) => {
-      // A SCRAM secret that came meanwhile can't tell; the next attempt will be asked for SCRAM.
+      // An md5 response can't be checked with a new SCRAM secret; the next attempt will be asked for SCRAM.
       if (secret.kind === 'scram') return false;
       return isSameSecret(response, md5Response(md5HashOf(secret, user), this.#salt));
     });
@@ -60,7 +60,7 @@ export class Md5Exchange implements Exchange {
   }
 }
 
-/** With the secret as it is known, and if that fails, with the one that took its place. */
+/** Tries the known secret, and if that fails, the one that has replaced it. */
 async function isRightBySomeSecret(
   { secret, newerSecret }: Claim,
   isRight: (secret: Secret) => boolean | Promise<boolean>,

@@ -1,20 +1,20 @@
 /**
- * Sets of code points from RFC 3454, as SASLprep (RFC 4013) uses them. They are those of Unicode 3.2 and will never change.
- * A set is a list of boundaries: what comes after the first is inside, after the second outside, after the third inside.
+ * Sets of code points from RFC 3454, as used by SASLprep (RFC 4013). They are those of Unicode 3.2 and will never change. A set
+ * is a list of boundaries: code points after the first are inside, after the second outside, after the third inside.
  */
 
-/** Table C.1.2: spaces that are written as an ordinary one. */
+/** Table C.1.2: spaces that are replaced by an ordinary one. */
 export const otherSpaces: readonly number[] = [
   0x00a0, 0x00a1, 0x1680, 0x1681, 0x2000, 0x200c, 0x202f, 0x2030, 0x205f, 0x2060, 0x3000, 0x3001,
 ];
 
-/** Table B.1: what is left out. */
+/** Table B.1: code points that are removed. */
 export const mappedToNothing: readonly number[] = [
   0x00ad, 0x00ae, 0x034f, 0x0350, 0x1806, 0x1807, 0x180b, 0x180e, 0x200b, 0x200e, 0x2060, 0x2061, 0xfe00,
   0xfe10, 0xfeff, 0xff00,
 ];
 
-/** Tables C.1.2 to C.9, and A.1: what must not be there, and what did not exist in Unicode 3.2. */
+/** Tables C.1.2 to C.9, and A.1: prohibited code points, and those unassigned in Unicode 3.2. */
 export const prohibited: readonly number[] = [
   0x0000, 0x0020, 0x007f, 0x00a1, 0x0221, 0x0222, 0x0234, 0x0250, 0x02ae, 0x02b0, 0x02ef, 0x0300, 0x0340,
   0x0342, 0x0350, 0x0360, 0x0370, 0x0374, 0x0376, 0x037a, 0x037b, 0x037e, 0x037f, 0x0384, 0x038b, 0x038c,

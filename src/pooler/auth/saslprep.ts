@@ -1,6 +1,6 @@
 /**
- * How a password is prepared for SCRAM, so that it is the same however it was typed. Exactly as PostgreSQL does it: it
- * judges a password before it is normalized, and uses one that may not be prepared as it is.
+ * Prepares a password for SCRAM, so that it is the same however it was typed. As in PostgreSQL, a password is checked before it
+ * is normalized, and one that may not be prepared is used unchanged.
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import {

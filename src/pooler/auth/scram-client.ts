@@ -1,4 +1,4 @@
-/** SCRAM-SHA-256 as the client does it, against a server that may be another than it says. */
+/** SCRAM-SHA-256 as the client, with a server whose identity is not certain. */
 import { timingSafeEqual } from 'node:crypto';
 import { channelBindingType } from './channel-binding.js';
 import { SaslMessageError } from './errors.js';
@@ -12,15 +12,15 @@ import {
   scramPlusMechanism,
 } from './scram-messages.js';
 
-/** A server may ask for no more: they are our processor's time. PostgreSQL's default is 4096. */
+/** Limit of iterations that a server may ask for, since they cost processor time. PostgreSQL's default is 4096. */
 const mostIterations = 1_000_000;
 
 export interface ScramClientOptions {
-  /** What the server offers. */
+  /** Mechanisms that the server offers. */
   readonly mechanisms: readonly string[];
   /** Printable, without a comma, and never used before. */
   readonly nonce: string;
-  /** What TLS is bound to; none without TLS, or where its certificate can't be bound to. */
+  /** Data for channel binding; none without TLS, or where the certificate does not support it. */
   readonly endPoint: Buffer | undefined;
 }
 
@@ -40,11 +40,11 @@ export class ScramClient {
     this.#header = isBound ? `p=${channelBindingType},,` : `${flag},,`;
     this.#bound = isBound ? endPoint : Buffer.alloc(0);
     this.#nonce = nonce;
-    // PostgreSQL knows the user from the startup packet, and takes no name here.
+    // PostgreSQL takes the user from the startup packet, and ignores a name here.
     this.#bare = `n=,r=${nonce}`;
   }
 
-  /** Whether the server offers a mechanism that we can do. */
+  /** The server offers a supported mechanism. */
   static isPossible({ mechanisms, endPoint }: Omit<ScramClientOptions, 'nonce'>): boolean {
     return (
       mechanisms.includes(scramMechanism) ||
@@ -56,7 +56,7 @@ export class ScramClient {
     return Buffer.from(this.#header + this.#bare, 'latin1');
   }
 
-  /** Takes the server-first-message: says what the keys have to be derived with. */
+  /** Takes the server-first-message. Returns the parameters to derive the keys with. */
   readServerFirst(data: Buffer): ServerFirst {
     const first = readServerFirst(data);
     if (this.#serverFirst !== undefined) throw new SaslMessageError('The server began SCRAM a second time.');
@@ -82,7 +82,7 @@ export class ScramClient {
     return Buffer.from(`${withoutProof},p=${proof}`, 'latin1');
   }
 
-  /** Takes the server-final-message: `proved` if the server knows the secret too, `forged` if not, else why it refuses. */
+  /** Takes the server-final-message: `proved` if the server knows the secret, too, `forged` if not, or the reason of its refusal. */
   judgeServerFinal(data: Buffer): 'proved' | 'forged' | { readonly refusal: string } {
     const expected = this.#expectedSignature;
     if (expected === undefined)

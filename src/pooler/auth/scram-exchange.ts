@@ -8,7 +8,7 @@ import { storedKeyOf } from './scram-keys.js';
 import { scramMechanism, scramPlusMechanism } from './scram-messages.js';
 import { ScramServer, type ScramVerifier } from './scram-server.js';
 
-/** As many as PostgreSQL takes; in base64 they are 24 characters. */
+/** The same number as in PostgreSQL; in base64 they are 24 characters. */
 const nonceBytes = 18;
 
 export class ScramExchange implements Exchange {
@@ -18,7 +18,7 @@ export class ScramExchange implements Exchange {
   #server: ScramServer | undefined;
   #hasBegun = false;
 
-  /** `endPoint`: what TLS with this client is bound to, where that is known. */
+  /** `endPoint`: data for channel binding with this client, where known. */
   constructor(claim: Claim, tools: ExchangeTools, endPoint: Buffer | undefined) {
     this.#claim = claim;
     this.#tools = tools;
@@ -38,7 +38,7 @@ export class ScramExchange implements Exchange {
       const { mechanism, data } = readSaslInitialResponse(source, start, end);
       this.#server = this.#makeServer(mechanism);
       if (data !== null) return this.#begin(this.#server, data, writer);
-      // The client waits for a challenge, which SCRAM has none of.
+      // The client waits for a challenge; SCRAM has none, so an empty one is sent.
       writeAuthentication(writer, { kind: 'saslContinue', data: Buffer.alloc(0) });
       return 'more';
     }
@@ -63,13 +63,13 @@ export class ScramExchange implements Exchange {
     const { user, secret } = this.#claim;
     const { unknownUsers, keys } = this.#tools;
     if (secret.kind !== 'plain') {
-      // From an md5 hash no proof can be checked: the exchange runs, and fails.
+      // A proof can't be checked with an md5 hash: the exchange runs, and fails.
       const scram = secret.kind === 'scram' ? secret : unknownUsers.scramSecretOf(user);
       return { salt: scram.salt, iterations: scram.iterations, keys: scram };
     }
     const salt = unknownUsers.saltOf(user);
     const { iterations } = unknownUsers.look;
-    // Begun now, so that it is done by the time the client has made its proof.
+    // Started now, to be ready when the client has made its proof.
     const derived = keys
       .derive(secret.password, salt, iterations)
       .then(({ clientKey, serverKey }) => ({ storedKey: storedKeyOf(clientKey), serverKey }));
@@ -87,7 +87,7 @@ export class ScramExchange implements Exchange {
   async #finish(server: ScramServer, message: Buffer, writer: MessageWriter): Promise<Verdict> {
     const success = await server.finish(message);
     if (success === undefined) {
-      // Its salt is another, so that this attempt is lost; the next one will find it.
+      // The newer secret has another salt, so this attempt fails; the next one will use it.
       this.#claim.newerSecret().catch(() => {});
       return 'wrong';
     }

@@ -1,4 +1,4 @@
-/** The keys that SCRAM-SHA-256 makes of a password (RFC 5802, RFC 7677), and a memory for them, since they are costly. */
+/** Keys that SCRAM-SHA-256 derives from a password (RFC 5802, RFC 7677), and a cache for them, since deriving is costly. */
 import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto';
 import { BoundedMap } from '../../kernel/bounded-map.js';
 import { preparePassword } from './saslprep.js';
@@ -6,7 +6,7 @@ import { preparePassword } from './saslprep.js';
 /** Bytes of every key, signature and proof. */
 export const scramKeyBytes = 32;
 
-/** What proves to a server that one knows the password, for as long as the server's secret has this salt and this count. */
+/** Keys that prove knowledge of the password to a server, as long as its secret has this salt and iteration count. */
 export interface ScramKeys {
   readonly salt: Buffer;
   readonly iterations: number;
@@ -14,7 +14,7 @@ export interface ScramKeys {
   readonly serverKey: Buffer;
 }
 
-/** Takes milliseconds of a processor, in a thread of Node's own. */
+/** Takes milliseconds of processor time, in a thread of Node's pool. */
 export async function deriveScramKeys(
   password: string | Buffer,
   salt: Buffer,
@@ -33,7 +33,7 @@ export function storedKeyOf(clientKey: Buffer): Buffer {
   return createHash('sha256').update(clientKey).digest();
 }
 
-/** Texts of SCRAM are taken as the bytes that they came in: a character for each. */
+/** SCRAM texts stand for the bytes that arrived, one character each. */
 export function hmac(key: Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text, 'latin1').digest();
 }
@@ -43,8 +43,8 @@ export function exclusiveOr(one: Buffer, other: Buffer): Buffer {
 }
 
 /**
- * Remembers the keys of passwords that are our own, such as those for the server and those of the user list. It does not
- * remember the passwords. Not for what clients guess: that would drive out the rest.
+ * Cache of keys for the pooler's own passwords, such as those for servers and those of the user list. It does not keep the
+ * passwords. Do not use it for clients' guesses: they would displace the rest.
  */
 export class ScramKeyCache {
   readonly #known: BoundedMap<string, Promise<ScramKeys>>;
@@ -54,7 +54,7 @@ export class ScramKeyCache {
     this.#known = new BoundedMap(largest);
   }
 
-  /** Those who ask for the same at the same time share one derivation. */
+  /** Concurrent calls for the same keys share one derivation. */
   derive(password: string | Buffer, salt: Buffer, iterations: number): Promise<ScramKeys> {
     const digest = this.#digest(password, salt, iterations);
     const known = this.#known.get(digest);

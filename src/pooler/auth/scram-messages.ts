@@ -1,6 +1,6 @@
 /**
- * The four messages of SCRAM (RFC 5802, section 7) as data. What is malformed is a SaslMessageError. Texts have a character
- * for each byte that came, so that what is signed is what was sent.
+ * The four messages of SCRAM (RFC 5802, section 7) as data. A malformed message throws a SaslMessageError. Texts have one
+ * character per byte received, so that signatures cover exactly the bytes sent.
  */
 import { SqlState } from '../../wire/sql-states.js';
 import { fromBase64 } from './base64.js';
@@ -11,15 +11,15 @@ import { scramKeyBytes } from './scram-keys.js';
 export const scramMechanism = 'SCRAM-SHA-256';
 export const scramPlusMechanism = 'SCRAM-SHA-256-PLUS';
 
-/** The largest that PostgreSQL takes from a client, and more than any server needs. */
+/** PostgreSQL's limit for messages of a client, and more than any server needs. */
 const largestMessage = 1_024;
 
-/** What the client thinks of channel binding: `n` it can't, `y` the server can't, `p` it is done. */
+/** The client's view of channel binding: `n` it can't, `y` the server can't, `p` it is in use. */
 export type BindingFlag = 'n' | 'y' | 'p';
 
 export interface ClientFirst {
   readonly flag: BindingFlag;
-  /** What comes back in the last message, so that nobody can have changed it. */
+  /** Repeated in the last message, which proves that it was not changed on the way. */
   readonly header: string;
   readonly nonce: string;
   /** The message without the header. */
@@ -27,7 +27,7 @@ export interface ClientFirst {
 }
 
 export interface ClientFinal {
-  /** The header and what is bound to, in base64. */
+  /** The header and the binding data, in base64. */
   readonly binding: string;
   readonly nonce: string;
   readonly proof: Buffer;
@@ -53,7 +53,7 @@ export function readClientFirst(data: Buffer): ClientFirst {
       SqlState.featureNotSupported,
     );
   const read = new AttributeReader(kind, attributes);
-  // Who the user is, the startup packet has said.
+  // The user is known from the startup packet.
   read.value('n');
   const nonce = readNonce(kind, read.value('r'));
   read.passOverExtensions();
@@ -99,7 +99,7 @@ export function readServerFirst(data: Buffer): ServerFirst {
 export function readServerFinal(data: Buffer): Buffer | string {
   const kind = 'server-final-message';
   const text = textOf(kind, data);
-  // In this place an error may stand, of a few words without a space.
+  // An error may stand here, as a few words without spaces.
   const refusal = /^e=([\w-]{1,100})/.exec(text)?.[1];
   if (refusal !== undefined) return refusal;
   const read = new AttributeReader(kind, text.split(','));
@@ -109,7 +109,7 @@ export function readServerFinal(data: Buffer): Buffer | string {
   return signature;
 }
 
-/** Attributes in the order in which they have to come: a letter, `=`, a value. */
+/** Attributes in their required order: a letter, `=`, a value. */
 class AttributeReader {
   readonly #kind: string;
   readonly #attributes: readonly string[];
@@ -132,7 +132,7 @@ class AttributeReader {
     return attribute.slice(2);
   }
 
-  /** What else is there has to look like attributes, and means nothing. */
+  /** Further attributes must be well-formed, and are ignored. */
   passOverExtensions(): void {
     for (; this.#at < this.#attributes.length; this.#at++) {
       if (!/^[A-Za-z]=/.test(this.#attributes[this.#at] as string))

@@ -1,11 +1,11 @@
-/** SCRAM-SHA-256 as the server does it: two messages of the client in, two answers out. */
+/** SCRAM-SHA-256 as the server: two messages of the client in, two answers out. */
 import { timingSafeEqual } from 'node:crypto';
 import { SqlState } from '../../wire/sql-states.js';
 import { SaslMessageError } from './errors.js';
 import { exclusiveOr, hmac, type ScramKeys, storedKeyOf } from './scram-keys.js';
 import { type ClientFirst, readClientFinal, readClientFirst } from './scram-messages.js';
 
-/** What a proof is checked with. Salt and count are told before the client says more; the keys may come later. */
+/** Data to check a proof with. Salt and iteration count are sent first; the keys may be ready later. */
 export interface ScramVerifier {
   readonly salt: Buffer;
   readonly iterations: number;
@@ -18,13 +18,13 @@ export interface ScramServerOptions {
   readonly verifier: ScramVerifier;
   /** Printable, without a comma, and never used before. */
   readonly nonce: string;
-  /** What TLS is bound to, where the mechanism with channel binding was offered. */
+  /** Data for channel binding, where that mechanism was offered. */
   readonly endPoint: Buffer | undefined;
-  /** The client chose that mechanism. */
+  /** The client chose the mechanism with channel binding. */
   readonly isBound: boolean;
 }
 
-/** The client knows the password; `message` proves to it that we know its secret. */
+/** The client knows the password; `message` proves to it that the pooler knows its secret. */
 export interface ScramSuccess {
   readonly message: Buffer;
   readonly keys: ScramKeys;
@@ -39,13 +39,13 @@ export class ScramServer {
     this.#options = options;
   }
 
-  /** Takes the client-first-message, answers with the server-first-message. */
+  /** Takes the client-first-message, and returns the server-first-message. */
   begin(data: Buffer): Buffer {
     const first = readClientFirst(data);
     const { verifier, nonce, endPoint, isBound } = this.#options;
     if (isBound !== (first.flag === 'p'))
       throw new SaslMessageError('The mechanism and the flag for channel binding do not belong together.');
-    // Somebody between us may have taken the better mechanism off the list.
+    // An attacker in between may have removed the better mechanism from the list.
     if (first.flag === 'y' && endPoint !== undefined)
       throw new SaslMessageError(
         'The client supports channel binding and thinks that the server does not, but it does.',

@@ -1,4 +1,4 @@
-/** What is stored of a user's password: the password itself, PostgreSQL's md5 hash, or its SCRAM secret. */
+/** Stored form of a user's password: the password itself, PostgreSQL's md5 hash, or its SCRAM secret. */
 import { randomBytes } from 'node:crypto';
 import { fromBase64 } from './base64.js';
 import { isSameSecret } from './constant-time.js';
@@ -11,7 +11,7 @@ export interface PlainSecret {
 
 export interface Md5Secret {
   readonly kind: 'md5';
-  /** Of the password and the user's name: 32 hexadecimal digits. */
+  /** Hash of the password and the user's name: 32 hexadecimal digits. */
   readonly hash: string;
 }
 
@@ -29,21 +29,21 @@ export type Secret = PlainSecret | Md5Secret | ScramSecret;
 export const usualIterations = 4_096;
 export const usualSaltBytes = 16;
 
-/** The most that PostgreSQL can store. */
+/** The largest count that PostgreSQL can store. */
 const mostIterations = 0x7fff_ffff;
 
 const md5Pattern = /^md5([0-9a-f]{32})$/;
 const scramPrefix = 'SCRAM-SHA-256$';
 const scramPattern = /^SCRAM-SHA-256\$(\d{1,10}):([^$:]+)\$([^$:]+):([^$:]+)$/;
 
-/** What looks like neither of the stored forms is the password itself, as PostgreSQL takes it. */
+/** As in PostgreSQL, a text in neither of the stored forms is the password itself. */
 export function parseSecret(text: string): Secret {
   const hash = md5Pattern.exec(text)?.[1];
   if (hash !== undefined) return { kind: 'md5', hash };
   return parseScramSecret(text) ?? { kind: 'plain', password: text };
 }
 
-/** It begins like a SCRAM secret and is none: a password like that is unlikely, a mistake is not. */
+/** Begins like a SCRAM secret without being one: more likely a mistake than a password. */
 export function isBrokenScramSecret(text: string): boolean {
   return text.startsWith(scramPrefix) && parseScramSecret(text) === undefined;
 }
@@ -58,7 +58,7 @@ function parseScramSecret(text: string): ScramSecret | undefined {
   return { kind: 'scram', iterations, salt, storedKey, serverKey };
 }
 
-/** As PostgreSQL and the user list write it. */
+/** Written as in PostgreSQL and in the user list. */
 export function formatSecret(secret: Secret): string {
   if (secret.kind === 'plain') return secret.password;
   if (secret.kind === 'md5') return `md5${secret.hash}`;
@@ -68,7 +68,7 @@ export function formatSecret(secret: Secret): string {
   return `${scramPrefix}${secret.iterations}:${salt}$${storedKey}:${serverKey}`;
 }
 
-/** Whether both are written alike; no secret is like no secret. */
+/** Both are stored as the same text; two missing secrets are the same. */
 export function isSameStored(one: Secret | undefined, other: Secret | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return isSameSecret(formatSecret(one), formatSecret(other));

@@ -1,6 +1,6 @@
 /**
- * How we log in at the server: takes each Authentication message, answers it with what we have, and believes the server only
- * what it has proved. It has no socket and no timer.
+ * The pooler's login at a server: answers each Authentication message with the credentials, and trusts the server only as far
+ * as it has proved itself. It has no socket and no timer.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import { type Authentication, readAuthentication } from '../../wire/authentication.js';
@@ -11,15 +11,15 @@ import { md5Hash, md5Response } from './md5.js';
 import { ScramClient } from './scram-client.js';
 import type { ScramKeyCache, ScramKeys } from './scram-keys.js';
 
-/** What we can log in with. */
+/** Credentials for a login at a server. */
 export type ServerCredentials =
   | { readonly kind: 'none' }
   | { readonly kind: 'password'; readonly password: string | Buffer }
-  /** Those of a client that proved itself to us, for a server that has the same secret. */
+  /** Keys of a client that has authenticated here, for a server with the same secret. */
   | { readonly kind: 'scramKeys'; readonly keys: ScramKeys }
   /** 32 hexadecimal digits. */
   | { readonly kind: 'md5'; readonly hash: string }
-  /** A password that is good for minutes, made when it is asked for: an IAM token. */
+  /** A password that is valid for minutes, made on demand: an IAM token. */
   | { readonly kind: 'token'; readonly token: () => Promise<string> };
 
 export interface ServerLogin {
@@ -30,14 +30,14 @@ export interface ServerLogin {
   readonly isUnix: boolean;
   /** `tlsServerEndPoint()` of the server's certificate, with TLS. */
   readonly endPoint?: Buffer | undefined;
-  /** A password may go over the network for all to read. */
+  /** Sends passwords in clear text even without TLS. */
   readonly allowUnencryptedPasswords?: boolean | undefined;
   readonly randomBytes?: ((count: number) => Buffer) | undefined;
 }
 
 const nonceBytes = 18;
 
-/** What each request asks for, in words. */
+/** Requests of a server, in words. */
 const asked: Readonly<Partial<Record<Authentication['kind'], string>>> = {
   cleartext: 'a password in clear text',
   md5: 'an md5 password',
@@ -58,10 +58,10 @@ const had: Readonly<Record<ServerCredentials['kind'], string>> = {
 export class ServerAuthentication {
   readonly #login: ServerLogin;
   readonly #writer = new MessageWriter(256);
-  /** It asked for a password, in whatever way. It may do so once. */
+  /** The server has asked for a password, by any method. It may do so once. */
   #wasAsked = false;
   #scram: ScramClient | undefined;
-  /** SCRAM was begun, and the server has not proved yet that it knows the secret. */
+  /** SCRAM has begun, and the server has not proved yet that it knows the secret. */
   #owesProof = false;
   #isOver = false;
 
@@ -69,14 +69,14 @@ export class ServerAuthentication {
     this.#login = login;
   }
 
-  /** The server let us in. */
+  /** The server has accepted the login. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
   /**
-   * Takes an Authentication message with its header, whose bytes may change when this returns; answers with what is to be
-   * sent, which may be nothing. Rejects with a ServerAuthenticationError, or a ProtocolViolationError from reading.
+   * Takes an Authentication message with its header, whose bytes may change once this returns. Returns the bytes to send,
+   * possibly none. Rejects with a ServerAuthenticationError, or a ProtocolViolationError from reading.
    */
   async answer(source: Buffer, start: number, end: number): Promise<Buffer> {
     const request = readAuthentication(source, start, end);
@@ -114,7 +114,7 @@ export class ServerAuthentication {
     }
   }
 
-  /** Whoever asks again may be after a weaker answer. */
+  /** A second request may be an attempt to get a weaker answer. */
   #noteAsked(): void {
     if (this.#wasAsked) throw this.#failure('protocol', 'The server asks for a password a second time.');
     this.#wasAsked = true;

@@ -1,12 +1,12 @@
 /**
- * What a client sees of users that do not exist, so that it can't tell them from those that do: a secret that nobody has
- * the password of, always the same for the same name. The exchange runs with it as with any other, and fails.
+ * Secrets for users that do not exist, so that a client can't tell them from existing users: a secret whose password nobody
+ * knows, always the same for the same name. The exchange runs with it as usual, and fails.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { scramKeyBytes } from './scram-keys.js';
 import { type ScramSecret, type Secret, usualIterations, usualSaltBytes } from './secret.js';
 
-/** What secrets look like from outside. */
+/** Visible properties of a secret. */
 export interface SecretLook {
   readonly kind: Secret['kind'];
   readonly iterations: number;
@@ -19,7 +19,7 @@ export class UnknownUsers {
   readonly #key: Buffer;
   readonly look: SecretLook;
 
-  /** `key`: random, and kept over restarts where possible; with another key, the salts of unknown users are others. */
+  /** `key`: random, and kept over restarts where possible, because it determines the salts of unknown users. */
   constructor(look: SecretLook = usualLook, key: Buffer = randomBytes(scramKeyBytes)) {
     this.look = look;
     this.#key = key;
@@ -46,7 +46,7 @@ export class UnknownUsers {
     };
   }
 
-  /** Also for users whose password itself is stored, since they have no salt of their own. */
+  /** Also used for users whose password itself is stored, since they have no salt. */
   saltOf(user: string): Buffer {
     return this.#derive('salt', user).subarray(0, this.look.saltBytes);
   }
@@ -56,10 +56,7 @@ export class UnknownUsers {
   }
 }
 
-/**
- * Most secrets look like this, so those of unknown users should too. `iterations`: for the secrets that have no count of
- * their own.
- */
+/** The most common properties among the secrets, for unknown users to blend in. `iterations`: for secrets without a count of their own. */
 export function lookOfMost(secrets: Iterable<Secret>, iterations = usualIterations): SecretLook {
   const looks = new Map<string, { readonly look: SecretLook; count: number }>();
   let most = { look: { ...usualLook, iterations }, count: 0 };

@@ -1,16 +1,16 @@
 /**
- * The file of users and their secrets, in PgBouncer's format (`userlist.txt`): on each line "user" "secret", each in double
- * quotes, a quote inside written twice. What follows on the line is passed over; a line that begins with ; is a comment.
+ * File of users and their secrets, in PgBouncer's format (`userlist.txt`): each line has "user" "secret", each in double
+ * quotes, with quotes inside doubled. The rest of the line is ignored; a line that begins with ; is a comment.
  */
 import { type FileContent, type FileProblem, fileContent } from './file-problem.js';
 import { isBrokenScramSecret, isSameStored, parseSecret, type Secret } from './secret.js';
 
-/** By the name of the user. A user whose secret is empty has none: it can't come in with a password. */
+/** Secrets by user. A user with an empty secret has none, and can't log in with a password. */
 export type UserList = ReadonlyMap<string, Secret | undefined>;
 
 const quoted = /^\s*"((?:[^"]|"")*)"/;
 
-/** No text of a problem quotes anything of a secret. */
+/** No problem's text quotes a secret. */
 export function parseUserList(text: string): FileContent<UserList> {
   const users = new Map<string, Secret | undefined>();
   const problems: FileProblem[] = [];
@@ -30,7 +30,7 @@ interface Entry {
   readonly secret: string;
 }
 
-/** Or what is wrong with it. */
+/** The entry, or the problem. */
 function readLine(content: string): Entry | string {
   const user = quoted.exec(content);
   if (user === null)

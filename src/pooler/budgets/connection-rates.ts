@@ -1,15 +1,15 @@
-/** How fast connections to each server may be opened: one token bucket for each server, for all pools that lead to it. */
+/** Rate limits for opening server connections: one token bucket per server, shared by all pools of that server. */
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import { TokenBucket, type TokenBucketOptions, type TokenBucketStats } from '../../core/token-bucket.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 
-/** By server, in the words of the configuration: `db.example:5432`. The same answer each time. */
+/** Limiters by server as configured: `db.example:5432`. The same server gives the same limiter. */
 export interface ConnectionRates {
   /** Undefined: connections may be opened at any time. */
   limiterOf(server: string): RateLimiter | undefined;
 }
 
-/** As the configuration has them. */
+/** Rate and burst from the configuration. */
 export function ratesOf({ dsql }: Pick<PoolerConfig, 'dsql'>): TokenBucketOptions {
   return { rate: dsql.connectionRate, burst: dsql.connectionBurst };
 }
@@ -23,7 +23,7 @@ export class LocalRates implements ConnectionRates {
     this.#options = options;
   }
 
-  /** Of the servers that were asked about. */
+  /** Statistics of the servers that were asked about. */
   stats(now: number): ({ readonly server: string } & TokenBucketStats)[] {
     return Array.from(this.#buckets, ([server, bucket]) => ({ server, ...bucket.stats(now) }));
   }

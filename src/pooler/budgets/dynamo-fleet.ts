@@ -1,4 +1,4 @@
-/** The fleet whose limits are in DynamoDB: for each server leases and a rate, made when they are first asked for. */
+/** A fleet whose limits are in DynamoDB: leases and a rate per server, made when they are first asked for. */
 import { hostname } from 'node:os';
 import { DynamoLeases } from '../../coordination/dynamodb/dynamo-leases.js';
 import { DynamoRateLimiter } from '../../coordination/dynamodb/dynamo-rate-limiter.js';
@@ -8,12 +8,12 @@ import type { Fleet, FleetStats } from './fleet.js';
 
 export interface DynamoFleetParts {
   readonly config: FleetConfig;
-  /** What a server is called in the table, unless the configuration says it. */
+  /** Name of a server in the table, unless configured. */
   readonly endpointOf: (server: string) => string;
   readonly log: PoolerLog;
 }
 
-/** The table may be what is broken, and nobody is to wait for it for long. */
+/** Limit for returning leases at the end. The table may be what is broken, so the wait must be short. */
 const endTimeoutMs = 3_000;
 
 export class DynamoFleet implements Fleet {

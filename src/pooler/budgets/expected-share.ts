@@ -1,17 +1,17 @@
-/** Estimates how many leases of a budget one of its users would get, were it to ask for all. */
+/** Estimates how many leases of a budget a user would get if it asked for all of them. */
 import type { FairBudget } from '../../coordination/fair/fair-budget.js';
 
-/** A user as a budget knows it. */
+/** A user of a budget. */
 export interface Claim {
   readonly user: string;
   readonly weight: number;
-  /** What is known of its demand beside what the budget has seen. */
+  /** Demand known from outside the budget. */
   readonly demand: number;
 }
 
 /**
- * At least its part by weight of those who need something, or what they leave over. `others`: users whose demand the budget may not have seen
- * yet; of a user that is in both, the higher demand counts.
+ * At least the user's part by weight among those with demand, or what the others leave. `others`: users whose demand the budget
+ * may not have seen yet; the higher demand counts for a user in both.
  */
 export function expectedShare(
   { capacity, users }: Pick<FairBudget, 'capacity' | 'users'>,

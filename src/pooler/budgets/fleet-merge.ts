@@ -1,9 +1,9 @@
-/** What several processes of a pooler say about the fleet, in one: the supervisor has the leases, each worker a rate limiter. */
+/** Merges the fleet statistics of several processes: the supervisor has the leases, and each worker has a rate limiter. */
 import type { CallTally } from '../../coordination/dynamodb/table-calls.js';
 import type { TableRateLimiterStats } from '../../coordination/dynamodb/table-rate-limiter.js';
 import type { FleetStats } from './fleet.js';
 
-/** The worst first. */
+/** Worst state first. */
 const states: readonly TableRateLimiterStats['state'][] = ['failing', 'ok', 'unused'];
 
 export function mergeFleet(all: readonly FleetStats[]): FleetStats[] {
@@ -25,7 +25,7 @@ function addRates(one: TableRateLimiterStats, other: TableRateLimiterStats): Tab
     refused: one.refused + other.refused,
     expired: one.expired + other.expired,
     batch: Math.max(one.batch, other.batch),
-    // Each can count on all of it while the others open nothing.
+    // Each process can use the whole rate while the others open nothing.
     rate: Math.max(one.rate, other.rate),
     waitMs: Math.max(one.waitMs, other.waitMs),
     state: states.find((state) => one.state === state || other.state === state) ?? 'unused',

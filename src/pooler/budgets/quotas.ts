@@ -1,4 +1,4 @@
-/** What the configuration says about how many server connections there may be, and about what is fair. */
+/** Limits and fairness of server connections, from the configuration. */
 import { type UserTerms, usualPolicy } from '../../coordination/fair/fair-policy.js';
 import { poolSettingsFor } from '../config/pool-settings.js';
 import { databaseFor, type PoolerConfig } from '../config/pooler-config.js';
@@ -40,7 +40,7 @@ function termsOf({ users, fairShares }: PoolerConfig, user: string, maximum: num
   return { weight, minimum: own?.minUserConnections ?? 0, maximum };
 }
 
-/** In the configuration 0 stands for no limit. */
+/** In the configuration, 0 stands for no limit. */
 function orNone(limit: number): number {
   return limit === 0 ? Number.POSITIVE_INFINITY : limit;
 }

@@ -1,6 +1,6 @@
 /**
- * How many server connections all pools may have together: in all, of each server, of each database and of each user. What
- * there is of one of these is shared fairly: between users, or between the databases of one user.
+ * Budgets of server connections for all pools together: in total, per server, per database and per user. Each budget is shared
+ * fairly between users, or, for the budget of a user, between databases.
  */
 import type { FairBudget, FairStats, Rebalance } from '../../coordination/fair/fair-budget.js';
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
@@ -14,49 +14,49 @@ import { systemAlarm, systemClock } from '../../runtime/system.js';
 import { type Claim, expectedShare } from './expected-share.js';
 import { type Fleet, refusalInWords } from './fleet.js';
 
-/** A pool, as budgets see it. */
+/** A pool of the budgets. */
 export interface BudgetedPool {
   readonly database: string;
   readonly user: string;
-  /** Where its server is: pools with the same text share what that server allows. */
+  /** The server's address: pools with the same text share that server's capacity. */
   readonly server: string;
-  /** Whether it has clients. Left out: nobody knows. */
+  /** Whether the pool has clients. Left out: unknown. */
   readonly hasClients?: (() => boolean) | undefined;
 }
 
 export interface ServerQuotas {
-  /** `Infinity`: no limit. So are those below. */
+  /** `Infinity`: no limit; likewise below. */
   readonly total: number;
   readonly ofDatabase: (database: string) => number;
   readonly ofUser: (user: string) => number;
-  /** What a server allows is asked of it, and is a budget. */
+  /** Asks each server for its capacity, which becomes a budget. */
   readonly asksServers: boolean;
   readonly fairness: FairPolicy;
   readonly termsOf: BudgetTerms['termsOf'];
 }
 
-/** Which budget it is: `total`, `server db:5432`, `database app`, `user app`. */
+/** `budget`: `total`, `server db:5432`, `database app` or `user app`. */
 export type RebalanceListener = (budget: string, rebalance: Rebalance) => void;
 
 export interface BudgetStats extends FairStats {
   readonly budget: string;
 }
 
-/** What a pool asks before it opens a connection. */
+/** Leases that a pool needs before it opens a connection. */
 export interface BudgetLeases extends Leases {
-  /** The smallest part that fairness gives it, of all its budgets. */
+  /** The smallest fair share among the pool's budgets. */
   readonly share: number;
-  /** Which budget it waits for, with its numbers; undefined where it does not, or where that is not known here. */
+  /** The budget that the pool waits for, with its numbers; undefined where it does not wait, or where that is unknown here. */
   readonly shortage: string | undefined;
-  /** How many connections to keep here so that it stays at `size`; 0 for a pool that is not kept at any. To be asked again and again. */
+  /** Number of connections to keep open here so that the pool stays at `size`; 0 for a pool that keeps none. For periodic calls. */
   partToKeep(size: number): number;
-  /** The pool is no more. */
+  /** The pool is closed. */
   leave(): void;
 }
 
-/** Budgets as pools see them: those of this process, or of another one that keeps them for several. */
+/** Budgets of pools, kept in this process or in another one for several processes. */
 export interface Budgets {
-  /** Whether it is worth asking a server how many connections it allows. */
+  /** Whether the capacity of servers is used, so that they should be asked. */
   readonly asksServers: boolean;
   leasesFor(pool: BudgetedPool): BudgetLeases;
   learned(server: string, capacity: number): void;
@@ -70,19 +70,19 @@ export class ServerBudgets implements Budgets {
   readonly #listener: RebalanceListener;
   readonly #fleet: Pick<Fleet, 'leasesOf'> | undefined;
   readonly #queue: FairQueue;
-  /** Small ones before those that contain them. */
+  /** Smaller budgets before those that contain them. */
   readonly #budgets: Record<BudgetKind, Map<string, FairBudget>> = {
     user: new Map(),
     database: new Map(),
     server: new Map(),
     total: new Map(),
   };
-  /** Of those servers whose connections are shared with other poolers. */
+  /** Servers whose connections are shared with other poolers. */
   readonly #sharedServers = new Map<string, SharedServer>();
-  /** What servers have said. */
+  /** Capacities that servers have reported. */
   readonly #capacities = new Map<string, number>();
 
-  /** `fleet`: what a server's budget has is leased from there. */
+  /** `fleet`: source of the leases for a server's budget. */
   constructor(
     quotas: ServerQuotas,
     listener: RebalanceListener = () => {},
@@ -94,7 +94,7 @@ export class ServerBudgets implements Budgets {
     this.#queue = new FairQueue({ policy: quotas.fairness, clock: systemClock, alarm: systemAlarm });
   }
 
-  /** The size of a pool that is in several processes. It has none at first. */
+  /** Adds the size of a pool that several processes have, as a budget. Its capacity is 0 at first. */
   addPoolSize(name: string): FairBudget {
     return this.#queue.addBudget({
       name,
@@ -108,7 +108,7 @@ export class ServerBudgets implements Budgets {
     this.#queue.removeBudget(size);
   }
 
-  /** The leases of a pool. `ofSize`: its seat in the size that it shares with the same pool of other processes. */
+  /** Leases of a pool. `ofSize`: its seat in the size that it shares with the same pool of other processes. */
   leasesFor(pool: BudgetedPool, ofSize?: SeatWish): PoolLeases {
     const { database, user, server } = pool;
     const seats: SeatWish[] = [
@@ -124,7 +124,7 @@ export class ServerBudgets implements Budgets {
     return new PoolLeases(member, shared, () => this.#forget(pool));
   }
 
-  /** A pool is no more, and holds nothing. Users and databases may be many, and be made up: those without pools are not kept. */
+  /** A pool is closed and holds nothing. Budgets without pools are removed, since clients may invent many users and databases. */
   #forget({ user, database }: BudgetedPool): void {
     for (const [kind, name] of [
       ['user', user],
@@ -159,7 +159,7 @@ export class ServerBudgets implements Budgets {
     return budget;
   }
 
-  /** What these pools would use if they had it. Who claims more than it may have would keep others from using it. */
+  /** Number of connections that these pools would use. Claiming more than may be held would keep others from using it. */
   #useFor(server: string, members: Iterable<FairMember>): number {
     const { ofUser, ofDatabase, total } = this.#quotas;
     let use = 0;
@@ -170,7 +170,7 @@ export class ServerBudgets implements Budgets {
     return Math.min(use, total, this.#limitOf('server', server));
   }
 
-  /** The users of these pools that need something, by weight: what is fair between poolers is fair between their users. */
+  /** Users with demand among these pools, by weight: poolers share fairly by users. */
   #claimantsAmong(members: Iterable<FairMember>): number {
     const users = new Set<string>();
     for (const { demand, tenant } of members) if (demand > 0) users.add(tenant.user);
@@ -207,14 +207,14 @@ export class ServerBudgets implements Budgets {
     return asksServers ? (this.#capacities.get(name) ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
   }
 
-  /** Between the databases of one user, all are alike. */
+  /** Databases of one user all have the same terms. */
   #termsOf(kind: BudgetKind): BudgetTerms['termsOf'] {
     return kind === 'user' ? () => usualTerms : this.#quotas.termsOf;
   }
 
   /**
-   * About how many connections a pool would get, were it to ask for all that it may have. `newcomers`: pools whose demand may not be known
-   * yet, with what they are taken to need.
+   * Estimate of the connections that a pool would get if it asked for all that it may have. `newcomers`: pools whose demand may
+   * not be known yet, with their assumed demand.
    */
   expectedShareOf(pool: BudgetedPool, newcomers: readonly (readonly [BudgetedPool, number])[]): number {
     let least = Number.POSITIVE_INFINITY;
@@ -239,12 +239,12 @@ export class ServerBudgets implements Budgets {
     return least;
   }
 
-  /** Whether it is worth asking a server how many connections it allows. */
+  /** Whether the capacity of servers is used, so that they should be asked. */
   get asksServers(): boolean {
     return this.#quotas.asksServers;
   }
 
-  /** A server allows so many connections. */
+  /** A server has reported its capacity. */
   learned(server: string, capacity: number): void {
     this.#capacities.set(server, capacity);
     if (!this.#quotas.asksServers) return;
@@ -253,7 +253,7 @@ export class ServerBudgets implements Budgets {
     else shared.leased.change(capacity);
   }
 
-  /** Other limits from now on. */
+  /** Applies other limits. */
   change(quotas: ServerQuotas): void {
     this.#quotas = quotas;
     this.#queue.change(quotas.fairness);
@@ -267,7 +267,7 @@ export class ServerBudgets implements Budgets {
       }
   }
 
-  /** Budgets that have a limit. */
+  /** Statistics of the budgets that have a limit. */
   stats(): BudgetStats[] {
     const stats: BudgetStats[] = [];
     for (const kind of shownKinds)
@@ -282,21 +282,21 @@ export class ServerBudgets implements Budgets {
   }
 }
 
-/** What was free for so long goes back to the budget above; and so long a refusal holds. */
+/** Time until unused leases go back to the budget above, and time for which a refusal holds. */
 const spareMs = 10_000;
 const retryMs = 250;
 
 /** A server whose connections are shared with other poolers. */
 interface SharedServer {
-  /** What its budget has. */
+  /** Leased capacity of its budget. */
   readonly leased: LeasedCapacity;
-  /** Its pools, each of which knows what it has use for. */
+  /** Pools of the server, each of which knows its own demand. */
   readonly members: Set<FairMember>;
 }
 
 type BudgetKind = 'user' | 'database' | 'server' | 'total';
 
-/** The smaller are shared out first. */
+/** Smaller sizes are shared out first. */
 const sizes: Readonly<Record<BudgetKind | 'pool', number>> = {
   pool: 0,
   user: 1,
@@ -304,17 +304,17 @@ const sizes: Readonly<Record<BudgetKind | 'pool', number>> = {
   server: 3,
   total: 4,
 };
-/** The budget of a kind that a pool is in. */
+/** Name of the pool's budget of this kind. */
 function nameIn(kind: BudgetKind, pool: BudgetedPool): string {
   return kind === 'total' ? '' : pool[kind];
 }
 
-/** Who it is there. */
+/** Name of the pool's user in that budget. */
 function seatNameIn(kind: BudgetKind, { user, database }: BudgetedPool): string {
   return kind === 'user' ? database : user;
 }
 
-/** In how many databases the user of a pool needs something, this one included. */
+/** Number of databases in which the pool's user has demand, including this one. */
 function databasesOf(
   { user, database }: BudgetedPool,
   known: FairUser | undefined,
@@ -330,7 +330,7 @@ function databasesOf(
 const limitedKinds = ['user', 'database', 'server', 'total'] as const;
 const shownKinds = ['total', 'server', 'database', 'user'] as const;
 
-/** All of several budgets, or none of them. */
+/** Leases of several budgets at once: all of them or none. */
 export class PoolLeases implements BudgetLeases {
   readonly #member: FairMember;
   readonly #shared: SharedServer | undefined;
@@ -361,12 +361,12 @@ export class PoolLeases implements BudgetLeases {
     return this.#member.share;
   }
 
-  /** How many more it can hold without taking any from others, as far as it is for the budgets beside this one. */
+  /** How many more connections can be held without taking any from others, by all budgets but `own`. */
   spareBeside(own: FairBudget): number {
     return this.#member.spareBeside(own);
   }
 
-  /** Nobody else keeps any. */
+  /** Only this process keeps connections of the pool. */
   partToKeep(size: number): number {
     return size;
   }
@@ -375,7 +375,7 @@ export class PoolLeases implements BudgetLeases {
     return this.#member.isWaiting ? shortageOf(this.#member, this.#shared) : undefined;
   }
 
-  /** The pool is no more. */
+  /** The pool is closed. */
   leave(): void {
     this.#member.leave();
     this.#shared?.members.delete(this.#member);
@@ -384,7 +384,7 @@ export class PoolLeases implements BudgetLeases {
   }
 }
 
-/** Which budget has nothing for a pool that waits, with its numbers. */
+/** The budget that has nothing for a waiting pool, with its numbers. */
 function shortageOf(member: FairMember, shared: SharedServer | undefined): string | undefined {
   const { missing } = member;
   if (missing === undefined) return undefined;

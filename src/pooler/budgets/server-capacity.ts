@@ -1,14 +1,14 @@
-/** Asks a server how many connections it allows, so that the pooler does not want more. */
+/** Asks a server for its connection limit, so that the pooler does not exceed it. */
 import { systemClock } from '../../runtime/system.js';
 import { OwnQueryError } from '../errors.js';
 import type { PoolerLog } from '../log.js';
 import type { Backend } from '../servers/backend.js';
 import { askServer } from '../servers/server-question.js';
 
-/** A server is asked again after so long, since it may have been restarted with other settings. */
+/** Interval of asking a server, since it may have been restarted with other settings. */
 const askAgainMs = 60_000;
 
-/** What is kept for superusers and other privileged users is not for clients. The second is new in PostgreSQL 16. */
+/** Connections reserved for superusers and other privileged users are not for clients. The second setting is new in PostgreSQL 16. */
 const question = {
   what: 'the number of connections that the server allows',
   text: `select current_setting('max_connections'), current_setting('superuser_reserved_connections'), coalesce(current_setting('reserved_connections', true), '0')`,
@@ -16,7 +16,7 @@ const question = {
 };
 
 export interface CapacityUse {
-  /** Whether anyone wants to know. */
+  /** Whether the capacity of servers is used. */
   readonly asksServers: boolean;
   learned(server: string, capacity: number): void;
 }
@@ -34,7 +34,7 @@ export class ServerCapacity {
     this.#log = log;
   }
 
-  /** A connection to this server was opened, and nobody uses it yet. */
+  /** A connection to this server was opened and is not in use yet. */
   async entered(server: string, backend: Backend): Promise<void> {
     const now = systemClock.now();
     if (!this.#use.asksServers || now < (this.#askedAt.get(server) ?? Number.NEGATIVE_INFINITY) + askAgainMs)
@@ -44,7 +44,7 @@ export class ServerCapacity {
       const [row] = await askServer(backend, question);
       this.#learned(server, row ?? []);
     } catch (error) {
-      // Not every server that speaks the protocol knows these settings.
+      // Some servers that speak the protocol do not have these settings.
       if (!(error instanceof OwnQueryError)) throw error;
       this.#log('warn', 'a server does not say how many connections it allows', {
         server,

@@ -1,17 +1,17 @@
-/** Every change of a share, with its reason: to the log, and the last of them kept to be looked at. */
+/** Logs every change of a share with its reason, and keeps the latest changes for display. */
 import type { Rebalance } from '../../coordination/fair/fair-budget.js';
 import type { ShareChange } from '../../coordination/fair/shares.js';
 import type { PoolerLog } from '../log.js';
 
 const kept = 200;
-/** More at once are only counted. */
+/** Limit of changes that are logged at once; more are only counted. */
 const loggedAtOnce = 10;
 
 export interface LoggedChange extends ShareChange {
   /** In milliseconds since 1970. */
   readonly at: number;
   readonly budget: string;
-  /** Why the shares were looked at. */
+  /** Why the shares were computed. */
   readonly cause: Rebalance['reason'];
 }
 
@@ -24,12 +24,12 @@ export class ShareLog {
     this.#log = log;
   }
 
-  /** The last changes, the latest first. */
+  /** Latest changes, newest first. */
   get changes(): readonly LoggedChange[] {
     return this.#changes.toReversed();
   }
 
-  /** Changes since the start, by their reason. */
+  /** Number of changes since the start, by reason. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }

@@ -1,19 +1,19 @@
-/** The keys with which clients can cancel: the pooler's own, since a client has no server of its own. */
+/** Cancel keys for clients. They are the pooler's own, since a client does not keep one server connection. */
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import type { BackendKey } from '../../wire/session-messages.js';
 
-/** Whoever has a key. */
+/** The holder of a key. */
 export interface Cancellable {
-  /** Resolves when all is done that can be done. */
+  /** Resolves when everything possible is done. */
   cancel(): Promise<void>;
 }
 
-/** Some programs take a process id for a signed number, and a negative one for nonsense. */
+/** Some programs read a process id as a signed number, and reject a negative one. */
 const largestProcessId = 0x7fff_ffff;
 const shortSecretBytes = 4;
 /** Well below the 256 that are possible, so that a pooler in front of this one can add its own. */
 const longSecretBytes = 32;
-/** To ask the system for a few random bytes takes about as long as for many. */
+/** Asking the system for a few random bytes takes about as long as asking for many. */
 const randomAtOnce = 4_096;
 
 interface Holder {
@@ -29,7 +29,7 @@ export interface ProcessIds {
 
 const allIds: ProcessIds = { largest: largestProcessId, of: (own) => own };
 
-/** Where in a key of a pooler with peers it is said how often a request may still be passed on. */
+/** Position, in the key of a pooler with peers, of the number of times that the request may still be passed on. */
 const hopsAt = 2;
 const mostHops = 0b11;
 
@@ -38,12 +38,12 @@ function markKey(secretKey: Buffer, peerId: number): void {
   secretKey[hopsAt] = (secretKey[hopsAt] as number) | mostHops;
 }
 
-/** The pooler that has given out this key, if all of them have peers. */
+/** The peer id of the pooler that issued this key, if all poolers have peers. */
 export function peerOfKey({ secretKey }: BackendKey): number {
   return secretKey.length < 4 ? 0 : secretKey.readUInt16BE(0);
 }
 
-/** The key for the next pooler; undefined where it has been passed on too often already. */
+/** The key for the next pooler; undefined if the request was passed on too often already. */
 export function keyForPeer({ processId, secretKey }: BackendKey): BackendKey | undefined {
   const hops = (secretKey[hopsAt] as number) & mostHops;
   if (hops === 0) return undefined;
@@ -59,7 +59,7 @@ export class CancelKeys {
   #random: Buffer = Buffer.alloc(0);
   #randomAt = 0;
 
-  /** `peerId`: of this pooler among others at the same address; 0 where there are none. */
+  /** `peerId`: id of this pooler among the poolers at the same address; 0 without peers. */
   constructor(ids: ProcessIds = allIds, peerId = 0) {
     this.#ids = ids;
     this.#peerId = peerId;
@@ -79,7 +79,7 @@ export class CancelKeys {
     return { processId, secretKey };
   }
 
-  /** What was given out is here no more. */
+  /** The bytes of an issued key are not kept in the buffer. */
   #newSecret(bytes: number): Buffer {
     if (this.#randomAt + bytes > this.#random.length) {
       this.#random = randomBytes(randomAtOnce);
@@ -100,7 +100,7 @@ export class CancelKeys {
     this.#holders.delete(processId);
   }
 
-  /** Who has this key. */
+  /** The holder of this key. */
   find({ processId, secretKey }: BackendKey): Cancellable | undefined {
     const holder = this.#holders.get(processId);
     if (holder === undefined || holder.secretKey.length !== secretKey.length) return undefined;

@@ -1,16 +1,16 @@
-/** How many clients there are: in all, of each user and of each database. A place is taken before a client is let in. */
+/** Counts of clients in total, per user and per database. A place is taken before a client is accepted. */
 import { consoleDatabases, type PoolerConfig } from '../config/pooler-config.js';
 import { shown, tooManyClients } from './refusal.js';
 
 export interface ClientQuotas {
-  /** In all; `Infinity`: this client does not count there. */
+  /** Limit in total; `Infinity`: this client does not count there. */
   readonly total: number;
-  /** Of one user and of one database; 0: no limit. */
+  /** Limits per user and per database; 0: no limit. */
   readonly ofUser: number;
   readonly ofDatabase: number;
 }
 
-/** As in PgBouncer, `max_client_conn` holds for nobody on the console, and the other limits not for its administrators. */
+/** As in PgBouncer, `max_client_conn` does not apply to console clients, and the other limits do not apply to console administrators. */
 export function consoleQuotasFor({ admin, limits, users }: PoolerConfig, user: string): ClientQuotas {
   const total = Number.POSITIVE_INFINITY;
   if (admin.adminUsers.includes(user)) return { total, ofUser: 0, ofDatabase: 0 };
@@ -34,17 +34,17 @@ export class ClientLimits {
     return this.#byUser.get(user) ?? 0;
   }
 
-  /** The console has several names, and is one. */
+  /** The console has several names, which count as one database. */
   ofDatabase(database: string): number {
     return this.#byDatabase.get(nameOf(database)) ?? 0;
   }
 
-  /** Throws a `Refusal` when there are too many already. */
+  /** Throws a `Refusal` when the limit is reached. */
   checkTotal(most: number): void {
     if (this.#total >= most) throw tooManyClients('all clients together', most, 'max_client_conn');
   }
 
-  /** Takes a place, to be given back once by what it answers; or throws a `Refusal`. */
+  /** Takes a place, or throws a `Refusal`. The returned function gives the place back and must be called once. */
   take(user: string, database: string, quotas: ClientQuotas): () => void {
     this.checkTotal(quotas.total);
     if (quotas.ofUser > 0 && this.ofUser(user) >= quotas.ofUser)
@@ -69,7 +69,7 @@ function nameOf(database: string): string {
   return consoleDatabases.includes(database) ? (consoleDatabases[0] as string) : database;
 }
 
-/** Nothing is kept of who has none. */
+/** Entries that reach zero are removed. */
 function addTo(counts: Map<string, number>, key: string, count: number): void {
   const after = (counts.get(key) ?? 0) + count;
   if (after === 0) counts.delete(key);

@@ -1,8 +1,8 @@
-/** Words for why a client was refused or told an error by the pooler: what metrics can count by. */
+/** Reasons why the pooler refused a client or told it an error, as metric labels. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 
-/** Why a client was not let in. */
+/** Reasons why a client was refused. */
 export const loginFailures = [
   'wrong_password',
   /** No rule, no TLS, no certificate, or a console that is not for this user. */
@@ -13,9 +13,9 @@ export const loginFailures = [
   'not_now',
   'shutting_down',
   'login_timeout',
-  /** No connection to the server could be had to find out what a session begins with. */
+  /** No server connection could be opened to learn the parameters of a new session. */
   'no_server',
-  /** What came is not what a client says. */
+  /** The client has broken the protocol. */
   'protocol',
   'other',
 ] as const;
@@ -39,7 +39,7 @@ export function loginFailureOf({ code }: Pick<ErrorFields, 'code'>): LoginFailur
   return byLoginCode[code] ?? 'other';
 }
 
-/** Why a client that was in was told an error by the pooler, and not by its server. */
+/** Reasons why the pooler, and not the server, told a connected client an error. */
 export const ownErrorReasons = [
   'query_wait_timeout',
   'query_timeout',
@@ -75,7 +75,7 @@ const byOwnCode: Readonly<Record<string, OwnErrorReason>> = {
   [SqlState.protocolViolation]: 'protocol',
 };
 
-/** What a server says when it lets nobody in has any code, and is the rest. */
+/** Errors with which a server refuses connections can have any code, so they are what remains. */
 export function ownErrorReasonOf({ code, severity }: Pick<ErrorFields, 'code' | 'severity'>): OwnErrorReason {
   if (code === SqlState.queryCanceled)
     return severity === 'FATAL' ? 'query_timeout' : 'cancelled_while_waiting';

@@ -1,4 +1,4 @@
-/** Why a client is not let in: what it is told, and what only the log is told. */
+/** Reasons to refuse a client: the error for the client, and details for the log alone. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { fatal } from './session-errors.js';
@@ -111,7 +111,7 @@ export const wrongOptions = (problem: string): Refusal =>
     ),
   );
 
-/** `where`: a space and where it was said. */
+/** `where`: a space and where the parameter was set. */
 export const notTracked = (name: string, where = ''): Refusal =>
   new Refusal(
     fatal(

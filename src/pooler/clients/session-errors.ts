@@ -1,4 +1,4 @@
-/** What a client is told by the pooler, once it is let in. Texts carry numbers, and say what to do where something can be done. */
+/** Errors that the pooler tells connected clients. Texts include numbers, and what to do where something can be done. */
 
 import { AcquireTimeoutError, ConnectFailedError, PoolClosedError } from '../../core/errors.js';
 import { formatDuration } from '../../kernel/duration.js';
@@ -9,7 +9,7 @@ import { BackendRefusedError, WrongServerError } from '../errors.js';
 import type { OwnError } from '../own-error.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 
-/** `asPgBouncer`: how PgBouncer says the same. */
+/** `asPgBouncer`: PgBouncer's text for the same error. */
 export function fatal(code: string, message: string, hint?: string, asPgBouncer?: string): OwnError {
   return {
     severity: 'FATAL',
@@ -46,7 +46,7 @@ export const canceledWhileWaiting: ErrorFields = {
   message: 'canceling statement due to user request, before a server connection was free',
 };
 
-/** Why there was no server connection for a client that waited. The client stays, unless the pooler goes. */
+/** Error for a client that waited in vain for a server connection. The client stays connected, unless the pooler shuts down. */
 export function noServer(pool: BackendPool, error: Error): OwnError {
   if (error instanceof PoolClosedError) return shuttingDown;
   const pgbouncer = { message: 'query_wait_timeout' };
@@ -72,7 +72,7 @@ export function noServer(pool: BackendPool, error: Error): OwnError {
   return { ...refusalOf(pool, error), severity: 'ERROR' };
 }
 
-/** PgBouncer's words for a server connection that could not be opened, although the server has said nothing. */
+/** PgBouncer's words for a server connection that could not be opened, where the server has sent no error. */
 function pgbouncerCause(error: Error): string {
   if (error instanceof ServerAuthenticationError) return 'wrong password type';
   return error instanceof WrongServerError
@@ -80,12 +80,12 @@ function pgbouncerCause(error: Error): string {
     : 'connect failed';
 }
 
-/** Why no server connection can be opened, in the server's own words where it has said something. */
+/** Why no server connection can be opened; the server's own error where it has sent one. */
 export function refusalOf(pool: BackendPool, error: Error): OwnError {
   const cause = error instanceof ConnectFailedError && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof BackendRefusedError) {
     const { code, message, detail, hint } = cause.fields;
-    // A database that does not exist is no fault of the pooler's: the client hears what it would hear without one.
+    // A missing database is not the pooler's fault: the client gets the server's error unchanged.
     const isUnchanged = code === SqlState.invalidCatalogName;
     return {
       severity: 'FATAL',
@@ -146,7 +146,7 @@ export function simpleQueryRefused(): ErrorFields {
   );
 }
 
-/** What the timeouts say, by the option that set them. */
+/** Errors of the timeouts, by the option that sets them. */
 export const timeouts = {
   query: (ms: number): ErrorFields =>
     fatal(
@@ -190,7 +190,7 @@ export const timeouts = {
     ),
 };
 
-/** For a client that waits for long. */
+/** Notice for a client that waits for long. */
 export function waitNotice(pool: BackendPool, waitedMs: number): OwnError {
   const { lent, limit, waiting } = pool.stats();
   const numbers = pool.shortage ?? `${lent} of ${limit} are in use`;
@@ -240,7 +240,7 @@ export function tooManyStatements(count: number, bytes: number, most: number): E
   };
 }
 
-/** The meaning of a statement is not known, and its server has another one by now. */
+/** The meaning of a statement is unknown, and its server has another one by now. */
 export const forgottenUnnamed: ErrorFields = {
   ...noUnnamed,
   detail: 'It was run in the batch of its Parse, and another client has used its server connection since.',

@@ -1,7 +1,7 @@
 /**
- * What a client asks for in its startup packet, as settings of its session. A server is asked once for each value that is not
- * known yet: whether it is possible, and how the server writes it. So a client is refused, and told, as PostgreSQL would do.
- * Where all servers are busy, the client comes in with what it has said: the first server that it gets will tell.
+ * Settings that a client requests in its startup packet. A server is asked once for each value that is not known yet: whether
+ * it is valid, and how the server writes it. The client is thus refused, or told the value, as PostgreSQL would do. While all
+ * servers are busy, the client is accepted with unchecked values: its first server checks them.
  */
 import { BoundedMap } from '../../kernel/bounded-map.js';
 import { OwnQueryError } from '../errors.js';
@@ -12,39 +12,39 @@ import { refusedSettings } from '../settings/refused-settings.js';
 import { quotedName, type Settings, setConfigCall, setStatement, setText } from '../settings/settings.js';
 import { Refusal } from './refusal.js';
 
-/** Takes a server from the pool for a short while. */
+/** Borrows a server connection from the pool for a short while. */
 export interface BorrowedServer {
   wait<T>(use: (backend: Backend) => Promise<T>): Promise<T>;
-  /** Undefined where none can be had soon. */
+  /** Undefined where no connection is available soon. */
   waitShortly<T>(use: (backend: Backend) => Promise<T>): Promise<T | undefined>;
 }
 
 export interface StartupSettings {
   readonly settings: Settings;
-  /** The reported settings as they are for this client. */
+  /** The reported settings for this client. */
   readonly told: ReadonlyMap<string, string>;
-  /** Those that the server would refuse, and the pooler keeps: by lower-case name, as PostgreSQL shows them. */
+  /** Settings that the server would refuse and the pooler keeps: by lower-case name, in PostgreSQL's notation. */
   readonly kept: ReadonlyMap<string, string>;
-  /** No server has said yet whether they are possible. */
+  /** No server has checked the values yet. */
   readonly areUnchecked: boolean;
 }
 
 const applicationName = 'application_name';
-/** The server cuts it there. */
+/** The server cuts longer names. */
 const longestApplicationName = 63;
 const mostKnown = 1_000;
-/** Applications are few, and what is kept of each is a map of settings. */
+/** Limit of resolved startup packets. Applications are few, and each entry is a map of settings. */
 const mostResolved = 16;
-/** Names and values may be as long as a startup packet. */
+/** Limit in bytes. Names and values may be as long as a startup packet. */
 const mostKnownBytes = 1_048_576;
 
 interface Resolved {
-  /** What servers reported by themselves at that time. */
+  /** Parameters of a new session at that time. */
   readonly usual: ReadonlyMap<string, string>;
   readonly startup: StartupSettings;
 }
 
-/** How servers of a pool write values, and what was made of it for the clients that came last: one memory for each pool. */
+/** How servers of a pool write values, and the settings resolved for recent clients. One per pool. */
 export class KnownValues {
   readonly #values = new BoundedMap<string, string>(mostKnown, {
     bytes: mostKnownBytes,
@@ -61,7 +61,7 @@ export class KnownValues {
   }
 }
 
-/** `wanted`: by the name of the setting. Rejects with a `Refusal`. */
+/** `wanted`: values by name of the setting. Rejects with a `Refusal`. */
 export async function resolveStartup(
   pool: BackendPool,
   known: KnownValues,
@@ -70,7 +70,7 @@ export async function resolveStartup(
 ): Promise<StartupSettings> {
   if (pool.parameters === undefined) await servers.wait(async () => {});
   const usual = pool.parameters as ReadonlyMap<string, string>;
-  // A reload may have changed who keeps what.
+  // The key includes `keepsSettings`, since a reload may change which settings the pooler keeps.
   const key = `${pool.plan.keepsSettings}\0${keyOf(wanted)}`;
   const resolved = known.resolved.get(key);
   if (resolved?.usual === usual) return resolved.startup;
@@ -106,7 +106,7 @@ export async function resolveStartup(
   return startup;
 }
 
-/** True for a setting that is the pooler's to keep. Throws a `Refusal` for a value that it can't have. */
+/** True for a setting that the pooler keeps. Throws a `Refusal` for an invalid value. */
 function keep(kept: Map<string, string>, name: string, value: string): boolean {
   const read = refusedSettings.get(name)?.read(value);
   if (read === undefined) return false;
@@ -115,14 +115,14 @@ function keep(kept: Map<string, string>, name: string, value: string): boolean {
   return true;
 }
 
-/** Neither names nor values have a zero in them. */
+/** The zero is a safe separator: neither names nor values contain one. */
 function keyOf(wanted: ReadonlyMap<string, string>): string {
   let key = '';
   for (const [name, value] of wanted) key += `${name}\0${value}\0`;
   return key;
 }
 
-/** False where no server could be asked. */
+/** Asks a server for unknown values. False where no server could be asked. */
 async function learn(
   known: KnownValues,
   values: ReadonlyMap<string, string>,
@@ -151,19 +151,19 @@ async function learn(
 
 type Wanted = readonly (readonly [name: string, value: string])[];
 
-/** Sets them until the statement is over, and answers how the server writes them. */
+/** A statement that sets the values until it is over, and returns how the server writes them. */
 function trialOf(wanted: Wanted): string {
   return `SELECT ${wanted.map(([name, value]) => setConfigCall(name, value, true)).join(', ')}`;
 }
 
-/** The statements of one text are one transaction, and so is what they set. */
+/** The statements of one text are one transaction, and their settings end with it. */
 function trialOnDsql(wanted: Wanted): string {
   return wanted
     .map(([name, value]) => `${setText('SET LOCAL', name, value)}; SHOW ${quotedName(name)}`)
     .join('; ');
 }
 
-/** As the server would have it: what is not printable ASCII by its code, and no longer than a name. */
+/** Cleans a name as the server does: anything but printable ASCII is written by its code, and the length is limited to that of a name. */
 function cleanName(name: string): string {
   let clean = '';
   for (const byte of Buffer.from(name)) {

@@ -1,4 +1,4 @@
-/** Options: who may come in, who runs the console, and how the pooler is watched. */
+/** Options: authentication, administration of the console, and observability. */
 import { Misread } from './config-problems.js';
 import { iniInteger } from './kind.js';
 import { boolean, duration, integer, list, oneOf, query, text } from './kinds.js';
@@ -176,7 +176,7 @@ export const adminOptions = {
   }),
 };
 
-/** PgBouncer's `verbose` is a number; the level has a name. */
+/** PgBouncer's `verbose` is a number; Headgate's levels have names. */
 function levelOfVerbosity(ini: string): string {
   const verbosity = iniInteger(ini);
   if (verbosity < 0) throw new Misread('must be 0 or more');

@@ -1,27 +1,27 @@
-/** What a reload changes: at once, for new connections, or not before a restart. */
+/** Changes of a reload: effective at once, for new connections, or only after a restart. */
 import { isDeepStrictEqual } from 'node:util';
 import { HiddenText } from './hidden-text.js';
 import { type AnyOption, type ReloadEffect, reloadTexts } from './option.js';
 import { allOptions, type EntryKind, entryOptions } from './option-table.js';
 import type { DatabaseConfig, PoolerConfig } from './pooler-config.js';
 
-/** One setting that is another one now. Nothing in it is secret. */
+/** A changed setting. Contains no secret. */
 export interface ConfigChange {
-  /** `pooling.poolSize`, `databases.app.host`, or `databases.app` for a database that is new or gone. */
+  /** `pooling.poolSize`, `databases.app.host`, or `databases.app` for a database that was added or removed. */
   readonly path: string;
   readonly from: string;
   readonly to: string;
   readonly effect: ReloadEffect;
-  /** Why it needs a restart, where it does. */
+  /** Why the change needs a restart, where it does. */
   readonly why?: string | undefined;
 }
 
 export interface ConfigDiff {
-  /** Everything, in the order of the documentation. */
+  /** All changes, in the order of the documentation. */
   readonly changes: readonly ConfigChange[];
-  /** Something that holds for all servers has changed: every server connection must be replaced. */
+  /** A setting for all servers has changed: every server connection must be replaced. */
   readonly reconnectAll: boolean;
-  /** What to run with from now on: `next`, but with the old value of what needs a restart. */
+  /** The configuration to use from now on: `next`, with old values where a change needs a restart. */
   readonly config: PoolerConfig;
 }
 
@@ -72,7 +72,7 @@ function entryChanges(kind: EntryKind, old: PoolerConfig, next: PoolerConfig): C
   return changes;
 }
 
-/** Whether server connections that were opened for the one will not do for the other: they lead elsewhere, or in another way. */
+/** Server connections opened for `was` can't be used for `is`: they go to another server or are opened in another way. */
 export function needsOtherServers(was: DatabaseConfig, is: DatabaseConfig): boolean {
   const [before, after]: Values[] = [was, is];
   return entryOptions('databases').some(
@@ -91,7 +91,7 @@ function withoutRestart(old: PoolerConfig, next: PoolerConfig): PoolerConfig {
   return Object.freeze({ ...next, ...sections }) as PoolerConfig;
 }
 
-/** A line for each change, by when it holds. */
+/** Lines for the changes, grouped by when they take effect. */
 export function formatDiff({ changes }: Pick<ConfigDiff, 'changes'>): string[] {
   if (changes.length === 0) return ['nothing has changed'];
   return (Object.keys(reloadTexts) as ReloadEffect[]).flatMap((effect) => {

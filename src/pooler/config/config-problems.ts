@@ -1,7 +1,7 @@
-/** Everything that is wrong with a configuration, each problem with where it is, told together. */
+/** Collects all problems of a configuration, each with its place. */
 import { HeadgateError } from '../../kernel/errors.js';
 
-/** Where something is written. */
+/** Place of a setting. */
 export interface Place {
   /** A file, a flag such as `--pool-mode`, or an environment variable. */
   readonly source: string;
@@ -10,14 +10,14 @@ export interface Place {
   readonly column?: number | undefined;
 }
 
-/** One thing wrong with a configuration. */
+/** A problem of a configuration. */
 export interface ConfigProblem {
-  /** Which setting it is about: `databases.app.port`. Empty where it is about none. */
+  /** Path of the setting: `databases.app.port`. Empty where it is about none. */
   readonly path: string;
   readonly message: string;
-  /** Undefined where it is about something that is written nowhere. */
+  /** Undefined where the problem is about something that is not written anywhere. */
   readonly place: Place | undefined;
-  /** What a pgbouncer.ini says there; never a secret. */
+  /** The setting in a pgbouncer.ini; never a secret. */
   readonly given?: GivenSetting | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface GivenSetting {
   readonly value: string;
 }
 
-/** The pooler can't run with this configuration; `problems` lists all that is wrong with it, not only the first. */
+/** The pooler can't run with this configuration; `problems` lists all problems, not only the first. */
 export class ConfigError extends HeadgateError {
   readonly problems: readonly ConfigProblem[];
 
@@ -44,7 +44,7 @@ export function describeProblem({ path, message, place }: ConfigProblem): string
   return `${at}${path === '' ? '' : `${path}: `}${message}`;
 }
 
-/** As PgBouncer names it: by the name in its file, with the value. */
+/** Problem as PgBouncer reports it: by the name in its file, with the value. */
 export function describeAsPgBouncer(problem: ConfigProblem): string {
   const { given } = problem;
   const what = describeProblem(problem);
@@ -57,20 +57,20 @@ export function describePlace({ source, line, column }: Place): string {
   return column === undefined ? `${source}:${line}` : `${source}:${line}:${column}`;
 }
 
-/** Collects problems while a configuration is read. The same one found twice is one. */
+/** Collects problems while a configuration is read. Duplicates count once. */
 export class Problems {
   readonly #found = new Map<string, ConfigProblem>();
   /** By the path of the setting. */
   readonly given = new Map<string, GivenSetting>();
 
-  /** In the order of the file, what is in no file last. */
+  /** In the order of the file; problems without a place come last. */
   get list(): readonly ConfigProblem[] {
     return [...this.#found.values()].sort(
       (one, other) => lineOf(one) - lineOf(other) || (one.place?.column ?? 0) - (other.place?.column ?? 0),
     );
   }
 
-  /** Something is wrong with this setting, or with what it is in. */
+  /** Whether there is a problem with this setting, or with one that contains it. */
   concern(path: string): boolean {
     return [...this.#found.values()].some(
       (problem) => problem.path !== '' && (path === problem.path || path.startsWith(`${problem.path}.`)),
@@ -87,10 +87,10 @@ function lineOf({ place }: ConfigProblem): number {
   return place?.line ?? Number.MAX_SAFE_INTEGER;
 }
 
-/** A value that is not of its kind; the message is to be read after the setting's name. */
+/** A value of the wrong kind; the message is to be read after the setting's name. */
 export class Misread extends Error {}
 
-/** The value for a message: its beginning, in one line, and nothing of what is inside of it. */
+/** The value for a message: its beginning, in one line, without any nested content. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, 40).replace(/\p{Cc}/gu, ' ')}'`;
   if (Array.isArray(value)) return 'a list';

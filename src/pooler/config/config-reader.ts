@@ -1,6 +1,6 @@
 /**
- * Reads a configuration from all its sources: a flag wins over a variable, a variable over the file, the file over the
- * default. Remembers where each value is from and everything that is wrong, and goes on.
+ * Reads a configuration from all its sources: flags take precedence over variables, variables over the file, and the file over
+ * defaults. Keeps the place of each setting, and collects problems instead of stopping at the first.
  */
 import type { Environment } from '../../kernel/environment.js';
 import { nearest } from '../../kernel/nearest.js';
@@ -22,26 +22,26 @@ import { type DatabaseConfig, frozenMap, type PoolerConfig, type UserConfig } fr
 import { presets } from './presets.js';
 import { parseYaml } from './yaml-tree.js';
 
-/** What a variable that is not named after an option says about it. */
+/** Values of variables that are not named after an option. */
 export type OtherVariables = ReadonlyMap<string, { readonly variable: string; readonly text: string }>;
 
 export interface ConfigSources {
-  /** What the command line says, by the options' names; `databases` and `users` have one text for each entry. */
+  /** Values from the command line, by option name; `databases` and `users` have one text per entry. */
   readonly flags: ReadonlyMap<string, readonly string[]>;
   readonly environment: Environment;
-  /** What other variables say about options, by the options' names; one of our own wins over them. */
+  /** Values of other variables, by option name; Headgate's own variables take precedence. */
   readonly otherVariables?: OtherVariables | undefined;
   readonly tree: ConfigTree | undefined;
-  /** What paths in flags and variables begin at. */
+  /** Base folder of relative paths in flags and variables. */
   readonly folder: string;
-  /** False: what files hold is not looked at, since they may be on another machine. */
+  /** False: contents of files are not checked, since they may be on another machine. */
   readonly readsFiles: boolean;
 }
 
 export interface ConfigReading {
-  /** Makes sense only where there are no problems. */
+  /** Valid only without problems. */
   readonly config: PoolerConfig;
-  /** Where each setting is written, by its path; the others have their default. */
+  /** Place of each setting, by its path; settings without one have their default. */
   readonly places: ReadonlyMap<string, Place>;
 }
 
@@ -49,7 +49,7 @@ export function readConfig(sources: ConfigSources, problems: Problems): ConfigRe
   return new ConfigReader(sources, problems).read();
 }
 
-/** What `pooling.poolSize` can be at most. */
+/** Maximum of `pooling.poolSize`. */
 const largestPool = 1_000_000;
 
 class ConfigReader {
@@ -76,7 +76,7 @@ class ConfigReader {
     for (const section of Object.values(sections)) Object.freeze(section);
     const databases = this.#entries('databases') as ReadonlyMap<string, DatabaseConfig>;
     const users = this.#entries('users') as ReadonlyMap<string, UserConfig>;
-    // Every section of the table has been filled, key by key.
+    // Every section of the table was filled, key by key.
     const config = Object.freeze({ ...sections, databases, users }) as unknown as PoolerConfig;
     return { config, places: this.#places };
   }
@@ -104,7 +104,7 @@ class ConfigReader {
     );
   }
 
-  /** What the preset says, or the default. */
+  /** Value of the preset, or the default. */
   #usual(option: AnyOption, section: SectionName, key: string, path: string): unknown {
     const value = section === 'fairShares' ? presets[this.#preset][key] : undefined;
     if (value === undefined) return option.default;
@@ -112,7 +112,7 @@ class ConfigReader {
     return option.kind.fromData(value, this.#context(''));
   }
 
-  /** Who says how many connections there are in all, and nothing about one pool, leaves the rest to fairness. */
+  /** With a limit for all connections and none for a pool, fairness alone limits the pool. */
   #fillPoolSize(sections: Record<string, Record<string, unknown>>): void {
     if (this.#places.has('pooling.poolSize')) return;
     const fleetLimit = sections['fleet']?.['limit'] || undefined;
@@ -126,7 +126,7 @@ class ConfigReader {
     this.#places.set('pooling.poolSize', { source });
   }
 
-  /** What is not of its kind is a problem, and is read as the default. */
+  /** A value of the wrong kind is a problem, and is read as the default. */
   #take(option: AnyOption, path: string, place: Place, read: () => unknown): unknown {
     this.#places.set(path, place);
     try {
@@ -143,7 +143,7 @@ class ConfigReader {
     return { folder, environment, readsFiles };
   }
 
-  /** An entry replaces the one of the same name in a weaker source. */
+  /** An entry replaces the entry of the same name from a weaker source. */
   #entries(kind: EntryKind): ReadonlyMap<string, object> {
     const { tree } = this.#sources;
     const found = new Map<string, Entry>();
@@ -161,7 +161,7 @@ class ConfigReader {
     );
   }
 
-  /** A mapping as in a file, or a line for each entry as in pgbouncer.ini. */
+  /** A mapping as in a file, or one line per entry as in pgbouncer.ini. */
   #entriesOfVariable(kind: EntryKind): Entry[] {
     const { environment, folder } = this.#sources;
     const variable = `HEADGATE_${kind.toUpperCase()}`;
@@ -232,7 +232,7 @@ class ConfigReader {
   }
 }
 
-/** The key of another section, or a name of PgBouncer's, is most likely what was meant. */
+/** A key of another section, or PgBouncer's name, is most likely what was meant. */
 function unknownHere(key: string, known: readonly string[]): string {
   if (key === '<<') return 'is not supported: there is nothing to merge';
   const elsewhere = allOptions.find(({ key: other, option }) => other === key || option.name === key);

@@ -1,20 +1,20 @@
-/** A configuration as plain data, with the place of everything in it, whatever file it came from. */
+/** A configuration as plain data with places, whatever file it came from. */
 import type { Place } from './config-problems.js';
 
 export type Mapping = Readonly<Record<string, unknown>>;
 
-/** Where in the whole: `['databases', 'app', 'port']`. A list, since a name may have a dot in it. */
+/** Path from the root: `['databases', 'app', 'port']`. A list, since a name may contain a dot. */
 export type TreePath = readonly string[];
 
 export interface ConfigTree {
   readonly data: Mapping;
-  /** What paths of files in it begin at. */
+  /** Base folder of relative paths in it. */
   readonly folder: string;
-  /** Where that is written; what is missing is where it would be in. */
+  /** Place of a value; for a missing one, the place of its nearest container. */
   placeOf(path: TreePath): Place;
 }
 
-/** The places of what is in a tree. */
+/** Places of the values in a tree. */
 export class Places {
   readonly #known = new Map<string, Place>();
   readonly #whole: Place;
@@ -23,13 +23,13 @@ export class Places {
     this.#whole = whole;
   }
 
-  /** Of several the first counts. */
+  /** The first place counts. */
   note(path: TreePath, place: Place): void {
     const key = keyOf(path);
     if (!this.#known.has(key)) this.#known.set(key, place);
   }
 
-  /** The last counts. */
+  /** The last place counts. */
   move(path: TreePath, place: Place): void {
     this.#known.set(keyOf(path), place);
   }
@@ -47,7 +47,7 @@ function keyOf(path: TreePath): string {
   return path.join('\0');
 }
 
-/** For people. */
+/** For display. */
 export function writtenPath(path: TreePath): string {
   return path.join('.');
 }

@@ -1,4 +1,4 @@
-/** Connection strings: `key=value` pairs as libpq and PgBouncer write them, or a URL. */
+/** Connection strings: `key=value` pairs as in libpq and PgBouncer, or a URL. */
 import { Misread } from './config-problems.js';
 
 const longest = 65_536;
@@ -26,13 +26,13 @@ export function parsePairs(text: string): Map<string, string> {
   return pairs;
 }
 
-/** Where the match that begins at `from` ends; `from` itself where there is none. */
+/** End of the match that begins at `from`; `from` itself where there is none. */
 function endOf(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.test(text) ? pattern.lastIndex : from;
 }
 
-/** `postgres://user:password@host:5432/dbname?sslmode=require` as such pairs. */
+/** `postgres://user:password@host:5432/dbname?sslmode=require` as pairs. */
 function parseUrl(text: string): Map<string, string> {
   let url: URL;
   try {

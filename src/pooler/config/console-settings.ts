@@ -1,4 +1,4 @@
-/** The settings as the console shows and changes them: by PgBouncer's names, in PgBouncer's way to write values. */
+/** Settings as the console shows and changes them: by PgBouncer's names, in PgBouncer's notation. */
 import { nearest } from '../../kernel/nearest.js';
 import { ConfigError, Misread, Problems, show } from './config-problems.js';
 import { checkTogether } from './cross-checks.js';
@@ -29,7 +29,7 @@ export function consoleSettings(config: PoolerConfig): ConsoleSetting[] {
     .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
-/** The configuration with one setting changed, as SET says. Throws a `ConfigError`. */
+/** The configuration after a SET of one setting. Throws a `ConfigError`. */
 export function withConsoleSetting(config: PoolerConfig, name: string, value: string): PoolerConfig {
   const problems = new Problems();
   const changed = change(config, name, value, problems);
@@ -70,7 +70,7 @@ function change(config: PoolerConfig, name: string, value: string, problems: Pro
   }
 }
 
-/** What an option says beside it, in the form of a configuration file; undefined is the default. */
+/** Settings that an option's value implies, in the form of a configuration file; undefined stands for the default. */
 function valuesOf(
   options: OptionGroup,
   said: Readonly<Record<string, unknown>>,
@@ -83,7 +83,7 @@ function valuesOf(
   return Object.fromEntries(values);
 }
 
-/** A database that has a word of its own about it goes by that, and not by what comes beside the one for all. */
+/** A database's own value takes precedence over a setting implied by the general one. */
 function withOwnWords(config: PoolerConfig, name: string, context: ReadContext): PoolerConfig {
   const [key, own] = entryOptions('databases').find(([, option]) => option.name === name) ?? [];
   const also = own?.pgbouncer?.also;
@@ -98,7 +98,7 @@ function withOwnWords(config: PoolerConfig, name: string, context: ReadContext):
   return Object.freeze({ ...config, databases: frozenMap(databases) });
 }
 
-/** PgBouncer has other names for a few. */
+/** PgBouncer has other names for a few options. */
 function find(name: string): ListedOption | undefined {
   return allOptions.find(({ option }) => option.name === name || option.pgbouncer?.name === name);
 }

@@ -1,4 +1,4 @@
-/** What can only be seen when all settings are read: those that contradict each other, or lack something. */
+/** Checks that need all settings: contradictions between settings, and missing ones. */
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Environment } from '../../kernel/environment.js';
@@ -18,11 +18,11 @@ import {
 } from './pooler-config.js';
 import { rulesAskForClearPasswords } from './rules-file.js';
 
-/** Modes in which the other side is sure to be talked to by TLS. */
+/** Modes that always use TLS. */
 const secureModes: readonly string[] = ['require', 'verify-ca', 'verify-full'];
 const verifyingModes: readonly string[] = ['verify-ca', 'verify-full'];
 
-/** Adds what is wrong. Returns what is not wrong but unlikely to be meant. */
+/** Adds problems. Returns warnings: settings that are valid but unlikely to be meant. */
 export function checkTogether(
   reading: ConfigReading,
   problems: Problems,
@@ -62,7 +62,7 @@ class Checks {
   }
 
   #problem(path: string, message: string): void {
-    // What could not be read has its default here, and what follows from that would only confuse.
+    // A setting that could not be read has its default here; problems that follow from that would only confuse.
     if (!this.#problems.concern(path)) this.#problems.add(path, message, this.#places.get(path));
   }
 
@@ -150,7 +150,7 @@ class Checks {
       );
   }
 
-  /** The name that a client gives is not used, so the server must be told another. */
+  /** The client's user name is not used, so the server must be given another. */
   #anyone(): void {
     for (const { name, user } of this.#config.databases.values())
       if (user === undefined)
@@ -196,11 +196,11 @@ class Checks {
       this.#warnings.push(`${path}.loadBalanceHosts has no effect: there is one host`);
   }
 
-  /** Where secrets are looked up: in any database that a client could ask for. */
+  /** Database of the secret lookup: any database that a client could ask for. */
   #secretsDatabase(path: string, name: string | undefined): void {
     if (name === undefined) return;
     if (this.#config.admin.compatibility === 'pgbouncer') {
-      // What else is wrong with it PgBouncer says to whoever needs it.
+      // PgBouncer reports other problems to the clients that need the database.
       if (path === 'auth.dbname' && consoleDatabases.includes(name))
         this.#problem(path, `cannot use the reserved "${name}" database as an auth_dbname`);
       return;
@@ -248,7 +248,7 @@ class Checks {
     }
   }
 
-  /** A key that does not fit its certificate is found here, and not by the first client. */
+  /** Finds a key that does not fit its certificate now, instead of with the first client. */
   #tlsFiles(
     section: 'clientTls' | 'serverTls',
     { keyFile, certFile, caFile }: PoolerConfig['serverTls'] | PoolerConfig['clientTls'],

@@ -1,7 +1,7 @@
-/** Which servers are Aurora DSQL. */
+/** Detects servers that are Aurora DSQL. */
 import type { DatabaseConfig } from './pooler-config.js';
 
-/** Said for the database, or else told by how the pooler logs in there. */
+/** The configured dialect, or else the method of the login. */
 export function isDsql({ dialect, iam }: Pick<DatabaseConfig, 'dialect' | 'iam'>): boolean {
   return dialect === undefined ? iam === 'dsql' : dialect === 'dsql';
 }

@@ -22,7 +22,7 @@ const rate: Kind<number> = {
   zero: 'no limit',
 };
 
-/** A bucket that is made anew is full, and what was opened of late would not count. */
+/** A new bucket is full, and would not count recently opened connections. */
 const countedFromStart = { reload: 'restart', whyRestart: 'what was opened of late counts' } as const;
 
 export const dsqlOptions = {

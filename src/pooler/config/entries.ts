@@ -1,4 +1,4 @@
-/** The entries of `databases` and `users`, from whichever source has them, before their options are read. */
+/** Entries of `databases` and `users` from any source, before their options are read. */
 import { nearest } from '../../kernel/nearest.js';
 import { Misread, type Place, type Problems, show } from './config-problems.js';
 import { type ConfigTree, writtenPath } from './config-tree.js';
@@ -6,7 +6,7 @@ import { parseConnection } from './connection-string.js';
 import { isMapping } from './kind.js';
 import { type EntryKind, entryOptions } from './option-table.js';
 
-/** What an entry says for one option. */
+/** Value of an entry for one option. */
 export type EntryValue = { readonly place: Place } & ({ readonly data: unknown } | { readonly text: string });
 
 export interface Entry {
@@ -17,7 +17,7 @@ export interface Entry {
   readonly values: ReadonlyMap<string, EntryValue>;
 }
 
-/** Those of a configuration file. */
+/** Entries of a configuration file. */
 export function entriesOfTree(kind: EntryKind, tree: ConfigTree, problems: Problems): Entry[] {
   const section = tree.data[kind];
   if (section === undefined || section === null) return [];
@@ -44,7 +44,7 @@ export function entriesOfTree(kind: EntryKind, tree: ConfigTree, problems: Probl
   });
 }
 
-/** One that is written as `app = host=db port=5432`, as a flag or in a variable. Paths in it begin at `folder`. */
+/** An entry in the form `app = host=db port=5432`, as a flag or in a variable. Relative paths in it begin at `folder`. */
 export function entryOfText(
   kind: EntryKind,
   text: string,
@@ -62,7 +62,7 @@ export function entryOfText(
   return undefined;
 }
 
-/** A password's file or variable, where nothing but text can be written. */
+/** File or variable of a password, where only text can be written. */
 const passwordElsewhere: ReadonlyMap<string, string> = new Map([
   ['password_file', 'file'],
   ['password_env', 'env'],
@@ -85,7 +85,7 @@ function valuesOfText(
       if (elsewhere !== undefined) values.set('password', { data: { [elsewhere]: value }, place });
       else if (key !== undefined) values.set(key, { text: value, place });
       else {
-        // A key that is like none may be the rest of a password with a space in it, and is not repeated.
+        // An unknown key without a similar one may be the rest of a password with a space in it, so it is not repeated.
         const guess = nearest(given, keys.keys());
         const message =
           guess === undefined

@@ -1,4 +1,4 @@
-/** Options: what may be set for one database, or for one user. */
+/** Options of one database or one user. */
 import { weight } from './fair-share-kinds.js';
 import { duration, integer, list, oneOf, query, text } from './kinds.js';
 import { clientIdleSide } from './limit-options.js';
@@ -10,7 +10,7 @@ const connections = integer({ min: 0, max: 10_000_000, zero: 'no limit' });
 const poolSize = integer({ min: 1, max: 1_000_000 });
 const reserve = integer({ min: 0, max: 1_000_000 });
 
-/** Here 0 is no limit, as everywhere; with PgBouncer it lifts none that holds for all. */
+/** Here 0 is no limit, as everywhere; with PgBouncer it does not lift the general limit. */
 const zeroForAll: PgBouncerSide = { zeroIsUnset: true };
 
 export const databaseOptions = {

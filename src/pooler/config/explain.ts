@@ -1,4 +1,4 @@
-/** What each setting is, where it is from and what it means; and a whole configuration in a few lines. Nothing secret is shown. */
+/** Explains each setting with its source and meaning, and summarizes a configuration in a few lines. No secret is shown. */
 import { formatDuration } from '../../kernel/duration.js';
 import { describePlace, type Place } from './config-problems.js';
 import type { LoadedConfig } from './load-config.js';
@@ -16,7 +16,7 @@ export interface ExplainedSetting {
   readonly meaning: string;
 }
 
-/** Every setting for all, and of databases and users those that are given. */
+/** Every general setting, and the given settings of databases and users. */
 export function explainConfig({
   config,
   places,
@@ -39,7 +39,7 @@ function explainEntries(
     entryOptions(kind).flatMap(([key, option]) => {
       const path = `${kind}.${entry.name}.${key}`;
       const place = places.get(path);
-      // Where a server is matters always, the rest only where it is said.
+      // The server's address always matters, the rest only where it is given.
       if (place === undefined && key !== 'host' && key !== 'port') return [];
       const value = option.kind.show((entry as Readonly<Record<string, unknown>>)[key]);
       return [{ path, value, from: sourceOf(place), meaning: meaningOf(option) }];
@@ -73,12 +73,12 @@ function shortened(text: string): string {
   return text.length <= widestValue ? text : `${text.slice(0, widestValue - 3)}...`;
 }
 
-/** What someone wrote may hold anything. */
+/** Values may contain any characters. */
 function inOneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ');
 }
 
-/** For someone who wants to see at a glance whether it is what they meant. */
+/** A summary to see at a glance whether the configuration is as intended. */
 export function summarize(config: PoolerConfig): string[] {
   const { databases, users, pooling, limits, timeouts, auth, fleet, observability } = config;
   const wait = timeouts.queryWaitTimeout;

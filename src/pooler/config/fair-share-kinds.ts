@@ -1,10 +1,10 @@
-/** The kinds of values that only the options of fair shares have: a capacity, and weights of users. */
+/** Kinds of values for the options of fair shares: a capacity, and weights of users. */
 import { readFileSync, statSync } from 'node:fs';
 import { Misread, show } from './config-problems.js';
 import { iniInteger, isMapping, itemsOf, type Kind, type ReadContext, textOf } from './kind.js';
 import { path } from './special-kinds.js';
 
-/** `auto`: as many as the server allows. `none`: no limit. */
+/** `auto`: the server's own limit. `none`: no limit. */
 export type Capacity = number | 'auto' | 'none';
 
 const mostConnections = 10_000_000;
@@ -27,7 +27,7 @@ export const capacity: Kind<Capacity> = {
   toIni: String,
 };
 
-/** Twice the weight is twice the share. */
+/** Twice the weight gives twice the share. */
 export const weight: Kind<number> = {
   name: 'number',
   placeholder: 'NUMBER',
@@ -42,7 +42,7 @@ export const weight: Kind<number> = {
   toIni: String,
 };
 
-/** In a file a mapping of users to their weights, elsewhere `user=weight` between commas. */
+/** In a file, a mapping of users to weights; elsewhere `user=weight` separated by commas. */
 export const weights: Kind<ReadonlyMap<string, number>> = {
   name: 'weights of users',
   placeholder: 'USER=N,..',
@@ -76,7 +76,7 @@ function weightOf(user: string, given: unknown): number {
   );
 }
 
-/** Weights that are written in a file of their own, which is read again with each reload. */
+/** Weights in a file of their own, which is read again at each reload. */
 export interface WeightsFile {
   readonly file: string;
   readonly weights: ReadonlyMap<string, number>;

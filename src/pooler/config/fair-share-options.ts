@@ -1,9 +1,9 @@
-/** Options: one budget of server connections, and what is fair. */
+/** Options: one budget of server connections, and its fairness. */
 import { capacity, weights, weightsFile } from './fair-share-kinds.js';
 import { boolean, duration, fraction, integer, oneOf } from './kinds.js';
 import { option, override } from './option.js';
 
-/** Sets of values that suit a kind of deployment; what is said elsewhere wins over them. */
+/** Sets of values that suit a kind of deployment; explicit settings take precedence. */
 export const presetNames = ['none', 'small', 'medium', 'large', 'bursty', 'high-churn', 'stable'] as const;
 
 export type PresetName = (typeof presetNames)[number];

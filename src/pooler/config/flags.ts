@@ -1,4 +1,4 @@
-/** The command line of `headgate serve`: every option is a flag. */
+/** Command line of `headgate serve`: every option is a flag. */
 import { nearest } from '../../kernel/nearest.js';
 import { boolean } from './kinds.js';
 import { flagOf } from './option.js';
@@ -18,7 +18,7 @@ const own = {
   version: 'switch',
 } as const;
 
-/** Those of PgBouncer's command line, by the flag that each stands for. */
+/** PgBouncer's short flags, and the flag that each stands for. */
 const shortFlags: Readonly<Record<string, string>> = {
   '-d': '--daemon',
   '-q': '--quiet',
@@ -31,21 +31,21 @@ export interface ServeFlags {
   readonly configFile: string | undefined;
   readonly pgbouncerIni: string | undefined;
   readonly check: boolean;
-  /** With `check`: a login to every database is tried. */
+  /** With `check`: tries a login to every database. */
   readonly connect: boolean;
   readonly explain: boolean;
-  /** Goes on in the background. */
+  /** Runs in the background. */
   readonly daemon: boolean;
-  /** Says nothing on the terminal: the log is in its file, or in the system's log. */
+  /** Prints nothing on the terminal: the log goes to its file, or to the system's log. */
   readonly quiet: boolean;
   readonly version: boolean;
-  /** By the options' names; `databases` and `users` have one text for each entry. */
+  /** By option name; `databases` and `users` have one text per entry. */
   readonly options: ReadonlyMap<string, readonly string[]>;
-  /** Everything that is wrong with how it was called. */
+  /** All mistakes on the command line. */
   readonly mistakes: readonly string[];
 }
 
-/** Which flags take a value, by their name without dashes. */
+/** Kinds of the flags, by name without dashes. */
 const kinds: ReadonlyMap<string, 'text' | 'switch'> = new Map([
   ...Object.entries(own),
   ...allOptions.map(
@@ -53,7 +53,7 @@ const kinds: ReadonlyMap<string, 'text' | 'switch'> = new Map([
   ),
 ]);
 
-/** Names of options have underscores, flags have dashes. */
+/** Option names have underscores, flags have dashes. */
 const entryNames: Readonly<Record<string, string>> = { database: 'databases', user: 'users' };
 
 export function readFlags(args: readonly string[]): ServeFlags {

@@ -1,4 +1,4 @@
-/** What can be wrong with the section `fleet` as a whole. The rules about leases and rates are those of `headgate/dynamodb`. */
+/** Checks the section `fleet` as a whole. The rules for leases and rates are those of `headgate/dynamodb`. */
 import { readLeaseOptions, readRateOptions } from '../../coordination/dynamodb/options.js';
 import { PoolOptionsError } from '../../kernel/errors.js';
 import { fleetLeaseOptions, fleetRateOptions, serverOf } from './fleet-settings.js';
@@ -31,7 +31,7 @@ export function checkFleet({ fleet, databases }: PoolerConfig, findings: FleetFi
   if (endpoint === undefined) warnOfOwnNames(servers, findings);
 }
 
-/** As the limits themselves would find it. */
+/** Validates with the limits' own checks. */
 function checkOptions(fleet: PoolerConfig['fleet'], findings: FleetFindings): void {
   const checks = [
     () => {
@@ -53,7 +53,7 @@ function checkOptions(fleet: PoolerConfig['fleet'], findings: FleetFindings): vo
   }
 }
 
-/** On another machine the same words mean another server. */
+/** On another machine such a name stands for another server. */
 function warnOfOwnNames(servers: Iterable<string>, findings: FleetFindings): void {
   for (const server of servers) {
     if (!/(?:^|,)(?:localhost|127\.|::1|[/@])/.test(server)) continue;

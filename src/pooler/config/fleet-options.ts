@@ -1,9 +1,9 @@
-/** Options: what several poolers, on several machines, share through a table of DynamoDB. */
+/** Options: limits that several poolers on several machines share through a DynamoDB table. */
 import { lossPolicies } from '../../coordination/dynamodb/lease-settings.js';
 import { duration, integer, oneOf, text } from './kinds.js';
 import { option, override } from './option.js';
 
-/** What is in the table was written with these. */
+/** The content of the table was written with these values. */
 const joined = { reload: 'restart', whyRestart: 'the fleet is joined at the start' } as const;
 
 export const fleetOptions = {

@@ -1,4 +1,4 @@
-/** The section `fleet` as its limits in DynamoDB are given it. */
+/** Converts the section `fleet` to the options of its limits in DynamoDB. */
 import type { DynamoLeasesOptions, DynamoRateLimiterOptions } from '../../coordination/dynamodb/options.js';
 import type { DatabaseConfig, GeneralConfig } from './pooler-config.js';
 
@@ -21,7 +21,7 @@ export function fleetLeaseOptions(fleet: FleetConfig, endpoint: string): DynamoL
   };
 }
 
-/** Undefined where the fleet may open connections as fast as it likes. */
+/** Undefined where the fleet has no rate limit. */
 export function fleetRateOptions(fleet: FleetConfig, endpoint: string): DynamoRateLimiterOptions | undefined {
   const { rate, burst, rateTable, table, region, endpointUrl, timeout, batch, maxWait, localRate } = fleet;
   if (rate === 0) return undefined;

@@ -1,4 +1,4 @@
-/** The options of `headgate serve` as its help shows them, by section. */
+/** Help for the options of `headgate serve`, by section. */
 import { defaultOf, flagOf, meaningOf, type OptionGroup } from './option.js';
 import { optionTable, type SectionName, sectionTitles } from './option-table.js';
 
@@ -22,7 +22,7 @@ function shortened(text: string): string {
   return text.length <= 40 ? text : `${text.slice(0, 37)}...`;
 }
 
-/** A flag, and what it means in as many lines as that takes. */
+/** A flag and its meaning, on as many lines as needed. */
 export function helpLine(flag: string, meaning: string): string {
   const lines = [''];
   for (const word of meaning.split(' ')) {
@@ -32,6 +32,6 @@ export function helpLine(flag: string, meaning: string): string {
   }
   const indented = lines.map((line) => `${' '.repeat(column)}${line}`).join('\n');
   const first = `  ${flag} `;
-  // A flag that does not fit has a line to itself.
+  // A long flag has a line to itself.
   return first.length > column ? `  ${flag}\n${indented}` : first + indented.slice(first.length);
 }

@@ -1,4 +1,4 @@
-/** A secret in the configuration: nothing that prints a configuration can print it by accident. */
+/** A secret in the configuration, which can't be printed by accident. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 
@@ -11,12 +11,12 @@ export class HiddenText {
     this.#text = text;
   }
 
-  /** For the one who has to use it. */
+  /** For the code that uses the secret. */
   reveal(): string {
     return this.#text;
   }
 
-  /** In a time that does not tell how much of them is equal. */
+  /** Compares in constant time. */
   equals(other: HiddenText): boolean {
     return timingSafeEqual(digestOf(this.#text), digestOf(other.#text));
   }
@@ -34,7 +34,7 @@ export class HiddenText {
   }
 }
 
-/** Digests are of one length, as the comparison needs them. */
+/** Digests have equal lengths, as the comparison requires. */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

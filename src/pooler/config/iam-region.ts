@@ -1,15 +1,15 @@
-/** Which AWS region a token is for: as the configuration says, as the host says, or as the environment says. */
+/** AWS region of a token: from the configuration, the host or the environment. */
 import type { Environment } from '../../kernel/environment.js';
 import type { DatabaseConfig } from './pooler-config.js';
 
-/** Of endpoints of Aurora DSQL, of RDS and Aurora and their proxies, and of RDS in China. */
+/** Endpoints of Aurora DSQL, of RDS and Aurora and their proxies, and of RDS in China. */
 const hostPatterns = [
   /\.dsql(?:-[a-z0-9]+)?\.([a-z0-9-]+)\.on\.aws$/i,
   /\.([a-z]{2,}(?:-[a-z]+)+-\d+)\.rds\.amazonaws\.com$/i,
   /\.rds\.([a-z0-9-]+)\.amazonaws\.com\.cn$/i,
 ];
 
-/** Undefined where nobody says. */
+/** Undefined where no source has a region. */
 export function iamRegionOf(
   { region }: Pick<DatabaseConfig, 'region'>,
   host: string,

@@ -1,4 +1,4 @@
-/** What became of a pgbouncer.ini, for people. */
+/** Report of an imported pgbouncer.ini, for people. */
 import { describePlace } from './config-problems.js';
 import type { ImportedSetting, ImportOutcome } from './pgbouncer-import.js';
 
@@ -8,7 +8,7 @@ const titles: Readonly<Record<Exclude<ImportOutcome, 'carried'>, string>> = {
   default: "PgBouncer's defaults that are not Headgate's, written out:",
 };
 
-/** The first line counts; what was carried over as it is needs no line of its own. */
+/** The first line has the counts; settings carried over unchanged need no line of their own. */
 export function importReport(settings: readonly ImportedSetting[]): string[] {
   const of = (outcome: ImportOutcome) => settings.filter((setting) => setting.outcome === outcome);
   const numbers = [

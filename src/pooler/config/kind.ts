@@ -1,35 +1,35 @@
-/** What an option's value may be, wherever it is written: in a file, on the command line, in a variable, in pgbouncer.ini. */
+/** Kinds of option values, for all sources: files, the command line, variables and pgbouncer.ini. */
 import type { Environment } from '../../kernel/environment.js';
 import { nearest } from '../../kernel/nearest.js';
 import { Misread, show } from './config-problems.js';
 
-/** What reading a value may need to know. */
+/** Context for reading a value. */
 export interface ReadContext {
-  /** What a path that is not absolute begins at. */
+  /** Base folder of relative paths. */
   readonly folder: string;
   readonly environment: Environment;
-  /** False: what a file holds is not looked at, since it may be on another machine. */
+  /** False: contents of files are not checked, since they may be on another machine. */
   readonly readsFiles: boolean;
 }
 
 export interface Kind<T> {
   /** For the documentation. */
   readonly name: string;
-  /** Stands for the value in the help; none where a flag needs no value. */
+  /** Placeholder for the value in the help; none where a flag needs no value. */
   readonly placeholder: string | undefined;
-  /** Of a YAML or JSON file. Throws `Misread`. */
+  /** From a YAML or JSON file. Throws `Misread`. */
   fromData(value: unknown, context: ReadContext): T;
-  /** Of a flag, an environment variable or a connection string. Throws `Misread`. */
+  /** From a flag, an environment variable or a connection string. Throws `Misread`. */
   fromText(text: string, context: ReadContext): T;
-  /** What a YAML file says in place of this text of pgbouncer.ini. Throws `Misread`. */
+  /** The YAML value for this text of pgbouncer.ini. Throws `Misread`. */
   iniToData(text: string): unknown;
-  /** What the same text becomes where it is beyond all that the kind can be, and why. Throws `Misread`. */
+  /** The closest value for a text beyond the kind's range, and why. Throws `Misread`. */
   iniBeyond?(text: string): { readonly data: unknown; readonly why: string } | undefined;
-  /** For people. Never a secret. */
+  /** For display. Never a secret. */
   show(value: T): string;
   /** As PgBouncer's console shows it. Never a secret. */
   toIni(value: T): string;
-  /** What 0 stands for, where it is not a number as any other. */
+  /** Meaning of 0, where it is special. */
   readonly zero?: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A number without quotes may have lost something: 007 is 7. */
+/** A number without quotes may have lost something: 007 is read as 7. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean')
@@ -61,7 +61,7 @@ export function itemsOf(text: string): string[] {
     .filter((item) => item !== '');
 }
 
-/** As C reads them: 0x is hexadecimal, a leading 0 octal. */
+/** As C reads integers: 0x is hexadecimal, a leading 0 octal. */
 export function iniInteger(text: string): number {
   const [, sign, digits = ''] = /^([+-]?)(0x[0-9a-f]+|\d+)$/i.exec(text) ?? [];
   const octal = /^0\d/.test(digits) ? `0o${digits.slice(1)}` : digits;

@@ -1,16 +1,16 @@
-/** The kinds of values that most options have. */
+/** Kinds of values that most options have. */
 import { formatDuration, parseDuration } from '../../kernel/duration.js';
 import { Misread, show } from './config-problems.js';
 import { choiceOf, iniInteger, itemsOf, type Kind, textOf } from './kind.js';
 
-/** Longer than this no timer of Node can be set. */
+/** Limit of Node's timers, rounded down. */
 const longestMs = 24 * 86_400_000;
 const longest = formatDuration(longestMs);
 
-/** What stands for "nothing" on a command line, where nothing itself is hard to write. */
+/** Stands for "nothing" on a command line, where an empty value is hard to write. */
 const none = 'none';
 
-/** Nothing at all is a value, too. */
+/** An empty value is allowed. */
 export const text: Kind<string | undefined> = {
   name: 'text',
   placeholder: 'TEXT',
@@ -21,7 +21,7 @@ export const text: Kind<string | undefined> = {
   toIni: (value) => value ?? '',
 };
 
-/** The text as it is, an empty one too. */
+/** The text unchanged, even if empty. */
 export const query: Kind<string> = {
   name: 'SQL',
   placeholder: 'SQL',
@@ -77,7 +77,7 @@ export const boolean: Kind<boolean> = {
 interface IntegerRange {
   readonly min: number;
   readonly max?: number;
-  /** What 0 stands for. */
+  /** Meaning of 0. */
   readonly zero?: string;
 }
 
@@ -99,10 +99,10 @@ export function integer({ min, max = 0x7fff_ffff, zero }: IntegerRange): Kind<nu
   };
 }
 
-/** `zero`: what 0 stands for, `off` in other words; without it 0 is refused. */
+/** `zero`: meaning of 0, for which `off` can be written, too; without it 0 is refused. */
 export function duration(zero: string | undefined): Kind<number> {
   const read = (value: unknown): number => {
-    // A number without a unit would be taken for seconds by one reader and for milliseconds by the next.
+    // A number without a unit is ambiguous: some readers expect seconds, others milliseconds.
     const milliseconds =
       typeof value === 'string' || value === 0 ? parseDuration(value === 'off' ? 0 : value) : undefined;
     if (milliseconds === undefined)
@@ -127,7 +127,7 @@ export function duration(zero: string | undefined): Kind<number> {
   };
 }
 
-/** pgbouncer.ini has seconds, with a fraction where one is wanted. */
+/** pgbouncer.ini has seconds, possibly with a fraction. */
 function secondsOf(value: string): number {
   const seconds = /^\+?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?$/i.test(value) ? Number(value) : Number.NaN;
   if (!Number.isFinite(seconds)) throw new Misread(`must be a number of seconds, not ${show(value)}`);

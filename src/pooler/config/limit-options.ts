@@ -1,4 +1,4 @@
-/** Options: how much there may be, and how long things may take. */
+/** Options: limits and timeouts. */
 import { duration, integer } from './kinds.js';
 import { memoryOptions } from './memory-options.js';
 import { option, type PgBouncerSide } from './option.js';

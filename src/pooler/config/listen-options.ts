@@ -1,4 +1,4 @@
-/** Options: where clients come in, and what holds for every connection. */
+/** Options: addresses for clients, and settings of every connection. */
 import { ciphers, tls13Ciphers } from './cipher-kinds.js';
 import { boolean, duration, integer, list, oneOf, text } from './kinds.js';
 import { boundAtStart, type OptionDetails, option } from './option.js';
@@ -137,7 +137,7 @@ export const tcpOptions = {
 
 const modes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
-/** PgBouncer's words for "the usual ones", which its versions have had over time. */
+/** PgBouncer's words for the default ciphers, in all its versions. */
 const usualCiphers = ['default', 'secure', 'fast', 'normal'];
 
 const ciphersDetails = {

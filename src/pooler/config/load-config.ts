@@ -1,4 +1,4 @@
-/** From what `headgate serve` was called with to a configuration that can be run, or to everything that is wrong with it. */
+/** Loads the configuration of `headgate serve` from its command line, or reports all problems. */
 import type { Environment } from '../../kernel/environment.js';
 import { ConfigError, type Place, Problems } from './config-problems.js';
 import { type OtherVariables, readConfig } from './config-reader.js';
@@ -13,12 +13,12 @@ export interface ConfigRequest {
   /** A YAML or JSON file. */
   readonly configFile?: string | undefined;
   readonly pgbouncerIni?: string | undefined;
-  /** By the options' names, as `readFlags()` has them. */
+  /** By option name, as from `readFlags()`. */
   readonly flags?: ReadonlyMap<string, readonly string[]>;
   readonly environment?: Environment;
-  /** What variables say that are not named after our options, by the options' names. */
+  /** Values of variables that are not named after Headgate's options, by option name. */
   readonly otherVariables?: OtherVariables | undefined;
-  /** What relative paths begin at, other than those in a configuration file. Default: the working directory. */
+  /** Base folder of relative paths, other than those in a configuration file. Default: the working directory. */
   readonly folder?: string;
   /** False: files that the configuration names need not be on this machine. Default: true. */
   readonly readsFiles?: boolean;
@@ -26,15 +26,15 @@ export interface ConfigRequest {
 
 export interface LoadedConfig {
   readonly config: PoolerConfig;
-  /** Where each setting is written, by its path; the others have their default. */
+  /** Place of each setting, by its path; settings without one have their default. */
   readonly places: ReadonlyMap<string, Place>;
-  /** What is not wrong but unlikely to be meant. */
+  /** Settings that are valid but unlikely to be meant. */
   readonly warnings: readonly string[];
-  /** What became of the lines of a pgbouncer.ini; undefined where there is none. */
+  /** Outcome of the lines of a pgbouncer.ini; undefined where there is none. */
   readonly imported: readonly ImportedSetting[] | undefined;
 }
 
-/** Throws a `ConfigError` that lists all that is wrong. */
+/** Throws a `ConfigError` that lists all problems. */
 export function loadConfig(request: ConfigRequest): LoadedConfig {
   const problems = new Problems();
   const { environment = {}, flags = new Map(), folder = process.cwd(), readsFiles = true } = request;
@@ -52,7 +52,7 @@ interface ChosenFile {
   readonly file: string;
 }
 
-/** A flag wins over a variable; of two variables neither does. */
+/** A flag takes precedence over a variable; two variables are a conflict. */
 function chooseFile(request: ConfigRequest, environment: Environment, problems: Problems): ChosenFile {
   if (request.configFile !== undefined) return { kind: 'yaml', file: request.configFile };
   if (request.pgbouncerIni !== undefined) return { kind: 'ini', file: request.pgbouncerIni };
@@ -72,7 +72,7 @@ function readFile(
   if (kind === 'none') return { tree: undefined, imported: undefined };
   if (kind === 'yaml') {
     const tree = readYamlFile(file, folder, problems);
-    // What is missing in a file that could not be read would only hide why.
+    // Missing settings are not reported for an unreadable file, since they would hide the reason.
     if (problems.list.length > 0) throw new ConfigError(problems.list);
     return { tree, imported: undefined };
   }

@@ -1,4 +1,4 @@
-/** Options: how many bytes one client, one server connection or one pool may make the pooler keep. */
+/** Options: limits of memory for one client, one server connection or one pool. */
 import { option, type ValuesOf } from './option.js';
 import { size } from './special-kinds.js';
 
@@ -53,7 +53,7 @@ export const memoryOptions = {
 /** In bytes. */
 export type MemoryBounds = ValuesOf<typeof memoryOptions>;
 
-/** Those that metrics count by name, whenever a client or a server meets one. */
+/** Limits that metrics count by name, whenever a client or a server reaches one. */
 export const memoryLimits = [
   'max_client_pipeline_size',
   'max_client_statements_size',

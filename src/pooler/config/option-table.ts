@@ -1,4 +1,4 @@
-/** All options in one table. The reader, the flags, the variables, the help, the explanation and the documentation are made of it. */
+/** All options in one table. The reader, the flags, the variables, the help, the explanation and the documentation derive from it. */
 import { adminOptions, authOptions, loggingOptions, observabilityOptions } from './auth-options.js';
 import { dsqlOptions } from './dsql-options.js';
 import { databaseOptions, userOptions } from './entry-options.js';
@@ -15,7 +15,7 @@ import {
 import type { AnyOption, OptionGroup } from './option.js';
 import { poolingOptions } from './pooling-options.js';
 
-/** By the section of the configuration file that they are in. */
+/** By section of the configuration file. */
 export const optionTable = {
   listen: listenOptions,
   unixSocket: unixSocketOptions,
@@ -37,14 +37,14 @@ export const optionTable = {
 export type OptionTable = typeof optionTable;
 export type SectionName = keyof OptionTable;
 
-/** The sections that have entries of their own, each with these options. */
+/** Sections with named entries, each with these options. */
 export const entryTable = { databases: databaseOptions, users: userOptions } as const;
 
 export type EntryKind = keyof typeof entryTable;
 
 export const entryKinds: readonly EntryKind[] = ['databases', 'users'];
 
-/** What a section is about, for the help and the documentation. */
+/** Titles of the sections, for the help and the documentation. */
 export const sectionTitles: Readonly<Record<SectionName, string>> = {
   listen: 'Listening',
   unixSocket: 'Unix socket',
@@ -66,19 +66,19 @@ export const sectionTitles: Readonly<Record<SectionName, string>> = {
 export interface ListedOption {
   readonly section: SectionName;
   readonly key: string;
-  /** As in a configuration file: `pooling.poolMode`. */
+  /** Path as in a configuration file: `pooling.poolMode`. */
   readonly path: string;
   readonly option: AnyOption;
 }
 
-/** Every option that is set for all, in the order of the documentation. */
+/** Every general option, in the order of the documentation. */
 export const allOptions: readonly ListedOption[] = Object.freeze(
   (Object.entries(optionTable) as [SectionName, OptionGroup][]).flatMap(([section, group]) =>
     Object.entries(group).map(([key, option]) => ({ section, key, path: `${section}.${key}`, option })),
   ),
 );
 
-/** The options of one entry, by the key that they have in a configuration file. */
+/** Options of one entry, by their key in a configuration file. */
 export function entryOptions(kind: EntryKind): readonly [string, AnyOption][] {
   return Object.entries(entryTable[kind] as OptionGroup);
 }

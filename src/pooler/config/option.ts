@@ -1,4 +1,4 @@
-/** One option of the pooler, with all that is to be known about it. Everything else is derived from this. */
+/** One option of the pooler with everything about it. All else derives from this. */
 import type { Kind } from './kind.js';
 
 /**
@@ -7,7 +7,7 @@ import type { Kind } from './kind.js';
  * - `now`: the new value holds at once, also for what is open.
  * - `new-clients`: for clients that connect from then on.
  * - `new-servers`: for server connections opened from then on; open ones close when they are given back.
- * - `other-servers`: the same, and open ones lead elsewhere, or in another way: a client of session mode that keeps one may be told to go.
+ * - `other-servers`: as `new-servers`, and open ones must be replaced: a client in session mode that keeps one may be disconnected.
  * - `restart`: none, until the pooler is started again.
  */
 export type ReloadEffect = 'now' | 'new-clients' | 'new-servers' | 'other-servers' | 'restart';
@@ -29,44 +29,44 @@ export const reloadTexts: Readonly<
   restart: { heading: 'not before a restart', column: 'restart' },
 };
 
-/** For what is bound to a socket that listens. */
+/** For settings of listening sockets. */
 export const boundAtStart = { reload: 'restart', whyRestart: 'sockets are opened at the start' } as const;
 
-/** Of what holds for all until this option is said, that which matters to others. */
+/** General settings that decide how an entry's own setting is imported. */
 export interface SaidForAll {
   readonly pooling?: { readonly serverLifetime?: unknown; readonly serverMaxUses?: unknown };
 }
 
-/** PgBouncer's option for the same, and how it differs. */
+/** PgBouncer's option for the same setting, and the differences. */
 export interface PgBouncerSide {
-  /** Its name there, if it is another one. */
+  /** Name in PgBouncer, if different. */
   readonly name?: string;
-  /** Its default as pgbouncer.ini would have it, where it is another one, and why. */
+  /** Default in pgbouncer.ini notation, if different, and why. */
   readonly otherDefault?: { readonly ini: string; readonly why: string };
-  /** What is not the same although the value is carried over. */
+  /** Difference in meaning of a value that is carried over. */
   readonly difference?: string;
-  /** For which of its values that is so; without this for all. */
+  /** Values with that difference; without this, all. */
   readonly differsFor?: (ini: string) => boolean;
-  /** Where its values are written in another way than the kind's are. Undefined: as if it were not given. */
+  /** Converts values whose notation differs from the kind's. Undefined: as if not given. */
   readonly toData?: (ini: string) => unknown;
-  /** By what the section has come to say, where the option would mean more here than there: it is left out then. */
+  /** Whether the option is left out, given the section's other values, because it would mean more here than in PgBouncer. */
   readonly isUnused?: (section: Readonly<Record<string, unknown>>) => boolean;
-  /** An entry that says 0 has what holds for all: there, 0 of a database or a user is as if it were not given. */
+  /** In PgBouncer, 0 for a database or a user stands for the general value, as if it were not given. */
   readonly zeroIsUnset?: boolean;
-  /** What has to be said beside it, by the keys of the same section or entry; undefined: not any more. */
+  /** Settings that must be added beside it, by keys of the same section or entry; undefined removes one. */
   readonly also?: (ini: string, said: SaidForAll) => Readonly<Record<string, unknown>>;
 }
 
 export interface OptionDetails {
-  /** With underscores; PgBouncer's name where it has the option. The flag and the variable are made of it. */
+  /** With underscores; PgBouncer's name where it has the option. Flag and variable are derived from it. */
   readonly name: string;
   readonly meaning: string;
   readonly reload: ReloadEffect;
-  /** Given where a restart is needed. */
+  /** Required for options that need a restart. */
   readonly whyRestart?: string;
   /** Undefined where PgBouncer has no such option. */
   readonly pgbouncer?: PgBouncerSide;
-  /** The default in words, where the value does not say it. */
+  /** The default in words, where the value alone is unclear. */
   readonly defaultText?: string;
 }
 
@@ -79,12 +79,12 @@ export function option<T>(kind: Kind<T>, usual: T, details: OptionDetails): Opti
   return Object.freeze({ ...details, kind, default: usual });
 }
 
-/** An option of one database or one user: undefined where it is not given, and what holds for all holds here. */
+/** An option of one database or one user: undefined where it is not given, and the general value applies. */
 export function override<T>(kind: Kind<T>, details: OptionDetails): Option<T | undefined> {
   return option<T | undefined>(orNothing(kind), undefined, details);
 }
 
-/** It is read as the kind is; "nothing" is only what is not given. */
+/** Reads as the kind does; undefined only where the option is not given. */
 function orNothing<T>(kind: Kind<T>): Kind<T | undefined> {
   return {
     ...kind,
@@ -93,10 +93,10 @@ function orNothing<T>(kind: Kind<T>): Kind<T | undefined> {
   };
 }
 
-/** Where options are gone through one by one, the types of their values are not known. */
+/** For loops over all options, where the types of values are unknown. */
 export type AnyOption = Option<unknown>;
 
-/** Options by the key that they have in a configuration file. */
+/** Options by their key in a configuration file. */
 export type OptionGroup = Readonly<Record<string, AnyOption>>;
 
 export type ValueOf<O> = O extends { readonly default: infer T } ? T : never;
@@ -111,7 +111,7 @@ export function variableOf({ name }: { readonly name: string }): string {
   return `HEADGATE_${name.toUpperCase()}`;
 }
 
-/** With what 0 stands for, where the default does not show it. */
+/** Includes the meaning of 0, unless the default is 0. */
 export function meaningOf({ kind, meaning, default: usual }: AnyOption): string {
   return kind.zero === undefined || usual === 0 ? meaning : `${meaning}; 0: ${kind.zero}`;
 }

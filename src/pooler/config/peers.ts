@@ -7,16 +7,16 @@ export interface Peer {
   /** A name, an address, or the folder of a Unix socket. */
   readonly host: string;
   readonly port: number;
-  /** Requests that are passed on at the same time. */
+  /** Limit of requests that are passed on at the same time. */
   readonly poolSize: number | undefined;
 }
 
-/** By the number that each of them calls itself. */
+/** By each peer's own id. */
 export type Peers = ReadonlyMap<number, Peer>;
 
 export const noPeers: Peers = new Map();
 
-/** The number is two bytes of every key, of which PgBouncer uses 14 bits. */
+/** The id is two bytes of every key, of which PgBouncer uses 14 bits. */
 export const largestPeerId = 16_383;
 const usualPort = 6_432;
 
@@ -60,7 +60,7 @@ function peerOfData(value: unknown): Peer {
   throw new Misread(`the address of a peer is HOST:PORT, not ${show(value)}`);
 }
 
-/** `host:port`, or as pgbouncer.ini has it: `host=... port=...`. */
+/** `host:port`, or pgbouncer.ini's form: `host=... port=...`. */
 function peerOfText(text: string): Peer {
   if (text.includes('=')) {
     const pairs = new Map(parsePairs(text));

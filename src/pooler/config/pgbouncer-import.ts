@@ -1,4 +1,4 @@
-/** What pgbouncer.ini says, as a configuration of ours, and what became of each line of it. */
+/** Imports a pgbouncer.ini as a Headgate configuration, with the outcome of each line. */
 import { dirname, resolve } from 'node:path';
 import { nearest } from '../../kernel/nearest.js';
 import { Misread, type Place, type Problems, show } from './config-problems.js';
@@ -12,18 +12,18 @@ import { rulesNameConsole } from './rules-file.js';
 import { path, secret } from './special-kinds.js';
 
 /**
- * - `carried`: says the same here.
- * - `difference`: is carried over, and does not mean quite the same.
- * - `left-out`: there is nothing to carry it over to.
- * - `default`: was not given, and is written out because PgBouncer's default is another one.
+ * - `carried`: has the same meaning here.
+ * - `difference`: carried over with a somewhat different meaning.
+ * - `left-out`: has no counterpart here.
+ * - `default`: was not given, and is written out because PgBouncer's default differs.
  */
 export type ImportOutcome = 'carried' | 'difference' | 'left-out' | 'default';
 
 export interface ImportedSetting {
-  /** As pgbouncer.ini has it: `pool_mode`, or `app.pool_size` for a database or a user. */
+  /** Name in pgbouncer.ini: `pool_mode`, or `app.pool_size` for a database or a user. */
   readonly name: string;
   readonly outcome: ImportOutcome;
-  /** Where it went: `pooling.poolMode`. */
+  /** Path in Headgate's configuration: `pooling.poolMode`. */
   readonly to: string | undefined;
   readonly why: string | undefined;
   readonly place: Place;
@@ -32,18 +32,18 @@ export interface ImportedSetting {
 export interface ImportedConfig {
   readonly tree: ConfigTree;
   readonly settings: readonly ImportedSetting[];
-  /** All that were read. */
+  /** All files that were read. */
   readonly files: readonly string[];
 }
 
-/** Paths that are not absolute begin at `folder`, as with PgBouncer. */
+/** Relative paths begin at `folder`, as with PgBouncer. */
 export function importIni(file: string, folder: string, problems: Problems): ImportedConfig {
   return new Importer(file, folder, problems).run(readIniFile(file, folder, problems));
 }
 
 type Group = Record<string, unknown>;
 
-/** By the name in pgbouncer.ini. */
+/** By name in pgbouncer.ini. */
 const generalOptions = new Map(
   allOptions
     .filter(({ option }) => option.pgbouncer !== undefined)
@@ -162,7 +162,7 @@ class Importer {
         else group[key] = value;
     } catch (error) {
       if (!(error instanceof Misread)) throw error;
-      // The value of a secret is never refused, so that none is in the message.
+      // Reading a secret never fails, so that no message contains one.
       this.#problems.add(written, `(${name}) ${error.message}`, place);
       return;
     }
@@ -178,7 +178,7 @@ class Importer {
     return pgbouncer?.toData === undefined ? kind.iniToData(ini) : pgbouncer.toData(ini);
   }
 
-  /** Without a host PgBouncer looks for the server's Unix socket where it has its own. */
+  /** Without a host, PgBouncer looks for the server's Unix socket in the folder of its own. */
   #hostOf(name: string, group: Group, place: Place): void {
     const dir = this.#data['unixSocket']?.['dir'] ?? optionTable.unixSocket.dir.default;
     const host = typeof dir === 'string' && dir !== '' ? dir : 'localhost';
@@ -193,7 +193,7 @@ class Importer {
     });
   }
 
-  /** What only the whole section can tell. */
+  /** Leaves out options that depend on the whole section. */
   #leaveOutUnused(): void {
     for (const [name, { section, key, option }] of generalOptions) {
       const group = this.#data[section];
@@ -217,7 +217,7 @@ class Importer {
     }
   }
 
-  /** There, the console has one name. */
+  /** In PgBouncer, the console has one name. */
   #noteConsoleRules(): void {
     const { type, hbaFile } = this.#data.auth ?? {};
     if (type !== 'hba' || typeof hbaFile !== 'string' || !rulesNameConsole(hbaFile)) return;
@@ -230,7 +230,7 @@ class Importer {
     });
   }
 
-  /** There, passwords in clear text need no TLS. */
+  /** In PgBouncer, passwords in clear text need no TLS. */
   #allowClearPasswords(): void {
     this.#data.auth ??= Object.create(null) as Group;
     const { auth } = this.#data;

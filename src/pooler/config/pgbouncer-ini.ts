@@ -1,4 +1,4 @@
-/** The format of pgbouncer.ini: sections, keys, values, comments and other files that it includes. What they mean is not known here. */
+/** Format of pgbouncer.ini: sections, keys, values, comments and included files. Their meaning is not known here. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import type { Place, Problems } from './config-problems.js';
@@ -12,16 +12,16 @@ export interface IniLine {
 
 export interface IniFile {
   readonly lines: readonly IniLine[];
-  /** The file itself, and all that it includes. */
+  /** The file itself, and all files that it includes. */
   readonly files: readonly string[];
 }
 
 const longestFile = 1_048_576;
 const mostFiles = 100;
-/** As PgBouncer has it. */
+/** The same limit as in PgBouncer. */
 const deepestInclude = 10;
 
-/** Reads the file and what it includes; what is wrong is added to the problems. Paths begin at `folder`. */
+/** Reads the file and its includes, and adds problems. Relative paths begin at `folder`. */
 export function readIniFile(file: string, folder: string, problems: Problems): IniFile {
   const reader = new IniReader(folder, problems);
   reader.read(file, 0, { source: file });
@@ -33,7 +33,7 @@ class IniReader implements IniFile {
   readonly files: string[] = [];
   readonly #folder: string;
   readonly #problems: Problems;
-  /** It goes on into an included file, and out of it. */
+  /** Carries over into an included file, and out of it. */
   #section: string | undefined;
 
   constructor(folder: string, problems: Problems) {
@@ -81,14 +81,17 @@ class IniReader implements IniFile {
     const [, inQuotes, plain, value = ''] =
       /^(?:"((?:[^"]|"")*)"|([A-Za-z0-9_.*-]+))[ \t]*=[ \t]*(.*)$/.exec(line) ?? [];
     const key = inQuotes?.replaceAll('""', '"') ?? plain;
-    // What a line says is not repeated: it may be part of a connection string with a password.
+    // The line is not quoted: it may be part of a connection string with a password.
     if (key === undefined) this.#problems.add('', 'is neither a section nor a key with = and a value', place);
     else if (this.#section === undefined) this.#problems.add(key, 'is in no section', place);
     else this.lines.push({ section: this.#section, key, value, place });
   }
 }
 
-/** PgBouncer looks in the folder that it was started in. Where there is no such file, it may be beside the one that names it. */
+/**
+ * Like PgBouncer, looks in the folder that the process was started in. If the file is missing there, it may be beside the
+ * including file.
+ */
 export function locate(name: string, folder: string, besides: string): string {
   if (isAbsolute(name)) return name;
   const inFolder = resolve(folder, name);

@@ -1,4 +1,4 @@
-/** What pgbouncer.ini may say and Headgate has no counterpart for, and why. */
+/** Settings of pgbouncer.ini without a counterpart in Headgate, and why. */
 
 export const leftOutOptions: Readonly<Record<string, string>> = {
   auth_ldap_options: 'LDAP does not exist',

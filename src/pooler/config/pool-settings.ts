@@ -1,4 +1,4 @@
-/** What holds for one pool: the user's word, then the database's, then what holds for all. */
+/** Settings of one pool: the user's take precedence over the database's, and those over the general ones. */
 import type { PolicyOptions } from '../../core/pool-policy.js';
 import { isDsql } from './dialect.js';
 import type { DatabaseConfig, GeneralConfig, PoolerConfig, UserConfig } from './pooler-config.js';
@@ -7,7 +7,7 @@ import type { PoolMode } from './pooling-options.js';
 export interface PoolSettings {
   readonly poolMode: PoolMode;
   readonly poolSize: number;
-  /** Never more than the size. */
+  /** At most the size. */
   readonly minPoolSize: number;
   readonly reservePoolSize: number;
   readonly serverLifetime: number;
@@ -24,7 +24,7 @@ export interface PoolSettings {
   readonly clientWriteTimeout: number;
 }
 
-/** `database` is what `databaseFor()` answers, `user` the name under which the pool is kept. */
+/** `database` is the result of `databaseFor()`, `user` the name under which the pool is kept. */
 export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, user: string): PoolSettings {
   const { pooling, limits, timeouts, fairShares } = config;
   const own: Partial<UserConfig> = config.users.get(user) ?? {};
@@ -49,14 +49,14 @@ export function poolSettingsFor(config: PoolerConfig, database: DatabaseConfig, 
   });
 }
 
-/** Who comes in under a name of its own, to a pool of another user, waits and idles by its own rules. */
+/** A client that logs in under its own name, to a pool of another user, has its own wait and idle timeouts. */
 export function limitsForClient(pool: PoolSettings, own: Partial<UserConfig> = {}): PoolSettings {
   const { queryWaitTimeout = pool.queryWaitTimeout, clientIdleTimeout = pool.clientIdleTimeout } = own;
   if (queryWaitTimeout === pool.queryWaitTimeout && clientIdleTimeout === pool.clientIdleTimeout) return pool;
   return { ...pool, queryWaitTimeout, clientIdleTimeout };
 }
 
-/** How many clients there may be of the user, and of the database. */
+/** Limits of clients of the user and of the database. */
 export function clientLimitsFor(
   { limits, users }: PoolerConfig,
   database: DatabaseConfig,
@@ -76,7 +76,7 @@ function idleTimeoutOf({ pooling, fairShares }: PoolerConfig): number {
   return shortest(fairShares.regularIdleTimeout, fairShares.reservedIdleTimeout) ?? pooling.serverIdleTimeout;
 }
 
-/** 0 is without end. Undefined where none is given. */
+/** The shortest limit; 0 is no limit. Undefined where none is given. */
 function shortest(...limits: readonly (number | undefined)[]): number | undefined {
   const given = limits.filter((limit) => limit !== undefined);
   if (given.length === 0) return undefined;
@@ -84,13 +84,13 @@ function shortest(...limits: readonly (number | undefined)[]): number | undefine
   return ending.length === 0 ? 0 : Math.min(...ending);
 }
 
-/** How long a pool of this database stays that nobody uses; 0: for ever. */
+/** Time that an unused pool of this database is kept; 0: for ever. */
 export function poolKeptFor({ databases, timeouts, fairShares }: PoolerConfig, database: string): number {
   const usual = databases.has(database) ? timeouts.poolIdleTimeout : timeouts.autodbIdleTimeout;
   return shortest(usual, fairShares.inactiveTimeout) ?? 0;
 }
 
-/** Aurora DSQL ends connections after an hour, in the middle of what they do; lives are spread by jitter around this. */
+/** Aurora DSQL closes connections after an hour, even in use; jitter spreads lifetimes around this. */
 const longestDsqlLifetime = 3_000_000;
 
 function lifetimeFor(database: DatabaseConfig, usual: number): number {
@@ -98,9 +98,9 @@ function lifetimeFor(database: DatabaseConfig, usual: number): number {
   return usual === 0 ? longestDsqlLifetime : Math.min(usual, longestDsqlLifetime);
 }
 
-/** The first wait after a failed dial; `server_login_retry` is the longest. */
+/** First pause after a failed dial; `server_login_retry` is the longest. */
 const firstRetryMs = 100;
-/** The engine's 0 is "never check": a thousandth of a millisecond is as good as always. */
+/** The engine's 0 is "never check"; a thousandth of a millisecond has the effect of always. */
 const alwaysMs = 0.001;
 
 /** The engine's options for the pool of a user in a database. */
@@ -111,7 +111,7 @@ export function policyFor(config: PoolerConfig, database: DatabaseConfig, user: 
   const longestRetry = Math.max(1, pooling.serverLoginRetry);
   return {
     max: poolSize,
-    // A size to keep, busy ones included, is what `min_pool_size` means; `minIdle` would be spares on top of them.
+    // `min_pool_size` is a size to keep, including busy connections; `minIdle` would add spares on top of them.
     ...(minPoolSize > 0
       ? { keeper: { target: minPoolSize, perTick: minPoolSize }, idleFloor: minPoolSize }
       : {}),
@@ -130,7 +130,7 @@ export function policyFor(config: PoolerConfig, database: DatabaseConfig, user: 
   };
 }
 
-/** The text of the query that checks a server connection; undefined where nothing is checked. */
+/** The query that checks a server connection; undefined where connections are not checked. */
 export function checkQueryOf({ pooling }: Pick<PoolerConfig, 'pooling'>): string | undefined {
   const { serverCheckQuery } = pooling;
   if (serverCheckQuery === '') return undefined;

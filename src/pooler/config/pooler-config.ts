@@ -1,18 +1,18 @@
 /**
- * The configuration of the pooler: complete, checked and frozen. Times are milliseconds, sizes are bytes; 0 stands for
- * "off" or "no limit" where an option can be switched off.
+ * Configuration of the pooler: complete, checked and frozen. Times are milliseconds, sizes are bytes; 0 stands for "off" or "no
+ * limit" where an option can be turned off.
  */
 
 import type { ValuesOf } from './option.js';
 import type { entryTable, OptionTable, SectionName } from './option-table.js';
 
-/** What holds for all, by section: `config.pooling.poolSize`. */
+/** General settings, by section: `config.pooling.poolSize`. */
 export type GeneralConfig = { readonly [Section in SectionName]: ValuesOf<OptionTable[Section]> };
 
-/** A database that clients may ask for. What is undefined is as it is for all. */
+/** A database that clients may ask for. Undefined options have the general value. */
 export type DatabaseConfig = { readonly name: string } & ValuesOf<(typeof entryTable)['databases']>;
 
-/** A user. What is undefined is as it is for the database, or for all. */
+/** A user. Undefined options have the value of the database, or the general one. */
 export type UserConfig = { readonly name: string } & ValuesOf<(typeof entryTable)['users']>;
 
 export interface PoolerConfig extends GeneralConfig {
@@ -21,12 +21,12 @@ export interface PoolerConfig extends GeneralConfig {
   readonly users: ReadonlyMap<string, UserConfig>;
 }
 
-/** The names that lead to the console, and can't be databases. */
+/** Names of the console, which can't be databases. */
 export const consoleDatabases: readonly string[] = ['headgate', 'pgbouncer'];
 
 export const fallbackDatabase = '*';
 
-/** The database that a client asks for, its name on the server filled in; undefined where there is none. */
+/** The database that a client asks for, with its name on the server; undefined where there is none. */
 export function databaseFor(config: PoolerConfig, name: string): DatabaseConfig | undefined {
   const database = config.databases.get(name) ?? config.databases.get(fallbackDatabase);
   if (database === undefined) return undefined;
@@ -37,17 +37,17 @@ export function databaseFor(config: PoolerConfig, name: string): DatabaseConfig 
   return named;
 }
 
-/** The files with rules, where they are used: as with PgBouncer, they have a meaning with `hba` only. */
+/** Files with rules, where they are used: as with PgBouncer, only with `hba`. */
 export function ruleFilesOf({
   auth,
 }: PoolerConfig): Partial<Pick<PoolerConfig['auth'], 'hbaFile' | 'identFile'>> {
   return auth.type === 'hba' ? auth : {};
 }
 
-/** Every client that comes asks, and most ask for the same. */
+/** Cache: every login asks, and most ask for the same database. */
 const lastAsked = new WeakMap<DatabaseConfig, DatabaseConfig>();
 
-/** A map that nobody can change. */
+/** An immutable map. */
 export function frozenMap<V>(entries: Iterable<readonly [string, V]>): ReadonlyMap<string, V> {
   const map = new Map(entries);
   const refuse = (): never => {

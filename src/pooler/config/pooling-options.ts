@@ -1,4 +1,4 @@
-/** Options: how server connections are shared, kept and given up. */
+/** Options: sharing, keeping and closing of server connections. */
 import { boolean, duration, fraction, integer, list, oneOf, query } from './kinds.js';
 import { option, type PgBouncerSide, type SaidForAll } from './option.js';
 
@@ -6,7 +6,7 @@ export const poolModes = ['session', 'transaction', 'statement'] as const;
 
 export type PoolMode = (typeof poolModes)[number];
 
-/** With PgBouncer a life of 0 ends after one use. Here 0 is without end, as everywhere. */
+/** With PgBouncer, a lifetime of 0 ends after one use. Here 0 is no limit, as everywhere. */
 const lifetimeSide: PgBouncerSide = {
   difference: '0, which closes a connection after one use, becomes serverMaxUses: 1',
   differsFor: (ini) => Number(ini) === 0,
@@ -16,7 +16,7 @@ const lifetimeSide: PgBouncerSide = {
   },
 };
 
-/** Who has a lifetime of its own is not concerned by that. */
+/** An entry with a lifetime of its own is not affected by that. */
 export const ownLifetimeSide: PgBouncerSide = {
   zeroIsUnset: true,
   also: (_, said) => (endsAfterOneUse(said) ? { serverMaxUses: 0 } : {}),
@@ -92,7 +92,7 @@ export const poolingOptions = {
     reload: 'new-servers',
     pgbouncer: {},
   }),
-  // Clients wait meanwhile: a restart of the server is to end for them when it ends. One attempt a second is no load.
+  // Clients wait until the server is back, so retry soon. One attempt per second is no load.
   serverLoginRetry: option(duration('at once'), 1_000, {
     name: 'server_login_retry',
     meaning: 'the longest wait before a server that can not be connected to is tried again',

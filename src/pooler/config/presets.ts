@@ -1,4 +1,4 @@
-/** What a preset says, by the keys of the section `fairShares`, as a configuration file would. */
+/** Values of the presets, by keys of the section `fairShares`, as in a configuration file. */
 import type { PresetName } from './fair-share-options.js';
 
 type PresetValues = Readonly<Record<string, string | number>>;

@@ -1,9 +1,9 @@
-/** What a configuration has to know of the HBA file that it names. A file that can't be used has no rules here: that is told where it is to be used. */
+/** Reads the configured HBA file for the checks. An unusable file counts as empty here; the error is reported where the file is used. */
 import { readFileSync } from 'node:fs';
 import { type HbaRule, parseHba } from '../auth/hba.js';
 import { consoleDatabases } from './pooler-config.js';
 
-/** Whether clients would be asked for passwords that anybody on the way could read. */
+/** Whether a rule asks for clear-text passwords over unencrypted connections. */
 export function rulesAskForClearPasswords(hbaFile: string): boolean {
   return rulesOf(hbaFile).some(
     ({ type, method }) => method === 'password' && (type === 'host' || type === 'hostnossl'),

@@ -1,10 +1,10 @@
-/** What the configuration says about sockets, as the transport wants it. */
+/** Converts socket settings of the configuration for the transport. */
 
 import { type Endpoint, unixEndpoint } from '../../net/endpoint.js';
 import type { KeepAlive, SocketTuning } from '../../net/socket-options.js';
 import type { PoolerConfig } from './pooler-config.js';
 
-/** Where nothing is said, the system's own; two hours is what most have. */
+/** The system's default; most have two hours. */
 const usualIdleMs = 7_200_000;
 
 export function keepAliveOf(tcp: PoolerConfig['tcp']): KeepAlive | undefined {
@@ -26,7 +26,7 @@ export function endpointsOf({ listen, unixSocket }: PoolerConfig): Endpoint[] {
   const { addresses, port } = listen;
   const endpoints: Endpoint[] = addresses.map((host) => ({ kind: 'tcp', host, port }));
   const { dir, mode } = unixSocket;
-  // Which port it would be, nobody could tell before it is there.
+  // With port 0, the port is unknown until the socket listens.
   if (dir !== undefined && port !== 0) endpoints.push(unixEndpoint(dir, port, mode));
   return endpoints;
 }

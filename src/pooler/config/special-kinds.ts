@@ -1,4 +1,4 @@
-/** The kinds of values that few options have: files, secrets, file modes, versions of TLS, sizes, and where to listen. */
+/** Kinds of values for few options: files, secrets, file modes, TLS versions, sizes and addresses. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Misread, show } from './config-problems.js';
@@ -21,7 +21,7 @@ function inFolder(name: string | undefined, { folder }: ReadContext): string | u
   return name === undefined ? undefined : resolve(folder, name);
 }
 
-/** A text, or `{ file: path }`, or `{ env: NAME }`. No message repeats it. */
+/** A text, or `{ file: path }`, or `{ env: NAME }`. Messages never contain it. */
 export const secret: Kind<HiddenText | undefined> = {
   name: 'secret',
   placeholder: 'TEXT',
@@ -62,7 +62,7 @@ function secretInVariable(name: string, { environment, readsFiles }: ReadContext
   return new HiddenText(value);
 }
 
-/** Octal, as `chmod` has it. */
+/** Octal, as with `chmod`. */
 export const fileMode: Kind<number> = {
   name: 'file mode',
   placeholder: 'MODE',
@@ -83,7 +83,7 @@ export const fileMode: Kind<number> = {
 const tlsVersions = ['tlsv1.0', 'tlsv1.1', 'tlsv1.2', 'tlsv1.3'] as const;
 const nodeNames = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'] as const;
 
-/** The first version that each stands for; the last is the last there is. */
+/** Index of the first version that each shortcut includes; all later versions are included. */
 const shortcuts: ReadonlyMap<string, number> = new Map([
   ['all', 0],
   ['legacy', 0],
@@ -95,7 +95,7 @@ export interface TlsVersions {
   readonly max: (typeof nodeNames)[number];
 }
 
-/** Shortcuts as PgBouncer has them, or a list of versions. */
+/** PgBouncer's shortcuts, or a list of versions. */
 export const tlsProtocols: Kind<TlsVersions> = {
   name: 'TLS versions',
   placeholder: 'A,B',

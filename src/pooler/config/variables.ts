@@ -1,4 +1,4 @@
-/** The environment variables of `headgate serve`: every option is one, and a name that is none is told. */
+/** Environment variables of `headgate serve`: every option has one, and unknown names are reported. */
 import type { Environment } from '../../kernel/environment.js';
 import { nearest } from '../../kernel/nearest.js';
 import { variableOf } from './option.js';
@@ -18,8 +18,8 @@ const known: readonly string[] = [
 ];
 
 /**
- * Names that nothing reads, each with the one that was probably meant. They do not stop the pooler: an environment is shared
- * with others. What they say is not repeated, since it may be a secret.
+ * Unknown names, each with a similar known one. They do not stop the pooler, since an environment is shared with other
+ * programs. Their values are not repeated, since they may be secrets.
  */
 export function unknownVariables(environment: Environment): string[] {
   return Object.keys(environment)

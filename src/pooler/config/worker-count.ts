@@ -1,9 +1,9 @@
-/** How many processes serve clients: a number, or one for each core. */
+/** Number of processes that serve clients: a number, or one per core. */
 import { availableParallelism } from 'node:os';
 import { Misread, show } from './config-problems.js';
 import { iniInteger, type Kind } from './kind.js';
 
-/** More are of no use to anyone. */
+/** More workers have no use. */
 const mostWorkers = 64;
 
 export type WorkerCount = number | 'auto';

@@ -1,4 +1,4 @@
-/** Configuration files: YAML or JSON in, plain data with places out. */
+/** Reads YAML or JSON configuration files as plain data with places. */
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { readPositionedYaml } from '../../runtime/positioned-yaml.js';
@@ -8,7 +8,7 @@ import { isMapping } from './kind.js';
 
 const longestFile = 1_048_576;
 
-/** Reads the file; what is wrong with it is added to the problems. `file` begins at `folder` where it is not absolute. */
+/** Reads the file and adds problems. A relative `file` begins at `folder`. */
 export function readYamlFile(file: string, folder: string, problems: Problems): ConfigTree {
   const absolute = resolve(folder, file);
   try {
@@ -22,11 +22,11 @@ export function readYamlFile(file: string, folder: string, problems: Problems): 
   }
 }
 
-/** JSON is YAML, too. `file` is what messages call it; paths in it begin at `folder`. */
+/** JSON is YAML, too. `file` is its name in messages; relative paths in it begin at `folder`. */
 export function parseYaml(text: string, file: string, folder: string, problems: Problems): ConfigTree {
   const places = new Places({ source: file });
   const yaml = readPositionedYaml(text, (path, position) => {
-    // What is in a list has the place of the list.
+    // Values in a list have the place of the list.
     if (path.every((part) => typeof part === 'string')) places.note(path, { source: file, ...position });
   });
   for (const { message, ...position } of yaml.problems)

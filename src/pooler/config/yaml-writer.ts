@@ -1,4 +1,4 @@
-/** A configuration as a YAML file. */
+/** Writes a configuration as a YAML file. */
 import { Document, isMap, isScalar, visit } from 'yaml';
 import type { Mapping } from './config-tree.js';
 import { isMapping } from './kind.js';
@@ -17,7 +17,7 @@ export function writeYaml(data: Mapping, comments: readonly string[]): string {
   return document.toString({ lineWidth: 0 });
 }
 
-/** A map has no key that means something else, as `__proto__` does in an object. */
+/** Unlike an object, a map has no special keys such as `__proto__`. */
 function toMap(value: unknown): unknown {
   if (!isMapping(value)) return value;
   return new Map(Object.entries(value).map(([key, inner]) => [key, toMap(inner)]));

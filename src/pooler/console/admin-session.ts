@@ -1,8 +1,8 @@
 /**
- * A client at the console, from the moment it was let in: takes its bytes, and sends the answers.
+ * A connected console client: takes its bytes, and sends the answers.
  *
- * What comes while a command waits for something, or while the client does not read, is held until that is over. A client
- * that goes away waits no more.
+ * Bytes that arrive while a command waits, or while the client does not read, are held until that is over. Disconnecting ends
+ * the wait.
  */
 
 import type { Transport, TransportListener } from '../../net/transport.js';
@@ -15,21 +15,21 @@ import { SqlState } from '../../wire/sql-states.js';
 import { ConsoleDialogue, consoleRules } from './console-dialogue.js';
 import type { ConsoleTools } from './run-command.js';
 
-/** What a session tells whoever keeps it. */
+/** Callbacks of a console session. */
 export interface AdminKeeper {
-  /** Gone for good; exactly once. */
+  /** The client has disconnected. Called exactly once. */
   consoleEnded(session: AdminSession): void;
-  /** Of whatever kind. */
+  /** A command of any kind was received. */
   commandCame(): void;
-  /** Someone has something changed, and may do so: for the log. */
+  /** A permitted command that changes something was given; for the log. */
   commandGiven(session: AdminSession, command: string): void;
-  /** A command failed in a way that is not the client's fault, who was told no more than that. */
+  /** A command failed with an internal error; the client was told no details. */
   commandFailed(session: AdminSession, command: string, error: unknown): void;
 }
 
-/** What is held beyond this stays with the client. */
+/** Limit of held bytes; more are left in the socket. */
 const mostHeld = 65_536;
-/** What is written beyond this is sent, and others get their turn, before anything else is done. */
+/** Limit of unsent bytes; beyond it they are sent, and other clients are served before this one goes on. */
 const mostUnsent = 65_536;
 
 export class AdminSession implements TransportListener {
@@ -41,11 +41,11 @@ export class AdminSession implements TransportListener {
   readonly #dialogue: ConsoleDialogue;
   /** The client does not read as fast as it asks. */
   #isDraining = false;
-  /** Others have their turn. */
+  /** Other clients are served before this one goes on. */
   #isResting = false;
   #held: Buffer | undefined;
   #isReadingPaused = false;
-  /** Nothing more will come. */
+  /** No more input will arrive. */
   #hasInputEnded = false;
   #isEnding = false;
 
@@ -62,12 +62,12 @@ export class AdminSession implements TransportListener {
     transport.listener = this;
   }
 
-  /** A command of it waits for something. */
+  /** A command waits for something. */
   get isRunning(): boolean {
     return this.#dialogue.isRunning;
   }
 
-  /** Bytes that wait for that. */
+  /** Bytes held while a command waits. */
   get heldBytes(): number {
     return this.#held?.length ?? 0;
   }
@@ -92,7 +92,7 @@ export class AdminSession implements TransportListener {
 
   ended(): void {
     this.#hasInputEnded = true;
-    // Whoever still reads gets what it asked for, as far as nothing has to be waited for.
+    // A client that still reads gets its answers, as far as no command has to wait.
     if (this.#dialogue.isRunning || !this.#isBusy) this.end();
   }
 
@@ -102,12 +102,12 @@ export class AdminSession implements TransportListener {
     this.#keeper.consoleEnded(this);
   }
 
-  /** The client asked on another connection to have its command ended. Nothing happens where none waits. */
+  /** A cancel request for the running command. Without one, nothing happens. */
   cancel(): void {
     this.#dialogue.cancel();
   }
 
-  /** Says goodbye; with an error, that first. */
+  /** Ends the session, after the error if there is one. */
   end(error?: ErrorFields): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -117,19 +117,19 @@ export class AdminSession implements TransportListener {
     this.transport.end();
   }
 
-  /** As `end()`, and the connection is closed at once, also one that is ending already. */
+  /** As `end()`, and closes the connection at once, even if it is ending already. */
   kill(error: ErrorFields): void {
     this.end(error);
     this.transport.endAtOnce();
   }
 
-  // ---- one after the other ----------------------------------------------------------------------------------------
+  // ---- commands in order ------------------------------------------------------------------------------------------
 
   get #isBusy(): boolean {
     return this.#dialogue.isRunning || this.#isDraining || this.#isResting;
   }
 
-  /** Does all that can be done now, and holds the rest. */
+  /** Handles everything that is possible now, and holds the rest. */
   #work(): void {
     try {
       while (this.#step()) if (this.#writer.length > mostUnsent) this.#rest();
@@ -151,14 +151,14 @@ export class AdminSession implements TransportListener {
       return true;
     }
     if (!this.#scanner.next()) return false;
-    // The rest of a message that was too long follows in pieces.
+    // The rest of an overlong message follows in pieces.
     if (!this.#scanner.isFirst) return true;
     if (this.#scanner.type === Frontend.terminate) this.end();
     else this.#dialogue.handle(this.#scanner);
     return true;
   }
 
-  /** What it was busy with is over. */
+  /** The session is no longer busy. */
   #goOn(): void {
     if (this.#isEnding || this.#isBusy) return;
     const held = this.#held;
@@ -179,7 +179,7 @@ export class AdminSession implements TransportListener {
     this.transport.pauseReading();
   }
 
-  /** A client may ask for more than can be answered in no time. */
+  /** Pauses, so that a long list of commands does not block other clients. */
   #rest(): void {
     this.#send();
     this.#isResting = true;

@@ -1,4 +1,4 @@
-/** Reads the commands of a text. Words can be written large or small; what is not understood is answered with a guess. */
+/** Parses console commands. Words are case-insensitive; an unknown word is answered with a guess. */
 import { SqlState } from '../../wire/sql-states.js';
 import { show } from '../config/config-problems.js';
 import {
@@ -18,7 +18,7 @@ const seeHelp = 'SHOW HELP lists all commands.';
 const largestId = 0x7fff_ffff;
 const longestKey = 64;
 
-/** All commands of a text, none where it holds only spaces and comments. Throws a `ConsoleError`. */
+/** All commands of a text; none if it holds only spaces and comments. Throws a `ConsoleError`. */
 export function parseCommands(text: string): Command[] {
   return statementsOf(text).map(parseCommand);
 }
@@ -55,7 +55,7 @@ function parseShow(rest: readonly Token[]): Command {
   throw unknown('SHOW ', what.text, showNames);
 }
 
-/** PgBouncer lets one say SELECT for SHOW. */
+/** As in PgBouncer, SELECT can stand for SHOW. */
 function parseSelect(rest: readonly Token[]): Command {
   if (rest.length === 1 && rest[0]?.text === '1') return { verb: 'select one' };
   return parseShow(rest);
@@ -99,7 +99,7 @@ function shutdownModeOf(rest: readonly Token[]): (typeof shutdownWaits)[number] 
   throw unknown('SHUTDOWN ', given, shutdownWaits);
 }
 
-/** The one name that may follow. It is taken as it is written, large and small. */
+/** The one name that may follow. Its case matters. */
 function nameOf(verb: string, [name, ...more]: readonly Token[]): string | undefined {
   expectEnd(verb, more);
   if (name?.kind === 'equals' || name?.text === '')
@@ -120,7 +120,7 @@ function expectEnd(verb: string, more: readonly Token[]): void {
     );
 }
 
-/** For a comparison with words of the console. What is in quotes is such a word too, as with PgBouncer. */
+/** For a comparison with words of the console. As with PgBouncer, these may be in quotes. */
 function wordOf({ text }: Token): string {
   return text.toLowerCase();
 }
@@ -129,7 +129,7 @@ function isOneOf<Word extends string>(words: readonly Word[], word: string): wor
   return (words as readonly string[]).includes(word);
 }
 
-/** `before`: the words of the command that were understood. */
+/** `before`: words of the command that were understood. */
 function unknown(before: string, text: string, words: readonly string[]): ConsoleError {
   const known = words.map((word) => word.toUpperCase());
   return wrong(`unknown command ${before}${show(text)}${guess(text, known, before)}`);

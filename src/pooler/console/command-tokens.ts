@@ -1,4 +1,4 @@
-/** Cuts a text of the console into statements, and those into words, as SQL does: quotes, comments, semicolons. */
+/** Splits a console text into statements and words, as SQL does: with quotes, comments and semicolons. */
 import { SqlState } from '../../wire/sql-states.js';
 import { ConsoleError } from './console-error.js';
 
@@ -13,12 +13,12 @@ export interface Token {
 }
 
 const space = /\s+|--[^\n]*/y;
-/** Up to what ends a word: a space, a quote, a sign or a comment. */
+/** Ends at a space, a quote, a sign or a comment. */
 const word = /(?:(?!--|\/\*)[^\s;='"])+/y;
 const quoted = { '"': /"([^"]*(?:""[^"]*)*)"(?!")/y, "'": /'([^']*(?:''[^']*)*)'(?!')/y } as const;
 const commentMark = /\/\*|\*\//g;
 
-/** The statements of a text, those without a word left out. */
+/** Statements of the text, without the empty ones. */
 export function statementsOf(text: string): Token[][] {
   const statements: Token[][] = [];
   let statement: Token[] = [];
@@ -50,7 +50,7 @@ export function statementsOf(text: string): Token[][] {
   return statements;
 }
 
-/** They can be inside one another. */
+/** Comments can be nested. */
 function endOfComment(text: string, from: number): number {
   let depth = 0;
   commentMark.lastIndex = from;

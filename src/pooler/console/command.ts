@@ -1,4 +1,4 @@
-/** The commands of the console: which there are, who may give them, how they are written. */
+/** Commands of the console: their list, permissions and notation. */
 
 export const showNames = [
   'active_queries',
@@ -38,7 +38,7 @@ export const showNames = [
 
 export type ShowName = (typeof showNames)[number];
 
-/** Those that are about one database, or about all where none is named. */
+/** Commands for one database, or for all if none is named. */
 export const optionalDatabaseVerbs = ['kill', 'pause', 'reconnect', 'resume', 'wait_close'] as const;
 export const databaseVerbs = ['disable', 'enable'] as const;
 export const bareVerbs = ['reload', 'suspend'] as const;
@@ -49,7 +49,7 @@ export type Command =
   /** A setting of PostgreSQL's. */
   | { readonly verb: 'show setting'; readonly name: string }
   | { readonly verb: 'ignored set' }
-  /** The question by which a client finds out whether anyone is there. */
+  /** A query by which clients check that the server is alive. */
   | { readonly verb: 'select one' }
   | { readonly verb: 'set'; readonly key: string; readonly value: string }
   | { readonly verb: (typeof optionalDatabaseVerbs)[number]; readonly database: string | undefined }
@@ -71,18 +71,18 @@ export const verbs: readonly string[] = [
 
 export type Role = 'admin' | 'stats';
 
-/** Whether it changes nothing. */
+/** True for commands that change nothing. */
 export function isHarmless(command: Command): boolean {
   return ['show', 'show setting', 'ignored set', 'select one'].includes(command.verb);
 }
 
-/** Those who are there to look may look at all but the sockets' numbers. */
+/** Users with read access may see everything but file descriptors. */
 export function mayGive(role: Role, command: Command): boolean {
   if (role === 'admin') return true;
   return isHarmless(command) && !(command.verb === 'show' && command.what === 'fds');
 }
 
-/** For a log or a text: `PAUSE app`. The value of a setting is left out. */
+/** For a log or a text: `PAUSE app`. A setting's value is left out. */
 export function describeCommand(command: Command): string {
   switch (command.verb) {
     case 'show':
@@ -107,7 +107,7 @@ export function describeCommand(command: Command): string {
   }
 }
 
-/** What SHOW HELP tells. */
+/** Text of SHOW HELP. */
 export const help: string = [
   ...linesOf(showNames.map((name) => name.toUpperCase())).map((names) => `SHOW ${names}`),
   'SET key = value',
@@ -120,7 +120,7 @@ export const help: string = [
   .map((line) => `\n\t${line}`)
   .join('');
 
-/** A few names to a line. */
+/** A few names per line. */
 function linesOf(names: readonly string[]): string[] {
   const lines: string[] = [];
   for (let at = 0; at < names.length; at += 7) lines.push(names.slice(at, at + 7).join('|'));

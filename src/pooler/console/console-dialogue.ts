@@ -1,4 +1,4 @@
-/** What a client says at the console, and the answers: simple and extended protocol, one command at a time, in order. */
+/** Console protocol: simple and extended queries, one command at a time, in order. */
 import { writeError, writeNotice } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
 import {
@@ -25,11 +25,11 @@ export interface DialogueListener {
   commandCame(): void;
   commandGiven(command: string): void;
   commandFailed(command: string, error: unknown): void;
-  /** The command that ran is over, and its answer is written. */
+  /** The running command is done, and its answer is written. */
   commandSettled(): void;
 }
 
-/** No command is longer; a message that is gets an error, and is passed over. */
+/** Limit of a message; a longer one gets an error and is skipped. */
 const longestMessage = 65_536;
 
 const whole = { wholeUpTo: longestMessage };
@@ -55,20 +55,20 @@ interface Running {
   readonly abort: AbortController;
 }
 
-/** Writes, and never sends. While `isRunning`, and while it `hasMore`, it is not to be given another message. */
+/** Only writes; the caller sends. While `isRunning` or `hasMore`, no further message may be handed in. */
 export class ConsoleDialogue {
   readonly #tools: ConsoleTools;
   readonly #writer: MessageWriter;
   readonly #listener: DialogueListener;
   readonly #extended = new ExtendedQuery();
-  /** What is left to do of a simple query. */
+  /** Remaining commands of a simple query. */
   #query: Command[] | undefined;
-  /** After an error in the extended protocol, all is passed over up to the next Sync. */
+  /** After an error in the extended protocol: everything is skipped up to the next Sync. */
   #isSkipping = false;
   #running: Running | undefined;
-  /** Of the last simple query. */
+  /** Text of the last simple query. */
   #text = '';
-  /** The client has suspended the pooler, which is to go on without it. */
+  /** This client has suspended the pooler; its end resumes the pooler. */
   #hasSuspended = false;
 
   constructor(tools: ConsoleTools, writer: MessageWriter, listener: DialogueListener) {
@@ -88,7 +88,7 @@ export class ConsoleDialogue {
 
   // ---- messages ---------------------------------------------------------------------------------------------------
 
-  /** The first piece of a message, which is all of it unless it is too long. */
+  /** Handles the first piece of a message, which is the whole message unless it is too long. */
   handle(message: MessageScanner): void {
     const { type } = message;
     if (type === Frontend.sync) {
@@ -98,7 +98,7 @@ export class ConsoleDialogue {
     } else if (this.#isSkipping) {
       return;
     } else if (type === Frontend.query || type === Frontend.functionCall) {
-      // From here on it is answered with ReadyForQuery, whatever happens.
+      // From here on the query ends with ReadyForQuery in any case.
       this.#query = [];
       this.#attempt(() => this.#simply(message));
     } else this.#attempt(() => this.#extendedly(message));
@@ -113,7 +113,7 @@ export class ConsoleDialogue {
     if (this.#query.length === 0) this.#writer.append(emptyQueryResponse);
   }
 
-  /** The next command of a simple query, or its end. */
+  /** Runs the next command of a simple query, or ends it. */
   goOn(): void {
     const command = this.#query?.shift();
     if (command === undefined) {
@@ -148,7 +148,7 @@ export class ConsoleDialogue {
         this.#execute(executeView.read(source, start, end));
         break;
       default:
-      // Flush: all is sent anyway. And what is left over of a COPY, which PostgreSQL passes over, too.
+      // Flush needs nothing, as everything is sent anyway. Rests of a COPY are ignored, as in PostgreSQL.
     }
   }
 
@@ -183,7 +183,7 @@ export class ConsoleDialogue {
   #wait(running: Running, outcome: Promise<Outcome>, finish: (outcome: Outcome) => void): void {
     this.#running = running;
     const settle = (answer: () => void) => {
-      // It was given up meanwhile.
+      // The command was cancelled meanwhile.
       if (this.#running !== running) return;
       this.#running = undefined;
       answer();
@@ -208,7 +208,7 @@ export class ConsoleDialogue {
     }
   }
 
-  /** Tells the client, and passes over what depends on it. */
+  /** Tells the client the error, and skips what depends on the command. */
   #fail(error: unknown, command: Command | undefined): void {
     const { compatibility } = this.#tools.view.config.admin;
     const fields =
@@ -220,9 +220,9 @@ export class ConsoleDialogue {
     else this.#query = [];
   }
 
-  // ---- giving up --------------------------------------------------------------------------------------------------
+  // ---- cancelling -------------------------------------------------------------------------------------------------
 
-  /** The client waits no more, and is told so. */
+  /** Ends the client's wait with an error. */
   cancel(): void {
     const running = this.#running;
     if (running === undefined) return;
@@ -235,7 +235,7 @@ export class ConsoleDialogue {
     this.#listener.commandSettled();
   }
 
-  /** The client is gone. */
+  /** The client has disconnected. */
   leave(): void {
     const isSuspended = this.#hasSuspended || this.#running?.command.verb === 'suspend';
     this.#stopWaiting();
@@ -250,7 +250,7 @@ export class ConsoleDialogue {
     running?.abort.abort(new ConsoleError(SqlState.queryCanceled, 'nobody waits for this any more'));
   }
 
-  /** Whoever cancels PAUSE or SUSPEND wants the pooler to go on. Others can't be taken back: false. */
+  /** Cancelling PAUSE or SUSPEND resumes the pooler. Other commands can't be undone: false. */
   #undo(command: Command): boolean {
     if (command.verb !== 'pause' && command.verb !== 'suspend') return false;
     this.#tools.controls.resume(command.verb === 'pause' ? command.database : undefined);
@@ -258,7 +258,7 @@ export class ConsoleDialogue {
   }
 }
 
-/** Whether it comes as a whole is up to the scanner, but what is not too long always does. */
+/** Only the scanner decides whether a message is in pieces, but one within the limit never is. */
 function expectShort(message: MessageScanner): void {
   if (message.size > longestMessage)
     throw new ConsoleError(

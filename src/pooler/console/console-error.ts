@@ -1,4 +1,4 @@
-/** What the console answers when it does not do what it was asked. The session goes on. */
+/** Errors of the console. The session goes on after them. */
 import { HeadgateError } from '../../kernel/errors.js';
 import { nearest } from '../../kernel/nearest.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
@@ -9,7 +9,7 @@ import { pgbouncerState } from '../own-error.js';
 export class ConsoleError extends HeadgateError {
   readonly sqlState: string;
   readonly hint: string | undefined;
-  /** How PgBouncer says it. */
+  /** PgBouncer's text for the error. */
   readonly asPgBouncer: string | undefined;
 
   constructor(sqlState: SqlState, message: string, hint?: string, asPgBouncer?: string) {
@@ -20,7 +20,7 @@ export class ConsoleError extends HeadgateError {
   }
 }
 
-/** As PgBouncer's console answers. `text`: what was asked. */
+/** Error fields as PgBouncer's console sends them. `text`: the query. */
 export function pgbouncerFieldsOf(error: unknown, text: string): ErrorFields {
   if (error instanceof ConfigError) {
     const message = 'RELOAD failed, see logs for additional details';
@@ -32,16 +32,16 @@ export function pgbouncerFieldsOf(error: unknown, text: string): ErrorFields {
   return { severity: 'ERROR', code: pgbouncerState, message: error.asPgBouncer ?? usual };
 }
 
-/** No name is longer, and the way to a longer word is not worth the search. */
+/** Limit of names; for a longer word, no guess is attempted. */
 const longestName = 64;
 
-/** `; did you mean that?`, where one of the names is close enough. */
+/** `; did you mean that?`, if one of the names is close enough. */
 export function guess(given: string, names: Iterable<string>, before = ''): string {
   const found = given.length > longestName ? undefined : nearest(given, names);
   return found === undefined ? '' : `; did you mean ${before}${found}?`;
 }
 
-/** For the client. Errors of others may say what it must not know: they are named, and what they say is for the log. */
+/** Error fields for the client. Texts of internal errors may contain secrets: only their names are sent, and the texts are logged. */
 export function errorFieldsOf(error: unknown): ErrorFields {
   if (error instanceof ConsoleError) {
     const { sqlState: code, message, hint } = error;

@@ -1,31 +1,31 @@
-/** What is counted for each database, and the averages of the last moments. */
+/** Counters of each database, and recent averages. */
 
-/** Since the start. Times are microseconds. */
+/** Counters since the start. Times are microseconds. */
 export interface Counters {
-  /** Times that a client got a server. */
+  /** Number of checkouts of a server connection. */
   readonly serverAssignments: number;
-  /** Clients that were let in. */
+  /** Clients that have logged in. */
   readonly clientLogins: number;
   readonly transactions: number;
   readonly queries: number;
   readonly bytesReceived: number;
   readonly bytesSent: number;
-  /** In a transaction, busy or not. */
+  /** Time in transactions, busy or not. */
   readonly transactionMicros: number;
-  /** Busy with a query. */
+  /** Time busy with queries. */
   readonly queryMicros: number;
-  /** That clients waited for a server. */
+  /** Time that clients have waited for a server. */
   readonly waitMicros: number;
-  /** Statements that clients prepared, those that servers were made to prepare, and executions begun. */
+  /** Statements that clients prepared, statements prepared on servers, and Binds. */
   readonly clientParses: number;
   readonly serverParses: number;
   readonly binds: number;
-  /** Questions to servers what a client has left there, and those after which the client kept its server. */
+  /** Session checks, and those after which the client was pinned. */
   readonly sessionChecks: number;
   readonly sessionPins: number;
-  /** Statements that servers would refuse, and that were answered in their place. */
+  /** Statements that the pooler answered because the server would refuse them. */
   readonly swallowed: number;
-  /** Statements sent behind those of other clients on one connection, and those of them that were sent once more. */
+  /** Statements sent behind those of other clients on one connection, and those of them that were sent again. */
   readonly multiplexed: number;
   readonly multiplexedAgain: number;
 }
@@ -52,7 +52,7 @@ export const noCounters: Counters = Object.freeze({
 
 const names = Object.keys(noCounters) as (keyof Counters)[];
 
-/** One made from each pair. */
+/** Combines each pair of counters. */
 function combine(one: Counters, other: Counters, make: (one: number, other: number) => number): Counters {
   return Object.fromEntries(names.map((name) => [name, make(one[name], other[name])])) as unknown as Counters;
 }
@@ -63,7 +63,7 @@ export function sumOf(all: Iterable<Counters>): Counters {
   return sum;
 }
 
-/** Counts per second; times per query, transaction or wait. Whole numbers, rounded down, as PgBouncer has them. */
+/** Counts per second; times per query, transaction or wait. Rounded down to whole numbers, as in PgBouncer. */
 export function averagesOf(total: Counters, before: Counters, windowMs: number): Counters {
   if (!(windowMs > 0)) return noCounters;
   const grown = combine(total, before, (now, then) => Math.max(0, now - then));
@@ -81,8 +81,8 @@ function each(sum: number, count: number): number {
 }
 
 /**
- * Remembers what was counted some time ago. Told of the counters once in every `stats_period`; averages are made for the
- * time since the last but one, so that they never stand on a moment's worth.
+ * Keeps earlier counters for averages. `roll()` is called once per `stats_period`; averages cover the time since the last call
+ * but one, so that their window is never too short.
  */
 export class StatsWindow {
   #older: ReadonlyMap<string, Counters> = new Map();

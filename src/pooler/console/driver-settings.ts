@@ -1,14 +1,14 @@
-/** Settings of PostgreSQL that drivers read and write without being asked to. The console has none of them and plays along. */
+/** PostgreSQL settings that drivers read and write on their own. The console has none of them, and only answers. */
 
-/** PgBouncer's version whose commands and columns these are: tools look at it to know what to expect. */
+/** PgBouncer's version with the same commands and columns; tools read it to know what to expect. */
 const compatibleVersion = '1.26.1';
 
-/** What `SHOW VERSION` and `--version` say. */
+/** Text of `SHOW VERSION` and `--version`. */
 export function versionText(own: string): string {
   return `PgBouncer ${compatibleVersion} (Headgate ${own})`;
 }
 
-/** What PgBouncer reports of itself since 1.26, beside the settings of the server. */
+/** Parameters that PgBouncer reports of itself since 1.26, besides the server's. */
 export function poolerParameters(mode: string, maxPreparedStatements: number): [string, string][] {
   return [
     ['pgbouncer.version', compatibleVersion],
@@ -17,7 +17,7 @@ export function poolerParameters(mode: string, maxPreparedStatements: number): [
   ];
 }
 
-/** What the console says of itself when a session begins. */
+/** Parameters that the console reports when a session begins. */
 export const reportedSettings: ReadonlyMap<string, string> = new Map([
   ['server_version', `${compatibleVersion}/headgate`],
   ['server_encoding', 'UTF8'],
@@ -29,7 +29,7 @@ export const reportedSettings: ReadonlyMap<string, string> = new Map([
   ['is_superuser', 'on'],
 ]);
 
-/** In lower case. What SHOW answers; SET is ignored. */
+/** Values that SHOW answers, by lower-case name; SET is ignored. */
 export const driverSettings: ReadonlyMap<string, string> = new Map([
   ...[...reportedSettings].map(([name, value]) => [name.toLowerCase(), value] as const),
   ['application_name', ''],

@@ -1,4 +1,4 @@
-/** The console's prepared statements and portals: enough of the extended protocol for drivers that know nothing else. */
+/** Prepared statements and portals of the console, for drivers that only use the extended protocol. */
 import { emptyQueryResponse } from '../../wire/fixed-messages.js';
 import type { BindView, ParseView, TargetView } from '../../wire/frontend-views.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
@@ -10,12 +10,12 @@ import { ConsoleError } from './console-error.js';
 import { ResultCursor, writeDescription } from './result-writer.js';
 import { columnsOf, type Outcome } from './run-command.js';
 
-/** A client that prepares more than this has forgotten to close them. */
+/** Limit of prepared statements; a client with more has forgotten to close them. */
 const mostStatements = 1_000;
-/** Each may hold the rows of a command, until the next Sync. */
+/** Limit of portals. Each may hold the rows of a command until the next Sync. */
 const mostPortals = 100;
 
-/** A statement with its result formats. It is run once, however often it is executed; later ones fetch what is left. */
+/** A statement with its result formats. It runs at the first Execute; later ones fetch the remaining rows. */
 export class Portal {
   /** Undefined for an empty text. */
   readonly command: Command | undefined;
@@ -117,7 +117,7 @@ export class ExtendedQuery {
     return portal;
   }
 
-  /** Portals live as long as a transaction, and here that is until the next Sync. */
+  /** Portals live for a transaction, which ends at the next Sync here. */
   forgetPortals(): void {
     this.#portals.clear();
   }

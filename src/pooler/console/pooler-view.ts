@@ -1,4 +1,4 @@
-/** What the console needs of the pooler: records to make rows of, made when someone asks for them, and what can be done. */
+/** Interface between the console and the pooler: records made on demand, and controls. */
 
 import type { Transport } from '../../net/transport.js';
 import type { FleetStats } from '../budgets/fleet.js';
@@ -8,52 +8,52 @@ import type { Counters } from './counters.js';
 
 export type RunState = 'active' | 'paused' | 'suspended';
 
-/** Points in time are milliseconds since 1970. Nothing here is kept: a record stands for the moment it was made. */
+/** Times are milliseconds since 1970. A record describes the moment it was made, and is not updated. */
 export interface PoolerView {
-  /** Of Headgate: `0.1.0`. */
+  /** Headgate's version: `0.1.0`. */
   readonly version: string;
   readonly config: PoolerConfig;
-  /** That of the whole pooler; single databases can be paused besides. */
+  /** State of the whole pooler; single databases can be paused as well. */
   readonly state: RunState;
   readonly isShuttingDown: boolean;
   listening(): readonly ListeningRecord[];
-  /** Those of the configuration without `*`; of those that only `*` allows, the ones in use, paused or disabled. Not the console. */
+  /** Configured databases except `*`; of those that only `*` matches, the ones in use, paused or disabled. Not the console. */
   databases(): readonly DatabaseRecord[];
   users(): readonly UserRecord[];
   pools(): readonly PoolRecord[];
-  /** All of them, those at the console and those that are logging in included. */
+  /** All clients, including console clients and those that are logging in. */
   clients(): readonly ClientRecord[];
-  /** Those that are being opened included. */
+  /** All server connections, including those that are being opened. */
   servers(): readonly ServerRecord[];
   stats(): StatsRecord;
-  /** What statements have cost. */
+  /** Statistics of statements. */
   queries(): readonly QueryRecord[];
-  /** What runs or waits at this moment. */
+  /** Running and waiting queries. */
   activeQueries(): readonly ActiveQueryRecord[];
-  /** Of every budget that has a limit. */
+  /** Shares in every budget that has a limit. */
   shares(): readonly ShareRecord[];
-  /** The last changes of shares, the latest first. */
+  /** Latest changes of shares, newest first. */
   rebalances(): readonly RebalanceRecord[];
-  /** What is shared with other poolers, by server. */
+  /** Limits shared with other poolers, by server. */
   fleet(): readonly FleetStats[];
   classes(): readonly ClassRecord[];
   memory(): NodeJS.MemoryUsage;
-  /** The processes that serve clients. */
+  /** Processes that serve clients. */
   workers(): readonly WorkerRecord[];
 }
 
 export interface WorkerRecord {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number;
   readonly processId: number;
   readonly state: 'starting' | 'ready' | 'ending' | 'gone';
   readonly startedAt: number;
-  /** How often it had to be replaced. */
+  /** Number of replacements. */
   readonly restarts: number;
-  /** Connections of clients, and to servers, at the moment. */
+  /** Present connections of clients and to servers. */
   readonly clients: number;
   readonly servers: number;
-  /** Time of the processor, since its start. */
+  /** Processor time since its start. */
   readonly cpuMs: number;
   readonly memoryBytes: number;
 }
@@ -65,19 +65,19 @@ export interface ListeningRecord {
 }
 
 export interface DatabaseRecord {
-  /** As `databaseFor()` answers. */
+  /** The result of `databaseFor()`. */
   readonly settings: DatabaseConfig;
-  /** By itself: not because the whole pooler is. */
+  /** The database itself is paused, and not only the whole pooler. */
   readonly isPaused: boolean;
   readonly isDisabled: boolean;
-  /** Connections to servers, and of clients, at the moment. */
+  /** Present connections to servers and of clients. */
   readonly servers: number;
   readonly clients: number;
 }
 
 export interface UserRecord {
   readonly name: string;
-  /** Connections to servers, and of clients, at the moment. */
+  /** Present connections to servers and of clients. */
   readonly servers: number;
   readonly clients: number;
 }
@@ -87,19 +87,19 @@ export interface PoolRecord {
   readonly database: string;
   readonly user: string;
   readonly mode: PoolMode;
-  /** How many hosts there are to choose from, and how one is chosen. */
+  /** Number of hosts, and the method to choose one. */
   readonly hosts: number;
   readonly loadBalanceHosts: string;
   readonly targetSessionAttrs: string;
-  /** By state. Clients that are logging in are in no pool yet. */
+  /** By state. Clients that are logging in belong to no pool yet. */
   readonly clients: Readonly<Partial<Record<ClientState, number>>>;
   readonly servers: Readonly<Partial<Record<ServerState, number>>>;
-  /** Of the client that waits longest; 0 where none does. */
+  /** Wait of the longest waiting client; 0 where none waits. */
   readonly longestWaitMs: number;
-  /** Which budget has nothing for it, with its numbers; undefined where it lacks none. */
+  /** The budget that has nothing for the pool, with its numbers; undefined where none is short. */
   readonly shortage: string | undefined;
   readonly ledger: LedgerRecord;
-  /** Server connections that were discarded since the start, by reason. */
+  /** Discarded server connections since the start, by reason. */
   readonly discarded: Readonly<Record<string, number>>;
 }
 
@@ -111,32 +111,32 @@ export interface LedgerRecord {
   readonly peak: number;
 }
 
-/** The two ends of a connection: a `Transport` will do. */
+/** Both ends of a connection, such as a `Transport`. */
 export type ConnectionEnds = Pick<
   Transport,
   'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort' | 'unsent'
 > & { readonly tls: { readonly version: string; readonly cipher: string } | undefined };
 
 interface ConnectionRecord {
-  /** From 1 to 2,147,483,647. No two clients have the same one, nor do two servers. */
+  /** From 1 to 2,147,483,647. Unique among clients, and among server connections. */
   readonly id: number;
   readonly ends: ConnectionEnds;
   readonly connectedAt: number;
-  /** When the last request came, or was passed on. */
+  /** Time when the last request came or was passed on. */
   readonly requestedAt: number;
   readonly applicationName: string;
   readonly preparedStatements: number;
   readonly replication: 'none' | 'logical' | 'physical';
-  /** Bytes that came and were not passed on yet. */
+  /** Received bytes that were not passed on yet. */
   readonly heldBytes: number;
 }
 
 /**
- * - `login`: has yet to prove who it is.
- * - `idle`: has no server and wants none; in session mode, or pinned, it can have one.
+ * - `login`: is not authenticated yet.
+ * - `idle`: needs no server; in session mode, or pinned, it may still have one.
  * - `active`: has a server.
- * - `waiting`: has asked something and has no server for it yet, or is let in as soon as there is one.
- * - The last two are connections that came with a cancel request: one that was passed on, one that was not yet.
+ * - `waiting`: has sent a query and waits for a server, or logs in and waits for one.
+ * - The last two are connections with a cancel request: one that was passed on, one that was not yet.
  */
 export type ClientState =
   | 'login'
@@ -147,22 +147,22 @@ export type ClientState =
   | 'waiting_cancel_req';
 
 export interface ClientRecord extends ConnectionRecord {
-  /** Undefined as long as it is not known. */
+  /** Undefined until known. */
   readonly user: string | undefined;
   readonly database: string | undefined;
   readonly state: ClientState;
   readonly waitedMs: number;
-  /** The server that it has. */
+  /** Server connection in use by the client. */
   readonly serverId: number | undefined;
-  /** Why it keeps that server after its transaction, and since when. */
+  /** Why and since when the client keeps its server after a transaction. */
   readonly pin: { readonly reason: string; readonly since: number } | undefined;
 }
 
 /**
  * - `new`: is being opened, and may not have been reached yet.
- * - `used`: has been idle for so long that it is checked before it is given to anyone.
+ * - `used`: has been idle for so long that it is checked before its next use.
  * - `tested`: is being checked or cleaned.
- * - `active_cancel`: carries a cancel request; `being_canceled`: waits for those that are for it.
+ * - `active_cancel`: carries a cancel request; `being_canceled`: waits for cancel requests sent for it.
  */
 export type ServerState = 'new' | 'idle' | 'used' | 'tested' | 'active' | 'active_cancel' | 'being_canceled';
 
@@ -170,29 +170,29 @@ export interface ServerRecord extends ConnectionRecord {
   readonly user: string;
   readonly database: string;
   readonly state: ServerState;
-  /** The client that has it. */
+  /** The client that uses the connection. */
   readonly clientId: number | undefined;
   /** Clients whose statements were sent behind that client's, in order. */
   readonly followerIds: readonly number[];
-  /** Is closed when it comes back. */
+  /** The connection is closed when it is released. */
   readonly isCloseNeeded: boolean;
-  /** Of the server's process; 0 where it is not known. */
+  /** Process id on the server; 0 where unknown. */
   readonly processId: number;
 }
 
 export interface StatsRecord {
-  /** How long ago `before` was noted. */
+  /** Age of `before`. */
   readonly windowMs: number;
   readonly databases: readonly {
     readonly database: string;
-    /** Since the start. */
+    /** Totals since the start. */
     readonly total: Counters;
-    /** The same at the beginning of the window that averages are made for. */
+    /** Totals at the beginning of the window for averages. */
     readonly before: Counters;
   }[];
 }
 
-/** A statement of a user in a database, without its constants. Times are milliseconds. */
+/** Statistics of a user's statement in a database, without its constants. Times are milliseconds. */
 export interface QueryRecord {
   readonly database: string;
   readonly user: string;
@@ -204,7 +204,7 @@ export interface QueryRecord {
   readonly totalMs: number;
   readonly longestMs: number;
   readonly waitMs: number;
-  /** Calls by their time. */
+  /** Number of calls by run time. */
   readonly buckets: ArrayLike<number>;
 }
 
@@ -213,42 +213,42 @@ export interface ActiveQueryRecord {
   readonly user: string;
   readonly state: 'active' | 'waiting';
   readonly clientId: number;
-  /** The server that it has, and its process; undefined while it waits. */
+  /** Server connection in use, and its process id; undefined while the query waits. */
   readonly serverId: number | undefined;
   readonly processId: number | undefined;
   readonly applicationName: string;
-  /** When it was asked, in milliseconds since 1970, and for how long it has run, or waits. */
+  /** Time of the request in milliseconds since 1970, and time that it has run or waited. */
   readonly startedAt: number;
   readonly ms: number;
-  /** Before it ran. */
+  /** Time before it ran. */
   readonly waitedMs: number;
-  /** Without its constants; undefined where that is not known. */
+  /** Without its constants; undefined where unknown. */
   readonly text: string | undefined;
 }
 
-/** What a user has of a budget. */
+/** A user's share of a budget. */
 export interface ShareRecord {
-  /** `total`, `server db:5432`, `database app`; for `user app` the users are its databases. */
+  /** `total`, `server db:5432`, `database app`; in `user app` the users are its databases. */
   readonly budget: string;
   readonly capacity: number;
   readonly user: string;
   readonly weight: number;
   readonly minimum: number;
-  /** Infinity: none. */
+  /** Infinity: no maximum. */
   readonly maximum: number;
   readonly demand: number;
   readonly share: number;
   readonly held: number;
-  /** Of those held: asked back, and not back yet. */
+  /** Held leases that are recalled and not returned yet. */
   readonly recalled: number;
   readonly waitedMs: number;
 }
 
-/** A share that changed. */
+/** A change of a share. */
 export interface RebalanceRecord {
   readonly at: number;
   readonly budget: string;
-  /** Why the shares were looked at. */
+  /** Why the shares were computed. */
   readonly cause: string;
   readonly user: string;
   readonly from: number;
@@ -262,44 +262,45 @@ export interface ClassRecord {
   readonly database: string;
   readonly user: string;
   readonly class: 'regular' | 'reserved';
-  /** How many connections are its part; Infinity as long as that was not looked at. */
+  /** Number of connections for the class; Infinity until the first split. */
   readonly part: number;
   readonly lent: number;
   readonly waiting: number;
-  /** Why the parts are what they are. */
+  /** Reason for the present parts. */
   readonly reason: string;
 }
 
 export type ShutdownMode = 'immediate' | 'wait_for_servers' | 'wait_for_clients';
 
 /**
- * What the console can have done. It has looked at the view before: the database exists and is none of the console's, what
- * is resumed was paused. `undefined` stands for all databases. What throws or rejects is told to the client.
+ * Console controls. The console has checked the arguments: the database exists and is not the console's, and a resumed one was
+ * paused. `undefined` stands for all databases. Errors are told to the client.
  *
- * A promise is waited for. A signal ends only the waiting: the promise rejects with the signal's reason, and what was begun stays begun.
+ * The console waits for a returned promise. A signal ends only the wait: the promise rejects with the signal's reason, and the
+ * action goes on.
  */
 export interface PoolerControls {
-  /** Done when no server connection of the database is left. */
+  /** Resolves when no server connection of the database is left. */
   pause(database: string | undefined, signal: AbortSignal): Promise<void>;
-  /** After `pause`, `kill` or `suspend`; for all databases it ends the state of the whole pooler, too. */
+  /** Ends `pause`, `kill` or `suspend`; for all databases it also ends the state of the whole pooler. */
   resume(database: string | undefined): void | Promise<void>;
-  /** No client is let in any more. */
+  /** No further client is accepted. */
   disable(database: string): void | Promise<void>;
   enable(database: string): void | Promise<void>;
-  /** Server connections are closed when they come back. */
+  /** Closes server connections when they are released. */
   reconnect(database: string | undefined): void | Promise<void>;
-  /** Closes all clients and servers at once; the database is paused. */
+  /** Closes all client and server connections at once, and pauses the database. */
   kill(database: string | undefined): void | Promise<void>;
   /** False where there is no such client. */
   killClient(id: number): boolean | Promise<boolean>;
-  /** Done when no server connection that was to be closed is left. */
+  /** Resolves when all server connections that were to be closed are closed. */
   waitClose(database: string | undefined, signal: AbortSignal): Promise<void>;
-  /** Done when nothing is unsent, and nothing is read any more but from the console. */
+  /** Resolves when nothing is unsent. Only console clients are read from then on. */
   suspend(signal: AbortSignal): Promise<void>;
-  /** Rejects with a `ConfigError` where the new configuration is not good; the old one stays in force. */
+  /** Rejects with a `ConfigError` if the new configuration is wrong; the old one stays in force. */
   reload(): Promise<void>;
-  /** A configuration that was checked already, until the next reload. */
+  /** Applies a checked configuration, until the next reload. */
   applyConfig(config: PoolerConfig): void | Promise<void>;
-  /** Done when nobody is waited for any more. The console's own clients are not. */
+  /** Resolves when all clients have left, except for console clients. */
   shutdown(mode: ShutdownMode, signal: AbortSignal): Promise<void>;
 }

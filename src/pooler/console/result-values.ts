@@ -1,4 +1,4 @@
-/** The few types that the console's columns have, and their values as text and in binary. */
+/** Types of the console's columns, and their values as text and in binary. */
 import type { Column } from '../../wire/rows.js';
 
 export type ColumnType = 'text' | 'int4' | 'int8' | 'numeric' | 'bytea';
@@ -21,12 +21,12 @@ const types: Readonly<Record<ColumnType, Pick<Column, 'typeId' | 'typeSize'>>> =
 const smallestInt4 = -0x8000_0000;
 const largestInt4 = 0x7fff_ffff;
 
-/** A format is 0 for text or 1 for binary: none for all text, one for all columns, or one for each. */
+/** Format of a column, 0 for text or 1 for binary. `formats` has none for all text, one for all columns, or one for each. */
 function formatOf(formats: readonly number[], index: number): number {
   return (formats.length === 1 ? formats[0] : formats[index]) ?? 0;
 }
 
-/** What a RowDescription says. */
+/** Columns for a RowDescription. */
 export function describeColumns(
   columns: readonly ResultColumn[],
   formats: readonly number[],
@@ -38,7 +38,7 @@ export function describeColumns(
   }));
 }
 
-/** What a DataRow holds. */
+/** Values for a DataRow. */
 export function encodeRow(
   columns: readonly ResultColumn[],
   row: readonly Value[],
@@ -53,7 +53,7 @@ export function encodeRow(
   });
 }
 
-/** What a column can't hold is the nearest that it can. */
+/** Limits a value to the range of its column. */
 function wholeNumber(value: number, type: ColumnType): number {
   if (Number.isNaN(value)) return 0;
   const [smallest, largest] =
@@ -83,7 +83,7 @@ function inBinary(value: number, type: ColumnType): string | Buffer {
 const numericBase = 10_000;
 const negativeSign = 0x4000;
 
-/** Digits to the base of 10,000 with their count, the weight of the first, the sign, and the places after the point. */
+/** Base-10,000 digits with their count, the weight of the first, the sign, and the decimal places. */
 function binaryNumeric(value: number): Buffer {
   const digits: number[] = [];
   for (let rest = Math.abs(value); rest > 0; rest = Math.floor(rest / numericBase))

@@ -1,4 +1,4 @@
-/** Writes results of the console, in the formats that the client asked for. */
+/** Writes console results in the formats that the client requested. */
 import { writeNotice } from '../../wire/error-fields.js';
 import { noData, portalSuspended } from '../../wire/fixed-messages.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
@@ -18,7 +18,7 @@ export function writeDescription(
   else writeRowDescription(writer, describeColumns(columns, formats));
 }
 
-/** The answer to one command of a simple query. */
+/** Writes the answer to one command of a simple query. */
 export function writeOutcome(
   writer: MessageWriter,
   columns: readonly ResultColumn[] | undefined,
@@ -32,7 +32,7 @@ export function writeOutcome(
   writeCommandComplete(writer, tag);
 }
 
-/** A result that is fetched in parts, if the client likes. */
+/** A result that can be fetched in parts. */
 export class ResultCursor {
   readonly #columns: readonly ResultColumn[];
   readonly #formats: readonly number[];
@@ -49,7 +49,7 @@ export class ResultCursor {
     this.#outcome = outcome;
   }
 
-  /** Up to so many rows, or all for 0. After exactly as many as were asked for it is left open whether there are more. */
+  /** Writes up to `maxRows` rows, or all for 0. After exactly `maxRows` rows, it stays open whether there are more. */
   write(writer: MessageWriter, maxRows: number): void {
     const { rows, tag } = this.#outcome;
     const from = this.#written;

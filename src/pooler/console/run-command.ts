@@ -1,4 +1,4 @@
-/** Does what a command says, or says why not. */
+/** Runs console commands. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { ConfigError, describeProblem, show as quote } from '../config/config-problems.js';
@@ -19,7 +19,7 @@ import type { PoolerControls, PoolerView } from './pooler-view.js';
 import type { ResultColumn, Value } from './result-values.js';
 import { shows } from './shows.js';
 
-/** Which of the long lists a command needs. */
+/** The long lists that a command needs. */
 export interface WantedRecords {
   readonly clients: boolean;
   readonly servers: boolean;
@@ -30,19 +30,19 @@ export interface ConsoleTools {
   readonly role: Role;
   readonly view: PoolerView;
   readonly controls: PoolerControls;
-  /** With several processes: all of them in one view, which has to be asked for. */
+  /** With several processes, merges the views of all of them. */
   readonly gather?: ((wanted: WantedRecords) => Promise<PoolerView>) | undefined;
 }
 
 export interface Outcome {
-  /** What was done, for CommandComplete. */
+  /** Tag for CommandComplete. */
   readonly tag: string;
-  /** Of a command that has columns, even if there is none. */
+  /** Rows of a command with columns, possibly none. */
   readonly rows: readonly (readonly Value[])[];
   readonly notice: ErrorFields | undefined;
 }
 
-/** The columns of its result; undefined where it has none. Known before it is run. */
+/** Columns of the result; undefined where there are none. Known before the command runs. */
 export function columnsOf(command: Command): readonly ResultColumn[] | undefined {
   switch (command.verb) {
     case 'show':
@@ -56,7 +56,7 @@ export function columnsOf(command: Command): readonly ResultColumn[] | undefined
   }
 }
 
-/** A promise where the command has to wait for something. Throws or rejects with what the client is to be told. */
+/** Returns a promise where the command has to wait. Throws or rejects with the error for the client. */
 export function runCommand(
   command: Command,
   tools: ConsoleTools,
@@ -113,7 +113,7 @@ function runNow(command: Command, tools: ConsoleTools, signal: AbortSignal): Out
   }
 }
 
-/** A command that does more than to look. */
+/** Commands that change something. */
 type Change = Exclude<Command, { verb: 'show' | 'show setting' | 'select one' | 'ignored set' }>;
 
 function change(command: Change, tools: ConsoleTools, signal: AbortSignal): Outcome | Promise<Outcome> {
@@ -164,7 +164,7 @@ function beginOnDatabase(
       expectActive(view);
       return waited(controls.kill(database));
     case 'resume':
-      // Clients that wait for the end of a pause are served otherwise, also while the pooler waits for them to leave.
+      // Clients that wait during a pause are served by other means, even while the pooler waits for them to disconnect.
       if (view.isShuttingDown && database === undefined && view.config.admin.compatibility === 'pgbouncer')
         throw notNow('the pooler is shutting down', 'pooler is shutting down');
       expectPaused(view, database);
@@ -178,7 +178,7 @@ function beginOnDatabase(
   }
 }
 
-/** Undefined where it is done already. */
+/** Undefined where the action is done already. */
 function waited(underWay: void | Promise<void>): Promise<void> | undefined {
   return underWay instanceof Promise ? underWay : undefined;
 }
@@ -222,7 +222,7 @@ function expectDatabase(view: PoolerView, name: string): void {
   );
 }
 
-/** One that a new configuration has no more may still have clients. */
+/** A database that was removed from the configuration may still have clients. */
 function isKnown(view: PoolerView, name: string): boolean {
   return view.databases().some(({ settings }) => settings.name === name);
 }

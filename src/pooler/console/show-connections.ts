@@ -1,4 +1,4 @@
-/** SHOW CLIENTS, SERVERS, SOCKETS, ACTIVE_SOCKETS and FDS: a row for each connection. */
+/** SHOW CLIENTS, SERVERS, SOCKETS, ACTIVE_SOCKETS and FDS: one row per connection. */
 import type { ClientRecord, ListeningRecord, PoolerView, ServerRecord } from './pooler-view.js';
 import {
   empty,
@@ -12,7 +12,7 @@ import {
   wholeSeconds,
 } from './show.js';
 
-/** A connection of either kind, as it is shown. */
+/** A client or server connection for display. */
 interface Connection {
   readonly record: ClientRecord | ServerRecord;
   readonly type: 'C' | 'S';
@@ -21,10 +21,10 @@ interface Connection {
   readonly state: string;
   readonly waitedMs: number;
   readonly isCloseNeeded: boolean;
-  /** The other end's connection. */
+  /** Pointer to the connection on the other side. */
   readonly link: string;
   readonly processId: number;
-  /** The clients whose statements were sent behind that of the linked one. */
+  /** Clients whose statements were sent behind that of the linked one. */
   readonly followers: string;
 }
 
@@ -52,7 +52,7 @@ const columns: readonly FilledColumn<Connection>[] = [
   int4('id', ({ record }) => record.id),
 ];
 
-/** Places in PgBouncer's buffers, which are not made in this way here: all that is known is how much is in them. */
+/** Positions in PgBouncer's buffers, which have no counterpart here: only the number of bytes is known. */
 const socketColumns: readonly FilledColumn<Connection>[] = [
   ...columns,
   int4('recv_pos', () => 0),
@@ -82,7 +82,7 @@ export const activeSockets: Show = showEach(socketColumns, (view) =>
   socketsOf(view).filter(({ record }) => record.heldBytes > 0 || record.ends.unsent > 0),
 );
 
-/** PgBouncer's words for the states there; those with cancel requests are not among them. */
+/** PgBouncer's names of the states; clients with cancel requests are left out. */
 const clientSocketStates: Readonly<Partial<Record<ClientRecord['state'], string>>> = {
   active: 'cl_active',
   idle: 'cl_active',
@@ -119,7 +119,7 @@ function serverShown(record: ServerRecord, state: string): Connection {
   return { record, type: 'S', user, database, state, waitedMs: 0, link, isCloseNeeded, processId, followers };
 }
 
-/** Stands for PgBouncer's address in memory: different for each connection, and the same wherever that one is meant. */
+/** Stands for PgBouncer's memory address: unique per connection, and the same wherever that connection is meant. */
 function pointer(type: 'C' | 'S', id: number): string {
   return `0x${type === 'C' ? 'c' : '5'}${id.toString(16).padStart(8, '0')}`;
 }
@@ -136,7 +136,7 @@ interface Socket {
   readonly port: number;
 }
 
-/** The numbers of files are not known here, and keys and passwords are nobody's business. */
+/** File descriptors are not known here, and keys and passwords are not shown. */
 export const fds: Show = showEach<Socket>(
   [
     empty('fd', 'int4'),

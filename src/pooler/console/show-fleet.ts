@@ -1,4 +1,4 @@
-/** SHOW FLEET: what this pooler shares with others on other machines, and how the table is doing in which that is kept. */
+/** SHOW FLEET: limits shared with poolers on other machines, and the state of the table that holds them. */
 import type { FleetStats } from '../budgets/fleet.js';
 import { int4, int8, numeric, type Show, showEach, text } from './show.js';
 
@@ -27,7 +27,7 @@ export const fleet: Show = showEach<FleetStats>(
   (view) => view.fleet(),
 );
 
-/** Of the last call that was answered. */
+/** Duration of the last answered call. */
 function callMs(calls: { readonly answered: number; readonly lastMs: number } | undefined): number | null {
   return calls === undefined || calls.answered === 0 ? null : Math.round(calls.lastMs);
 }

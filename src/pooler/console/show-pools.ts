@@ -1,4 +1,4 @@
-/** SHOW POOLS, DATABASES, USERS and LISTS, and of Headgate's own PINS, WAITING, DISCARDS and LEDGER. */
+/** SHOW POOLS, DATABASES, USERS and LISTS, and Headgate's own PINS, WAITING, DISCARDS and LEDGER. */
 import { type PoolSettings, poolSettingsFor } from '../config/pool-settings.js';
 import type { UserConfig } from '../config/pooler-config.js';
 import type { ClientRecord, DatabaseRecord, PoolerView, PoolRecord, UserRecord } from './pooler-view.js';
@@ -34,7 +34,7 @@ export const pools: Show = showEach<PoolRecord>(
 
 interface ShownDatabase {
   readonly record: DatabaseRecord;
-  /** What holds for users of whom nothing special is said. */
+  /** Settings for users without settings of their own. */
   readonly effective: PoolSettings;
 }
 
@@ -75,7 +75,7 @@ interface ShownUser {
   readonly view: PoolerView;
 }
 
-/** The first two numbers are texts, as they are with PgBouncer. */
+/** As with PgBouncer, the first two numbers are texts. */
 export const users: Show = showEach<ShownUser>(
   [
     text('name', ({ record }) => record.name),
@@ -137,7 +137,7 @@ export const pins: Show = showEach<ClientRecord>(
       .sort((one, other) => (one.pin?.since ?? 0) - (other.pin?.since ?? 0)),
 );
 
-/** Those who wait longest come first. */
+/** The longest wait comes first. */
 export const waiting: Show = showEach<ClientRecord>(
   [
     int4('client', ({ id }) => id),

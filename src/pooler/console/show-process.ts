@@ -1,4 +1,4 @@
-/** SHOW CONFIG, MEM, STATE and VERSION, PEERS and PEER_POOLS, and what PgBouncer has and Headgate has not: a DNS cache. */
+/** SHOW CONFIG, MEM, STATE and VERSION, PEERS and PEER_POOLS, and an empty DNS cache, which only PgBouncer has. */
 import { type ConsoleSetting, consoleSettings } from '../config/console-settings.js';
 import type { Peer } from '../config/peers.js';
 import { versionText } from './driver-settings.js';
@@ -24,7 +24,7 @@ interface Memory {
   readonly all: number;
 }
 
-/** In pieces of a kilobyte; only the last column is in bytes. */
+/** In units of a kilobyte; only the last column is in bytes. */
 export const mem: Show = showEach<Memory>(
   [
     text('name', ({ name }) => name),
@@ -45,7 +45,7 @@ function memoryOf({ heapUsed, heapTotal, external, arrayBuffers, rss }: NodeJS.M
   ];
 }
 
-/** The processes that serve clients: one, unless there are to be more. */
+/** Processes that serve clients: one, unless more are configured. */
 export const workers: Show = showEach<WorkerRecord>(
   [
     int4('worker', ({ number }) => number),
@@ -68,12 +68,12 @@ export const state: Show = showEach<{ readonly one: RunState; readonly view: Poo
   (view) => states.map((one) => ({ one, view })),
 );
 
-/** Tools look here for PgBouncer's version, to know what there is. */
+/** Tools look here for PgBouncer's version, to know what to expect. */
 export const version: Show = showEach<string>([text('version', versionText)], (view) => [view.version]);
 
 interface ShownPeer extends Peer {
   readonly id: number;
-  /** Of those that say none themselves. */
+  /** Size for peers without one of their own. */
   readonly usualSize: number;
 }
 

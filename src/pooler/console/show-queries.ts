@@ -1,4 +1,4 @@
-/** SHOW QUERY_STATS and ACTIVE_QUERIES: what statements cost, and what runs now. Times are microseconds. */
+/** SHOW QUERY_STATS and ACTIVE_QUERIES: statistics of statements, and running queries. Times are microseconds. */
 import { quantileOf } from '../servers/query-stats.js';
 import type { ActiveQueryRecord, QueryRecord } from './pooler-view.js';
 import { int4, numeric, type Show, showEach, text, timeText } from './show.js';
@@ -7,7 +7,7 @@ function micros(milliseconds: number): number {
   return Math.round(milliseconds * 1_000);
 }
 
-/** The ones that took the most time come first. */
+/** Statements that took the most time come first. */
 export const queryStats: Show = showEach<QueryRecord>(
   [
     text('database', ({ database }) => database),
@@ -30,7 +30,7 @@ export const queryStats: Show = showEach<QueryRecord>(
       .sort((one, other) => other.totalMs - one.totalMs),
 );
 
-/** Those that have run or waited for longest come first. */
+/** The longest running or waiting queries come first. */
 export const activeQueries: Show = showEach<ActiveQueryRecord>(
   [
     text('database', ({ database }) => database),

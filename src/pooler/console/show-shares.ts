@@ -1,8 +1,8 @@
-/** SHOW SHARES, REBALANCES and CLASSES: who has what part of which budget, and why. */
+/** SHOW SHARES, REBALANCES and CLASSES: each user's share of each budget, and why. */
 import type { ClassRecord, RebalanceRecord, ShareRecord } from './pooler-view.js';
 import { int4, numeric, type Show, showEach, text, timeText } from './show.js';
 
-/** As a number of the console: what has no limit has none. */
+/** A number for the console; null for no limit. */
 function limited(limit: number): number | null {
   return Number.isFinite(limit) ? limit : null;
 }

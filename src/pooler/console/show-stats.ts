@@ -3,15 +3,15 @@ import { averagesOf, type Counters, sumOf } from './counters.js';
 import type { PoolerView, StatsRecord } from './pooler-view.js';
 import { numeric, type Show, showEach, text } from './show.js';
 
-/** The names that PgBouncer has for one counter, different in every command. */
+/** PgBouncer's names for one counter, which differ between commands. */
 interface CounterNames {
   readonly key: keyof Counters;
   readonly total: string;
   readonly average: string;
-  /** In SHOW STATS_TOTALS and SHOW STATS_AVERAGES. */
+  /** Names in SHOW STATS_TOTALS and SHOW STATS_AVERAGES. */
   readonly subtotal: string;
   readonly subaverage: string;
-  /** In SHOW TOTALS, after `total_` and `avg_`. */
+  /** Name in SHOW TOTALS, after `total_` and `avg_`. */
   readonly sum: string;
 }
 
@@ -68,7 +68,7 @@ function ofStatements(key: keyof Counters, name: string): CounterNames {
   return { ...alike(key, name), subaverage: `avg_${name}`, sum: `ps_${name}` };
 }
 
-/** Of one database. */
+/** Statistics of one database. */
 interface Stats {
   readonly database: string;
   readonly total: Counters;
@@ -111,7 +111,7 @@ export const statsAverages: Show = showEach<Stats>(
   statsOf,
 );
 
-/** Of all databases, a row for each number. */
+/** Sums over all databases, one row per number. */
 export const totals: Show = showEach<readonly [name: string, value: number]>(
   [text('name', ([name]) => name), numeric('value', ([, value]) => value)],
   (view) => sumsOf(view.stats()),

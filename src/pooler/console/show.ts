@@ -1,4 +1,4 @@
-/** A SHOW command as data: its columns, what each is filled with, and where the rows come from. */
+/** A SHOW command as data: its columns, their values, and the source of its rows. */
 import type { PoolerView } from './pooler-view.js';
 import type { ColumnType, ResultColumn, Value } from './result-values.js';
 
@@ -7,12 +7,12 @@ export interface Show {
   rows(view: PoolerView): readonly (readonly Value[])[];
 }
 
-/** A column and what it is filled with. */
+/** A column and the source of its values. */
 export interface FilledColumn<Item> extends ResultColumn {
   readonly fill: (item: Item) => Value | undefined;
 }
 
-/** A row for each item. */
+/** One row per item. */
 export function showEach<Item>(
   columns: readonly FilledColumn<Item>[],
   items: (view: PoolerView) => readonly Item[],
@@ -23,7 +23,7 @@ export function showEach<Item>(
   };
 }
 
-/** Columns, and never a row: what PgBouncer has and Headgate has not. */
+/** Columns without rows, for features that only PgBouncer has. */
 export function showNothing(columns: readonly FilledColumn<never>[]): Show {
   return showEach(columns, () => []);
 }
@@ -46,17 +46,17 @@ export function numeric<Item>(name: string, fill: Fill<Item>): FilledColumn<Item
   return { name, type: 'numeric', fill };
 }
 
-/** A column that is never filled. */
+/** A column without values. */
 export function empty(name: string, type: ColumnType): FilledColumn<unknown> {
   return { name, type, fill: () => null };
 }
 
-/** A point in time, in PgBouncer's way to write it; the zone is always UTC. */
+/** A point in time in PgBouncer's notation; always UTC. */
 export function timeText(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** A time in two columns: whole seconds, and the microseconds besides. */
+/** A duration in two columns: whole seconds, and the remaining microseconds. */
 export function wholeSeconds(milliseconds: number): number {
   return Math.floor(Math.round(milliseconds * 1_000) / 1_000_000);
 }

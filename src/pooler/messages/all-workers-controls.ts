@@ -1,11 +1,11 @@
-/** The console's commands on their way to all workers. */
+/** Console controls that send commands to all workers. */
 
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { PoolerControls, ShutdownMode } from '../console/pooler-view.js';
 import { encodeConfig } from './config-codec.js';
 import type { ControlMessage } from './control-message.js';
 
-/** Carries a command out. */
+/** Runs a command. */
 export type Obey = (control: ControlMessage, signal?: AbortSignal) => Promise<unknown>;
 
 export class AllWorkersControls implements PoolerControls {

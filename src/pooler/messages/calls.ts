@@ -1,11 +1,11 @@
-/** Questions between two processes, in both directions: each is answered once, is given up in time, and fails when the other side is gone. */
+/** Questions between two processes, in both directions. Each is answered once, has a timeout, and fails when the other side ends. */
 import { HeadgateError } from '../../kernel/errors.js';
 import { onAbort } from '../../runtime/abort-listeners.js';
 import { decodeError, encodeError } from './error-codec.js';
 import type { Check } from './message-checks.js';
 import type { CallMessage } from './messages.js';
 
-/** The other process is gone, or did not answer in time. */
+/** The other process has ended, or did not answer in time. */
 export class WorkerCallError extends HeadgateError {
   constructor(message: string) {
     super('HG_WORKER_CALL', message);
@@ -14,14 +14,14 @@ export class WorkerCallError extends HeadgateError {
 
 export interface Question {
   readonly check: Check;
-  /** The signal fires when nobody waits any more. */
+  /** The signal fires when the caller no longer waits. */
   answer(body: never, signal: AbortSignal): unknown;
 }
 
 export interface CallOptions {
-  /** Default: as long as it takes. */
+  /** Default: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** The question is given up, and the promise rejects with the reason. */
+  /** Drops the question; the promise rejects with the reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -70,7 +70,7 @@ export class Calls {
     });
   }
 
-  /** A message of this kind came. */
+  /** Handles a call message. */
   came(message: CallMessage): void {
     if (message.kind === 'call') void this.#answer(message.call, message.what, message.body);
     else if (message.kind === 'drop') this.#underWay.get(message.call)?.abort(nobodyWaits());
@@ -78,7 +78,7 @@ export class Calls {
     else this.#settle(message.call)?.reject(decodeError(message.error));
   }
 
-  /** The other side is gone. */
+  /** The other side has ended. */
   end(): void {
     this.#isOver = true;
     for (const call of [...this.#pending.keys()]) this.#settle(call)?.reject(gone());

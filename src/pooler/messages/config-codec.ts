@@ -1,11 +1,11 @@
-/** A configuration on its way to another process: secrets are wrapped so that they can be unwrapped there, and nowhere else. */
+/** Encodes a configuration for another process: secrets are wrapped so that only the receiver can unwrap them. */
 import { HiddenText } from '../config/hidden-text.js';
 import { frozenMap, type PoolerConfig } from '../config/pooler-config.js';
 
-/** For the channel between processes only: it is never written down. */
+/** For the channel between processes only; never written to a file. */
 export type EncodedConfig = Readonly<Record<string, unknown>>;
 
-/** No setting of a configuration can have this name. */
+/** No setting can have this name. */
 const secretKey = ' secret';
 
 export function encodeConfig(config: PoolerConfig): EncodedConfig {

@@ -1,4 +1,4 @@
-/** A command of the console on its way from one worker to all. */
+/** A console command on its way from one worker to all. */
 import type { PoolerControls, ShutdownMode } from '../console/pooler-view.js';
 import { decodeConfig, type EncodedConfig } from './config-codec.js';
 
@@ -6,14 +6,14 @@ export interface ControlMessage {
   readonly verb: keyof PoolerControls;
   readonly database?: string | undefined;
   readonly mode?: ShutdownMode | undefined;
-  /** Of a client: one that is different in all workers on the way to the supervisor, and the worker's own from there. */
+  /** Id of a client: unique among all workers on the way to the supervisor, and the worker's own id from there. */
   readonly id?: number | undefined;
   readonly config?: EncodedConfig | undefined;
 }
 
 const shutdownModes: readonly string[] = ['immediate', 'wait_for_servers', 'wait_for_clients'];
 
-/** Has it done here. */
+/** Runs the command in this process. */
 export function obey(
   controls: PoolerControls,
   { verb, database, mode, id, config }: ControlMessage,

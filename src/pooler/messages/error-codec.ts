@@ -1,4 +1,4 @@
-/** Errors on their way to another process: those that someone is to be told stay what they are. */
+/** Encodes errors for another process. Errors for clients keep their class. */
 import { HeadgateError } from '../../kernel/errors.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { SqlState } from '../../wire/sql-states.js';

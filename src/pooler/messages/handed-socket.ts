@@ -1,13 +1,13 @@
 /**
- * A connection on its way from one process to another. Both have it until the sender closes its own. Where the layer below
- * Node's streams is to be had, the bare handle is sent: it needs no answer of Node's own, and nobody has read from it at
- * the other end.
+ * Hands a connection from one process to another. Both have it until the sender closes its own handle. If the handle below
+ * Node's streams is available, it is sent bare: that needs no confirmation of Node's own, and the receiving process does not
+ * start reading.
  */
 import type { ChildProcess, SendHandle } from 'node:child_process';
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { nativeHandleOf } from '../../net/native-streams.js';
 
-/** Whether it arrives, the other side has to say. */
+/** Arrival must be confirmed by the other side. */
 export function sendSocket(to: ChildProcess, message: object, socket: Socket): void {
   const handle = nativeHandleOf(socket) as SendHandle | undefined;
   const unsaid = (): void => {};
@@ -15,7 +15,7 @@ export function sendSocket(to: ChildProcess, message: object, socket: Socket): v
   else to.send(message, handle, {}, unsaid);
 }
 
-/** What came with a message, as a socket that has just been accepted and that nobody reads from; undefined for nothing. */
+/** The socket that came with a message, as if just accepted, with reading stopped; undefined for none. */
 export function socketOf(came: unknown): Socket | undefined {
   if (came === undefined || came === null) return undefined;
   if (came instanceof Socket) return stopReading(came);
@@ -23,7 +23,7 @@ export function socketOf(came: unknown): Socket | undefined {
   return new Socket(options as SocketConstructorOpts);
 }
 
-/** Node has begun to read by itself, and takes the end of what comes for the end of all. */
+/** Node has started reading on its own, and takes the end of input for the end of the connection. */
 function stopReading(socket: Socket): Socket {
   socket.allowHalfOpen = true;
   const handle = nativeHandleOf(socket);

@@ -1,4 +1,4 @@
-/** All workers in one view: connections of all, pools and counts added up. */
+/** Merges all workers into one view: lists all connections, and adds up pools and counts. */
 
 import type { Endpoint } from '../../net/endpoint.js';
 import type { FleetStats } from '../budgets/fleet.js';
@@ -109,7 +109,7 @@ export class MergedView implements PoolerView {
       longestWaitMs: Math.max(...same.map(({ longestWaitMs }) => longestWaitMs)),
       shortage: same.find(({ shortage }) => shortage !== undefined)?.shortage,
       ledger: {
-        // The size is that of all workers together.
+        // The size applies to all workers together.
         limit: Math.max(...same.map(({ ledger }) => ledger.limit)),
         pending: sum(same, ({ ledger }) => ledger.pending),
         live,
@@ -216,7 +216,7 @@ export class MergedView implements PoolerView {
   }
 }
 
-/** One record of all that have the same key, in the order of the first of each. */
+/** Merges records with the same key, in the order of their first occurrence. */
 function merged<One, Result>(
   all: readonly One[],
   keyOf: (one: One) => string,

@@ -1,8 +1,8 @@
-/** Small checks of which the shape of a message is made. */
+/** Checks from which message shapes are built. */
 
 export type Check = (value: unknown) => boolean;
 
-/** By the field. What is not named must not be there. */
+/** Checks by field. Other fields must be absent. */
 export type Shape = Readonly<Record<string, Check>>;
 
 const largest = 2 ** 32;

@@ -1,6 +1,5 @@
 /**
- * What the supervisor and its workers tell each other. Each message is checked when it comes, and nothing in it is longer or
- * larger than it can be.
+ * Messages between the supervisor and its workers. Each message is checked on arrival, and the sizes of its fields are limited.
  */
 import type { Endpoint } from '../../net/endpoint.js';
 import type { ReadAhead } from '../clients/read-ahead.js';
@@ -21,27 +20,27 @@ import {
   typed,
 } from './message-checks.js';
 
-/** How much a pool of a worker needs, and could do without. */
+/** Demand and idle connections of a worker's pool. */
 export interface PoolReport {
   readonly pool: number;
-  /** Connections that are lent, and clients that wait: now, and the highest since the last report. */
+  /** Connections in use plus waiting clients: now, and the peak since the last report. */
   readonly demand: number;
   readonly peak: number;
-  /** How long its connection is idle that nobody has used for longest; undefined where none is idle. Clocks differ, ages do not. */
+  /** Idle time of the connection unused for longest; undefined where none is idle. Ages are sent because clocks differ. */
   readonly idleForMs?: number | undefined;
-  /** How long its connection is being opened that takes longest, and how long ago one was opened. */
+  /** Age of the longest-running dial, and time since a connection was opened. */
   readonly dialingForMs?: number | undefined;
   readonly openedForMs?: number | undefined;
-  /** Whether it has any clients. */
+  /** Whether the pool has clients. */
   readonly hasClients: boolean;
-  /** How many connections the pool may have, the reserve included. */
+  /** Limit of the pool's connections, the reserve included. */
   readonly limit: number;
-  /** Slots that it waits for; and how many it had been granted, in all, when it said so. */
+  /** Slots that the pool waits for, and the number of slots granted in total when it sent this. */
   readonly wanted: number;
   readonly seen: number;
 }
 
-/** How a server connection can be found again. The key is kept in memory, and is in no log. */
+/** Identifies a server connection after its worker has died. The key is kept in memory only, and never logged. */
 export interface ServerNote {
   readonly pool: number;
   readonly server: number;
@@ -52,20 +51,20 @@ export interface ServerNote {
   readonly secretKey: Uint8Array;
 }
 
-/** A server connection that is being opened: its socket is connected. Both ends tell it apart from all others of that server. */
+/** A server connection that is being opened, with a connected socket. Both ends identify it among the connections of that server. */
 export interface DialNote {
   readonly pool: number;
-  /** The number that the server connection will have. */
+  /** Id that the server connection will have. */
   readonly server: number;
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | undefined;
   readonly ends: DialEnds;
-  /** Known when the login is over. */
+  /** Known once the login is over. */
   readonly key?: { readonly processId: number; readonly secretKey: Uint8Array } | undefined;
 }
 
-/** `unix` and no ports that mean anything for a Unix socket. */
+/** `unix`, with meaningless ports, for a Unix socket. */
 export interface DialEnds {
   readonly localAddress: string;
   readonly localPort: number;
@@ -73,19 +72,19 @@ export interface DialEnds {
   readonly remotePort: number;
 }
 
-/** Facts that a server has told about itself, by the address it was reached at. */
+/** Facts that a server has reported about itself, by the address it was reached at. */
 export interface ServerFacts {
   readonly address: string;
   readonly port: number;
-  /** The server sees the addresses and ports that we see: there is no NAT and no proxy on the way. */
+  /** The server sees the same addresses and ports as the pooler: there is no NAT or proxy in between. */
   readonly isDirect: boolean;
-  /** Its `authentication_timeout`. */
+  /** The server's `authentication_timeout`. */
   readonly authenticationMs?: number | undefined;
-  /** The connection that it was asked over. */
+  /** The connection used for the question. */
   readonly askedOver: DialEnds;
 }
 
-/** A question, which is answered by the other side; `drop`: nobody waits for the answer any more. */
+/** A question and its answer; `drop`: the caller no longer waits. */
 export type CallMessage =
   | { readonly kind: 'call'; readonly call: number; readonly what: string; readonly body?: unknown }
   | { readonly kind: 'drop'; readonly call: number }
@@ -98,15 +97,15 @@ export type CallMessage =
 
 export type FromWorker =
   | CallMessage
-  /** It can take clients. */
+  /** The worker can take clients. */
   | { readonly kind: 'ready' }
-  /** It can't begin. */
+  /** The worker can't start. */
   | { readonly kind: 'failed'; readonly error: EncodedError }
-  /** It has the client that was sent to it. */
+  /** The worker has received the client. */
   | { readonly kind: 'took'; readonly ticket: number }
   /** These clients have disconnected. */
   | { readonly kind: 'clientsGone'; readonly tickets: readonly number[] }
-  /** It has a pool. What is said of it later has its number. */
+  /** The worker has made a pool. Later messages use its number. */
   | {
       readonly kind: 'pool';
       readonly pool: number;
@@ -116,11 +115,11 @@ export type FromWorker =
       readonly limit: number;
     }
   | { readonly kind: 'poolGone'; readonly pool: number }
-  /** The pool is to stay at so many connections, over all workers that say so. */
+  /** Number of connections to keep, over all workers that have sent it. */
   | { readonly kind: 'keep'; readonly pool: number; readonly count: number }
-  /** One slot more. */
+  /** Requests one slot. */
   | { readonly kind: 'ask'; readonly report: PoolReport }
-  /** Slots whose connections are gone, and which connections these were. */
+  /** Slots whose connections were closed, and the ids of these connections. */
   | {
       readonly kind: 'release';
       readonly pool: number;
@@ -132,11 +131,11 @@ export type FromWorker =
   | { readonly kind: 'dial'; readonly dial: DialNote }
   | { readonly kind: 'dialEnded'; readonly pool: number; readonly server: number }
   | { readonly kind: 'facts'; readonly facts: ServerFacts }
-  /** A server has let a connection in, or refused it since connections are opened too fast. */
+  /** A server has accepted a connection, or refused it because connections are opened too fast. */
   | { readonly kind: 'dialed'; readonly server: string; readonly isTooFast: boolean }
-  /** A server allows so many connections. */
+  /** A server has reported its capacity. */
   | { readonly kind: 'learned'; readonly server: string; readonly capacity: number }
-  /** A client that was given a place is gone. */
+  /** A client with a place has disconnected. */
   | { readonly kind: 'left'; readonly place: number }
   | {
       readonly kind: 'log';
@@ -145,7 +144,7 @@ export type FromWorker =
       readonly details: Readonly<Record<string, string | number | boolean | undefined>>;
     };
 
-/** What a worker begins with; one that replaces another learns what has been said on the console. */
+/** First message to a worker. A replacement learns the state set by console commands. */
 export interface Beginning {
   readonly worker: number;
   readonly workers: number;
@@ -159,7 +158,7 @@ export interface Beginning {
 export type FromSupervisor =
   | CallMessage
   | { readonly kind: 'begin'; readonly beginning: Beginning }
-  /** The socket comes with it. */
+  /** Comes with the client's socket. */
   | {
       readonly kind: 'client';
       readonly ticket: number;
@@ -168,9 +167,9 @@ export type FromSupervisor =
     }
   | { readonly kind: 'granted'; readonly pool: number }
   | { readonly kind: 'recalled'; readonly pool: number; readonly count: number; readonly hanging: number }
-  /** So many of those that the pool is to stay at are for this worker. */
+  /** This worker's part of the connections to keep. */
   | { readonly kind: 'keep'; readonly pool: number; readonly count: number }
-  /** So many are its fair part; undefined where there is enough for all. */
+  /** Fair share of the pool; undefined where there is enough for all. */
   | {
       readonly kind: 'share';
       readonly pool: number;
@@ -286,7 +285,7 @@ const fromSupervisor: Readonly<Record<FromSupervisor['kind'], Shape>> = {
 const workerChecks = checksOf(fromWorker);
 const supervisorChecks = checksOf(fromSupervisor);
 
-/** Undefined for what is no such message. */
+/** Undefined for an invalid message. */
 export function readFromWorker(message: unknown): FromWorker | undefined {
   return isOneOfThese(workerChecks, message) ? (message as FromWorker) : undefined;
 }
@@ -306,26 +305,26 @@ function isOneOfThese(checks: ReadonlyMap<unknown, Check>, message: unknown): bo
   return checks.get((message as { readonly kind?: unknown }).kind)?.(message) === true;
 }
 
-/** Process ids of servers can be anything of four bytes. */
+/** Process ids of servers can be any four bytes. */
 function anyInteger(value: unknown): boolean {
   return Number.isInteger(value);
 }
 
-/** One read of a socket behind all of a startup packet but its last byte. */
+/** The longest incomplete startup packet plus one read of the socket. */
 const mostReadAhead = 131_072;
 
 function isReadAhead(value: unknown): boolean {
   return value instanceof Uint8Array && value.length <= mostReadAhead;
 }
 
-/** The longest key that the protocol has. */
+/** The longest key in the protocol. */
 const longestKey = 256;
 
 function isShortBytes(value: unknown): boolean {
   return value instanceof Uint8Array && value.length <= longestKey;
 }
 
-/** The bodies of questions, by what they are about. */
+/** Checks of questions' bodies, by subject. */
 export const questions = {
   place: typed({ user: name, database: name }),
   permit: typed({ server: name, isUrgent: trueOrFalse }),

@@ -1,16 +1,16 @@
-/** Questions about a server that the supervisor has a worker ask, over a connection that the worker has to it. */
+/** Questions about a server that a worker answers for the supervisor, over one of its connections to that server. */
 import type { ServerNote } from './messages.js';
 
-/** Where a server is. */
+/** Address of a server. */
 export type ServerPlace = Pick<ServerNote, 'host' | 'port' | 'path'>;
 
-/** Connections to look for, by the ports that they have on our side. */
+/** Connections to look for, by their ports on the pooler's side. */
 export interface PortsQuestion {
   readonly user: string;
-  /** Where the server was reached. */
+  /** Address that the server was reached at. */
   readonly address: string;
   readonly port: number;
-  /** Our address, as the server has it where nothing is on the way. */
+  /** The pooler's address, as the server sees it if nothing is in between. */
   readonly from: string;
   readonly ports: readonly number[];
 }

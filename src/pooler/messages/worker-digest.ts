@@ -1,4 +1,4 @@
-/** The digest of a worker, with numbers of clients and servers that are different in all workers. */
+/** Digest of a worker, with ids of clients and servers that are unique among all workers. */
 import type { Digest } from '../process/page-digest.js';
 import type { WorkerIds } from './worker-ids.js';
 

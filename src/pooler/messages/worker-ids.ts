@@ -1,16 +1,16 @@
 /**
- * Numbers that are different in all workers: a worker's own number stands in front of its own count, in as few bits as the
- * workers need, and all fits into a positive number of four bytes.
+ * Ids that are unique among all workers: the worker's number, in as few bits as the workers need, is followed by the worker's
+ * own count. An id fits into a positive number of four bytes.
  */
 
 const bits = 31;
 
 export class WorkerIds {
-  /** From 1. */
+  /** Counted from 1. */
   readonly worker: number;
   readonly #shift: number;
 
-  /** `workers`: how many there are. */
+  /** `workers`: number of workers. */
   constructor(worker: number, workers: number) {
     this.worker = worker;
     this.#shift = shiftFor(workers);
@@ -21,13 +21,13 @@ export class WorkerIds {
     return 2 ** this.#shift - 1;
   }
 
-  /** `own` is from 1 to `largest`; what is larger begins again. */
+  /** `own` is from 1 to `largest`; larger values wrap around. */
   of(own: number): number {
     return this.worker * 2 ** this.#shift + (own % 2 ** this.#shift);
   }
 }
 
-/** Whose number it is, and which of its own; undefined where no worker can have given it out. */
+/** The worker that issued an id, and its own count; undefined where no worker can have issued it. */
 export function ownerOf(
   id: number,
   workers: number,

@@ -1,4 +1,4 @@
-/** What a worker shows of itself to the console of another: the records of its own view, as they can be sent. */
+/** A worker's view for the console of another worker: its records, in a form that can be sent. */
 
 import type { FleetStats } from '../budgets/fleet.js';
 import type {
@@ -18,15 +18,15 @@ import type {
 } from '../console/pooler-view.js';
 import type { WorkerIds } from './worker-ids.js';
 
-/** Which of the long lists are wanted. */
+/** The long lists that are wanted. */
 export interface SnapshotRequest {
   readonly clients: boolean;
   readonly servers: boolean;
-  /** Statistics of statements, and those that run. */
+  /** Statistics of statements, and running queries. */
   readonly queries: boolean;
 }
 
-/** A database is known by its name; its settings come along without what is secret, for one that no configuration has any more. */
+/** A database by name. Its settings are included without secrets, for a database that is no longer configured. */
 export interface DatabaseSnapshot extends Omit<DatabaseRecord, 'settings'> {
   readonly settings: Omit<DatabaseRecord['settings'], 'password'>;
 }
@@ -38,7 +38,7 @@ export interface WorkerSnapshot {
   readonly classes: readonly ClassRecord[];
   readonly clients: readonly ClientRecord[];
   readonly servers: readonly ServerRecord[];
-  /** How many there are, also where the list was not wanted. */
+  /** Number of clients and servers, even where the lists were not wanted. */
   readonly clientCount: number;
   readonly serverCount: number;
   readonly stats: StatsRecord;
@@ -46,11 +46,11 @@ export interface WorkerSnapshot {
   readonly activeQueries: readonly ActiveQueryRecord[];
   readonly fleet: readonly FleetStats[];
   readonly memory: NodeJS.MemoryUsage;
-  /** Time that the processor has worked for it, in milliseconds. */
+  /** Processor time of the worker, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** What the supervisor knows of a worker. */
+/** State of a worker, from the supervisor. */
 export interface WorkerState {
   readonly number: number;
   readonly processId: number;
@@ -63,18 +63,18 @@ export interface NumberedSnapshot extends WorkerSnapshot {
   readonly number: number;
 }
 
-/** All workers, for the one that asked. */
+/** Snapshots of all workers. */
 export interface WorkerSnapshots {
   readonly snapshots: readonly NumberedSnapshot[];
-  /** What workers have counted that are no more, or have not answered. */
+  /** Counters of workers that have ended or did not answer. */
   readonly absent: StatsRecord['databases'];
   readonly workers: readonly WorkerState[];
-  /** Over all workers: a sum of what each had at most would be more than there ever were. */
+  /** Peaks over all workers: the sum of the workers' own peaks would be too high. */
   readonly peaks: readonly { readonly database: string; readonly user: string; readonly peak: number }[];
   /** The supervisor keeps the budgets. */
   readonly shares: readonly ShareRecord[];
   readonly rebalances: readonly RebalanceRecord[];
-  /** Of the supervisor, and of each worker. */
+  /** Fleet statistics of the supervisor and of each worker. */
   readonly fleet: readonly FleetStats[];
   readonly state: PoolerView['state'];
   readonly paused: readonly string[];
@@ -141,7 +141,7 @@ function serverSnapshot(record: ServerRecord, ids: WorkerIds): ServerRecord {
   };
 }
 
-/** A transport is more than can be sent. */
+/** A transport can't be sent as it is. */
 function endsSnapshot(ends: ConnectionEnds): ConnectionEnds {
   const { remoteAddress, remotePort, localAddress, localPort, unsent, tls } = ends;
   return {

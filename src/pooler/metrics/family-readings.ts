@@ -1,4 +1,4 @@
-/** What all metrics say at one moment: plain data, which can be sent from one process to another and joined there. */
+/** Readings of all metrics at one moment: plain data that can be sent between processes and joined. */
 import type { Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
 import { Pauses } from './pauses.js';
@@ -12,7 +12,7 @@ export interface FamilyReading extends FamilyHead {
   readonly samples: readonly Sample[];
 }
 
-/** Pools beyond `mostPools` are one series together, and clients are served while all are read. */
+/** Pools beyond `mostPools` are summed up in one series. Clients are served while the pools are read. */
 export async function readFamilies(
   ofProcess: ProcessReading,
   ofPools: readonly PoolReading[],
@@ -41,7 +41,7 @@ export async function readFamilies(
   return families;
 }
 
-/** In the order in which they were made, so that a pool stays what it is. */
+/** In the order of creation, so that a pool keeps its own series. */
 function divide(
   all: readonly PoolReading[],
   most: number,
@@ -50,18 +50,18 @@ function divide(
 }
 
 const otherPools = { database: '(others)', user: '(others)' };
-/** Of these the greatest counts, and not the sum. */
+/** The greatest value counts for these, not the sum. */
 const greatest: ReadonlySet<string> = new Set([
   'headgate_pooler_longest_wait_seconds',
   'headgate_pooler_last_answer_time_seconds',
 ]);
 
-/** Of whoever keeps the budgets. */
+/** Read in the process that keeps the budgets. */
 export function readShares(reading: ShareReading): FamilyReading[] {
   return shareFamilies.map(({ name, help, type, read }) => ({ name, help, type, samples: read(reading) }));
 }
 
-/** Of several processes: each has its own series, told apart by the label `worker`. */
+/** Joins several processes: each has its own series with the label `worker`. */
 export function joinReadings(
   readings: readonly { readonly worker: string; readonly families: readonly FamilyReading[] }[],
 ): FamilyReading[] {

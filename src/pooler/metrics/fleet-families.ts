@@ -1,11 +1,11 @@
-/** The metrics of the fleet: those of leases and rate limiters, as any program has them, for each server. */
+/** Metrics of the fleet: leases and rate limiters per server, with the same names as in any program. */
 import { leaseFamilies } from '../../observe/lease-metrics.js';
 import { rateFamilies } from '../../observe/rate-metrics.js';
 import { type StatsFamily, seriesOf } from '../../observe/stats-family.js';
 import type { FleetStats } from '../budgets/fleet.js';
 import type { FamilyReading } from './family-readings.js';
 
-/** Only of what there is: which of several processes has the leases, and which the rate limiters, is seen by that. */
+/** Only series with data, which shows the process that has the leases and those that have rate limiters. */
 export function fleetReadings(all: readonly FleetStats[]): FamilyReading[] {
   return [
     ...leaseFamilies.map((family) => readingOf(family, all, ({ leases }) => leases)),

@@ -1,4 +1,4 @@
-/** The metrics of whoever runs the pooler: one series, however many processes it has. */
+/** Metrics of the program that runs the pooler: one series, regardless of the number of processes. */
 import type { FamilyReading } from './family-readings.js';
 import { one, type PoolerFamily } from './pooler-families.js';
 

@@ -1,8 +1,8 @@
-/** Who came to the pooler, and who was refused. Not by user: whoever is refused may have made up a name. */
+/** Counts of accepted and refused logins. Not by user: a refused client may have invented its name. */
 import { type LoginFailure, loginFailures } from '../clients/failure-words.js';
 
 export class LoginTally {
-  /** Clients that were let in, those at the console included. */
+  /** Accepted clients, including console clients. */
   succeeded = 0;
   readonly failed: Record<LoginFailure, number> = Object.fromEntries(
     loginFailures.map((word) => [word, 0]),

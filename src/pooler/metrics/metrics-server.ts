@@ -1,6 +1,6 @@
 /**
- * Answers Prometheus and health checks by HTTP, apart from the ports of clients: nothing there can be changed, and nothing is secret.
- * All else is the page's, which has a login of its own.
+ * HTTP server for Prometheus and health checks, separate from the ports of clients. It allows no changes and shows no secrets.
+ * Other requests go to the page, which has a login of its own.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,26 +12,26 @@ import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
 import { ScraperSockets } from './scraper-sockets.js';
 
-/** Whoever knows the numbers: one process, or several together. */
+/** Source of the metrics: one process, or several together. */
 export interface MetricsSource {
-  /** The state of the pooler, in a word. */
+  /** State of the pooler, in one word. */
   state(): ProcessReading['state'];
   families(): readonly FamilyReading[] | Promise<readonly FamilyReading[]>;
-  /** What else is to be told, in Prometheus' format. */
+  /** Additional metrics, in Prometheus' format. */
   readonly more?: (() => Promise<string>) | undefined;
 }
 
-/** Answers requests that are neither for metrics nor for health. */
+/** Answers requests for anything but metrics and health. */
 export interface OtherRequests {
   answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/** Whoever scrapes is quick, and there are few. */
+/** Short limits, since scrapers are fast and few. */
 const limits = {
   headersTimeout: 5_000,
   requestTimeout: 10_000,
   keepAliveTimeout: 30_000,
-  /** Node looks only so often whether one of these has passed. */
+  /** Interval at which Node checks these timeouts. */
   connectionsCheckingInterval: 1_000,
 };
 const mostConnections = 100;
@@ -48,7 +48,7 @@ export class MetricsServer {
   readonly #server: Server;
   readonly #others: OtherRequests | undefined;
   #listenHost = '*';
-  /** All who ask at the same time get the same answer. */
+  /** Concurrent requests share one answer. */
   #reading: Promise<string> | undefined;
 
   constructor(source: MetricsSource, others?: OtherRequests) {
@@ -61,19 +61,19 @@ export class MetricsServer {
     new ScraperSockets(this.#server, mostConnections);
   }
 
-  /** The port that it has got; undefined until it listens. */
+  /** The port it listens on; undefined before that. */
   get port(): number | undefined {
     return (this.#server.address() as AddressInfo | null)?.port;
   }
 
-  /** Listens when it resolves. Rejects with what the system says. */
+  /** Resolves once the server listens. Rejects with the system's error. */
   open({ host, port }: Endpoint): Promise<void> {
     this.#listenHost = host;
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen({ host: host === '*' ? undefined : host, port }, () => {
         this.#server.off('error', reject);
-        // What goes wrong with accepting one connection concerns that one alone.
+        // An error with one accepted connection concerns only that connection.
         this.#server.on('error', () => {});
         resolve();
       });

@@ -1,18 +1,18 @@
-/** What metrics say of each pool at one moment, with one look at every client. */
+/** Present metrics of each pool, read in one pass over all clients. */
 import type { PoolTotals } from '../../core/pool-stats.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { EngineCounts } from '../servers/engine-generations.js';
 
-/** What a client that is let in can be doing. */
+/** States of a connected client. */
 export type CountedState = 'active' | 'waiting' | 'idle';
 
 export interface PoolReading {
   readonly pool: BackendPool;
   readonly clients: Record<CountedState, number>;
-  /** By the reason. */
+  /** Number of pinned clients, by reason. */
   readonly pinned: Map<string, number>;
   longestWaitMs: number;
-  /** Names that clients have given to statements, and what servers keep for them. */
+  /** Statements named by clients, and statements kept on servers. */
   clientStatements: number;
   readonly serverStatements: number;
   readonly servers: EngineCounts;

@@ -1,4 +1,4 @@
-/** The metrics of the pooler: what each is called, what it means, and how it is read. */
+/** Metrics of the pooler: their names, meanings and values. */
 import { discardReasons, refillCauses } from '../../core/reasons.js';
 import { histogramSamples, type Sample } from '../../observe/metric-family.js';
 import type { FamilyHead } from '../../observe/metric-text.js';
@@ -10,7 +10,7 @@ import { memoryLimits } from '../config/memory-options.js';
 import type { PoolReading } from './pool-reading.js';
 import type { ProcessReading } from './process-reading.js';
 
-/** A metric, with the labels that it has of its own; the words of a label are known where they are few. */
+/** A metric and its own labels; `words` are a label's possible values where they are few. */
 export interface PoolerFamily<Reading> extends FamilyHead {
   readonly labels: readonly string[];
   readonly words: readonly string[] | undefined;
@@ -28,7 +28,7 @@ const memoryKinds = ['resident', 'heap_used', 'heap_total', 'external'] as const
 const classes = ['regular', 'reserved'] as const;
 const delayQuantiles = ['0.5', '0.99', '1'] as const;
 
-/** A series for each pool; `database` and `user` are labels of all of them. */
+/** One series per pool, with the labels `database` and `user`. */
 export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
   several(
     'gauge',
@@ -337,7 +337,7 @@ export function one<R>(type: Type, name: string, help: string, read: (of: R) => 
   return { ...head(type, name, help), labels: [], words: undefined, read: (of) => [sample({}, read(of))] };
 }
 
-/** All words are there from the start, so that rates can be had from the start. */
+/** All label values exist from the start, so that rates are correct from the start. */
 export function several<R>(
   type: Type,
   name: string,

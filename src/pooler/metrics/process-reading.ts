@@ -1,4 +1,4 @@
-/** What metrics say of the process at one moment. */
+/** Present metrics of the process. */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { systemClock } from '../../runtime/system.js';
 import type { RunState } from '../console/pooler-view.js';
@@ -19,12 +19,12 @@ export interface ProcessReading {
   readonly loopDelay: Readonly<Record<string, number>>;
 }
 
-/** Who asks more often sees the same times again, and whoever else asks loses none. */
+/** More frequent readers get the same values again, so that no reader takes values from another. */
 const shortestWindowMs = 10_000;
 const resolutionMs = 20;
 const perSecond = 1_000_000_000;
 
-/** How late the event loop is, measured while somebody may ask for it. */
+/** Delay of the event loop, measured while it may be read. */
 export class LoopDelay {
   readonly #histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
   #since = systemClock.now();
@@ -37,7 +37,7 @@ export class LoopDelay {
     this.#histogram.disable();
   }
 
-  /** Of the last seconds; what the timer itself takes is not counted. */
+  /** Delay during the last seconds, without the timer's own interval. */
   read(): Readonly<Record<string, number>> {
     const histogram = this.#histogram;
     const late = (nanoseconds: number): number =>

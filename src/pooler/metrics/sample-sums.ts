@@ -1,4 +1,4 @@
-/** The samples of several pools as those of one. */
+/** Sums the samples of several pools into those of one. */
 import type { Sample } from '../../observe/metric-family.js';
 
 interface Sum {
@@ -9,10 +9,10 @@ interface Sum {
 export class SampleSums {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #isGreatest: boolean;
-  /** By all that tells one sample of a pool from another. */
+  /** Sums by everything that distinguishes samples of a pool. */
   readonly #sums = new Map<string, Sum>();
 
-  /** `labels`: of the one that stands for all. `isGreatest`: the greatest value counts, and not the sum. */
+  /** `labels`: labels of the sum. `isGreatest`: the greatest value counts, not the sum. */
   constructor(labels: Readonly<Record<string, string>>, isGreatest: boolean) {
     this.#labels = labels;
     this.#isGreatest = isGreatest;
@@ -27,7 +27,7 @@ export class SampleSums {
     }
   }
 
-  /** In the order in which they were seen first; none where nothing was added. */
+  /** In the order of their first occurrence; none where nothing was added. */
   samples(): Sample[] {
     return Array.from(this.#sums.values(), ({ sample, value }) => ({
       ...sample,

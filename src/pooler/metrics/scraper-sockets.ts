@@ -1,13 +1,13 @@
 /**
- * The connections of an HTTP server that a stranger can reach. Of too many, the one goes that has waited longest for a request to come or to
- * become complete, so that half requests can't keep others out.
+ * Limits the connections of a public HTTP server. Beyond the limit, the connection is closed that has waited longest for a
+ * complete request, so that incomplete requests can't lock others out.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 export class ScraperSockets {
   readonly #most: number;
-  /** Those that are not being answered, the longest wait first. */
+  /** Sockets without a request being answered, the longest wait first. */
   readonly #waiting = new Set<Socket>();
   #all = 0;
 

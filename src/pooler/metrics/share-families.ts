@@ -1,4 +1,4 @@
-/** The metrics of budgets and shares: who has what part of which budget. */
+/** Metrics of budgets and shares. */
 import { shareReasons } from '../../core/share-reasons.js';
 import type { Sample } from '../../observe/metric-family.js';
 import type { BudgetStats } from '../budgets/server-budgets.js';
@@ -6,7 +6,7 @@ import type { ShareLog } from '../budgets/share-log.js';
 import { head, type PoolerFamily, sample, several } from './pooler-families.js';
 
 export interface ShareReading {
-  /** Budgets, and users of each, that have series. */
+  /** Limit of budgets, and of users of each, with series of their own. */
   readonly most: number;
   readonly budgets: readonly BudgetStats[];
   readonly changes: ShareLog['counts'];

@@ -1,4 +1,4 @@
-/** Logs in to every database of a configuration, as its pools would, and asks the server what it allows. Nothing is left open. */
+/** Logs in to every configured database as its pools would, and reads limits from the server. No connection is left open. */
 import type { PoolerConfig } from '../config/pooler-config.js';
 import { databaseFor, fallbackDatabase } from '../config/pooler-config.js';
 import { BackendRefusedError } from '../errors.js';
@@ -8,9 +8,9 @@ import { Opening } from '../servers/opening.js';
 import { askServer } from '../servers/server-question.js';
 import { PoolerState } from './pooler-state.js';
 
-/** Of the users of a list, so many are tried in each database that has no user of its own. */
+/** Limit of listed users that are tried in each database without a user of its own. */
 const mostUsers = 5;
-/** Beyond the time for connecting. */
+/** Time beyond the connect timeout. */
 const graceMs = 2_000;
 
 export interface CheckedDatabase {
@@ -18,18 +18,18 @@ export interface CheckedDatabase {
   readonly user: string;
   readonly server: string;
   readonly ms: number;
-  /** Why nobody can log in there; undefined where it worked. */
+  /** Why the login failed; undefined where it worked. */
   readonly error: Error | undefined;
-  /** What to do about that. */
+  /** Advice for that error. */
   readonly advice: string | undefined;
-  /** What the server says of itself, where it tells: `max_connections` and the like. */
+  /** Settings that the server reports, such as `max_connections`. */
   readonly facts: ReadonlyMap<string, string>;
 }
 
 const facts = ['max_connections', 'superuser_reserved_connections', 'idle_in_transaction_session_timeout'];
 const factsText = `select ${facts.map((name) => `current_setting('${name}', true)`).join(', ')}`;
 
-/** One after the other, so that a server is not opened many connections to at once. */
+/** Checks one database after the other, to open few connections to a server at once. */
 export async function* checkConnections(
   config: PoolerConfig,
   makeIamToken?: MakeIamToken,

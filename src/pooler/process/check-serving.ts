@@ -1,10 +1,10 @@
-/** Whether a configuration can be run with the files that it names, as far as can be known without running it. */
+/** Checks whether a configuration can be used with its files, as far as that shows without running it. */
 import { Authenticator, AuthenticatorMemory } from '../clients/login/authenticator.js';
 import { clientTlsOf, ServerTlsContexts } from '../clients/login/tls-contexts.js';
 import { serverTlsFor } from '../config/pool-settings.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 
-/** All that is wrong with users, rules and certificates. */
+/** Problems with users, rules and certificates. */
 export function servingProblems(config: PoolerConfig): string[] {
   const serverTls = new ServerTlsContexts();
   const attempts = [

@@ -1,4 +1,4 @@
-/** Lets clients in: finds their place, their pool and what their session begins with. */
+/** Logs clients in: checks limits, finds the pool and determines the session's parameters. */
 
 import type { DialTls } from '../../net/connect-transport.js';
 import { peerOf } from '../../net/socket-peer.js';
@@ -46,20 +46,20 @@ import type { ReplicationBackend } from '../servers/replication-backend.js';
 import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState, Visitor } from './pooler-state.js';
 
-/** What a client at the console can look at and do. */
+/** Views and commands for a console client. */
 export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
 
 const applicationName = 'application_name';
-/** Poolers are beside each other, and a key is good for nothing but to cancel. */
+/** TLS for cancel requests to peers: none, since the poolers are next to each other, and a key can only cancel. */
 const noTls: DialTls = { mode: 'disable', context: new TlsContext('client', {}) };
 const longestCancelMs = 60_000;
-/** PgBouncer's name for who runs it. */
+/** PgBouncer's console user for the owner of the process. */
 const ownConsoleUser = 'pgbouncer';
 
-/** Whoever takes one of the last files has so long to say who it is: they are for the console, and for servers. */
+/** Login timeout while few file descriptors are left, which are needed for the console and for servers. */
 const shortLoginMs = 1_000;
 
-/** So long a login waits for a server that could tell whether its settings are possible. */
+/** Time that a login waits for a server that could check its startup settings. */
 const patienceMs = 250;
 
 const noFiles = fatal(
@@ -71,7 +71,7 @@ const noFiles = fatal(
 export class ClientLogins {
   readonly #pooler: PoolerState;
   readonly #toolsFor: ToolsFor;
-  /** Those for whom the server is to blame, whatever it has said. */
+  /** Refusals that the server caused, whatever error it has sent. */
   readonly #withoutServer = new WeakSet<Refusal>();
 
   constructor(pooler: PoolerState, toolsFor: ToolsFor) {
@@ -79,7 +79,7 @@ export class ClientLogins {
     this.#toolsFor = toolsFor;
   }
 
-  /** A connection came. `hasRoom`: there are files left. */
+  /** A connection was accepted. `hasRoom`: file descriptors are left. */
   connected(transport: Transport, hasRoom: boolean, readAhead = nothingRead): void {
     const pooler = this.#pooler;
     const visitor: Visitor = { id: pooler.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
@@ -109,7 +109,7 @@ export class ClientLogins {
         pooler.limits.checkTotal(config.limits.maxClientConn);
       },
       requirementOf: (applicant) => this.#requirementOf(applicant, visitor),
-      // The console is no database of a server, also where there is an entry for all others.
+      // The console is no database of a server, even where `*` is configured.
       loginTools: ({ database, isConsole }): LoginTools =>
         auth.toolsFor(isConsole ? undefined : databaseFor(config, database)),
       admit: (applicant, login) =>
@@ -146,7 +146,7 @@ export class ClientLogins {
     });
   }
 
-  /** As with PgBouncer, whoever runs the pooler is its administrator, under this name and by its Unix socket. */
+  /** As with PgBouncer, the owner of the process is a console administrator under this name through the Unix socket. */
   #isOwnConsoleUser(user: string, transport: Transport): boolean {
     if (!this.#pooler.isPgBouncer || user !== ownConsoleUser || !transport.isUnix) return false;
     return peerOf(transport)?.userId === process.getuid?.();
@@ -210,13 +210,13 @@ export class ClientLogins {
     }
   }
 
-  /** Since the client came, the configuration may have become another one, or the end begun. */
+  /** Since the login began, a reload or a shutdown may have started. */
   #expectStillWelcome({ pool }: PoolEntry, applicant: Applicant): void {
     const parting = this.#pooler.isShuttingDown ? shuttingDown : this.#pooler.partingFor(applicant, pool);
     if (parting !== undefined) throw new Refusal(parting);
   }
 
-  /** Here, and where all processes are counted. */
+  /** Takes a place in this process and, with several processes, in the shared count. */
   async #takePlace(user: string, database: string, quotas: ClientQuotas): Promise<() => void> {
     const { limits, shared } = this.#pooler;
     const leave = limits.take(user, database, quotas);
@@ -246,7 +246,7 @@ export class ClientLogins {
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
     }
     const timeoutMs = pool.limits.queryWaitTimeout || Number.POSITIVE_INFINITY;
-    // As with PgBouncer, whoever comes while the server is away waits for it as well.
+    // As with PgBouncer, new clients also wait while the server is unreachable.
     const isPatient = this.#pooler.isPgBouncer;
     const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
       visitor.waitsFor = { pool, since: systemClock.now() };
@@ -256,7 +256,7 @@ export class ClientLogins {
         visitor.waitsFor = undefined;
       }
     };
-    // Who is in waits for a server to come back; there is no use in more who do.
+    // Connected clients wait for the server; refuse new ones.
     const { outage } = pool;
     if (outage !== undefined && !isPatient) throw outage;
     if (pool.isFailing) await wait(async () => {});
@@ -404,7 +404,7 @@ export class ClientLogins {
     await this.cancel(request);
   }
 
-  /** Whoever has the key is here, or in another process. */
+  /** Cancels by a key of this process or another one. */
   async cancel(key: BackendKey): Promise<void> {
     const { keys, shared, config } = this.#pooler;
     const client = keys.find(key);
@@ -414,7 +414,7 @@ export class ClientLogins {
     else await shared?.cancelElsewhere(key);
   }
 
-  /** Resolves when the pooler that has given out the key has hung up, which it does when it has done what it can. */
+  /** Resolves when the pooler that issued the key has hung up, which it does when it is done. */
   async #cancelAtPeer(key: BackendKey): Promise<void> {
     const { config, log, peerRequests } = this.#pooler;
     const peerId = peerOfKey(key);
@@ -423,7 +423,7 @@ export class ClientLogins {
     if (peer === undefined || next === undefined) return;
     const { host, port, poolSize = config.pooling.poolSize } = peer;
     const underWay = peerRequests.get(peerId) ?? 0;
-    // Whoever sends requests by the thousand is not to have as many connections.
+    // Limit the connections to a peer, however many requests a client sends.
     if (underWay >= 2 * poolSize) return;
     peerRequests.set(peerId, underWay + 1);
     const at = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
@@ -443,14 +443,14 @@ export class ClientLogins {
     connections.refused(visitor, why.fields, why.detail);
   }
 
-  /** A client that was let in is told an error of the pooler's. */
+  /** A connected client is told an error of the pooler's. */
   #failed(client: LoggedClient, pool: BackendPool, error: ErrorFields): void {
     pool.tally.ownErrorCame(error.code, ownErrorReasonOf(error));
     this.#pooler.connections.failed(client, error);
   }
 }
 
-/** What a client has shown is good for the server only if it is the same user there. */
+/** A client's credentials are valid for the server only for the same user. */
 function noteCredentials(entry: PoolEntry, { user }: DatabaseConfig, login: Login): void {
   if (user !== undefined && user !== login.user) return;
   const credentials = credentialsOfLogin(login);

@@ -1,4 +1,4 @@
-/** What can be done on the console. */
+/** Control commands of the console. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SqlState } from '../../wire/sql-states.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
@@ -8,14 +8,14 @@ import type { PoolerControls, ShutdownMode } from '../console/pooler-view.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { type PoolerState, sendAway } from './pooler-state.js';
 
-/** What concerns the process as a whole. */
+/** Controls of the process as a whole. */
 export interface ProcessControls {
   reload(): Promise<void>;
   applyConfig(config: PoolerConfig): void;
   shutdown(mode: ShutdownMode): Promise<void>;
 }
 
-/** How often it is looked whether what is waited for is there. */
+/** Poll interval of commands that wait. */
 const pollMs = 20;
 
 export class ConsoleControls implements PoolerControls {
@@ -124,7 +124,7 @@ export class ConsoleControls implements PoolerControls {
     void this.#process.shutdown(mode).then(() => {
       isOver = true;
     });
-    // PgBouncer answers when the end has begun, and not when it is there.
+    // PgBouncer answers when the shutdown begins, not when it is done.
     if (mode !== 'immediate' && this.#pooler.isPgBouncer) return;
     const isAnswered = mode !== 'immediate';
     await until(() => isOver || (isAnswered && this.#pooler.sessions.size === 0), signal);

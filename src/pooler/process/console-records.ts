@@ -1,4 +1,4 @@
-/** Clients and servers as the console shows them: one record each, made of what it is at the moment. */
+/** Records of clients and servers for the console, made from their present state. */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { systemClock } from '../../runtime/system.js';
 import { normalizedText } from '../../sql/normalized-text.js';
@@ -17,7 +17,7 @@ import type { BackendPool } from '../servers/backend-pool.js';
 import { endsOfDial, type Opening } from '../servers/opening.js';
 import type { Visitor } from './pooler-state.js';
 
-/** From the clock of the process to milliseconds since 1970. */
+/** Converts the clock of the process to milliseconds since 1970. */
 function dateOf(time: number): number {
   return Date.now() - (systemClock.now() - time);
 }
@@ -44,7 +44,7 @@ export function sessionRecord(session: ClientSession): ClientRecord {
   };
 }
 
-/** What the client has asked and waits for; undefined where that is nothing. */
+/** The client's running or waiting query; undefined where there is none. */
 export function activeQueryRecord(session: ClientSession): ActiveQueryRecord | undefined {
   const { identity, backend, state, running } = session;
   if (state !== 'active' && state !== 'waiting') return undefined;
@@ -67,7 +67,7 @@ export function activeQueryRecord(session: ClientSession): ActiveQueryRecord | u
   };
 }
 
-/** Of the message that waits, if that has a text. */
+/** Text of the held message, if it has one. */
 function textOfHeld(held: Buffer | undefined): string | undefined {
   const type = held?.[0];
   if (held === undefined || (type !== Frontend.query && type !== Frontend.parse)) return undefined;
@@ -106,11 +106,11 @@ export function visitorRecord({
 }
 
 export function consoleRecord(session: AdminSession, visitor: Visitor): ClientRecord {
-  // Whoever is at the console is active, as with PgBouncer.
+  // As with PgBouncer, console clients are active.
   return { ...visitorRecord(visitor), heldBytes: session.heldBytes, state: 'active' };
 }
 
-/** `checkAfterMs`: one that is idle for longer is checked before anybody gets it; 0 where none is. */
+/** `checkAfterMs`: a connection that is idle for longer is checked before its next use; 0 turns that off. */
 export function serverStateOf(backend: Backend, checkAfterMs: number): ServerState {
   const { state, idleSince } = backend.pooled as PooledConnection<Backend>;
   if (backend.isBeingCancelled) return 'being_canceled';
@@ -146,7 +146,7 @@ export function serverRecord(
   };
 }
 
-/** One that is being opened has done nothing yet. */
+/** Record of a connection that is being opened and has done nothing yet. */
 export function openingRecord(
   { user, database }: BackendPool,
   { id, beganAt, address, transport }: Opening,

@@ -1,4 +1,4 @@
-/** What can be seen on the console, made of what there is at the moment it is asked for. */
+/** Console views, made from the present state when they are asked for. */
 import type { Endpoint } from '../../net/endpoint.js';
 import { headgateVersion } from '../../observe/version.js';
 import { systemClock } from '../../runtime/system.js';
@@ -77,7 +77,7 @@ export class ConsoleView implements PoolerView {
   databases(): readonly DatabaseRecord[] {
     const { config, pools, limits, pausedDatabases, disabledDatabases } = this.#pooler;
     const names = new Set([...config.databases.keys()].filter((name) => name !== fallbackDatabase));
-    // Who has said something of a database that only `*` serves wants to see that, and to take it back.
+    // A command may have named a database that only `*` serves: show it, so that the command can be undone.
     for (const name of [...pausedDatabases, ...disabledDatabases]) names.add(name);
     const served = new Map<string, PoolEntry>();
     for (const entry of pools.entries()) {
@@ -198,7 +198,7 @@ export class ConsoleView implements PoolerView {
 
   #counters(): Map<string, Counters> {
     const counters = new Map(this.#pooler.departed.databases);
-    // PgBouncer counts what is done on its console, too.
+    // As in PgBouncer, console use counts, too.
     if (this.#pooler.isPgBouncer) counters.set(consoleName, this.#pooler.consoleCounters);
     for (const pool of this.#pooler.pools.pools()) {
       const before = counters.get(pool.database) ?? noCounters;
@@ -207,7 +207,7 @@ export class ConsoleView implements PoolerView {
     return counters;
   }
 
-  /** Numbers as they are now: the entries go on counting. */
+  /** A copy of the present numbers: the entries go on counting. */
   queries(): readonly QueryRecord[] {
     return Array.from(this.#pooler.queries?.entries() ?? [], (entry) => {
       const { database, user, text, calls, errors, rows, bytes, totalMs, longestMs, waitMs, buckets } = entry;
@@ -260,7 +260,7 @@ export class ConsoleView implements PoolerView {
     return process.memoryUsage();
   }
 
-  /** This process alone. */
+  /** The record of this process alone. */
   workers(): readonly WorkerRecord[] {
     const { user, system } = process.cpuUsage();
     const { sessions, consoles, visitors } = this.#pooler;

@@ -1,15 +1,15 @@
-/** What pools have counted, and what those have that are no more: without it, totals would fall when a pool is forgotten. */
+/** Counters of pools, including closed ones: without those, totals would fall when a pool is forgotten. */
 import { type Counters, noCounters, sumOf } from '../console/counters.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 
-/** Databases come and go on a server; of so many the totals are kept apart. */
+/** Limit of databases with totals of their own. Databases may come and go on a server. */
 const mostDatabases = 1_000;
 const otherDatabases = '(others)';
 
 export class DepartedPools {
   readonly #databases = new Map<string, Counters>();
 
-  /** By database. Only those that a server has answered for, and of too many the sum. */
+  /** Totals by database. Only databases that a server has confirmed; beyond the limit, the sum. */
   get databases(): ReadonlyMap<string, Counters> {
     return this.#databases;
   }

@@ -7,13 +7,13 @@ import { stat } from 'node:fs/promises';
 import { systemClock } from '../../runtime/system.js';
 import type { PoolerLog } from '../log.js';
 
-/** Files that are used together, as a certificate and its key are. */
+/** Files that are used together, such as a certificate and its key. */
 export interface WatchedFiles {
   /** For the log. */
   readonly what: string;
-  /** Those that there are at the moment. */
+  /** Paths of the present files. */
   files(): readonly (string | undefined)[];
-  /** Throws what is wrong with them; what was used before stays in use then. */
+  /** Throws if a file is wrong; the previous content stays in use then. */
   read(): void;
 }
 
@@ -26,14 +26,14 @@ export class FileWatch {
   #lookedAt = systemClock.now();
   #isLooking = false;
 
-  /** To be made before the files are read for the first time, so that no change is missed. */
+  /** Make this before the files are read for the first time, so that no change is missed. */
   constructor(groups: readonly WatchedFiles[], log: PoolerLog) {
     this.#groups = groups;
     this.#log = log;
     for (const group of groups) this.#seen.set(group, namesOf(group).map(stateNow).join('\n'));
   }
 
-  /** Does nothing if it was called a moment ago. Never rejects. */
+  /** Checks the files. Does nothing if it was called a moment ago. Never rejects. */
   async look(): Promise<void> {
     const now = systemClock.now();
     if (this.#isLooking || now - this.#lookedAt < shortestPauseMs) return;
@@ -46,7 +46,7 @@ export class FileWatch {
   async #lookAt(group: WatchedFiles): Promise<void> {
     const states = (await Promise.all(namesOf(group).map(stateOf))).join('\n');
     if (states === this.#seen.get(group)) return;
-    // Also if they can't be used: whoever is in the middle of replacing them changes another one next.
+    // Noted even if the files can't be used: during a replacement, another file changes next.
     this.#seen.set(group, states);
     try {
       group.read();

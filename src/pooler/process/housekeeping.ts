@@ -1,4 +1,4 @@
-/** What has to be looked at once in a while: timeouts of clients, sizes of pools, pools that nobody uses, files, averages. */
+/** Periodic work: client timeouts, pool sizes, unused pools, files and averages. */
 import { systemClock } from '../../runtime/system.js';
 import { checkTimeouts } from '../clients/relay/session-timeouts.js';
 import { timeouts } from '../clients/session-errors.js';
@@ -9,7 +9,7 @@ import { type PoolerState, sendAway } from './pooler-state.js';
 
 const longestPauseMs = 1_000;
 const shortestPauseMs = 20;
-/** A timeout is noticed this part of it too late at most. */
+/** A timeout is noticed late by at most this fraction of it. */
 const exactness = 4;
 
 export class Housekeeping {
@@ -18,14 +18,14 @@ export class Housekeeping {
   #timer: NodeJS.Timeout | undefined;
   #periodBegan = systemClock.now();
 
-  /** `everyPeriod` is called once in every `stats_period`. */
+  /** `everyPeriod` is called once per `stats_period`. */
   constructor(pooler: PoolerState, everyPeriod: () => void) {
     this.#pooler = pooler;
     this.#everyPeriod = everyPeriod;
     this.#timer = undefined;
   }
 
-  /** Looks, and from then on again and again. */
+  /** Runs now, and from then on periodically. */
   start(): void {
     this.look();
     this.#timer = setTimeout(() => this.start(), pauseFor(this.#pooler.config)).unref();
@@ -40,7 +40,7 @@ export class Housekeeping {
     const { timeouts, pooling, logging, databases, fairShares } = pooler.config;
     const now = systemClock.now();
     const inUse = new Set<BackendPool>();
-    /** By pool: since when its first client waits. */
+    /** Start of the longest wait of each pool. */
     const waits = new Map<BackendPool, number>();
     for (const session of pooler.sessions) {
       const { pool } = session;
@@ -52,7 +52,7 @@ export class Housekeeping {
     this.#checkVisitors(now);
     if (!pooler.isShuttingDown) pooler.pools.makeKept((database) => pooler.disabledDatabases.has(database));
     for (const { pool, leases } of pooler.pools.entries()) {
-      // As PgBouncer has it: whoever has no clients may never have any again, unless the configuration knows the user.
+      // As in PgBouncer, a pool without clients keeps no connections unless the configuration names its user.
       const isKept = inUse.has(pool) || databases.get(pool.database)?.user === pool.user;
       pool.keep(leases.partToKeep(isKept ? pool.limits.minPoolSize : 0));
       const waitedMs = now - (waits.get(pool) ?? now);
@@ -69,7 +69,7 @@ export class Housekeeping {
     this.#everyPeriod();
   }
 
-  /** As with PgBouncer, the time of a query begins with the wait for the server that a login needs. */
+  /** As with PgBouncer, the query timeout includes the wait for the server that a login needs. */
   #checkVisitors(now: number): void {
     const { isPgBouncer, visitors } = this.#pooler;
     if (!isPgBouncer) return;
@@ -83,7 +83,7 @@ export class Housekeeping {
   }
 }
 
-/** The reserve is there while somebody waits for long, and until the pool has come back to its size. Answers whether it is new. */
+/** Opens the reserve while a client waits for long, and until the pool is back at its size. Returns whether it is new. */
 function setReserve(pool: BackendPool, waitedMs: number, afterMs: number): boolean {
   const { poolSize, reservePoolSize } = pool.limits;
   if (reservePoolSize === 0 || afterMs === 0) {
@@ -97,7 +97,7 @@ function setReserve(pool: BackendPool, waitedMs: number, afterMs: number): boole
   return isNew;
 }
 
-/** Short timeouts need a closer look. */
+/** Short timeouts need a shorter interval. */
 function pauseFor({ timeouts, users, pooling }: PoolerConfig): number {
   const limits = [
     timeouts.queryWaitNotify,

@@ -1,10 +1,13 @@
-/** The digests of several workers in one: sums, and the busiest of all. */
-import type { PoolRecord } from '../../dashboard/observation.js';
+/** Merges the digests of several workers: sums, and the busiest entries of all. */
+import type { PoolRecord, StatementRecord } from '../../dashboard/observation.js';
 import type { Digest, DigestCounters } from './page-digest.js';
 import { addCounts } from './page-digest-sums.js';
+import { mergeStatements } from './page-statements.js';
 
-export interface MergedDigest extends Omit<Digest, 'lives' | 'worker' | 'cpuMs' | 'memoryBytes'> {
+export interface MergedDigest
+  extends Omit<Digest, 'lives' | 'statements' | 'worker' | 'cpuMs' | 'memoryBytes'> {
   readonly lives: readonly Digest['lives'][];
+  readonly statements: readonly StatementRecord[] | undefined;
 }
 
 export function mergeDigests(all: readonly Digest[], top: number): MergedDigest {
@@ -31,6 +34,10 @@ export function mergeDigests(all: readonly Digest[], top: number): MergedDigest 
       all.flatMap(({ running }) => running),
       top,
     ),
+    statements: mergeStatements(
+      all.map(({ statements }) => statements),
+      top,
+    ),
     lives: all.map(({ lives }) => lives),
     dialError: all.find(({ dialError }) => dialError !== undefined)?.dialError,
   };
@@ -52,7 +59,7 @@ function mergePools(all: readonly Digest[], top: number): Pick<Digest, 'pools' |
   const pools = [...byName.values()].sort(
     (one, other) => other.waiting - one.waiting || other.active - one.active || other.queries - one.queries,
   );
-  // A pool that is in several workers is one; of those that are not among the busiest, that is not known.
+  // A pool in several workers counts once. For pools that are not among the busiest, that is unknown.
   const count = all.reduce((sum, { poolCount }) => sum + poolCount, 0);
   return { pools: pools.slice(0, top), poolCount: count - (shown - byName.size) };
 }
@@ -69,7 +76,7 @@ function addPools(one: PoolRecord, other: PoolRecord): PoolRecord {
     waiting: one.waiting + other.waiting,
     idle: one.idle + other.idle,
     connections: one.connections + other.connections,
-    // The size is that of all workers together.
+    // The size applies to all workers together.
     limit: Math.max(one.limit, other.limit),
     longestWaitMs: Math.max(one.longestWaitMs, other.longestWaitMs),
     shortage: one.shortage ?? other.shortage,

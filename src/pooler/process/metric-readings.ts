@@ -1,4 +1,4 @@
-/** Reads for metrics what the process and its pools are at this moment, with one look at every client. */
+/** Reads the present metrics of the process and its pools in one pass over all clients. */
 import { systemClock } from '../../runtime/system.js';
 import type { CountedState, PoolReading } from '../metrics/pool-reading.js';
 import type { LoopDelay, ProcessReading } from '../metrics/process-reading.js';

@@ -1,6 +1,6 @@
 /**
- * Lets few pools be tried at once that no server has let in yet. Whoever invents names of databases or users makes a pool with each of
- * them, until the server has refused it: those who come with a name that is known do not wait for that.
+ * Limits how many unproven pools are tried at once: pools that no server has accepted yet. A client that invents names of
+ * databases or users makes a pool with each, until the server refuses it. Clients with known names do not wait for these.
  */
 import { type Linked, LinkedList } from '../../kernel/linked-list.js';
 import { SqlState } from '../../wire/sql-states.js';
@@ -9,7 +9,7 @@ import { fatal } from '../clients/session-errors.js';
 import { serverOf } from '../config/fleet-settings.js';
 import type { DatabaseConfig } from '../config/pooler-config.js';
 
-/** More than these are refused at once. */
+/** Limit of waiters; more are refused at once. */
 const mostWaiting = 5_000;
 
 class Comer implements Linked<Comer> {
@@ -39,7 +39,7 @@ export class NewPoolGate {
     return this.#waiting.size;
   }
 
-  /** Resolves with what is to be called once afterwards. Rejects when the signal fires, or with a `Refusal`. */
+  /** Resolves with a function to call once afterwards. Rejects when the signal fires, or with a `Refusal`. */
   async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#inside < this.#most()) this.#inside++;
@@ -67,7 +67,7 @@ export class NewPoolGate {
     });
   }
 
-  /** The place goes to who waits for longest. */
+  /** Hands the place to the longest waiter. */
   #leave(): void {
     const next = this.#inside > this.#most() ? undefined : this.#waiting.head;
     if (next === undefined) this.#inside--;
@@ -88,7 +88,7 @@ function tooManyNew(count: number): Refusal {
   );
 }
 
-/** One gate for each server: another that does not answer keeps nobody waiting. */
+/** One gate per server: a server that does not answer delays no other. */
 export class NewPoolGates {
   readonly #isUnproven: (database: DatabaseConfig, user: string) => boolean;
   readonly #most: () => number;
@@ -99,7 +99,7 @@ export class NewPoolGates {
     this.#most = most;
   }
 
-  /** Undefined, and at once, where a server has let in that pool before. */
+  /** Undefined, and at once, where a server has accepted that pool before. */
   async enter(
     database: DatabaseConfig,
     user: string,
@@ -111,7 +111,7 @@ export class NewPoolGates {
     this.#byServer.set(server, gate);
     const leave = await gate.enter(scope.signal);
     if (this.#isUnproven(database, user)) return leave;
-    // While it waited, somebody else was let in.
+    // Another login was accepted while this one waited.
     leave();
     return undefined;
   }

@@ -1,4 +1,4 @@
-/** Sums of digests: counts, added up within a process and over processes. */
+/** Sums of digests: adds up counts within a process and over processes. */
 
 export function addCounts(to: number[], counts: readonly number[]): void {
   for (const [i, count] of counts.entries()) to[i] = (to[i] ?? 0) + count;

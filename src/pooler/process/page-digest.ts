@@ -1,4 +1,4 @@
-/** The numbers of one process for the page: sums over all pools, and the busiest of them. Plain data, which can be sent to another process. */
+/** Digest of one process for the page: sums over all pools, and the busiest of them. Plain data that can be sent to another process. */
 
 import { countLife, type Lives, noLives } from '../../dashboard/lives.js';
 import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/observation.js';
@@ -8,11 +8,13 @@ import { systemClock } from '../../runtime/system.js';
 import type { ClientSession } from '../clients/relay/client-session.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { clientStateOf } from './console-records.js';
+import { FirstFew } from './first-few.js';
+import { costliestStatements, pageText, type StatementDigest } from './page-statements.js';
 import type { PoolerState } from './pooler-state.js';
 
-/** What one process tells of itself. */
+/** Digest of one process. */
 export interface Digest {
-  /** Its number, from 1. */
+  /** Number of the worker, from 1. */
   readonly worker: number;
   readonly cpuMs: number;
   readonly memoryBytes: number;
@@ -27,6 +29,8 @@ export interface Digest {
   readonly pinsByReason: Readonly<Record<string, number>>;
   readonly longestPins: readonly PinRecord[];
   readonly running: readonly RunningRecord[];
+  /** The costliest; undefined where there are no statistics. */
+  readonly statements: readonly StatementDigest[] | undefined;
   readonly lives: Lives;
   readonly dialError: string | undefined;
 }
@@ -45,7 +49,7 @@ export interface DigestCounters {
   readonly waitTimes: number[];
 }
 
-/** What sessions add to their pool. */
+/** Numbers that sessions add to their pool. */
 interface PoolCallers {
   active: number;
   waiting: number;
@@ -57,20 +61,20 @@ const noTimes: readonly number[] = Object.freeze(new Array(timeBounds.length + 1
 
 export class DigestReader {
   readonly #state: PoolerState;
-  /** Queries of each pool when it was last looked at, to know the busiest. */
+  /** Queries of each pool at the last digest, to find the busiest pools. */
   readonly #queries = new WeakMap<BackendPool, number>();
 
   constructor(state: PoolerState) {
     this.#state = state;
   }
 
-  /** `top`: how many rows of each list. */
+  /** `top`: number of rows of each list. */
   read(top: number): Digest {
     const state = this.#state;
     const callers = { active: 0, waiting: 0, idle: 0 };
     const byPool = new Map<BackendPool, PoolCallers>();
-    const pins = new Longest<ClientSession>(top, ({ pinnedAt }) => pinnedAt);
-    const running = new Longest<ClientSession>(top, ({ askedAt }) => askedAt);
+    const pins = new FirstFew<ClientSession>(top, ({ pinnedAt }) => pinnedAt);
+    const running = new FirstFew<ClientSession>(top, ({ askedAt }) => askedAt);
     const pinsByReason: Record<string, number> = {};
     let pinCount = 0;
     let longestWaitMs = 0;
@@ -110,6 +114,7 @@ export class DigestReader {
       ...pools,
       longestPins: pins.list.map(pinRecord),
       running: running.list.map(runningRecord),
+      statements: costliestStatements(state.queries, top),
     };
   }
 
@@ -127,7 +132,7 @@ export class DigestReader {
       counters.sentBytes += bytesSent;
     }
     const lives = noLives();
-    const busiest = new Longest<BackendPool>(top, (pool) => -this.#busyness(pool, byPool.get(pool)));
+    const busiest = new FirstFew<BackendPool>(top, (pool) => -this.#busyness(pool, byPool.get(pool)));
     let poolCount = 0;
     let dialError: string | undefined;
     const now = systemClock.now();
@@ -150,7 +155,7 @@ export class DigestReader {
     return { connections, counters, pools, poolCount, lives, dialError };
   }
 
-  /** Those who wait come first, then those who are at work. */
+  /** Pools with waiting clients rank first, then those with active ones. */
   #busyness(pool: BackendPool, callers: PoolCallers | undefined): number {
     const queries = pool.tally.queryTimes.count;
     const lately = queries - (this.#queries.get(pool) ?? queries);
@@ -239,41 +244,16 @@ function pinRecord({ identity, pin, pinnedAt, told }: ClientSession): PinRecord 
   return { client: id, user, database, application, reason: pin ?? '', since: pinnedAt };
 }
 
-function runningRecord({ identity, askedAt, backend, told }: ClientSession): RunningRecord {
+function runningRecord({ identity, askedAt, backend, told, running }: ClientSession): RunningRecord {
   const { id, user, database } = identity;
+  const text = running?.current?.text;
   return {
     client: id,
     user,
     database,
     application: told.get('application_name') ?? '',
     server: backend?.id,
-    text: undefined,
+    text: text === undefined ? undefined : pageText(text),
     since: Date.now() - Math.max(0, systemClock.now() - askedAt),
   };
-}
-
-/** The few items with the smallest keys of many, in their order. */
-class Longest<Item> {
-  readonly #most: number;
-  readonly #keyOf: (item: Item) => number;
-  readonly #kept: { readonly key: number; readonly item: Item }[] = [];
-
-  constructor(most: number, keyOf: (item: Item) => number) {
-    this.#most = most;
-    this.#keyOf = keyOf;
-  }
-
-  add(item: Item): void {
-    const key = this.#keyOf(item);
-    const kept = this.#kept;
-    if (kept.length === this.#most && key >= (kept.at(-1)?.key ?? 0)) return;
-    let at = kept.length;
-    while (at > 0 && key < (kept[at - 1]?.key ?? 0)) at--;
-    kept.splice(at, 0, { key, item });
-    if (kept.length > this.#most) kept.pop();
-  }
-
-  get list(): readonly Item[] {
-    return this.#kept.map(({ item }) => item);
-  }
 }

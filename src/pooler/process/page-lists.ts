@@ -1,4 +1,4 @@
-/** Clients and server connections for the page: searched and cut into pages here, since there may be ten thousand of them. */
+/** Lists of clients and server connections for the page. Searched and paged here, since there may be ten thousand of them. */
 import type { ListAnswer, ListColumn, ListRequest } from '../../dashboard/source.js';
 import type { ClientRecord, PoolerView, ServerRecord } from '../console/pooler-view.js';
 

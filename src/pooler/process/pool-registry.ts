@@ -1,4 +1,4 @@
-/** The pools, by database and user: made when one is needed, changed when the configuration is, forgotten when unused. */
+/** Pools by database and user: made when needed, changed with the configuration, and forgotten when unused. */
 import { type PoolPolicy, readPolicy } from '../../core/pool-policy.js';
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import { OptionReader } from '../../kernel/option-reader.js';
@@ -34,34 +34,34 @@ export interface PoolRegistryParts {
   readonly config: () => PoolerConfig;
   readonly auth: () => Authenticator;
   readonly budgets: () => Budgets;
-  /** Says when a connection to the server of a database may be opened; undefined: at any time. */
+  /** Limits the opening of connections to a database's server; undefined: no limit. */
   readonly rateLimiterOf: (database: DatabaseConfig) => RateLimiter | undefined;
-  /** Told of every server connection that is being opened or open, where another process has to know. */
+  /** Notified of every server connection that is opening or open, where another process has to know. */
   readonly notes?: ServerNotes | undefined;
   readonly serverTls: ServerTlsContexts;
   readonly makeIamToken: MakeIamToken | undefined;
   readonly isPaused: (database: string) => boolean;
-  /** It is new. */
+  /** A pool was made. */
   readonly made: (pool: BackendPool) => void;
-  /** It is no more; what it has counted is the last of it. */
+  /** A pool was removed; its counters are final. */
   readonly forgotten: (pool: BackendPool) => void;
-  /** A server has let the pooler in. Rejects if it can't be used. */
+  /** A server has accepted a connection. Rejects if the connection can't be used. */
   readonly entered: (database: DatabaseConfig, backend: Backend) => Promise<void>;
 }
 
-/** A pool, and what is kept beside it. */
+/** A pool, and the state kept beside it. */
 export class PoolEntry {
   readonly pool: BackendPool;
   readonly known = new KnownValues();
   database: DatabaseConfig;
-  /** What it asks before it opens a server connection. */
+  /** Leases that the pool needs before it opens a server connection. */
   leases: BudgetLeases;
-  /** What the last client that came in has shown, if it is good for the server. */
+  /** Credentials of the last client that logged in, if they are valid for the server. */
   shownCredentials: ServerCredentials | undefined;
-  /** It is that of auth_user, who looks up the secrets of others. */
+  /** The pool of auth_user, which looks up the secrets of others. */
   looksUpSecrets = false;
   usedAt = systemClock.coarse();
-  /** The configuration does not lead to it any more: it is as it was, for the clients that are left, and goes with them. */
+  /** The configuration no longer leads to this pool. It stays unchanged for its remaining clients, and is closed after them. */
   isOutdated = false;
 
   constructor(pool: BackendPool, database: DatabaseConfig, leases: BudgetLeases) {
@@ -89,7 +89,7 @@ export class PoolRegistry {
     for (const { pool } of this.entries()) yield pool;
   }
 
-  /** The pool of a user, as the server knows it, in a database. */
+  /** The pool of a server user in a database. */
   get(database: DatabaseConfig, user: string): PoolEntry {
     const ofDatabase = this.#entries.get(database.name) ?? new Map<string, PoolEntry>();
     this.#entries.set(database.name, ofDatabase);
@@ -100,14 +100,14 @@ export class PoolRegistry {
     return entry;
   }
 
-  /** Whether no server has let in such a pool yet, and whoever comes may have made up its name. */
+  /** Whether no server has accepted such a pool yet, so that a client may have invented its name. */
   isUnproven(database: DatabaseConfig, user: string): boolean {
     const { databases } = this.#parts.config();
     if (databases.get(database.name)?.user === user) return false;
     return this.#entries.get(database.name)?.get(user)?.pool.parameters === undefined;
   }
 
-  /** A server has refused it: forgotten at once if it was never let in, and nobody else waits for it. */
+  /** A server has refused the pool. It is forgotten at once if it was never accepted and has no other waiters. */
   refused(entry: PoolEntry, error: unknown): void {
     const { pool, database } = entry;
     const isPresent = this.#entries.get(pool.database)?.get(pool.user) === entry;
@@ -115,14 +115,14 @@ export class PoolRegistry {
     if (this.isUnproven(database, pool.user) && !isUsed(entry)) this.#forget(entry);
   }
 
-  /** The pool in which this user, who need not be that of the database, looks up the secrets of others. */
+  /** The pool in which this user looks up the secrets of others; it need not be the database's user. */
   getForSecrets(database: DatabaseConfig, user: string): PoolEntry {
     const entry = this.get(database, user);
     entry.looksUpSecrets = true;
     return entry;
   }
 
-  /** Pools that are to have connections before a client comes: the configuration says how many, and whose. */
+  /** Makes the pools that keep connections open before a client connects, as configured. */
   makeKept(isLeftOut: (database: string) => boolean): void {
     const config = this.#parts.config();
     for (const [name, { user }] of config.databases) {
@@ -148,7 +148,7 @@ export class PoolRegistry {
     return this.#parts.budgets().leasesFor({ database: database.name, user, server, hasClients });
   }
 
-  /** Another configuration holds. Answers with the pools whose connections are to be replaced. */
+  /** Applies another configuration. Returns the pools whose connections are to be replaced. */
   change({ reconnectAll }: ConfigDiff, old: PoolerConfig): ReadonlySet<BackendPool> {
     const config = this.#parts.config();
     const replaced = new Set<BackendPool>();
@@ -166,7 +166,7 @@ export class PoolRegistry {
     return replaced;
   }
 
-  /** Answers whether its connections lead elsewhere now, or in another way. */
+  /** Returns whether connections now go to another server or are opened in another way. */
   #bringUpToDate(
     entry: PoolEntry,
     database: DatabaseConfig,
@@ -190,7 +190,7 @@ export class PoolRegistry {
     return leadsElsewhere;
   }
 
-  /** Pools that nobody has used for long, or will ever use again, and that have nothing left. */
+  /** Forgets pools that are empty, and unused for long or never to be used again. */
   forget(isInUse: (pool: BackendPool) => boolean, idleMs: (entry: PoolEntry) => number): void {
     const now = systemClock.coarse();
     for (const entry of this.entries()) {
@@ -289,7 +289,7 @@ export class PoolRegistry {
     return openerWithTokens(server, { iam, region, user, makeToken: makeIamToken ?? noTokens });
   }
 
-  /** Whoever has to know of a connection is told before anyone uses it. */
+  /** Notifies the other process of a connection before its first use. */
   #noting(leases: BudgetLeases, open: OpenBackend): OpenBackend {
     const { notes } = this.#parts;
     if (notes === undefined) return open;
@@ -306,7 +306,7 @@ export class PoolRegistry {
     };
   }
 
-  /** The database's own, then those of the lists, then what a client has shown. */
+  /** Credentials by precedence: the database's own, those of the lists, those of a client. */
   async #credentialsFor(
     database: DatabaseConfig,
     user: string,
@@ -315,27 +315,27 @@ export class PoolRegistry {
     const { auth } = this.#parts;
     const { user: owner, password } = database;
     const listed = credentialsOfSecret(auth().users.get(user));
-    // Without a user it is for all, and auth_user's own is in the list.
+    // Without a user, the password is for all users. The one of auth_user is in the list.
     const isForUser = owner === undefined ? !looksUpSecrets || listed.kind === 'none' : owner === user;
     if (password !== undefined && isForUser) return { kind: 'password', password: password.reveal() };
     if (listed.kind === 'password' || (listed.kind !== 'none' && shown === undefined)) return listed;
     if (shown !== undefined && shown.kind !== 'none') return shown;
-    // Who looks up secrets can't look up its own: it would have to be in first.
+    // The pool that looks up secrets can't look up its own, since it would have to log in first.
     if (owner !== user || looksUpSecrets) return listed;
     return credentialsOfSecret(await auth().secretsOf(database).lookup(user));
   }
 }
 
-/** A pool that no server has let in is kept for so long, for what it knows of a server that does not answer. */
+/** Time for which an unproven pool is kept, for what it knows of a server that does not answer. */
 const unprovenMs = 10_000;
 
-/** Somebody waits for it, or it has connections, or will have. */
+/** The pool has waiters or connections, or is opening some. */
 function isUsed({ pool }: PoolEntry): boolean {
   const { live, pending, closing } = pool.stats();
   return pool.hasClients || live + pending + closing + pool.leaving > 0;
 }
 
-/** What the engine has to be made anew for: all else is adjusted. */
+/** Options that need a new engine; all others are adjusted. */
 function policyKey(config: PoolerConfig, database: DatabaseConfig, user: string): string {
   const { dialTimeout, maxLifetime, maxLifetimeJitter } = policyFor(config, database, user);
   return JSON.stringify([dialTimeout, maxLifetime, maxLifetimeJitter]);
@@ -355,7 +355,7 @@ function startupParametersOf(database: DatabaseConfig): ReadonlyMap<string, stri
 
 function multiplexPlanOf({ pooling }: PoolerConfig): MultiplexPlan | undefined {
   const { multiplexDepth, multiplexStatements, multiplexLongest } = pooling;
-  // What every client leaves is looked at or cleaned then, before the next one has the server.
+  // In these modes the session is checked or cleaned after every client, before the next one has the server.
   if (multiplexDepth <= 1 || pooling.serverResetQueryAlways || pooling.sessionCheck === 'always')
     return undefined;
   return {

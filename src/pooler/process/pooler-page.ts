@@ -1,4 +1,4 @@
-/** The page of a pooler: where it may be served, who may see it, and what the log tells of it. */
+/** The page of a pooler: its address, its access rights and its log entries. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { secretProblems } from '../../dashboard/credentials.js';
 import { EventLog } from '../../dashboard/event-log.js';
@@ -12,7 +12,7 @@ import { ServingError } from '../errors.js';
 import type { PoolerLog } from '../log.js';
 import { PoolerSource, type PoolerSourceParts } from './pooler-source.js';
 
-/** The log that also remembers, for the page, what somebody should know of. */
+/** A log that also keeps warnings and errors for the page. */
 export function rememberingLog(log: PoolerLog, events: EventLog): PoolerLog {
   return (level, message, details) => {
     if (level === 'warn' || level === 'error') events.note(Date.now(), level, message, details);
@@ -36,7 +36,7 @@ export class PoolerPage {
   readonly #server: PageServer;
   readonly #log: PoolerLog;
 
-  /** Throws a `ServingError` for passwords that would be guessed. */
+  /** Throws a `ServingError` for passwords that are easy to guess. */
   constructor(parts: PoolerPageParts) {
     const { pagePassword, pageViewerPassword } = parts.config().observability;
     const secrets = { operator: pagePassword?.reveal(), viewer: pageViewerPassword?.reveal() };
@@ -50,12 +50,12 @@ export class PoolerPage {
     });
   }
 
-  /** With the token to log in where no password was given. The fragment of an address is sent to nobody. */
+  /** Contains the login token where no password was configured. Browsers do not send the fragment of an address. */
   get fragment(): string {
     return this.#server.token === undefined ? '' : `#token=${this.#server.token}`;
   }
 
-  /** A pool of the program that runs the pooler. */
+  /** Shows a pool of the program that runs the pooler. */
   show(pool: ShownPool): void {
     const events = new EventLog();
     this.#server.add(`pool ${pool.name}`, new PoolSource(pool, events, headgateVersion), events);

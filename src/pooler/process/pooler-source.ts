@@ -1,4 +1,4 @@
-/** A pooler as the page sees it, of one process or several: its numbers, its lists, and its console's commands as actions. */
+/** A pooler of one process or several as a source for the page: numbers, lists, and console commands as actions. */
 
 import { addLives } from '../../dashboard/lives.js';
 import type {
@@ -20,7 +20,7 @@ import { mergeDigests } from './merge-page-digests.js';
 import type { Digest } from './page-digest.js';
 import { listConnections } from './page-lists.js';
 
-/** What holds for the whole pooler. */
+/** State of the whole pooler. */
 export interface PoolerFacts {
   readonly state: SubjectState;
   readonly pausedDatabases: readonly string[];
@@ -35,7 +35,7 @@ export interface PoolerSourceParts {
   readonly name: string;
   readonly version: string;
   readonly config: () => PoolerConfig;
-  /** Of every process that serves clients. */
+  /** Digests of every process that serves clients. */
   readonly digests: (top: number) => readonly Digest[] | Promise<readonly Digest[]>;
   readonly facts: () => PoolerFacts;
   readonly view: (wanted: WantedRecords) => PoolerView | Promise<PoolerView>;
@@ -53,7 +53,7 @@ const actions: readonly ActionName[] = [
   'drain',
   'set',
 ];
-/** Of one database or one user there may be thousands: the fullest are shown. */
+/** Limit of budgets shown. There may be thousands of databases and users; the fullest are shown. */
 const mostBudgets = 8;
 const mostRebalances = 40;
 
@@ -99,7 +99,7 @@ export class PoolerSource implements Source {
         ...worker,
         ...loadOf(all.find((one) => one.worker === worker.number)),
       })),
-      statements: undefined,
+      statements: digest.statements,
       running: digest.running,
       dialError: digest.dialError,
     };
@@ -115,7 +115,7 @@ export class PoolerSource implements Source {
 
   async act(action: Action, signal: AbortSignal): Promise<string> {
     const { view, controls } = this.#parts;
-    // What it says about databases and states is looked up as on the console.
+    // Databases and states in the command are resolved as on the console.
     const seen = await view({ clients: false, servers: false, queries: false });
     const { tag } = await runCommand(commandOf(action), { role: 'admin', view: seen, controls }, signal);
     return tag;
@@ -153,7 +153,7 @@ function commandOf({ name, database, client = 0, key = '', value = '' }: Action)
   }
 }
 
-/** All that hold for everyone, and the fullest of those for one database or one user. */
+/** All budgets that apply to everyone, and the fullest budgets of one database or one user. */
 function shownBudgets(all: readonly BudgetStats[]): BudgetRecord[] {
   const isOfAll = ({ budget }: BudgetStats): boolean => budget === 'total' || budget.startsWith('server ');
   const fullness = ({ held, capacity, waiting }: BudgetStats): number => waiting * 1e3 + held / capacity;

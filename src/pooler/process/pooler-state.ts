@@ -1,4 +1,4 @@
-/** All that a running pooler has: its configuration and what was made of it, its pools, and who is there. */
+/** State of a running pooler: its configuration and what was made of it, its pools and its clients. */
 
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import { SocketTransport } from '../../net/socket-transport.js';
@@ -57,10 +57,10 @@ import { NewPoolGates } from './new-pool-gate.js';
 import { PoolRegistry } from './pool-registry.js';
 import type { SharedParts } from './shared-parts.js';
 
-/** A connection whose client is not in yet, or only cancels. */
+/** A connection whose client is not accepted yet, or only cancels. */
 export interface Visitor {
   readonly id: number;
-  /** Another one once TLS has begun. */
+  /** Replaced once TLS has begun. */
   transport: Transport;
   readonly connectedAt: number;
   applicationName?: string;
@@ -68,19 +68,19 @@ export interface Visitor {
   database?: string;
   isCancelling?: boolean;
   replication?: 'none' | 'logical' | 'physical';
-  /** Of its login, once it has said who it is. */
+  /** Scope of its login, once the client has sent its startup packet. */
   loginScope?: LoginScope;
-  /** It has proved who it is, and its login takes a server of this pool; since when by the clock of the process. */
+  /** The pool whose server the login of an authenticated client waits for; `since` is by the clock of the process. */
   waitsFor?: { readonly pool: BackendPool; readonly since: number } | undefined;
 }
 
-/** In the middle of a TLS handshake the transport has given its socket away, and only that can be closed. */
+/** During a TLS handshake the transport has given its socket away, and only the socket can be closed. */
 function hangUpOn({ transport }: Visitor): void {
   transport.destroy();
   if (transport instanceof SocketTransport) transport.socket.destroy();
 }
 
-/** Ends its login: with this error where it can be told, and at once. */
+/** Ends a login: with this error where that can be sent, otherwise at once. */
 export function sendAway(visitor: Visitor, error: ErrorFields): void {
   if (visitor.loginScope === undefined) {
     hangUpOn(visitor);
@@ -91,45 +91,45 @@ export function sendAway(visitor: Visitor, error: ErrorFields): void {
   setImmediate(() => visitor.transport.endAtOnce());
 }
 
-/** How long a query for a secret may wait for a server. */
+/** Time that a query for a secret may wait for a server. */
 const secretTimeoutMs = 10_000;
 
-/** What it is given beside its configuration. */
+/** Parts besides the configuration. */
 export interface PoolerStateParts {
   readonly log?: PoolerLog;
   readonly makeIamToken?: MakeIamToken;
-  /** What it shares with other poolers. */
+  /** Limits shared with other poolers. */
   readonly fleet?: Fleet | undefined;
   readonly shared?: SharedParts;
 }
 
 export class PoolerState {
   readonly log: PoolerLog;
-  /** What is logged of connections. */
+  /** Log of connection events. */
   readonly connections: ConnectionLog;
   readonly pools: PoolRegistry;
   readonly sessions = new Set<ClientSession>();
   readonly consoles = new Map<AdminSession, Visitor>();
   readonly visitors = new Set<Visitor>();
-  /** What clients that have come in while all is suspended had sent along. */
+  /** First bytes of clients that logged in during a suspend. */
   readonly #heldBack = new Map<ClientSession, Buffer>();
-  /** Whoever waits for a secret must not wait behind those who have one and wait for a server. */
+  /** Two gates: logins that wait for a secret must not wait behind those that have one and wait for a server. */
   readonly gates: { readonly secrets: NewPoolGates; readonly clients: NewPoolGates };
   readonly limits = new ClientLimits();
   readonly keys: CancelKeys;
-  /** What it has together with other processes; undefined where it is alone. */
+  /** Parts shared with other processes; undefined for a single process. */
   readonly shared: SharedParts | undefined;
   readonly fleet: Fleet | undefined;
   readonly logins = new LoginTally();
   readonly departed = new DepartedPools();
-  /** Cancel requests that are being passed on, by the number of the peer. */
+  /** Cancel requests that are being passed on, by peer id. */
   readonly peerRequests = new Map<number, number>();
-  /** Logins to the console, and commands there. */
+  /** Console logins, and console commands. */
   consoleLogins = 0;
   consoleCommands = 0;
-  /** Statistics of statements; undefined where they are switched off. */
+  /** Statistics of statements; undefined where they are turned off. */
   readonly queries: QueryBook | undefined;
-  /** Certificates, users and rules are used as they are on disk, without anybody saying so. */
+  /** Reloads certificates, users and rules when they change on disk. */
   readonly files: FileWatch;
   readonly budgets: Budgets;
   readonly shareLog: ShareLog;
@@ -139,7 +139,7 @@ export class PoolerState {
   state: RunState = 'active';
   isShuttingDown = false;
   readonly #memory = new AuthenticatorMemory();
-  /** What ends the log of each pool. */
+  /** Functions that end the log of each pool. */
   readonly #logs = new Map<BackendPool, () => void>();
   readonly #serverTls = new ServerTlsContexts();
   #config: PoolerConfig;
@@ -148,7 +148,7 @@ export class PoolerState {
   #rules: ScanRules;
   #whenEmpty: (() => void) | undefined;
 
-  /** Throws a `ServingError` for what can't be used. */
+  /** Throws a `ServingError` for anything unusable. */
   constructor(config: PoolerConfig, { log = noLog, makeIamToken, fleet, shared }: PoolerStateParts) {
     this.#config = config;
     this.log = log;
@@ -195,7 +195,7 @@ export class PoolerState {
       notes: shared?.budgets,
       entered: async (database, backend) => {
         await shared?.budgets.entered(backend);
-        // What DSQL's own settings say has nothing to do with what a cluster allows.
+        // DSQL's own settings say nothing about the capacity of a cluster.
         if (!isDsql(database)) await capacity.entered(serverOf(database), backend);
       },
     });
@@ -209,12 +209,12 @@ export class PoolerState {
     return { secrets: make(), clients: make() };
   }
 
-  /** How fast connections may be opened, of the servers that this process asks for itself. */
+  /** Connection rates of the servers that this process limits itself. */
   rateStats(): ReturnType<LocalRates['stats']> {
     return this.#rates instanceof LocalRates ? this.#rates.stats(systemClock.now()) : [];
   }
 
-  /** The limit of the whole fleet, where there is one, holds alone. */
+  /** The limit of the fleet, where there is one, replaces the local one. */
   #rateLimiterOf(database: DatabaseConfig): RateLimiter | undefined {
     const server = serverOf(database);
     const ofFleet = this.fleet?.rateLimiterOf(server);
@@ -230,12 +230,12 @@ export class PoolerState {
     return { ...noCounters, clientLogins, queries, transactions: queries };
   }
 
-  /** It behaves as PgBouncer does, also where that is worse. */
+  /** Behaves as PgBouncer does, even where that is worse. */
   get isPgBouncer(): boolean {
     return this.#config.admin.compatibility === 'pgbouncer';
   }
 
-  /** What clients are told of errors of the pooler's own. */
+  /** Wording of the pooler's own errors for clients. */
   get wording(): Wording {
     return wordings[this.#config.admin.compatibility];
   }
@@ -248,30 +248,30 @@ export class PoolerState {
     return this.#clientTls;
   }
 
-  /** How messages of clients are read. */
+  /** Limits for client messages. */
   get rules(): ScanRules {
     return this.#rules;
   }
 
-  /** A client is gone. */
+  /** A client has disconnected. */
   left(session: ClientSession): void {
     this.sessions.delete(session);
     this.#heldBack.delete(session);
     if (this.sessions.size === 0) this.#whenEmpty?.();
   }
 
-  /** It comes while all is suspended: neither what it sends nor what it has sent is looked at until `resumeClients()`. */
+  /** Suspends a client that logs in during a suspend: nothing it sends or has sent is read until `resumeClients()`. */
   holdBack(session: ClientSession, sent: Buffer): void {
     session.suspend();
     if (sent.length > 0) this.#heldBack.set(session, sent);
   }
 
-  /** Clients are read from again. */
+  /** Reads from clients again. */
   resumeClients(): void {
     const heldBack = [...this.#heldBack];
     this.#heldBack.clear();
     for (const session of this.sessions) session.resume();
-    // More of it comes in a later turn.
+    // Its next bytes come in a later turn of the event loop.
     for (const [session, sent] of heldBack) session.bytesCame(sent, 0, sent.length);
   }
 
@@ -281,32 +281,32 @@ export class PoolerState {
     this.#logs.delete(pool);
   }
 
-  /** Nothing more happens here. */
+  /** Stops everything. */
   close(): void {
     this.budgets.stop();
     for (const stop of this.#logs.values()) stop();
     this.#logs.clear();
   }
 
-  /** Called when no client is left, at once or later. */
+  /** Calls `then` when no client is left, at once or later. */
   onceEmpty(then: () => void): void {
     if (this.sessions.size === 0) then();
     else this.#whenEmpty = then;
   }
 
-  /** For clients and visitors alike. */
+  /** The next id, for clients and visitors alike. */
   nextId(): number {
     return connectionIds.next((id) => this.#isTaken(id));
   }
 
-  /** A client may be there for as long as it takes to give out all ids once. */
+  /** A client may stay connected for as long as it takes to give out all ids once. */
   #isTaken(id: number): boolean {
     for (const { identity } of this.sessions) if (identity.id === id) return true;
     for (const visitor of this.consoles.values()) if (visitor.id === id) return true;
     return false;
   }
 
-  /** Works with another configuration from now on, or throws and goes on with the old one. */
+  /** Applies another configuration, or throws and keeps the old one. */
   change(next: PoolerConfig): void {
     const old = this.#config;
     const diff = diffConfig(old, next);
@@ -332,7 +332,7 @@ export class PoolerState {
     else if (keepsReplaced && this.#config.pooling.serverFastClose) session.endWhenIdle(serverReplaced);
   }
 
-  /** What a client of this pool is told if the configuration does not lead to it any more. It can't move to another. */
+  /** Error for a client whose pool the configuration no longer leads to. The client can't move to another pool. */
   partingFor(
     { user, database }: Pick<ClientIdentity, 'user' | 'database'>,
     pool: BackendPool,
@@ -379,7 +379,7 @@ export class PoolerState {
     );
   }
 
-  /** As with PgBouncer, a file that can't be used any more is left aside, and what was read of it before holds. */
+  /** As with PgBouncer, a file that has become unusable is ignored, and its previous content stays in use. */
   #reloadAuth(config: PoolerConfig): Authenticator {
     try {
       return this.#readAuth(config);
@@ -391,7 +391,7 @@ export class PoolerState {
     }
   }
 
-  /** The secret of a user, asked of the server: null where it has none, undefined where there is no such user. */
+  /** Asks the server for a user's secret: null where it has none, undefined where there is no such user. */
   async #askForSecret(query: AuthQuery, user: string): Promise<string | null | undefined> {
     if (consoleDatabases.includes(query.database))
       throw new ServingError(`cannot use the reserved "${query.database}" database as an auth_dbname`);
@@ -415,7 +415,7 @@ export class PoolerState {
       );
     const [name, secret] = row;
     if (name === user) return secret;
-    // With the secret of somebody else nobody may come in. It is not shown: the columns may have been mixed up.
+    // A secret of another user must not let anybody in. It is not logged: the columns may have been mixed up.
     if (name !== null)
       this.log(
         'warn',
@@ -427,7 +427,7 @@ export class PoolerState {
     return undefined;
   }
 
-  /** Only `*` stands for it, and nobody has used it of late. */
+  /** True where only `*` matches the database and it was not used lately. */
   isNewDatabase(name: string): boolean {
     if (this.#config.databases.has(name)) return false;
     for (const { database } of this.pools.pools()) if (database === name) return false;
@@ -460,7 +460,7 @@ function serverTlsConfigs(config: PoolerConfig): PoolerConfig['serverTls'][] {
   return Array.from(config.databases.values(), (database) => serverTlsFor(config, database));
 }
 
-/** What PostgreSQL accepts, unless less is allowed here. */
+/** PostgreSQL's limits, unless the configuration sets lower ones. */
 function rulesOf({ limits }: PoolerConfig): ScanRules {
   const most = 0x3fff_ffff;
   const longest = Math.min(limits.maxPacketSize, most);

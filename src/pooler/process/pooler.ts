@@ -1,4 +1,4 @@
-/** The pooler: listens, lets clients in, and stops in good order. */
+/** The pooler: listens, accepts clients, and shuts down in good order. */
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ClassCounts } from '../../core/class-waiters.js';
@@ -39,19 +39,19 @@ import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
 import { statsDetails } from './stats-line.js';
 
-/** What the pooler can ask of whoever runs it. */
+/** Services of the program that runs the pooler. */
 export interface PoolerHost {
-  /** The configuration as it is now, for RELOAD on the console. Throws what is wrong with it. */
+  /** Reads the present configuration, for RELOAD on the console. Throws if it is wrong. */
   readConfig?(): PoolerConfig;
   readonly log?: PoolerLog;
-  /** How many lines of the log could not be written. */
+  /** Number of log lines that could not be written. */
   lostLogLines?(): number;
   /** Metrics of the program around the pooler, in Prometheus' format, for `/metrics`. */
   moreMetrics?(): Promise<string>;
   readonly makeIamToken?: MakeIamToken;
-  /** What it shares with other poolers: each server connection needs their leave. It is ended with the pooler. */
+  /** Limits shared with other poolers, which each server connection needs leave of. Ended with the pooler. */
   readonly fleet?: Fleet | undefined;
-  /** It is one of several processes, which is given its clients by another. */
+  /** Set for one of several processes, which gets its clients from another. */
   readonly shared?: SharedParts;
 }
 
@@ -71,21 +71,21 @@ export interface PoolerStats {
 }
 
 export interface ShutdownOptions {
-  /** Who is there then is sent away, in a transaction or not. */
+  /** Time until all remaining clients are disconnected, in a transaction or not. */
   readonly deadlineMs: number;
-  /** `wait_for_clients`: all stay until they leave. Default: only those do that keep a server for longer than a transaction. */
+  /** `wait_for_clients`: all clients may stay until they disconnect. Default: only those may that keep a server beyond a transaction. */
   readonly mode?: ShutdownMode;
 }
 
 const longestMs = 2 ** 31 - 1;
-/** How often it is looked whether the consoles have their answers. */
+/** Poll interval for the consoles' answers. */
 const pollMs = 20;
-/** Cleaning after the last clients included. */
+/** Limit for closing pools, including cleaning after the last clients. */
 const closeTimeoutMs = 5_000;
-/** Time for an immediate shutdown. */
+/** Limit for closing pools in an immediate shutdown. */
 const hastyCloseMs = 500;
 
-/** Listens when it resolves. Rejects with what is wrong: a port that is taken, a file that can't be used. */
+/** Resolves once the pooler listens. Rejects if it can't start: a port is in use, or a file is unusable. */
 export async function startPooler(config: PoolerConfig, host: PoolerHost = {}): Promise<Pooler> {
   const pooler = new Pooler(config, host);
   await pooler.open();
@@ -93,7 +93,7 @@ export async function startPooler(config: PoolerConfig, host: PoolerHost = {}): 
 }
 
 export class Pooler {
-  /** Settles when it has ended, whoever ended it. */
+  /** Settles when the pooler has ended, for whatever reason. */
   readonly stopped: Promise<void>;
   readonly #state: PoolerState;
   readonly #host: PoolerHost;
@@ -159,22 +159,22 @@ export class Pooler {
     });
   }
 
-  /** Where it listens, for people. */
+  /** Addresses it listens on, for display. */
   get addresses(): readonly string[] {
     return this.#listeners.endpoints.map(showEndpoint);
   }
 
-  /** The TCP port that it has got; undefined without one. */
+  /** The TCP port it listens on; undefined without one. */
   get port(): number | undefined {
     return this.#listeners.endpoints.find(({ kind }) => kind === 'tcp')?.port;
   }
 
-  /** Where metrics are, once it is open; undefined without any. */
+  /** Port of the metrics, once it is open; undefined without one. */
   get metricsPort(): number | undefined {
     return this.#metrics.port;
   }
 
-  /** Of the page, after the address of the metrics; undefined where there is none. */
+  /** Path of the page on the metrics address; undefined without a page. */
   get pagePath(): string | undefined {
     return this.#page && `/${this.#page.fragment}`;
   }
@@ -198,7 +198,7 @@ export class Pooler {
     this.#page?.show(pool);
   }
 
-  /** The numbers of this process for the page, with at most so many rows of each list. */
+  /** Digest of this process for the page, with at most `top` rows of each list. */
   readDigest(top: number): Digest {
     return this.#digests.read(top);
   }
@@ -221,7 +221,7 @@ export class Pooler {
     };
   }
 
-  /** All metrics as they are now, for whoever shows them. */
+  /** Reads all metrics. */
   async readMetrics(): Promise<FamilyReading[]> {
     const { budgets, shareLog, shared } = this.#state;
     const own = [
@@ -232,7 +232,7 @@ export class Pooler {
       )),
       ...fleetReadings(this.#state.fleet?.stats() ?? []),
     ];
-    // Where several processes share, the budgets are with the one above them.
+    // With several processes, the supervisor keeps the budgets.
     if (shared !== undefined) return own;
     const shares = readShares({
       budgets: budgets.stats(),
@@ -259,7 +259,7 @@ export class Pooler {
     this.#statekeeping.start();
   }
 
-  /** What it works with at the moment. */
+  /** The present configuration. */
   get config(): PoolerConfig {
     return this.#state.config;
   }
@@ -280,7 +280,7 @@ export class Pooler {
     return this.#state.isShuttingDown;
   }
 
-  /** As PAUSE and RESUME on the console, which nobody waits for. */
+  /** As PAUSE and RESUME on the console, without waiting for the result. */
   pause(): void {
     if (this.#state.state === 'active')
       this.#controls.pause(undefined, new AbortController().signal).catch(() => {});
@@ -292,26 +292,26 @@ export class Pooler {
 
   // ---- as one of several processes ----------------------------------------------------------------------------------
 
-  /** It has nothing left to do, and takes nobody, not even to the console. */
+  /** Nothing is left to do, and no client is accepted, not even to the console. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** A client that was accepted by another process, which has read the first bytes. */
+  /** Takes over a client that another process has accepted and read the first bytes of. */
   adopt(socket: Socket, endpoint: Endpoint, readAhead?: ReadAhead): void {
     this.#listeners.adopt(socket, endpoint, (transport, _endpoint, hasRoom) =>
       this.#admissions.connected(transport, hasRoom, readAhead),
     );
   }
 
-  /** What was said on the console before this process came. */
+  /** Applies console commands given before this process was started. */
   assume({ state, paused, disabled }: Assumed): void {
     this.#state.state = state;
     for (const database of paused) this.#state.pausedDatabases.add(database);
     for (const database of disabled) this.#state.disabledDatabases.add(database);
   }
 
-  /** Resolves when all is done that can be done about this key here. */
+  /** Resolves when everything possible about this key is done here. */
   async cancel(key: BackendKey): Promise<void> {
     await this.#state.keys.find(key)?.cancel();
   }
@@ -333,8 +333,8 @@ export class Pooler {
   }
 
   /**
-   * Works with another configuration; clients are dropped only where that does not lead to their pool any more. Rejects, and
-   * goes on as before, if it can't be used.
+   * Applies another configuration. Clients are disconnected only where it no longer leads to their pool. Rejects and changes
+   * nothing if the configuration can't be used.
    */
   async reload(config: PoolerConfig): Promise<void> {
     this.#state.change(config);
@@ -347,7 +347,7 @@ export class Pooler {
     this.#state.change(readConfig.call(this.#host));
   }
 
-  /** What the console shows. */
+  /** Views for the console. */
   get view(): PoolerView {
     return this.#view;
   }
@@ -374,9 +374,9 @@ export class Pooler {
     };
   }
 
-  // ---- the end ----------------------------------------------------------------------------------------------------
+  // ---- shutdown ---------------------------------------------------------------------------------------------------
 
-  /** Takes no more clients, lets transactions end, and resolves when nothing is left. A second call may be more impatient. */
+  /** Accepts no more clients, lets transactions end, and resolves when nothing is left. A second call may set an earlier deadline. */
   shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
     const state = this.#state;
     const at = systemClock.now() + deadlineMs;
@@ -397,7 +397,7 @@ export class Pooler {
     return this.stopped;
   }
 
-  /** From the console, which stays until nobody else is waited for. */
+  /** Shutdown from the console, whose client stays until everything else has ended. */
   #shutdownFor(mode: ShutdownMode): Promise<void> {
     return this.shutdown({ deadlineMs: mode === 'immediate' ? 0 : longestMs, mode });
   }
@@ -405,11 +405,11 @@ export class Pooler {
   #endNow(): void {
     for (const session of this.#state.sessions) session.kill(shuttingDown);
     for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
-    // Pools may be closing already, with more time.
+    // Pools may be draining already, with a later deadline.
     for (const pool of this.#state.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
   }
 
-  /** Nobody needs them any more; what does not close in good order is destroyed. */
+  /** Closes the pools, which have no clients any more. Connections that do not close in good order are destroyed. */
   #closePools(): void {
     this.#statekeeping.stop();
     const pools = [...this.#state.pools.pools()];
@@ -433,22 +433,22 @@ export class Pooler {
     this.#isOver = true;
     for (const console of this.#state.consoles.keys()) console.kill(shuttingDown);
     for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
-    // Others are to have what this one had.
+    // Return this pooler's leases to the others.
     await this.#host.fleet?.end();
     this.#tellStopped();
   }
 
-  /** Who waits on the console for this end, or for that of other processes, is told that it is there. */
+  /** Waits until console clients have their answers, which await this shutdown or that of other processes. */
   async #consolesAnswered(): Promise<void> {
     const { consoles } = this.#state;
     const isAwaited = (): boolean => [...consoles.keys()].some(({ isRunning }) => isRunning);
-    // This may be in the middle of the command that asks for it.
+    // This may run within the console command that asks for it.
     await nextTurn();
     while (isAwaited() && systemClock.now() < this.#deadlineAt) await sleep(pollMs);
   }
 }
 
-/** To a database, and not to the console, which stays open. */
+/** A login to a database. The console stays open. */
 function isLoggingIn({ loginScope, database = '' }: Visitor): boolean {
   return loginScope !== undefined && !consoleDatabases.includes(database);
 }

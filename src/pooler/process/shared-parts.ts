@@ -1,4 +1,4 @@
-/** What a pooler has together with others, where it is one of several processes; the rest is its own. */
+/** Parts that one of several pooler processes shares with the others. */
 import type { BackendKey } from '../../wire/session-messages.js';
 import type { ConnectionRates } from '../budgets/connection-rates.js';
 import type { BudgetLeases, Budgets } from '../budgets/server-budgets.js';
@@ -10,35 +10,35 @@ import type { Opening } from '../servers/opening.js';
 
 type Tools = Omit<ConsoleTools, 'role'>;
 
-/** Notes of server connections that have to be known elsewhere, should this process die. */
+/** Notes of server connections, for the other process to use if this one dies. */
 export interface ServerNotes {
-  /** Its socket is connected, or the server has just let it in. */
+  /** The socket is connected, or the server has just accepted the login. */
   dialing(opening: Opening, leases: BudgetLeases): void;
   /** The attempt has failed. */
   dialEnded(opening: Opening, leases: BudgetLeases): void;
   /** The connection is open, and has one of these leases. */
   opened(backend: Backend, leases: BudgetLeases): void;
-  /** A connection was let in, and nobody uses it yet. Rejects only if it is lost. */
+  /** A connection was accepted and is not in use yet. Rejects only if it is lost. */
   entered(backend: Backend): Promise<void>;
 }
 
 export interface SharedParts {
-  /** Numbers that the others don't give out. */
+  /** Process ids for cancel keys that the other processes don't give out. */
   readonly ids: ProcessIds;
   readonly budgets: Budgets & ServerNotes;
-  /** How fast all of them together may open connections. */
+  /** Rate limits for opening connections, shared by all processes. */
   readonly rates: ConnectionRates;
   readonly places: {
-    /** Takes a place among the clients of all; rejects with a `Refusal`. What it answers gives it back. */
+    /** Takes a place among the clients of all processes; rejects with a `Refusal`. The returned function gives it back. */
     take(user: string, database: string): Promise<() => void>;
   };
-  /** A cancel request with a key that nobody has here. Resolves when all is done that can be done. */
+  /** Handles a cancel request whose key is unknown here. Resolves when everything possible is done. */
   cancelElsewhere(key: BackendKey): Promise<void>;
-  /** What the console works with in place of what is here only. */
+  /** Console tools for all processes, in place of those of this process. */
   consoleOf(here: Tools): Tools;
 }
 
-/** What has been said on the console before. */
+/** State set by earlier console commands. */
 export interface Assumed {
   readonly state: RunState;
   readonly paused: readonly string[];

@@ -1,13 +1,13 @@
-/** The group that a Unix socket is given to. */
+/** Sets the group of a Unix socket. */
 import { chownSync, readFileSync } from 'node:fs';
 import type { Endpoint } from '../../net/endpoint.js';
 import { ServingError } from '../errors.js';
 
-/** Throws a `ServingError` for a group that is not there, or may not be used. */
+/** Throws a `ServingError` for a group that does not exist or may not be used. */
 export function giveToGroup(endpoints: Iterable<Endpoint>, group: string): void {
   const id = groupIdOf(group);
   for (const endpoint of endpoints) {
-    // An abstract one is no file, and nobody's.
+    // An abstract socket is no file and has no owner.
     if (endpoint.kind !== 'unix' || endpoint.path.startsWith('\0') || endpoint.path.startsWith('@')) continue;
     try {
       chownSync(endpoint.path, -1, id);

@@ -1,9 +1,9 @@
-/** The numbers of the last period, for the log. */
+/** Numbers of the last period, for the log. */
 import { averagesOf, sumOf } from '../console/counters.js';
 import type { StatsRecord } from '../console/pooler-view.js';
 import type { LogDetails } from '../log.js';
 
-/** Per second, and times on average. */
+/** Rates per second, and average times. */
 export function statsDetails({ databases, windowMs }: StatsRecord): LogDetails {
   const average = averagesOf(
     sumOf(databases.map(({ total }) => total)),

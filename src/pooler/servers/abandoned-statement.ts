@@ -1,4 +1,4 @@
-/** Waits for the answer to a statement whose client has left, where statements of others were sent behind it. */
+/** Waits for the answer to a statement whose client has disconnected while statements of other clients were sent behind it. */
 import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import { Caretaker } from './backend-user.js';
@@ -8,7 +8,7 @@ export class AbandonedStatement extends Caretaker {
   readonly #backend: Backend;
   readonly #generation: number;
 
-  /** Has the connection from here on. */
+  /** Takes over the connection. */
   constructor(pool: BackendPool, backend: Backend, generation: number) {
     super();
     this.#pool = pool;

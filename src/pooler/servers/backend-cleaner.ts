@@ -1,6 +1,6 @@
 /**
- * Has a server connection whose client is gone: takes what is still owed, ends an open transaction, forgets what the client
- * left in the session, and then gives the connection back. What takes too long, or fails, is closed.
+ * Cleans a server connection whose client has disconnected: reads what is still owed, ends an open transaction, resets what the
+ * client left in the session, and then releases the connection. A connection whose cleaning fails or takes too long is closed.
  */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { TransactionStatus } from '../../wire/message-types.js';
@@ -9,12 +9,12 @@ import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
 
 export interface CleaningPlan {
-  /** Run one after the other when nothing is owed any more, where the client may have left something in the session. */
+  /** Queries that run one after the other once nothing is owed, where the client may have left something in the session. */
   readonly resets: readonly string[];
   readonly timeoutMs: number;
-  /** It is clean. */
+  /** The connection is clean. */
   done(): void;
-  /** It can't be cleaned. */
+  /** The connection can't be cleaned. */
   failed(error: Error): void;
 }
 
@@ -22,7 +22,7 @@ const discardAll = 'DISCARD ALL';
 const discardAllPattern = /^\s*DISCARD\s+ALL\s*;?\s*$/i;
 const resetSettings = 'SET SESSION AUTHORIZATION DEFAULT; RESET ALL';
 
-/** Aurora DSQL refuses DISCARD and SET SESSION AUTHORIZATION. Its sessions have settings and prepared statements, and nothing else. */
+/** Aurora DSQL refuses DISCARD and SET SESSION AUTHORIZATION. Its sessions hold only settings and prepared statements. */
 const dsqlResetSettings = 'RESET ALL';
 const dsqlResetAll = [dsqlResetSettings, 'DEALLOCATE ALL'] as const;
 
@@ -33,16 +33,16 @@ export const Cleaning = {
   settings: 1,
   /** Runs the reset query, where there is one. */
   session: 2,
-  /** The same, and settings in any case. */
+  /** Runs the reset query, where there is one, and always resets settings. */
   sessionAndSettings: 3,
-  /** Whatever a session may have, whether or not the reset query clears it away. */
+  /** Resets everything a session may hold, whether or not the reset query does. */
   everything: 4,
 } as const;
 export type Cleaning = (typeof Cleaning)[keyof typeof Cleaning];
 
 /**
- * What to run so that nothing is left of a client. Other than with DISCARD ALL, nobody knows what `resetQuery` makes of the
- * settings, so that they are reset, too.
+ * Queries that remove everything a client left. The effect of a custom `resetQuery` on settings is unknown, so settings are
+ * reset as well.
  */
 export function resetsOf(resetQuery: string, cleaning: Cleaning, isDsql = false): readonly string[] {
   const all = isDsql ? dsqlResetAll : [discardAll];
@@ -55,7 +55,7 @@ export function resetsOf(resetQuery: string, cleaning: Cleaning, isDsql = false)
   return cleaning === Cleaning.everything ? [resetQuery, ...all] : [resetQuery, settings];
 }
 
-/** Nobody hears of it. */
+/** Never sent to a client. */
 const unfinished: ErrorFields = {
   severity: 'ERROR',
   code: SqlState.connectionFailure,
@@ -90,7 +90,7 @@ export class BackendCleaner extends Caretaker {
   }
 
   override backendSettled(backend: Backend): void {
-    // What is cancelled might be a query of our own.
+    // A cancel request in flight might hit one of the pooler's own queries.
     if (this.#isOver || backend.replies.size > 0 || backend.isBeingCancelled) return;
     if (backend.isInDoubt) this.#fail('Nobody knows what state the server is in.');
     else if (backend.status !== TransactionStatus.idle) this.#ask('ROLLBACK');

@@ -32,7 +32,7 @@ export class BackendDialer implements Dialer<Backend> {
     this.#checkQuery = checkQuery;
   }
 
-  /** The engine and its dialer need each other; the dialer comes first. */
+  /** Engine and dialer need each other; the dialer is made first. */
   answerTo(engine: ConnectionPool<Backend>): void {
     this.#engine = engine;
   }
@@ -49,7 +49,7 @@ export class BackendDialer implements Dialer<Backend> {
       (thrown: unknown) => {
         this.#underWay.delete(dial);
         const error = asError(thrown);
-        // A fresh token may be let in. That is another dial, with a lease and a permit of its own, and there is no third one.
+        // The server may accept a fresh token. That takes another dial with its own lease and permit; there is no third dial.
         if (error instanceof TokenRefusedError && this.#engine.dialAgain(dial)) return;
         if (isRateExceeded(error)) this.#engine.rateExceeded();
         this.#engine.dialFailed(dial, error, causeOf(error));
@@ -61,7 +61,7 @@ export class BackendDialer implements Dialer<Backend> {
     this.#underWay.get(dial)?.abort.abort();
   }
 
-  /** Those that are still wanted. */
+  /** Dials that are still wanted. */
   *openings(): IterableIterator<Opening> {
     for (const [{ state }, { opening }] of this.#underWay) if (state === 'dialing') yield opening;
   }

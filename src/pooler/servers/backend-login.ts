@@ -1,4 +1,4 @@
-/** From an open transport to a server that is ready: the startup packet, who we are, and what the server reports. */
+/** Login on an open transport: sends the startup packet, authenticates, and reads what the server reports until it is ready. */
 
 import type { Transport, TransportListener } from '../../net/transport.js';
 import { readErrorFields } from '../../wire/error-fields.js';
@@ -12,11 +12,14 @@ import { writeStartup } from '../../wire/startup-packet.js';
 import { BackendRefusedError, LoginEndedError } from '../errors.js';
 import { ReportedSettings } from './reported-settings.js';
 
-/** Answers what a server asks in order to know who we are. */
+/** Answers the server's authentication requests. */
 export interface Authenticator {
-  /** Takes an Authentication message, whose bytes are good until it returns; what to send. Rejects when it can't. */
+  /**
+   * Answers an Authentication message with the bytes to send. The message's bytes are valid until this returns. Rejects when it
+   * can't answer.
+   */
   answer(source: Buffer, start: number, end: number): Promise<Buffer>;
-  /** The server let us in. */
+  /** The server has accepted the login. */
   readonly isOver: boolean;
 }
 
@@ -25,9 +28,9 @@ export interface LoginRequest {
   /** `user`, `database` and settings. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly authenticator: Authenticator;
-  /** Bytes that the server may report. */
+  /** Limit on the bytes of parameters that the server reports. */
   readonly mostParameterBytes: number;
-  /** Gives up when it fires. */
+  /** Aborts the login. */
   readonly signal: AbortSignal;
 }
 
@@ -37,9 +40,9 @@ export interface LoggedIn {
   readonly parameters: ReportedSettings;
 }
 
-/** A server asks a question, and has an answer before it asks another; what ends the login may come along. */
+/** A server waits for the answer to a question before it asks another; only a message that ends the login may come as well. */
 const mostUnanswered = 8;
-/** All of these are short, and none is passed on. */
+/** Limit per message. All login messages are short, and none is passed on. */
 const longest = 65_536;
 const read = [
   'authentication',
@@ -52,7 +55,10 @@ const read = [
 ] as const;
 const rules = backendRules(Object.fromEntries(read.map((name) => [name, { wholeUpTo: longest, longest }])));
 
-/** Resolves once the server is ready; nothing is read then, and the transport's listener is free. Otherwise it is destroyed. */
+/**
+ * Resolves once the server is ready. Reading is then paused and the transport's listener is free. On failure the transport is
+ * destroyed.
+ */
 export function logIn(request: LoginRequest): Promise<LoggedIn> {
   return new Promise((resolve, reject) => {
     new BackendLogin(request, resolve, reject).begin();
@@ -69,7 +75,7 @@ class BackendLogin implements TransportListener {
   readonly #aborted = (): void => this.#fail(new LoginEndedError('it was given up'));
   #key: BackendKey | undefined;
   #isOver = false;
-  /** One answer after the other, in the order of the questions. */
+  /** Answers run one after the other, in the order of the questions. */
   #answers: Promise<void> = Promise.resolve();
 
   constructor(request: LoginRequest, succeed: (result: LoggedIn) => void, reject: (error: Error) => void) {
@@ -108,7 +114,7 @@ class BackendLogin implements TransportListener {
       case From.authentication: {
         if (++this.#unanswered > mostUnanswered)
           throw new ProtocolViolationError(`The server asked ${mostUnanswered} questions in a row at login.`);
-        // The bytes are good for this call only, and it may not be this question's turn yet.
+        // The bytes are valid for this call only, and earlier questions may still wait for their answers.
         const own = Buffer.from(source.subarray(start, end));
         this.#answers = this.#answers
           .then(() => this.#answer(own))
@@ -129,7 +135,7 @@ class BackendLogin implements TransportListener {
         return;
       }
       case From.readyForQuery:
-        // Nothing that comes now is lost: it waits until there is a listener for it.
+        // Bytes that arrive now are not lost: they wait until there is a listener.
         this.#request.transport.pauseReading();
         this.#answers.then(() => this.#finish());
         return;
@@ -151,7 +157,7 @@ class BackendLogin implements TransportListener {
     if (!this.#isOver) this.#send(answer);
   }
 
-  /** The server is believed only if it has let us in the way it should. */
+  /** ReadyForQuery counts only if authentication has completed first. */
   #finish(): void {
     if (this.#isOver) return;
     if (!this.#request.authenticator.isOver || this.#scanner.unread > 0) {

@@ -27,15 +27,15 @@ import { StatementTimes } from './statement-times.js';
 
 /** Which statements share connections while all connections are in use. */
 export interface MultiplexPlan {
-  /** So many are sent one behind the other, each time that a connection is given out. */
+  /** Number of statements sent one behind the other each time a connection is checked out. */
   readonly depth: number;
-  /** Not only reads. */
+  /** Writes share connections, too, not only reads. */
   readonly sharesWrites: boolean;
-  /** Others are sent only behind statements that usually take no longer. */
+  /** Statements are sent only behind statements that usually take no longer than this. */
   readonly longestMs: number;
 }
 
-/** How a pool works at the moment. */
+/** Present configuration of a pool. */
 export interface BackendPoolPlan {
   readonly limits: PoolSettings;
   readonly policy: PoolPolicy;
@@ -43,13 +43,13 @@ export interface BackendPoolPlan {
   readonly checkQuery: string;
   /** Forgets what a client left in a session beyond settings; empty for nothing. */
   readonly resetQuery: string;
-  /** The server is Aurora DSQL, which has other words to set and reset a session. */
+  /** The server is Aurora DSQL, which sets and resets a session with other statements. */
   readonly isDsql: boolean;
-  /** Settings that the server refuses are the pooler's to keep. */
+  /** The pooler keeps the settings that the server refuses. */
   readonly keepsSettings: boolean;
-  /** It is run after every transaction, too. */
+  /** Runs the reset query after every transaction, too. */
   readonly resetsAlways: boolean;
-  /** After every transaction, the server is asked what the client has left, and not only where that is unclear. */
+  /** Asks the server after every transaction what the client has left, not only where that is unclear. */
   readonly checksAlways: boolean;
   readonly cleaningTimeoutMs: number;
   readonly cancelTimeoutMs: number;
@@ -57,19 +57,19 @@ export interface BackendPoolPlan {
   readonly followsStatements: boolean;
   /** So many a server connection has. */
   readonly mostStatements: number;
-  /** Statements without a name that come again and again are prepared, too. */
+  /** Unnamed statements that are repeated often are prepared, too. */
   readonly preparesUnnamed: boolean;
-  /** BEGIN is answered before there is a server. */
+  /** BEGIN is answered before a server connection is checked out. */
   readonly defersBegin: boolean;
-  /** Statements of several clients share connections; undefined: they do not. */
+  /** Statements of several clients share connections; undefined turns that off. */
   readonly multiplex?: MultiplexPlan | undefined;
-  /** What it may keep of statements that no client has under a name, in bytes. */
+  /** Limit in bytes for kept statements that no client has under a name. */
   readonly mostStatementBytes: number;
-  /** What servers report of a session, in bytes. */
+  /** Limit in bytes for the parameters that servers report of a session. */
   readonly mostParameterBytes: number;
-  /** The part of the connections that transactions have a claim to. */
+  /** Part of the connections reserved for transactions. */
   readonly reservedRatio: number;
-  /** Which budget above it has nothing left for it. */
+  /** Name of the budget above this pool that has nothing left for it. */
   readonly shortage: () => string | undefined;
 }
 
@@ -83,15 +83,15 @@ export class BackendPool {
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassUsage;
-  /** Statistics of its statements; undefined where there are none. */
+  /** Statistics of the pool's statements; undefined where none are kept. */
   queries: PoolQueries | undefined;
-  /** Who is told when a server did not like the query that a connection begins with. */
-  /** Clients that are in. */
+  /** Connected clients. */
   clients = 0;
+  /** Called when the connect query of a new connection fails. */
   onConnectQueryFailed: ((error: OwnQueryError) => void) | undefined;
   /** Told of connections that are being opened. */
   openingWatcher: OpeningWatcher | undefined;
-  /** Called the first time that something is swallowed. */
+  /** Called the first time that a kind of statement is swallowed. */
   onSwallowed: ((what: string) => void) | undefined;
   readonly #dialers = new WeakMap<Engine, BackendDialer>();
   readonly #engines: EngineGenerations;
@@ -126,7 +126,7 @@ export class BackendPool {
     return `${this.user}@${this.database}`;
   }
 
-  /** What servers have reported last about a new session; undefined as long as there was none. */
+  /** Parameters reported most recently for a new session; undefined until a session was opened. */
   get parameters(): ReadonlyMap<string, string> | undefined {
     return this.#parameters;
   }
@@ -144,29 +144,29 @@ export class BackendPool {
     this.#engines.enqueue(waiter, timeoutMs);
   }
 
-  /** Takes a client out of the queue that does not want a connection any more; false when it has had its answer. */
+  /** Removes from the queue a client that does not want a connection any more; false when it was already answered. */
   leave(waiter: Waiter<Backend>): boolean {
     return this.#engines.withdraw(waiter);
   }
 
-  /** Only one that is settled. */
+  /** Releases a connection. It must be settled. */
   release(backend: Backend, generation: number): void {
     backend.home?.release(backend.pooled as PooledConnection<Backend>, generation);
   }
 
-  /** It broke while a client had it. */
+  /** The connection broke while a client used it. */
   lost(backend: Backend, generation: number, error: Error): void {
     const { pooled, home } = backend;
     home?.broken(pooled as PooledConnection<Backend>, error);
     home?.release(pooled as PooledConnection<Backend>, generation, error);
   }
 
-  /** It can't be used any more, although it is still there: it is closed in good order, and counts until the server has gone. */
+  /** Retires a connection that is still open but unusable. It is closed in good order, and counts until the server has closed it. */
   discard(backend: Backend, generation: number, error: Error): void {
     this.lost(backend, generation, error);
   }
 
-  /** Its client is gone, and may have left things behind. */
+  /** Cleans a connection whose client has disconnected and may have left something in the session. */
   cleanUp(backend: Backend, generation: number, cleaning: Cleaning): void {
     const { resetQuery, isDsql, cleaningTimeoutMs } = this.#plan;
     const resets = resetsOf(resetQuery, cleaning, isDsql);
@@ -204,14 +204,14 @@ export class BackendPool {
     return backend;
   }
 
-  /** A statement that the server would refuse was answered in its place. The words are few. */
+  /** Counts a statement that the pooler answered because the server would refuse it. `what` has few distinct values. */
   swallowed(what: string): void {
     if (this.tally.swallowedOne(what)) this.onSwallowed?.(what);
   }
 
   // ---- control ----------------------------------------------------------------------------------------------------
 
-  /** Works in another way from now on. `reconnects`: the connections that there are belong to the old way. */
+  /** Changes the configuration. `reconnects`: existing connections belong to the old configuration and are replaced. */
   change(plan: BackendPoolPlan, reconnects: boolean): void {
     this.#plan = plan;
     this.#boundStatements(plan);
@@ -223,27 +223,27 @@ export class BackendPool {
     this.setLimit(plan.limits.poolSize);
   }
 
-  /** Half of it each, for those that had a name and those that never had. */
+  /** Named statements and unnamed ones get half of the limit each. */
   #boundStatements({ mostStatementBytes }: BackendPoolPlan): void {
     this.statements.mostUnusedBytes = this.repeated.mostBytes = mostStatementBytes / 2;
   }
 
-  /** Every connection is replaced: idle ones now, the others when they come back. */
+  /** Replaces every connection: idle ones now, those in use when they are released. */
   reconnect(): void {
     this.#engines.renew();
   }
 
-  /** The size, or with the reserve more than that. */
+  /** Sets the connection limit: the size, or the size plus the reserve. */
   setLimit(limit: number): void {
     this.#engines.setLimit(limit);
   }
 
-  /** Stays at so many connections, of those that its policy says; none until it is said. */
+  /** Keeps this many connections open, of those that the policy says; none until this is called. */
   keep(count: number): void {
     this.#engines.keep(count);
   }
 
-  /** What it waits for beyond its own limit, in words. */
+  /** What the pool waits for beyond its own limit, in words. */
   get shortage(): string | undefined {
     return this.#plan.shortage();
   }
@@ -265,39 +265,39 @@ export class BackendPool {
     this.#engines.resume();
   }
 
-  /** Takes no more callers, and closes all connections as they come back, at the deadline in any case. */
+  /** Takes no more callers, and closes each connection when it is released, all of them at the deadline. */
   drain(deadline: number, then: () => void): void {
     this.#engines.drain(deadline, then);
   }
 
-  // ---- what can be seen -------------------------------------------------------------------------------------------
+  // ---- statistics --------------------------------------------------------------------------------------------------
 
   stats(): PoolStats {
     return this.#engines.present.stats();
   }
 
-  /** Connections by what they do, those that are to be replaced included. */
+  /** Connections by state, including those that are to be replaced. */
   counts(): EngineCounts {
     return this.#engines.counts();
   }
 
-  /** Since the pool was made, whichever engine it had. */
+  /** Totals since the pool was made, over all its engines. */
   totals(): PoolTotals {
     return this.#engines.totals();
   }
 
-  /** Connections that are to be replaced, and are still there. */
+  /** Connections that are to be replaced and are still open. */
   get leaving(): number {
     return this.#engines.leaving;
   }
 
-  /** There is no connection, and the last attempt to open one has failed. */
+  /** No connection is open, and the last attempt to open one failed. */
   get isFailing(): boolean {
     const { present, isPaused } = this.#engines;
     return !isPaused && present.failedDials > 0 && present.counts().live === 0;
   }
 
-  /** Why whoever comes need not wait: it keeps failing, and whether it goes on like that others will find out. */
+  /** Error that fails new waiters at once: dials keep failing, and a probe by other waiters will show when that changes. */
   get outage(): Error | undefined {
     if (!this.isFailing) return undefined;
     const { breaker, pending } = this.stats();
@@ -311,7 +311,7 @@ export class BackendPool {
     return present.failedDials > 0 ? present.lastDialError : undefined;
   }
 
-  /** Whether anyone is there who could use a connection: clients, or what waits for one. */
+  /** Whether anything could use a connection: connected clients or waiters. */
   get hasClients(): boolean {
     return this.clients > 0 || this.waiting > 0;
   }
@@ -324,7 +324,7 @@ export class BackendPool {
     return this.#engines.present.idle;
   }
 
-  /** Statements that are behind those of other clients. */
+  /** Statements queued behind those of other clients on the same connection. */
   get followers(): number {
     let count = 0;
     for (const { followers } of this.backends()) count += followers.length;
@@ -336,7 +336,7 @@ export class BackendPool {
       for (const { connection } of engine.connections()) yield connection.substitute ?? connection;
   }
 
-  /** Connections that are not there yet. */
+  /** Connections that are being opened. */
   *openings(): IterableIterator<Opening> {
     for (const engine of this.#engines.all) yield* this.#dialers.get(engine)?.openings() ?? [];
   }
@@ -378,26 +378,26 @@ export class BackendPool {
     backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
     backend.onFlood = () => this.tally.limitReached('max_server_parameters_size');
     this.#noteParameters(backend.parameters);
-    // Lost before the engine knew of it. Not from the middle of its decision.
+    // The connection was lost before the engine knew of it. Deferred, because the engine is in the middle of a decision.
     if (backend.isLost) process.nextTick(() => engine.broken(pooled, lostWhileIdle()));
   }
 
-  /** It stays the same object as long as it says the same. */
+  /** Keeps the same object while the parameters are unchanged. */
   #noteParameters(reported: Iterable<readonly [string, string]>): void {
     const parameters = new ReportedSettings(this.#plan.mostParameterBytes, this.#parameters);
     let isNew = this.#parameters === undefined;
     for (const [name, value] of reported) {
       const isOther = parameters.get(name) !== value;
-      // Servers may report other settings each.
+      // Servers may report different settings.
       if (isOther && parameters.report(name, value)) isNew = true;
     }
     if (isNew) this.#parameters = parameters.all;
   }
 
-  /** What a server will say again is no reason to wait for another attempt, unless there are connections to wait for. */
+  /** Fails waiting clients at once when the refusal is permanent, unless there are open connections to wait for. */
   #dialFailed(error: Error, engine: Engine): void {
     if (!isDefiniteRefusal(error)) return;
-    // Not from the middle of its decision.
+    // Deferred, because the engine is in the middle of a decision.
     process.nextTick(() => {
       const isPresent = engine === this.#engines.present && !this.#engines.isPaused;
       if (isPresent && engine.counts().live === 0) this.#engines.refuse(error);
@@ -405,7 +405,7 @@ export class BackendPool {
   }
 
   #closed(engine: Engine): void {
-    // Not from the middle of its decision.
+    // Deferred, because the engine is in the middle of a decision.
     if (engine !== this.#engines.present) process.nextTick(() => this.#engines.share());
   }
 }

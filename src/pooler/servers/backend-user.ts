@@ -1,4 +1,4 @@
-/** Who has a server connection at the moment: a client's session, or whoever cleans up after one. */
+/** The present user of a server connection: a client's session, or the caretaker that cleans up after one. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { TransactionStatus } from '../../wire/message-types.js';
 import type { Outgoing } from './outgoing.js';
@@ -6,50 +6,53 @@ import type { Dropped, Subject } from './reply-queue.js';
 import type { StatementShape } from './statement-shape.js';
 import type { UnnamedStatement } from './unnamed-statement.js';
 
-/** The server connection that somebody has, as far as this side of it knows. Implementations are given the `Backend`. */
+/** The server connection in use, as far as its user knows it. Implementations are given the `Backend`. */
 export interface HeldServer {
   readonly id: number;
 }
 
 export interface BackendUser {
-  /** Bytes for the client. False: hold on until `backend.resume()`. */
+  /** Bytes for the client. False: the backend stops reading until `backend.resume()`. */
   takeAnswer(answer: Outgoing): boolean;
-  /** A statement is complete; the bytes are the message with its tag, and `subject` is what was noted when it was asked. */
+  /** A statement is complete. The bytes are the message with its tag; `subject` was noted when the statement was sent. */
   commandCompleted(source: Buffer, start: number, end: number, subject: Subject): void;
-  /** Something that the client asked for has failed. */
+  /** A request of the client's has failed. */
   errorCame(error: ErrorFields): void;
-  /** The error that the client is told in place of the server's; undefined: that one. */
+  /** Error that the client is told in place of the server's; undefined passes on the server's. */
   insteadOf(error: ErrorFields): ErrorFields | undefined;
-  /** The server will not answer this: it failed, or was ignored after an error. */
+  /** The server will not answer this request: it failed, or was ignored after an error. */
   answerDropped(dropped: Dropped): void;
-  /** The server has described a statement: with `subject` it was asked to. Undefined where that is too long to be read. */
+  /**
+   * The server has described a statement, which it was asked to with `subject`. `shape` is undefined if the description is too
+   * long to be read.
+   */
   statementDescribed(subject: Subject, shape: StatementShape | undefined): void;
   /** The client has another unnamed statement, or none. `isOnServer`: this server has parsed it. */
   unnamedChanged(unnamed: UnnamedStatement | undefined, isOnServer: boolean): void;
-  /** What stood in for the client's statement can't be used: the statement itself is to be asked, behind all else. */
+  /** The statement that stood in for the client's can't be used: the client's own is to be sent, behind all else. */
   askAgain(): void;
-  /** The tag of a plain answer ends here; only where `wantsTags`. */
+  /** A tag of a plain answer ends here; called only where `wantsTags`. */
   readonly wantsTags: boolean;
   tagCame(source: Buffer, start: number, end: number): void;
   /** A ReadyForQuery for the client. */
   readyCame(status: TransactionStatus): void;
-  /** Nothing is owed any more. */
+  /** The server owes nothing any more. */
   backendSettled(server: HeldServer): void;
-  /** The server reports a setting. `isOwn`: the pooler has set it. Whether the client is to hear of it. */
+  /** The server reports a setting. `isOwn`: the pooler has set it. Returns whether the client is told. */
   parameterReported(name: string, value: string, isOwn: boolean): boolean;
   /** The server waits for COPY data. */
   copyInBegan(): void;
-  /** An own query of the pooler's is answered; with the error, if it failed, and the row that was asked for. */
+  /** One of the pooler's own queries is answered, with its error if it failed, and the row that was asked for. */
   ownQueryAnswered(error: ErrorFields | undefined, row: Subject): void;
-  /** The backend can take more, after it could not. */
+  /** The backend accepts more bytes after it had refused them. */
   backendDrained(): void;
-  /** Whether this user loses something with it, and is to hear why it ends. */
+  /** Whether this user loses something with the connection, and must be told why it ends. */
   needsBackend(server: HeldServer): boolean;
-  /** The connection has ended. `fatal`: what the server said last; `isTold`: which was passed to `takeAnswer()`. */
+  /** The connection has ended. `fatal`: the server's last error; `isTold`: it was passed to `takeAnswer()`. */
   backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;
 }
 
-/** Has a connection that no client has: what comes is thrown away. */
+/** User of a connection without a client: discards everything that arrives. */
 export abstract class Caretaker implements BackendUser {
   readonly wantsTags = false;
 

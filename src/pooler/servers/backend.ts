@@ -1,4 +1,4 @@
-/** A connection to the server, once it is logged in: sends what is asked, and passes answers on to whoever has it. */
+/** A logged-in server connection: sends requests, and passes answers on to its present user. */
 import type { ConnectionPool } from '../../core/connection-pool.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import type { DialOptions } from '../../net/connect-transport.js';
@@ -50,10 +50,10 @@ export interface BackendParts {
   /** How it was connected to. */
   readonly dial: DialOptions;
   readonly statements: ServerStatements;
-  /** Those of a new session. */
+  /** Settings of a new session. */
   readonly settings: Settings;
   readonly key: BackendKey | undefined;
-  /** What the server has reported. */
+  /** Parameters that the server has reported. */
   readonly parameters: ReportedSettings;
 }
 
@@ -61,33 +61,36 @@ export interface BackendParts {
 export interface Follower {
   /** The client's number; undefined where the client has left. */
   readonly clientId: number | undefined;
-  /** All ahead of it is answered: its statement is the one that runs. `generation`: the checkout, which is its own from here on. */
+  /**
+   * Everything ahead is answered: this statement is the one that runs. `generation`: the checkout, which belongs to the
+   * follower from here on.
+   */
   takeOver(backend: Backend, generation: number): void;
-  /** The connection has ended before that. `hasNotBegun`: the server has said that it ends before it came to this statement. */
+  /** The connection ended before that. `hasNotBegun`: the server said that it ended before it reached this statement. */
   serverLost(error: Error, hasNotBegun: boolean): void;
   /** A cancel request is sent for a statement ahead of it, and may hit this one. */
   mayBeHit(): void;
 }
 
 export class Backend extends ServerDialogue implements TransportListener {
-  /** No other server connection of the process has it. */
+  /** Unique among the server connections of the process. */
   readonly id: number;
   readonly connectedAt = Date.now();
   readonly transport: Transport;
   readonly dial: DialOptions;
   readonly key: BackendKey | undefined;
-  /** Its place in the engine, and the engine; known as soon as it is opened. */
+  /** Place of the connection in the engine, and the engine; known as soon as the connection is open. */
   pooled: PooledConnection<Backend> | undefined;
   home: ConnectionPool<Backend> | undefined;
-  /** Who is told what it reports by itself. */
+  /** Receives the settings that the server reports by itself. */
   onReport: ((name: string, value: string) => void) | undefined;
   /** Statements of other clients that were sent behind the one that runs. */
   readonly followers: Follower[] = [];
-  /** Which of the statements that share the connection is the one that runs. */
+  /** Number of the statement that runs, among those that share the connection. */
   turnNumber = 0;
   /** The connection for replication that has its place in the engine. */
   substitute: Backend | undefined;
-  /** It has reported more than is kept. */
+  /** Called when the server has reported more than is kept. */
   onFlood: (() => void) | undefined;
   readonly #scanner = new MessageScanner(rules);
   /** The present message is passed on. */
@@ -112,17 +115,17 @@ export class Backend extends ServerDialogue implements TransportListener {
     transport.listener = this;
   }
 
-  /** Whoever has it is a client, and not someone who checks, cleans or closes it. */
+  /** The user is a client, and not a caretaker that checks, cleans or closes the connection. */
   get hasClient(): boolean {
     return this.user !== undefined && !(this.user instanceof Caretaker);
   }
 
-  /** Of no use any more: the server has said FATAL, hung up or broken the protocol. Its socket may still be there. */
+  /** Unusable: the server has sent FATAL, hung up or broken the protocol. The socket may still be open. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
-  /** Its socket is closed. */
+  /** The socket is closed. */
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -131,7 +134,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     return this.#passes && !this.#scanner.isLast;
   }
 
-  /** Nothing is owed and no transaction is open: whoever has it loses nothing with it. */
+  /** Nothing is owed and no transaction is open: the user loses nothing with the connection. */
   get isAtRest(): boolean {
     return (
       this.replies.size === 0 &&
@@ -143,7 +146,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     );
   }
 
-  /** At rest, and all was sent: it can go to another client. */
+  /** At rest, and everything is sent: the connection can go to another client. */
   get isSettled(): boolean {
     return (
       this.isAtRest &&
@@ -156,17 +159,17 @@ export class Backend extends ServerDialogue implements TransportListener {
 
   // ---- to the server ----------------------------------------------------------------------------------------------
 
-  /** Asks a query of the pooler's own; its answer stays here, and its first row is collected where one is wanted. */
+  /** Sends one of the pooler's own queries. The answer is not passed on; the first row is collected in `row`. */
   ask(text: string, row?: OwnRow): void {
     this.expect(Asked.ownQuery, row);
     this.unnamedVersion++;
     writeQuery(this.toServer.mix(), text);
   }
 
-  /** The same within the client's pipeline, and its transaction: whatever the client has there stays as it is. */
+  /** Sends a query of the pooler's own within the client's pipeline and transaction; whatever the client has there is unchanged. */
   askWithin(text: string): void {
     const writer = this.toServer.mix();
-    // Where the last one was cut short, it is there still.
+    // The statement still exists if the last pipeline was cut short.
     this.expect(Asked.ownClose);
     writeClose(writer, Target.statement, ownStatement);
     this.expect(Asked.ownParse);
@@ -181,7 +184,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     }
   }
 
-  /** Ends a pipeline that nobody else will end. */
+  /** Ends a pipeline that no client will end. */
   sync(): void {
     this.expect(Asked.ownSync);
     this.toServer.mix().append(sync);
@@ -193,45 +196,45 @@ export class Backend extends ServerDialogue implements TransportListener {
     else if (this.replies.size > 0) this.expect(Asked.copyEnd);
   }
 
-  /** Ends a COPY that nobody will send data for. */
+  /** Ends a COPY that no client will send data for. */
   failCopy(reason: string): void {
     this.copyIn.isUnderWay = false;
     writeCopyFail(this.toServer.mix(), reason);
     if (this.replies.head === Asked.execute && !this.replies.owesSync) this.sync();
   }
 
-  /** Closes a statement that the server has; nobody hears of it. */
+  /** Closes a statement that the server has. The answer is not passed on. */
   closeStatement(copy: ServerCopy): void {
     this.expect(Asked.ownClose, copy);
     writeClose(this.toServer.mix(), Target.statement, copy.name);
   }
 
-  /** Has a statement described, which stays here; without a name, the unnamed one. */
+  /** Asks for the description of a statement; without a name, of the unnamed one. The answer is not passed on. */
   describeStatement(name: Buffer | undefined, subject: object): void {
     this.expect(Asked.ownDescribe, subject);
     writeDescribe(this.toServer.mix(), Target.statement, name);
   }
 
-  /** What is sent next fails. Should the server's error be of the code `insteadOf`, the client gets this one. */
+  /** The next request must fail. If the server's error has the code `insteadOf`, the client gets `error` in its place. */
   expectFailure(error: ErrorFields, insteadOf: string): void {
     this.expect(Asked.mustFail, { error, insteadOf } satisfies Replacement);
   }
 
-  /** An error in the middle of a pipeline: the server is made to fail it, and the client gets this one. */
+  /** Makes the server fail the pipeline with an error, which the client gets as `error`. */
   fail(error: ErrorFields): void {
     this.expectFailure(error, SqlState.invalidStatementName);
     writeDescribe(this.toServer.mix(), Target.statement, noStatement);
   }
 
-  /** Sends what was put into `toServer`; false to hold on until `backendDrained()`. */
+  /** Sends the content of `toServer`; false to hold on until `backendDrained()`. */
   flush(): boolean {
     const goesOn = this.toServer.sendTo(this.transport);
-    // What was made up meanwhile is for the client now.
+    // Answers made up meanwhile are sent to the client now.
     if (!this.toClient.isEmpty) this.#passOn();
     return goesOn;
   }
 
-  /** The statement that ran is answered: the next that was sent behind it runs from here on. False where there is none. */
+  /** The present statement is answered: the next follower's statement runs from here on. False where there is none. */
   handOn(generation: number): boolean {
     const next = this.followers.shift();
     if (next === undefined) return false;
@@ -241,34 +244,34 @@ export class Backend extends ServerDialogue implements TransportListener {
     return true;
   }
 
-  /** A cancel request for the statement that runs is about to be sent: it may come too late for that one. */
+  /** A cancel request for the present statement is about to be sent. It may arrive late and hit a follower's. */
   cancelIsSent(): void {
     for (const follower of this.followers) follower.mayBeHit();
   }
 
-  /** It waits until its client has read more. */
+  /** Reading is paused until the client has read more. */
   get isHeldUp(): boolean {
     return this.#isHeldUp;
   }
 
-  /** The client can take more. */
+  /** The client accepts more bytes. */
   resume(): void {
     if (!this.#isHeldUp) return;
     this.#isHeldUp = false;
     this.transport.resumeReading();
   }
 
-  /** A cancel request for it is under way: it must not go to the next client before that one is over. */
+  /** A cancel request is under way. The connection must not go to another client before the request is over. */
   cancelBegan(): void {
     this.#cancelsUnderWay++;
   }
 
-  /** Nobody knows whether the server is yet to get a cancel request: it might hit whoever has the connection then. */
+  /** The server may still receive a cancel request, which might hit the next user of the connection. */
   cancelWasLost(): void {
     this.#mayBeCancelled = true;
   }
 
-  /** It must not be used again, since nobody knows its state, or what a cancel request may yet hit. */
+  /** The connection must not be used again: its state is unknown, or a late cancel request may hit its next user. */
   get isInDoubt(): boolean {
     return this.#mayBeCancelled || this.isOutOfStep;
   }
@@ -306,7 +309,7 @@ export class Backend extends ServerDialogue implements TransportListener {
     if (replies.size === 0) this.user?.backendSettled(this);
   }
 
-  /** Whole answers of clients that share the connection, one after the other; where the rest begins. */
+  /** Passes on whole answers of clients that share the connection, one after the other. Returns where the rest begins. */
   #sortShared(source: Buffer, start: number, end: number): number {
     let at = start;
     while (this.followers.length > 0 && this.#scanner.isBetweenMessages) {
@@ -319,13 +322,13 @@ export class Backend extends ServerDialogue implements TransportListener {
     return at;
   }
 
-  /** Others share the connection: it goes to the next of them. */
+  /** Hands a shared connection on to the next follower. */
   #answerEnded(): void {
     if (!this.toClient.isEmpty) this.#passOn();
     this.user?.backendSettled(this);
   }
 
-  /** One message after the other, up to a FATAL; false when the server has broken the protocol. */
+  /** Reads message after message, up to a FATAL; false when the server has broken the protocol. */
   #scan(source: Buffer, start: number, end: number): boolean {
     const scanner = this.#scanner;
     const { toClient, replies } = this;
@@ -345,7 +348,7 @@ export class Backend extends ServerDialogue implements TransportListener {
       return true;
     } catch (error) {
       if (!(error instanceof ProtocolViolationError)) throw error;
-      // Whole messages, the last of which the client may have the beginning of.
+      // Passes on whole messages. The client may already have the beginning of the last one.
       if (!toClient.isEmpty) this.#passOn();
       this.transport.destroy(error);
       this.#lose(error);
@@ -358,17 +361,17 @@ export class Backend extends ServerDialogue implements TransportListener {
     if (headSubject instanceof OwnRow) headSubject.add(source, start, end, isLast);
   }
 
-  /** Whether whoever has it loses something with it. */
+  /** Whether the user loses something with the connection. */
   #concernsUser(): boolean {
     return this.user?.needsBackend(this) === true;
   }
 
-  /** The server closes the connection after a FATAL. Nobody may take it meanwhile, and nobody waits for that. */
+  /** A server closes the connection after a FATAL. The connection is unusable at once, without waiting for that. */
   #sawFatal({ message }: ErrorFields): void {
     if (this.#scanner.isLast) this.#lose(new Error(message));
   }
 
-  /** Takes it from whoever has it, or out of the pool; once, as soon as it is of no use any more. */
+  /** Takes the connection from its user or out of the pool, once, as soon as it is unusable. */
   #lose(reason: Error): void {
     if (this.#isLost) return;
     this.#isLost = true;
@@ -393,7 +396,7 @@ export class Backend extends ServerDialogue implements TransportListener {
   }
 
   protected override reportedUnasked(name: string, value: string): void {
-    // What the last client has set says nothing about new sessions.
+    // Settings of the last client say nothing about new sessions.
     if (!this.settings.statements.has(name.toLowerCase())) this.onReport?.(name, value);
   }
 

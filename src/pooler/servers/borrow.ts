@@ -1,4 +1,4 @@
-/** Takes a server connection from a pool for something of the pooler's own, and gives it back. */
+/** Checks out a server connection for one of the pooler's own queries, and releases it. */
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import { Waiter } from '../../core/waiters.js';
 import { OwnQueryError } from '../errors.js';
@@ -9,13 +9,13 @@ import { askServer } from './server-question.js';
 
 export interface BorrowOptions {
   readonly timeoutMs: number;
-  /** Who needs it does not need it any more. */
+  /** Fires when the connection is not needed any more. */
   readonly signal: AbortSignal;
-  /** Waits on while the server can't be reached, in place of hearing why. */
+  /** Keeps waiting while the server is unreachable, instead of failing with the reason. */
   readonly isPatient?: boolean;
 }
 
-/** `use` must leave it settled, or reject. Rejects with what the engine says if there is none. */
+/** Runs `use`, which must leave the connection settled or reject. Rejects with the engine's error if no connection is available. */
 export async function borrow<T>(
   pool: BackendPool,
   options: BorrowOptions,
@@ -30,14 +30,14 @@ export async function borrow<T>(
   }
 }
 
-/** Takes a connection whose settings are those of a new session. A server that refuses to reset them is replaced. */
+/** Checks out a connection with the settings of a new session. A server that refuses to reset its settings is replaced. */
 async function takeClean(pool: BackendPool, options: BorrowOptions): Promise<PooledConnection<Backend>> {
   pool.tally.borrowed++;
   for (;;) {
     const pooled = pool.tryTake() ?? (await wait(pool, options));
     const { connection: backend, generation } = pooled;
     try {
-      // The server may have closed it since it was granted.
+      // The server may have closed the connection since it was granted.
       if (!backend.isLost) {
         await forgetSettings(backend, pool);
         return pooled;

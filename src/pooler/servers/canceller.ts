@@ -1,6 +1,6 @@
 /**
- * Passes requests to cancel on to servers, over the same kind of connection as the one that is cancelled, a few at a time.
- * A connection that is cancelled goes to nobody else until the request is over: it might hit the next one's query.
+ * Passes cancel requests on to servers, a few at a time, over the same kind of connection as the one that is cancelled. A
+ * connection is not handed to another client until its cancel request is over: the request might hit the next client's query.
  */
 
 import { connectTransport, type DialOptions } from '../../net/connect-transport.js';
@@ -11,7 +11,7 @@ import type { Backend } from './backend.js';
 
 export interface CancellerOptions {
   readonly mostAtOnce: number;
-  /** 0: as long as it takes. */
+  /** 0: no limit. */
   readonly timeoutMs: number;
 }
 
@@ -19,7 +19,7 @@ export class Canceller {
   #options: CancellerOptions;
   #underWay = 0;
   readonly #waiting: (() => void)[] = [];
-  /** By the connection: those who ask for the same wait for the same. */
+  /** Requests by connection. Callers that cancel the same statement share one request. */
   readonly #requests = new Map<Backend, { readonly turn: number; readonly request: Promise<void> }>();
   sent = 0;
   failed = 0;
@@ -42,7 +42,7 @@ export class Canceller {
     const present = this.#requests.get(backend);
     if (present?.turn === turn) return present.request;
     backend.cancelBegan();
-    // A request for a statement that ran before this one, on the same connection, comes first.
+    // A pending request for an earlier statement on the same connection comes first.
     const run =
       present === undefined ? this.#run(backend, turn) : present.request.then(() => this.#run(backend, turn));
     const request = run.finally(() => {
@@ -69,7 +69,7 @@ export class Canceller {
     }
   }
 
-  /** The place of one that is over goes straight to the next. */
+  /** Waits for a place. A finished request hands its place directly to the next. */
   #turn(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -82,7 +82,7 @@ export class Canceller {
     if (key === undefined) return;
     const timeoutMs = this.#options.timeoutMs || 2 ** 31 - 1;
     const outcome = await sendCancel({ ...dial, timeoutMs }, key, () => {
-      // Where statements of several clients share the connection, it would hit another client's.
+      // On a shared connection, a late request would hit another client's statement.
       if (isOver(backend, turn)) return false;
       backend.cancelIsSent();
       return true;
@@ -97,14 +97,14 @@ export class Canceller {
   }
 }
 
-/** What was to be cancelled has been answered meanwhile. */
+/** The statement to cancel has been answered meanwhile. */
 function isOver(backend: Backend, turn: number): boolean {
   return backend.isLost || backend.replies.size === 0 || backend.turnNumber !== turn;
 }
 
 /**
- * `done`: the other side has hung up, as it does when the request is done. `withheld`: `mayBeSent` said no when the connection was
- * there. `cut_off`: nobody knows whether the request was read. Rejects if the other side can't be reached.
+ * `done`: the server has hung up, as it does when the request is done. `withheld`: `mayBeSent` returned false once the
+ * connection was open. `cut_off`: it is unknown whether the request was read. Rejects if the server is unreachable.
  */
 export async function sendCancel(
   dial: DialOptions,
@@ -121,7 +121,7 @@ export async function sendCancel(
     transport.listener = {
       bytesCame() {},
       drained() {},
-      // The server says nothing: it hangs up when the request is done.
+      // The server sends no answer: it hangs up when the request is done.
       ended() {
         outcome = 'done';
         transport.destroy();

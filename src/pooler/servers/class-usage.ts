@@ -1,7 +1,7 @@
 /**
- * The two classes of a pool's work: regular, a statement that gives its connection back at once, and reserved, a transaction or
- * a session that keeps it. There is one set of connections; how many of them are the part of each class is decided by
- * what both need, and matters only while both wait.
+ * Usage of a pool by the two classes of work. Regular work is a statement that releases its connection at once; reserved work
+ * is a transaction or a session that keeps it. Both use one set of connections. The part of each class follows from what both
+ * need, and matters only while both wait.
  */
 import { type ClassShares, ClassSplit } from '../../core/class-split.js';
 import { type ClassCounts, ClassWaiters } from '../../core/class-waiters.js';
@@ -28,7 +28,7 @@ export class ClassUsage implements ClassCounts {
     this.#queue = undefined;
   }
 
-  /** Why the parts are what they are. */
+  /** Reason for the present parts. */
   get reason(): ClassShares['reason'] {
     return this.#reason;
   }
@@ -41,7 +41,7 @@ export class ClassUsage implements ClassCounts {
     return this.#queue?.reservedSize ?? 0;
   }
 
-  /** For the next engine of the pool. */
+  /** Makes the queue for the pool's next engine. */
   makeQueue(): ClassWaiters<Backend> {
     this.#queue = new ClassWaiters<Backend>(this);
     return this.#queue;
@@ -58,7 +58,7 @@ export class ClassUsage implements ClassCounts {
     } else if (++this.regularLent > this.#regularPeak) this.#regularPeak = this.regularLent;
   }
 
-  /** A statement has opened a transaction, or the session is kept: it is reserved work from then on. */
+  /** A statement has opened a transaction, or the session is pinned: the connection counts as reserved from then on. */
   becameReserved(): void {
     this.regularLent--;
     this.took(true);
@@ -69,7 +69,7 @@ export class ClassUsage implements ClassCounts {
     else this.regularLent--;
   }
 
-  /** Splits what the pool may have by what was needed since the last time. */
+  /** Splits the capacity by what was needed since the last split. */
   resplit(capacity: number, reservedRatio: number): void {
     if (reservedRatio !== this.#ratio) {
       this.#ratio = reservedRatio;

@@ -1,9 +1,8 @@
 /**
- * Numbers of connections, of clients and to servers alike: as with PgBouncer, no two that are there at the same time have the
- * same one.
+ * Ids of client and server connections alike. As with PgBouncer, an id is unique among the connections open at the same time.
  */
 
-/** As the console shows it: a signed number of four bytes. */
+/** The console shows ids as signed numbers of four bytes. */
 const largestId = 0x7fff_ffff;
 
 class ConnectionIds {
@@ -11,12 +10,12 @@ class ConnectionIds {
   #last = 0;
   #hasWrapped = false;
 
-  /** Smaller ones, where a number has to say which process has given it out. */
+  /** Lowers the largest id, where an id must also say which process has given it out. */
   upTo(largest: number): void {
     this.#largest = Math.min(this.#largest, largest);
   }
 
-  /** `isTaken`: asked only after all have been given out once. */
+  /** `isTaken` is asked only after all ids have been given out once. */
   next(isTaken: (id: number) => boolean = () => false): number {
     do {
       if (this.#last >= this.#largest) this.#hasWrapped = true;
@@ -26,5 +25,5 @@ class ConnectionIds {
   }
 }
 
-/** Those of this process. */
+/** Ids of this process. */
 export const connectionIds = new ConnectionIds();

@@ -1,6 +1,6 @@
 /**
- * What the log is told of connections, in Headgate's words: a message with fields. `pgbouncer-log.ts` has PgBouncer's words
- * for the same, which existing rules and exporters look for.
+ * Log events of connections in Headgate's words: a message with fields. `pgbouncer-log.ts` has the same events in PgBouncer's
+ * words, which existing rules and exporters look for.
  */
 import type { Transport } from '../../net/transport.js';
 import { errorFields } from '../../observe/error-text.js';
@@ -10,10 +10,10 @@ import type { PoolerConfig } from '../config/pooler-config.js';
 import type { OwnQueryError } from '../errors.js';
 import type { LogDetails, PoolerLog } from '../log.js';
 
-/** A connection of a client. */
+/** A client connection. */
 export interface LoggedClient {
   readonly id: number;
-  /** Undefined until the client has said so. */
+  /** Undefined until the client has sent it. */
   readonly user?: string | undefined;
   readonly database?: string | undefined;
   /** `logical` or `physical`. */
@@ -23,16 +23,16 @@ export interface LoggedClient {
   readonly connectedAt: number;
 }
 
-/** A connection to a server. */
+/** A server connection. */
 export interface LoggedServer {
   readonly id: number;
   readonly ends: Pick<Transport, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>;
   readonly openedAt: number;
 }
 
-/** Of one pool: it remembers what has been said of it. */
+/** Log of one pool. It remembers what it has logged. */
 export interface ServerLog {
-  /** Its socket is connected; nothing was said yet. */
+  /** The socket is connected; nothing was sent yet. */
   connected(server: LoggedServer): void;
   opened(dialMs: number): void;
   /** A host could not be used. */
@@ -46,23 +46,23 @@ export interface ServerLog {
 }
 
 export interface ConnectionLog {
-  /** A client has said who it is. */
+  /** A client has sent its user and database. */
   loginBegan(client: LoggedClient): void;
   connected(client: LoggedClient): void;
   disconnected(client: LoggedClient, why: string): void;
-  /** A client that is not let in is told this. `detail` is for the log alone. */
+  /** A client is refused with this error. `detail` is for the log alone. */
   refused(client: LoggedClient, error: ErrorFields, detail: string | undefined): void;
-  /** A client that is in is told this. */
+  /** A connected client is told this error. */
   failed(client: LoggedClient, error: ErrorFields): void;
-  /** A database that `*` stands for is used for the first time. */
+  /** A database that matches `*` is used for the first time. */
   databaseFound(client: LoggedClient): void;
   servers(database: string, user: string): ServerLog;
 }
 
-/** Ends that were asked for, and every connection comes to; of the others somebody may want to know. */
+/** Closures that were asked for, and that every connection comes to. The others are worth a log entry. */
 const ordinaryEnds = ['idle_timeout', 'max_lifetime', 'max_uses', 'over_limit', 'drained'];
 
-/** A query that has not failed for so long has begun to work, or nobody needs it: the next failure is the first again. */
+/** A query that has not failed for this long counts as fixed or unused: the next failure is logged as the first. */
 const quietMs = 60_000;
 
 export function connectionLog(log: PoolerLog, config: () => PoolerConfig): ConnectionLog {

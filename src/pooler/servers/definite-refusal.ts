@@ -1,10 +1,10 @@
-/** Failures to open a server connection that will repeat themselves until somebody changes something. */
+/** Failures to open a server connection that repeat until somebody changes something. */
 import { isAccessDenied } from '../../wire/dsql-refusals.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { ServerAuthenticationError, type ServerAuthenticationFailure } from '../auth/errors.js';
 import { BackendRefusedError } from '../errors.js';
 
-/** Of logins: who we are, or what we have shown, is not good enough. */
+/** SQLSTATE class of failed logins: the role or its credentials were not accepted. */
 const authorizationClass = '28';
 const otherStates: readonly string[] = [SqlState.invalidCatalogName, SqlState.insufficientPrivilege];
 const ownReasons: readonly ServerAuthenticationFailure[] = [
@@ -15,7 +15,7 @@ const ownReasons: readonly ServerAuthenticationFailure[] = [
   'refused',
 ];
 
-/** Whoever waits for such a connection need not wait for the next attempt. */
+/** True for a permanent refusal: waiters for such a connection need not wait for the next attempt. */
 export function isDefiniteRefusal(error: Error): boolean {
   if (error instanceof ServerAuthenticationError) return ownReasons.includes(error.reason);
   if (!(error instanceof BackendRefusedError)) return false;

@@ -1,7 +1,6 @@
 /**
- * The engine of a pool, and those before it. When something changes that an engine can't change, another takes over: the old
- * one takes no more callers, and its connections go as they come back. All together never have more connections than one
- * may have.
+ * The present engine of a pool, and its former ones. A change that an engine can't make replaces it: the former engine takes no
+ * more callers and closes its connections when they are released. All engines together never exceed the limit of one.
  */
 import type { ConnectionPool } from '../../core/connection-pool.js';
 import type { PoolCounts } from '../../core/pool-counts.js';
@@ -13,7 +12,7 @@ import type { Backend } from './backend.js';
 
 export type Engine = ConnectionPool<Backend>;
 
-/** Connections by what they do: together all that there are. */
+/** Connections by state; together all that are open or opening. */
 export type EngineCounts = Pick<PoolCounts, 'pending' | 'idle' | 'lent' | 'checking' | 'closing'>;
 
 const noDeadline = Number.POSITIVE_INFINITY;
@@ -21,15 +20,15 @@ const noDeadline = Number.POSITIVE_INFINITY;
 export class EngineGenerations {
   readonly #make: () => Engine;
   #present: Engine;
-  /** Those whose connections are yet to go. */
+  /** Former engines with connections that are not closed yet. */
   readonly #former = new Set<Engine>();
-  /** Of those that are no more. */
+  /** Totals of engines that have closed all connections. */
   #past: PoolTotals | undefined;
   #limit: number;
   #kept = 0;
   #isPaused = false;
 
-  /** `make`: one that has opened nothing yet, and is not started. */
+  /** `make` returns an engine that has opened nothing yet and is not started. */
   constructor(limit: number, make: () => Engine) {
     this.#limit = limit;
     this.#make = make;
@@ -53,14 +52,14 @@ export class EngineGenerations {
     return this.#isPaused;
   }
 
-  /** Connections that are to go, and are still there. */
+  /** Connections of former engines that are still open. */
   get leaving(): number {
     let count = 0;
     for (const former of this.#former) count += totalOf(former);
     return count;
   }
 
-  /** Of all engines. One that is to go lends nothing any more, and closes what is idle. */
+  /** Counts of all engines. A former engine hands out nothing any more, and closes idle connections. */
   counts(): EngineCounts {
     const sum = { pending: 0, idle: 0, lent: 0, checking: 0, closing: 0 };
     for (const engine of this.all) {
@@ -70,7 +69,7 @@ export class EngineGenerations {
     return sum;
   }
 
-  /** Of all engines that there were. */
+  /** Totals of all engines that there ever were. */
   totals(): PoolTotals {
     let sum = this.#past;
     for (const engine of this.all) sum = sumOf(sum, engine.stats().totals);
@@ -87,11 +86,11 @@ export class EngineGenerations {
     return engine;
   }
 
-  /** Another engine takes over, and those who wait go over to it. */
+  /** Starts another engine and moves the waiters over to it. */
   renew(): void {
     const former = this.#present;
     this.#former.add(former);
-    // It opens nothing more, whoever waits: the next one counts on that.
+    // The former engine opens nothing more, whatever its queue: the next engine counts on that.
     former.resize(0);
     this.#present = this.#begin();
     const now = systemClock.now();
@@ -108,25 +107,25 @@ export class EngineGenerations {
     this.share();
   }
 
-  /** So many connections stay however long they are idle, and are opened again; none until it is said. */
+  /** Keeps this many connections open however long they are idle, and opens them again; none until this is called. */
   keep(count: number): void {
     if (count === this.#kept) return;
     this.#kept = count;
     this.#present.keepAtMost(count);
   }
 
-  /** Those that are to go have nothing left to do by it. */
+  /** Applies to the present engine only: former ones have nothing left to do by a policy. */
   adjust(policy: AdjustablePolicy): void {
     this.#present.adjust(policy);
   }
 
-  /** The present engine may have what those before it have given up. */
+  /** Gives the present engine what the former ones have released. */
   share(): void {
     const limit = this.#left();
     if (limit !== this.#present.limit) this.#present.resize(limit);
   }
 
-  /** The limit, less what others hold. */
+  /** The limit, less the connections of former engines. */
   #left(): number {
     return Math.max(0, this.#limit - this.leaving);
   }
@@ -146,17 +145,17 @@ export class EngineGenerations {
     this.#present.enqueue(waiter, timeoutMs);
   }
 
-  /** All who wait are told that there will be no connection for them. */
+  /** Fails all waiters: there will be no connection for them. */
   refuse(error: Error): void {
     for (const waiter of this.#present.withdrawAll()) waiter.failed(error);
   }
 
-  /** Takes someone out of the queue; false when it has had its answer. */
+  /** Removes a waiter from the queue; false when it was already answered. */
   withdraw(waiter: Waiter<Backend>): boolean {
     return this.#present.withdraw(waiter);
   }
 
-  /** Takes no more callers, and closes all connections as they come back, at the deadline in any case. */
+  /** Takes no more callers, and closes each connection when it is released, all of them at the deadline. */
   drain(deadline: number, then: () => void): void {
     const engines = this.all;
     let left = engines.length;
@@ -172,7 +171,7 @@ function sumOf(one: PoolTotals | undefined, other: PoolTotals): PoolTotals {
   return one === undefined ? other : (added(one, other) as PoolTotals);
 }
 
-/** Numbers are added up, and so are those inside. */
+/** Adds up numbers, also those in nested objects. */
 function added(one: object, other: object): object {
   const more = new Map<string, unknown>(Object.entries(other));
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** What the pooler wants to know of a server's error, also of one that is too long to be collected whole. */
+/** Fields that the pooler reads from a server's error, even if the error is too long to be collected whole. */
 import { findZero } from '../../wire/bytes.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { headerBytes } from '../../wire/message-types.js';
@@ -8,10 +8,10 @@ const letterLocalizedSeverity = 0x53; // S
 const letterCode = 0x43; // C
 const letterMessage = 0x4d; // M
 const letterHint = 0x48; // H
-/** Of a text that was cut, and may be as long as a query. */
+/** Limit for a field's text, which may be as long as a query; longer ones are cut. */
 const longestText = 2_048;
 
-/** Reads the fields as far as they are there. The first piece of a message always has the severity and the code. */
+/** Reads the fields as far as they have arrived. The first piece of a message always has the severity and the code. */
 export function readErrorHead(source: Buffer, start: number, end: number): ErrorFields {
   let severity = '';
   let localized = '';
@@ -34,7 +34,7 @@ export function readErrorHead(source: Buffer, start: number, end: number): Error
   return { severity: severity || localized, code, message, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** Whoever says this closes the connection. */
+/** The sender of such an error closes the connection. */
 export function isFatal({ severity }: Pick<ErrorFields, 'severity'>): boolean {
   return severity === 'FATAL' || severity === 'PANIC';
 }

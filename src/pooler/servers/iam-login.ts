@@ -1,4 +1,4 @@
-/** Server connections that are logged in to with tokens of AWS IAM. Who makes the tokens is said from outside. */
+/** Opens server connections that log in with AWS IAM tokens. The caller supplies the function that makes the tokens. */
 import { isTokenExpired } from '../../wire/dsql-refusals.js';
 import type { DatabaseConfig } from '../config/pooler-config.js';
 import { BackendRefusedError, ServingError, TokenRefusedError } from '../errors.js';
@@ -7,19 +7,19 @@ import type { OpenBackend } from './backend-dialer.js';
 import { type DialedHost, openBackend, type ServerPlan } from './open-backend.js';
 import type { Opening } from './opening.js';
 
-/** Whom a token is to let in, and where. */
+/** The user and server that a token is for. */
 export interface IamTokenRequest {
   readonly iam: Exclude<DatabaseConfig['iam'], 'none'>;
   readonly host: string;
   readonly port: number;
-  /** As the configuration says; undefined where it does not. */
+  /** From the configuration; undefined where it sets none. */
   readonly region: string | undefined;
   readonly user: string;
-  /** The server has just refused this one: another one is needed. */
+  /** Token that the server has just refused, so that another one is needed. */
   readonly refused: string | undefined;
 }
 
-/** Makes a token, or answers with one that is still good. */
+/** Makes a token, or returns one that is still valid. */
 export type MakeIamToken = (request: IamTokenRequest) => Promise<string>;
 
 export const noTokens: MakeIamToken = async () => {
@@ -31,8 +31,8 @@ export interface IamLogin extends Pick<IamTokenRequest, 'iam' | 'region' | 'user
 }
 
 /**
- * Opens connections with tokens. A server that refuses a token, which may be too old, is answered with `TokenRefusedError`, and the next
- * connection is opened with a fresh one: it is another dial, with a permit of its own.
+ * Opens connections with tokens. A refused token, which may be too old, leads to `TokenRefusedError`; the next connection is
+ * opened with a fresh one. That is another dial with its own permit.
  */
 export function openerWithTokens(plan: ServerPlan, { makeToken, ...who }: IamLogin): OpenBackend {
   let refused: string | undefined;
@@ -58,7 +58,7 @@ export function openerWithTokens(plan: ServerPlan, { makeToken, ...who }: IamLog
   };
 }
 
-/** RDS has its tokens checked by PAM, and says 28000 for that; others say 28P01. DSQL says 08006, and why in the hint. */
+/** RDS has its tokens checked by PAM, and reports 28000 for that; others report 28P01. DSQL reports 08006, with the reason in the hint. */
 function isOfToken(error: unknown): error is BackendRefusedError {
   if (!(error instanceof BackendRefusedError)) return false;
   const { code, message, hint } = error.fields;

@@ -1,4 +1,4 @@
-/** Opens server connections: finds a host that answers, agrees on TLS, logs in, and sees to it that the server is a wanted one. */
+/** Opens server connections: finds a host that answers, negotiates TLS, logs in, and checks `target_session_attrs`. */
 import type { TLSSocket } from 'node:tls';
 import { connectTransport, type DialOptions, type DialTls } from '../../net/connect-transport.js';
 import { DialFailedError } from '../../net/errors.js';
@@ -29,26 +29,26 @@ export interface ServerPlan {
   readonly tuning: DialOptions['tuning'];
   readonly connectTimeoutMs: number;
   readonly user: string;
-  /** What the startup packet says besides the user. */
+  /** Startup parameters besides the user. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** For the host that is being dialed. */
+  /** Credentials for the host that is being dialed. */
   readonly credentials: (at: DialedHost) => ServerCredentials | Promise<ServerCredentials>;
   readonly keys: ScramKeyCache;
   readonly allowUnencryptedPasswords: boolean;
   readonly connectQuery: string | undefined;
-  /** The server did not like that query. The connection is used all the same. */
+  /** Called when the connect query fails. The connection is used all the same. */
   readonly connectQueryFailed: (error: OwnQueryError) => void;
   readonly target: TargetSession;
   readonly mostStatements: number;
   readonly mostStatementBytes: number;
   readonly mostParameterBytes: number;
-  /** Those of a new session. */
+  /** Settings of a new session. */
   readonly settings: Settings;
-  /** Before clients may use it. Rejects if they may not. */
+  /** Runs before clients may use the connection. Rejects if they may not. */
   readonly entered?: (backend: Backend) => Promise<void>;
 }
 
-/** A server says these before it looks at who we are: another one may be able to serve. */
+/** Errors that a server sends before it checks credentials: another host may be able to serve. */
 const otherMayServe: readonly string[] = ['57P03', '53300', '57P01', '57P02'];
 
 /** Tries the hosts one after the other, as far as that can help. Rejects with the last failure. */
@@ -94,13 +94,13 @@ async function openAt(plan: ServerPlan, address: ServerAddress, opening: Opening
         opening,
       );
     } catch {
-      // What was said first is the better explanation.
+      // The first failure is the better explanation.
       throw error;
     }
   }
 }
 
-/** Several hosts share the time that there is. */
+/** Options for one host. Several hosts share the connect timeout. */
 function dialOf(plan: ServerPlan, { host, port, path }: ServerAddress): DialOptions {
   const { tls, keepAlive, tuning, connectTimeoutMs, hosts } = plan;
   const longestMs = 2 ** 31 - 1;
@@ -151,7 +151,7 @@ async function enter(
   return backend;
 }
 
-/** What is asked of a server before clients may use it. */
+/** Runs the connect query and the checks before clients may use a connection. */
 async function prepare(
   backend: Backend,
   { target, connectQuery, connectQueryFailed, entered }: ServerPlan,
@@ -161,7 +161,7 @@ async function prepare(
   signal.addEventListener('abort', abort);
   try {
     if (connectQuery) await runConnectQuery(backend, connectQuery, connectQueryFailed);
-    // Only now: the query may have made it one that is wanted.
+    // Checked after the connect query, which may change the state that the check is about.
     await checkTarget(backend, target);
     await entered?.(backend);
   } catch (error) {
@@ -172,7 +172,7 @@ async function prepare(
   }
 }
 
-/** As with PgBouncer, an error of it is no reason to do without the connection. */
+/** As with PgBouncer, an error of the connect query does not discard the connection. */
 async function runConnectQuery(
   backend: Backend,
   text: string,
@@ -186,7 +186,7 @@ async function runConnectQuery(
   }
 }
 
-/** What the login can be bound to, with TLS. */
+/** Endpoint data for channel binding of the login; undefined without TLS. */
 function endPointOf({ tls, socket }: SocketTransport): Buffer | undefined {
   if (tls === undefined) return undefined;
   const certificate = (socket as TLSSocket).getPeerX509Certificate();

@@ -1,4 +1,4 @@
-/** A server connection that is being opened: what is known of it before it is there. */
+/** A server connection that is being opened, and what is known of it so far. */
 
 import type { SocketEnds } from '../../net/socket-ends.js';
 import type { Transport } from '../../net/transport.js';
@@ -9,15 +9,15 @@ import type { ServerAddress } from './server-hosts.js';
 export interface OpeningWatcher {
   connected(opening: Opening): void;
   failed(opening: Opening, error: Error): void;
-  /** The pool may open those of its reserve. */
+  /** The pool may open connections of its reserve. */
   reserveTaken(): void;
 }
 
 export class Opening {
-  /** No other server connection of the process has it. It stays the same when this one is open. */
+  /** Unique among the server connections of the process. The open connection keeps the same id. */
   readonly id = connectionIds.next();
   readonly beganAt = Date.now();
-  /** Nobody wants it any more. */
+  /** Fires when the connection is not wanted any more. */
   readonly signal: AbortSignal;
   /** For replication: what the startup packet says besides the usual; undefined for an ordinary connection. */
   readonly replication: ReadonlyMap<string, string> | undefined;
@@ -25,9 +25,9 @@ export class Opening {
   #transport: Transport | undefined;
   #ends: SocketEnds | undefined;
   #key: BackendKey | undefined;
-  /** Called when a socket is connected, and when the server has let us in. */
+  /** Called when a socket is connected, and when the server has accepted the login. */
   onProgress: (() => void) | undefined;
-  /** Told of every host that is reached, and of every one that can't be used. */
+  /** Told of every host that is reached, and of every host that can't be used. */
   watcher: OpeningWatcher | undefined;
 
   constructor(signal: AbortSignal, replication?: ReadonlyMap<string, string>) {
@@ -41,12 +41,12 @@ export class Opening {
     this.watcher = undefined;
   }
 
-  /** The server that is tried; undefined as long as none is. */
+  /** The server that is being tried; undefined until the first attempt. */
   get address(): ServerAddress | undefined {
     return this.#address;
   }
 
-  /** The way to it, once there is one. */
+  /** The transport to the server, once there is one. */
   get transport(): Transport | undefined {
     return this.#transport;
   }
@@ -62,12 +62,12 @@ export class Opening {
     this.#transport = transport;
   }
 
-  /** The ends of the latest socket, from before TLS and the login on. */
+  /** Addresses of the latest socket, known before TLS and login. */
   get ends(): SocketEnds | undefined {
     return this.#ends;
   }
 
-  /** The server process of that socket, once its login is over. */
+  /** Key of the server process behind that socket, once the login is over. */
   get key(): BackendKey | undefined {
     return this.#key;
   }
@@ -85,13 +85,13 @@ export class Opening {
   }
 }
 
-/** Between whom a socket that there is not yet will be, as far as it is known. */
+/** Addresses of a socket that is not open yet, as far as they are known. */
 export interface DialEnds extends Omit<SocketEnds, 'isUnix'> {
   readonly unsent: number;
   readonly tls: undefined;
 }
 
-/** As long as the server has not answered, only where it is looked for is known. */
+/** Until the server answers, only the address that is dialed is known. */
 export function endsOfDial(address: ServerAddress | undefined): DialEnds {
   const isUnix = address?.path !== undefined;
   return {

@@ -1,6 +1,6 @@
 /**
- * What goes to one side in one turn: stretches of what came from the other side, and messages made here, in order, sent
- * with one write. A single stretch is sent as it is; only what is mixed is copied.
+ * Bytes that go to one side with one write: stretches received from the other side and messages made here, in order. A single
+ * stretch is sent without a copy; only mixed content is copied.
  */
 
 import type { Transport } from '../../net/transport.js';
@@ -9,7 +9,7 @@ import { MessageWriter } from '../../wire/message-writer.js';
 const nothing = Buffer.alloc(0);
 
 export class Outgoing {
-  /** For messages made here, after `mix()`. */
+  /** Writer for messages made here; use it after `mix()`. */
   readonly writer = new MessageWriter();
   #source: Buffer = nothing;
   #start = 0;
@@ -19,12 +19,12 @@ export class Outgoing {
     return this.#start === this.#end && this.writer.length === 0;
   }
 
-  /** Bytes of it. */
+  /** Bytes to send. */
   get size(): number {
     return this.#end - this.#start + this.writer.length;
   }
 
-  /** Bytes that stay as they are until `sendTo()`. */
+  /** Adds bytes, which must not change before `sendTo()`. */
   add(source: Buffer, start: number, end: number): void {
     if (this.writer.length > 0) {
       this.writer.append(source, start, end);
@@ -39,7 +39,7 @@ export class Outgoing {
     }
   }
 
-  /** The writer for what comes next; what was added before is in it. */
+  /** Returns the writer for the next messages, with everything added before already in it. */
   mix(): MessageWriter {
     if (this.#start < this.#end) {
       this.writer.append(this.#source, this.#start, this.#end);
@@ -48,7 +48,7 @@ export class Outgoing {
     return this.writer;
   }
 
-  /** Sends all of it; false when the transport would rather have no more for now. */
+  /** Sends everything; false when the transport wants no more for now. */
   sendTo(transport: Transport): boolean {
     if (this.#start < this.#end) {
       const goesOn = transport.send(this.#source, this.#start, this.#end);
@@ -62,12 +62,12 @@ export class Outgoing {
     return goesOn;
   }
 
-  /** A copy of all of it, in place of sending it. */
+  /** Returns a copy of everything, in place of sending it. */
   take(): Buffer {
     return this.mix().take();
   }
 
-  /** Forgets what was not sent. */
+  /** Discards everything that was not sent. */
   clear(): void {
     this.#forget();
     this.writer.clear();

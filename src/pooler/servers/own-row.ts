@@ -1,7 +1,7 @@
-/** The first row of the answer to a query of the pooler's own, collected from the pieces in which it comes. */
+/** First row of the answer to one of the pooler's own queries, collected from its pieces. */
 import { readDataRow } from '../../wire/rows.js';
 
-/** A longer row counts as none. */
+/** Limit in bytes; a longer row counts as none. */
 const longestRow = 65_536;
 
 export class OwnRow {
@@ -9,7 +9,7 @@ export class OwnRow {
   #size = 0;
   #isComplete = false;
 
-  /** A piece of a DataRow; only those of the first row are kept. */
+  /** Adds a piece of a DataRow; only pieces of the first row are kept. */
   add(source: Buffer, start: number, end: number, isLast: boolean): void {
     if (this.#isComplete) return;
     this.#size += end - start;
@@ -17,7 +17,7 @@ export class OwnRow {
     this.#isComplete = isLast;
   }
 
-  /** Its values as bytes; undefined where there was no row, or one that is too long. */
+  /** Values of the row as bytes; undefined where there was no row, or one that is too long. */
   values(): readonly (Buffer | null)[] | undefined {
     if (!this.#isComplete || this.#size > longestRow) return undefined;
     const row = Buffer.concat(this.#pieces);

@@ -1,4 +1,4 @@
-/** What the log is told of connections, in PgBouncer's words: with these, rules that were written for its log go on to work. */
+/** Log events of connections in PgBouncer's words, so that rules written for its log keep working. */
 import { DialFailedError } from '../../net/errors.js';
 import { peerOf } from '../../net/socket-peer.js';
 import { ServerAuthenticationError } from '../auth/errors.js';
@@ -10,7 +10,7 @@ import type { ConnectionLog, LoggedClient, LoggedServer, ServerLog } from './con
 
 const inItsWords = wordings.pgbouncer;
 
-/** By our reason to discard a server connection. */
+/** By Headgate's reason to discard a server connection. */
 const closings: Readonly<Record<string, string>> = {
   idle_timeout: 'server idle timeout',
   max_lifetime: 'server lifetime over',
@@ -24,7 +24,7 @@ const closings: Readonly<Record<string, string>> = {
 
 const crashed = 'server conn crashed?';
 
-/** By our reason why a client has gone. */
+/** By Headgate's reason why a client has disconnected. */
 const leavings: Readonly<Record<string, string>> = {
   'the client said goodbye': 'client close request',
   'the client hung up': 'client unexpected eof',
@@ -105,7 +105,7 @@ function serversOf(log: PoolerLog, config: () => PoolerConfig, database: string,
   };
 }
 
-/** Why PgBouncer would say that a connection could not be opened. */
+/** Reason that PgBouncer would log for a connection that could not be opened. */
 function openingReason(error: Error): string {
   if (error instanceof BackendRefusedError) return 'login failed';
   if (error instanceof ServerAuthenticationError) return 'failed to answer authreq';
@@ -138,7 +138,7 @@ function addressOf(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** As SHOW CLIENTS and SHOW SERVERS have it. */
+/** Pointer as SHOW CLIENTS and SHOW SERVERS print it. */
 function pointer(type: 'C' | 'S', id: number): string {
   return `${type}-0x${type === 'C' ? 'c' : '5'}${id.toString(16).padStart(8, '0')}`;
 }

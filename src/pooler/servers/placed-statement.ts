@@ -1,4 +1,4 @@
-/** What is noted on a connection when a statement that was sent earlier becomes the one that runs. */
+/** Note on a connection that a statement sent earlier is now the one that runs. */
 import type { Backend } from './backend.js';
 import { Asked, type Subject } from './reply-queue.js';
 

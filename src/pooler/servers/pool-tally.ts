@@ -1,53 +1,53 @@
-/** What has happened in a pool since it was made, for the console and for metrics. Times are milliseconds. */
+/** Counters of a pool since it was made, for the console and for metrics. Times are milliseconds. */
 import { TimeHistogram } from '../../observe/time-histogram.js';
 import { type MemoryLimit, memoryLimits } from '../config/memory-options.js';
 
-/** SQLSTATEs have few classes. Whoever sends more of them than this makes them up. */
+/** Limit of SQLSTATE classes per pool. There are few; a server that sends more invents them. */
 const mostClasses = 100;
-/** The class of what has no SQLSTATE, and of classes that are too many. */
+/** Class for errors without an SQLSTATE, and for classes beyond the limit. */
 const otherClass = 'other';
 
-/** Errors of the pooler's own that alerts look at: they are counted from 0 on, so that the first one is seen. */
+/** Errors of the pooler's own that alerts watch. They are reported from 0 on, so that an alert sees the first one. */
 const watchedErrors: readonly (readonly [string, number])[] = [
   ['08 server_lost', 0],
   ['53 query_wait_timeout', 0],
 ];
 
 export class PoolTally {
-  /** Clients that were let in. */
+  /** Clients that have logged in. */
   logins = 0;
-  /** Connections taken for something of the pooler's own. */
+  /** Connections checked out for the pooler's own queries. */
   borrowed = 0;
-  /** Bytes from clients, and bytes for them. */
+  /** Bytes received from clients, and bytes sent to them. */
   received = 0;
   sent = 0;
-  /** When a query was answered last, by the clock of the process; undefined where none was. */
+  /** Time of the last answered query, by the clock of the process; undefined where none was answered. */
   answeredAt: number | undefined = undefined;
-  /** With a server, and waiting for its answer. */
+  /** Time with a server connection, and time until its answer. */
   readonly transactionTimes = new TimeHistogram();
   readonly queryTimes = new TimeHistogram();
-  /** Of those who had to wait for a server, also in vain. */
+  /** Wait times for a server connection, including waits that failed. */
   readonly waitTimes = new TimeHistogram();
   readonly dialTimes = new TimeHistogram();
-  /** Statements that clients prepared, those that a server had to be told of, and those bound. */
+  /** Parses from clients, Parses sent to servers, and Binds. */
   clientParses = 0;
   serverParses = 0;
   binds = 0;
-  /** Connections that were cleaned after a client, and those that could not be. */
+  /** Connections cleaned after a client, and connections whose cleaning failed. */
   cleaned = 0;
   notCleaned = 0;
-  /** How often a server was asked what a client has left there, and how often that was something. */
+  /** How often a server was asked what a client had left in the session, and how often that was something. */
   sessionChecks = 0;
   sessionPins = 0;
-  /** Statements that were sent behind those of other clients, and those of them that had to be sent once more. */
+  /** Statements sent behind those of other clients, and those of them that had to be sent again. */
   multiplexed = 0;
   multiplexedAgain = 0;
-  /** Errors that the server told clients, by the class of their SQLSTATE. */
+  /** Errors from servers that clients were told, by SQLSTATE class. */
   readonly serverErrors = new Map<string, number>();
-  /** Errors that clients were told by the pooler itself, by the class of their SQLSTATE and the reason, with a space between. */
+  /** Errors that the pooler itself told clients, by SQLSTATE class and reason, separated by a space. */
   readonly ownErrors = new Map(watchedErrors);
 
-  /** Statements that the server would refuse and that were answered in its place, by what they are about. */
+  /** Statements that the pooler answered because the server would refuse them, by subject. */
   readonly swallowed = new Map<string, number>();
 
   /** How often a client or a server met a bound of memory. */
@@ -60,7 +60,7 @@ export class PoolTally {
     this.limitsReached[limit]++;
   }
 
-  /** True for the first one of its kind. */
+  /** Returns true for the first statement of its kind. */
   swallowedOne(what: string): boolean {
     addOne(this.swallowed, what);
     return this.swallowed.get(what) === 1;
@@ -73,7 +73,7 @@ export class PoolTally {
     addOne(serverErrors, serverErrors.has(known) || serverErrors.size < mostClasses ? known : otherClass);
   }
 
-  /** The pooler told a client an error. The reasons are few. */
+  /** The pooler told a client an error. `reason` has few distinct values. */
   ownErrorCame(sqlState: string, reason: string): void {
     addOne(this.ownErrors, `${classOf(sqlState)} ${reason}`);
   }

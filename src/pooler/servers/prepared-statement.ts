@@ -1,10 +1,10 @@
 /**
- * Prepared statements that the clients of a pool share. Two clients mean the same statement when they have prepared the same text
+ * Prepared statements that the clients of a pool share. Two clients share a statement when they have prepared the same text
  * with the same declared types under the same settings, and their servers have described it the same way.
  *
- * Every Parse of a client goes to a server, since only the server knows what the text means at that moment. What a client has
- * prepared at some time may be analysed again later, which PostgreSQL does as well, but never with an analysis that is older than
- * the client's own Parse. `tick()` numbers what is sent and answered, to tell which came first.
+ * Every Parse of a client goes to a server, since only the server knows what the text means at that moment. As in PostgreSQL, a
+ * prepared statement may be analysed again later, but never with an analysis that is older than the client's own Parse.
+ * `tick()` numbers requests and answers to order them.
  */
 import { createHash } from 'node:crypto';
 import { copyOf } from '../../wire/bytes.js';
@@ -17,23 +17,23 @@ import { profileOfParse, type StatementProfile, type StatementTimes } from './st
 
 const storedParse = new ParseView();
 const unnamed = Buffer.alloc(0);
-/** Of a statement without text, key and types. */
+/** Bytes of a statement without text, key and types. */
 const smallest = 512;
 
 export class PreparedStatement {
-  /** The text, declared types and settings of a statement that may be shared; undefined for one that a client has for itself. */
+  /** Text, declared types and settings of a shareable statement; undefined for one that belongs to one client alone. */
   readonly shareKey: string | undefined;
-  /** The settings under which it is prepared wherever it is. */
+  /** Settings under which every server prepares the statement. */
   readonly settingsKey: string;
   /** The key in the registry; empty unless it is shared. */
   key = '';
-  /** A Parse of it without a name; with the types of its shape as soon as that is known. */
+  /** A Parse of the statement without a name; it includes the parameter types as soon as the shape is known. */
   parse: Buffer;
   /** Undefined until a server has described it. */
   shape: StatementShape | undefined;
-  /** Clients that have it under a name of theirs. */
+  /** Number of clients that have a name for the statement. */
   users = 1;
-  /** Its entry in the statistics, where there are any. */
+  /** Entry in the statistics, where they are kept. */
   count: QueryCount | undefined;
   #profile: StatementProfile | undefined;
 
@@ -46,7 +46,7 @@ export class PreparedStatement {
     this.#profile = undefined;
   }
 
-  /** How long it takes; undefined where that is not known by its text. */
+  /** Usual run time; undefined where the text does not tell. */
   profileIn(times: StatementTimes): StatementProfile | undefined {
     this.#profile ??= profileOfParse(this.parse, times);
     return this.#profile;
@@ -56,24 +56,24 @@ export class PreparedStatement {
     return storedParse.read(this.parse, 0, this.parse.length).text();
   }
 
-  /** With its keys. It does not change while it is shared. */
+  /** Bytes including the keys. Constant while the statement is shared. */
   get bytes(): number {
     return smallest + this.parse.length + this.key.length + (this.shareKey?.length ?? 0);
   }
 
-  /** A server has described it. It is prepared with these parameter types from now on. */
+  /** A server has described the statement. It is prepared with these parameter types from now on. */
   describe(shape: StatementShape): void {
     this.shape = shape;
     this.parse = parseWithTypes(this.parse, shape);
   }
 
-  /** Other clients may have it, too, and it would be another statement for them if it were prepared under these settings. */
+  /** Other clients may share the statement, and preparing it under these settings would change it for them. */
   isStrangeUnder(settingsKey: string): boolean {
     return this.key !== '' && this.settingsKey !== settingsKey;
   }
 }
 
-/** Of a long text the key has the hash. */
+/** Limit for the text in a key; a longer text is replaced by its hash. */
 const longestKey = 256;
 
 function keyOf(settingsKey: string, parse: ParseView): string {
@@ -81,13 +81,13 @@ function keyOf(settingsKey: string, parse: ParseView): string {
   return key.length <= longestKey ? key : createHash('sha256').update(key, 'latin1').digest('base64');
 }
 
-/** The statements of one pool. One that no client has is kept for the next, while there are not too many of those. */
+/** Prepared statements of one pool. A limited number that no client uses is kept for later clients. */
 export class StatementRegistry {
   readonly #byKey = new Map<string, PreparedStatement>();
-  /** Those without a user, the one that lost its last user first. */
+  /** Statements without a user; the one that lost its last user first comes first. */
   readonly #unused = new Set<PreparedStatement>();
   readonly #mostUnused: number;
-  /** What those may take; changed by a reload. */
+  /** Limit in bytes for unused statements; changed by a reload. */
   mostUnusedBytes: number;
   #unusedBytes = 0;
   readonly #writer = new MessageWriter();
@@ -103,17 +103,17 @@ export class StatementRegistry {
     return this.#byKey.size;
   }
 
-  /** A number greater than all before it. */
+  /** Returns a number greater than all before it. */
   tick(): number {
     return ++this.#lastTick;
   }
 
-  /** A name that no server has had a statement of. */
+  /** Returns a name that no server has ever had a statement of. */
   nextName(): Buffer {
     return Buffer.from(`headgate_${++this.#lastNumber}`);
   }
 
-  /** A new statement for a Parse, with one user. `settingsKey` undefined: nobody else will ever use it. */
+  /** Makes a statement with one user for a Parse. `settingsKey` undefined: the statement is never shared. */
   begin(parse: ParseView, settingsKey: string | undefined): PreparedStatement {
     writeRenamed(this.#writer, parse, unnamed);
     const copy = copyOf(this.#writer.buffer, 0, this.#writer.length);
@@ -122,7 +122,7 @@ export class StatementRegistry {
     return new PreparedStatement(copy, shareKey, settingsKey ?? '');
   }
 
-  /** A server has described the statement: the one that its user has from now on, which may be one that others have already. */
+  /** A server has described the statement. Returns the statement that its user has from now on, possibly one that others share already. */
   settle(statement: PreparedStatement, shape: StatementShape): PreparedStatement {
     const key = statement.shareKey === undefined ? undefined : `${statement.shareKey}\0${shape.key}`;
     const known = key === undefined ? undefined : this.#byKey.get(key);
@@ -143,7 +143,7 @@ export class StatementRegistry {
     return new PreparedStatement(parse, undefined, settingsKey, shape);
   }
 
-  /** It has one user more. */
+  /** Adds a user. */
   retain(statement: PreparedStatement): void {
     if (statement.users++ === 0 && this.#unused.delete(statement)) this.#unusedBytes -= statement.bytes;
   }

@@ -1,15 +1,15 @@
 /**
- * What statements have cost: calls, errors, rows, bytes, times, by normalised text, user and database. A book has no more than a number of
- * entries, for the whole process; when it is full, those that are used least make room for new ones.
+ * Statistics of statements: calls, errors, rows, bytes and times, by normalised text, user and database. A book limits the
+ * number of entries for the whole process; when it is full, it drops the least used ones.
  */
 import { normalizedText } from '../../sql/normalized-text.js';
 import { textFingerprint } from '../../sql/text-fingerprint.js';
 
-/** Four buckets for each doubling, from a microsecond to more than a day. */
+/** Histogram: four buckets for each doubling, from a microsecond to more than a day. */
 const bucketsPerDoubling = 4;
 const bucketCount = 150;
 
-/** A statement of one user in one database. */
+/** Statistics of one statement, user and database. */
 export class QueryCount {
   readonly database: string;
   readonly user: string;
@@ -17,15 +17,15 @@ export class QueryCount {
   calls = 0;
   errors = 0;
   rows = 0;
-  /** For the client. */
+  /** Bytes sent to the client. */
   bytes = 0;
   totalMs = 0;
   longestMs = 0;
-  /** Before a server connection was free. */
+  /** Time spent waiting for a server connection. */
   waitMs = 0;
-  /** Who refers to it has to ask the book again. */
+  /** The book has dropped this entry: its holder must ask the book again. */
   isForgotten = false;
-  /** Its calls; those before the book was last short of room count half, those before the time before a quarter, and so on. */
+  /** Calls, weighted by age: those before the last removal of entries count half, those before the one before a quarter, and so on. */
   recentCalls = 1;
   readonly buckets = new Uint32Array(bucketCount);
 
@@ -52,7 +52,7 @@ function bucketOf(ms: number): number {
   return Math.min(bucketCount - 1, Math.ceil(Math.log2(ms * 1_000) * bucketsPerDoubling));
 }
 
-/** The time that so much of all calls took at most, within a fifth of it. */
+/** Time within which this part of all calls was done, accurate to a fifth. */
 export function quantileOf(buckets: ArrayLike<number>, part: number): number {
   let calls = 0;
   for (let bucket = 0; bucket < buckets.length; bucket++) calls += buckets[bucket] as number;
@@ -68,7 +68,7 @@ export function quantileOf(buckets: ArrayLike<number>, part: number): number {
 export class QueryBook {
   readonly #most: number;
   readonly #entries = new Map<string, QueryCount>();
-  /** Statements that were forgotten to make room. */
+  /** Entries that were dropped to make room. */
   forgotten = 0;
 
   constructor(most: number) {
@@ -89,7 +89,7 @@ export class QueryBook {
     return made;
   }
 
-  /** Forgets a tenth of them. */
+  /** Drops a tenth of the entries. */
   #makeRoom(): void {
     const wanted = Math.max(1, Math.ceil(this.#most / 10));
     const leastFirst = [...this.#entries].sort(([, one], [, other]) => one.recentCalls - other.recentCalls);
@@ -102,10 +102,10 @@ export class QueryBook {
   }
 }
 
-/** Texts with the same fingerprint that a pool remembers; beyond that, it begins anew. */
+/** Limit of texts with one fingerprint that a pool remembers; beyond it, the pool starts anew. */
 const mostFingerprints = 2_000;
 
-/** The statements of one pool, found quickly by what their texts have in common. */
+/** Statements of one pool, found quickly by fingerprint. */
 export class PoolQueries {
   readonly #book: QueryBook;
   readonly #database: string;
@@ -129,7 +129,7 @@ export class PoolQueries {
     return found;
   }
 
-  /** Of a Parse, complete; undefined for one that is not well-formed. */
+  /** Entry for a complete Parse; undefined if the message is malformed. */
   ofParse(parse: Buffer): QueryCount | undefined {
     const nameEnd = parse.indexOf(0, headerBytes);
     const textEnd = nameEnd === -1 ? -1 : parse.indexOf(0, nameEnd + 1);
@@ -137,5 +137,5 @@ export class PoolQueries {
   }
 }
 
-/** The type of a message and its length. */
+/** Type and length of a message. */
 const headerBytes = 5;

@@ -1,7 +1,7 @@
 /**
- * Plain statements that the clients of a pool have sent without a name: they need not be looked at again, and all clients have the
- * same one. Each time they come, a server would parse and plan them anew. Those that have come often enough can be prepared
- * there once, under a name of the pooler's, and run by that.
+ * Plain unnamed statements that the clients of a pool repeat. They are inspected once, and all clients share the result. A
+ * server would parse and plan them anew each time; statements that come often enough are prepared there once, under a name of
+ * the pooler's, and run by that name.
  */
 import { isLastingText } from '../../sql/lasting-text.js';
 import { copyOf } from '../../wire/bytes.js';
@@ -9,31 +9,31 @@ import { ParseView } from '../../wire/frontend-views.js';
 import type { PreparedStatement, StatementRegistry } from './prepared-statement.js';
 import { UnnamedStatement } from './unnamed-statement.js';
 
-/** From this time on it is prepared: a text that comes once or twice would only push others out. */
+/** Number of uses from which a text is prepared: a text that comes once or twice would only push others out. */
 export const preparedFrom = 5;
 
 /**
- * For so long what is prepared is used. A server sees by itself that a table has changed, but does not look again what types the
- * parameters are, nor whether a name means something else by now.
+ * How long a prepared stand-in is used. A server notices that a table has changed, but does not check again the parameter
+ * types, nor whether a name means something else by now.
  */
 export const usedForMs = 60_000;
 
-/** Longer texts are not looked for. */
+/** Limit in bytes; longer texts are not looked up. */
 const longestParse = 8_192;
 
-/** Of a statement without text and key. */
+/** Bytes of a statement without text and key. */
 const smallest = 768;
 
 const view = new ParseView();
 
-/** What is run in place of a statement without a name. */
+/** Prepared statement that is run in place of an unnamed one. */
 export class StandIn {
   readonly unnamed: UnnamedStatement;
   readonly statement: PreparedStatement;
   readonly usedUntil: number;
-  /** What it has replaced: a server that has that may close it. */
+  /** The stand-in that this one has replaced; a server that has it may close it. */
   readonly previous: PreparedStatement | undefined;
-  /** A table that it is about may have changed: it is prepared anew before it is used again. */
+  /** A table of the statement may have changed: it is prepared anew before its next use. */
   isOutdated = false;
 
   constructor(
@@ -50,18 +50,18 @@ export class StandIn {
 }
 
 export class RepeatedStatement {
-  /** A Parse of it, complete. */
+  /** A complete Parse of the statement. */
   readonly parse: Buffer;
   readonly unnamed: UnnamedStatement;
-  /** Once it has come often enough. */
+  /** Set once the statement has come often enough. */
   standIn: StandIn | undefined;
-  /** How often it has come, until that is often enough. */
+  /** Number of uses, counted until that is often enough. */
   times = 1;
-  /** It means something else each time that it is parsed, as was found when it was to be prepared. */
+  /** Each Parse gives it another meaning, as was found when it was to be prepared. */
   isFleeting = false;
-  /** It has come again since somebody looked for one to forget. */
+  /** Used since the last search for a statement to drop. */
   isRecent = false;
-  /** It is not known any more: who still has it sends it as it is. */
+  /** Dropped from the registry: clients that still hold it send their own Parse. */
   isForgotten = false;
 
   constructor(parse: Buffer) {
@@ -74,12 +74,12 @@ export class RepeatedStatement {
 export class RepeatedStatements {
   readonly #registry: StatementRegistry;
   readonly #most: number;
-  /** By settings and Parse; about those used longest ago first. */
+  /** By settings and Parse; roughly, the one used longest ago comes first. */
   readonly #byKey = new Map<string, RepeatedStatement>();
-  /** What all of them may take; changed by a reload. */
+  /** Limit in bytes for all of them; changed by a reload. */
   mostBytes: number;
   #bytes = 0;
-  /** A client has used one in a later batch than the one in which it was parsed and bound first. */
+  /** A client has used a statement in a later batch than the one in which it was parsed and bound first. */
   areBoundAgain = false;
 
   constructor(registry: StatementRegistry, most = 1_000, mostBytes: number = Number.POSITIVE_INFINITY) {
@@ -92,13 +92,13 @@ export class RepeatedStatements {
     return this.#byKey.size;
   }
 
-  /** The one that a Parse with these bytes means under these settings, if it has come before. */
+  /** The known statement for a Parse with these bytes under these settings, if it has come before. */
   find(source: Buffer, start: number, end: number, settingsKey: string): RepeatedStatement | undefined {
     if (end - start > longestParse || this.#byKey.size === 0) return undefined;
     return this.#get(keyOf(source, start, end, settingsKey));
   }
 
-  /** The same, or a new one: a Parse of a plain statement has come, complete. Undefined for one that is too long. */
+  /** Finds or adds the statement for a complete Parse of a plain statement. Undefined for one that is too long. */
   meet(source: Buffer, start: number, end: number, settingsKey: string): RepeatedStatement | undefined {
     if (end - start > longestParse) return undefined;
     const key = keyOf(source, start, end, settingsKey);
@@ -118,7 +118,7 @@ export class RepeatedStatements {
     return known;
   }
 
-  /** It comes once more: what is to be run in its place, if it has come often enough. */
+  /** Counts a use. Returns the stand-in to run, if the statement has come often enough. */
   use(repeated: RepeatedStatement, now: number): StandIn | undefined {
     repeated.isRecent = true;
     const { standIn } = repeated;
@@ -127,7 +127,7 @@ export class RepeatedStatements {
     return this.#prepare(repeated, now);
   }
 
-  /** What was prepared until now is prepared anew before it is used: something in the database has changed. */
+  /** Outdates all stand-ins, because something in the database has changed: each is prepared anew before its next use. */
   renew(): void {
     for (const { standIn } of this.#byKey.values()) if (standIn !== undefined) standIn.isOutdated = true;
   }
@@ -137,13 +137,13 @@ export class RepeatedStatements {
     repeated.isFleeting = !isLastingText(view.read(parse, 0, parse.length).text());
     if (repeated.isFleeting) return undefined;
     const previous = repeated.standIn?.statement;
-    // Apart from those that clients have prepared, which are never older than a client's own Parse.
+    // Separate from statements that clients have prepared, which are never older than a client's own Parse.
     const statement = this.#registry.begin(view.read(parse, 0, parse.length), undefined);
     repeated.standIn = new StandIn(unnamed, statement, now + usedForMs, previous);
     return repeated.standIn;
   }
 
-  /** One that was not used for long. */
+  /** Drops a statement that was not used for long. */
   #forgetOne(): void {
     for (const [key, repeated] of this.#byKey) {
       this.#byKey.delete(key);
@@ -160,7 +160,7 @@ export class RepeatedStatements {
   }
 }
 
-/** With the statement that may be prepared in its place. */
+/** Bytes including the statement that may be prepared in its place. */
 function bytesOf(key: string, { parse }: RepeatedStatement): number {
   return smallest + key.length + 3 * parse.length;
 }

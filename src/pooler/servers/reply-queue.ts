@@ -1,21 +1,20 @@
 /**
- * What a server still owes, in the order in which it will answer. It is the proof that a connection can go to another
- * client: only an empty queue owes nothing.
+ * Queue of what a server still owes, in the order in which it will answer. An empty queue is the proof that a connection can go
+ * to another client.
  *
- * Each message that is sent and will be answered adds an entry. The entry says what ends the answer, and what becomes of
- * it: passed on to the client, kept from it because the pooler asked, or made up because the server was not asked.
- * ReadyForQuery ends `query` and `sync` and nothing else. After an error in the extended protocol a server ignores all that
- * it is sent until the next Sync, queries included, so all entries up to that one are dropped, what they would have made up
- * included.
+ * Each message that is sent and will be answered adds an entry. The entry tells what ends the answer, and what becomes of it:
+ * passed on to the client, kept from it because the pooler asked, or made up because the server was not asked. ReadyForQuery
+ * ends `query` and `sync` and nothing else. After an error in the extended protocol a server ignores everything, queries
+ * included, up to the next Sync. All entries up to that Sync are therefore dropped, including answers to be made up.
  */
 
 import { AnswerPart, notPlain } from '../../wire/plain-answer.js';
 
-/** What was asked, and so what ends the answer. */
+/** Kind of a request, and so what ends its answer. */
 export const Asked = {
   /** Query or FunctionCall: everything up to ReadyForQuery. */
   query: 1,
-  /** A Query of the pooler's own: everything up to ReadyForQuery stays here. */
+  /** One of the pooler's own queries: everything up to ReadyForQuery stays here. */
   ownQuery: 2,
   /** ReadyForQuery. */
   sync: 3,
@@ -37,27 +36,27 @@ export const Asked = {
   close: 11,
   /** CloseComplete for a Close that the pooler sent. */
   ownClose: 12,
-  /** The server is asked for something that must fail, so that it fails the pipeline. The client gets another error for it. */
+  /** A request that must fail, so that the server fails the pipeline. The client gets another error for it. */
   mustFail: 13,
-  /** BindComplete of what stands in for a statement without a name: ParseComplete is made up before it. */
+  /** BindComplete of the stand-in for an unnamed statement: ParseComplete is made up before it. */
   standInBind: 14,
-  // A whole turn in one, as most are: it is unfolded when its answer is not the one that most have.
+  // A whole batch in one entry, as most are. It is unfolded when its answer is not the most common one.
   /** Parse, Bind, Describe of the portal, Execute and Sync. */
   wholeTurn: 15,
-  /** The same without Parse. */
+  /** Bind, Describe of the portal, Execute and Sync. */
   wholeRun: 16,
-  /** The first of these for the client, and the second for the server: another statement stands in for the client's. */
+  /** `wholeTurn` for the client and `wholeRun` for the server: another statement stands in for the client's. */
   standInTurn: 17,
   /** BindComplete for a Bind of the pooler's own. */
   ownBind: 18,
-  /** CommandComplete of what the pooler has bound; rows and all stay here. */
+  /** CommandComplete of the pooler's own portal; everything, rows included, stays here. */
   ownExecute: 19,
   /** ParameterDescription, then RowDescription or NoData, of a statement that the pooler wants described. */
   ownDescribe: 20,
-  // The server was not asked for these: it has nothing to say to them, and they are over when it is their turn.
+  // The server was not asked for these and sends no answer; they are done when they reach the head.
   /** The server keeps the statement for others: CloseComplete is made up. */
   localClose: 21,
-  /** ParameterDescription of a statement whose columns the server would not describe any more. */
+  /** ParameterDescription of a statement whose columns the server can't describe any more. */
   localDescription: 22,
   /** A Query that the pooler answers in the server's place. */
   localQuery: 23,
@@ -66,13 +65,13 @@ export const Asked = {
 } as const;
 export type Asked = (typeof Asked)[keyof typeof Asked];
 
-/** From here on the server was not asked. */
+/** The server was not asked for this kind and those above. */
 export const firstMadeUp: number = Asked.localClose;
 
-/** What an entry is about, where it matters. */
+/** The object that an entry is about, where it matters. */
 export type Subject = object | undefined;
 
-/** An entry whose answer will not come. */
+/** An entry that the server will not answer. */
 export interface Dropped {
   readonly asked: Asked;
   readonly subject: Subject;
@@ -94,20 +93,20 @@ export class ReplyQueue {
     return this.#size;
   }
 
-  /** Whether a Sync is yet to be answered. */
+  /** A Sync is still unanswered. */
   get owesSync(): boolean {
     return this.#syncs > 0;
   }
 
   /**
-   * A turn ends with a Sync or a Query of the client's. What is sent in one turn is either done or ignored as a whole from the
-   * first error on; what became of an earlier turn is known when it is answered. Whether one is yet to be.
+   * Whether a batch is still unanswered. A batch ends with a Sync or a Query of the client's. From its first error on, a batch
+   * is ignored as a whole. The outcome of an earlier batch is known when it is answered.
    */
   get owesTurn(): boolean {
     return this.#turns > 0;
   }
 
-  /** How many turns were answered or ignored, and how many there were in all. */
+  /** Number of batches answered or ignored, out of `turnsSent`. */
   get turnsOver(): number {
     return this.#turnsOver;
   }
@@ -116,17 +115,17 @@ export class ReplyQueue {
     return this.#turnsOver + this.#turns;
   }
 
-  /** Something was done in the turn of this number: whether that may still turn out not to have happened. */
+  /** Whether a request in the batch of this number may still turn out not to have happened. */
   isUnsure(turn: number | undefined): boolean {
     return turn !== undefined && turn >= this.#turnsOver && turn < this.turnsSent;
   }
 
-  /** The entry whose answer comes next; 0 when nothing is owed. */
+  /** The entry that is answered next; 0 when nothing is owed. */
   get head(): Asked | 0 {
     return this.#size === 0 ? 0 : (this.#kinds[this.#head] as Asked);
   }
 
-  /** It is a whole turn, and has to be unfolded before its answer can be sorted. */
+  /** The head is a whole batch, and must be unfolded before its answer can be sorted. */
   get isHeadWhole(): boolean {
     return isWhole(this.head);
   }
@@ -135,14 +134,14 @@ export class ReplyQueue {
     return this.#size === 0 ? undefined : this.#subjects[this.#head];
   }
 
-  /** One query, and nothing is to be noted when it is answered. */
+  /** The queue holds one query, and nothing is to be noted when it is answered. */
   get isOneQuery(): boolean {
     return this.#size === 1 && this.head === Asked.query && this.headSubject === undefined;
   }
 
   /**
-   * A Parse or none, a Bind, a Describe of the portal or none, an Execute and a Sync, and nothing is to be noted when that is
-   * executed: the parts that its answer will have if it is plain.
+   * Parts of the answer, if the queue holds an optional Parse, a Bind, an optional Describe of the portal, an Execute and a
+   * Sync, the answer is plain, and nothing is to be noted at the Execute.
    */
   get turnParts(): number {
     const size = this.#size;
@@ -179,7 +178,7 @@ export class ReplyQueue {
     this.#count(asked);
   }
 
-  /** The head is a whole turn: its entries are in its place from now on. Answers how many more there are than before. */
+  /** Replaces a whole batch at the head by its entries. Returns how many more entries there are than before. */
   unfold(): number {
     const subject = this.headSubject;
     const entries = entriesOf(this.head);
@@ -188,12 +187,12 @@ export class ReplyQueue {
     this.#turnsOver = turnsOver;
     while (this.#size + entries.length > this.#kinds.length) this.#grow();
     for (const asked of entries) this.#unshift(asked);
-    // That of the Parse, or of the Bind where there is none.
+    // The subject belongs to the Parse, or to the Bind where there is no Parse.
     this.#subjects[this.#head] = subject;
     return entries.length - 1;
   }
 
-  /** The head is a Sync of the client's: its answer stays here. */
+  /** The head is a client's Sync: its answer is not passed on. */
   keepSync(): void {
     this.#kinds[this.#head] = Asked.ownSync;
   }
@@ -223,12 +222,12 @@ export class ReplyQueue {
     this.#size--;
   }
 
-  /** The answers to all of it are complete. */
+  /** All answers are complete. */
   clear(): void {
     while (this.#size > 0) this.shift();
   }
 
-  /** After an error: drops all entries up to the next Sync, or all where there is none. The last one comes first. */
+  /** Drops all entries up to the next Sync after an error, or all where there is none. Returns the last one first. */
   dropUntilSync(): Dropped[] {
     const dropped: Dropped[] = [];
     while (this.#size > 0) {
@@ -242,8 +241,8 @@ export class ReplyQueue {
   }
 
   /**
-   * The server has begun to take COPY data, for the head. Until the client ends that, it ignores every Sync: those that were
-   * sent are dropped. `hasEnded`: the client has sent the end of its data, too.
+   * The server has begun to take COPY data, for the head. Until the client ends the COPY, the server ignores every Sync: Syncs
+   * already sent are dropped. `hasEnded`: the client has sent the end of its data, too.
    */
   copyBegan(): { readonly hasEnded: boolean; readonly ignoredSyncs: number } {
     const entries: Dropped[] = [];
@@ -279,7 +278,7 @@ export class ReplyQueue {
   }
 }
 
-/** What is in a whole turn, the last one first. */
+/** Entries of a whole batch, the last one first. */
 const runEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.bind];
 const turnEntries: readonly Asked[] = [...runEntries, Asked.parse];
 const standInEntries: readonly Asked[] = [Asked.sync, Asked.execute, Asked.describePortal, Asked.standInBind];
@@ -299,7 +298,7 @@ function isSync(asked: Asked): boolean {
   return asked === Asked.sync || asked === Asked.ownSync || isWhole(asked);
 }
 
-/** Queries of the pooler's own are asked when nothing is owed, and must not fail. */
+/** Queries of the pooler's own are sent when nothing is owed, and must not fail. */
 function endsTurn(asked: Asked): boolean {
   return (asked <= Asked.ownSync && asked !== Asked.ownQuery) || isWhole(asked);
 }

@@ -1,4 +1,4 @@
-/** Which message of a server can be part of the answer to what. One that fits nothing means that both sides are out of step. */
+/** Which server messages can be part of which answer. A message that fits nothing means that both sides are out of step. */
 import { Backend as From } from '../../wire/message-types.js';
 import { Asked } from './reply-queue.js';
 
@@ -26,12 +26,12 @@ const answers: readonly (readonly [type: number, to: readonly Asked[]])[] = [
   [From.readyForQuery, [...isQuery, Asked.sync, Asked.ownSync]],
 ];
 
-/** By type of message, a bit for each of `Asked`. */
+/** A bit for each of `Asked`, by message type. */
 const fitting = new Uint32Array(256);
 for (const [type, to] of answers)
   for (const asked of to) fitting[type] = (fitting[type] as number) | (1 << asked);
 
-/** Whether a message of this type can come while `head` is what is answered next; 0: nothing is owed. */
+/** Whether a message of this type can come while `head` is answered next; 0: nothing is owed. */
 export function isAnswerTo(type: number, head: Asked | 0): boolean {
   return (((fitting[type] as number) >>> head) & 1) === 1;
 }

@@ -1,4 +1,4 @@
-/** The settings that a server reports: of a limited size, since a server may report what it likes as often as it likes. */
+/** Settings that a server reports. Their size is limited, since a server may report anything as often as it likes. */
 
 export class ReportedSettings {
   readonly #most: number;
@@ -24,7 +24,7 @@ export class ReportedSettings {
     return this.#values.get(name);
   }
 
-  /** False where all of them would be too long: then nothing is changed. */
+  /** Notes a reported setting. False, with nothing changed, where the total would exceed the limit. */
   report(name: string, value: string): boolean {
     const before = this.#values.get(name);
     const size = this.#size + value.length - (before === undefined ? -name.length : before.length);

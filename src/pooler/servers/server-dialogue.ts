@@ -1,6 +1,6 @@
 /**
- * What was asked of a server, and what its messages mean: which of them are the client's, which are the pooler's own, which
- * have to be made up, and what is owed at any moment. It has no socket.
+ * Requests to a server and the meaning of its messages: which are the client's, which are the pooler's own, which must be made
+ * up, and what is owed at any moment. It has no socket.
  */
 import { type ErrorFields, writeError } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
@@ -29,25 +29,25 @@ import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-stat
 const letterD = 0x44;
 /** A ReadyForQuery. */
 const readyBytes = 6;
-/** Servers report these, and no client can change them. */
+/** Parameters that servers report and no client can change. */
 const neverSet = new Set(['in_hot_standby', 'integer_datetimes', 'server_encoding', 'server_version']);
 
-/** Classes of errors that a statement can have because it was prepared before: its result, values and names, or it is gone. */
+/** Error classes that an outdated prepared statement can cause: its result, values or names have changed, or it no longer exists. */
 const mayBeOfAge = /^(?:0A|22|26|42)/;
 const dataException = '22';
 
-/** The answer to a Query that the pooler gives in the server's place, when it is its turn. */
+/** Answer that the pooler gives in the server's place, once the Query reaches the head of the queue. */
 export interface LocalReply {
   write(writer: MessageWriter, status: TransactionStatus): void;
 }
 
-/** The error that a client gets in place of the server's, where that is of a certain code. */
+/** Error that the client gets in place of the server's, where that has a certain code. */
 export interface Replacement {
   readonly error: ErrorFields;
   readonly insteadOf: string;
 }
 
-/** What an entry of the queue holds for a statement that a client has given a name to. */
+/** Queue entry's subject for a statement that a client has named. */
 export interface NamedStatement extends Preparation {
   /** The client's name for it. */
   readonly nameBytes: Buffer;
@@ -58,15 +58,15 @@ export abstract class ServerDialogue {
   readonly #reported: ReportedSettings;
   readonly statements: ServerStatements;
   readonly copyIn = new CopyIn();
-  /** What is sent with the next `flush()`. */
+  /** Bytes for the next `flush()`. */
   readonly toServer = new Outgoing();
   status: TransactionStatus = TransactionStatus.idle;
   user: BackendUser | undefined;
-  /** How often the unnamed statement was parsed or thrown away, as far as the server has answered. */
+  /** How often the unnamed statement was parsed or discarded, as far as the server has answered. */
   unnamedVersion = 0;
-  /** What the session on the server is set to. */
+  /** Settings of the session on the server. */
   settings: Settings;
-  /** What has come for the client. */
+  /** Bytes for the client. */
   protected readonly toClient = new Outgoing();
   protected lastFatal: ErrorFields | undefined;
   readonly #freshSettings: Settings;
@@ -74,10 +74,10 @@ export abstract class ServerDialogue {
   #isUnsynced = false;
   #isMixedUp = false;
   #ownError: ErrorFields | undefined;
-  /** The first half of a description that is looked at. */
+  /** First half of a description that the pooler reads. */
   #parameterTypes: Buffer | undefined;
 
-  /** The settings are those of a new session. */
+  /** `settings`: those of a new session. */
   constructor(statements: ServerStatements, settings: Settings, reported: ReportedSettings) {
     this.statements = statements;
     this.settings = settings;
@@ -85,24 +85,24 @@ export abstract class ServerDialogue {
     this.#reported = reported;
   }
 
-  /** What the server reports of the session as it is now. */
+  /** Parameters that the server reports of the present session. */
   get parameters(): ReadonlyMap<string, string> {
     return this.#reported.all;
   }
 
-  /** After an error in a pipeline: what is sent now is ignored, up to the next Sync. */
+  /** After an error in a pipeline, the server ignores everything up to the next Sync. */
   get isDiscarding(): boolean {
     return this.#isDiscarding;
   }
 
-  /** Something of the extended protocol was sent, and no Sync behind it: the server has a transaction open for it. */
+  /** An extended-protocol message was sent without a Sync behind it: the server has a transaction open for it. */
   get isUnsynced(): boolean {
     return this.#isUnsynced;
   }
 
   /**
-   * It must not be used again, since nobody knows its state: how many answers it owes after a COPY, or what became of the
-   * transaction of a pipeline that ended with a Query in place of a Sync, which PostgreSQL does not close properly.
+   * The connection must not be used again, since its state is unknown: the number of answers owed after a COPY, or the outcome
+   * of a pipeline's transaction that ended with a Query in place of a Sync, which PostgreSQL does not close properly.
    */
   protected get isOutOfStep(): boolean {
     return this.copyIn.isInDoubt || this.#isMixedUp;
@@ -111,18 +111,18 @@ export abstract class ServerDialogue {
   /** The server reports a setting by itself. */
   protected abstract reportedUnasked(name: string, value: string): void;
 
-  /** More than is kept: the connection is about to be closed. */
+  /** The server has reported more than is kept: the connection is about to be closed. */
   protected abstract reportedTooMuch(): void;
 
-  /** The client has got a part of a message, and nothing may come before the rest. */
+  /** The client has received a part of a message, and nothing may come before the rest. */
   abstract get isInsideAnswer(): boolean;
 
-  /** They are those of a new session. */
+  /** Settings are those of a new session again. */
   settingsWereReset(): void {
     this.settings = this.#freshSettings;
   }
 
-  /** Notes what will be answered. What is made up is given at once if nothing else is owed before it. */
+  /** Notes a request that will be answered. An answer to be made up is given at once if nothing is owed before it. */
   expect(asked: Asked, subject?: Subject): void {
     if (asked <= Asked.ownSync) {
       if (asked <= Asked.ownQuery && this.#isUnsynced) this.#isMixedUp = true;
@@ -133,7 +133,7 @@ export abstract class ServerDialogue {
     if (asked >= firstMadeUp && this.replies.size === 1 && !this.isInsideAnswer) this.makeUp();
   }
 
-  /** Notes that a whole turn will be answered, of a client that has just got this server. */
+  /** Notes a whole batch that will be answered, for a client that has just checked out this connection. */
   expectWhole(
     asked: typeof Asked.wholeTurn | typeof Asked.wholeRun | typeof Asked.standInTurn,
     subject: Subject,
@@ -143,8 +143,8 @@ export abstract class ServerDialogue {
   }
 
   /**
-   * Notes what these bytes mean for what is owed, if they are the whole answer to it, for the client, and nothing out of the
-   * ordinary; false when they have to be looked at one message after the other. Most are whole.
+   * Notes the effect of these bytes if they are the whole answer to what is owed, for the client, and nothing out of the
+   * ordinary. Most are. False when the messages must be sorted one by one.
    */
   protected sortWhole(source: Buffer, start: number, end: number): boolean {
     const { replies, user } = this;
@@ -166,7 +166,7 @@ export abstract class ServerDialogue {
     return true;
   }
 
-  /** Notes what a message means for what is owed; whether it is for the client. */
+  /** Notes the effect of a message on what is owed. Returns whether it is for the client. */
   protected sort(message: MessageScanner): boolean {
     const { replies } = this;
     if (replies.isHeadWhole) replies.unfold();
@@ -225,7 +225,7 @@ export abstract class ServerDialogue {
     return head !== Asked.ownQuery && head !== Asked.ownExecute;
   }
 
-  /** The head is a text of which the server has got a part: what was swallowed before the present statement is answered. */
+  /** The head is a text that the server received in part: answers statements swallowed before the present one. */
   #insertBefore(): MixedQuery | undefined {
     const mixed = this.replies.headSubject;
     if (!(mixed instanceof MixedQuery)) return undefined;
@@ -233,7 +233,7 @@ export abstract class ServerDialogue {
     return mixed;
   }
 
-  /** The server has run nothing in its place. */
+  /** The server has run an empty statement in place of the swallowed one. */
   #answerSwallowed(swallowed: SwallowedStatement): false {
     this.replies.shift();
     swallowed.run();
@@ -241,13 +241,13 @@ export abstract class ServerDialogue {
     return false;
   }
 
-  /** What answers nothing: it may come at any time, or never. */
+  /** Sorts messages that answer nothing: they may come at any time, or never. */
   #sortOther(message: MessageScanner, head: Asked | 0): boolean {
     switch (message.type) {
       case From.error:
         return this.#noteError(message, head);
       case From.parameterStatus: {
-        // What the pooler sets within a pipeline, it sets back there.
+        // Settings that the pooler changes within a pipeline are also restored there.
         if (head === Asked.ownExecute) return false;
         const { name, value } = readParameterStatus(message.source, message.start, message.end);
         if (!this.#reported.report(name, value)) throw this.#flooded();
@@ -255,7 +255,7 @@ export abstract class ServerDialogue {
         return this.user?.parameterReported(name, value, head === Asked.ownQuery) === true;
       }
       case From.notice:
-        // What there is to say about a statement was said when the client prepared it.
+        // Notices about a statement were already sent when the client prepared it.
         return head !== Asked.ownQuery && head !== Asked.ownParse && head !== Asked.ownExecute;
       case From.notification:
         return true;
@@ -274,7 +274,7 @@ export abstract class ServerDialogue {
     );
   }
 
-  /** The pooler wants to know what the client is told of its statement: those that have a name are asked about apart from it. */
+  /** The pooler reads descriptions of the client's unnamed statements. Named ones are described by separate requests. */
   #isLookedAt(head: Asked | 0): boolean {
     if (head === Asked.ownDescribe) return true;
     return head === Asked.describeStatement && this.replies.headSubject instanceof UnnamedStatement;
@@ -327,13 +327,13 @@ export abstract class ServerDialogue {
     else this.unnamedVersion++;
   }
 
-  /** For the client its own statement was parsed. */
+  /** Tells the client that its own statement was parsed. */
   #makeUpParsed({ unnamed }: StandIn): void {
     this.toClient.mix().append(parseComplete);
     this.user?.unnamedChanged(unnamed, false);
   }
 
-  /** By something of the client's. */
+  /** Changed by a request of the client's. */
   #changeUnnamed(unnamed: UnnamedStatement | undefined): void {
     this.unnamedVersion++;
     this.user?.unnamedChanged(unnamed, true);
@@ -370,7 +370,7 @@ export abstract class ServerDialogue {
     return this.#failPipeline(error, hasKeptSync);
   }
 
-  /** In the extended protocol, the server now ignores what it was sent, up to the next Sync. */
+  /** In the extended protocol, the server now ignores everything up to the next Sync. */
   #failPipeline(error: ErrorFields, hasKeptSync: boolean): boolean {
     const { replies, user } = this;
     const replacement = replies.head === Asked.mustFail ? (replies.headSubject as Replacement) : undefined;
@@ -379,7 +379,7 @@ export abstract class ServerDialogue {
       if (this.#askAgain(error)) return false;
       this.#makeUpParsed(replies.headSubject as StandIn);
     } else if (error.code === SqlState.invalidStatementName) told = this.#noteLost(told);
-    // In a failed transaction it describes nothing.
+    // In a failed transaction the server describes nothing.
     if (replies.head === Asked.ownParse && error.code !== SqlState.inFailedSqlTransaction)
       this.#describeParameters(replies.headSubject);
     const isReplaced = told !== error;
@@ -399,15 +399,15 @@ export abstract class ServerDialogue {
   }
 
   /**
-   * What stands in for the client's statement could not be bound. It may be older than a table that it is about, which the client
-   * can't know: its own is asked in its place, as it came, and that answer counts. Nothing of the turn has been answered, and
-   * the transaction that it was ends with it.
+   * The stand-in for the client's statement could not be bound. It may be older than a change to one of its tables, which the
+   * client can't know. The client's own statement is sent in its place, and that answer counts. Nothing of the batch has been
+   * answered, and its transaction ends with it.
    */
   #askAgain({ code }: ErrorFields): boolean {
     const { replies, user } = this;
     if (user === undefined || !mayBeOfAge.test(code)) return false;
     if (code === SqlState.invalidStatementName) this.statements.distrust();
-    // Of values alone it is not certain.
+    // An error of values alone does not prove that the stand-in is outdated.
     else if (!code.startsWith(dataException)) (replies.headSubject as StandIn).isOutdated = true;
     replies.dropUntilSync();
     replies.keepSync();
@@ -416,8 +416,8 @@ export abstract class ServerDialogue {
   }
 
   /**
-   * A statement that the server should have is gone: something hidden, such as a function, has thrown it away, and the others
-   * probably with it. The client, who may have had no part in that, hears of it once, and by its own name for the statement.
+   * A statement that the server should have is missing: something hidden, such as a function, has deallocated it, and probably
+   * others. The client may have had no part in that, and gets one error, with its own name for the statement.
    */
   #noteLost(error: ErrorFields): ErrorFields {
     const named = this.replies.headSubject as Partial<NamedStatement> | undefined;
@@ -429,7 +429,7 @@ export abstract class ServerDialogue {
     return { ...error, message: error.message.replace(`"${ownName}"`, () => `"${name}"`) };
   }
 
-  /** A server describes the parameters of a statement before it finds out that its columns are no more. */
+  /** A server describes the parameters of a statement before it finds that its columns no longer exist. */
   #describeParameters(subject: Subject): void {
     let told: StatementShape | undefined;
     if (subject instanceof UnnamedStatement) told = subject.told;
@@ -437,20 +437,20 @@ export abstract class ServerDialogue {
     if (told !== undefined) writeParameterTypes(this.toClient.mix(), told);
   }
 
-  /** `hasFailed`: this is what failed; otherwise it was ignored. */
+  /** `hasFailed`: this request is the one that failed; otherwise it was ignored. */
   #undo({ asked, subject }: Dropped, hasFailed: boolean): void {
     if (asked === Asked.ownClose && subject instanceof ServerCopy) this.statements.putBack(subject);
-    // It could not be parsed, which for the client is true of its own.
+    // For the client, its own statement could not be parsed.
     if (asked === Asked.standInBind && !hasFailed) this.user?.unnamedChanged(undefined, false);
     if (asked !== Asked.ownParse && asked !== Asked.parse) return;
     if (isPreparation(subject)) this.statements.failed(subject);
     if (!(subject instanceof UnnamedStatement)) return;
-    // What fails to replace it ends it all the same.
+    // A Parse that fails still ends the previous unnamed statement.
     if (hasFailed && asked === Asked.parse) this.#changeUnnamed(undefined);
     else if (hasFailed) this.unnamedVersion++;
   }
 
-  /** Gives the answers that the server was not asked for, as soon as it is their turn. */
+  /** Gives the answers that the server was not asked for, once they reach the head of the queue. */
   protected makeUp(): void {
     for (let { head } = this.replies; head >= firstMadeUp; head = this.replies.head) {
       const subject = this.replies.headSubject;

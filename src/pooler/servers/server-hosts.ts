@@ -1,4 +1,4 @@
-/** Where the servers of a database are, and with which of them a new connection begins. */
+/** Hosts of a database, and the order in which a new connection tries them. */
 
 export interface ServerAddress {
   /** A name or an address; undefined for a Unix socket. */
@@ -13,7 +13,7 @@ export class ServerHosts {
   readonly #takesTurns: boolean;
   #next = 0;
 
-  /** A host that begins with `/` or `@` is the folder of a Unix socket. `takesTurns`: each connection begins with the next one. */
+  /** A host that begins with `/` or `@` is the folder of a Unix socket. `takesTurns`: each connection begins with the next host. */
   constructor(hosts: readonly string[], port: number, takesTurns: boolean) {
     this.#addresses = hosts.map((host) => addressOf(host, port));
     this.#takesTurns = takesTurns;
@@ -23,14 +23,14 @@ export class ServerHosts {
     return this.#addresses.length;
   }
 
-  /** All of them, in the order in which they are to be tried. */
+  /** All hosts, in the order in which to try them. */
   inOrder(): readonly ServerAddress[] {
     const first = this.#next;
     if (this.#takesTurns) this.#next = (first + 1) % this.#addresses.length;
     return [...this.#addresses.slice(first), ...this.#addresses.slice(0, first)];
   }
 
-  /** It could not be used: where connections do not take turns, the next ones begin with the one behind it. */
+  /** A host could not be used: unless connections take turns, the next ones begin with the host behind it. */
   failed(address: ServerAddress): void {
     if (!this.#takesTurns && this.#addresses[this.#next] === address)
       this.#next = (this.#next + 1) % this.#addresses.length;

@@ -1,4 +1,4 @@
-/** Passes on to the log what becomes of the server connections of a pool. */
+/** Logs the events of a pool's server connections. */
 import { onMessages } from '../../observe/pool-messages.js';
 import type { PoolerLog } from '../log.js';
 import type { Backend } from './backend.js';
@@ -6,7 +6,7 @@ import type { BackendPool } from './backend-pool.js';
 import type { LoggedServer, ServerLog } from './connection-log.js';
 import { endsOfDial, type Opening } from './opening.js';
 
-/** Until the function that it returns is called. */
+/** Logs until the returned function is called. */
 export function logServers(pool: BackendPool, servers: ServerLog, log: PoolerLog): () => void {
   const { database, user } = pool;
   pool.onConnectQueryFailed = (error) => servers.connectQueryFailed(error);
@@ -31,7 +31,7 @@ function openingShown({ id, ends, address, beganAt }: Opening): LoggedServer {
   return { id, ends: ends ?? endsOfDial(address), openedAt: beganAt };
 }
 
-/** What the engine says around it is in the line already. */
+/** The log entry already has what the engine wraps around the cause. */
 function rootOf(error: Error): Error {
   return error.cause instanceof Error && error.name === 'ConnectFailedError' ? error.cause : error;
 }

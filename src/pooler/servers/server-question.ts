@@ -1,4 +1,4 @@
-/** A query that the pooler itself asks of a server, for its rows: who a user is, what a server is like. */
+/** A query of the pooler's own that returns rows, such as a user's password or a server's state. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { sync } from '../../wire/fixed-messages.js';
 import { writeBind, writeExecute, writeParse, writeQuery } from '../../wire/frontend-writers.js';
@@ -15,23 +15,23 @@ import { Asked } from './reply-queue.js';
 export type TextRow = readonly (string | null)[];
 
 export interface Question {
-  /** For texts: what the query is for. */
+  /** Purpose of the query, for error texts. */
   readonly what: string;
   readonly text: string;
-  /** With values it is one statement; without, it can be several. */
+  /** With values the text is one statement; without, it can be several. */
   readonly values?: readonly (string | null)[];
-  /** More are not looked at. */
+  /** Limit of rows; further rows are ignored. */
   readonly mostRows?: number;
 }
 
 const longestRow = 1_048_576;
-/** All rows together. */
+/** Limit in bytes for all rows together. */
 const mostBytes = 4_194_304;
 const rules = backendRules({ dataRow: { wholeUpTo: longestRow } });
 
 /**
- * Asks it of a server that nobody has, and that owes nothing. When this resolves or rejects, it is free again, or gone: one
- * that is left in a transaction is of no use to anybody.
+ * Sends the question to a server that has no user and owes nothing. When this resolves or rejects, the connection is free again
+ * or closed: one that is left in a transaction is unusable.
  */
 export function askServer(backend: Backend, question: Question): Promise<TextRow[]> {
   return new Promise((resolve, reject) => {

@@ -1,16 +1,16 @@
-/** The prepared statements that one server connection has, the one used longest ago first. */
+/** Prepared statements of one server connection, the one used longest ago first. */
 import type { PreparedStatement } from './prepared-statement.js';
 import type { ReplyQueue } from './reply-queue.js';
 
-/** A statement as one server has it. */
+/** A statement as prepared on one server. */
 export class ServerCopy {
-  /** On the server. No other statement of the pool has it. */
+  /** Name on the server, unique in the pool. */
   readonly name: Buffer;
-  /** The registry's tick when the server was asked to prepare it: what it means is not older than that. */
+  /** Registry tick when the server was asked to prepare it: the analysis is not older than that. */
   readonly preparedAt: number;
   /** The batch in which the server was asked to prepare it. */
   readonly batch: number;
-  /** Memory that the statement counts as, while it is among those of a server connection. */
+  /** Memory that the statement counts for while a server connection has it. */
   bytes = 0;
 
   constructor(name: Buffer, preparedAt: number, batch: number) {
@@ -20,11 +20,11 @@ export class ServerCopy {
   }
 }
 
-/** A statement that a server is asked to prepare, and the copy that this makes. */
+/** A request to prepare a statement, and the copy that it makes. */
 export interface Preparation {
   readonly statement: PreparedStatement;
   readonly copy: ServerCopy;
-  /** The client has asked for a description: should it fail, the parameters are described all the same. */
+  /** The client has asked for a description: if preparing fails, the parameters are described all the same. */
   readonly isForDescribe?: boolean;
 }
 
@@ -33,14 +33,14 @@ export class ServerStatements {
   most: number;
   readonly #mostBytes: number;
   readonly #copies = new Map<PreparedStatement, ServerCopy>();
-  /** Copies that nobody will use again: closed along with the next Parse. Closing one that does not exist is no error. */
+  /** Copies that will not be used again: closed along with the next Parse. Closing one that does not exist is no error. */
   readonly #stale = new Set<ServerCopy>();
   /** The statement that was used last. */
   #last: PreparedStatement | undefined;
   #lastCopy: ServerCopy | undefined;
   #bytes = 0;
 
-  /** With more bytes than `mostBytes`, the one used longest ago is closed as well. */
+  /** Beyond `most` statements or `mostBytes` bytes, the one used longest ago is closed. */
   constructor(most: number, mostBytes: number) {
     this.most = most;
     this.#mostBytes = mostBytes;
@@ -52,12 +52,12 @@ export class ServerStatements {
     return this.#copies.size;
   }
 
-  /** How many the server has under names of the pooler's, if nothing was thrown away. */
+  /** Number of statements on the server under names of the pooler's, if none was deallocated. */
   get count(): number {
     return this.#copies.size + this.#stale.size;
   }
 
-  /** The copy that the server has, or was asked to prepare; it counts as used. */
+  /** The copy that the server has or was asked to prepare; this counts as a use. */
   find(statement: PreparedStatement): ServerCopy | undefined {
     // Most clients use the same statement again and again.
     if (statement === this.#last) return this.#lastCopy;
@@ -66,12 +66,12 @@ export class ServerStatements {
     return copy;
   }
 
-  /** Prepared in an earlier batch that may yet fail: nobody knows whether the server has it. */
+  /** Prepared in an earlier batch that may yet fail: whether the server has it is unknown. */
   isUnsure(statement: PreparedStatement, replies: ReplyQueue): boolean {
     return replies.isUnsure(this.#copies.get(statement)?.batch);
   }
 
-  /** The server is about to be asked to prepare it. An older copy is not used any more. */
+  /** The server is about to be asked to prepare the statement. An older copy is not used any more. */
   add(statement: PreparedStatement, copy: ServerCopy): void {
     this.#retire(this.#copies.get(statement));
     this.#forget(statement);
@@ -80,7 +80,7 @@ export class ServerStatements {
     this.#put(statement, copy);
   }
 
-  /** The copy of one statement is a copy of another, as its description shows. */
+  /** The description showed that this copy is of another statement. */
   rename(from: PreparedStatement, to: PreparedStatement): void {
     const copy = this.#copies.get(from);
     if (copy === undefined || from === to) return;
@@ -88,14 +88,14 @@ export class ServerStatements {
     this.add(to, copy);
   }
 
-  /** Nobody needs the server's copy any more. */
+  /** The server's copy is not needed any more. */
   drop(statement: PreparedStatement): void {
     const copy = this.#copies.get(statement);
     this.#forget(statement);
     this.#retire(copy);
   }
 
-  /** Something that nobody sees may have thrown some of them away, or all. */
+  /** Something unseen may have deallocated some or all of the statements. */
   distrust(): void {
     for (const copy of this.#copies.values()) this.#stale.add(copy);
     this.#copies.clear();
@@ -103,7 +103,7 @@ export class ServerStatements {
     this.#last = this.#lastCopy = undefined;
   }
 
-  /** Takes out a copy that has to be closed: a stale one, or the one used longest ago if there are too many. */
+  /** Takes out a copy to close: a stale one, or the one used longest ago if there are too many. */
   evict(replies: ReplyQueue): ServerCopy | undefined {
     const [stale] = this.#stale;
     if (stale !== undefined) {
@@ -112,7 +112,7 @@ export class ServerStatements {
     }
     if (this.#copies.size <= this.most && this.#bytes <= this.#mostBytes) return undefined;
     for (const [statement, copy] of this.#copies) {
-      // Nobody knows yet whether the server has it, nor what it is a copy of.
+      // Whether the server has it, and which statement it is a copy of, is still unknown.
       const isUnanswered = replies.size > 0 && copy.batch >= replies.turnsOver;
       if (statement === this.#last || isUnanswered) continue;
       this.#forget(statement);
@@ -121,22 +121,22 @@ export class ServerStatements {
     return undefined;
   }
 
-  /** So many are not answered yet, and can't be closed, that the next one has to wait. */
+  /** Too many unanswered copies, which can't be closed yet: the next one has to wait. */
   get isCrowded(): boolean {
     return this.#copies.size > 2 * this.most + 16 || this.#bytes > 2 * this.#mostBytes;
   }
 
-  /** The server has ignored a Close: it has the copy still. */
+  /** The server has ignored a Close and still has the copy. */
   putBack(copy: ServerCopy): void {
     this.#stale.add(copy);
   }
 
-  /** It could not be prepared. */
+  /** The server could not prepare the statement. */
   failed({ statement, copy }: Preparation): void {
     if (this.#copies.get(statement) === copy) this.#forget(statement);
   }
 
-  /** The server has thrown all of them away. */
+  /** The server has deallocated all statements. */
   clear(): void {
     this.#copies.clear();
     this.#stale.clear();
@@ -162,7 +162,7 @@ export class ServerStatements {
   }
 }
 
-/** A statement without its text, and the types of its parameters. */
+/** Bytes of a statement without its text and parameter types. */
 const smallest = 512;
 
 function bytesOf({ parse }: PreparedStatement): number {

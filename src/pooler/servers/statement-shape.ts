@@ -1,7 +1,7 @@
 /**
- * The shape of a prepared statement: the types of its parameters, and the names and types of its columns. PostgreSQL
- * holds both fixed for as long as the statement lives: it analyses the text anew with the same parameter types, and refuses to
- * run the statement (0A000) when the columns have changed. A server that prepares the statement later has to agree with that.
+ * Shape of a prepared statement: the types of its parameters, and the names and types of its columns. PostgreSQL keeps both
+ * fixed for the life of a statement: it analyses the text again with the same parameter types, and refuses to run the statement
+ * (0A000) when the columns have changed. A server that prepares the statement later has to agree with the shape.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { copyOf, findZero, uint16At } from '../../wire/bytes.js';
@@ -11,7 +11,7 @@ import { writeParse } from '../../wire/frontend-writers.js';
 import { Backend as From, Frontend, headerBytes } from '../../wire/message-types.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 
-/** A message of the server that is whole. */
+/** A server message with all its bytes. */
 export interface WholeMessage {
   readonly type: number;
   readonly source: Buffer;
@@ -20,7 +20,7 @@ export interface WholeMessage {
 }
 
 export class StatementShape {
-  /** How many there are and their OIDs, as in ParameterDescription and in Parse. */
+  /** Number and OIDs of the parameter types, as in ParameterDescription and in Parse. */
   readonly parameterTypes: Buffer;
   /** Equal for equal shapes. */
   readonly key: string;
@@ -57,7 +57,7 @@ const sizeBytes = 2;
 const modifierBytes = 4;
 const formatBytes = 2;
 
-/** Names, types and modifiers. Which table a column is from does not count, as for PostgreSQL. */
+/** Hashes names, types and modifiers. As in PostgreSQL, the table of a column does not count. */
 function addColumns(hash: Hash, { source, start, end }: WholeMessage): void {
   let at = start + headerBytes + 2;
   if (at > end) throw brokenDescription();
@@ -80,7 +80,7 @@ function brokenDescription(): ProtocolViolationError {
 const view = new ParseView();
 const writer = new MessageWriter();
 
-/** A Parse of the same text with these parameter types, without a name. */
+/** Makes an unnamed Parse of the same text with these parameter types. */
 export function parseWithTypes(parse: Buffer, { parameterTypes }: StatementShape): Buffer {
   const { source, textStart, textEnd } = view.read(parse, 0, parse.length);
   writer.begin(Frontend.parse);
@@ -88,12 +88,12 @@ export function parseWithTypes(parse: Buffer, { parameterTypes }: StatementShape
   writer.bytes(source, textStart, textEnd + 1);
   writer.bytes(parameterTypes);
   writer.end();
-  // A copy takes no more than its bytes, and is kept for long.
+  // A copy holds only its own bytes, and is kept for long.
   const copy = copyOf(writer.buffer, 0, writer.length);
   writer.clear();
   return copy;
 }
 
 writeParse(writer, { text: '' });
-/** A Parse of nothing. */
+/** A Parse of an empty text. */
 export const emptyParse: Buffer = writer.take();

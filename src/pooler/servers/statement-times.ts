@@ -1,4 +1,4 @@
-/** How long the statements of a pool take, by their texts without literals: what may share a connection with others is decided by it. */
+/** Usual run times of a pool's statements, by text without literals. They decide which statements may share a connection. */
 import { isPlainStatement } from '../../sql/plain-statement.js';
 import { readStatement } from '../../sql/read-statement.js';
 import { ParseView } from '../../wire/frontend-views.js';
@@ -6,19 +6,19 @@ import { ParseView } from '../../wire/frontend-views.js';
 const view = new ParseView();
 
 /**
- * Each new time counts for this part: what is quick most of the time is quick, since on a busy machine any statement takes long now and
- * then, and one that is slow by itself is never quick.
+ * Weights of a new time. On a busy machine any statement is slow now and then, so one that is quick most of the time counts as
+ * quick. A statement that is slow by itself never does.
  */
 const weightOfShorter = 1 / 2;
 const weightOfLonger = 1 / 16;
-/** So many texts are remembered. */
+/** Limit of remembered texts. */
 const mostTexts = 1_000;
-/** Fingerprints have 32 bits; those of reads are told from others by one more. */
+/** Fingerprints have 32 bits; one more bit marks reads. */
 const readBit = 2 ** 32;
 
 export class StatementProfile {
   readonly isRead: boolean;
-  /** Milliseconds that it usually takes; Infinity before it was run. */
+  /** Usual run time in milliseconds; Infinity before the first run. */
   usualMs = Number.POSITIVE_INFINITY;
 
   constructor(isRead: boolean) {
@@ -33,7 +33,7 @@ export class StatementProfile {
 }
 
 export class StatementTimes {
-  /** About those used longest ago first. */
+  /** Roughly, the one used longest ago comes first. */
   readonly #profiles = new Map<number, StatementProfile>();
   readonly #most: number;
 
@@ -45,7 +45,7 @@ export class StatementTimes {
     return this.#profiles.size;
   }
 
-  /** Of a text that `isPlainStatement()` accepts. Texts that differ only in their literals have the same. */
+  /** Profile of a text that `isPlainStatement()` accepts. Texts that differ only in their literals share one. */
   profileOf(bytes: Buffer, start: number, end: number): StatementProfile {
     const { isRead, fingerprint } = readStatement(bytes, start, end);
     const key = isRead ? fingerprint + readBit : fingerprint;
@@ -57,7 +57,7 @@ export class StatementTimes {
     return profile;
   }
 
-  /** The one that came first: one that still comes is measured again at once. */
+  /** Drops the entry added first: a text that still comes is measured again at once. */
   #forgetOldest(): void {
     for (const key of this.#profiles.keys()) {
       this.#profiles.delete(key);
@@ -66,7 +66,7 @@ export class StatementTimes {
   }
 }
 
-/** Of the text of a Parse; undefined where that is not plain whatever the session is set to. */
+/** Profile for the text of a Parse; undefined unless the text is plain whatever the session's settings. */
 export function profileOfParse(
   parse: Buffer | undefined,
   times: StatementTimes,

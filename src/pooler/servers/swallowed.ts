@@ -1,20 +1,20 @@
-/** Statements of a client that its server does not get to see, and what stands in for them in its answers. */
+/** Statements that a client sends and its server does not get, and the answers made up for them. */
 import { type ErrorFields, writeNotice } from '../../wire/error-fields.js';
 import type { MessageWriter } from '../../wire/message-writer.js';
 import { writeCommandComplete, writeDataRow, writeRowDescription } from '../../wire/rows.js';
 import type { StatementEffects } from '../settings/statement-effects.js';
 
-/** The only column of an answer, and its value in the only row; undefined: there is no row. */
+/** The only column of an answer, and its value in the only row; undefined: no row. */
 export interface OwnColumn {
   readonly name: string;
   readonly value: string | undefined;
 }
 
-/** One that the pooler has swallowed. */
+/** A statement that the pooler answers in the server's place. */
 export class SwallowedStatement {
   readonly tag: string;
   readonly column: OwnColumn | undefined;
-  /** Run when it is executed. */
+  /** Runs when the statement is executed. */
   readonly run: () => void;
   readonly #warning: ErrorFields | undefined;
 
@@ -25,7 +25,7 @@ export class SwallowedStatement {
     this.#warning = warning;
   }
 
-  /** Its answer, without ReadyForQuery. */
+  /** Writes the answer, without ReadyForQuery. */
   write(writer: MessageWriter): void {
     const { column, tag } = this;
     if (this.#warning !== undefined) writeNotice(writer, this.#warning);
@@ -37,7 +37,7 @@ export class SwallowedStatement {
   }
 }
 
-/** One that sets `search_path`: as soon as it is run, the session wants another one, and its next statement brings that to the server. */
+/** A statement that sets `search_path`. Once it is run, the session wants another path, which its next statement brings to the server. */
 export class PathStatement extends SwallowedStatement {
   /** Undefined: the value is the first parameter. */
   readonly value: string | undefined;
@@ -49,24 +49,24 @@ export class PathStatement extends SwallowedStatement {
     this.#set = set;
   }
 
-  /** The same with the value of a Bind. */
+  /** Makes the statement with the value of a Bind. */
   with(value: string | null): SwallowedStatement {
     return new SwallowedStatement(this.tag, () => this.#set(value));
   }
 }
 
-/** A text of several statements, some of which the server gets, in one Query; the answers to the others are put between its own. */
+/** One Query with several statements, only some of which go to the server. Answers to the others are inserted between the server's. */
 export class MixedQuery {
-  /** What the text for the server does. */
+  /** Effects of the text that the server gets. */
   readonly effects: StatementEffects;
   readonly text: string;
-  /** Before the answer to the first statement of the server, to the second and so on; the last is for the end. */
+  /** Statements to answer before the server's first answer, before its second and so on; the last entry is for the end. */
   readonly #before: readonly (readonly SwallowedStatement[])[];
-  /** By the number of the server's statement: its answer is not for the client. */
+  /** By number of the server's statement: true if its answer is not for the client. */
   readonly #areSilent: readonly boolean[];
   #written = -1;
   #completed = 0;
-  /** After an error nothing more is answered. */
+  /** After an error, nothing more is answered. */
   hasFailed = false;
 
   constructor(
@@ -81,7 +81,7 @@ export class MixedQuery {
     this.#areSilent = areSilent;
   }
 
-  /** A message of the present answer came: what has to come before it. */
+  /** A message of the present answer has come: writes what belongs before it. */
   writeBefore(writer: () => MessageWriter): void {
     if (this.hasFailed || this.#written >= this.#completed) return;
     this.#written = this.#completed;
@@ -91,7 +91,7 @@ export class MixedQuery {
     }
   }
 
-  /** A statement of the server's is complete; whether that is for the client. */
+  /** A statement of the server's is complete. Returns whether its answer is for the client. */
   complete(): boolean {
     return this.#areSilent[this.#completed++] !== true;
   }

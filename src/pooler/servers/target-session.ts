@@ -1,4 +1,4 @@
-/** Whether a server is one of those that are wanted: `target_session_attrs`. */
+/** Checks a server against `target_session_attrs`. */
 import { WrongServerError } from '../errors.js';
 import type { Backend } from './backend.js';
 import { askServer } from './server-question.js';
@@ -8,7 +8,7 @@ export type TargetSession = 'any' | 'read-write' | 'read-only' | 'primary' | 'st
 const recoveryQuery =
   "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('default_transaction_read_only')";
 
-/** Rejects with a `WrongServerError`. Asks only servers that do not report it by themselves, which are older than 14. */
+/** Rejects with a `WrongServerError`. Only servers older than 14 are asked, since newer ones report their state. */
 export async function checkTarget(backend: Backend, wanted: TargetSession): Promise<void> {
   if (wanted === 'any') return;
   const { isStandby, isReadOnly } = await stateOf(backend);

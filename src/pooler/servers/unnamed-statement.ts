@@ -1,4 +1,4 @@
-/** The unnamed statement of a client, as it was sent: a server that does not have it can be given it. */
+/** A client's unnamed statement, as it was sent, so that another server can be given it. */
 
 import { noEffects, type StatementEffects } from '../settings/statement-effects.js';
 import type { QueryCount } from './query-stats.js';
@@ -6,15 +6,15 @@ import type { StatementShape } from './statement-shape.js';
 import { profileOfParse, type StatementProfile, type StatementTimes } from './statement-times.js';
 
 export class UnnamedStatement {
-  /** A Parse of it, complete; undefined where it was too long to be kept. */
+  /** A complete Parse of it; undefined where the message was too long to be kept. */
   readonly parse: Buffer | undefined;
   readonly effects: StatementEffects;
-  /** The client has asked for a description: should it fail to be parsed, the parameters are described all the same. */
+  /** The client has asked for a description: if the Parse fails, the parameters are described all the same. */
   readonly told: StatementShape | undefined;
-  /** A server was asked to describe it, for one of the clients that have sent it; and what was said last, to any of them. */
+  /** A server was asked to describe the statement, for any client that sent it. `lastShape` is the latest answer. */
   wasDescribed = false;
   lastShape: StatementShape | undefined;
-  /** Its entry in the statistics, where there are any. */
+  /** Entry in the statistics, where they are kept. */
   count: QueryCount | undefined;
 
   #profile: StatementProfile | undefined;
@@ -28,15 +28,15 @@ export class UnnamedStatement {
     this.#profile = undefined;
   }
 
-  /** How long it takes; undefined where that is not known by its text. */
+  /** Usual run time; undefined where the text does not tell. */
   profileIn(times: StatementTimes): StatementProfile | undefined {
     this.#profile ??= profileOfParse(this.parse, times);
     return this.#profile;
   }
 }
 
-/** What a Close is about that ends it. */
+/** Subject of a Close that ends the unnamed statement. */
 export const unnamedStatement = new UnnamedStatement();
 
-/** What an answer up to ReadyForQuery is about that leaves it as it is: every Query ends it, and a FunctionCall does not. */
+/** Subject of an answer up to ReadyForQuery that keeps the unnamed statement: every Query ends it, and a FunctionCall does not. */
 export const keepsUnnamed: object = {};

@@ -1,6 +1,6 @@
 /**
- * Settings of one client that its server refuses, with PostgreSQL's rules: SET is for the session and undone by a rollback, SET LOCAL is
- * for the transaction.
+ * Settings of one client that its server refuses, with PostgreSQL's rules: SET lasts for the session and is undone by a
+ * rollback, SET LOCAL lasts for the transaction.
  */
 import { refusedSettings, type TimeoutName, timeoutNames } from './refused-settings.js';
 import { millisecondsOf } from './time-value.js';
@@ -17,17 +17,17 @@ const noTimeouts: Timeouts = {
 };
 
 export class KeptSettings {
-  /** Called when a timeout is another one. */
+  /** Called when a timeout has changed. */
   onTimeouts: (() => void) | undefined;
   readonly #start: Values;
-  /** Never changed: replaced. */
+  /** Immutable; a change replaces it. */
   #session: Values;
   #local: Values | undefined;
-  /** As it was before the present transaction. */
+  /** Values before the present transaction. */
   #before: Values | undefined;
   #timeouts: Timeouts;
 
-  /** `start`: those of the startup packet, by lower-case name, as PostgreSQL shows them. */
+  /** `start`: settings of the startup packet, by lower-case name, in PostgreSQL's notation. */
   constructor(start: Values) {
     this.#start = start;
     this.#session = start;
@@ -41,17 +41,17 @@ export class KeptSettings {
     return this.#timeouts;
   }
 
-  /** Undefined where the server is to say it. */
+  /** Undefined where the server has to answer. */
   get(name: string): string | undefined {
     return this.#local?.get(name) ?? this.#session.get(name) ?? refusedSettings.get(name)?.usual;
   }
 
-  /** The value that RESET goes back to. */
+  /** The value that RESET restores. */
   atStart(name: string): string | undefined {
     return this.#start.get(name) ?? refusedSettings.get(name)?.usual;
   }
 
-  /** `value` undefined: as at the start. */
+  /** `value` undefined: the value at the start. */
   set(name: string, value: string | undefined, isLocal: boolean): void {
     const is = value ?? this.atStart(name);
     if (isLocal) this.#local = withOne(this.#local ?? new Map(), name, is);
@@ -70,7 +70,7 @@ export class KeptSettings {
     this.#changed();
   }
 
-  /** Values that were set stay, but for SET LOCAL. */
+  /** Keeps the values that were set, except for SET LOCAL. */
   commit(): void {
     this.#before = undefined;
     if (this.#local === undefined) return;

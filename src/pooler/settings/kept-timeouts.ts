@@ -1,6 +1,7 @@
 /**
- * Ends what takes longer than a client has allowed by a setting that its server refuses. As PostgreSQL: a statement is cancelled (57014), and who is idle
- * for too long is disconnected (25P03, 57P05). The statements of one text, or of one batch, count together: servers answer them together.
+ * Enforces timeouts that a client has set and its server refuses. As in PostgreSQL, a slow statement is cancelled (57014), and
+ * a client that is idle for too long is disconnected (25P03, 57P05). The statements of one text, or of one batch, count
+ * together, since servers answer them together.
  */
 import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
@@ -8,7 +9,7 @@ import { SqlState } from '../../wire/sql-states.js';
 import type { KeptSettings } from './kept-settings.js';
 import { timeoutNames } from './refused-settings.js';
 
-/** The session that it watches. Times are by the clock of the process. */
+/** The session to watch. Times are by the clock of the process. */
 export interface TimedSession {
   readonly state: 'idle' | 'waiting' | 'active' | 'idle in transaction';
   readonly askedAt: number;
@@ -17,7 +18,7 @@ export interface TimedSession {
   end(error: ErrorFields): void;
 }
 
-/** A server that does not heed a cancel request for so long is left. */
+/** Time that a server has to react to a cancel request before it is left. */
 const graceMs = 2_000;
 const longestMs = 2 ** 31 - 1;
 
@@ -47,9 +48,9 @@ export class KeptTimeouts {
   readonly #kept: KeptSettings;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
-  /** Of the timeouts that are set; looked at with each message of the client. */
+  /** The shortest of the timeouts that are set; checked with each message of the client. */
   #shortest = longestMs;
-  /** When the statement that runs was cancelled. */
+  /** Time when the running statement was cancelled. */
   #cancelledAt: number | undefined;
 
   constructor(session: TimedSession, kept: KeptSettings) {
@@ -61,17 +62,17 @@ export class KeptTimeouts {
     this.#changed();
   }
 
-  /** Something of the client's was taken up. */
+  /** A message of the client was handled. */
   wake(): void {
     if (this.#timer === undefined && !this.#isStopped && this.#shortest < longestMs) this.#look();
   }
 
-  /** All that was asked is answered. */
+  /** Everything is answered. */
   answered(): void {
     this.#cancelledAt = undefined;
   }
 
-  /** The error of a server that was asked to cancel, in the words of the reason. */
+  /** Error of a cancelled statement, in the words of the timeout. */
   insteadOf({ code }: ErrorFields): ErrorFields | undefined {
     return this.#cancelledAt !== undefined && code === SqlState.queryCanceled ? canceled : undefined;
   }
@@ -86,7 +87,7 @@ export class KeptTimeouts {
   #changed(): void {
     const { timeouts } = this.#kept;
     this.#shortest = Math.min(...timeoutNames.map((name) => timeouts[name] || longestMs));
-    // Not now: the statement that sets it is yet to be answered, and until then the client seems to have been idle.
+    // Not checked now: the statement that sets the timeout is not answered yet, and until then the client seems to have been idle.
     this.#lookIn(this.#shortest);
   }
 
@@ -100,13 +101,13 @@ export class KeptTimeouts {
   #look(): void {
     this.#timer = undefined;
     const leftMs = this.#leftMs();
-    // A client that is idle without a limit is woken up by its next message; all others may be in another state by then.
+    // An idle client without a limit is checked at its next message. Any other client may have changed its state by then.
     if (leftMs === Number.POSITIVE_INFINITY && this.#session.state === 'idle') return;
     if (leftMs <= 0 && !this.#act()) return;
     this.#lookIn(Math.min(leftMs > 0 ? leftMs : graceMs, this.#shortest));
   }
 
-  /** Until the present state has lasted for too long. */
+  /** Time until the present state has lasted too long. */
   #leftMs(): number {
     const { state, askedAt, idleSince } = this.#session;
     const { timeouts } = this.#kept;

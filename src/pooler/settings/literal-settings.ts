@@ -1,22 +1,22 @@
 /**
- * How a client's session reads the strings, dates, times and intervals that are written in a statement. PostgreSQL reads them
- * when a statement is prepared, and keeps what it has read. A server that prepares it later, when the client has other settings,
- * has to read it as it was read then.
+ * Settings that decide how strings, dates, times and intervals in a statement are read. PostgreSQL reads them when the
+ * statement is prepared, and keeps the result. A server that prepares the statement later, when the client has other settings,
+ * must read it as it was read then.
  */
 
 import { statementsOf } from '../../sql/several-statements.js';
 import { type Settings, type SettingsRegistry, setConfigCall, setText } from './settings.js';
 
-/** What is sent is read once. */
+/** For the text itself, which is read once. */
 const ofTexts: readonly string[] = ['client_encoding', 'standard_conforming_strings'];
-/** Under another search path a server finds out anew what a statement means, and reads these again, as they are set by then. */
+/** Under another search path a server analyses the statement again, and reads these literals by its present settings. */
 const ofMeanings: readonly string[] = ['DateStyle', 'IntervalStyle', 'TimeZone'];
 const ofAll = [...ofTexts, ...ofMeanings];
 
-/** Where the server keeps, until the transaction is over, what it has to go back to. */
+/** Setting in which the server keeps, until the transaction is over, the value to restore. */
 const keptAs = (name: string): string => `headgate.${name.toLowerCase()}`;
 
-/** All else that is prepared has nothing to read but texts, and some of it must come first in its transaction, such as VACUUM. */
+/** Other statements have only texts to read, and some, such as VACUUM, must come first in their transaction. */
 const meaningPattern = /^[\s(]*(?:select|insert|update|delete|merge|with|values|table)\b/i;
 
 function hasMeaning(text: string): boolean {
@@ -24,11 +24,11 @@ function hasMeaning(text: string): boolean {
   return meaningPattern.test(withoutComments);
 }
 
-/** By the name of the setting, as the server writes it. */
+/** Values by name of the setting, in the server's notation. */
 export type LiteralSettingValues = ReadonlyMap<string, string>;
 
 export class LiteralSettings {
-  /** All that the server reports. */
+  /** All reported settings. */
   readonly #values: LiteralSettingValues;
   readonly #settings: Settings;
 
@@ -37,13 +37,13 @@ export class LiteralSettings {
     this.#settings = settings;
   }
 
-  /** The same, if it is under these, too. */
+  /** True if literals are read the same under these settings. */
   isUnder(values: LiteralSettingValues, settings: Settings): boolean {
     if (values === this.#values && settings === this.#settings) return true;
     return settings.planKey === this.#settings.planKey && this.#differences(values, ofAll).size === 0;
   }
 
-  /** What has to be set, while a server that is set to `now` reads this text, for it to read it as here. */
+  /** Settings to change, while a server with the settings `now` reads this text, so that it reads it as under these. */
   valuesFor(text: string, now: LiteralSettings): LiteralSettingValues {
     if (now === this || !hasMeaning(text)) return new Map();
     const isSamePath = pathOf(this.#settings) === pathOf(now.#settings);
@@ -59,7 +59,7 @@ export class LiteralSettings {
     return differences;
   }
 
-  /** This one, but for some of another's values. */
+  /** A copy with some values of another's. */
   with(values: LiteralSettingValues, other: LiteralSettings, registry: SettingsRegistry): LiteralSettings {
     if (values.size === 0) return this;
     let settings = this.#settings;
@@ -67,7 +67,7 @@ export class LiteralSettings {
     return new LiteralSettings(new Map([...this.#values, ...values]), settings);
   }
 
-  /** Those of these settings that the server has reported. */
+  /** Reported values of these settings. */
   valuesOf(names: Iterable<string>): LiteralSettingValues {
     const values = new Map<string, string>();
     for (const name of names) {
@@ -86,7 +86,7 @@ function pathOf({ statements }: Settings): string | undefined {
   return statements.get('search_path');
 }
 
-/** Statements that set these until the transaction is over, or `settingBack()`. */
+/** Statements that set these until the transaction is over, or until `settingBack()`. */
 export function settingTo(values: LiteralSettingValues, isDsql: boolean): readonly string[] {
   if (values.size === 0) return [];
   if (isDsql) return Array.from(values, ([name, value]) => setText('SET LOCAL', name, value));
@@ -97,7 +97,7 @@ export function settingTo(values: LiteralSettingValues, isDsql: boolean): readon
   return [`SELECT ${calls.join(', ')}`];
 }
 
-/** `now`: what the server is set to otherwise. Aurora DSQL has no settings to keep that in. */
+/** `now`: the server's other settings. Aurora DSQL has no settings to keep the values in. */
 export function settingBack(
   values: LiteralSettingValues,
   now: LiteralSettings,

@@ -1,21 +1,21 @@
 /**
- * Settings of PostgreSQL that Aurora DSQL refuses to set, and that the pooler may set in its place: they change nothing that a cluster
- * does, or the pooler can do it. A value that would change what statements mean or do is none of the pooler's, and DSQL refuses it.
+ * Settings of PostgreSQL that Aurora DSQL refuses to set and the pooler keeps in its place: they have no effect on a cluster,
+ * or the pooler can provide it. A value that would change the meaning or effect of statements is not kept, and DSQL refuses it.
  */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { invalid } from './setting-problem.js';
 import { readMilliseconds, showMilliseconds } from './time-value.js';
 
 export interface RefusedSetting {
-  /** As PostgreSQL writes it. */
+  /** The name in PostgreSQL's notation. */
   readonly name: string;
-  /** Its value before a client has set it; undefined where DSQL is to say it. */
+  /** Value before a client has set it; undefined where DSQL has to answer. */
   readonly usual: string | undefined;
-  /** The value as PostgreSQL shows it, why it is none, or undefined: DSQL is to answer. */
+  /** The value in PostgreSQL's notation, an error if it is invalid, or undefined: DSQL has to answer. */
   read(value: string): string | ErrorFields | undefined;
 }
 
-/** Kept by the pooler: what they limit, it ends. */
+/** Timeouts kept and enforced by the pooler. */
 export const timeoutNames = [
   'statement_timeout',
   'idle_in_transaction_session_timeout',
@@ -27,9 +27,9 @@ const levels = ['debug5', 'debug4', 'debug3', 'debug2', 'debug1', 'log', 'notice
 
 const all: readonly RefusedSetting[] = [
   ...[...timeoutNames, 'lock_timeout'].map(time),
-  // In the dumps of newer programs; PostgreSQL 16 does not have it.
+  // Used by dumps of newer programs; PostgreSQL 16 does not have it.
   word('transaction_timeout', ['0']),
-  // Settings of what a client gets to read, or of how fast something is.
+  // Settings for messages to the client, or for speed.
   word('client_min_messages', [...levels, 'info', 'debug']),
   flag('escape_string_warning'),
   flag('check_function_bodies'),
@@ -53,7 +53,7 @@ const all: readonly RefusedSetting[] = [
   anything('default_table_access_method'),
   word('xmloption', ['content', 'document']),
   flag('lo_compat_privileges'),
-  // As a cluster has them, and in no other way.
+  // A cluster's fixed values; no others are accepted.
   flag('standard_conforming_strings', 'on'),
   flag('array_nulls', 'on'),
   flag('transform_null_equals', 'off'),
@@ -83,7 +83,7 @@ function time(name: string): RefusedSetting {
   };
 }
 
-/** `only`: the one value that is the pooler's to take. */
+/** `only`: the one value that the pooler accepts. */
 function flag(name: string, only?: 'on' | 'off'): RefusedSetting {
   return {
     name,
@@ -96,13 +96,13 @@ function flag(name: string, only?: 'on' | 'off'): RefusedSetting {
   };
 }
 
-/** As PostgreSQL reads it: any beginning that is of one word only. */
+/** As in PostgreSQL: any unambiguous prefix. */
 function readFlag(value: string): 'on' | 'off' | undefined {
   if (/^(?:t|tr|tru|true|y|ye|yes|on|1)$/i.test(value)) return 'on';
   return /^(?:f|fa|fal|fals|false|n|no|of|off|0)$/i.test(value) ? 'off' : undefined;
 }
 
-/** Other values, whether or not there are such, are for DSQL to refuse. */
+/** DSQL refuses other values, valid or not. */
 function word(name: string, values: readonly string[]): RefusedSetting {
   return {
     name,
@@ -111,7 +111,7 @@ function word(name: string, values: readonly string[]): RefusedSetting {
   };
 }
 
-/** Numbers and names whose value has no effect on a cluster. */
+/** Numbers and names without an effect on a cluster. */
 function anything(name: string): RefusedSetting {
   return { name, usual: undefined, read: (value) => (value.length <= longestValue ? value : undefined) };
 }

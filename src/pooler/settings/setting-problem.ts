@@ -1,4 +1,4 @@
-/** PostgreSQL's words for a value that a setting can't have. */
+/** PostgreSQL's error for an invalid value of a setting. */
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 

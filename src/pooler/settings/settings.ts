@@ -1,15 +1,14 @@
 /**
- * The settings of a session, as statements that bring a server there. They never change: a changed session has other
- * settings. Equal ones are the same object, so that one comparison tells whether a server is as its next client left
- * the last one.
+ * Settings of a session, as statements that apply them to a server. They are immutable: a changed session has other settings.
+ * Settings are interned; `===` tells whether the server already has the next client's.
  */
 
 import { createHash } from 'node:crypto';
 
-/** Who one is. The role that one plays ends with it. */
+/** The session user. A change of it ends the present role. */
 export const identity = 'session_authorization';
 
-/** These change neither what a statement means nor how it is planned: clients with different ones share statements. */
+/** Settings without effect on the meaning or plan of a statement: clients with different values share statements. */
 const irrelevantForPlans = new Set([
   'application_name',
   'bytea_output',
@@ -22,7 +21,7 @@ const irrelevantForPlans = new Set([
   'transaction_timeout',
 ]);
 
-/** What a server has accepted once for these, any server of the database accepts. */
+/** Once a server has accepted a value of these, every server of the database accepts it. */
 const sureNames = new Set([
   ...irrelevantForPlans,
   'client_encoding',
@@ -36,30 +35,27 @@ const sureNames = new Set([
   'timezone',
 ]);
 
-/** Only who may do everything can set them, and set them back. */
+/** Only superusers can set and reset these. */
 const forSuperusers =
   /^(?:session_replication_role|log_|track_|debug_|wal_|zero_damaged_pages|ignore_checksum|lo_compat|temp_file_limit|deadlock_timeout|max_stack_depth|dynamic_library_path|commit_delay|allow_|event_triggers|compute_query_id|backtrace_functions|jit_(?:debugging|dump|profiling)|session_preload|auto_explain\.|pg_stat_statements\.)/;
 
 export class Settings {
-  /** By the lower-case name of the setting: the statement that sets it. */
+  /** The statement that sets a setting, by lower-case name. */
   readonly statements: ReadonlyMap<string, string>;
   /** Different settings have different keys. */
   readonly key: string;
-  /** Prepared statements are shared by clients for whom this is equal. */
+  /** Clients with equal keys share prepared statements. */
   readonly planKey: string;
-  /**
-   * No server will refuse them, so that a query can be sent along without waiting for the answer. Of others, such as SET
-   * ROLE, it is better to know first that they hold.
-   */
+  /** No server will refuse these settings, so a query can be sent along without waiting. Others, such as SET ROLE, are confirmed first. */
   readonly areSure: boolean;
-  /** Who has become somebody else may have settings that nobody else can set back. */
+  /** A session with another user may have settings that only that user can reset. */
   readonly areStuck: boolean;
-  /** A server may refuse to take them back. */
+  /** A server may refuse to reset them. */
   readonly mayStick: boolean;
   /** Bytes of names and statements. */
   readonly size: number;
 
-  /** Made by the registry alone. */
+  /** Only the registry calls this. */
   constructor(statements: ReadonlyMap<string, string>, key: string) {
     this.statements = statements;
     this.key = key;
@@ -75,7 +71,7 @@ export class Settings {
     this.mayStick = isSomeoneElse || hasPrivileged;
   }
 
-  /** The size with another statement for one setting, or with none. */
+  /** Size with another statement for one setting, or with none. */
   sizeWith(name: string, statement: string | undefined): number {
     const key = name.toLowerCase();
     const before = this.statements.get(key);
@@ -95,7 +91,7 @@ export class SettingsRegistry {
     return this.#known.size;
   }
 
-  /** The same but for one setting. */
+  /** A copy with one setting changed. */
   with(settings: Settings, name: string, statement: string): Settings {
     const key = name.toLowerCase();
     if (settings.statements.get(key) === statement) return settings;
@@ -110,12 +106,12 @@ export class SettingsRegistry {
     return this.of(statements);
   }
 
-  /** The same, but for one setting that is as it is in `others`. */
+  /** A copy with one setting as in `others`. */
   withOneOf(settings: Settings, name: string, others: Settings): Settings {
     return this.put(settings, name, others.statements.get(name.toLowerCase()));
   }
 
-  /** The same, but for one setting; without a statement it is what servers have by themselves. */
+  /** A copy with one setting changed; without a statement it has the server's default. */
   put(settings: Settings, name: string, statement: string | undefined): Settings {
     return statement === undefined ? this.without(settings, name) : this.with(settings, name, statement);
   }
@@ -132,10 +128,10 @@ export class SettingsRegistry {
   }
 }
 
-/** Keys are parts of other keys: what is longer is hashed. */
+/** Limit of a key's length, since keys are parts of other keys; a longer key is hashed. */
 const longestKey = 256;
 
-/** As JSON, no name or value can be mistaken for the end of another. */
+/** JSON, so that no name or value can be mistaken for the end of another. */
 function keyOf(statements: Iterable<readonly [string, string]>): string {
   const entries = [...statements];
   if (entries.length === 0) return '';
@@ -143,12 +139,12 @@ function keyOf(statements: Iterable<readonly [string, string]>): string {
   return key.length <= longestKey ? key : createHash('sha256').update(key).digest('base64');
 }
 
-/** The call that sets it; `isLocal`: until the end of the transaction. */
+/** The call that sets a setting; `isLocal`: until the end of the transaction. */
 export function setConfigCall(name: string, value: string, isLocal: boolean): string {
   return `pg_catalog.set_config(${literal(name)}, ${literal(value)}, ${isLocal})`;
 }
 
-/** The statement for a setting whose value is known as the server shows it. Aurora DSQL refuses set_config(). */
+/** The statement for a setting whose value is in the server's notation. Aurora DSQL refuses set_config(). */
 export function setStatement(name: string, value: string, isDsql: boolean): string {
   return isDsql ? setText('SET', name, value) : `SELECT ${setConfigCall(name, value, false)}`;
 }
@@ -159,14 +155,14 @@ export function setText(verb: 'SET' | 'SET LOCAL', name: string, value: string):
   return `${verb} ${quotedName(name)} = ${values.map(literal).join(', ')}`;
 }
 
-/** Of the settings that DSQL has, the one whose value SET takes as a list of names. */
+/** The only setting of DSQL whose value SET takes as a list of names. */
 export const searchPath = 'search_path';
 
 export function isNameList(value: string): boolean {
   return listOf(value) !== undefined;
 }
 
-/** The names in a list, as PostgreSQL reads them; undefined where it would refuse the list. */
+/** Names in a list, as PostgreSQL reads them; undefined where it would refuse the list. */
 function listOf(value: string): string[] | undefined {
   const names: string[] = [];
   const pattern = /\s*(?:"((?:[^"]|"")*)"|([^",\s]+))\s*(,|$)/y;
@@ -181,15 +177,15 @@ function listOf(value: string): string[] | undefined {
   return names;
 }
 
-/** How a server is brought from some settings to others. */
+/** Steps from one set of settings to another. */
 export interface Transition {
-  /** Takes back who one is, the role that one plays and whatever is left; empty for nothing. */
+  /** Resets the session user, the role and other leftovers; empty for nothing. */
   readonly resets: string;
-  /** Sets what is wanted; empty for nothing. */
+  /** Sets the wanted values; empty for nothing. */
   readonly sets: string;
 }
 
-/** Where clients with different settings take turns, the same steps are asked for again and again. */
+/** Cache: clients with different settings that alternate need the same steps again and again. */
 const transitions = new WeakMap<Settings, WeakMap<Settings, Transition>>();
 
 export function transition(from: Settings, to: Settings): Transition {
@@ -200,7 +196,7 @@ export function transition(from: Settings, to: Settings): Transition {
   return steps;
 }
 
-/** All of a transition in one text. */
+/** Both steps in one text. */
 export function textOf({ resets, sets }: Transition): string {
   return resets === '' || sets === '' ? resets + sets : `${resets}; ${sets}`;
 }
@@ -235,7 +231,7 @@ function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<st
   return { resets: resets.join('; '), sets: sets.join('; ') };
 }
 
-/** Good with either value of `standard_conforming_strings`. */
+/** Correct with either value of `standard_conforming_strings`. */
 export function literal(text: string): string {
   const doubled = text.replaceAll("'", "''");
   return doubled.includes('\\') ? ` E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`;

@@ -14,18 +14,18 @@ export type Unclear = (typeof Unclear)[keyof typeof Unclear];
 export interface StatementEffects {
   /** Change that the tag of the statement confirms: of settings, or the name of a statement that is deallocated. */
   readonly change: object | undefined;
-  /** Prepared statements or settings may be thrown away. */
+  /** Prepared statements or settings may be discarded. */
   readonly mayDiscard: boolean;
   /** Names and types may mean something else afterwards. */
   readonly mayChangeSchema: boolean;
-  /** The server may read the texts behind it in another way: in another encoding, or with other strings. */
+  /** The server may read later texts differently: in another encoding, or with other string rules. */
   readonly mayChangeReading: boolean;
   readonly unclear: Unclear;
-  /** The client has to keep its server afterwards, and no question to the server would tell. */
+  /** The client must keep its server afterwards, and no question to the server would show that. */
   readonly pin: PinReason | undefined;
 }
 
-/** Of a plain statement. */
+/** Effects of a plain statement. */
 export const noEffects: StatementEffects = Object.freeze({
   change: undefined,
   mayDiscard: false,
@@ -35,10 +35,10 @@ export const noEffects: StatementEffects = Object.freeze({
   pin: undefined,
 });
 
-/** Of a statement that is harmless as well, and not so plain: with comments, say. */
+/** Effects of a statement that is harmless but not plain, for example with comments. */
 export const harmlessEffects: StatementEffects = Object.freeze({ ...noEffects });
 
-/** Of a text that is too long to be read. */
+/** Effects of a text that is too long to be read. */
 export const unreadEffects: StatementEffects = Object.freeze({
   ...noEffects,
   mayChangeSchema: true,

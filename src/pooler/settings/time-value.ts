@@ -13,11 +13,11 @@ const units: Readonly<Record<string, number>> = {
 const largest = 0x7fff_ffff;
 const ofUnits = 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".';
 
-/** No time is longer. A client sends what it likes, and the pattern is tried on short texts only. */
+/** Limit of a time's length. A client may send anything, and the pattern is tried on short texts only. */
 const longestTime = 64;
 const timePattern = /^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)\s*(\S.*)?$/i;
 
-/** A number, rounded as PostgreSQL does it, or why it is none. */
+/** Milliseconds, rounded as in PostgreSQL, or the error if the text is not a time. */
 export function readMilliseconds(name: string, value: string): number | ErrorFields {
   const text = value.trim();
   const [, digits, unit = ''] = (text.length <= longestTime ? timePattern.exec(text) : null) ?? [];
@@ -33,7 +33,7 @@ export function readMilliseconds(name: string, value: string): number | ErrorFie
   );
 }
 
-/** In the largest unit that leaves no rest. */
+/** Written in the largest unit that leaves no remainder. */
 export function showMilliseconds(milliseconds: number): string {
   if (milliseconds === 0) return '0';
   for (const unit of ['d', 'h', 'min', 's']) {

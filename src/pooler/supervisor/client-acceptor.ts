@@ -1,6 +1,6 @@
 /**
- * Listens for all workers, reads who a client is, and hands its connection to a worker. It goes on listening when a worker dies: who was on
- * the way to that one goes to another, and while there is none, clients wait at the door.
+ * Listens for all workers, reads a client's user and database, and hands its connection to a worker. It keeps listening when a worker
+ * dies: clients on the way to that worker go to another, and clients wait here while there is none.
  *
  * accepted -> reading (for a moment, and not where there are too many) -> queued for a worker -> sent -> taken
  */
@@ -21,21 +21,21 @@ import type { PoolerLog } from '../log.js';
 import type { ClientPlacement, ClientPool } from './client-placement.js';
 import { type StartupRead, StartupReader } from './startup-reader.js';
 
-/** Someone who can be sent clients. */
+/** A receiver of clients. */
 export interface Receiver {
-  /** One after the other: whatever else is said to it waits behind a connection that is on its way. */
+  /** False while a connection is being sent: clients are sent one by one, and other messages wait behind them. */
   readonly canTake: boolean;
   send(arrival: Arrival): void;
 }
 
-/** A client that is to be served by one of the workers. */
+/** A client to be served by one of the workers. */
 export interface Arrival {
   readonly ticket: number;
   readonly socket: Socket;
-  /** Which of `endpoints` it came to. */
+  /** Index into `endpoints` of the address it connected to. */
   readonly endpoint: number;
   readonly readAhead: ReadAhead;
-  /** Undefined where that is not known. */
+  /** Undefined where the pool is unknown. */
   readonly pool: ClientPool | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface ClientAcceptorParts {
   readonly poolOf: (user: string, database: string) => ClientPool | undefined;
 }
 
-/** A receiver's clients. */
+/** Clients of one receiver. */
 interface Lane {
   readonly queue: Arrival[];
   /** Sent, and not taken yet. */
@@ -55,14 +55,14 @@ interface Lane {
   sentAt: number;
 }
 
-/** A worker that takes nobody for so long is not waited for. */
+/** A worker that takes no client for this long is bypassed. */
 const patienceMs = 500;
-/** More than this wait nowhere: what is beyond is told nothing, and closed. */
+/** Limit of waiting clients; further ones are closed without an answer. */
 const mostWaiting = 10_000;
-/** Startup packets are waited for this long, and for so many clients at once. Others are placed without. */
+/** Limits for reading startup packets: time per client, and number of clients. Others are placed without reading. */
 const readMs = 1_000;
 const mostReading = 1_000;
-/** Files that are kept for other things than clients whose startup packet is waited for. */
+/** File descriptors that are kept free when startup packets are read. */
 const fileReserve = 64;
 const noEnds = unixEnds(0);
 
@@ -72,9 +72,9 @@ export class ClientAcceptor {
   readonly #lanes = new Map<Receiver, Lane>();
   #sockets: ListeningSocket[] = [];
   readonly #readers = new Set<StartupReader>();
-  /** Those for whom there is no worker. */
+  /** Clients for whom there is no worker. */
   readonly #unplaced: Arrival[] = [];
-  /** In this list, and in all queues. */
+  /** Clients in this list and in all queues. */
   #waiting = 0;
   #lastTicket = 0;
   #retry: NodeJS.Timeout | undefined;
@@ -92,7 +92,10 @@ export class ClientAcceptor {
     return this.endpoints.map(showEndpoint);
   }
 
-  /** Listens everywhere, but for addresses that this machine does not have, or nowhere: rejects with a `ListenError`. */
+  /**
+   * Listens on all addresses, except those that this machine does not have. Rejects with a `ListenError` and listens on none if
+   * one fails.
+   */
   async open(config: PoolerConfig): Promise<void> {
     const { log } = this.#parts;
     const { backlog, reusePort } = config.listen;
@@ -110,13 +113,16 @@ export class ClientAcceptor {
     this.#sockets = await openSockets(this.#sockets, ({ message }) => log('warn', message));
   }
 
-  /** No more clients but by Unix sockets, of whom workers that end take those for the console. Those at the door are sent away. */
+  /**
+   * Accepts no more TCP clients. Unix sockets stay open for console clients, which ending workers still take. Waiting clients
+   * are disconnected.
+   */
   keepUnixOnly(): void {
     for (const socket of this.#sockets) if (socket.endpoint.kind === 'tcp') socket.close();
     this.#sendAway();
   }
 
-  /** No more clients; those at the door are sent away. */
+  /** Accepts no more clients; waiting ones are disconnected. */
   close(): void {
     clearTimeout(this.#retry);
     for (const socket of this.#sockets) socket.close();
@@ -131,7 +137,7 @@ export class ClientAcceptor {
     }
   }
 
-  /** All that wait, or those that wait for these. */
+  /** Removes all waiting clients, or those that wait for these lanes, from the queues. */
   #takeWaiting(lanes: Iterable<Lane> = this.#lanes.values()): Arrival[] {
     const waiting = [...this.#unplaced.splice(0)];
     for (const { queue } of lanes) waiting.push(...queue.splice(0));
@@ -146,7 +152,7 @@ export class ClientAcceptor {
     for (const arrival of this.#takeWaiting([])) this.#place(arrival);
   }
 
-  /** It takes nobody any more; who was on the way to it goes to another. */
+  /** The receiver takes no more clients; those on the way to it are placed elsewhere. */
   left(receiver: Receiver): void {
     const lane = this.#lanes.get(receiver);
     this.#lanes.delete(receiver);
@@ -156,7 +162,7 @@ export class ClientAcceptor {
     for (const arrival of this.#takeWaiting([lane])) this.#place(arrival);
   }
 
-  /** The receiver has it: ours is a second handle of the same connection, and no longer needed. */
+  /** The receiver has the connection. Our second handle of it is no longer needed. */
   taken(receiver: Receiver, ticket: number): void {
     const lane = this.#lanes.get(receiver);
     if (lane?.sent?.ticket === ticket) {
@@ -174,10 +180,10 @@ export class ClientAcceptor {
   // ---- clients ------------------------------------------------------------------------------------------------------
 
   #accepted(socket: Socket, at: ListeningSocket): void {
-    // Whatever happens to it is for the worker to see.
+    // The worker handles errors of the socket.
     socket.on('error', () => {});
     const endpoint = this.#sockets.indexOf(at);
-    // A stream may read on after it was told to stop, and what it reads would be lost for the worker.
+    // A stream may read on after it was told to stop, and those bytes would be lost for the worker.
     const canStop = nativeHandleOf(socket) !== undefined;
     const hasRoom = this.#readers.size < mostReading && !this.#files.isShort(fileNumberOf(socket));
     if (canStop && hasRoom) this.#read(socket, at.endpoint, endpoint);
@@ -186,7 +192,7 @@ export class ClientAcceptor {
 
   #read(socket: Socket, { kind }: Endpoint, endpoint: number): void {
     const { clientTls, timeouts } = this.#parts.config();
-    // Who the client is, the worker looks up.
+    // The worker looks up the addresses.
     const transport = plainTransport(socket, noEnds, 'shared');
     const reader: StartupReader = new StartupReader(transport, {
       declinesTls: clientTls.mode === 'disable' || kind === 'unix',
@@ -250,7 +256,7 @@ export class ClientAcceptor {
     }, patienceMs).unref();
   }
 
-  /** Those that wait for a worker that takes nobody go to others. */
+  /** Moves clients that wait for a stuck worker to others. */
   #placeElsewhere(): void {
     const stuck = this.#stuckReceivers();
     const lanes = Array.from(stuck, (receiver) => this.#lanes.get(receiver) as Lane);

@@ -13,11 +13,11 @@ export interface ClientPool {
   readonly user: string;
   readonly database: string;
   readonly server: string;
-  /** Its most connections. */
+  /** Limit of its connections. */
   readonly size: number;
 }
 
-/** A pool whose demand is not known yet, with the clients that it has. */
+/** A pool whose demand is not known yet, with its number of clients. */
 export interface Newcomer {
   readonly pool: ClientPool;
   readonly clients: number;
@@ -28,24 +28,24 @@ interface Placed<W> {
   readonly home: Homes<W> | undefined;
 }
 
-/** Fewer clients that ask one after the other do not keep a worker busy. */
+/** With fewer clients that send one query after the other, a worker is not busy. */
 const clientsPerHome = 4;
-/** After its first client, the demand of a pool is known after this time. */
+/** Time from its first client until the demand of a pool is known. */
 const newcomerMs = 1_000;
 
 export class ClientPlacement<W extends object> {
   readonly #widthOf: (pool: ClientPool, newcomers: readonly Newcomer[]) => number;
   readonly #now: () => number;
-  /** Clients of each worker. */
+  /** Number of clients of each worker. */
   readonly #loads = new Map<W, number>();
   readonly #clients = new Map<number, Placed<W>>();
-  /** By the key of the pool. A pool without clients is not kept. */
+  /** By key of the pool. A pool without clients is not kept. */
   readonly #homes = new Map<string, Homes<W>>();
   /** Oldest first. */
   readonly #newcomers = new Set<Homes<W>>();
   #last: W | undefined;
 
-  /** `widthOf`: how many workers the pool has enough connections for. */
+  /** `widthOf`: number of workers that the pool has enough connections for. */
   constructor(
     widthOf: (pool: ClientPool, newcomers: readonly Newcomer[]) => number,
     now: () => number = () => systemClock.now(),
@@ -64,7 +64,7 @@ export class ClientPlacement<W extends object> {
     return this.#homes.size;
   }
 
-  /** One of `workers`; undefined where there is none. Among equals, the one after the last. */
+  /** Chooses one of `workers`; undefined where there is none. Among equals, the one after the last. */
   choose(pool: ClientPool | undefined, workers: readonly W[]): W | undefined {
     const homes = pool && this.#homes.get(pool.key);
     const chosen = homes && this.#homeOf(pool, homes, workers);
@@ -82,7 +82,7 @@ export class ClientPlacement<W extends object> {
     const width = this.#widthOf(pool, this.#newcomersNow());
     if (mayWiden && own.length < width)
       return this.#leastLoaded(workers.filter((worker) => homes.of(worker) === 0));
-    // Where there are more homes than it has connections for, the pool returns to those with most of its clients.
+    // With more homes than it has connections for, the pool returns to those with most of its clients.
     own.sort((one, other) => homes.of(other) - homes.of(one));
     own.length = Math.min(own.length, Math.max(1, width));
     return own.at(-1);
@@ -108,7 +108,7 @@ export class ClientPlacement<W extends object> {
     }
   }
 
-  /** `ticket`: names the client until it has gone. */
+  /** `ticket`: identifies the client until it has disconnected. */
   placed(ticket: number, worker: W, pool: ClientPool | undefined): void {
     const home = pool && (this.#homes.get(pool.key) ?? this.#firstOf(pool));
     home?.count(worker, 1);

@@ -1,4 +1,4 @@
-/** The places of clients, counted over all workers: who asks for one is told at once, and a worker's places end with it. */
+/** Counts of clients over all workers. A request for a place is answered at once, and a worker's places end with it. */
 import { ClientLimits, consoleQuotasFor } from '../clients/client-limits.js';
 import { poolSettingsFor } from '../config/pool-settings.js';
 import { consoleDatabases, databaseFor, type PoolerConfig } from '../config/pooler-config.js';
@@ -20,7 +20,7 @@ export class ClientPlaces {
     return this.#limits.total;
   }
 
-  /** A worker has come. */
+  /** A worker was started. */
   placesOfWorker(): WorkerClientPlaces {
     return new WorkerClientPlaces((request) => this.#take(request));
   }
@@ -55,7 +55,7 @@ export class WorkerClientPlaces {
     return this.#places.size;
   }
 
-  /** The number of the place. Throws a `Refusal`. */
+  /** Returns the number of the place. Throws a `Refusal`. */
   take(request: PlaceRequest): number {
     const place = ++this.#last;
     if (!this.#isClosed) this.#places.set(place, this.#takePlace(request));
@@ -67,7 +67,7 @@ export class WorkerClientPlaces {
     this.#places.delete(place);
   }
 
-  /** The worker is no more, and neither are its clients. */
+  /** The worker and its clients have ended. */
   close(): void {
     this.#isClosed = true;
     for (const giveBack of this.#places.values()) giveBack();

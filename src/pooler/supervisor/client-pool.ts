@@ -1,4 +1,4 @@
-/** The pool that a client will use, known before it has logged in, and how many workers the pool has enough connections for. */
+/** The pool that a client will use, determined before its login, and the number of workers that the pool has enough connections for. */
 
 import type { ServerBudgets } from '../budgets/server-budgets.js';
 import { serverOf } from '../config/fleet-settings.js';
@@ -6,7 +6,7 @@ import { poolSettingsFor } from '../config/pool-settings.js';
 import { consoleDatabases, databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import type { ClientPool, Newcomer } from './client-placement.js';
 
-/** Each worker that serves a pool is to have this many connections of it. */
+/** Number of connections that each worker of a pool should have. */
 const connectionsPerWorker = 2;
 
 /** Undefined for the console, and for a database that is not configured. */

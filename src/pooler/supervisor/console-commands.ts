@@ -1,4 +1,4 @@
-/** What is said on the console of one worker is done in all, and all of them are waited for. */
+/** Runs console commands of one worker in all workers, and waits for all of them. */
 
 import type { FleetStats } from '../budgets/fleet.js';
 import type { ShareLog } from '../budgets/share-log.js';
@@ -21,7 +21,7 @@ import type { WorkerProcess } from './worker-process.js';
 
 export interface ConsoleCommandsParts {
   readonly size: number;
-  /** Those that are ready or about to end. */
+  /** Workers that are ready or about to end. */
   readonly workers: () => readonly WorkerProcess[];
   readonly everyWorker: () => readonly WorkerProcess[];
   readonly slots: SlotBroker;
@@ -29,7 +29,7 @@ export interface ConsoleCommandsParts {
   readonly fleet: () => readonly FleetStats[];
   readonly reload: () => Promise<void>;
   readonly applyConfig: (config: PoolerConfig) => Promise<void>;
-  /** No more clients, no more workers in place of those that end. */
+  /** No more clients are accepted, and no ended worker is replaced. */
   readonly ending: () => void;
 }
 
@@ -38,7 +38,7 @@ const lookTimeoutMs = 5_000;
 
 export class ConsoleCommands {
   state: RunState = 'active';
-  /** How often something has changed that a worker has to know from its start. */
+  /** Number of changes that a worker has to know from its start. */
   changes = 0;
   readonly paused = new Set<string>();
   readonly disabled = new Set<string>();
@@ -50,9 +50,9 @@ export class ConsoleCommands {
     this.#parts = parts;
   }
 
-  /** All workers as they are. One that does not answer is left out, but for what it is known to have counted. */
+  /** Snapshots of all workers. One that does not answer is left out, except for its last known counters. */
   async look(wanted: SnapshotRequest): Promise<WorkerSnapshots> {
-    // Who looks already may have the answer of one that is no more.
+    // A snapshot under way may still contain the answer of a worker that has ended.
     if (this.#looksUnderWay === 0) this.#counts.forgetAllBut(this.#parts.everyWorker());
     this.#looksUnderWay++;
     const looked = new Map<WorkerProcess, NumberedSnapshot>();
@@ -97,7 +97,7 @@ export class ConsoleCommands {
     }
   }
 
-  /** For workers that come later. */
+  /** Notes the command for workers that start later. */
   #note({ verb, database }: ControlMessage): void {
     if (verb === 'reconnect' || verb === 'waitClose') return;
     this.changes++;
@@ -122,7 +122,7 @@ export class ConsoleCommands {
     return (await worker.calls.ask('control', message, { timeoutMs: lookTimeoutMs })) === true;
   }
 
-  /** Done when all have done it. One that is gone has nothing left to do it with. */
+  /** Resolves when all workers are done. A worker that has ended has nothing left to do. */
   async #tellAll(control: ControlMessage, signal: AbortSignal): Promise<void> {
     const workers = this.#parts.workers();
     const outcomes = await Promise.allSettled(

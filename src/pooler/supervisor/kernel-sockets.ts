@@ -1,16 +1,16 @@
-/** The TCP sockets of this machine, as Linux lists them. A container, or another machine, has a list of its own. */
+/** TCP sockets of this machine, as Linux lists them. A container, or another machine, has a list of its own. */
 import { readFile } from 'node:fs/promises';
 import { isIPv4, isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
 import type { DialEnds } from '../messages/messages.js';
 
 const tables = ['/proc/net/tcp', '/proc/net/tcp6'] as const;
-/** No process has such a socket any more. */
+/** A socket in this state belongs to no process any more. */
 const timeWait = '06';
 const row = /^\s*\d+: ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]{2}) /gm;
 
 export interface SocketTable {
-  /** The server's end of this connection is there: a process has it, or is about to accept it. */
+  /** The server's end of this connection exists: a process has it, or is about to accept it. */
   hasServerEnd(ends: DialEnds): boolean;
 }
 
@@ -19,7 +19,7 @@ export async function readSocketTable(): Promise<SocketTable | undefined> {
   try {
     const [four, six] = await Promise.all([
       readFile(tables[0], 'latin1'),
-      // Not every machine has IPv6.
+      // Some machines have no IPv6.
       readFile(tables[1], 'latin1').catch(() => ''),
     ]);
     return socketTableOf(`${four}\n${six}`);
@@ -28,7 +28,7 @@ export async function readSocketTable(): Promise<SocketTable | undefined> {
   }
 }
 
-/** Of the text of these files. */
+/** Parses the text of these files. */
 export function socketTableOf(text: string): SocketTable {
   const pairs = new Set<string>();
   for (const [, local, remote, state] of text.matchAll(row))
@@ -42,7 +42,7 @@ export function socketTableOf(text: string): SocketTable {
   };
 }
 
-/** As the files have it; an IPv4 address can be in both of them. */
+/** Notations of an address in the files; an IPv4 address can be in both of them. */
 function forms(address: string, port: number): string[] {
   const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const bytes = bytesOf(address);
@@ -51,7 +51,7 @@ function forms(address: string, port: number): string[] {
   return [hex(bytes) + end, hex([...new Array<number>(10).fill(0), 255, 255, ...bytes]) + end];
 }
 
-/** Words of four bytes, each as a number of this machine. */
+/** Words of four bytes, each in the byte order of this machine. */
 function hex(bytes: readonly number[]): string {
   const ordered: number[] = [];
   for (let at = 0; at < bytes.length; at += 4) {

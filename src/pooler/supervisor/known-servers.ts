@@ -4,13 +4,13 @@ import type { DialEnds, ServerFacts } from '../messages/messages.js';
 import { readSocketTable, type SocketTable } from './kernel-sockets.js';
 
 export interface KnownServer {
-  /** `authentication_timeout`; undefined where the server has not said. */
+  /** `authentication_timeout`; undefined where the server has not reported it. */
   readonly authenticationMs: number | undefined;
-  /** The server's end of every connection to it is in the list of this machine's sockets. */
+  /** This machine's socket list contains the server's end of every connection to it. */
   readonly isOnThisMachine: boolean;
 }
 
-/** The longest unused are forgotten beyond that. */
+/** Beyond this limit, the longest unused are forgotten. */
 const mostServers = 1_000;
 
 export class KnownServers {
@@ -25,7 +25,7 @@ export class KnownServers {
     return this.#servers.get(keyOf(remoteAddress, remotePort));
   }
 
-  /** A worker may have died since it was told this. Then the list has neither end of the connection, and says nothing. */
+  /** Checks the socket list for the worker's connection. If the worker has died meanwhile, the list has neither end and proves nothing. */
   async learned({ address, port, isDirect, authenticationMs, askedOver }: ServerFacts): Promise<void> {
     const key = keyOf(address, port);
     const wasOnThisMachine = this.#servers.get(key)?.isOnThisMachine === true;
@@ -45,7 +45,7 @@ export class KnownServers {
   }
 }
 
-/** The server's end of this is our end of the connection. */
+/** The server's end of the connection that has this end. */
 function otherWayRound({ localAddress, localPort, remoteAddress, remotePort }: DialEnds): DialEnds {
   return {
     localAddress: remoteAddress,

@@ -1,7 +1,7 @@
 /**
- * Cares for the server connections of a worker that died. Their sockets are closed, so servers that wait for a query end at
- * once; those that are busy are cancelled. A slot is free when its connection is gone: a living worker asks the server which
- * are still there. Where nobody can ask, a moment is waited, and in no case for ever. `orphan-dials.ts` waits for logins.
+ * Handles the server connections of a worker that died. Their sockets are closed, so servers that wait for a query end at once;
+ * busy ones are cancelled. A slot is free once its connection is closed: a living worker asks the server which of them still
+ * exist. Where no worker can ask, a fixed time is waited. Every wait has a limit. `orphan-dials.ts` waits for logins.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectTransport, type DialOptions } from '../../net/connect-transport.js';
@@ -23,20 +23,20 @@ export interface OrphanCareParts extends OrphanDialsParts {
   readonly log: PoolerLog;
   /** TLS as the pools of the database use it. */
   readonly tlsFor: (database: string) => DialOptions['tls'];
-  /** Those of these processes that the server still has; undefined where nobody can ask now. */
+  /** The processes among these that still exist on the server; undefined where no worker can ask now. */
   readonly whichAreThere: (
     place: ServerPlace,
     processIds: readonly number[],
   ) => Promise<ReadonlySet<number> | undefined>;
 }
 
-/** The times, for tests. */
+/** Times, which tests change. */
 export interface CareTimes {
-  /** A slot whose connection had no socket yet, as far as was told, is free then. */
+  /** Time until a slot is free whose connection had no known socket. */
   readonly unknownMs: number;
-  /** The same for those that are known, where nobody can ask. */
+  /** Time until a slot of a known connection is free where no worker can ask. */
   readonly blindMs: number;
-  /** What is still there then is given up. */
+  /** Connections that still exist after this time are given up. */
   readonly longestMs: number;
   readonly betweenLooksMs: number;
   readonly dials: DialTimes;
@@ -61,9 +61,9 @@ export class OrphanCare {
   readonly #parts: OrphanCareParts;
   readonly #times: CareTimes;
   readonly #dials: OrphanDials;
-  /** By the pool: slots of which nothing is known. */
+  /** Slots without a known connection, by pool. */
   readonly #unknown = new Map<WorkerPoolProxy, number>();
-  /** Connections that are not gone yet. */
+  /** Connections that are not closed yet. */
   #waiting = 0;
 
   constructor(parts: OrphanCareParts, times: CareTimes = usualTimes) {
@@ -76,7 +76,7 @@ export class OrphanCare {
     return this.#waiting;
   }
 
-  /** The pools of a worker that is no more, with what they hold. Resolves when all slots are free. */
+  /** Takes the pools of a worker that has ended, with their slots. Resolves when all slots are free. */
   async take(worker: number, pools: readonly WorkerPoolProxy[]): Promise<void> {
     const began = Date.now();
     const dials = pools.flatMap((pool) => Array.from(pool.dials.values(), (note) => ({ pool, note })));
@@ -148,13 +148,13 @@ export class OrphanCare {
     for (const pool of new Set(orphans.map(({ pool }) => pool))) this.#settle(pool);
   }
 
-  /** A pool holds a slot for every connection that may be there. */
+  /** Lowers the held slots of a pool to the number of connections that may exist. */
   #settle(pool: WorkerPoolProxy): void {
     const left = pool.servers.size + pool.dials.size + (this.#unknown.get(pool) ?? 0);
     if (pool.held > left) pool.released(pool.held - left);
   }
 
-  /** Which of them are left, as far as that can be found out. */
+  /** Which of them still exist, as far as that can be found out. */
   async #look(orphans: readonly Orphan[]): Promise<{ readonly left: Orphan[]; readonly canAsk: boolean }> {
     const byPlace = new Map<string, Orphan[]>();
     for (const orphan of orphans) {
@@ -175,7 +175,7 @@ export class OrphanCare {
     return { left: left.flat(), canAsk };
   }
 
-  /** A few at a time. Whether they arrived, the server's own answer will tell. */
+  /** Cancels a few at a time. Whether a request arrived shows in the server's answer to the later question. */
   async #cancelAll(orphans: readonly Orphan[]): Promise<void> {
     const queue = [...orphans];
     const work = async (): Promise<void> => {
@@ -212,7 +212,7 @@ export class OrphanCare {
   }
 }
 
-/** A login that was over, although nobody had used its connection yet. */
+/** A login that was complete, although its connection was not in use yet. */
 function knownOf({ pool, note }: OrphanDial): Orphan[] {
   const { key, ends: _, ...rest } = note satisfies DialNote;
   return key === undefined ? [] : [{ pool, note: { ...rest, ...key } }];

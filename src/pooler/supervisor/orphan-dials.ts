@@ -1,14 +1,14 @@
 /**
  * Logins that a dead worker had under way. Its sockets are closed, but a server that is busy with a login does not notice until
- * it reads or writes, and nobody knows its process. Such a login counts until it is known to be over:
+ * it reads or writes, and its process id is unknown. Such a login holds its slot until it is known to be over:
  *
  * - The server is on this machine, and nothing is between: the kernel lists its end of the connection until its process ends.
- *   It does not list a connection that was reset, which happens only when the server writes. A server that logs someone in then
- *   reads, and ends; one that is past that shows the session.
- * - Otherwise a login is over after `authentication_timeout`. It began before the worker died, so that is counted from there.
+ *   It does not list a connection that was reset, which happens only when the server writes. A server with a login under way
+ *   then reads, and ends; a server that is past the login shows the session.
+ * - Otherwise a login is over after `authentication_timeout`, counted from the worker's death, since the login began before.
  *   A session that the server shows then is past its login, and is waited for until it ends.
  *
- * No login is waited for without an end.
+ * Every wait has a limit.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolerLog } from '../log.js';
@@ -27,17 +27,17 @@ export interface OrphanDialsParts {
   readonly log: PoolerLog;
   readonly knownServer: (ends: DialEnds) => KnownServer | undefined;
   readonly readSocketTable: () => Promise<SocketTable | undefined>;
-  /** The connections, of these, that the server shows; undefined where nobody can ask now. */
+  /** The ports of these connections that the server shows; undefined where no worker can ask now. */
   readonly whichPortsAreThere: (question: PortsQuestion) => Promise<ReadonlySet<number> | undefined>;
 }
 
-/** The times, for tests. */
+/** Times, which tests change. */
 export interface DialTimes {
-  /** `authentication_timeout` of a server that has not said it: PostgreSQL's default. */
+  /** `authentication_timeout` for a server that has not reported it: PostgreSQL's default. */
   readonly authenticationMs: number;
-  /** The time that a server may take beyond that to end its process. */
+  /** Time that a server may take beyond that to end its process. */
   readonly graceMs: number;
-  /** Logins that are still to be seen so long after that are given up. */
+  /** Logins still visible this long after that are given up. */
   readonly longestMs: number;
   readonly firstLookMs: number;
   readonly mostBetweenLooksMs: number;
@@ -51,7 +51,7 @@ export const usualDialTimes: DialTimes = {
   mostBetweenLooksMs: 500,
 };
 
-/** The kernel's list is read in several pieces, and may lack a socket once that is there. */
+/** The kernel's list is read in several pieces, and may miss a socket once. */
 const looksToBeSure = 2;
 const slowerBy = 1.5;
 
@@ -66,7 +66,7 @@ export class OrphanDials {
     this.#times = times;
   }
 
-  /** Calls `over` for each of them, some time. */
+  /** Calls `over` for each login when it is over. */
   async wait(
     worker: number,
     dials: readonly OrphanDial[],
@@ -124,7 +124,7 @@ export class OrphanDials {
     return this.#parts.knownServer(ends)?.authenticationMs ?? this.#times.authenticationMs;
   }
 
-  /** The server is asked only where its answer counts. */
+  /** Asks the server only where its answer counts. */
   async #look(dials: readonly OrphanDial[], elapsedMs: number): Promise<Look> {
     const isOfUse = dials.some(({ note }) => this.#isOnThisMachine(note.ends));
     const table = isOfUse ? await this.#parts.readSocketTable() : undefined;
@@ -135,7 +135,7 @@ export class OrphanDials {
     return { table, shown: await this.#shown(inDoubt) };
   }
 
-  /** The logins that the server shows to their user. A Unix socket has no port to look for. */
+  /** Logins that the server shows to their user. A Unix socket has no port to look for. */
   async #shown(dials: readonly OrphanDial[]): Promise<ReadonlySet<OrphanDial>> {
     const groups = new Map<string, OrphanDial[]>();
     for (const dial of dials) {

@@ -1,26 +1,26 @@
 /**
- * The pool of a user in a database over all workers: its size, which is a budget that the workers share, and how many connections each of
- * them is to keep.
+ * The pool of a user in a database over all workers: its size, which is a budget that the workers share, and the number of
+ * connections that each worker keeps open.
  */
 import type { FairBudget } from '../../coordination/fair/fair-budget.js';
 
-/** The part of a worker. */
+/** A worker's part of the pool. */
 export interface PoolPart {
-  /** How many more can be held here without taking any from others. */
+  /** How many more connections can be held here without taking any from others. */
   readonly spare: number;
-  /** So many connections are to be kept by this worker. */
+  /** Sets the number of connections that this worker keeps open. */
   toKeep(count: number): void;
 }
 
-/** How often it is looked whether more can be kept, while the budgets have not enough. */
+/** Interval of retrying while the budgets have too little for the connections to keep. */
 const keepingIntervalMs = 1_000;
 
 export class SharedPool {
-  /** So many connections as it may have. */
+  /** The size of the pool, as a budget. */
   readonly size: FairBudget;
-  /** What each worker takes for the size of the pool: with the reserve, one may take more than another. */
+  /** Each worker's size of the pool. A worker that uses the reserve has a larger size than another. */
   readonly #limits = new Map<PoolPart, number>();
-  /** By the worker that has it in use: the size at which it is to stay, and what that keeps of it. */
+  /** By worker that uses the pool: the size to keep open, and the worker's part of it. */
   readonly #keepers = new Map<PoolPart, { size: number; part: number }>();
   #keepingTimer: NodeJS.Timeout | undefined;
 
@@ -29,17 +29,17 @@ export class SharedPool {
     this.#keepingTimer = undefined;
   }
 
-  /** The most that were ever held. */
+  /** The most connections ever held. */
   get peak(): number {
     return this.size.mostHeld;
   }
 
-  /** Nobody has a part of it, and nothing is held. */
+  /** No worker has a part of the pool, and nothing is held. */
   get isOver(): boolean {
     return this.#limits.size === 0 && this.size.members.size === 0;
   }
 
-  /** A worker has such a pool. */
+  /** A worker has made such a pool. */
   join(part: PoolPart): void {
     this.#limits.set(part, 0);
   }
@@ -50,7 +50,7 @@ export class SharedPool {
     this.#limitChanged();
   }
 
-  /** The worker asks for nothing any more. What it holds is given back one by one. */
+  /** The worker asks for nothing any more. Its connections are given back one by one. */
   left(part: PoolPart): void {
     this.#limits.delete(part);
     if (this.#keepers.delete(part)) this.#shareOutKeeping();
@@ -69,12 +69,12 @@ export class SharedPool {
     this.#shareOutKeeping();
   }
 
-  /** Others want some of what there is, or do not any more. */
+  /** The demand of others has changed. */
   shareOutAgain(): void {
     if (this.#keepers.size > 0) this.#shareOutKeeping();
   }
 
-  /** As even as can be, and together exactly the size, as far as that takes nothing from others. */
+  /** Shares out the connections to keep as evenly as possible. They add up to the size, as far as that takes nothing from others. */
   #shareOutKeeping(): void {
     const keepers = [...this.#keepers];
     const size = Math.max(0, ...keepers.map(([, keeper]) => keeper.size));
@@ -91,14 +91,14 @@ export class SharedPool {
     }
   }
 
-  /** The connections that all hold, and those that are free, as each of them sees it. */
+  /** Connections held by all, plus the free ones as the most limited part sees them. */
   #reach(parts: readonly PoolPart[]): number {
     let free = Number.POSITIVE_INFINITY;
     for (const { spare } of parts) free = Math.min(free, spare);
     return this.size.held + free;
   }
 
-  /** No worker has it any more. */
+  /** The pool has no workers any more. */
   close(): void {
     clearTimeout(this.#keepingTimer);
   }

@@ -1,6 +1,6 @@
 /**
- * The slots of all workers. A slot is one of the pool of a user in a database, which has its size over all workers together,
- * and one of every budget above that; between workers, as between users, they are shared fairly.
+ * Slots of all workers. A slot counts in the pool of a user in a database, whose size is for all workers together, and in every
+ * budget above that. Workers share slots fairly, as users do.
  */
 import { systemClock } from '../../runtime/system.js';
 import type { ServerBudgets } from '../budgets/server-budgets.js';
@@ -9,7 +9,7 @@ import { KnownServers } from './known-servers.js';
 import { SharedPool } from './shared-pool.js';
 import { WorkerPoolProxy } from './worker-pool-proxy.js';
 
-/** What a worker has told about its pools. */
+/** Pools and slots of one worker. */
 export class WorkerSlots {
   readonly #broker: SlotBroker;
   readonly #worker: number;
@@ -32,7 +32,7 @@ export class WorkerSlots {
     return count;
   }
 
-  /** A message about slots; false for any other. */
+  /** Handles a message about slots; false for any other. */
   came(message: FromWorker): boolean {
     switch (message.kind) {
       case 'pool':
@@ -88,7 +88,7 @@ export class WorkerSlots {
     if (pool.held === 0) this.#pools.delete(number);
   }
 
-  /** The worker is no more. Its slots are free when its connections are gone, which others see to. */
+  /** The worker has ended. Its slots are free once its connections are closed, which the caller watches. */
   close(): WorkerPoolProxy[] {
     const left = [...this.#pools.values()];
     this.#pools.clear();
@@ -106,7 +106,7 @@ export class SlotBroker {
     this.budgets = budgets;
   }
 
-  /** A worker has come. */
+  /** A worker was started. */
   slotsOf(worker: number, send: (message: FromSupervisor) => void): WorkerSlots {
     return new WorkerSlots(this, worker, send);
   }
@@ -117,7 +117,7 @@ export class SlotBroker {
     send: (message: FromSupervisor) => void,
   ): WorkerPoolProxy {
     this.#forgetOld();
-    // The same user and database on another server is another pool.
+    // The same user and database on another server make another pool.
     const key = JSON.stringify([database, user, server]);
     const shared =
       this.#pools.get(key) ?? new SharedPool(this.budgets.addPoolSize(`pool ${user}@${database}`));
@@ -132,7 +132,7 @@ export class SlotBroker {
     });
   }
 
-  /** Those that no worker has any more. */
+  /** Forgets pools that no worker has any more. */
   #forgetOld(): void {
     for (const [key, pool] of this.#pools) {
       if (!pool.isOver) continue;
@@ -142,7 +142,7 @@ export class SlotBroker {
     }
   }
 
-  /** The most connections that each pool has ever had, over all workers. */
+  /** The most connections that each pool has ever held, over all workers. */
   peaks(): { readonly database: string; readonly user: string; readonly peak: number }[] {
     return Array.from(this.#pools, ([key, { peak }]) => {
       const [database, user] = JSON.parse(key) as [string, string];

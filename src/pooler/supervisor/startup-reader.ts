@@ -14,7 +14,7 @@ import type { ReadAhead } from '../clients/read-ahead.js';
 export interface StartupRead {
   readonly socket: Socket;
   readonly readAhead: ReadAhead;
-  /** Undefined where the packet did not come in time, or is none. */
+  /** Undefined where no startup packet came in time. */
   readonly names: { readonly user: string; readonly database: string } | undefined;
 }
 
@@ -60,7 +60,7 @@ export class StartupReader implements TransportListener {
 
   drained(): void {}
 
-  /** The worker reads the end of the stream again. */
+  /** The worker will see the end of the stream itself. */
   ended(): void {
     if (this.#bytes.length > 0) this.#finish();
     else this.#transport.destroy();
@@ -70,7 +70,7 @@ export class StartupReader implements TransportListener {
     this.#end(undefined);
   }
 
-  /** Answers a request for encryption that there is not. Bytes behind the request are an error, which the worker reports. */
+  /** Answers a request for encryption that is not offered. Bytes behind the request are an error, which the worker reports. */
   #declines(length: number): boolean {
     if (this.#bytes.length !== length || length !== 8) return false;
     const code = this.#bytes.readInt32BE(4);
@@ -84,10 +84,10 @@ export class StartupReader implements TransportListener {
     return true;
   }
 
-  /** Stops reading, whatever has come. */
+  /** Stops reading, whatever has arrived. */
   #finish(): void {
     const socket = this.#transport.release();
-    // The transport has destroyed the connection, and says so by `closed()`.
+    // The transport has destroyed the connection, and reports that by `closed()`.
     if (typeof socket === 'string') return;
     const readAhead = {
       bytes: this.#bytes,
@@ -114,7 +114,7 @@ function namesIn(bytes: Buffer): StartupRead['names'] {
     const user = packet.parameters.get('user') ?? '';
     return user === '' ? undefined : { user, database: packet.parameters.get('database') || user };
   } catch {
-    // The worker tells the client what is wrong with it.
+    // The worker reports the error to the client.
     return undefined;
   }
 }

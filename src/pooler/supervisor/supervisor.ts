@@ -1,6 +1,6 @@
 /**
  * The pooler in several processes: workers serve clients, and the supervisor keeps what they share. It listens, counts slots
- * and clients, passes on what concerns others, and replaces workers that die. No query goes through it.
+ * and clients, passes on messages between workers, and replaces workers that die. No query passes through it.
  */
 
 import { EventLog } from '../../dashboard/event-log.js';
@@ -49,9 +49,9 @@ import type { WorkerProcess } from './worker-process.js';
 import { WorkerSet } from './worker-set.js';
 
 export interface SupervisorOptions {
-  /** How many workers. */
+  /** Number of workers. */
   readonly workers: number;
-  /** The program that a worker runs: one that calls `runWorker()`. */
+  /** Program of a worker, which calls `runWorker()`. */
   readonly entry: URL;
 }
 
@@ -60,14 +60,14 @@ interface PermitRequest {
   readonly isUrgent: boolean;
 }
 
-/** What a worker may take beyond its deadline to close its connections, before it is ended. */
+/** Time beyond its deadline that a worker may take to close its connections, before it is killed. */
 const closeTimeoutMs = 10_000;
 const metricsTimeoutMs = 5_000;
 const processQuestionMs = 1_500;
 const cancelTimeoutMs = 60_000;
 const longestMs = 2 ** 31 - 1;
 
-/** Serves when it resolves. Rejects with what is wrong: a port that is taken, a file that can't be used. */
+/** Resolves once the pooler serves. Rejects if it can't start: a port is in use, or a file is unusable. */
 export async function startSupervisor(
   config: PoolerConfig,
   host: PoolerHost,
@@ -94,7 +94,7 @@ export class Supervisor {
   readonly #orphans: OrphanCare;
   readonly #serverTls = new ServerTlsContexts();
   readonly #workers: WorkerSet;
-  /** What had changed when it began. */
+  /** `changes` of the console commands when the worker was started. */
   readonly #learned = new WeakMap<WorkerProcess, number>();
   #config: PoolerConfig;
   #deadline: NodeJS.Timeout | undefined;
@@ -178,17 +178,17 @@ export class Supervisor {
     });
   }
 
-  /** Where it listens, for people. */
+  /** Addresses it listens on, for display. */
   get addresses(): readonly string[] {
     return this.#door.addresses;
   }
 
-  /** Where metrics are, once it is open; undefined without any. */
+  /** Port of the metrics, once it is open; undefined without one. */
   get metricsPort(): number | undefined {
     return this.#metrics.port;
   }
 
-  /** Of the page, after the address of the metrics; undefined where there is none. */
+  /** Path of the page on the metrics address; undefined without a page. */
   get pagePath(): string | undefined {
     return this.#page && `/${this.#page.fragment}`;
   }
@@ -214,7 +214,7 @@ export class Supervisor {
     });
   }
 
-  /** A worker that does not answer is left out. */
+  /** Digests of the workers. One that does not answer is left out. */
   async #readDigests(top: number): Promise<Digest[]> {
     const answers = await Promise.allSettled(
       this.#workers.serving.map(
@@ -236,12 +236,12 @@ export class Supervisor {
     };
   }
 
-  /** What it works with at the moment. */
+  /** The present configuration. */
   get config(): PoolerConfig {
     return this.#config;
   }
 
-  /** As on the console. */
+  /** As PAUSE on the console. */
   pause(): void {
     if (this.#controls.state === 'active') this.#obey({ verb: 'pause' });
   }
@@ -250,7 +250,7 @@ export class Supervisor {
     this.#obey({ verb: 'resume' });
   }
 
-  /** A worker that does not answer is left out. */
+  /** Metrics of the workers. One that does not answer is left out. */
   async #readMetrics(): Promise<FamilyReading[]> {
     const readings = await Promise.allSettled(
       this.#workers.serving.map(async ({ calls, number }) => ({
@@ -269,14 +269,14 @@ export class Supervisor {
     return [...joinReadings(ofWorkers), ...shares, ...fleet, ...host];
   }
 
-  /** For someone who can't wait for it. */
+  /** Runs a command whose caller can't wait for it. */
   #obey(control: ControlMessage): void {
     this.#controls
       .obey(control, new AbortController().signal)
       .catch((error: unknown) => this.#log('error', `${control.verb} failed: ${String(error)}`));
   }
 
-  /** All workers are there, or none is left. */
+  /** Resolves when all workers have started; on failure none is left. */
   async open(): Promise<void> {
     await this.#listen(this.#config);
     try {
@@ -328,14 +328,14 @@ export class Supervisor {
     });
   }
 
-  /** What was said while it started, it has not heard. */
+  /** Console commands given while the worker started did not reach it. */
   #ready(worker: WorkerProcess): boolean {
     if (this.#learned.get(worker) !== this.#controls.changes) return false;
     this.#door.joined(worker);
     return true;
   }
 
-  /** Answers how many slots it has left behind. */
+  /** Returns the number of slots that the worker has left behind. */
   #ended(worker: WorkerProcess): number {
     this.#door.left(worker);
     const left = worker.slots.close();
@@ -344,7 +344,7 @@ export class Supervisor {
     return held;
   }
 
-  // ---- what workers ask -------------------------------------------------------------------------------------------
+  // ---- questions of workers ---------------------------------------------------------------------------------------
 
   #questionsOf(number: number): Readonly<Record<string, Question>> {
     return {
@@ -375,7 +375,7 @@ export class Supervisor {
     else bucket?.opened();
   }
 
-  /** A cancel request came to a worker that does not have the key: its number tells who may. */
+  /** A cancel request came to a worker that does not have the key. The key's process id tells which worker may have it. */
   async #cancel(key: BackendKey, from: number): Promise<void> {
     const number = ownerOf(key.processId, this.#options.workers)?.worker;
     const worker = this.#workers.serving.find((one) => one.number === number);
@@ -383,14 +383,14 @@ export class Supervisor {
     await worker.calls.ask('cancel', key, { timeoutMs: cancelTimeoutMs });
   }
 
-  // ---- what dead workers leave ------------------------------------------------------------------------------------
+  // ---- remains of dead workers ------------------------------------------------------------------------------------
 
   #tlsFor(database: string): DialOptions['tls'] {
     const known = databaseFor(this.#config, database);
     return known && this.#serverTls.tlsOf(serverTlsFor(this.#config, known));
   }
 
-  /** The first worker that can tell. */
+  /** The answer of the first worker that has one. */
   async #firstNumbers(what: 'there' | 'ports', question: object): Promise<ReadonlySet<number> | undefined> {
     for (const { calls } of this.#workers.serving) {
       const answer = await calls.ask(what, question, { timeoutMs: processQuestionMs }).catch(() => undefined);
@@ -408,7 +408,7 @@ export class Supervisor {
     await this.reload(readConfig.call(this.#host));
   }
 
-  /** In all workers. Rejects, and changes nothing, if it can't be used. */
+  /** Applies another configuration in all workers. Rejects, and changes nothing, if it can't be used. */
   async reload(next: PoolerConfig): Promise<void> {
     const { config } = diffConfig(this.#config, next);
     this.#serverTls.use(usable(config));
@@ -418,16 +418,19 @@ export class Supervisor {
     const body = { config: encodeConfig(config) };
     const workers = this.#workers.serving;
     const outcomes = await Promise.allSettled(workers.map(({ calls }) => calls.ask('reload', body)));
-    // One that is gone meanwhile is replaced by one that has it.
+    // A worker that has ended meanwhile is replaced by one that starts with the new configuration.
     const failed = outcomes.find(
       (outcome) => outcome.status === 'rejected' && !(outcome.reason instanceof WorkerCallError),
     );
     if (failed?.status === 'rejected') throw failed.reason;
   }
 
-  // ---- the end ----------------------------------------------------------------------------------------------------
+  // ---- shutdown ---------------------------------------------------------------------------------------------------
 
-  /** Takes no more clients, lets transactions end, and resolves when all workers have ended. A second call may be more impatient. */
+  /**
+   * Accepts no more clients, lets transactions end, and resolves when all workers have ended. A second call may set an earlier
+   * deadline.
+   */
   shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
     this.#stopTaking();
     for (const worker of this.#workers.all) worker.shutdown(deadlineMs, mode);
@@ -451,14 +454,14 @@ export class Supervisor {
     void this.#endFleet();
   }
 
-  /** Others are to have what this one had. */
+  /** Returns this pooler's leases to the others. */
   async #endFleet(): Promise<void> {
     await this.#host.fleet?.end();
     this.#tellStopped();
   }
 }
 
-/** Throws what a pooler would throw that were started with it. Answers with what servers are connected to with. */
+/** Throws if a pooler could not be started with this configuration. Returns its TLS contexts for servers. */
 function usable(config: PoolerConfig): ReturnType<ServerTlsContexts['prepare']> {
   clientTlsOf(config.clientTls);
   new Authenticator(config, new AuthenticatorMemory(), async () => undefined);

@@ -1,6 +1,6 @@
 /**
- * What workers have counted, as each has said last. Whoever makes rates of totals takes one that falls for a pooler that
- * began anew, and one that rises again for a burst: so those that are no more, or do not answer, count as they did.
+ * Counters of workers, as each has reported them last. Counters of workers that have ended, or do not answer, keep counting in
+ * the totals: monitoring takes a falling total for a restart, and one that rises again for a burst.
  */
 import { type Counters, noCounters, sumOf } from '../console/counters.js';
 import type { StatsRecord } from '../console/pooler-view.js';
@@ -9,14 +9,14 @@ type Counted = StatsRecord['databases'];
 
 export class WorkerCounts<Worker> {
   readonly #last = new Map<Worker, Counted>();
-  /** By database: what those have counted that are forgotten. */
+  /** Counters of forgotten workers, by database. */
   readonly #forgotten = new Map<string, Counters>();
 
   told(worker: Worker, { databases }: StatsRecord): void {
     this.#last.set(worker, databases);
   }
 
-  /** Those that are no more are one from now on. */
+  /** Merges the counters of all workers but these into one. */
   forgetAllBut(workers: readonly Worker[]): void {
     for (const [worker, databases] of this.#last) {
       if (workers.includes(worker)) continue;
@@ -26,7 +26,7 @@ export class WorkerCounts<Worker> {
     }
   }
 
-  /** Of all but these. Nothing of it is of the last moments, so that averages are of those that live. */
+  /** Counters of all workers but these. They do not change, so averages of the latest period are those of living workers. */
   besides(present: ReadonlyMap<Worker, unknown>): Counted {
     const absent = [...this.#last]
       .filter(([worker]) => !present.has(worker))

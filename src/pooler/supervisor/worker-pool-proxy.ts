@@ -1,4 +1,4 @@
-/** Speaks in the supervisor for a pool of a worker: what that asks for, holds, needs, and is told. */
+/** A worker's pool in the supervisor: its requests, slots and demand, and the messages to it. */
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
 import { LeaseRequest } from '../../core/lease-request.js';
 import type { PoolLeases } from '../budgets/server-budgets.js';
@@ -12,7 +12,7 @@ export interface WorkerPoolProxyParts {
   readonly database: string;
   /** The pool of the user in the database, over all workers. */
   readonly shared: SharedPool;
-  /** A slot is of that pool's size, and of every budget above it. */
+  /** Leases for a slot: in the size of that pool, and in every budget above it. */
   readonly leases: (holder: WorkerPoolProxy) => PoolLeases;
   readonly clock: { now(): number };
   readonly send: (message: FromSupervisor) => void;
@@ -20,9 +20,9 @@ export interface WorkerPoolProxyParts {
 
 export class WorkerPoolProxy implements FairHolder, PoolPart {
   readonly name: string;
-  /** By the worker's number for it: server connections that are there. */
+  /** Open server connections, by the worker's number for them. */
   readonly servers = new Map<number, ServerNote>();
-  /** By the same number: server connections that are being opened, and have a socket. */
+  /** Server connections that are being opened and have a socket, by the same number. */
   readonly dials = new Map<number, DialNote>();
   readonly #parts: WorkerPoolProxyParts;
   readonly #leases: PoolLeases;
@@ -32,7 +32,7 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
   #held = 0;
   #wanted = 0;
   readonly #request: LeaseRequest;
-  /** Slots that were ever granted. */
+  /** Number of slots ever granted. */
   #sent = 0;
   #told = 0;
   #isGone = false;
@@ -65,7 +65,7 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     return this.#isGone;
   }
 
-  // ---- what budgets ask -------------------------------------------------------------------------------------------
+  // ---- called by budgets ------------------------------------------------------------------------------------------
 
   get demand(): number {
     return this.#report?.demand ?? 0;
@@ -89,12 +89,12 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     return this.#since(this.#report?.openedForMs);
   }
 
-  /** Clocks differ, ages do not. */
+  /** Ages are sent instead of times, because the clocks differ. */
   #since(ageMs: number | undefined): number | undefined {
     return ageMs === undefined ? undefined : this.#reportedAt - ageMs;
   }
 
-  /** Until the worker has said something, it is taken to have some. */
+  /** True until the worker has reported. */
   get hasClients(): boolean {
     return this.#report?.hasClients !== false;
   }
@@ -103,12 +103,12 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     return this.#leases.spareBeside(this.#parts.shared.size);
   }
 
-  /** What it holds a slot for, and has not told of yet. */
+  /** Slots held for connections that the worker has not reported yet. */
   get pending(): number {
     return Math.max(0, this.#held - this.servers.size);
   }
 
-  // ---- what the worker says ---------------------------------------------------------------------------------------
+  // ---- messages from the worker -----------------------------------------------------------------------------------
 
   reported(report: PoolReport): void {
     if (this.#isGone) return;
@@ -116,14 +116,14 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     this.#report = report;
     this.#reportedAt = this.#parts.clock.now();
     this.#peak = Math.max(this.#peak, peak);
-    // What is on its way to it counts as granted.
+    // Slots on their way to the worker count as granted.
     this.#wanted = Math.max(0, wanted - (this.#sent - seen));
     this.#parts.shared.setLimit(this, limit);
     this.#ask();
     this.#tellShare();
   }
 
-  /** The worker has its own use for what is fair, between the two classes of a pool's work; and it tells its clients what is missing. */
+  /** Sends share and shortage. The worker uses the share for the two classes of a pool's work, and tells its clients the shortage. */
   #tellShare(): void {
     const { number, send } = this.#parts;
     const { share, shortage } = this.#leases;
@@ -145,7 +145,7 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     this.#leases.release(given, this);
   }
 
-  /** The worker, or the pool, is no more: it asks for nothing. What it holds is given back one by one. */
+  /** The worker or the pool has ended: it asks for nothing more. Its slots are given back one by one. */
   gone(): void {
     if (this.#isGone) return;
     this.#isGone = true;
@@ -155,7 +155,7 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     this.#parts.shared.left(this);
   }
 
-  // ---- what it is told --------------------------------------------------------------------------------------------
+  // ---- messages to the worker -------------------------------------------------------------------------------------
 
   leasesGranted(count: number): number {
     this.#request.answered();
@@ -165,14 +165,14 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     return taken;
   }
 
-  /** Budgets that are shared fairly hand out leases, and never say that one should ask. */
+  /** Fairly shared budgets hand out leases, and never invite to ask. */
   leasesAvailable(): void {}
 
   toKeep(count: number): void {
     this.#parts.send({ kind: 'keep', pool: this.#parts.number, count });
   }
 
-  /** Budgets that are shared fairly never refuse, nor lose anything. */
+  /** Fairly shared budgets never refuse and never lose leases. */
   leasesRefused(): void {}
   leasesLost(): void {}
 
@@ -180,16 +180,16 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
     if (this.#isGone || (count === this.#told && hanging === 0)) return;
     this.#told = count;
     this.#parts.send({ kind: 'recalled', pool: this.#parts.number, count, hanging });
-    // Not from the middle of their decision.
+    // Deferred, because the budgets are in the middle of a decision.
     process.nextTick(() => this.#parts.shared.shareOutAgain());
   }
 
-  /** As many as are wanted, one after the other. */
+  /** Asks for the wanted slots, one by one. */
   #ask(): void {
     while (this.#wanted > 0 && this.#request.ask() === true) this.#pass();
   }
 
-  /** One more is the worker's. */
+  /** Passes one slot to the worker. */
   #pass(): void {
     this.#wanted--;
     this.#held++;

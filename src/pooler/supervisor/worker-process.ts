@@ -1,5 +1,5 @@
 /**
- * One worker as the supervisor sees it: its process, what was agreed with it, and what is left of it when it ends.
+ * One worker in the supervisor: its process, its slots and clients, and what remains of it when it ends.
  *
  * starting -> ready -> ending -> gone, and from everywhere straight to gone
  */
@@ -22,19 +22,19 @@ import type { WorkerSlots } from './slot-broker.js';
 export interface WorkerProcessParts {
   readonly number: number;
   readonly restarts: number;
-  /** The program that a worker runs. */
+  /** Program that the worker runs. */
   readonly entry: URL;
   readonly log: PoolerLog;
   readonly slotsOf: (send: (message: FromSupervisor) => void) => WorkerSlots;
   readonly clients: WorkerClientPlaces;
-  /** What it can ask, and what others can have it asked. */
+  /** Handlers for the worker's questions. */
   readonly questions: Readonly<Record<string, Question>>;
   readonly learned: (server: string, capacity: number) => void;
-  /** A server has let a connection in, or finds that connections are opened too fast. */
+  /** The server has accepted a connection, or refuses connections because they are opened too fast. */
   readonly dialed: (server: string, isTooFast: boolean) => void;
   readonly taken: (worker: WorkerProcess, ticket: number) => void;
   readonly clientsGone: (tickets: readonly number[]) => void;
-  /** It is gone, and everything it has said has been heard. */
+  /** The process has ended, and all its messages were handled. */
   readonly ended: (why: string) => void;
 }
 
@@ -45,12 +45,12 @@ export class WorkerProcess implements Receiver {
   readonly calls: Calls;
   readonly slots: WorkerSlots;
   readonly clients: WorkerClientPlaces;
-  /** Resolves when it can take clients; rejects with why it can't, or that it has ended before. */
+  /** Resolves when the worker can take clients. Rejects if it can't, or has ended before. */
   readonly ready: Promise<void>;
   readonly #parts: WorkerProcessParts;
   readonly #child: ChildProcess;
   #state: WorkerState['state'] = 'starting';
-  /** A client is on its way to it. */
+  /** A client is being sent to the worker. */
   #isSending = false;
   #tellReady!: () => void;
   #tellFailed!: (error: Error) => void;
@@ -67,20 +67,20 @@ export class WorkerProcess implements Receiver {
       this.#tellReady = resolve;
       this.#tellFailed = reject;
     });
-    // Whether anybody listens depends on when it ends.
+    // The worker may end before or after the caller listens.
     this.ready.catch(() => {});
     this.#child = fork(parts.entry, [], {
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    // Node stops counting the channel as something to wait for once a socket was sent through it; what comes after the end of the
-    // process would be lost, and with it the news of its end.
+    // Node no longer counts the channel as something to wait for once a socket was sent through it. Messages that arrive after the end of
+    // the process would be lost, and with them the notice of its end.
     this.#child.channel?.ref();
     this.#child.on('message', (message) => this.#came(message));
     this.#child.on('error', (error) => this.#failed(error));
-    // Without a channel it holds slots that it can't give back.
+    // A worker without a channel holds slots that it can't give back.
     this.#child.on('disconnect', () => this.kill());
-    // Not `exit`: the last words of a process may be read after its end.
+    // `close` and not `exit`: the last messages of a process may be read after its exit.
     this.#child.on('close', (code, signal) => this.#ended(signal ?? `exit code ${code}`));
   }
 
@@ -101,7 +101,7 @@ export class WorkerProcess implements Receiver {
     this.tell({ kind: 'begin', beginning });
   }
 
-  /** It takes no more clients, and ends when its transactions have, or at the deadline. */
+  /** The worker takes no more clients, and ends when its transactions have, or at the deadline. */
   shutdown(deadlineMs: number, mode: 'immediate' | 'wait_for_servers' | 'wait_for_clients'): void {
     if (this.#state !== 'gone') this.#state = 'ending';
     this.tell({ kind: 'shutdown', deadlineMs, mode });
@@ -111,18 +111,18 @@ export class WorkerProcess implements Receiver {
     this.#child.kill('SIGKILL');
   }
 
-  /** One that ends lets clients of the console in. */
+  /** An ending worker still takes console clients. */
   get canTake(): boolean {
     return (this.#state === 'ready' || this.#state === 'ending') && !this.#isSending;
   }
 
   send({ socket, ticket, endpoint, readAhead }: Arrival): void {
     this.#isSending = true;
-    // Ours stays open until it says that it has its own: should it die before, another can have it.
+    // Our handle stays open until the worker reports that it has its own: if it dies before, another worker can take the client.
     sendSocket(this.#child, { kind: 'client', ticket, endpoint, readAhead } satisfies FromSupervisor, socket);
   }
 
-  /** A worker that is gone hears nothing, and what has to be done about that is done elsewhere. */
+  /** A worker that has ended gets no messages; the caller need not handle that. */
   tell(message: FromSupervisor): void {
     if (this.#child.connected) this.#child.send(message, () => {});
   }
@@ -130,7 +130,7 @@ export class WorkerProcess implements Receiver {
   #came(raw: unknown): void {
     const message = readFromWorker(raw);
     if (message === undefined) {
-      // Whoever is not understood may hold slots that nobody will ever know of.
+      // A worker with unknown messages may hold slots that are never reported.
       this.#parts.log('error', `worker ${this.number} said something that is not known, and is ended`);
       this.kill();
       return;
@@ -176,7 +176,7 @@ export class WorkerProcess implements Receiver {
     }
   }
 
-  /** Whether it could not be started, or not be told something: its end will follow, unless it never began. */
+  /** The worker could not be started, or a message could not be sent. `close` follows, unless the process never started. */
   #failed(error: Error): void {
     this.#parts.log('error', `worker ${this.number}: ${error.message}`);
     if (this.#child.pid === undefined) this.#ended(error.message);

@@ -1,4 +1,4 @@
-/** The workers: starts them, and another in place of one that dies, at once or, if it keeps dying, later and later. Never gives up. */
+/** Starts the workers, and replaces one that dies: at once or, if it keeps dying, after growing delays. Never gives up. */
 import { backoffDelay } from '../../core/backoff.js';
 import { systemRandom } from '../../runtime/system.js';
 import type { PoolerLog } from '../log.js';
@@ -8,24 +8,24 @@ export interface WorkerSetParts {
   readonly size: number;
   readonly log: PoolerLog;
   readonly partsOf: (number: number) => Omit<WorkerProcessParts, 'number' | 'restarts' | 'ended' | 'log'>;
-  /** It is there, and is to be told what to begin with. */
+  /** The worker's process was started, and needs its first messages. */
   readonly began: (worker: WorkerProcess) => void;
-  /** It can take clients. False: it has learned something that does not hold any more, and has to begin again. */
+  /** The worker can take clients. False: its state is outdated, and it must be started again. */
   readonly ready: (worker: WorkerProcess) => boolean;
-  /** It is no more. Answers how many slots it has left behind. */
+  /** The worker has ended. Returns the number of slots that it has left behind. */
   readonly ended: (worker: WorkerProcess) => number;
-  /** The last one is no more, and none is to follow. */
+  /** The last worker has ended, and none will be started. */
   readonly emptied: () => void;
 }
 
 const backoff = { base: 200, cap: 10_000 };
-/** One that has lived for so long does not die because of how it was started. */
+/** After this life time, a death is not blamed on the start. */
 const longLifeMs = 30_000;
 
 export class WorkerSet {
   readonly #parts: WorkerSetParts;
   readonly #workers = new Map<number, WorkerProcess>();
-  /** By the worker's number: deaths soon after a start, one after the other. */
+  /** Consecutive deaths soon after a start, by the worker's number. */
   readonly #failures = new Map<number, number>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #isEnding = false;
@@ -34,12 +34,12 @@ export class WorkerSet {
     this.#parts = parts;
   }
 
-  /** All of them, also one that is gone and yet to be replaced. */
+  /** All workers, including those that have ended and are to be replaced. */
   get all(): readonly WorkerProcess[] {
     return [...this.#workers.values()];
   }
 
-  /** Those that can be asked something. */
+  /** Workers that can be asked. */
   get serving(): readonly WorkerProcess[] {
     return this.all.filter(({ state }) => state === 'ready' || state === 'ending');
   }
@@ -52,7 +52,7 @@ export class WorkerSet {
     return this.#workers.get(number);
   }
 
-  /** Rejects with why one of them can't work; none is left then. */
+  /** Rejects if a worker can't be started; all of them are ended then. */
   async startAll(): Promise<void> {
     const numbers = Array.from({ length: this.#parts.size }, (_, index) => index + 1);
     try {
@@ -100,7 +100,7 @@ export class WorkerSet {
     const livedMs = Date.now() - startedAt;
     const failures = livedMs >= longLifeMs ? 1 : (this.#failures.get(number) ?? 0) + 1;
     this.#failures.set(number, failures);
-    // The first time at once: its clients are about to come back.
+    // Without delay the first time: its clients are about to reconnect.
     const delayMs = failures === 1 ? 0 : Math.ceil(backoffDelay(backoff, failures - 1, systemRandom));
     this.#parts.log('error', `worker ${number} has ended (${why}); another is started in ${delayMs} ms`, {
       pid: processId,
@@ -115,13 +115,13 @@ export class WorkerSet {
     this.#timers.add(timer);
   }
 
-  /** None follows those that end from now on. */
+  /** Workers that end from now on are not replaced. */
   end(): void {
     this.#isEnding = true;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     for (const [number, worker] of this.#workers) {
-      // One that is dead and would have been replaced is not waited for; one that has yet to start has no clients.
+      // A dead worker waiting for its replacement is dropped; a starting one has no clients.
       if (worker.state === 'gone') this.#workers.delete(number);
       else if (worker.state === 'starting') worker.kill();
     }

@@ -1,4 +1,4 @@
-/** The console of a worker: it shows all workers, and what is done on it is done in all of them. */
+/** Console of a worker: it shows all workers, and its commands apply to all of them. */
 
 import type { Endpoint } from '../../net/endpoint.js';
 import type { PoolerView } from '../console/pooler-view.js';
@@ -7,7 +7,7 @@ import type { Calls } from '../messages/calls.js';
 import { MergedView } from '../messages/merged-view.js';
 import type { SnapshotRequest, WorkerSnapshots } from '../messages/worker-snapshot.js';
 
-/** Of the supervisor, which gives each worker less. */
+/** Timeout of the supervisor's answer; the supervisor gives each worker less. */
 const lookTimeoutMs = 10_000;
 
 export class MergedConsole extends AllWorkersControls {
@@ -20,7 +20,7 @@ export class MergedConsole extends AllWorkersControls {
     this.#endpoints = endpoints;
   }
 
-  /** All workers as they are now. */
+  /** Merges snapshots of all workers. */
   async gather(local: PoolerView, wanted: SnapshotRequest): Promise<PoolerView> {
     const looks = (await this.#calls.ask('look', wanted, { timeoutMs: lookTimeoutMs })) as WorkerSnapshots;
     return new MergedView(local, looks, this.#endpoints);

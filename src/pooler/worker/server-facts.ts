@@ -1,4 +1,4 @@
-/** Asks servers, now and then, what has to be known of them to tell whether a login of a dead worker is over. */
+/** Asks servers periodically for facts that tell whether a login of a dead worker is over. */
 import { systemClock } from '../../runtime/system.js';
 import { OwnQueryError } from '../errors.js';
 import type { ServerFacts } from '../messages/messages.js';
@@ -24,7 +24,7 @@ export class ServerFactsAsker {
     this.#learned = learned;
   }
 
-  /** A connection was let in, and nobody uses it yet. */
+  /** A connection was accepted and is not in use yet. */
   async entered(backend: Backend): Promise<void> {
     const { localAddress, localPort, remoteAddress: address, remotePort: port, isUnix } = backend.transport;
     const key = isUnix ? `${backend.dial.path}` : `${address} ${port}`;
@@ -41,7 +41,7 @@ export class ServerFactsAsker {
       const authenticationMs = seconds > 0 ? seconds * msInSecond : undefined;
       this.#learned({ address, port, isDirect, authenticationMs, askedOver });
     } catch (error) {
-      // Not every server that speaks the protocol knows these functions.
+      // Some servers that speak the protocol lack these functions.
       if (!(error instanceof OwnQueryError)) throw error;
     }
   }

@@ -1,4 +1,4 @@
-/** Asks a server which of its processes are still there, over a connection that some pool has to it. */
+/** Asks a server which of its processes still exist, over a connection of some pool. */
 import type { PortsQuestion, ServerPlace } from '../messages/server-questions.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
@@ -7,7 +7,7 @@ import { askServer, type Question } from '../servers/server-question.js';
 
 const timeoutMs = 500;
 
-/** Undefined where no pool has a connection to that server, or none for this. */
+/** Undefined where no pool has a connection to that server, or can get one for this. */
 export function whichAreThere(
   pools: Iterable<BackendPool>,
   place: ServerPlace,
@@ -25,8 +25,8 @@ export function whichAreThere(
 }
 
 /**
- * The connections, of these, that the server shows to their user. Others may be there all the same: nobody
- * sees a login that is not over. Undefined where no pool of this user has a connection to that server, or none for this.
+ * Ports among these that the server shows to their user. Others may exist as well, since a login in progress is not visible.
+ * Undefined where no pool of this user has a connection to that server, or can get one for this.
  */
 export function whichPortsAreThere(
   pools: Iterable<BackendPool>,
@@ -51,12 +51,12 @@ async function numbersFrom(pool: BackendPool | undefined, question: Question): P
     const rows = await borrow(pool, { timeoutMs, signal }, (backend) => askServer(backend, question));
     return rows.map(([number]) => Number(number));
   } catch {
-    // It is busy, or the server does not know the question.
+    // The connection is busy, or the server does not know the query.
     return undefined;
   }
 }
 
-/** One with an idle connection comes first. */
+/** A pool with an idle connection is preferred. */
 function poolWith(
   pools: Iterable<BackendPool>,
   isWanted: (backend: Backend) => boolean,

@@ -1,4 +1,4 @@
-/** The budgets of a worker: every slot is asked of the supervisor, which has the same question from all workers. */
+/** Budgets of a worker: the supervisor grants every slot, and gets the same requests from all workers. */
 import { systemClock } from '../../runtime/system.js';
 import type {
   BudgetedPool,
@@ -14,7 +14,7 @@ import type { Opening } from '../servers/opening.js';
 import { ServerFactsAsker } from './server-facts.js';
 import { SupervisorLeases } from './supervisor-leases.js';
 
-/** It is looked this often whether there is something to tell; while nothing is in use, this often. */
+/** Interval of reports to the supervisor, and the interval while nothing is in use. */
 const reportMs = 25;
 const idleReportMs = 100;
 
@@ -22,7 +22,7 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
   asksServers = false;
   readonly #send: (message: FromWorker) => void;
   readonly #leases = new Map<number, SupervisorLeases>();
-  /** By the pool's number: its server connections that the supervisor knows. */
+  /** Server connections that the supervisor knows, by the pool's number. */
   readonly #servers = new Map<number, Set<Backend>>();
   readonly #facts = new ServerFactsAsker((facts) => this.#send({ kind: 'facts', facts }));
   #lastNumber = 0;
@@ -55,7 +55,7 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     return leases;
   }
 
-  /** The supervisor can only find a server process again whose connection it knows. */
+  /** Notes a dial for the supervisor, which can only find a server process again if it knows the connection. */
   dialing({ id, address, ends, key }: Opening, leases: BudgetLeases): void {
     if (address === undefined || ends === undefined) return;
     const { host, port, path } = address;
@@ -82,7 +82,7 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     return this.#facts.entered(backend);
   }
 
-  /** A server connection is there: whoever comes after this worker must be able to end it. */
+  /** Notes an open server connection, so that it can be ended after this worker has died. */
   opened(backend: Backend, leases: BudgetLeases): void {
     const { key, dial, id } = backend;
     const { host, port, path } = dial;
@@ -90,13 +90,13 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     const servers = this.#servers.get(pool) ?? new Set();
     this.#servers.set(pool, servers);
     servers.add(backend);
-    // Without a key, what was told of the dial is all there is to know.
+    // Without a key, the note of the dial is all that is known.
     if (key === undefined) return;
     const { processId, secretKey } = key;
     this.#send({ kind: 'server', server: { pool, server: id, host, port, path, processId, secretKey } });
   }
 
-  /** What the supervisor says about a pool. */
+  /** The supervisor has granted a slot to a pool. */
   granted(pool: number): void {
     const leases = this.#leases.get(pool);
     if (leases === undefined) this.#send({ kind: 'release', pool, count: 1, servers: [] });
@@ -115,12 +115,12 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     this.#leases.get(pool)?.shareChanged(share ?? Number.POSITIVE_INFINITY, shortage);
   }
 
-  /** The supervisor has the same configuration. */
+  /** The supervisor applies the configuration itself. */
   change({ asksServers }: Pick<ServerQuotas, 'asksServers'>): void {
     this.asksServers = asksServers;
   }
 
-  /** They are the supervisor's to show. */
+  /** The supervisor shows the budgets. */
   stats(): BudgetStats[] {
     return [];
   }
@@ -129,7 +129,7 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     this.#send({ kind: 'learned', server, capacity });
   }
 
-  /** Those of the pool that are gone since it was last asked. */
+  /** Connections of the pool that were closed since the last call. */
   #takeGone(pool: number): number[] {
     const servers = this.#servers.get(pool);
     const gone: number[] = [];
@@ -141,7 +141,7 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     return gone;
   }
 
-  /** What it still holds comes back by `release`. */
+  /** The remaining slots are given back by `release`. */
   #left(pool: number): void {
     this.#send({ kind: 'poolGone', pool });
     this.#forgetIfOver(pool);
@@ -154,7 +154,7 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     this.#servers.delete(pool);
   }
 
-  /** What was asked for may be there soon, and then in use. */
+  /** A requested slot may be granted and used soon. */
   #reportSoon(): void {
     if (this.#timer === undefined || this.#isTimerSlow) this.#reportIn(reportMs);
   }
@@ -170,7 +170,7 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
     const active = [...this.#leases.values()].filter(({ isActive }) => isActive);
     const reports = active.map((leases) => leases.news()).filter((news) => news !== undefined);
     if (reports.length > 0) this.#send({ kind: 'reports', reports });
-    // A look may make an engine ask again, which has begun the next.
+    // A report may make an engine ask again, which has started the timer already.
     if (active.length > 0 && this.#timer === undefined)
       this.#reportIn(active.some(({ isInUse }) => isInUse) ? reportMs : idleReportMs);
   }

@@ -1,6 +1,6 @@
 /**
- * The slots of one pool of a worker, which the supervisor keeps. What was asked for stands there until it is granted. What is granted and
- * not taken by the pool goes back at once.
+ * Slots of one pool of a worker, which the supervisor keeps. Requests stay there until they are granted. A granted slot that
+ * the pool does not take is given back at once.
  */
 import type { FairHolder } from '../../coordination/fair/fair-holder.js';
 import { tell } from '../../coordination/tell.js';
@@ -9,13 +9,13 @@ import type { LeaseAnswer, LeaseHolder } from '../../core/leases.js';
 import type { BudgetedPool, BudgetLeases } from '../budgets/server-budgets.js';
 import type { PoolReport } from '../messages/messages.js';
 
-/** The engine of a pool: the present one, or one before it whose connections are yet to go. */
+/** An engine of a pool: the present one, or a former one with connections that are not closed yet. */
 type Engine = FairHolder & { readonly limit: number };
 
-/** A peak that has changed by such a part is not worth a message of its own, and is told after so long. */
+/** A peak that changed by less than this fraction is not reported at once, but after this time. */
 const littleChange = 0.125;
 const littleAfterMs = 250;
-/** What is used must not be taken for idle: there, a connection may seem to be so for no more than this too long. */
+/** A used connection must not count as idle: the supervisor may overestimate its idle time by at most this. */
 const mostTooIdleMs = 75;
 
 export interface LeaseLink {
@@ -28,26 +28,26 @@ export interface LeaseLink {
 
 export class SupervisorLeases implements BudgetLeases {
   readonly pool: BudgetedPool;
-  /** Other pools of the worker have other numbers. */
+  /** Unique among the pools of the worker. */
   readonly number: number;
-  /** As the supervisor has said last. */
+  /** Latest share from the supervisor. */
   share = Number.POSITIVE_INFINITY;
-  /** Of the connections to keep, those that are for this worker, as the supervisor has said last; and what it was told. */
+  /** Number of connections to keep in this worker, from the supervisor, and the size that the supervisor was told. */
   #partToKeep = 0;
   #sizeToKeep = 0;
-  /** Which budget has nothing for it, as the supervisor has said last. */
+  /** Budget that has nothing for this pool, latest from the supervisor. */
   #shortage: string | undefined;
   readonly #link: LeaseLink;
   readonly #heldBy = new Map<Engine, number>();
-  /** Engines for which something has been asked and not been granted, in order. */
+  /** Engines whose request is not granted yet, in order. */
   readonly #asking = new Set<Engine>();
-  /** Of these, those that were asked whether they still want it, and do. */
+  /** Those of them that were asked whether they still need a lease, and do. */
   readonly #insisting = new Set<Engine>();
-  /** Slots that were ever granted. */
+  /** Number of slots ever granted. */
   #seen = 0;
   /** The engine that asked last. */
   #present: Engine | undefined;
-  /** What was told last, and when; and the peak of what has not been worth telling since. */
+  /** Latest report, its time, and the peak since then that was not worth a report. */
   #told: PoolReport | undefined;
   #toldAt = 0;
   #untoldPeak = 0;
@@ -66,19 +66,19 @@ export class SupervisorLeases implements BudgetLeases {
     return this.#hasLeft;
   }
 
-  /** Whether there is anything to tell of it. */
+  /** Whether there is anything to report. */
   get isActive(): boolean {
     return this.#heldBy.size > 0 || this.#asking.size > 0;
   }
 
-  /** Whether what there is to tell may soon be another thing. */
+  /** Whether the next report may differ. */
   get isInUse(): boolean {
     if (this.#asking.size > 0) return true;
     for (const { demand } of this.#heldBy.keys()) if (demand > 0) return true;
     return false;
   }
 
-  // ---- what the pool asks -----------------------------------------------------------------------------------------
+  // ---- called by the pool -----------------------------------------------------------------------------------------
 
   acquire(count: number, holder: LeaseHolder): LeaseAnswer {
     if (count !== 1) return new RangeError(`A pool asks for one slot after the other, and not for ${count}.`);
@@ -98,7 +98,7 @@ export class SupervisorLeases implements BudgetLeases {
     if (given > 0) this.#link.released(this.number, given);
   }
 
-  /** Who else keeps some is the supervisor's to know. */
+  /** The supervisor knows the connections that other workers keep. */
   partToKeep(size: number): number {
     if (size !== this.#sizeToKeep) {
       this.#sizeToKeep = size;
@@ -107,13 +107,13 @@ export class SupervisorLeases implements BudgetLeases {
     return Math.min(size, this.#partToKeep);
   }
 
-  /** The pool is no more. */
+  /** The pool is closed. */
   leave(): void {
     this.#hasLeft = true;
     this.#link.left(this.number);
   }
 
-  // ---- what the supervisor says -----------------------------------------------------------------------------------
+  // ---- messages from the supervisor -------------------------------------------------------------------------------
 
   granted(): void {
     const [engine] = this.#asking;
@@ -130,7 +130,7 @@ export class SupervisorLeases implements BudgetLeases {
     if (taken === 0) this.#link.released(this.number, 1);
   }
 
-  /** The supervisor has said what fairness gives, and what is waited for. */
+  /** The supervisor has sent the fair share and the shortage. */
   shareChanged(share: number, shortage: string | undefined): void {
     this.share = share;
     this.#shortage = shortage;
@@ -149,7 +149,7 @@ export class SupervisorLeases implements BudgetLeases {
     this.#insisting.delete(engine);
   }
 
-  /** Engines whose connections go anyway come first. */
+  /** Engines whose connections are to be closed anyway come first. */
   recalled(count: number, hanging: number): void {
     let left = count;
     let hangingLeft = hanging;
@@ -167,13 +167,13 @@ export class SupervisorLeases implements BudgetLeases {
     return engine === this.#present ? 1 : 0;
   }
 
-  // ---- what is told of it -----------------------------------------------------------------------------------------
+  // ---- reports to the supervisor ----------------------------------------------------------------------------------
 
   report(): PoolReport {
     return this.#tell(this.#look());
   }
 
-  /** What it is worth to tell; to be asked again and again. */
+  /** The next report, if it is worth sending; for periodic calls. */
   news(): PoolReport | undefined {
     this.#withdrawUnneeded();
     const seen = this.#look();
@@ -220,7 +220,10 @@ export class SupervisorLeases implements BudgetLeases {
     return report;
   }
 
-  /** A connection may have come back meanwhile. Who is told that it may ask again does so only if it still has to. */
+  /**
+   * Withdraws requests that are no longer needed, since a connection may have been released meanwhile. An engine told to ask
+   * again does so only if it still must.
+   */
   #withdrawUnneeded(): void {
     for (const engine of [...this.#asking]) {
       if (engine.demand > this.#heldOf(engine) || this.#insisting.has(engine)) continue;
@@ -230,7 +233,7 @@ export class SupervisorLeases implements BudgetLeases {
     }
   }
 
-  /** Engines share it: the present one has what those before it have left. */
+  /** Limit over all engines: the present one's own limit, plus what the former ones still hold. */
   get #limit(): number {
     let limit = this.#present?.limit ?? 0;
     for (const [engine, held] of this.#heldBy) if (engine !== this.#present) limit += held;
@@ -252,23 +255,23 @@ function least(one: number | undefined, other: number | undefined): number | und
 }
 
 /**
- * Whoever asks for more tells its demand with that. Otherwise the supervisor goes by the peaks, and by who has something idle:
- * how busy a pool is at the moment is another thing each time, and no reason to wake it.
+ * A request for more includes the demand. Otherwise the supervisor relies on peaks, and on who has idle connections: present
+ * use changes constantly, and is no reason to wake it.
  */
 function isNews(now: PoolReport, told: PoolReport, sinceMs: number): boolean {
   if (now.limit !== told.limit || now.wanted !== told.wanted) return true;
   if ((now.idleForMs === undefined) !== (told.idleForMs === undefined)) return true;
   if ((now.demand === 0) !== (told.demand === 0) || now.hasClients !== told.hasClients) return true;
-  // A dial that was told of is taken to be under way ever since.
+  // A reported dial counts as under way since then.
   if (isTooOld(now.dialingForMs, told.dialingForMs, sinceMs)) return true;
   if (Math.abs(now.peak - told.peak) > Math.max(now.peak, told.peak) * littleChange) return true;
-  // What was told is taken to have been idle ever since.
+  // A reported idle connection counts as idle since then.
   if (told.idleForMs !== undefined && now.idleForMs !== undefined)
     if (told.idleForMs + sinceMs - now.idleForMs >= mostTooIdleMs) return true;
   return (now.demand !== told.demand || now.peak !== told.peak) && sinceMs >= littleAfterMs;
 }
 
-/** One that has begun meanwhile may be told of late, since it is young; one that is over may not, nor that there is none. */
+/** A new dial may be reported late, since it is young. The end of one may not, even if there is no other. */
 function isTooOld(now: number | undefined, told: number | undefined, sinceMs: number): boolean {
   if (now === undefined || told === undefined)
     return now !== told && (now ?? hangsAfterMs) >= hangsAfterMs / 2;

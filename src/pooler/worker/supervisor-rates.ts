@@ -1,24 +1,24 @@
 /**
- * The rates of a worker: each permit to open a connection is asked of the supervisor, which has one bucket for all workers. An engine
- * asks without waiting for an answer, so it is told to come back in a moment.
+ * Rates of a worker: each permit to open a connection comes from the supervisor, which has one bucket for all workers. An
+ * engine asks without waiting, so it is told to ask again in a moment.
  */
 import type { RateLimiter } from '../../core/rate-limiter.js';
 import type { ConnectionRates } from '../budgets/connection-rates.js';
 
-/** What the supervisor is asked and told. */
+/** Messages to and from the supervisor. */
 export interface RateLink {
   readonly clock: { now(): number };
   /** Resolves with 0 for a permit, or with the milliseconds to wait. */
   ask(server: string, isUrgent: boolean): Promise<number>;
-  /** The server has let a connection in, or finds that connections are opened too fast. */
+  /** The server has accepted a connection, or refuses connections because they are opened too fast. */
   dialed(server: string, isTooFast: boolean): void;
 }
 
-/** An answer takes about as long. */
+/** An answer takes about this long. */
 const pollMs = 1;
-/** A permit that nobody takes for so long is lost: later it would let in one more than the bucket allows. */
+/** A permit that is not used for this long expires: later it would allow one connection more than the bucket. */
 const permitMs = 250;
-/** So long after a question that failed, it is asked again. */
+/** Pause after a failed request. */
 const retryMs = 100;
 
 export class SupervisorRates implements ConnectionRates {
@@ -40,7 +40,7 @@ class SupervisorRate implements RateLimiter {
   readonly #server: string;
   readonly #link: RateLink;
   #isAsking = false;
-  /** Until when the permit that was granted may be taken. */
+  /** Time until which the granted permit may be used. */
   #permitUntil = Number.NEGATIVE_INFINITY;
   #retryAt = Number.NEGATIVE_INFINITY;
 
@@ -50,7 +50,7 @@ class SupervisorRate implements RateLimiter {
   }
 
   take(_now: number, isUrgent = false): number {
-    // By the clock that answers are noted by: that of an engine may be older.
+    // The clock that answers are noted by: an engine's time may be older.
     const now = this.#link.clock.now();
     if (now < this.#permitUntil) {
       this.#permitUntil = Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * A worker process: a pooler like any other, but that clients are handed to it, and that slots, places of clients, cancel
- * requests and the console go through the supervisor. Without a supervisor it ends at once: nobody would keep the budget.
+ * A worker process: a pooler whose clients are handed to it, and whose slots, client places, cancel requests and console go
+ * through the supervisor. Without a supervisor it ends at once, because the budgets would have no keeper.
  */
 import type { Socket } from 'node:net';
 import { systemClock } from '../../runtime/system.js';
@@ -34,16 +34,16 @@ import { SupervisorBudgets } from './supervisor-budgets.js';
 import { SupervisorPlaces } from './supervisor-places.js';
 import { type RateLink, SupervisorRates } from './supervisor-rates.js';
 
-/** What a worker needs of the program that it is. */
+/** Services of the worker's program. */
 export interface WorkerHost {
   readonly makeIamToken?: MakeIamToken;
-  /** What it shares with other machines, as far as it dials itself. The leases are with the supervisor. */
+  /** Limits shared with other machines, as far as the worker itself dials. The supervisor keeps the leases. */
   readonly makeFleet?: (config: PoolerConfig, log: PoolerLog) => Fleet | undefined;
 }
 
 type ClientMessage = Extract<FromSupervisor, { kind: 'client' }>;
 
-/** As `process` is in a process that was forked. */
+/** Like `process` in a forked process. */
 export interface WorkerProcess {
   send?(message: unknown, handle: undefined, options: undefined, sent: () => void): boolean;
   on(event: 'message', listener: (message: unknown, handle: unknown) => void): unknown;
@@ -52,7 +52,7 @@ export interface WorkerProcess {
   exit(code: number): never;
 }
 
-/** Those that the supervisor answers. Some of them do not exist on Windows. */
+/** Signals that the supervisor handles. Some of them do not exist on Windows. */
 const signals = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
 /** Clients that disconnect within this time are reported together. */
@@ -62,7 +62,7 @@ const permitTimeoutMs = 5_000;
 
 /** Runs until the supervisor ends it. */
 export function runWorker(ownProcess: WorkerProcess, host: WorkerHost = {}): void {
-  // A terminal signals all processes at once; what is to happen, and when, the supervisor says.
+  // A terminal signals all processes at once; the supervisor decides what to do and when.
   for (const signal of process.platform === 'win32' ? [] : signals) ownProcess.on(signal, () => {});
   const worker = new Worker(ownProcess, host);
   ownProcess.on('disconnect', () => ownProcess.exit(1));
@@ -78,7 +78,7 @@ class Worker {
   #pooler: Pooler | undefined;
   #view: PoolerView | undefined;
   #controls: PoolerControls | undefined;
-  /** Clients that have disconnected, and that the supervisor has yet to be told of. */
+  /** Disconnected clients that the supervisor does not know of yet. */
   #goneTickets: number[] = [];
   #goneTimer: NodeJS.Timeout | undefined;
 
@@ -139,7 +139,7 @@ class Worker {
   }
 
   #send(message: FromWorker): void {
-    // Whether it was heard: without a channel this process ends.
+    // Delivery is not checked: without a channel this process ends.
     this.#process.send?.(message, undefined, undefined, () => {});
   }
 
@@ -230,9 +230,9 @@ class Worker {
   #clientCame({ ticket, endpoint, readAhead }: ClientMessage, socket: Socket | undefined): void {
     const from = this.#beginning?.endpoints[endpoint];
     const pooler = this.#pooler;
-    // With the end of this process another will have it.
+    // Another worker will take it when this process ends.
     if (pooler?.isOver === true) return;
-    // Before anything else: from now on it is ours, whatever happens to this process.
+    // Sent first: from now on the client belongs to this process, whatever happens to it.
     this.#send({ kind: 'took', ticket });
     if (socket === undefined || from === undefined || pooler === undefined) {
       socket?.destroy();

@@ -1,4 +1,4 @@
-/** Who may come in, and with what: users, rules and secrets, as the configuration and its files say. */
+/** Authentication of clients: users, rules and secrets from the configuration and its files. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { BoundedMap } from '../../../kernel/bounded-map.js';
@@ -24,32 +24,32 @@ import { parseUserList, type UserList } from '../../auth/user-list.js';
 import { type DatabaseConfig, type PoolerConfig, ruleFilesOf } from '../../config/pooler-config.js';
 import { ServingError } from '../../errors.js';
 
-/** How a query for a secret is run: in which database, as whom. */
+/** Database, user and text of the query for a secret. */
 export interface AuthQuery {
   readonly database: string;
   readonly user: string;
   readonly text: string;
 }
 
-/** Runs it for one user. */
+/** Runs the query for one user. */
 export type AskForSecret = (query: AuthQuery, user: string) => ReturnType<RunAuthQuery>;
 
-/** How a client has to prove who it is. */
+/** Authentication that a client has to pass. */
 export interface AuthRequirement {
   readonly method: AuthMethod | undefined;
   /** The ident map of the rule. */
   readonly map: string | undefined;
 }
 
-/** What outlives a reload. */
+/** State that is kept across reloads. */
 export class AuthenticatorMemory {
   readonly keys = new ScramKeyCache();
   readonly failedLogins = new FailedLogins(systemClock);
-  /** From another key, unknown users would look different after a reload. */
+  /** With another key, unknown users would look different after a reload. */
   readonly unknownUsersKey: Buffer = randomBytes(32);
 }
 
-/** A database of its own each, where the server is asked in the client's database. */
+/** Limit of caches. There is one per database, where the server is asked in the client's database. */
 const mostCaches = 1_000;
 
 const methods: Readonly<Record<Exclude<PoolerConfig['auth']['type'], 'hba'>, AuthMethod>> = {
@@ -112,7 +112,7 @@ export class Authenticator {
     return this.#memory.keys;
   }
 
-  /** What this connection has to prove. */
+  /** The requirement for this connection. */
   requirementOf(connection: HbaConnection): AuthRequirement {
     const { type } = this.#config.auth;
     if (type !== 'hba') return { method: methods[type], map: undefined };
@@ -133,13 +133,13 @@ export class Authenticator {
     return tools;
   }
 
-  /** The users of the configuration and its file, then what the server knows. */
+  /** Secrets from the configuration and its file first, then from the server. */
   secretsOf(database: DatabaseConfig | undefined): SecretSource {
     const query = this.#queryOf(database);
     return userListSecrets(this.users, query && this.#cacheOf(query));
   }
 
-  /** Secrets for logins of clients, which DISABLE holds for: also where the answer is cached, as in PgBouncer. */
+  /** Secrets for client logins. DISABLE applies to them even where the answer is cached, as in PgBouncer. */
   #secretsForClients(database: DatabaseConfig | undefined): SecretSource {
     const query = this.#queryOf(database);
     if (query === undefined) return userListSecrets(this.users);
@@ -163,7 +163,7 @@ export class Authenticator {
     });
   }
 
-  /** Who is in no list can be told from who is in one only where there is one. */
+  /** Listed and unlisted users can be told apart only where a list exists. */
   #hasListFor(database: DatabaseConfig | undefined): boolean {
     const { type, file } = this.#config.auth;
     return type !== 'any' && (file !== undefined || this.#queryOf(database) !== undefined);
@@ -187,7 +187,7 @@ export class Authenticator {
       try {
         return await this.#ask(query, user);
       } catch (error) {
-        // A database that somebody has made up: nothing of it stays.
+        // The database may be a client's invention: keep nothing of it.
         setImmediate(() => {
           if (cache.isEmpty) this.#caches.delete(key);
         });
@@ -204,26 +204,26 @@ export class Authenticator {
   }
 }
 
-/** As with PgBouncer, a rule for something that there is not makes no file unusable; it lets nobody in here. */
+/** As with PgBouncer, a rule with an unsupported feature does not make the file unusable. Here the rule accepts no client. */
 function hbaOptionsOf(config: PoolerConfig, warn: (text: string) => void): HbaOptions {
   if (!isPgBouncer(config)) return {};
   return { rejected: ({ line, message }) => warn(`${config.auth.hbaFile} line ${line}: ${message}`) };
 }
 
-/** The console, for whose users PgBouncer would ask the console. */
+/** Name of the console, for whose users PgBouncer would query the console. */
 const consoleName = 'pgbouncer';
 
 function isPgBouncer({ admin }: PoolerConfig): boolean {
   return admin.compatibility === 'pgbouncer';
 }
 
-/** As PgBouncer has it, the server is asked for every login. */
+/** As in PgBouncer, every login queries the server. */
 const neverKept = { maxAgeMs: 0, maxAgeOfNoneMs: 0, refreshPauseMs: 0 };
 
-/** A rule can name none of these. */
+/** No rule can name one of these. */
 const noMaps = new IdentMaps(new Map());
 
-/** Those that the configuration itself names win over the file. */
+/** Users in the configuration itself take precedence over the file. */
 function readUsers({ auth, users }: PoolerConfig): UserList {
   const list = new Map(readFile(auth.file, parseUserList) ?? []);
   for (const { name, password } of users.values()) {

@@ -1,6 +1,6 @@
 /**
- * The time between a client's first byte and its session: it ends early when the client goes, or takes too long. Clients come by
- * the hundred at once, so a signal is made only for whom it is worth it: who waits for a server, or for TLS.
+ * Scope of a login, from a client's first byte to its session. It ends early when the client disconnects or takes too long.
+ * Clients connect by the hundred at once, so a signal is made only when one is needed: to wait for a server or for TLS.
  */
 export class LoginScope {
   #why: Error | undefined;
@@ -18,7 +18,7 @@ export class LoginScope {
     return this.#why !== undefined;
   }
 
-  /** Fires when it is over, with the reason. */
+  /** Fires when the login is over, with the reason. */
   get signal(): AbortSignal {
     if (this.#aborter === undefined) {
       this.#aborter = new AbortController();
@@ -39,7 +39,7 @@ export class LoginScope {
     this.#interrupt?.(why);
   }
 
-  /** One step after the other. Rejects as soon as it is over, whatever becomes of the step. */
+  /** Runs one step at a time. Rejects as soon as the login is over, whatever the step does. */
   during<T>(step: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#interrupt = reject;

@@ -1,9 +1,9 @@
 /**
- * The first words of a client: it may want TLS, ask for an encryption that there is not, cancel what another connection of
- * its own does, or start a session.
+ * First messages of a client: a request for TLS or for an encryption that is not supported, a cancel request, or the start of a
+ * session.
  *
- * Each wish for encryption comes once at most, before the start. Whatever stands behind such a wish in the same bytes was not
- * sent by somebody who waited for the answer, and must not be taken for what comes through TLS.
+ * Each encryption request may come once, before the startup packet. Bytes that follow such a request without waiting for its
+ * answer must not be read as bytes that came through TLS.
  */
 
 import { UnencryptedBytesError } from '../../../net/errors.js';
@@ -17,24 +17,25 @@ import type { ReadAhead } from '../read-ahead.js';
 import type { LoginScope } from './login-scope.js';
 import { ClientGoneError, StartupTalk } from './startup-talk.js';
 
-/** TLS with clients, as it is at the moment. */
+/** Present TLS configuration for clients. */
 export interface ClientTls {
   readonly options: Pick<ServeTlsOptions, 'context' | 'clientCertificates'>;
-  /** What SCRAM can be bound to. */
+  /** Data for channel binding in SCRAM. */
   readonly endPoint: Buffer | undefined;
 }
 
-/** What the client wants, and with whom to go on. */
+/** The request, and the conversation to continue. */
 export interface FirstRequest {
   readonly talk: StartupTalk;
   readonly packet: StartupMessage | CancelRequest;
-  /** Of the certificate that the client was shown. */
+  /** Endpoint data of the certificate that the client was shown. */
   readonly endPoint: Buffer | undefined;
 }
 
 /**
- * `readAhead`: what another process has read and answered before. `onTalk`: whom to tell if it takes too long; another one after TLS has begun. Rejects with a ProtocolViolationError,
- * a ClientGoneError, or an error of TLS, of which a client can't be told.
+ * `readAhead`: bytes that another process has read and answered before. `onTalk`: receives the conversation to end if it takes
+ * too long, and another one after TLS has begun. Rejects with a ProtocolViolationError, a ClientGoneError, or a TLS error,
+ * which can't be sent to a client.
  */
 export async function negotiateEncryption(
   transport: Transport,
@@ -56,7 +57,7 @@ export async function negotiateEncryption(
 
   const first = await talk.firstBytes();
   if (first[0] === tlsHandshakeByte && readAhead.declined.length === 0) {
-    // Whoever begins like this understands no other answer than TLS.
+    // A client that begins with a TLS handshake understands no other answer than TLS.
     if (tls === undefined || transport.isUnix) throw new ClientGoneError();
     await begin(first);
   }

@@ -1,6 +1,6 @@
 /**
- * A client from its first byte until it is let in or sent away: what it wants, who it is, whether there is a place for it, and
- * what its session begins with.
+ * Startup of a client, from its first byte until it is accepted or refused: its request, authentication, limits, and the
+ * parameters of its session.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,59 +43,59 @@ export interface Replication {
   readonly word: string;
 }
 
-/** A client that has said what it wants. */
+/** A client that has sent its startup packet. */
 export interface Applicant {
   readonly transport: Transport;
   readonly user: string;
   readonly database: string;
-  /** The settings of its startup packet, without those that are to be left aside. */
+  /** Settings of the startup packet, without the ignored ones. */
   readonly settings: ReadonlyMap<string, string>;
   readonly isConsole: boolean;
   /** It wants a server connection of its own for replication, by this word of its startup packet. */
   readonly replication: Replication | undefined;
   /** Protocol 3.2 or newer. */
   readonly hasLongKeys: boolean;
-  /** Over when the client is gone, or its time is up. */
+  /** Ends when the client disconnects or the login times out. */
   readonly scope: LoginScope;
 }
 
-/** What a session begins with. */
+/** Start of a session. */
 export interface Admission {
   /** Reported settings. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly key: BackendKey;
   readonly notice: ErrorFields | undefined;
-  /** The client is in: its first bytes are those that came meanwhile. */
+  /** Begins the session; `rest` are the bytes that came meanwhile. */
   readonly begin: (rest: Buffer) => void;
 }
 
-/** What the reception needs of the pooler. */
+/** What the startup handshake needs of the pooler. */
 export interface HandshakeHost {
   readonly tls: ClientTls | undefined;
   readonly needsTls: boolean;
   readonly loginTimeoutMs: number;
   readonly ignoredParameters: readonly string[];
-  /** Beside the usual ones: what is taken from `options` also where these are ignored. */
+  /** Parameters tracked besides the usual ones; taken from `options` even where `options` is ignored. */
   readonly trackedParameters: readonly string[];
-  /** As PgBouncer, refuses startup parameters that are neither ignored nor tracked. */
+  /** As in PgBouncer, startup parameters that are neither ignored nor tracked are refused. */
   readonly refusesUntracked: boolean;
-  /** Throws a `Refusal` when there is certainly no place. */
+  /** Throws a `Refusal` when a client limit is certainly reached. */
   checkRoom(isConsole: boolean): void;
   requirementOf(applicant: Applicant): AuthRequirement;
   loginTools(applicant: Applicant): LoginTools;
   /**
-   * Lets it in, unless it is gone by then. Rejects with a `Refusal`, or with the reason why its login is over; once it has
-   * resolved, the client's session begins in the same turn.
+   * Accepts the client, unless it has disconnected by then. Rejects with a `Refusal`, or with the reason why its login is over.
+   * Once this has resolved, the client's session begins in the same turn of the event loop.
    */
   admit(applicant: Applicant, login: Login): Promise<Admission>;
   cancel(request: CancelRequest): Promise<void>;
-  /** For the log. `detail` is not for the client. */
+  /** Logs a refusal. `detail` is not sent to the client. */
   refused(why: Refusal): void;
-  /** In what words the client is told an error of the pooler's own. */
+  /** Wording of the pooler's own errors for clients. */
   readonly word: Wording;
 }
 
-/** Resolves when the client is in, or has been sent away. Never rejects. */
+/** Resolves when the client is accepted or refused. Never rejects. */
 export async function runStartupHandshake(
   transport: Transport,
   host: HandshakeHost,
@@ -162,7 +162,7 @@ class StartupHandshake {
     this.#welcome(wish.talk, messages, admission);
   }
 
-  /** What is not known here is said once, and the client goes on without it. */
+  /** Unsupported protocol options are reported once, and the client continues without them. */
   #negotiate(talk: StartupTalk, { major, minor, protocolOptions }: StartupMessage): void {
     if (major !== 3) throw refusals.wrongVersion(major, minor);
     if (minor <= newestMinor && protocolOptions.size === 0) return;
@@ -214,7 +214,7 @@ class StartupHandshake {
         throw refusals.notTracked(name, ' in options');
       if (isTracked(name) || !areOptionsIgnored) note(value, name);
     });
-    // Those of the packet itself win.
+    // Settings of the packet itself take precedence.
     parameters.forEach(note);
     return settings;
   }
@@ -247,14 +247,14 @@ class StartupHandshake {
       step = await authentication.answer(answer, 0, answer.length);
     }
     const refusal = step.kind === 'refused' ? new Refusal(step.error, step.detail) : undefined;
-    // Also of a client that does not wait for its answer.
+    // Report even if the client does not wait for its answer.
     if (refusal !== undefined) this.#report(refusal);
     if (step.held !== undefined) await this.#holdBack(step.held);
     if (step.kind === 'refused') throw refusal;
     return { login: step.login, messages: step.messages };
   }
 
-  /** A client that leaves ends it. */
+  /** Ends early when the client disconnects. */
   async #holdBack({ delayMs, end }: HeldVerdict): Promise<void> {
     try {
       if (delayMs > 0) await sleep(delayMs, undefined, { signal: this.#scope.signal, ref: false });
@@ -265,7 +265,7 @@ class StartupHandshake {
 
   #welcome({ transport, unread }: StartupTalk, messages: Buffer, admission: Admission): void {
     const { parameters, key, notice, begin } = admission;
-    // What could not be finished for somebody else is nobody's business.
+    // Drop what another login has left unfinished.
     welcome.clear();
     welcome.append(messages);
     welcome.append(authenticationOk);
@@ -274,7 +274,7 @@ class StartupHandshake {
     if (notice !== undefined) writeNotice(welcome, notice);
     welcome.append(readyIdle);
     transport.send(welcome.buffer, 0, welcome.length);
-    // Nothing is delivered before the session listens.
+    // Deliver nothing before the session listens.
     transport.resumeReading();
     begin(unread);
   }
@@ -305,9 +305,9 @@ function peerNameOf(transport: Transport): string | undefined {
   return peer && userName(peer.userId);
 }
 
-/** What everyone is told who is let in. */
+/** Start of the reply to every accepted client. */
 const welcome = new MessageWriter();
-/** Most clients of a pool are told the same. */
+/** Most clients of a pool get the same parameters. */
 const reports = new WeakMap<ReadonlyMap<string, string>, Buffer>();
 
 function reportOf(parameters: ReadonlyMap<string, string>): Buffer {
@@ -321,7 +321,7 @@ function reportOf(parameters: ReadonlyMap<string, string>): Buffer {
   return report;
 }
 
-/** Those that PgBouncer follows whatever it is told. */
+/** Parameters that PgBouncer always tracks. */
 const usuallyTracked = [
   'application_name',
   'client_encoding',
@@ -346,10 +346,10 @@ function replicationOf(word: string | undefined): Replication | undefined {
   throw refusals.wrongReplication(word);
 }
 
-/** What is in a startup packet and no setting. */
+/** Startup parameters that are not settings. */
 const noSettings = new Set(['user', 'database', 'options', 'replication']);
 
-/** What the client is told; undefined where there is nobody to tell it. */
+/** Error for the client; undefined where the client has disconnected. */
 function refusalFor(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   if (error instanceof ClientGoneError) return undefined;

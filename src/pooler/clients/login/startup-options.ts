@@ -21,12 +21,12 @@ export function parseStartupOptions(options: string): StartupOptions {
   return { settings };
 }
 
-/** Some clients take them from a URL, where a space may be a plus; in front of a name that is no character of it. */
+/** Some clients take `options` from a URL, where a plus may stand for a space; before a name it can't be part of the name. */
 function isFormEncoded(options: string): boolean {
   return /^\+*-c\+/.test(options);
 }
 
-/** At spaces; a backslash takes away the meaning of the character behind it. */
+/** Splits at spaces; a backslash escapes the next character. */
 function split(options: string): string[] {
   const words: string[] = [];
   let word: string | undefined;

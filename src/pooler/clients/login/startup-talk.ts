@@ -1,4 +1,4 @@
-/** The conversation with a client before it is let in: one packet or message after the other. */
+/** Conversation with a client before it is accepted: one packet or message after the other. */
 
 import type { Transport, TransportListener } from '../../../net/transport.js';
 import { ProtocolViolationError } from '../../../wire/errors.js';
@@ -11,14 +11,14 @@ import type { LoginScope } from './login-scope.js';
 export class ClientGoneError extends Error {}
 
 interface Reader {
-  /** What it waits for: a message by these rules, or just bytes. */
+  /** Rules for the message that is awaited; undefined for any bytes. */
   readonly rules: ScanRules | undefined;
   resolve(message: Buffer): void;
   reject(error: Error): void;
 }
 
 const nothing = Buffer.alloc(0);
-/** Bytes kept of a client that sends before it is let in. More are left in the socket. */
+/** Limit of bytes kept of a client that is not accepted yet. More are left in the socket. */
 const mostUnread = 16_384;
 
 export class StartupTalk implements TransportListener {
@@ -29,7 +29,7 @@ export class StartupTalk implements TransportListener {
   #reader: Reader | undefined;
   #hasEnded = false;
 
-  /** It listens from here on, and ends the login when the client is gone. `readAhead`: bytes that were read before. */
+  /** Listens from here on, and ends the login when the client disconnects. `readAhead`: bytes that were read before. */
   constructor(transport: Transport, scope: LoginScope, readAhead: Uint8Array = nothing) {
     this.transport = transport;
     this.#scope = scope;
@@ -39,7 +39,7 @@ export class StartupTalk implements TransportListener {
     transport.start();
   }
 
-  /** Bytes that came behind what was read. */
+  /** Bytes behind the last message that was read. */
   get unread(): Buffer {
     return this.#unread;
   }
@@ -52,7 +52,7 @@ export class StartupTalk implements TransportListener {
     return this.#unread[0] === Frontend.terminate && this.#scanner.isBetweenMessages;
   }
 
-  /** Resolves with what has come, as soon as something has; it stays unread. */
+  /** Resolves with the unread bytes as soon as there are any. They stay unread. */
   firstBytes(): Promise<Buffer> {
     return this.#read(undefined);
   }

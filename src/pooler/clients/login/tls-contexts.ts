@@ -1,4 +1,4 @@
-/** TLS with clients and with servers, made of the files that the configuration names, and made anew when those change. */
+/** TLS contexts for clients and servers, made from the configured files, and made again when those change. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { DEFAULT_CIPHERS } from 'node:tls';
@@ -15,7 +15,7 @@ type ServerTlsConfig = GeneralConfig['serverTls'];
 const verifyingModes: readonly string[] = ['verify-ca', 'verify-full'];
 const needingModes: readonly string[] = ['require', ...verifyingModes];
 
-/** TLS with clients; undefined where there is none. Throws what is wrong with it. */
+/** TLS for clients; undefined where it is disabled. Throws if the configuration is wrong. */
 export function clientTlsOf(config: ClientTlsConfig): ClientTls | undefined {
   const { mode, caFile, certFile, ecdhCurve, dheParams } = config;
   if (mode === 'disable') return undefined;
@@ -41,29 +41,29 @@ export function needsTls({ mode }: ClientTlsConfig): boolean {
   return needingModes.includes(mode);
 }
 
-/** TLS with servers, one context for all databases that want the same. */
+/** TLS for servers, with one context for all databases with the same configuration. */
 export class ServerTlsContexts {
   #contexts: ServerContexts = new Map();
 
-  /** Throws what is wrong with it. */
+  /** Throws if the configuration is wrong. */
   tlsOf(config: ServerTlsConfig): DialTls {
     const { context } = addTo(this.#contexts, config);
     return { mode: config.mode, negotiation: config.negotiation, context };
   }
 
-  /** What is needed for these, from files that are read again. Throws what is wrong; nothing has changed then. */
+  /** Makes the contexts for these configurations, from files that are read again. Throws if one is wrong; nothing has changed then. */
   prepare(configs: Iterable<ServerTlsConfig>): ServerContexts {
     const contexts: ServerContexts = new Map();
     for (const config of configs) addTo(contexts, config);
     return contexts;
   }
 
-  /** Those are used from now on. */
+  /** Uses these contexts from now on. */
   use(contexts: ServerContexts): void {
     this.#contexts = contexts;
   }
 
-  /** Reads the files again, for connections that are opened from now on. Throws what is wrong with them. */
+  /** Reads the files again, for later connections. Throws if one is wrong. */
   readAgain(): void {
     for (const { config, context } of this.#contexts.values()) {
       const problem = context.replace(materialOf(config));
@@ -72,7 +72,7 @@ export class ServerTlsContexts {
   }
 }
 
-/** By the settings. */
+/** Contexts by configuration, as JSON. */
 type ServerContexts = Map<string, { readonly config: ServerTlsConfig; readonly context: TlsContext }>;
 
 function addTo(contexts: ServerContexts, config: ServerTlsConfig): { readonly context: TlsContext } {
@@ -84,7 +84,7 @@ function addTo(contexts: ServerContexts, config: ServerTlsConfig): { readonly co
   return made;
 }
 
-/** The files that are read for it. */
+/** Files that are read for a configuration. */
 export function filesOf({
   certFile,
   keyFile,
@@ -113,7 +113,7 @@ function materialOf(config: ClientTlsConfig | ServerTlsConfig): TlsMaterial {
   };
 }
 
-/** Node has one list for all versions, and does without a version that the list has nothing for: what is not said is as usual. */
+/** Node has one list for all versions, and turns off a version without an entry in it. A part that is not configured gets its default. */
 function ciphersOf({ ciphers, tls13Ciphers }: ClientTlsConfig | ServerTlsConfig): string | undefined {
   return tls13Ciphers === undefined ? ciphers : `${tls13Ciphers}:${ciphers ?? usualUpTo12}`;
 }

@@ -1,42 +1,42 @@
 /**
- * When a client is read from. It is not while its messages wait for a server, while the server takes no more, and while the
- * client itself does not read what it is sent.
+ * Decides when to read from a client. Reading pauses while its messages wait for a server, while the server accepts no more,
+ * and while the client does not read its answers.
  *
- * A client that writes all it has before it reads would stand still with the last two: it can't write on, so that the server
- * can't write on, so that the server does not read on. To that end the server's answers are taken from it as long as there
- * are not too many of them.
+ * With the last two pauses, a client that writes everything before it reads would deadlock: the client can't write on, the
+ * server can't write on, and so the server does not read on. To prevent that, the server's answers are still taken as long as
+ * their size is limited.
  */
 import type { Transport } from '../../../net/transport.js';
 
-/** Why a client is not read from. */
+/** Reasons not to read from a client. */
 export const Pause = {
-  /** Its messages are held until a server, or an answer, is there. */
+  /** Messages are held until a server or an answer is available. */
   held: 1,
-  /** The server takes no more. */
+  /** The server accepts no more. */
   serverFull: 2,
-  /** The client does not take what is for it. */
+  /** The client does not read its answers. */
   clientFull: 4,
   /** SUSPEND on the console. */
   suspended: 8,
-  /** It has had its share of this round of the event loop. */
+  /** The client has used its share of this round of the event loop. */
   hadItsTurn: 16,
 } as const;
 export type Pause = (typeof Pause)[keyof typeof Pause];
 
-/** Whoever sends less at once is never held up. */
+/** A client that sends less at once is never paused for its share. */
 const largeChunk = 8_192;
-/** So much of one client is looked at before others have their turn. */
+/** Bytes of one client that are read before other clients are served. */
 const mostInARound = 131_072;
 
 export class ClientFlow {
   readonly #transport: Transport;
-  /** So much of what a client does not read is kept for it. */
+  /** Limit of bytes kept for a client that does not read. */
   readonly #mostUnsent: number;
   #pauses = 0;
-  /** What was not read when that was looked at last, and since when it is as much. */
+  /** Unread bytes at the last check, and since when their number is the same. */
   #unsentBefore = 0;
   #stalledSince = 0;
-  /** Bytes of this round, in large chunks. */
+  /** Bytes in this round, counting large chunks only. */
   #inRound = 0;
 
   constructor(transport: Transport, mostUnsent: number) {
@@ -44,7 +44,7 @@ export class ClientFlow {
     this.#mostUnsent = mostUnsent;
   }
 
-  /** More can be kept for the client. */
+  /** More bytes can be kept for the client. */
   get hasRoom(): boolean {
     return this.#transport.unsent < this.#mostUnsent;
   }
@@ -60,7 +60,7 @@ export class ClientFlow {
     if (this.#pauses === 0) this.#transport.resumeReading();
   }
 
-  /** So many bytes came at once. One that sends without end must not keep the pooler from all others. */
+  /** Counts a chunk. A client that sends without end must not starve the others. */
   took(bytes: number): void {
     if (bytes < largeChunk) return;
     if (this.#inRound === 0) setImmediate(endRound, this);
@@ -74,8 +74,8 @@ export class ClientFlow {
   }
 
   /**
-   * How long the client has read nothing of what is there for it, to be asked once in a while. `holdsServerUp`: nothing more is
-   * taken from the server until it does, so that any change is the client's doing.
+   * How long the client has read nothing of its waiting answers, for periodic checks. `holdsServerUp`: nothing more is read
+   * from the server until the client reads, so any change is the client's doing.
    */
   stalledFor(now: number, holdsServerUp: boolean): number {
     const { unsent } = this.#transport;
@@ -86,7 +86,7 @@ export class ClientFlow {
     return now - this.#stalledSince;
   }
 
-  /** The client did not take all of an answer at once. Whether the server is to send more all the same. */
+  /** The client did not accept a whole answer at once. Returns whether the server is to send more all the same. */
   clientIsSlow(): boolean {
     if (!this.hasRoom) {
       this.pause(Pause.clientFull);

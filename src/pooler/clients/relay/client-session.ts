@@ -1,6 +1,6 @@
 /**
- * A client that is let in: passes what it sends on to a server connection, and what the server answers back to it. Which server
- * that is, and for how long, is the holder's concern.
+ * A connected client: passes its messages on to a server connection, and the server's answers back. The holder decides which
+ * server connection, and for how long.
  */
 
 import type { Transport, TransportListener } from '../../../net/transport.js';
@@ -36,28 +36,28 @@ import { SharingHolder } from './sharing-holder.js';
 import { Passing, StatementRelay } from './statement-relay.js';
 import { swallowingFor } from './swallow-relay.js';
 
-/** Answers of the pooler's own, sent before the turn is over. */
+/** Answers of the pooler's own, sent before the present event is handled. */
 const own = new MessageWriter();
 
 export class ClientSession extends SharingHolder implements TransportListener, BackendUser {
   readonly identity: ClientIdentity;
   readonly transport: Transport;
   readonly statements: StatementRelay;
-  /** Undefined where there are no statistics of statements. */
+  /** Undefined where no statistics of statements are kept. */
   readonly running: RunningQuery | undefined;
   readonly wantsTags: boolean;
   readonly #messages: MessageRelay;
   readonly #parts: SessionParts;
   readonly #scanner: MessageScanner;
-  /** The rest of the present message, which comes in pieces, goes to the server too. */
+  /** The rest of the present message, which comes in pieces, goes to the server, too. */
   #passesPieces = false;
-  /** What is held is a single plain statement. */
+  /** The held bytes are a single plain statement. */
   #holdsPlain = false;
-  /** What the server is set to is not known. */
+  /** The settings on the server are unknown. */
   #isServerSpoilt = false;
-  /** A cancel request came while the server was busy with a query of the pooler's own. */
+  /** A cancel request came while the server ran one of the pooler's own queries. */
   #cancelsLater = false;
-  /** Those that the client has set, and its server refuses. */
+  /** Timeouts that the client has set and its server refuses. */
   readonly #timeouts: KeptTimeouts | undefined;
   #isEnding = false;
   #whyEnded = 'the client hung up';
@@ -120,8 +120,8 @@ export class ClientSession extends SharingHolder implements TransportListener, B
   }
 
   /**
-   * What comes most of the time, by a shorter way than all else: a single statement that does nothing to the session, from a
-   * client that has no server. False: it is something else.
+   * Short path for the most common input: a single statement without effect on the session, from a client without a server.
+   * False for anything else.
    */
   #relayPlain(source: Buffer, start: number, end: number): boolean {
     if (this.backend !== undefined || !this.#isPlain(source, start, end)) return false;
@@ -200,7 +200,7 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     }
   }
 
-  /** Sends on what was collected in this turn. */
+  /** Sends what was collected while the present bytes were handled. */
   protected override flush(): void {
     this.#sendOwn();
     const { backend } = this;
@@ -214,13 +214,13 @@ export class ClientSession extends SharingHolder implements TransportListener, B
 
   #sendOwn(): void {
     if (own.length === 0) return;
-    // Nobody else holds up a client that is answered here, and does not read.
+    // This client is answered here without a server; pause it if it does not read.
     if (!this.transport.send(own.buffer, 0, own.length) && !this.flow.hasRoom)
       this.flow.pause(Pause.clientFull);
     own.clear();
   }
 
-  /** False when no more of this chunk is to be looked at: it is held, or the client is leaving. */
+  /** False when the rest of this chunk must not be read: it is held, or the client is disconnecting. */
   #handle(message: MessageScanner): boolean {
     this.#passesPieces = false;
     const { type } = message;
@@ -251,17 +251,17 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     return false;
   }
 
-  /** While the server takes COPY data, nothing waits for answers: it would wait for ever. */
+  /** While the server takes COPY data, no message may wait for answers: it would wait for ever. */
   #handleInCopy(backend: Backend, message: MessageScanner): boolean {
     if (isCopyMessage(message.type)) return this.#ask(backend, message);
-    // A server is out of step then, and hangs up.
+    // PostgreSQL is out of step after such a message, and hangs up.
     this.end(errors.noCopyMessage(message.type));
     return false;
   }
 
-  /** False when it has to wait for answers. */
+  /** False when the message has to wait for answers. */
   #ask(backend: Backend, message: MessageScanner): boolean {
-    // After an error the server ignores all but a Sync, and so it need not see it.
+    // After an error the server ignores everything but a Sync, so it need not get the message.
     if (backend.isDiscarding && message.type !== Frontend.sync) return true;
     if (this.unanswered > this.#parts.bounds.maxClientPipelineSize && backend.replies.size > 0) {
       this.pool.tally.limitReached('max_client_pipeline_size');
@@ -379,7 +379,7 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     return this.settings.reported(name, value, isOwn);
   }
 
-  /** What is held because it waits for answers must go on: the server waits for it. */
+  /** Messages that wait for answers must go on, because the server waits for them. */
   copyInBegan(): void {
     if (this.heldBytes > 0) process.nextTick(() => this.#goOnInCopy());
   }
@@ -428,9 +428,9 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     this.end(isTold || isInsideAnswer ? undefined : (fatal ?? errors.lostServer(error)));
   }
 
-  // ---- from others ------------------------------------------------------------------------------------------------
+  // ---- called by the pooler ---------------------------------------------------------------------------------------
 
-  /** Cancels what the client waits for. Resolves when the server has been told. */
+  /** Cancels the client's present request. Resolves when the server has been told. */
   async cancel(): Promise<void> {
     const { backend } = this;
     const shared = this.cancelShared();
@@ -456,7 +456,7 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     this.partIfFree();
   }
 
-  /** Whether the error is told in words that end the session. */
+  /** Whether the wording of this error ends the session; if so, ends it. */
   #endsWith(error: ErrorFields): boolean {
     const isEnd = this.#parts.word(error).severity === 'FATAL';
     if (isEnd) this.end(error);
@@ -467,19 +467,19 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     return this.#parts.word(error);
   }
 
-  /** Between the client's messages: a notice. */
+  /** Sends a notice between the client's messages. */
   tell(write: (writer: MessageWriter) => void): void {
     if (this.#isEnding || this.backend?.isInsideAnswer === true) return;
     write(own);
     this.#sendOwn();
   }
 
-  /** How long it has read nothing although its server waits for that; to be asked again and again. */
+  /** How long the client has read nothing although its server waits for that, for periodic checks. */
   stalledFor(now: number): number {
     return this.flow.stalledFor(now, this.backend?.isHeldUp === true);
   }
 
-  /** Nothing is read until `resume()`. */
+  /** Pauses reading until `resume()`. */
   suspend(): void {
     this.flow.pause(Pause.suspended);
   }
@@ -495,7 +495,7 @@ export class ClientSession extends SharingHolder implements TransportListener, B
 
   // ---- the end ----------------------------------------------------------------------------------------------------
 
-  /** Says goodbye; with an error, that first. What is under way is cancelled. */
+  /** Ends the session, after the error if there is one. Running statements are cancelled. */
   end(error?: ErrorFields): void {
     this.#end(error, false);
   }
@@ -505,13 +505,13 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     this.#end(undefined, true);
   }
 
-  /** As `end()`, and the connection is closed at once, also one that is ending already. */
+  /** As `end()`, and closes the connection at once, even if it is ending already. */
   kill(error: ErrorFields): void {
     this.end(error);
     this.transport.endAtOnce();
   }
 
-  /** `hasSaidGoodbye`: the client has, and waits for nothing. */
+  /** `hasSaidGoodbye`: the client has sent Terminate, and waits for nothing. */
   #end(error: ErrorFields | undefined, hasSaidGoodbye: boolean): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -519,19 +519,19 @@ export class ClientSession extends SharingHolder implements TransportListener, B
     if (hasSaidGoodbye) this.#whyEnded = 'the client said goodbye';
     else if (error !== undefined) this.#whyEnded = this.#parts.word(error).message;
     const isInsideAnswer = this.backend?.isInsideAnswer === true;
-    // Before the client hears of it, so that who looks into the log then finds it there.
+    // Logged before the client gets the error, so that the entry exists when somebody looks for it.
     if (error !== undefined) this.#parts.ending(this.#whyEnded);
     this.#leave(!hasSaidGoodbye);
     if (error !== undefined) this.#parts.failed(error);
     if (error !== undefined && !isInsideAnswer) writeError(own, this.#parts.word(error));
     this.#sendOwn();
     const { transport } = this;
-    // TLS has a goodbye of its own, which some clients miss.
+    // TLS has a closing message of its own, which some clients would miss.
     if (hasSaidGoodbye && transport.unsent === 0 && transport.tls === undefined) transport.destroy();
     else transport.end();
   }
 
-  /** Without a goodbye: nobody waits for what is under way. */
+  /** The client has hung up without Terminate: nothing waits for its running statements. */
   ended(): void {
     this.end();
   }

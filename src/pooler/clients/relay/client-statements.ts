@@ -1,4 +1,4 @@
-/** The prepared statements of one client, by the names that it gave them. */
+/** Prepared statements of one client, by the names that the client gave them. */
 import type { PreparedStatement, StatementRegistry } from '../../servers/prepared-statement.js';
 import type { NamedStatement } from '../../servers/server-dialogue.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
@@ -6,20 +6,20 @@ import type { LiteralSettings } from '../../settings/literal-settings.js';
 import { harmlessEffects, noEffects, type StatementEffects } from '../../settings/statement-effects.js';
 import { statementCost } from './client-bounds.js';
 
-/** A name that the client gave to a statement. Another Parse of the same name is another one of these. */
+/** A statement under a client's name. Another Parse with the same name makes another one. */
 export class NamedByClient implements NamedStatement {
   readonly name: string;
-  /** The name as it is sent. */
+  /** The name in bytes, as in messages. */
   readonly nameBytes: Buffer;
   readonly effects: StatementEffects;
-  /** Memory that it counts as. */
+  /** Memory that the statement counts as. */
   readonly bytes: number;
   statement: PreparedStatement;
-  /** How its text was read when the client prepared it; undefined where something had just been set that was not answered. */
+  /** Settings that decided how the text was read at its Parse; undefined if a preceding change was not answered yet. */
   reading: LiteralSettings | undefined;
-  /** The copy that the client's own Parse has made, or that was prepared for this client alone. */
+  /** The copy that the client's own Parse made, or that was prepared for this client alone. */
   copy: ServerCopy;
-  /** The registry's tick when the server had parsed and described it; no other server may use anything older. */
+  /** Registry tick when the server had parsed and described the statement. Other servers may use nothing older. */
   parsedAt = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -38,12 +38,12 @@ export class NamedByClient implements NamedStatement {
     this.bytes = statementCost(statement.parse.length);
   }
 
-  /** A server's copy of the statement means what this client has prepared. */
+  /** True if a server's copy means what this client has prepared. */
   accepts(copy: ServerCopy): boolean {
     return copy.preparedAt > this.parsedAt || copy === this.copy;
   }
 
-  /** Running it does nothing to the session. */
+  /** Executing the statement has no effect on the session. */
   get isPlain(): boolean {
     return this.effects === noEffects || this.effects === harmlessEffects;
   }
@@ -60,7 +60,7 @@ export class ClientStatements {
     this.#last = undefined;
   }
 
-  /** The one that was bound last, as long as nothing has changed: most clients bind the same again and again. */
+  /** The statement bound last, while nothing has changed: most clients bind the same one again and again. */
   get last(): NamedByClient | undefined {
     return this.#last;
   }
@@ -73,7 +73,7 @@ export class ClientStatements {
     return this.#byName.size;
   }
 
-  /** Memory that all of them count as. */
+  /** Memory that all statements count as. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -82,7 +82,7 @@ export class ClientStatements {
     return this.#byName.get(name);
   }
 
-  /** Its statement has one user for this: this client, under this name. */
+  /** Adds a named statement. Its `statement` has one user for this name. */
   add(named: NamedByClient): void {
     this.#last = undefined;
     this.#byName.set(named.name, named);
@@ -97,14 +97,14 @@ export class ClientStatements {
     this.#registry.release(named.statement);
   }
 
-  /** The name means a statement of this client's alone from now on. */
+  /** The name stands for a statement of this client alone from now on. */
   separate(named: NamedByClient): void {
     const shared = named.statement;
     named.statement = this.#registry.separate(shared);
     this.#registry.release(shared);
   }
 
-  /** It was deleted, but that has not happened after all; unless the name has been given away meanwhile. */
+  /** Restores a statement whose deletion has not happened after all, unless its name is in use again. */
   putBack(named: NamedByClient): void {
     this.#last = undefined;
     if (this.#byName.has(named.name)) return;

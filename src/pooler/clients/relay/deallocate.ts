@@ -1,4 +1,4 @@
-/** DEALLOCATE of a statement that the client has prepared by messages: the server has it under another name. */
+/** DEALLOCATE of a statement that the client has prepared by messages, which has another name on the server. */
 import { writeError } from '../../../wire/error-fields.js';
 import { readyFailed, readyIdle, readyInTransaction } from '../../../wire/fixed-messages.js';
 import type { QueryView } from '../../../wire/frontend-views.js';
@@ -11,7 +11,7 @@ const letterD = 0x44;
 const toUpper = ~0x20;
 const longestText = 200;
 const quoted = '"((?:[^"]|"")+)"';
-/** All beyond ASCII belongs to names, byte by byte. */
+/** All bytes beyond ASCII belong to names. */
 const plain = String.raw`([a-z_\x80-\xff][\w$\x80-\xff]*)`;
 const space = String.raw`[ \t\n\r\f\v]`;
 const pattern = new RegExp(
@@ -21,18 +21,18 @@ const pattern = new RegExp(
 
 type Text = Pick<QueryView, 'source' | 'textStart' | 'textEnd'>;
 
-/** The name that a text gives up, if it does nothing else. */
+/** The statement name in a DEALLOCATE; undefined if the text does anything else. */
 export function deallocatedName({ source, textStart, textEnd }: Text): string | undefined {
   if (((source[textStart] as number) & toUpper) !== letterD || textEnd - textStart > longestText)
     return undefined;
   const [, asItIs, folded] = pattern.exec(source.toString('latin1', textStart, textEnd)) ?? [];
   if (asItIs !== undefined) return asItIs.replaceAll('""', '"');
   if (folded === undefined || /^(?:all|prepare)$/i.test(folded)) return undefined;
-  // Bytes beyond ASCII are parts of letters, and stay as they are.
+  // Bytes beyond ASCII are parts of letters and stay unchanged.
   return folded.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** What a server would say. */
+/** The server's answer to a DEALLOCATE. */
 export const deallocateReply: LocalReply = {
   write(writer, status) {
     if (status === TransactionStatus.failed) {

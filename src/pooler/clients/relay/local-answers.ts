@@ -1,8 +1,8 @@
 /**
- * What a client is told while it has no server: that there is nothing to sync, that its transaction has begun (which no server
- * has to know before there is something to do in it), that what it waited for failed.
+ * Answers to a client without a server: to a Sync with nothing to sync, to a BEGIN (which a server need not get before the
+ * transaction has a statement), and to a message whose wait for a server has failed.
  *
- * The transaction is the client's alone as long as it is here:
+ * The transaction exists only between the client and the pooler until a server is taken:
  *
  *     none --BEGIN--> begun --COMMIT or ROLLBACK--> none
  *                     begun --a server is taken--> none (the server is told BEGIN first)
@@ -18,12 +18,12 @@ import type { MessageWriter } from '../../../wire/message-writer.js';
 import { writeCommandComplete } from '../../../wire/rows.js';
 import { inFailedTransaction } from '../session-errors.js';
 
-/** Longer queries are certainly no BEGIN; header and final zero included. */
+/** Bytes, including header and final zero; longer queries are certainly no BEGIN. */
 const longestBegin = 40;
 
-/** Answers statements that no server gets to see. */
+/** Answers statements in the server's place. */
 export interface LocalKeeper {
-  /** True when the answer to a Query is written, but for ReadyForQuery; an error where it fails. False: it takes a server. */
+  /** True: the answer to a Query is written, except ReadyForQuery. An error: the statement fails. False: a server is needed. */
   answer(message: MessageScanner, writer: MessageWriter, isInTransaction: boolean): boolean | ErrorFields;
   commit(): void;
   rollback(): void;
@@ -31,10 +31,10 @@ export interface LocalKeeper {
 
 export class LocalAnswers {
   keeper: LocalKeeper | undefined;
-  /** What SET TRANSACTION has said for the transaction that has begun. */
+  /** Set by SET TRANSACTION for the transaction that has begun. */
   isReadOnly = false;
   #transaction: 'none' | 'begun' | 'failed' = 'none';
-  /** After an error in the extended protocol: all is ignored until the next Sync. */
+  /** After an error in the extended protocol: everything is ignored until the next Sync. */
   #isSkipping = false;
   #refusal: ErrorFields | undefined;
 
@@ -43,29 +43,29 @@ export class LocalAnswers {
     this.#refusal = undefined;
   }
 
-  /** The client is in a transaction that no server knows of. */
+  /** The client is in a transaction that no server has begun. */
   get isInTransaction(): boolean {
     return this.#transaction !== 'none';
   }
 
-  /** Nothing that was said here matters for what comes next. */
+  /** No local state affects the next message. */
   get isAtRest(): boolean {
     return this.#transaction === 'none' && !this.#isSkipping && this.#refusal === undefined;
   }
 
-  /** Why the next message fails. */
+  /** Makes the next message fail with this error. */
   refuseNext(error: ErrorFields): void {
     this.#refusal = error;
   }
 
-  /** A server takes over: what it has to be told if a transaction has begun. */
+  /** A server takes over. Returns the statement that begins the transaction there, if one has begun. */
   handOver(): string | undefined {
     const hasBegun = this.#transaction === 'begun';
     this.#transaction = 'none';
     return hasBegun ? (this.isReadOnly ? 'BEGIN READ ONLY' : 'BEGIN') : undefined;
   }
 
-  /** Whether the message is dealt with; what the client is told is written. False: it takes a server. */
+  /** Answers a message, and writes the answer for the client. False: a server is needed. */
   answer(message: MessageScanner, writer: MessageWriter, defersBegin: boolean): boolean {
     switch (message.type) {
       case Frontend.sync:
@@ -99,7 +99,7 @@ export class LocalAnswers {
 
   #answerWord({ source, start, end }: MessageScanner, writer: MessageWriter, defersBegin: boolean): boolean {
     const textStart = start + headerBytes;
-    // Where there is no zero at the end, it is none of these either.
+    // Without a zero at the end, the text is malformed.
     const textEnd = end - 1;
     if (source[textEnd] !== 0) return false;
     const word = transactionWordOf(source, textStart, textEnd);

@@ -1,4 +1,4 @@
-/** The messages of one client that go to its server: what each of them does to the session, and what will be answered. */
+/** Messages of one client on the way to its server: their effects on the session, and the answers to expect. */
 import { QueryView } from '../../../wire/frontend-views.js';
 import type { MessageScanner } from '../../../wire/message-scanner.js';
 import { Frontend, headerBytes, TransactionStatus } from '../../../wire/message-types.js';
@@ -35,7 +35,7 @@ export class MessageRelay {
     this.#swallowing = swallowing;
   }
 
-  /** Notes what a message of the client does, and what will be answered; what becomes of the message. */
+  /** Notes the effects of a client's message and the answers to expect. Returns what to do with the message. */
   pass(backend: Backend, message: MessageScanner): Passing {
     const statements = this.#statements;
     this.mustWait = false;
@@ -47,7 +47,7 @@ export class MessageRelay {
       case Frontend.bind:
         return statements.bind(backend, message);
       case Frontend.execute:
-        // Statements that are prepared behind it would be thrown away with the others, or not.
+        // It is not known whether statements prepared behind this one would be deallocated with the others.
         this.mustWait = statements.mayDiscard;
         return statements.execute(backend, message);
       case Frontend.sync:
@@ -75,7 +75,7 @@ export class MessageRelay {
     const { source, start, end, isWhole } = message;
     const isPlain = isWhole && effects.isPlainQuery(source, start, end, told);
     let found = isPlain ? noEffects : unreadEffects;
-    // One with a zero inside is refused by the server.
+    // A server refuses a text with a zero inside.
     if (isWhole && !isPlain && source.indexOf(0, start + headerBytes) === end - 1) {
       const view = queryView.read(source, start, end);
       const name = deallocatedName(view);
@@ -92,7 +92,7 @@ export class MessageRelay {
       this.#statements.changeComes(backend, found.change);
       effects.runs(found);
     }
-    // Of one that comes in pieces, the first.
+    // For a text that comes in pieces, the first piece.
     this.#running?.asksText(source, start + headerBytes, isWhole ? end - 1 : end, backend.replies.owesTurn);
     backend.expect(Asked.query, found.change);
     return Passing.asItIs;
@@ -110,7 +110,7 @@ export class MessageRelay {
     return Passing.none;
   }
 
-  /** Gives up a statement that the server knows by another name; false for one that the client does not have. */
+  /** Deallocates a statement that has another name on the server; false if the client does not have it. */
   #deallocate(backend: Backend, name: string): boolean {
     const statements = this.#statements;
     if (!statements.has(name)) return false;
@@ -121,7 +121,7 @@ export class MessageRelay {
   }
 
   #sync(backend: Backend): Passing {
-    // A server that takes COPY data would ignore it.
+    // A server that takes COPY data would ignore the Sync.
     if (backend.copyIn.isUnderWay) {
       backend.copyIn.keepSync();
       return Passing.none;
@@ -133,7 +133,7 @@ export class MessageRelay {
   }
 }
 
-/** The number of the function that is called; 0 where the message ends before it. */
+/** OID of the function that is called; 0 where the message ends before it. */
 function functionOf({ source, start, end }: MessageScanner): number {
   return end - start >= headerBytes + 4 ? source.readUInt32BE(start + headerBytes) : 0;
 }

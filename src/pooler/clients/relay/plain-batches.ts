@@ -1,6 +1,6 @@
 /**
- * The short way for what comes most of the time: one batch that runs one plain statement, from Parse or Bind to Sync, of a client that has no
- * server. It is recognised as a whole, by what came before, and passed on as a whole.
+ * Short path for the most common input: one batch that runs one plain statement, from Parse or Bind to Sync, of a client
+ * without a server. The batch is recognised by what came before, and passed on as a whole.
  */
 import { systemClock } from '../../../runtime/system.js';
 import { findZero, int32At } from '../../../wire/bytes.js';
@@ -23,16 +23,16 @@ import { UnnamedRelay } from './unnamed-relay.js';
 
 const bindView = new BindView();
 const noName = Buffer.alloc(0);
-/** Statements with longer names take the long way. */
+/** Limit in bytes; statements with longer names take the long path. */
 const longestName = 256;
 
-/** The relay of a client's statements is one of these itself: one object less to touch for each query. */
+/** Base class of the client's statement relay, which saves an object per query. */
 export abstract class PlainBatches {
   protected readonly owner: StatementOwner;
   protected readonly named: ClientStatements;
   protected readonly unnamed: UnnamedRelay;
   protected readonly preparer: StatementPreparer;
-  /** From Bind on, while something stands in for the statement that it is about. */
+  /** The bytes from Bind on, while a stand-in replaces their statement. */
   readonly #standInRun = new RepeatableBatch();
 
   #mayAskAgain = false;
@@ -44,10 +44,10 @@ export abstract class PlainBatches {
     this.preparer = new StatementPreparer(owner, this.named);
   }
 
-  /** Named statements have names of the pooler's on servers. */
+  /** Named statements have the pooler's names on servers. */
   protected abstract get renames(): boolean;
 
-  /** The last batch may have to be sent again: the next message has to wait for its answer. */
+  /** The last batch may have to be sent again: the next message must wait for its answer. */
   get mayAskAgain(): boolean {
     return this.#mayAskAgain;
   }
@@ -59,15 +59,15 @@ export abstract class PlainBatches {
     this.#standInRun.forget();
   }
 
-  /** Whether all of this is one batch that runs a statement which does nothing to the session, and has been seen before. */
+  /** True for a single batch that runs a known statement without effect on the session. */
   isPlain(source: Buffer, start: number, end: number, { longestLength }: ScanRules): boolean {
-    // A Bind is in both.
+    // A Bind is in both kinds of batch.
     if (end - start > (longestLength[Frontend.bind] as number)) return false;
     if (source[start] === Frontend.parse) return this.#isPlainTurn(source, start, end);
     return source[start] === Frontend.bind && this.renames && this.#isPlainRun(source, start, end);
   }
 
-  /** A plain batch is written for the server; false when the messages have to be passed on one after the other. */
+  /** Writes a plain batch for the server; false when the messages have to be passed on one by one. */
   protected ask(backend: Backend, source: Buffer, start: number, end: number): boolean {
     if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
     const standIn = this.#findStandIn();
@@ -79,7 +79,7 @@ export abstract class PlainBatches {
     return true;
   }
 
-  /** A plain batch is written behind the statements of other clients; undefined where the server lacks what it takes. */
+  /** Writes a plain batch behind the statements of other clients; undefined if the server lacks the statement. */
   place(backend: Backend, source: Buffer, start: number, end: number): PlacedStatement | undefined {
     const { tally } = this.owner.pool;
     if (source[start] === Frontend.bind) {
@@ -107,13 +107,13 @@ export abstract class PlainBatches {
     return new PlacedStatement(Asked.wholeTurn, plain);
   }
 
-  /** A batch that `place()` has written is the one that runs. */
+  /** A batch written by `place()` is now the one that runs. */
   countAdopted(source: Buffer): void {
     const { running } = this.owner;
     running?.asks(source[0] === Frontend.bind ? this.named.last?.statement : this.unnamed.plain, false);
   }
 
-  /** How long the plain statement in these bytes takes, which `isPlain()` has just found to be one, or a Query that is plain. */
+  /** Usual run time of the plain statement in these bytes, which are a plain Query or were just accepted by `isPlain()`. */
   profileOf(source: Buffer, start: number, end: number): StatementProfile | undefined {
     const { times, plan } = this.owner.pool;
     let profile: StatementProfile | undefined;
@@ -123,7 +123,7 @@ export abstract class PlainBatches {
     return profile?.isRead === true || plan.multiplex?.sharesWrites === true ? profile : undefined;
   }
 
-  /** The prepared statement that is run in place of the last plain one, if there is one. */
+  /** The prepared stand-in for the last plain statement, if there is one. */
   #findStandIn(): StandIn | undefined {
     const { pool } = this.owner;
     const { repeated } = this.unnamed;
@@ -131,7 +131,7 @@ export abstract class PlainBatches {
     return pool.repeated.use(repeated, systemClock.coarse());
   }
 
-  /** The client's Parse stays here: the server has the statement under a name of the pooler's, or gets it first. */
+  /** Does not pass on the client's Parse: the server has the statement under a name of the pooler's, or gets it first. */
   #askStandIn(backend: Backend, standIn: StandIn, source: Buffer, start: number, end: number): void {
     const { pool } = this.owner;
     const { statement, unnamed, previous } = standIn;
@@ -147,7 +147,7 @@ export abstract class PlainBatches {
     writeRun(backend, source, bind, end, copy);
   }
 
-  /** The last batch, as the client sent it: nothing stands in for its statement. */
+  /** Sends the last batch again as the client sent it, without a stand-in. */
   askAgain(backend: Backend): void {
     const { bytes } = this.#standInRun;
     const { plain } = this.unnamed;
@@ -159,16 +159,16 @@ export abstract class PlainBatches {
     this.answered();
   }
 
-  /** A batch of the unnamed statement, from Parse to Sync, that was plain when it was prepared last. */
+  /** True for a batch of the unnamed statement, from Parse to Sync, whose statement was plain when it was last prepared. */
   #isPlainTurn(source: Buffer, start: number, end: number): boolean {
-    // Each of them is described then.
+    // In that case, every statement has to be described.
     if (this.owner.pool.repeated.areBoundAgain) return false;
     const { settings } = this.owner.settings;
     const bind = this.unnamed.endOfPlainParse(source, start, end, settings);
     return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
   }
 
-  /** A batch of an unnamed statement that other clients have sent, or this one earlier. */
+  /** True for a batch of an unnamed statement that this or another client has sent before. */
   #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
     const { pool } = this.owner;
     const { settings } = this.owner.settings;
@@ -179,7 +179,7 @@ export abstract class PlainBatches {
     return repeated !== undefined;
   }
 
-  /** A run of a statement that has a name, from Bind to Sync: mostly of the one that was run last. */
+  /** True for a batch of a named statement, from Bind to Sync; mostly of the one that was run last. */
   #isPlainRun(source: Buffer, start: number, end: number): boolean {
     const { last } = this.named;
     if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return last.isPlain;
@@ -190,7 +190,7 @@ export abstract class PlainBatches {
     return true;
   }
 
-  /** The statement that a Bind to the unnamed portal is about, if it has a name. */
+  /** The named statement of a Bind to the unnamed portal, if it has a name. */
   #namedInBind(source: Buffer, start: number, end: number): NamedByClient | undefined {
     const nameStart = start + headerBytes + 1;
     const nameEnd =
@@ -222,7 +222,7 @@ export abstract class PlainBatches {
   }
 }
 
-/** From Bind to Sync, of this statement. */
+/** Writes a batch from Bind to Sync for this statement. */
 function writeRun(
   { toServer }: Backend,
   source: Buffer,

@@ -1,7 +1,7 @@
-/** What a client has sent to run a statement, kept until it is known that it need not be sent again. */
+/** Messages that run a client's statement, kept until it is certain that they need not be sent again. */
 import { copyRead } from '../../../net/byte-space.js';
 
-/** Memory of up to so many bytes is used again for the next. */
+/** Memory up to this many bytes is reused for the next batch. */
 const memoryKept = 256;
 const nothing = Buffer.alloc(0);
 
@@ -20,7 +20,7 @@ export class RepeatableBatch {
     copyRead(source, start, end, this.#memory);
   }
 
-  /** All of it, until the next is kept. */
+  /** All bytes, valid until the next batch is kept. */
   get bytes(): Buffer {
     return this.#memory.subarray(0, this.#size);
   }

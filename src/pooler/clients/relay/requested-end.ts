@@ -1,13 +1,13 @@
-/** A client that is to go as soon as it holds nobody up: what it is told then, and whether it may keep its server until it goes by itself. */
+/** A requested end of a client: waits until the client is idle, holds the error to send, and knows whether a pinned client may stay. */
 import type { ErrorFields } from '../../../wire/error-fields.js';
 
-/** How the client stands. */
+/** State of the client. */
 export interface EndingClient {
-  /** The server connection that it has. */
+  /** Server connection in use by the client. */
   readonly backend: object | undefined;
   readonly keepsServer: boolean;
   readonly state: string;
-  /** It waits for a server that it will get. */
+  /** The client waits for a server that it will get. */
   readonly isServedSoon: boolean;
 }
 
@@ -24,19 +24,19 @@ export class RequestedEnd {
     return this.#goodbye !== undefined;
   }
 
-  /** As soon as it is in no transaction and waits for nothing. */
+  /** Ends the client as soon as it is in no transaction and waits for nothing. */
   whenIdle(goodbye: ErrorFields): void {
     this.#goodbye = goodbye;
     this.#mayKeepServer = false;
   }
 
-  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
+  /** As `whenIdle()`, but a client that keeps its server beyond a transaction may stay. */
   withoutServer(goodbye: ErrorFields): void {
     this.#mayKeepServer = this.#goodbye === undefined;
     this.#goodbye ??= goodbye;
   }
 
-  /** What to tell it, if now is the time. */
+  /** The error to end the client with, if it is due. */
   dueFor(client: EndingClient): ErrorFields | undefined {
     if (this.#goodbye === undefined) return undefined;
     const hasServer = client.backend !== undefined;

@@ -1,28 +1,28 @@
 /**
- * The query that a client has asked, and those it has asked behind it: finds the entry of each in the statistics and records what it cost
- * when its ReadyForQuery comes. A batch counts for the statement that it executes last.
+ * Statistics of a client's running query and of those sent behind it. Finds the entry of each, and records the cost at its
+ * ReadyForQuery. A batch counts for the statement that it executes last.
  */
 import type { PoolQueries, QueryCount } from '../../servers/query-stats.js';
 
-/** Whatever can keep its entry, so that it need not be looked for again: a statement as it was parsed. */
+/** A parsed statement that can keep its entry, which saves the next search. */
 export interface CountedStatement {
   readonly parse: Buffer | undefined;
   count: QueryCount | undefined;
 }
 
-/** Names of statements that are followed where the pooler does not rename them. */
+/** Limit of statement names that are tracked where the pooler does not rename them. */
 const mostNames = 1_000;
 const [digit0, digit9, space] = [0x30, 0x39, 0x20];
 
 export class RunningQuery {
   readonly #queries: PoolQueries;
-  /** Asked, and not answered yet. */
+  /** Entry of the query that is sent and not answered yet. */
   current: QueryCount | undefined;
-  /** What the portal is bound to that is executed next. */
+  /** Entry of the statement whose portal is executed next. */
   #bound: QueryCount | undefined;
   #last: QueryCount | undefined;
   #isError = false;
-  /** Those that were asked before `current` was answered; undefined until there is one. */
+  /** Entries of queries sent before `current` was answered; undefined until there is one. */
   #behind: (QueryCount | undefined)[] | undefined;
   #names: Map<string, QueryCount | undefined> | undefined;
 
@@ -35,12 +35,12 @@ export class RunningQuery {
     this.#names = undefined;
   }
 
-  /** A Query, whole: its text is between these. `isBehind`: something asked before is not answered yet. */
+  /** Counts a whole Query, with its text between these positions. `isBehind`: an earlier request is not answered yet. */
   asksText(source: Buffer, start: number, end: number, isBehind: boolean): void {
     this.#ask(this.#queries.ofText(source, start, end), isBehind);
   }
 
-  /** A batch that runs this statement, whole. */
+  /** Counts a whole batch that runs this statement. */
   asks(statement: CountedStatement | undefined, isBehind: boolean): void {
     this.#ask(statement && this.#entryOf(statement), isBehind);
   }
@@ -49,7 +49,7 @@ export class RunningQuery {
     this.#bound = this.#entryOf(statement);
   }
 
-  /** A statement that keeps the name that the client gave it. */
+  /** Notes a statement that keeps the client's name on the server. */
   parsedAs(name: string, parse: Buffer): void {
     this.#names ??= new Map();
     if (this.#names.size >= mostNames) this.#names.clear();
@@ -60,7 +60,7 @@ export class RunningQuery {
     this.#bound = this.#names?.get(name);
   }
 
-  /** The batch ends, or something that has no text is asked. */
+  /** The batch ends, or a request without a text is sent. */
   batchEnds(isBehind: boolean): void {
     this.#ask(this.#bound, isBehind);
     this.#bound = undefined;
@@ -70,7 +70,7 @@ export class RunningQuery {
     this.#isError = true;
   }
 
-  /** So many bytes go to the client. */
+  /** Counts bytes sent to the client. */
   took(bytes: number): void {
     const entry = this.current ?? this.#last;
     if (entry !== undefined) entry.bytes += bytes;

@@ -1,9 +1,9 @@
 /**
- * The part of a client's session that has a server, or waits for one: takes it from the pool, makes it what the client needs,
- * and gives it back.
+ * The part of a client's session that uses or awaits a server connection: checks it out, applies the client's settings, and
+ * releases it.
  *
- * The rule above all others: a server connection goes back only when nothing is owed to this client, no transaction is
- * open, and everything sent has left. Otherwise it is cleaned up, or closed.
+ * Main invariant: a server connection is released only when nothing is owed to this client, no transaction is open, and
+ * everything has been sent. Otherwise it is cleaned or closed.
  */
 import type { PooledConnection } from '../../../core/pooled-connection.js';
 import { copyRead } from '../../../net/byte-space.js';
@@ -30,9 +30,9 @@ import { ServerWaiter, type WaitingClient } from './server-waiter.js';
 import { readLeftovers, sessionCheckText } from './session-check.js';
 import type { SessionSettings } from './session-settings.js';
 
-/** Marks the query that resets what earlier clients have set. */
+/** Subject of the query that resets the settings of earlier clients. */
 const leftoverReset = new OwnRow();
-/** A query of up to so many bytes waits in memory that is used again. */
+/** Limit in bytes of a held query whose memory is reused. */
 const memoryKept = 256;
 
 export type SessionState = 'idle' | 'waiting' | 'active' | 'idle in transaction';
@@ -40,42 +40,42 @@ export type SessionState = 'idle' | 'waiting' | 'active' | 'idle in transaction'
 export abstract class ServerHolder implements WaitingClient {
   readonly pool: BackendPool;
   readonly mode: PoolMode;
-  /** Times by the clock of the process: of the last query, the transaction, the last answer, the wait. */
+  /** Clock times (process clock) of the last query, the transaction, the last answer and the wait. */
   askedAt = 0;
-  /** Of the transaction on the server; and of the transaction as the client knows it, which may be there before a server is. */
+  /** Begin of the transaction on the server, and as the client knows it, which may be earlier. */
   beganAt = 0;
   inTransactionSince = 0;
   idleSince = systemClock.coarse();
   waitingSince = 0;
-  /** When the wait began for the query that runs; 0 where it did not wait. */
+  /** Start of the wait of the query that runs; 0 where it did not wait. */
   waitedSince = 0;
-  /** The client was told that it waits. */
+  /** The client was sent a notice that it waits. */
   hasNotice = false;
   protected readonly settings: SessionSettings;
   protected readonly flow: ClientFlow;
   protected readonly local = new LocalAnswers();
-  /** What comes next waits until the server has answered all. */
+  /** The next message waits until the server has answered everything. */
   protected awaitsAnswers = false;
-  /** Memory for what was asked since the server owed nothing. */
+  /** Memory used by requests since the server last owed nothing. */
   protected unanswered = 0;
   #backend: Backend | undefined;
   #generation = 0;
-  /** Held bytes that were sent and may have to be sent again: they are not written over. */
+  /** Held bytes that were sent and may have to be sent again; they must not be overwritten. */
   protected inUse: Buffer | undefined;
-  /** Its server counts as reserved: it is kept for longer than one statement. */
+  /** The server counts as reserved, because the client keeps it for longer than one statement. */
   #isReserved = false;
   #waiter: ServerWaiter | undefined;
-  /** The last waiter, if it is not the present one. */
+  /** The last waiter, if it is not the present one; reused. */
   #spareWaiter: ServerWaiter | undefined;
-  /** Something of this client was sent to the server, since the client has it. */
+  /** Something of this client was sent to the present server. */
   #hasUsed = false;
-  /** The server was asked what this client has left, since the client has it. */
+  /** The session check has run since this client has the present server. */
   #isChecked = false;
-  /** What came while it could not be passed on, and waits. */
+  /** Bytes that could not be passed on yet. */
   held: Buffer | undefined;
-  /** It is to go when its transaction is over. */
+  /** The end requested for when the transaction is over. */
   readonly #parting = new RequestedEnd();
-  /** What was held last, to hold the next query in: where there are more clients than servers, each of them waits. */
+  /** Memory last used for held bytes, reused for the next query: with more clients than servers, every query waits. */
   protected spareMemory: Buffer | undefined;
 
   constructor(pool: BackendPool, mode: PoolMode, settings: SessionSettings, flow: ClientFlow) {
@@ -91,24 +91,24 @@ export abstract class ServerHolder implements WaitingClient {
     this.inUse = undefined;
   }
 
-  /** What holds for the client. */
+  /** Limits of the client. */
   abstract get limits(): PoolSettings;
-  /** Who the server answers to. */
+  /** Receiver of the server's answers. */
   protected abstract get backendUser(): BackendUser;
-  /** Tells the client, before anything else that is for it. */
+  /** Tells the client a parameter, before anything else that is for it. */
   protected abstract tellParameter(name: string, value: string): void;
-  /** Takes up again what was held. */
+  /** Handles held bytes again. */
   protected abstract feed(held: Buffer): void;
-  /** Sends what was collected. */
+  /** Sends the collected bytes. */
   protected abstract flush(): void;
-  /** The message that waits fails with this; the client goes on, unless it is fatal. */
+  /** Fails the held message with this error. The session goes on, unless the error is fatal. */
   protected abstract refuseHeld(error: ErrorFields): void;
 
   get backend(): Backend | undefined {
     return this.#backend;
   }
 
-  /** Why it keeps its server when its transaction is over. */
+  /** Why the client keeps its server after its transaction. */
   get pin(): PinReason | undefined {
     return this.settings.effects.pin;
   }
@@ -118,7 +118,7 @@ export abstract class ServerHolder implements WaitingClient {
     return this.settings.effects.pinnedAt;
   }
 
-  /** The reported settings, as the client knows them. */
+  /** Reported settings, as the client was told them. */
   get told(): ReadonlyMap<string, string> {
     return this.settings.told;
   }
@@ -136,10 +136,10 @@ export abstract class ServerHolder implements WaitingClient {
     return this.#waiter;
   }
 
-  /** Its statement was sent behind those of other clients, and waits for its turn there. */
+  /** The client's statement was sent behind those of other clients and has not begun. */
   abstract get isPlaced(): boolean;
   abstract follow(backend: Backend): boolean;
-  /** Says goodbye with this. */
+  /** Ends the session with this error. */
   abstract end(error?: ErrorFields): void;
 
   get state(): SessionState {
@@ -150,14 +150,14 @@ export abstract class ServerHolder implements WaitingClient {
     return backend.status === TransactionStatus.idle && !backend.isUnsynced ? 'idle' : 'idle in transaction';
   }
 
-  /** It keeps its server for as long as it is there, or for longer than a transaction. */
+  /** The client keeps its server for the session, or for longer than a transaction. */
   get keepsServer(): boolean {
     return this.mode === 'session' || this.settings.effects.pin !== undefined;
   }
 
-  // ---- taking -----------------------------------------------------------------------------------------------------
+  // ---- checkout ---------------------------------------------------------------------------------------------------
 
-  /** Whether a server is there, and can be asked at once. */
+  /** Checks out a server connection. True if one can be used at once. */
   protected take(): boolean {
     const pooled = this.pool.tryTake();
     return pooled !== undefined && this.#attach(pooled);
@@ -176,7 +176,7 @@ export abstract class ServerHolder implements WaitingClient {
     return this.prepare(backend);
   }
 
-  /** The server is this client's from here on, and runs a statement of it already. */
+  /** Takes over a server connection that already runs a statement of this client. */
   protected takeRunning(backend: Backend, generation: number): void {
     this.#backend = backend;
     this.settings.backend = backend;
@@ -188,19 +188,19 @@ export abstract class ServerHolder implements WaitingClient {
     this.askedAt = this.beganAt = this.inTransactionSince = systemClock.coarse();
   }
 
-  /** What it asks for next will keep the server, as far as can be known. */
+  /** The client's next request will keep the server, as far as can be known. */
   #willReserve(): boolean {
     return this.mode === 'session' || this.local.isInTransaction;
   }
 
-  /** It has turned out that it keeps the server. */
+  /** The client keeps the server, as has turned out. */
   protected reserve(): void {
     if (this.#isReserved) return;
     this.#isReserved = true;
     this.pool.classes.becameReserved();
   }
 
-  /** Before each message: what begins here is noted, and prepared. Whether the message may follow at once. */
+  /** Prepares the server for the next message. Returns whether the message may follow at once. */
   protected prepare(backend: Backend): boolean {
     if (backend.replies.size === 0) {
       // The cancel request was meant for the previous statement, and would hit this one.
@@ -217,9 +217,9 @@ export abstract class ServerHolder implements WaitingClient {
     this.askedAt = systemClock.coarse();
     const { status } = backend;
     if (status === TransactionStatus.failed) return;
-    // In a transaction they differ after a RESET, which for the client goes back to what it began with.
+    // In a transaction they differ after a RESET, which takes the client back to its startup settings.
     if (backend.settings !== this.settings.settings) this.#bringSettings(backend, status);
-    // Should the server refuse them, another one is told that a transaction begins.
+    // If the server refuses the settings, BEGIN must go to its replacement.
     if (status !== TransactionStatus.idle || this.awaitsAnswers) return;
     this.beganAt = this.askedAt;
     const begin = this.local.handOver();
@@ -227,7 +227,7 @@ export abstract class ServerHolder implements WaitingClient {
     else this.inTransactionSince = this.askedAt;
   }
 
-  /** Some settings may be refused: then it is better to know first whether they hold, and whose fault it is if they do not. */
+  /** Applies the client's settings. Unchecked ones may be refused, so the message waits: the answers tell which failed and who set it. */
   #bringSettings(backend: Backend, status: TransactionStatus): void {
     const { settings, areUnchecked } = this.settings;
     const from = backend.settings;
@@ -241,9 +241,9 @@ export abstract class ServerHolder implements WaitingClient {
     backend.settings = settings;
   }
 
-  /** A query of the pooler's own has failed: the server can't be made what this client needs, and another one is taken. */
+  /** One of the pooler's own queries has failed. A server that can't be given the client's settings is replaced. */
   protected replacesServer(backend: Backend, row: Subject, error: ErrorFields): boolean {
-    // A client that has used the server may have something of its own there.
+    // The server may have state of a client that has already used it.
     if (row !== leftoverReset || this.#hasUsed) return false;
     this.pool.discard(
       backend,
@@ -256,13 +256,13 @@ export abstract class ServerHolder implements WaitingClient {
 
   // ---- checking ---------------------------------------------------------------------------------------------------
 
-  /** The server has to be asked what this client has left there. */
+  /** The server has to be asked what this client has left in the session. */
   protected get mustCheck(): boolean {
     if (this.mode === 'session') return false;
     return this.settings.effects.isUnclear || (this.pool.plan.checksAlways && !this.#isChecked);
   }
 
-  /** Asks it; what the client sends meanwhile waits. */
+  /** Sends the session check. Messages of the client wait for its answer. */
   protected check(backend: Backend): void {
     this.awaitsAnswers = true;
     this.pool.tally.sessionChecks++;
@@ -270,7 +270,7 @@ export abstract class ServerHolder implements WaitingClient {
     backend.flush();
   }
 
-  /** The answer is there; false where the row is another query's. */
+  /** Takes the answer to the session check; false where the row belongs to another query. */
   protected takeCheck(backend: Backend, row: Subject, error: ErrorFields | undefined): boolean {
     if (!(row instanceof OwnRow) || row === leftoverReset) return false;
     this.#isChecked = true;
@@ -285,8 +285,8 @@ export abstract class ServerHolder implements WaitingClient {
   // ---- waiting ----------------------------------------------------------------------------------------------------
 
   /**
-   * Keeps what can't be passed on yet, from the scanner's present message on, and reads no more until a server is there,
-   * or has answered.
+   * Keeps what can't be passed on yet, from the scanner's present message on. Reading pauses until a server is available or has
+   * answered.
    */
   protected hold(scanner: MessageScanner): void {
     const held = this.#memoryFor(scanner.ahead);
@@ -294,7 +294,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.#hold(held);
   }
 
-  /** The same for bytes that the scanner has not seen. */
+  /** As `hold()`, for bytes that the scanner has not seen. */
   protected holdBytes(source: Buffer, start: number, end: number): void {
     const held = this.#memoryFor(end - start);
     copyRead(source, start, end, held);
@@ -305,7 +305,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.held = held;
     this.flow.pause(Pause.held);
     if (this.#backend !== undefined) {
-      // Without a Sync the server would keep its answers to itself.
+      // Without a Sync or a Flush the server would not send its answers.
       if (this.#backend.isUnsynced) this.#backend.toServer.mix().append(flushMessage);
       return;
     }
@@ -318,7 +318,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.#enqueue();
   }
 
-  /** So many bytes, and no more: most queries of a client are as long as the one before, and what was made for that will do. */
+  /** Allocates exactly this many bytes. Most queries of a client are as long as the one before, so its memory is reused. */
   #memoryFor(bytes: number): Buffer {
     const spare = this.spareMemory;
     this.spareMemory = undefined;
@@ -337,23 +337,23 @@ export abstract class ServerHolder implements WaitingClient {
     this.pool.enqueue(waiter, queryWaitTimeout === 0 ? Number.POSITIVE_INFINITY : queryWaitTimeout);
   }
 
-  /** What was held can go on; false where nothing was. */
+  /** Continues with held bytes; false where there are none. */
   protected goOn(): boolean {
     const held = this.held;
     if (held === undefined) return false;
     this.held = undefined;
     this.flow.resume(Pause.held);
     this.feed(held);
-    // All of it was sent or copied.
+    // All held bytes were sent or copied.
     if (held.length <= memoryKept && held !== this.inUse) this.spareMemory = held;
     return true;
   }
 
-  /** A server is there. */
+  /** A server connection was granted. */
   granted(pooled: PooledConnection<Backend>, waiter: ServerWaiter): void {
     const { connection: backend, generation } = pooled;
     if (this.#waiter !== waiter) {
-      // It was cancelled meanwhile, or is gone.
+      // The client has cancelled the wait or disconnected meanwhile.
       this.pool.release(backend, generation);
     } else if (backend.isLost) {
       this.pool.lost(backend, generation, new Error('The server closed the connection.'));
@@ -378,7 +378,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.pool.tally.waitTimes.record(systemClock.coarse() - this.waitingSince);
   }
 
-  /** Leaves the queue; false where it was in none. */
+  /** Leaves the queue; false if the client was not queued. */
   protected stopWaiting(): boolean {
     const waiter = this.#waiter;
     this.#waiter = undefined;
@@ -386,15 +386,15 @@ export abstract class ServerHolder implements WaitingClient {
     return waiter !== undefined;
   }
 
-  // ---- leaving when it is free ---------------------------------------------------------------------------------------
+  // ---- requested end --------------------------------------------------------------------------------------------------
 
-  /** It has to go as soon as it is in no transaction and waits for nothing. */
+  /** Ends the client as soon as it is in no transaction and waits for nothing. */
   endWhenIdle(goodbye: ErrorFields): void {
     this.#parting.whenIdle(goodbye);
     this.partIfFree();
   }
 
-  /** The same, but one that keeps its server for longer than a transaction may go when it likes. */
+  /** As `endWhenIdle()`, but a client that keeps its server beyond a transaction may stay. */
   endWithoutServer(goodbye: ErrorFields): void {
     this.#parting.withoutServer(goodbye);
     this.partIfFree();
@@ -406,19 +406,19 @@ export abstract class ServerHolder implements WaitingClient {
     if (goodbye !== undefined) this.end(goodbye);
   }
 
-  /** Its pool was paused. */
+  /** The pool was paused. */
   poolPaused(): void {
     this.partIfFree();
   }
 
-  /** It waits for a server that it will get. Nobody knows how long a pause lasts. */
+  /** The client waits for a server that it will get. A pause has no known end. */
   get isServedSoon(): boolean {
     return this.isPlaced || (this.isWaiting && !this.pool.isPaused);
   }
 
-  // ---- giving back ------------------------------------------------------------------------------------------------
+  // ---- release ----------------------------------------------------------------------------------------------------
 
-  /** Only a server that is settled. */
+  /** Releases a settled server connection. */
   protected giveBack(backend: Backend): void {
     const { plan } = this.pool;
     const hasHidden = this.settings.effects.mayHideSettings || plan.checksAlways;
@@ -430,23 +430,23 @@ export abstract class ServerHolder implements WaitingClient {
     else this.pool.release(backend, generation);
   }
 
-  /** It broke. */
+  /** The server connection broke. */
   protected serverLost(backend: Backend, error: Error): void {
     this.pool.lost(backend, this.letGo(backend), error);
   }
 
   /**
-   * The client goes, and leaves its server in whatever state it is. `spoilt`: why it can't be used again. `cancels`: nobody
-   * waits for what is under way.
+   * The client disconnects and leaves its server in any state. `spoilt`: why the connection can't be used again. `cancels`:
+   * nothing waits for the running statements.
    */
   protected leaveServer(spoilt: string | undefined, cancels: boolean): void {
     this.held = undefined;
     this.stopWaiting();
     const backend = this.#backend;
     if (backend === undefined) return;
-    // It may be the end of a message that the server has a part of.
+    // The bytes may complete a message that the server has in part.
     backend.flush();
-    // What is under way may change settings, and nobody will follow that; what is rolled back changes them, too.
+    // Running statements may change settings, which nothing follows any more; a rollback changes them, too.
     const isUnderWay = backend.replies.size > 0 || backend.isUnsynced || backend.isDiscarding;
     const { effects } = this.settings;
     const hasOwn = this.mode !== 'session' && effects.isOwn;
@@ -464,7 +464,7 @@ export abstract class ServerHolder implements WaitingClient {
     this.pool.cleanUp(backend, generation, cleaning);
   }
 
-  /** It is somebody else's from here on; the checkout that is to be ended. */
+  /** Detaches the server connection. Returns the generation of the checkout to end. */
   protected letGo(backend: Backend): number {
     this.pool.classes.gaveBack(this.#isReserved);
     this.#backend = undefined;

@@ -1,4 +1,4 @@
-/** A client in the queue for a server connection. It can wait again when it has had its answer. */
+/** A client in the queue for a server connection. It is reused once it was answered. */
 import type { PooledConnection } from '../../../core/pooled-connection.js';
 import { Waiter } from '../../../core/waiters.js';
 import { afterTurn, type Task } from '../../../runtime/turn.js';
@@ -7,7 +7,7 @@ import type { Backend } from '../../servers/backend.js';
 export interface WaitingClient {
   granted(pooled: PooledConnection<Backend>, waiter: ServerWaiter): void;
   refused(error: Error, waiter: ServerWaiter): void;
-  /** Writes what the client waits with behind a statement of another client; false where that is not possible. */
+  /** Writes the client's held statement behind a statement of another client; false where that is not possible. */
   follow(backend: Backend): boolean;
 }
 
@@ -18,17 +18,17 @@ export class ServerWaiter extends Waiter<Backend> implements Task {
   constructor(client: WaitingClient) {
     super();
     this.client = client;
-    // Whoever is in is not sent away because a server is, which may be about to come back.
+    // Connected clients wait for an unreachable server, which may be about to come back.
     this.isPatient = true;
     this.#answer = undefined;
   }
 
-  /** Whether it can stand in the queue once more: nothing of its last wait, such as a dial, is under way. */
+  /** Reusable: nothing of the last wait, such as a dial, is under way. */
   get isFree(): boolean {
     return !this.queued && this.#answer === undefined && this.dial === undefined;
   }
 
-  /** From the middle of a decision of the engine: what the client does with it comes after that. */
+  /** Called from the middle of an engine decision: the client handles the connection after it. */
   override granted(pooled: PooledConnection<Backend>): void {
     this.#answer = pooled;
     afterTurn(this);

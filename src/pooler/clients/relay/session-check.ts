@@ -1,7 +1,7 @@
 /**
- * Asks a server what a client has left in its session, after a transaction in which it may have left something: one statement, which
- * costs the server about a millisecond. Whatever is not in the answer is not there, but for settings with a name of the
- * client's own (`my.setting`), which PostgreSQL lists nowhere.
+ * Session check: one statement that asks a server what a client has left in its session, after a transaction that may have left
+ * something. It costs the server about a millisecond. The answer is complete but for settings with a name of the client's own
+ * (`my.setting`), which PostgreSQL lists nowhere.
  */
 import { settableParameters } from '../../../dialect/settings.js';
 import type { PinReason } from '../../../sql/pin-reasons.js';
@@ -9,7 +9,7 @@ import type { OwnRow } from '../../servers/own-row.js';
 import { identity, setStatement } from '../../settings/settings.js';
 import type { SettingsHolder } from './session-effects.js';
 
-/** Whatever the search path of the session is, these names mean what PostgreSQL ships. */
+/** These names mean what PostgreSQL ships, whatever the session's search path. */
 const eq = 'OPERATOR(pg_catalog.=)';
 const temporarySchema = 'pg_catalog.pg_my_temp_schema()';
 /** The OID of pg_namespace in every PostgreSQL. */
@@ -29,8 +29,8 @@ const questionOfPostgres: string = [
 ].join(', ');
 
 /**
- * Aurora DSQL has neither the functions nor most of the views, and nothing that could be left behind but settings. A role lasts no
- * longer than its transaction. The list of names leaves out what a server sets by itself in each session.
+ * Aurora DSQL lacks the functions and most of the views, and its sessions can leave nothing but settings. A role ends with its
+ * transaction. The list of names leaves out the settings that a server makes by itself in each session.
  */
 const questionOfDsql: string = [
   "SELECT 'none'",
@@ -44,7 +44,7 @@ export function sessionCheckText(isDsql: boolean): string {
   return isDsql ? questionOfDsql : questionOfPostgres;
 }
 
-/** In the order of the columns, from the third on. */
+/** Pin reasons in the order of the columns, from the third on. */
 const pins: readonly PinReason[] = [
   'temporary_table',
   'cursor_with_hold',
@@ -55,18 +55,18 @@ const pins: readonly PinReason[] = [
 const firstPin = 2;
 
 export interface Leftovers {
-  /** Why the client has to keep its server. */
+  /** Why the client must be pinned. */
   readonly pin: PinReason | undefined;
-  /** `none`, or the role that the session plays. */
+  /** `none`, or the present role of the session. */
   readonly role: string;
   readonly sessionUser: string;
-  /** Prepared statements of the pooler's; undefined where the server does not tell. */
+  /** Number of the pooler's prepared statements; undefined where the server does not tell. */
   readonly statements: number | undefined;
-  /** All that were set in the session, by lower-case name; undefined where they can't be brought to another server. */
+  /** Settings made in the session, by lower-case name; undefined where they can't be brought to another server. */
   readonly settings: ReadonlyMap<string, string> | undefined;
 }
 
-/** Undefined for an answer that is not understood. */
+/** Undefined for an answer that can't be read. */
 export function readLeftovers(row: OwnRow): Leftovers | undefined {
   const values = row.values()?.map((value) => value?.toString('latin1'));
   if (values?.length !== firstPin + pins.length + 2) return undefined;
@@ -102,8 +102,8 @@ function readSettings(all: string, settings: string): Map<string, string> | unde
 }
 
 /**
- * Settings that are others on the server than was known are followed: somebody has set them, or taken them back, where it could not be
- * seen. `loginUser`: who the session is without SET SESSION AUTHORIZATION. False: they are too many.
+ * Follows settings that differ on the server from what was known: a statement has set or reset them unseen. `loginUser`: the
+ * session's user without SET SESSION AUTHORIZATION. False: there are too many.
  */
 export function followLeftovers(
   session: SettingsHolder,
@@ -118,19 +118,19 @@ export function followLeftovers(
     found.set(identity, setStatement(identity, left.sessionUser, isDsql));
   const known = session.serverSettings.statements;
   for (const name of new Set([...found.keys(), ...known.keys()])) {
-    // Nobody lists settings with a name of the client's own, and some servers do not tell who has logged in.
+    // PostgreSQL does not list settings with a name of the client's own, and some servers do not tell who has logged in.
     const isUnseen = name.includes('.') || (name === identity && loginUser === undefined);
     if ((!isUnseen || found.has(name)) && !follow(session, name, found.get(name))) return false;
   }
   return true;
 }
 
-/** `found`: what sets it to what it is on the server; undefined where it is what the server has by itself. */
+/** `found`: the statement for the present value on the server; undefined where that is the server's default. */
 function follow(session: SettingsHolder, name: string, found: string | undefined): boolean {
   const { registry, settings, serverSettings, startSettings } = session;
   const known = serverSettings.statements.get(name);
   if (found === known) return true;
-  // After a RESET the client wants something else than the server has: what its startup packet asked for.
+  // After a RESET the client wants the value of its startup packet, and not the server's.
   const isWanted = settings.statements.get(name) === known;
   const wanted = found ?? startSettings.statements.get(name);
   if (isWanted && session.isTooMuch(name, wanted)) return false;

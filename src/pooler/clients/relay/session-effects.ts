@@ -1,12 +1,13 @@
 /**
- * What a client's statements do to its session, so that the session can move from one server to the next: settings are
- * followed, and whatever can't be followed pins the client to the server that it has.
+ * Effects of a client's statements on its session, so that the session can move from one server to the next. Settings are
+ * followed; anything that can't be followed pins the client to its server.
  *
- * What a text says is only a guess until the server confirms it with the statement's tag. A tag that no text explains
- * (a SET in the middle of several statements) pins, too: better one server less for the others than a lost setting. Settings
- * that the server reports are followed by its reports, which are right in any case.
+ * The effects read from a text are a guess until the server confirms them with the statement's tag. A tag that no text explains
+ * (a SET in the middle of several statements) pins, too: one server less for the others is better than a lost setting. Settings
+ * that the server reports are followed by its reports, which are always right.
  *
- * A text that is not known to be harmless makes the session unclear: after its transaction the server is asked what is left.
+ * A text that is not known to be harmless makes the session unclear: after its transaction, the session check asks the server
+ * what is left.
  */
 import { isHarmlessFunction } from '../../../sql/harmless-function-calls.js';
 import { isAsciiSafe, type LexicalSettings } from '../../../sql/lexical-settings.js';
@@ -31,24 +32,24 @@ import {
   Unclear,
 } from '../../settings/statement-effects.js';
 
-/** The session whose statements these are. */
+/** The session that the statements belong to. */
 export interface SettingsHolder {
   readonly registry: SettingsRegistry;
-  /** What the client wants its server set to. */
+  /** Settings that the client wants. */
   settings: Settings;
-  /** What its server is set to. */
+  /** Settings on its server. */
   serverSettings: Settings;
-  /** What RESET goes back to. */
+  /** Settings that RESET restores. */
   readonly startSettings: Settings;
-  /** The server tells by itself when this one changes. */
+  /** The server reports changes of this setting by itself. */
   isReported(name: string): boolean;
   /** Settings that the pooler keeps, since the server refuses them. */
   readonly kept: KeptSettings | undefined;
-  /** With this one the client's settings would take more than they may: they are not followed. */
+  /** With this setting, the client's settings would exceed their memory limit: they are not followed. */
   isTooMuch(name: string, statement: string | undefined): boolean;
-  /** The session's prepared statements are gone. */
+  /** The session's prepared statements were deallocated. */
   forgetStatements(): void;
-  /** Names may mean other things from now on, and columns have other types. */
+  /** Names may mean other things from now on, and columns may have other types. */
   schemaChanged(): void;
 }
 
@@ -58,22 +59,22 @@ interface TextView {
   readonly textEnd: number;
 }
 
-/** The statements that set one setting, if any. */
+/** Statements that set one setting; undefined where it has its default. */
 interface Values {
-  /** As the client wants it. */
+  /** For the value that the client wants. */
   readonly wanted: string | undefined;
   readonly onServer: string | undefined;
 }
 
-/** What is not settled before the transaction is over, or the server is ready. Most sessions never have any of it. */
+/** Changes that are open until the transaction is over or the server is ready. Most sessions never have any. */
 class Unsettled {
-  /** By name: what a setting was before the transaction changed it. A rollback brings it back. */
+  /** Values of settings, by name, before the transaction changed them. A rollback restores them. */
   readonly before = new Map<string, Values>();
-  /** A reported setting was changed in the transaction. Should that be undone, the server reports it. */
+  /** A reported setting was changed in the transaction. If that is undone, the server reports it. */
   hasFollowed = false;
-  /** Something was rolled back, and nobody knows whether that was all of the transaction. */
+  /** Something was rolled back; whether that was the whole transaction is unknown. */
   isUnclear = false;
-  /** Until the server is ready: names that go back to what they were at the start, and those that were set behind a RESET ALL. */
+  /** Until the server is ready: names that are reset, and names that were set behind a RESET ALL. */
   readonly resetting = new Set<string>();
   resetsAll = false;
   readonly setBehind = new Set<string>();
@@ -100,7 +101,7 @@ class Unsettled {
   }
 }
 
-/** Longer texts come in pieces, and are not read. */
+/** Limit in bytes; longer texts come in pieces and are not read. */
 const longestRead = 1_048_576;
 const letterA = 0x41;
 const letterC = 0x43;
@@ -114,17 +115,17 @@ const letterT = 0x54;
 export class SessionEffects {
   /** Why the client keeps its server. */
   pin: PinReason | undefined;
-  /** Since when, in milliseconds since 1970. */
+  /** Start of the pin, in milliseconds since 1970. */
   pinnedAt = 0;
-  /** The server can't be asked whether the reason is still there. */
+  /** The server can't be asked whether the reason still holds. */
   #isPinnedForGood = false;
   /** Leftovers that are possible since the last session check. */
   #unclear: Unclear = Unclear.nothing;
-  /** Settings may have been made that no server lists. */
+  /** Settings that no server lists may have been made. */
   #mayHideSettings = false;
-  /** Names and types may have changed in the present transaction: what is prepared in it may mean nothing to others. */
+  /** Names and types may have changed in the present transaction: statements prepared in it may be invalid for other clients. */
   #hasTouchedSchema = false;
-  /** Something may change how the server reads texts, and is not answered yet. */
+  /** A statement that may change how the server reads texts is not answered yet. */
   #isReadingUnsure = false;
   /** `#isReadingUnsure` when `#lexical` was made. */
   #wasUnsure = false;
@@ -142,7 +143,7 @@ export class SessionEffects {
     this.#unsettled = undefined;
   }
 
-  /** The server's own default, which it is about to report, is not what the client wants. */
+  /** A reset is pending: the default that the server is about to report is not what the client wants. */
   isResetting(name: string): boolean {
     return this.#unsettled?.isResetting(name) === true;
   }
@@ -151,27 +152,27 @@ export class SessionEffects {
     return this.#hasTouchedSchema;
   }
 
-  /** How the server reads texts is not known until it has answered. */
+  /** How the server reads texts is unknown until it has answered. */
   get isReadingUnsure(): boolean {
     return this.#isReadingUnsure;
   }
 
-  /** The server has to be asked what is left, before anybody else has it. */
+  /** The server must be asked what is left before another client gets it. */
   get isUnclear(): boolean {
     return this.#unclear !== Unclear.nothing && !this.#isPinnedForGood;
   }
 
-  /** The session has, or may have, things of its own. */
+  /** The session has, or may have, objects of its own. */
   get isOwn(): boolean {
     return this.pin !== undefined || this.#unclear !== Unclear.nothing;
   }
 
-  /** Settings have to be reset before anybody else has the server. */
+  /** Settings must be reset before another client gets the server. */
   get mayHideSettings(): boolean {
     return this.#mayHideSettings;
   }
 
-  /** Settings were changed in a transaction that is not over. */
+  /** Settings were changed in a transaction that is still open. */
   get hasChanged(): boolean {
     return this.#unsettled?.hasChanged === true;
   }
@@ -181,7 +182,7 @@ export class SessionEffects {
     return this.#unsettled;
   }
 
-  /** Reads the effects of a text, alone or to be prepared. `told`: the settings that the server has reported. */
+  /** Reads the effects of a text, which is run or prepared. `told`: the settings that the server has reported. */
   read({ source, textStart, textEnd }: TextView, told: ReadonlyMap<string, string>): StatementEffects {
     this.#readAs(told);
     if (this.#isPlain(source, textStart, textEnd)) return noEffects;
@@ -203,7 +204,7 @@ export class SessionEffects {
     };
   }
 
-  /** How the server reads texts. */
+  /** Settings that decide how the server reads texts. */
   lexicalFor(told: ReadonlyMap<string, string>): LexicalSettings {
     this.#readAs(told);
     return this.#lexical as LexicalSettings;
@@ -213,9 +214,9 @@ export class SessionEffects {
     return end - start <= longestRead && isPlainStatement(source, start, end, this.#isAsciiSafe);
   }
 
-  /** Texts are read as the server reads them from now on. */
+  /** Reads later texts as the server does. */
   #readAs(told: ReadonlyMap<string, string>): void {
-    // Most texts find this as the last one has left it, and look no further.
+    // Usually nothing has changed since the last text.
     if (this.#told === told && this.#wasUnsure === this.#isReadingUnsure) return;
     this.#told = told;
     this.#wasUnsure = this.#isReadingUnsure;
@@ -227,19 +228,19 @@ export class SessionEffects {
     this.#isAsciiSafe = isAsciiSafe(this.#lexical);
   }
 
-  /** A statement is run. */
+  /** Notes the effects of a statement that is run. */
   runs({ unclear, mayChangeSchema, mayChangeReading, pin, mayDiscard }: StatementEffects): void {
     this.#isReadingUnsure ||= mayChangeReading;
     this.#hasTouchedSchema ||= mayChangeSchema;
     if (unclear > this.#unclear) this.#unclear = unclear;
-    // The reason of the pin may be gone then.
+    // The statement may remove the reason of the pin.
     if (mayDiscard && this.pin !== undefined && this.#unclear === Unclear.nothing)
       this.#unclear = Unclear.objects;
     this.#mayHideSettings ||= unclear === Unclear.settings;
     if (pin !== undefined) this.#pinForGood(pin);
   }
 
-  /** A function is called by its number. */
+  /** A function is called by its OID. */
   functionIsCalled(oid: number): void {
     this.#hasTouchedSchema = true;
     if (isHarmlessFunction(oid)) return;
@@ -247,7 +248,7 @@ export class SessionEffects {
     this.#mayHideSettings = true;
   }
 
-  /** The server was asked what is left: `pin` says why the client keeps it. */
+  /** The session check is done: `pin` tells why the client keeps its server. */
   checked(pin: PinReason | undefined): void {
     this.#unclear = Unclear.nothing;
     if (this.#isPinnedForGood) return;
@@ -255,15 +256,12 @@ export class SessionEffects {
     else if (pin !== this.pin) this.#pinFor(pin);
   }
 
-  /** The server is somebody else's. */
+  /** The server was released. */
   leftServer(): void {
     this.#mayHideSettings = false;
   }
 
-  /**
-   * The message is a whole Query. Most are plain, and need not be looked at any further. Should there be a zero inside, the server
-   * will refuse it.
-   */
+  /** Whether a whole Query is plain. Most are, and need no further inspection. A text with a zero inside is refused by the server. */
   isPlainQuery(source: Buffer, start: number, end: number, told: ReadonlyMap<string, string>): boolean {
     const textStart = start + headerBytes;
     const textEnd = end - 1;
@@ -271,7 +269,7 @@ export class SessionEffects {
     return source[textEnd] === 0 && this.#isPlain(source, textStart, textEnd);
   }
 
-  /** The server confirms a statement. Called for each of them: most are none that matter. */
+  /** The server confirms a statement. Called for every statement; few of them matter. */
   commandCompleted(
     session: SettingsHolder,
     source: Buffer,
@@ -315,7 +313,7 @@ export class SessionEffects {
     }
   }
 
-  /** The statement is one of those that change what others mean. They see it when the transaction is over. */
+  /** The statement may change what other statements mean. Other clients see that when the transaction is over. */
   #noteSchema(source: Buffer, start: number, end: number, ...words: readonly string[]): void {
     this.#hasChangedSchema ||= words.some((word) => hasTagWord(source, start, end, word));
   }
@@ -324,12 +322,12 @@ export class SessionEffects {
     this.#hasFailed = true;
   }
 
-  /** A setting that the server reports is followed. */
+  /** A setting that the server reports was changed. */
   noteFollowed(): void {
     this.#touched.hasFollowed = true;
   }
 
-  /** `isLast`: nothing else is under way. */
+  /** `isLast`: no other request is under way. */
   readyCame(session: SettingsHolder, status: TransactionStatus, isLast: boolean): void {
     const isOver = status === TransactionStatus.idle;
     if (isOver && isLast) this.#hasTouchedSchema = false;
@@ -349,14 +347,14 @@ export class SessionEffects {
     }
   }
 
-  /** What was changed until then stays changed, whatever fails behind it. */
+  /** Earlier changes stay, even if something behind them fails. */
   #committed(): void {
     const unsettled = this.#unsettled;
     if (unsettled?.isUnclear === true) this.#giveUp(unsettled);
     unsettled?.before.clear();
   }
 
-  /** All of the transaction, or back to a savepoint: which of the changes are undone then, only the server knows. */
+  /** A rollback, of the transaction or to a savepoint: only the server knows which changes it undoes. */
   #rolledBack(session: SettingsHolder, change: SettingChange | undefined): void {
     const unsettled = this.#unsettled;
     if (unsettled === undefined) return;
@@ -375,7 +373,7 @@ export class SessionEffects {
     before.clear();
   }
 
-  /** The client keeps the one server that knows. */
+  /** Pins the client to the one server that knows its settings. */
   #giveUp(unsettled: Unsettled): void {
     this.#pinForGood('setting_not_followed');
     unsettled.isUnclear = false;
@@ -425,7 +423,7 @@ export class SessionEffects {
     if (name === identity) this.#put(session, 'role', { wanted: undefined, onServer: undefined });
   }
 
-  /** The client has set something where the server has not seen it: the server is told before the next statement. */
+  /** The client has set something unseen by the server. The server is told before the next statement. */
   want(session: SettingsHolder, name: string, statement: string | undefined): void {
     this.#put(session, name, {
       wanted: statement ?? session.startSettings.statements.get(name),
@@ -441,7 +439,7 @@ export class SessionEffects {
     }
     const next = registry.put(settings, name, wanted);
     const nextOnServer = registry.put(serverSettings, name, onServer);
-    // What changes nothing need not be undone.
+    // An ineffective change need not be undone.
     if (next === settings && nextOnServer === serverSettings) return;
     const { before } = this.#touched;
     if (!before.has(name))
@@ -453,12 +451,12 @@ export class SessionEffects {
     session.serverSettings = nextOnServer;
   }
 
-  /** Only its server knows all settings of the session. */
+  /** Only this server knows all settings of the session. */
   pinForSettings(): void {
     this.#pinForGood('too_many_settings');
   }
 
-  /** RESET ALL leaves alone who one is. */
+  /** RESET ALL does not change the role or the session user. */
   #resetAll(session: SettingsHolder): void {
     const { startSettings, settings, serverSettings } = session;
     this.#touched.resetAll();

@@ -1,4 +1,4 @@
-/** What a client's session is made of. */
+/** Parts of a client's session. */
 
 import type { Transport } from '../../../net/transport.js';
 import type { ErrorFields } from '../../../wire/error-fields.js';
@@ -10,7 +10,7 @@ import type { BackendPool } from '../../servers/backend-pool.js';
 import type { StartupSettings } from '../startup-settings.js';
 import type { ClientBounds } from './client-bounds.js';
 
-/** Who a client is, for the console and the log. */
+/** Id, user and database of a client, for the console and the log. */
 export interface ClientIdentity {
   readonly id: number;
   readonly user: string;
@@ -25,18 +25,18 @@ export interface SessionParts {
   readonly pool: BackendPool;
   readonly mode: PoolMode;
   readonly rules: ScanRules;
-  /** What the startup packet has set, and what the client was told of it. */
+  /** Settings of the startup packet, and the parameters that the client was told. */
   readonly startup: StartupSettings;
   readonly refusesSimpleQueries: boolean;
   readonly bounds: ClientBounds;
-  /** Those of its pool, unless its user has some of its own. */
+  /** Limits of the pool, unless the user has limits of its own. */
   readonly limits: () => PoolSettings;
-  /** The pooler ends it, and why. */
+  /** The pooler ends the session, for this reason. */
   readonly ending: (why: string) => void;
-  /** Gone for good, and why; exactly once. */
+  /** The client has disconnected, for this reason. Called exactly once. */
   readonly ended: (why: string) => void;
-  /** It is told an error of the pooler's, and not of the server's. */
+  /** The client was told an error of the pooler's own. */
   readonly failed: (error: ErrorFields) => void;
-  /** In what words it is told. */
+  /** Wording of errors for the client. */
   readonly word: Wording;
 }

@@ -1,4 +1,4 @@
-/** The settings of one client's session: what it wants, what its server is set to, and what it was told they are. */
+/** Settings of one client's session: wanted by the client, present on its server, and told to the client. */
 import type { Backend } from '../../servers/backend.js';
 import type { BackendPool } from '../../servers/backend-pool.js';
 import { KeptSettings } from '../../settings/kept-settings.js';
@@ -8,7 +8,7 @@ import type { ClientBounds } from './client-bounds.js';
 import { followLeftovers, type Leftovers } from './session-check.js';
 import { SessionEffects, type SettingsHolder } from './session-effects.js';
 
-/** Servers report these, too, but nobody can set them. */
+/** Servers report these, too, but they can't be set. */
 const readOnly = new Set([
   'in_hot_standby',
   'integer_datetimes',
@@ -18,22 +18,22 @@ const readOnly = new Set([
   'session_authorization',
 ]);
 
-/** What they are depends on what the client has become. */
+/** Their values depend on the session's present user. */
 const dependent = new Set(['is_superuser', 'session_authorization']);
 
 export class SessionSettings implements SettingsHolder {
   readonly startSettings: Settings;
-  /** A server may yet refuse them. */
+  /** A server may still refuse the settings. */
   areUnchecked: boolean;
   readonly effects = new SessionEffects();
   settings: Settings;
   readonly kept: KeptSettings | undefined;
-  /** The server that the client has. */
+  /** The server connection in use by the client. */
   backend: Backend | undefined;
   readonly #pool: BackendPool;
-  /** The reported settings, as the client knows them. */
+  /** Reported settings, as the client was told them. */
   #told: ReadonlyMap<string, string>;
-  /** What was usual when the client was told. */
+  /** Parameters of a new session when the client was last told. */
   #usual: ReadonlyMap<string, string> | undefined;
   readonly #bounds: ClientBounds;
   readonly #forgetStatements: () => void;
@@ -73,7 +73,7 @@ export class SessionSettings implements SettingsHolder {
   }
 
   isReported(name: string): boolean {
-    // Who one is can't be set by its report: it takes the right to it, which the statement tells.
+    // The session user can't be set from its report: it takes a privilege, which shows in the statement.
     if (readOnly.has(name)) return false;
     for (const reported of this.#told.keys()) if (reported.toLowerCase() === name) return true;
     return false;
@@ -91,7 +91,7 @@ export class SessionSettings implements SettingsHolder {
     this.#forgetStatements();
   }
 
-  /** A server was asked what is left; undefined where its answer is of no use. */
+  /** The session check is done; undefined where its answer is unusable. */
   checked(left: Leftovers | undefined): void {
     if (left === undefined) this.effects.checked('session_not_checked');
     else if (left.settings === undefined) this.effects.checked('setting_not_followed');
@@ -107,12 +107,12 @@ export class SessionSettings implements SettingsHolder {
     this.#pool.repeated.renew();
   }
 
-  /** Servers report something otherwise than they did: after a failover, or with a new version. */
+  /** Servers report other parameters for new sessions than before: after a failover, or with a new version. */
   get hasNews(): boolean {
     return this.#pool.parameters !== this.#usual;
   }
 
-  /** Tells what of that the client has not set itself. */
+  /** Tells the client those parameters that it has not set itself. */
   tellNews(tell: (name: string, value: string) => void): void {
     const usual = this.#pool.parameters as ReadonlyMap<string, string>;
     this.#usual = usual;
@@ -126,7 +126,7 @@ export class SessionSettings implements SettingsHolder {
     this.#told = told;
   }
 
-  /** The server reports a setting; whether the client has to hear of it. */
+  /** The server reports a setting. Returns whether the client is told. */
   reported(name: string, value: string, isOwn: boolean): boolean {
     const isNews = this.#told.get(name) !== value;
     if (isNews) this.#note(name, value);
@@ -135,7 +135,7 @@ export class SessionSettings implements SettingsHolder {
     return true;
   }
 
-  /** Servers may report other settings each: those that are too many are passed on, and not remembered. */
+  /** Notes a report. Servers may report different settings each: beyond the limit they are passed on but not remembered. */
   #note(name: string, value: string): void {
     const told = new Map(this.#told).set(name, value);
     if (sizeOf(told) <= this.#bounds.maxServerParametersSize) this.#told = told;
@@ -152,7 +152,7 @@ export class SessionSettings implements SettingsHolder {
     }
     effects.noteFollowed();
     this.serverSettings = registry.put(this.serverSettings, name, statement);
-    // What the client began with, no server brings back by itself.
+    // A server does not restore the client's startup settings by itself.
     const isReset = isUsual && effects.isResetting(name.toLowerCase());
     if (!isReset) this.settings = registry.put(this.settings, name, statement);
   }

@@ -1,4 +1,4 @@
-/** What happens to a client that takes too long, looked at once in a while. */
+/** Timeouts of a client, checked periodically. */
 
 import { writeNotice } from '../../../wire/error-fields.js';
 import { timeouts, waitNotice } from '../session-errors.js';
@@ -10,7 +10,7 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
   const { queryTimeout, transactionTimeout, idleTransactionTimeout } = limits;
   const { clientIdleTimeout, clientWriteTimeout } = limits;
   const isOver = (limit: number, since: number): boolean => limit > 0 && now - since >= limit;
-  // Its time begins when the statements ahead of its own are answered, which they are soon, or it runs elsewhere.
+  // A placed statement's timeouts begin when the statements ahead of it are answered. That is soon, or it runs on another connection.
   if (session.isPlaced) {
     session.leaveSlow(now);
     return;
@@ -31,17 +31,17 @@ export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs
     session.end(timeouts.clientWrite(clientWriteTimeout));
     return;
   }
-  // As the client knows it: a BEGIN counts, also while no server has heard of it.
+  // The transaction begins at the client's BEGIN, even if no server has received it.
   if (state !== 'idle' && isOver(transactionTimeout, session.inTransactionSince))
     session.end(timeouts.transaction(transactionTimeout));
   else if (state === 'active') {
-    // As PgBouncer has it: from when the client asked, the wait for a server included.
+    // As in PgBouncer, the time counts from the client's request and includes the wait for a server.
     if (isOver(queryTimeout, session.waitedSince || session.askedAt))
       session.end(timeouts.query(queryTimeout));
   } else if (state === 'idle in transaction') {
     if (isOver(idleTransactionTimeout, session.idleSince))
       session.end(timeouts.idleTransaction(idleTransactionTimeout));
-    // Without a server it holds nobody up, as one that is in no transaction.
+    // Without a server the client blocks no other, like a client outside a transaction.
     else if (backend === undefined && isOver(clientIdleTimeout, session.idleSince))
       session.end(timeouts.clientIdle(clientIdleTimeout));
   } else if (isOver(clientIdleTimeout, session.idleSince))

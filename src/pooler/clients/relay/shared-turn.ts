@@ -1,12 +1,12 @@
 /**
- * The statement of one client on a connection that it shares: while every connection is in use, statements of several clients that
- * wait are sent back to back, each with an end of its own, and the connection goes from one client to the next as they are answered.
+ * One client's statement on a shared connection. While every connection is in use, statements of several waiting clients are sent
+ * back to back, each in a batch of its own, and the connection is handed from one client to the next as they are answered.
  *
  *     none --sent behind others--> placed --all ahead is answered--> running --answered--> none
  *     none --others are sent behind it--> running
  *
- * What was sent is kept until it is answered. It is sent once more, alone, where the server has ended before it came to it, and where a
- * cancel request for a statement ahead has hit this one.
+ * The sent bytes are kept until they are answered. The statement is sent once more, alone, if the connection ended before the server
+ * reached it, or if a cancel request for a statement ahead has hit this one.
  */
 import { systemClock } from '../../../runtime/system.js';
 import { MessageWriter } from '../../../wire/message-writer.js';
@@ -18,40 +18,40 @@ import type { Outgoing } from '../../servers/outgoing.js';
 import type { PlacedStatement } from '../../servers/placed-statement.js';
 import type { StatementProfile } from '../../servers/statement-times.js';
 
-/** So much of an answer is kept until it is known whether a cancel request has hit its statement. */
+/** Limit in bytes of an answer that is kept until it is known whether a cancel request has hit its statement. */
 const mostKept = 1_048_576;
 
-/** The client whose statement it is. */
+/** The client that the statement belongs to. */
 export interface SharingClient {
   readonly clientId: number;
   readonly pool: BackendPool;
-  /** The connection is this client's from here on, and its statement is the one that runs. */
+  /** The client takes over the connection: its statement is the one that runs. */
   adopt(backend: Backend, generation: number): void;
-  /** Its statement was not run: it waits for a connection once more. */
+  /** The statement was not run: the client waits for a connection again. */
   waitAgain(): void;
-  /** Nobody knows whether its statement was run. */
+  /** Whether the statement was run is unknown. */
   statementLost(error: Error): void;
 }
 
 export class SharedTurn implements Follower {
   #client: SharingClient | undefined;
   readonly #pool: BackendPool;
-  /** Of the statement that waits, or was sent last; undefined where it may not share. */
+  /** Profile of the statement that waits or was sent last; undefined where it may not share. */
   profile: StatementProfile | undefined;
-  /** Runs alone the next time. */
+  /** The statement runs alone the next time. */
   isAlone = false;
   #state: 'none' | 'placed' | 'running' = 'none';
   #placed: PlacedStatement | undefined;
   #placedAt = 0;
   #backend: Backend | undefined;
   #bytes: Buffer | undefined;
-  /** The time that the statement takes is noted. */
+  /** The run time of the statement is recorded. */
   #isMeasured = false;
   #wantsCancel = false;
   #hasAskedCancel = false;
   #mayBeHit = false;
   #isToRunAgain = false;
-  /** The beginning of an answer that may yet turn out to be one of a statement that was hit. */
+  /** Beginning of an answer whose statement may turn out to have been cancelled by mistake. */
   #kept: MessageWriter | undefined;
 
   constructor(client: SharingClient) {
@@ -68,7 +68,7 @@ export class SharedTurn implements Follower {
     return this.#client?.clientId;
   }
 
-  /** Sent, and behind others. */
+  /** The statement was sent behind others. */
   get isPlaced(): boolean {
     return this.#state === 'placed';
   }
@@ -77,24 +77,24 @@ export class SharedTurn implements Follower {
     return this.#state === 'running';
   }
 
-  /** The connection that it was sent to, behind others. */
+  /** Id of the connection on which the statement is behind others. */
   get serverId(): number | undefined {
     return this.isPlaced ? this.#backend?.id : undefined;
   }
 
-  /** Since when it is behind others. */
+  /** Time when the statement was sent behind others. */
   get placedAt(): number {
     return this.#placedAt;
   }
 
-  /** What was sent, until it is answered. */
+  /** Sent bytes, kept until they are answered. */
   get bytes(): Buffer | undefined {
     return this.#bytes;
   }
 
   // ---- sent -------------------------------------------------------------------------------------------------------
 
-  /** It was sent behind others. */
+  /** The statement was sent behind others. */
   place(placed: PlacedStatement, backend: Backend): void {
     this.#state = 'placed';
     this.#placed = placed;
@@ -102,13 +102,13 @@ export class SharedTurn implements Follower {
     this.#placedAt = systemClock.coarse();
   }
 
-  /** The statement of these bytes runs, with others behind it or not. */
+  /** The statement in these bytes runs, with or without others behind it. */
   run(bytes: Buffer): void {
     this.#state = 'running';
     this.#bytes = bytes;
   }
 
-  /** It begins now. */
+  /** Run time is recorded from now on. */
   measure(): void {
     this.#isMeasured = this.profile !== undefined;
   }
@@ -127,19 +127,19 @@ export class SharedTurn implements Follower {
     void this.cancel(backend);
   }
 
-  /** Its client leaves: what was sent stays where it is, and its answer goes nowhere. */
+  /** The client disconnects: its statement stays in the pipeline, and the answer is dropped. */
   abandon(): void {
     this.#client = undefined;
   }
 
   // ---- cancelling -------------------------------------------------------------------------------------------------
 
-  /** The client wants it cancelled, once it runs. */
+  /** The client wants its statement cancelled, once that runs. */
   cancelLater(): void {
     this.#wantsCancel = true;
   }
 
-  /** It is the one that runs. Resolves when the server has been told. */
+  /** Cancels the running statement. Resolves when the server has been told. */
   cancel(backend: Backend): Promise<void> {
     this.#hasAskedCancel = true;
     return this.#pool.canceller.cancel(backend);
@@ -153,12 +153,12 @@ export class SharedTurn implements Follower {
     this.#mayBeHit = true;
   }
 
-  /** What stands in for the statement can't be used, and others are behind it. */
+  /** The stand-in for the statement can't be used, and other statements are behind it. */
   runAgain(): void {
     this.#isToRunAgain = true;
   }
 
-  /** The statement has failed; whether that is for the client. */
+  /** The statement has failed. Returns whether the client gets the error. */
   failed(code: string): boolean {
     this.#isMeasured = false;
     if (!this.#mayBeHit || this.#hasAskedCancel || code !== SqlState.queryCanceled) return true;
@@ -168,7 +168,7 @@ export class SharedTurn implements Follower {
 
   // ---- answers ----------------------------------------------------------------------------------------------------
 
-  /** A part of the answer came. Undefined: it is to be sent as usual. Otherwise what is to be sent in its place, if anything. */
+  /** Filters a part of the answer. Undefined: send it as usual. Otherwise the bytes to send in its place, if any. */
   filter(answer: Outgoing, isLast: boolean): MessageWriter | 'nothing' | undefined {
     if (this.#isToRunAgain) {
       answer.clear();
@@ -178,7 +178,7 @@ export class SharedTurn implements Follower {
     this.#kept ??= new MessageWriter();
     this.#kept.append(answer.take());
     if (!isLast && this.#kept.length < mostKept) return 'nothing';
-    // What the client has a part of can't be run again.
+    // A statement can't be run again once the client has a part of its answer.
     this.#mayBeHit = false;
     const kept = this.#kept;
     this.#kept = undefined;
@@ -191,7 +191,7 @@ export class SharedTurn implements Follower {
     this.#isMeasured = false;
   }
 
-  /** All of the answer was passed on; the bytes that are to be sent again, if any. */
+  /** The whole answer was passed on. Returns the bytes to send again, if any. */
   end(): Buffer | undefined {
     const again = this.#isToRunAgain ? this.#bytes : undefined;
     if (again !== undefined) this.#pool.tally.multiplexedAgain++;

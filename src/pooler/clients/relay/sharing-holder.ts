@@ -1,6 +1,7 @@
 /**
- * The part of a client's session that shares a server connection with other clients, while all connections of the pool are in use: a plain
- * statement that has waited is sent together with those of the next clients in the queue, and the connection goes from one to the next.
+ * The part of a client's session that shares a server connection with other clients while all connections of the pool are in
+ * use. A plain statement that has waited is sent together with those of the next clients in the queue, and the connection is
+ * handed from one client to the next.
  */
 
 import type { Transport } from '../../../net/transport.js';
@@ -18,19 +19,19 @@ import { ServerHolder } from './server-holder.js';
 import { ServerWaiter } from './server-waiter.js';
 import { SharedTurn, type SharingClient } from './shared-turn.js';
 
-/** Longer statements are not kept in memory that is used again. */
+/** Limit in bytes of a statement whose memory is reused. */
 const memoryKept = 256;
-/** A statement waits behind others for so many times as long as one of them may take. */
+/** Limit of the wait behind others, as a multiple of the longest time that one of them may take. */
 const patience = 20;
 
 export abstract class SharingHolder extends ServerHolder implements SharingClient {
-  /** Undefined before the client has waited where connections are shared. */
+  /** Undefined until the client has waited in a pool that shares connections. */
   protected turn: SharedTurn | undefined;
 
-  /** Writes the plain statement that waits behind those of others; undefined where the server can't be asked for it in one go. */
+  /** Writes the held plain statement behind those of others; undefined where the server needs more than one round trip for it. */
   protected abstract place(backend: Backend, held: Buffer): PlacedStatement | undefined;
   abstract statementLost(error: Error): void;
-  /** The statement in these bytes, which was placed behind others, is the one that runs: for the statistics. */
+  /** The placed statement in these bytes is now the one that runs; for the statistics. */
   protected abstract countAdopted(held: Buffer): void;
   abstract readonly clientId: number;
 
@@ -38,13 +39,13 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
     return this.turn?.isPlaced === true;
   }
 
-  /** A plain statement is about to wait. `profile`: how long it usually takes; undefined where it may not share a connection. */
+  /** A plain statement is about to wait. `profile`: its usual run time; undefined where it may not share a connection. */
   protected mayShare(profile: StatementProfile | undefined): void {
     this.turn ??= new SharedTurn(this);
     this.turn.profile = profile;
   }
 
-  /** A statement that has waited is written, and is not sent yet: those of other clients that wait are written behind it. */
+  /** A statement that has waited is written and not sent yet: statements of other waiting clients are written behind it. */
   protected gather(backend: Backend, source: Buffer): void {
     const { multiplex } = this.pool.plan;
     const { turn } = this;
@@ -65,7 +66,7 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
     this.awaitsAnswers = true;
   }
 
-  /** Sends what the client waits with behind what was written for another client; false where that is not possible. */
+  /** Sends the client's held statement behind what was written for another client; false where that is not possible. */
   override follow(backend: Backend): boolean {
     const { turn, held, waiter } = this;
     if (turn?.profile === undefined || held === undefined || waiter === undefined) return false;
@@ -79,7 +80,7 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
     return true;
   }
 
-  /** A cancel request of the client; undefined where its statement is on no shared connection. */
+  /** Cancels the client's statement; undefined where it is on no shared connection. */
   protected cancelShared(): Promise<void> | undefined {
     const { turn, backend } = this;
     if (turn?.isPlaced === true) turn.cancelLater();
@@ -88,7 +89,7 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
     return Promise.resolve();
   }
 
-  /** The session and the server are such that the statement means the same on this connection as on any other. */
+  /** Session and server allow sharing: the statement means the same on this connection as on any other. */
   #isShareable(backend: Backend): boolean {
     const { settings, mode } = this;
     const { effects } = settings;
@@ -105,7 +106,7 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
   adopt(backend: Backend, generation: number): void {
     const turn = this.turn as SharedTurn;
     this.takeRunning(backend, generation);
-    // The time behind others does not count.
+    // The time behind other statements does not count.
     this.waitedSince = systemClock.coarse() - (turn.placedAt - this.waitingSince);
     const held = this.held as Buffer;
     this.countAdopted(held);
@@ -119,8 +120,8 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
   }
 
   /**
-   * What is ahead of its statement turns out to be slow: it waits for another connection, where it is sent once more. What comes of it
-   * here goes nowhere, so that this is for reads alone.
+   * Leaves a connection where the statements ahead turn out to be slow: the statement is sent once more on another connection.
+   * The first answer is dropped, so this is for reads only.
    */
   leaveSlow(now: number): void {
     const { turn, waitingSince } = this;
@@ -139,12 +140,12 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
     this.waitingSince = waitingSince;
   }
 
-  /** The connection on which its statement is behind those of others. */
+  /** Id of the connection on which the statement is behind others. */
   get placedOn(): number | undefined {
     return this.turn?.serverId;
   }
 
-  /** A part of the answer to a statement on a shared connection; false where the server is to hold on. */
+  /** Passes on a part of an answer on a shared connection; false where the server is to hold on. */
   protected passShared(answer: Outgoing, transport: Transport): boolean {
     const { backend, turn } = this;
     const filtered = turn?.filter(answer, backend?.replies.size === 0);
@@ -152,12 +153,12 @@ export abstract class SharingHolder extends ServerHolder implements SharingClien
     if (filtered !== undefined) answer.mix().append(filtered.take());
     this.pool.tally.sent += answer.size;
     if (answer.sendTo(transport)) return true;
-    // Others are not held up by a client that does not read, as long as there is room for what it is sent.
+    // A client that does not read does not block the followers, while the bytes for it can be kept.
     const isFollowed = backend !== undefined && backend.followers.length > 0;
     return isFollowed && this.flow.hasRoom ? true : this.flow.clientIsSlow();
   }
 
-  /** The answer to a statement on a shared connection is complete. False: the client has the connection still, and may go on. */
+  /** The answer to a statement on a shared connection is complete. False: the client still has the connection, and may go on. */
   protected sharedTurnEnded(backend: Backend, turn: SharedTurn): boolean {
     const { bytes } = turn;
     const again = turn.end();

@@ -1,11 +1,11 @@
 /**
- * Has servers prepare the statements that one client has given names to, so that each means on every server what the client was told
- * when it prepared it.
+ * Prepares the named statements of one client on servers, so that each means on every server what the client was told at its
+ * Parse.
  *
- * A Parse of the client goes to its server in any case, and a Describe of the pooler's own behind it: the answer is the shape that
- * the client's statement has from then on. A server that has no copy of the statement, or one older than the client's Parse,
- * prepares it with the parameter types of that shape, and describes it. The client's message waits for that. Should
- * the columns be others, the client is told so as PostgreSQL does (0A000), every time, until it prepares the statement anew.
+ * A Parse of the client always goes to its server, with a Describe of the pooler's own behind it: the answer is the shape of
+ * the client's statement from then on. A server without a copy of the statement, or with one older than the client's Parse,
+ * prepares it with the parameter types of that shape and describes it. The client's message waits for that. If the columns
+ * differ, the client gets PostgreSQL's error for that (0A000) every time, until it prepares the statement anew.
  */
 import type { ErrorFields } from '../../../wire/error-fields.js';
 import { type BindView, ParseView } from '../../../wire/frontend-views.js';
@@ -30,23 +30,23 @@ import { type ClientStatements, NamedByClient } from './client-statements.js';
 import type { RunningQuery } from './running-query.js';
 import type { SessionEffects } from './session-effects.js';
 
-/** The session whose statements these are. */
+/** The session that the statements belong to. */
 export interface StatementOwner {
   readonly pool: BackendPool;
   readonly effects: SessionEffects;
-  /** Undefined where there are no statistics of statements. */
+  /** Undefined where no statistics of statements are kept. */
   readonly running: RunningQuery | undefined;
   readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
-  /** Whether the error is told in a way that ends the session: it has ended then. */
+  /** Whether the wording of the error ends the session; if so, it has ended. */
   readonly endsWith: (error: ErrorFields) => boolean;
   readonly bounds: ClientBounds;
-  /** The client is told an error of the pooler's. */
+  /** The client was told an error of the pooler's own. */
   readonly failed: (error: ErrorFields) => void;
 }
 
-/** A statement whose columns are not what the client was told. */
+/** A statement whose columns differ from what the client was told. */
 export class Outdated {
-  /** The shape that the client was told; undefined where no server could describe the statement. */
+  /** Shape that the client was told; undefined where no server could describe the statement. */
   readonly shape: StatementShape | undefined;
 
   constructor(shape: StatementShape | undefined) {
@@ -54,7 +54,7 @@ export class Outdated {
   }
 }
 
-/** A named statement that a server is asked to prepare once more. */
+/** A named statement that a server is asked to prepare again. */
 class Repetition implements Preparation {
   readonly named: NamedByClient;
   readonly statement: PreparedStatement;
@@ -75,9 +75,9 @@ const none: LiteralSettingValues = new Map();
 export class StatementPreparer {
   readonly #owner: StatementOwner;
   readonly #named: ClientStatements;
-  /** Of the statement that was given a name last: most clients read all of theirs in the same way. */
+  /** Literal settings of the statement named last: most clients have the same for all of theirs. */
   #lastReading: LiteralSettings | undefined;
-  /** The statement that a server has just described otherwise than the client was told; its message waits to be refused. */
+  /** The statement that a server has just described with other columns; its message waits to be refused. */
   #outdated: NamedByClient | undefined;
 
   constructor(owner: StatementOwner, named: ClientStatements) {
@@ -87,7 +87,7 @@ export class StatementPreparer {
     this.#outdated = undefined;
   }
 
-  /** A Parse of the client's. `isSure`: it is known what the session is set to. */
+  /** Passes on a Parse of the client's. `isSure`: the settings of the session are known. */
   parse(backend: Backend, view: ParseView, effects: StatementEffects, isSure: boolean): NamedByClient {
     const { pool, settings } = this.#owner;
     const isShared = isSure && !this.#isPrivate;
@@ -99,7 +99,7 @@ export class StatementPreparer {
     return named;
   }
 
-  /** The server parses a text for its errors, and for nothing else. */
+  /** Makes the server parse a text, only to get its errors. */
   tryParse(backend: Backend, view: ParseView): void {
     const copy = this.#makeCopy(backend);
     backend.expect(Asked.ownParse);
@@ -107,7 +107,7 @@ export class StatementPreparer {
     backend.closeStatement(copy);
   }
 
-  /** The name of a statement on the server that does nothing, and is to be deallocated. */
+  /** Prepares an empty statement on the server, to be deallocated. Returns its name. */
   prepareNothing(backend: Backend): Buffer {
     const { name } = this.#makeCopy(backend);
     backend.expect(Asked.ownParse);
@@ -115,7 +115,7 @@ export class StatementPreparer {
     return name;
   }
 
-  /** The server looks at the values of a Bind, for errors in them, and does nothing else. */
+  /** Makes the server check the values of a Bind, only to get their errors. */
   tryBind(backend: Backend, view: BindView, shape: StatementShape): void {
     const copy = this.#makeCopy(backend);
     const writer = backend.toServer.mix();
@@ -127,7 +127,7 @@ export class StatementPreparer {
     backend.closeStatement(copy);
   }
 
-  /** For a statement that no client has a name for. */
+  /** Prepares a statement that no client has a name for. */
   prepareStandIn(backend: Backend, statement: PreparedStatement): ServerCopy {
     const copy = this.#makeCopy(backend);
     backend.statements.add(statement, copy);
@@ -137,7 +137,7 @@ export class StatementPreparer {
     return copy;
   }
 
-  /** The copy that this client may use on this server; `later` when the server has to be asked first. */
+  /** The copy that this client may use on this server; `later` when the server must be asked first. */
   locate(backend: Backend, named: NamedByClient, isForDescribe: boolean): ServerCopy | Outdated | 'later' {
     const { shape } = named.statement;
     const isOutdated = this.#outdated === named;
@@ -150,7 +150,7 @@ export class StatementPreparer {
     return 'later';
   }
 
-  /** A server has described what `subject` is about; `shape` undefined where it was too long to be read. */
+  /** A server has described the statement of `subject`; `shape` is undefined where the description was too long to be read. */
   described(backend: Backend, subject: Subject, shape: StatementShape | undefined): void {
     if (subject instanceof NamedByClient) this.#settle(backend, subject, shape);
     else if (subject instanceof Repetition) this.#compare(backend, subject, shape);
@@ -161,7 +161,7 @@ export class StatementPreparer {
     if (shape === undefined) return;
     const before = named.statement;
     named.parsedAt = statements.tick();
-    // A Close may be on its way, and may yet turn out not to have happened.
+    // A Close may be under way, and may still be undone.
     if (this.#named.get(named.name) !== named) before.describe(shape);
     else {
       named.statement = statements.settle(before, shape);
@@ -176,8 +176,8 @@ export class StatementPreparer {
   }
 
   /**
-   * In a transaction that may have changed the schema, and in a session with objects of its own, a statement means what it would not
-   * mean for others.
+   * True in a transaction that may have changed the schema, and in a session with objects of its own: a statement may mean
+   * something else for other clients.
    */
   get #isPrivate(): boolean {
     const { effects } = this.#owner;
@@ -185,8 +185,8 @@ export class StatementPreparer {
   }
 
   /**
-   * The client may have changed its settings since it has prepared the statement. What is written in it means what it meant then, as on
-   * a server that has it. What is prepared under other settings must not be what others get.
+   * Prepares a statement again. The client may have changed its settings since its Parse. Literals in the text keep the meaning
+   * they had at the Parse, as on a server that has the statement. A copy prepared under other settings must not be shared.
    */
   #repeat(backend: Backend, named: NamedByClient, isForDescribe: boolean): void {
     const { pool } = this.#owner;
@@ -227,7 +227,7 @@ export class StatementPreparer {
     backend.describeStatement(copy.name, preparation);
   }
 
-  /** The server forgets what nobody uses, and others if it has too many. */
+  /** Closes stale copies, and others if the server has too many. */
   #makeRoom(backend: Backend): void {
     const { statements, replies } = backend;
     for (let old = statements.evict(replies); old !== undefined; old = statements.evict(replies))

@@ -1,7 +1,6 @@
 /**
- * The extended protocol of one client, on servers that it shares with others: its prepared statements have names of the
- * pooler's there, and are prepared on each server when they are needed first. In session mode, and where statements are not
- * followed, names are passed on as they are.
+ * Extended protocol of one client on shared servers. Its prepared statements have names of the pooler's there, and are prepared
+ * on each server at their first use. In session mode, and where statements are not followed, names are passed on unchanged.
  */
 
 import type { SettingChange } from '../../../sql/setting-change.js';
@@ -40,15 +39,15 @@ import { PlainBatches } from './plain-batches.js';
 import { Outdated, type StatementOwner } from './statement-preparer.js';
 import type { SwallowRelay } from './swallow-relay.js';
 
-/** What becomes of a message that was handed in. */
+/** What to do with a message. */
 export const Passing = {
-  /** It goes to the server as it came. */
+  /** Send the message unchanged. */
   asItIs: 1,
-  /** Its first piece was written anew; the others follow as they come. */
+  /** The first piece was rewritten; send the others unchanged. */
   rewritten: 2,
-  /** It does not go to the server. */
+  /** Do not send the message. */
   none: 3,
-  /** It has to wait until all that was asked is answered, and is to be handed in again then. */
+  /** Hold the message until everything is answered, then pass it again. */
   later: 4,
 } as const;
 export type Passing = (typeof Passing)[keyof typeof Passing];
@@ -64,14 +63,14 @@ const nowhere = new ServerCopy(noName, 0, 0);
 
 export class StatementRelay extends PlainBatches {
   readonly #mode: PoolMode;
-  /** In which turn names were given or taken last, as long as that is not answered. */
+  /** Number of the batch in which a name was last given or taken, until that batch is answered. */
   readonly #touched = new Map<string, number>();
-  /** What the statement does to settings that is bound to the unnamed portal. */
+  /** Setting change of the statement that is bound to the unnamed portal. */
   #portalChange: object | undefined;
   #mayDiscard = false;
-  /** The copy of the statement that was found last. */
+  /** The server's copy of the statement found last. */
   #located: ServerCopy = nowhere;
-  /** In which turn, and where, something was sent last that sets something. */
+  /** Batch and server of the last request that may change a setting. */
   #changedIn = 0;
   #changedOn: Backend | undefined;
 
@@ -94,7 +93,7 @@ export class StatementRelay extends PlainBatches {
     return this.named.size;
   }
 
-  /** Something is bound that may throw prepared statements away when it is executed. */
+  /** A bound portal may deallocate prepared statements when it is executed. */
   get mayDiscard(): boolean {
     return this.#mayDiscard;
   }
@@ -103,7 +102,7 @@ export class StatementRelay extends PlainBatches {
     const { source, start, end } = message;
     const { pool, effects, settings } = this.owner;
     const longest = message.rules.wholeUpTo[message.type] as number;
-    // A longer one comes in pieces, unless they happen to come together.
+    // A longer message comes in pieces, unless they happen to arrive together.
     const isWhole = message.isWhole && message.size <= longest;
     const isKnown = isWhole && !effects.isReadingUnsure;
     const known = isKnown ? this.unnamed.plainOne(source, start, end, settings.settings) : undefined;
@@ -119,7 +118,7 @@ export class StatementRelay extends PlainBatches {
       const given = found.mayDiscard ? deallocatedName(view) : undefined;
       if (given !== undefined && this.has(given)) return this.#parseDeallocate(backend, given);
       const isPlain = found === noEffects && !effects.isReadingUnsure;
-      // All clients of the pool have the same one.
+      // All clients of the pool share one object.
       const repeated = isPlain
         ? pool.repeated.meet(source, start, end, settings.settings.planKey)
         : undefined;
@@ -143,7 +142,7 @@ export class StatementRelay extends PlainBatches {
     );
   }
 
-  /** A plain batch is written for the server; false when that has to be done one message after the other. */
+  /** Writes a plain batch for the server; false when the messages must be passed on one by one. */
   askPlain(backend: Backend, source: Buffer, start: number, end: number): boolean {
     this.#portalChange = undefined;
     return this.ask(backend, source, start, end);
@@ -157,7 +156,7 @@ export class StatementRelay extends PlainBatches {
     return Passing.asItIs;
   }
 
-  /** DEALLOCATE, to be executed: only the name is given up, and the server is given something else to deallocate. */
+  /** Parse of a DEALLOCATE: only the client's name is given up, and the server deallocates something else. */
   #parseDeallocate(backend: Backend, name: string): Passing {
     if (this.#isUnsure(backend, name)) return Passing.later;
     const named = this.named.get(name) as NamedByClient;
@@ -172,7 +171,7 @@ export class StatementRelay extends PlainBatches {
     return Passing.none;
   }
 
-  /** The server is given something harmless to run; the change takes place when that is executed. */
+  /** The server gets a harmless statement instead; the change takes effect when that is executed. */
   #parseSwallowed(backend: Backend, parse: Buffer, swallowed: SwallowedStatement): Passing {
     const effects = { ...noEffects, change: swallowed };
     const view = swallowedView.read(parse, 0, parse.length);
@@ -191,7 +190,7 @@ export class StatementRelay extends PlainBatches {
     const { pool } = this.owner;
     const name = view.nameKey();
     if (this.named.get(name) !== undefined) {
-      // Something else may be wrong with it, too: that is for the server to see first.
+      // The server checks the text first, for other errors in it.
       this.preparer.tryParse(backend, view);
       const message = `prepared statement "${view.name()}" already exists`;
       const asPgBouncer = `prepared statement '${view.name()}' was already prepared`;
@@ -215,21 +214,21 @@ export class StatementRelay extends PlainBatches {
     return Passing.none;
   }
 
-  /** A text is about to be sent, or something that was bound: it may set something. */
+  /** A text or a bound portal is about to be sent that may change a setting. */
   changeComes(backend: Backend, change: object | undefined): void {
     if (change === undefined || !setsSomething(change)) return;
     this.#changedIn = backend.replies.turnsSent;
     this.#changedOn = backend;
   }
 
-  /** In this turn: nobody knows yet what the settings are. */
+  /** A setting may have been changed in the present batch: the settings are unknown yet. */
   #hasJustChanged(backend: Backend): boolean {
     return this.#changedOn === backend && this.#changedIn === backend.replies.turnsSent;
   }
 
   /**
-   * The name was given or taken, or its statement prepared or closed on the server, in a turn that is over for the client but not
-   * answered: should something in it fail, then that has not happened.
+   * True if the name was given or taken, or its statement prepared or closed on the server, in an unanswered batch: if the
+   * batch fails, that has not happened.
    */
   #isUnsure({ replies, statements }: Backend, name: string): boolean {
     if (replies.size === 0 && this.#touched.size > 0) this.#touched.clear();
@@ -273,7 +272,7 @@ export class StatementRelay extends PlainBatches {
     return Passing.rewritten;
   }
 
-  /** The client's statement that a message names, and `#located` on this server; or what becomes of the message otherwise. */
+  /** Finds the statement that a message names, and sets `#located` on this server; otherwise returns what to do with the message. */
   #find(
     backend: Backend,
     view: BindView | TargetView,
@@ -290,7 +289,7 @@ export class StatementRelay extends PlainBatches {
     return named;
   }
 
-  /** The client's unnamed statement, on this server from here on; or what becomes of the message that is about it. */
+  /** Brings the client's unnamed statement to this server, or returns what to do with the message. */
   #bringUnnamed(backend: Backend, isForDescribe: boolean): UnnamedStatement | Outdated | Passing {
     if (this.unnamed.isUnsure(backend)) return Passing.later;
     const brought = this.unnamed.bring(backend, isForDescribe);
@@ -299,19 +298,19 @@ export class StatementRelay extends PlainBatches {
     return brought;
   }
 
-  /** A server looks at the values before it looks at the columns. */
+  /** As a server does, checks the values before the columns. */
   #bindOutdated(backend: Backend, { shape }: Outdated, { isWhole }: MessageScanner): Passing {
     if (shape !== undefined && isWhole) this.preparer.tryBind(backend, bindView, shape);
     return this.#refuseOutdated(backend);
   }
 
-  /** A server describes the parameters before it looks at the columns. */
+  /** As a server does, describes the parameters before it checks the columns. */
   #describeOutdated(backend: Backend, { shape }: Outdated): Passing {
     if (shape !== undefined) backend.expect(Asked.localDescription, shape);
     return this.#refuseOutdated(backend);
   }
 
-  /** Answers with what is wrong with a value that the pooler has to know. */
+  /** Returns what is wrong with a value that the pooler has to know. */
   #noteBound(effects: StatementEffects, { isWhole }: MessageScanner): string | undefined {
     const { change } = effects;
     this.#portalChange = change;
@@ -371,7 +370,7 @@ export class StatementRelay extends PlainBatches {
       this.unnamed.describe(backend);
       const name = view.nameKey();
       if (this.#isUnsure(backend, name)) return Passing.later;
-      // Other clients may have the statement, too: only the name is given up.
+      // Other clients may share the statement: only the name is given up.
       const named = this.named.get(name);
       if (named !== undefined) this.named.delete(named);
       this.#touched.set(name, backend.replies.turnsSent);
@@ -386,7 +385,7 @@ export class StatementRelay extends PlainBatches {
     return Passing.asItIs;
   }
 
-  /** The server will not answer this, after an error. */
+  /** The server will not answer this request, after an error. */
   answerDropped({ asked, subject }: Dropped): void {
     if (!(subject instanceof NamedByClient)) return;
     if (asked === Asked.localClose) this.named.putBack(subject);
@@ -399,7 +398,7 @@ export class StatementRelay extends PlainBatches {
     else this.preparer.described(backend, subject, shape);
   }
 
-  /** `backend`: it has parsed it; undefined where something stands in for it there. */
+  /** `backend`: the server that has parsed it; undefined where a stand-in replaces it there. */
   unnamedChanged(unnamed: UnnamedStatement | undefined, backend: Backend | undefined): void {
     this.answered();
     this.unnamed.changed(unnamed, backend);
@@ -410,14 +409,14 @@ export class StatementRelay extends PlainBatches {
     this.unnamed.describe(backend);
   }
 
-  /** Gives up one by its name, as DEALLOCATE does; false when there is none. */
+  /** Deletes a statement by its name, as DEALLOCATE does; false when there is none. */
   deallocate(name: string): boolean {
     const named = this.named.get(name);
     if (named !== undefined) this.named.delete(named);
     return named !== undefined;
   }
 
-  /** The server has executed a DEALLOCATE of it. */
+  /** The server has executed a DEALLOCATE of the statement. */
   deallocated(named: NamedByClient): void {
     this.named.delete(named);
   }
@@ -449,7 +448,7 @@ export class StatementRelay extends PlainBatches {
     return this.#refuse(backend, SqlState.invalidStatementName, text, 'prepared statement did not exist');
   }
 
-  /** Logged the first time; a client that goes on has no more to tell. */
+  /** Logged once per client; further refusals tell nothing new. */
   #refuseForLimit(backend: Backend, limit: MemoryLimit, error: ErrorFields): Passing {
     this.owner.pool.tally.limitReached(limit);
     if (!this.#hasMetLimit) this.owner.failed(error);
@@ -458,7 +457,7 @@ export class StatementRelay extends PlainBatches {
     return Passing.none;
   }
 
-  /** The server is asked for something that does not exist, and the client gets this error in place of the server's. */
+  /** Makes the server fail on something that does not exist; the client gets this error in place of the server's. */
   #refuse(backend: Backend, code: string, message: string, asPgBouncer?: string): Passing {
     const plain = failure(code, message);
     const error = asPgBouncer === undefined ? plain : alsoAs(asPgBouncer, plain);
@@ -467,7 +466,7 @@ export class StatementRelay extends PlainBatches {
   }
 }
 
-/** For longer than its transaction. What a Bind is about may be no change, but a statement to be given up. */
+/** True for a change that outlasts its transaction. The subject of a Bind may also be a statement to deallocate, which is no change. */
 function setsSomething({ changes, resetsAll }: Partial<SettingChange>): boolean {
   return resetsAll === true || (changes !== undefined && changes.size > 0);
 }

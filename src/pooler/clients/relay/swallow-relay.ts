@@ -1,4 +1,4 @@
-/** The statements of one client that its server does not get to see: answers them, or has them answered among the server's own. */
+/** Statements of one client that its server does not get: answers them, or inserts their answers between the server's. */
 import type { LexicalSettings } from '../../../sql/lexical-settings.js';
 import { readSettingChange, type SettingChange } from '../../../sql/setting-change.js';
 import { type ErrorFields, writeError } from '../../../wire/error-fields.js';
@@ -20,14 +20,14 @@ import type { LocalAnswers } from './local-answers.js';
 import type { SessionSettings } from './session-settings.js';
 import { type ForServer, type Judged, Problem, Swallower, Where } from './swallower.js';
 
-/** The session whose statements these are. */
+/** The session that the statements belong to. */
 export interface SwallowOwner {
   readonly kept: KeptSettings;
   readonly swallower: Swallower;
   readonly lexical: () => LexicalSettings;
-  /** The client wants another search path; null: that of its start. */
+  /** Sets another search path for the client; null: that of its startup. */
   readonly setPath: (value: string | null) => void;
-  /** Reads what a text does to the session. */
+  /** Reads the effects of a text on the session. */
   readonly read: (text: Buffer) => StatementEffects;
 }
 
@@ -43,7 +43,7 @@ export class SwallowRelay {
     this.#owner = owner;
   }
 
-  /** A Query of a client without a server: true when its answer is written, but for ReadyForQuery. False: it takes a server. */
+  /** Answers a Query of a client without a server. True: the answer is written, except ReadyForQuery. False: a server is needed. */
   answer(message: MessageScanner, writer: MessageWriter, isInTransaction: boolean): boolean | ErrorFields {
     const { source, start, end, isWhole } = message;
     if (!isWhole || source.indexOf(0, start + headerBytes) !== end - 1) return false;
@@ -60,7 +60,7 @@ export class SwallowRelay {
     return true;
   }
 
-  /** A transaction that no server knew of is over. */
+  /** A transaction that no server has begun is over. */
   commit(): void {
     this.#owner.kept.commit();
   }
@@ -81,7 +81,10 @@ export class SwallowRelay {
     }
   }
 
-  /** A Query for a server: what stands in for it, or undefined where it goes there as it is. Nothing is owed by then, or it has to wait. */
+  /**
+   * Handles a Query for a server. Returns its replacement, or undefined to send it unchanged. The server owes nothing by then,
+   * or the Query waits.
+   */
   query(backend: Backend, text: Text): 'later' | 'answered' | MixedQuery | undefined {
     const { status } = backend;
     if (status === TransactionStatus.failed || backend.isUnsynced) return undefined;
@@ -92,7 +95,7 @@ export class SwallowRelay {
     const [only] = judged;
     if (areSwallowed(judged)) backend.expect(Asked.localQuery, this.#replyOf(judged));
     else if (judged.some((one) => one instanceof Problem)) {
-      // Only a server can fail its transaction.
+      // Only the server can fail its own transaction.
       if (!isOutside || judged.length > 1) return undefined;
       backend.expect(Asked.localQuery, refusal((only as Problem).error));
     } else return this.#mix(judged as readonly (SwallowedStatement | ForServer)[]);
@@ -137,7 +140,7 @@ export class SwallowRelay {
     return new PathStatement(found.value, setPath);
   }
 
-  /** A Parse whose statement is swallowed when it is executed: the Parse for the server in its place. */
+  /** Makes the Parse for the server in place of one whose statement is swallowed when it is executed. */
   parse(backend: Backend, view: ParseView): { parse: Buffer; swallowed: SwallowedStatement } | undefined {
     const { status } = backend;
     if (status === TransactionStatus.failed) return undefined;
@@ -145,14 +148,14 @@ export class SwallowRelay {
     const [only] = judged ?? [];
     const swallowed = only instanceof SwallowedStatement && judged?.length === 1 ? only : this.#pathOf(view);
     if (swallowed === undefined) return undefined;
-    // The server must run something that answers with as many columns and rows.
+    // The server must run a statement that answers with the same number of columns and rows.
     const text = textFor(swallowed);
     writeParse(parseWriter, { name: view.isUnnamed ? '' : view.name(), text });
     return { parse: parseWriter.take(), swallowed };
   }
 }
 
-/** What a server runs in place of a statement that is swallowed. */
+/** Text that a server runs in place of a swallowed statement. */
 function textFor(swallowed: SwallowedStatement): string {
   const { column } = swallowed;
   if (swallowed instanceof PathStatement && swallowed.value === undefined)
@@ -160,7 +163,7 @@ function textFor(swallowed: SwallowedStatement): string {
   return column === undefined ? '' : selectOf(column);
 }
 
-/** For a session whose settings the pooler keeps; undefined for others. */
+/** The swallowing of a session whose settings the pooler keeps; undefined for others. */
 export function swallowingFor(
   pool: BackendPool,
   settings: SessionSettings,
@@ -186,7 +189,7 @@ export function swallowingFor(
   });
 }
 
-/** Writes what the server gets of a mixed text. */
+/** Writes the server's part of a mixed text. */
 export function sendMixed(backend: Backend, mixed: MixedQuery): void {
   backend.expect(Asked.query, mixed);
   writeQuery(backend.toServer.mix(), mixed.text);
@@ -196,7 +199,7 @@ function areSwallowed(judged: readonly Judged[]): judged is readonly SwallowedSt
   return judged.every((one) => one instanceof SwallowedStatement);
 }
 
-/** All statements are done or none: the first confirms all of them. */
+/** The statements run all together or not at all: the first tag confirms all of them. */
 function changeOf(texts: readonly string[]): SettingChange | undefined {
   const changes = new Map<string, string | undefined>();
   let resetsAll = false;

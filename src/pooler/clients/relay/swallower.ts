@@ -1,6 +1,6 @@
 /**
- * Decides what becomes of a client's statements that Aurora DSQL would refuse and that have no other meaning there: the pooler answers
- * them in its place. A text is swallowed as a whole, or goes to the server as it came.
+ * Finds those of a client's statements that Aurora DSQL would refuse although they have no effect there: the pooler answers
+ * them in its place. A text is swallowed as a whole, or goes to the server unchanged.
  */
 import { settableParameters } from '../../../dialect/settings.js';
 import type { LexicalSettings } from '../../../sql/lexical-settings.js';
@@ -12,18 +12,18 @@ import type { KeptSettings } from '../../settings/kept-settings.js';
 import { refusedSettings } from '../../settings/refused-settings.js';
 import { quotedName, searchPath, setText } from '../../settings/settings.js';
 
-/** Where a statement is run. */
+/** Transaction state in which a statement is run. */
 export const Where = {
   /** Outside of transactions. */
   outside: 0,
-  /** In a transaction that no server knows of. */
+  /** In a transaction that no server has begun. */
   begun: 1,
-  /** In a transaction of the server's. */
+  /** In a transaction on the server. */
   inTransaction: 2,
 } as const;
 export type Where = (typeof Where)[keyof typeof Where];
 
-/** For the server. Of its statements, the answers to all but the last are not the client's. */
+/** Statements for the server. The client gets only the answer to the last one. */
 export class ForServer {
   readonly statements: readonly string[];
 
@@ -32,7 +32,7 @@ export class ForServer {
   }
 }
 
-/** A value that a setting can't have. */
+/** The error for an invalid value of a setting. */
 export class Problem {
   readonly error: ErrorFields;
 
@@ -47,9 +47,9 @@ export interface SwallowerParts {
   readonly kept: KeptSettings;
   /** The session's user. */
   readonly user: string;
-  /** SET TRANSACTION READ ONLY, and the like, in a transaction that no server knows of yet. */
+  /** SET TRANSACTION READ ONLY and the like, in a transaction that no server has begun. */
   readonly setReadOnly: (isReadOnly: boolean) => void;
-  /** A statement is swallowed; `what` is the setting, or what else it is about. */
+  /** Counts a swallowed statement; `what` is its setting or other subject. */
   readonly swallowed: (what: string) => void;
 }
 
@@ -62,14 +62,14 @@ const anyLevel = 'repeatable read';
 
 export class Swallower {
   readonly #parts: SwallowerParts;
-  /** By name: what the statements of the present text set, before they are run. */
+  /** Values by name that the statements of the present text will set. */
   readonly #ahead = new Map<string, string | undefined>();
 
   constructor(parts: SwallowerParts) {
     this.#parts = parts;
   }
 
-  /** The statements of a text, in order; undefined: it goes to the server as it is. */
+  /** Statements of a text, in order; undefined: the text goes to the server unchanged. */
   judge(
     source: Buffer,
     start: number,
@@ -92,7 +92,7 @@ export class Swallower {
       : judged;
   }
 
-  /** The text is a SELECT of set_config('search_path', ..., false) alone: the value, undefined for that of a parameter. */
+  /** For a text that is only a SELECT of set_config('search_path', ..., false): the value, undefined for that of a parameter. */
   readPath(
     source: Buffer,
     start: number,
@@ -124,7 +124,7 @@ export class Swallower {
       case 'transaction':
         return words.isSession ? this.#characteristics(words) : this.#transaction(words, where);
       case 'lock':
-        // As every SELECT, it would only keep others from changing the table; on DSQL, who is changed under gets OC001.
+        // LOCK TABLE would only keep others from changing the table, as every SELECT does. On DSQL a conflicting change gives OC001.
         return where === Where.outside ? undefined : this.#nothing('lock table', 'LOCK TABLE');
     }
   }
@@ -188,7 +188,7 @@ export class Swallower {
     return new SwallowedStatement('SHOW', () => {}, column);
   }
 
-  /** To become who one is changes nothing. */
+  /** Setting the role to the session's own user changes nothing. */
   #role(role: string | undefined, isLocal: boolean, where: Where): Judged | undefined {
     const isSame = role === undefined || role === this.#parts.user;
     return isSame && !isLocal && where !== Where.inTransaction ? this.#nothing('role', 'SET') : undefined;
@@ -200,7 +200,7 @@ export class Swallower {
     return isAsItIs ? this.#nothing('session characteristics', 'SET') : undefined;
   }
 
-  /** DSQL takes READ ONLY with BEGIN only, which has yet to be sent. */
+  /** DSQL accepts READ ONLY only with BEGIN, which is not sent yet. */
   #transaction(words: Extract<SettingWords, { kind: 'transaction' }>, where: Where): Judged | undefined {
     const { isolation = anyLevel, isReadOnly, isDeferrable } = words;
     if (where !== Where.begun || isolation !== anyLevel || isDeferrable === true) return undefined;

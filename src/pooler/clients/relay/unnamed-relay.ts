@@ -1,15 +1,17 @@
 /**
- * The unnamed statement of one client, on servers that it shares with others. It lives until the next one, or the next Query,
- * and each server has one of its own: a client that prepares in one transaction and binds in the next has to find its own.
+ * The unnamed statement of one client on shared servers. It lives until the next Parse without a name or the next Query, and
+ * each server has an unnamed statement of its own. A client that prepares in one transaction and binds in the next must find
+ * its own.
  *
- * The client's statement is the one that servers have confirmed. Only within one batch the one that was sent counts: should that fail,
- * then all that follows in the batch is ignored, too.
+ * The client's statement is the one that servers have confirmed. Within one batch, the one that was sent counts: if it fails,
+ * everything behind it in the batch is ignored, too.
  *
- * A statement that is bound in a later batch than its Parse has to mean there what it meant when it was parsed, and return what the
- * client was told: another server prepares it with the same parameter types and has to describe it the same. To that end it is described
- * right behind its Parse, unless it is bound at once: most are, and never again. Of these a pool has each text described when it comes
- * first, and every one from the time on that a client of the pool has bound one again. One that is bound again, was not described, and is not
- * on its server any more has to be what the text was for whoever had it described last; otherwise it is refused: nobody knows what it meant.
+ * A statement that is bound in a later batch than its Parse must keep the meaning that it had at the Parse, and return what the
+ * client was told. Another server therefore prepares it with the same parameter types and has to describe it the same. To learn
+ * these, the pooler asks for a description right behind the Parse, unless the statement is bound at once: most are, and never
+ * again. Of these, each text of a pool is described when it comes first, and every statement is described once a client of the
+ * pool has bound one again. A statement that is bound again, was not described, and is not on its server any more must match
+ * the latest description of its text for any client. Otherwise it is refused, because its meaning is unknown.
  */
 import { areSameBytes } from '../../../wire/bytes.js';
 import type { Backend } from '../../servers/backend.js';
@@ -22,32 +24,32 @@ import { Outdated } from './statement-preparer.js';
 
 export class UnnamedRelay {
   #confirmed: UnnamedStatement | undefined;
-  /** The server that has parsed it for this client, and which of its unnamed statements it is. */
+  /** The server that has parsed the statement for this client, and the version of that server's unnamed statement. */
   #confirmedOn: Backend | undefined;
   #confirmedVersion = 0;
-  /** The shape that the client was told, or would have been. */
+  /** Shape that the client was told, or would have been told. */
   #shape: StatementShape | undefined;
-  /** The statement was never described for this client: the shape is the last that its text had for another one. */
+  /** The statement was never described for this client: the shape is the latest of its text for another client. */
   #isShapeOfOthers = false;
-  /** Parsed in this batch, and neither bound nor described since. */
+  /** Parsed in this batch, and not bound or described since. */
   #lacksShape = false;
-  /** The last one that was parsed was bound in the same batch. */
+  /** The last parsed statement was bound in the same batch. */
   #isBoundAtOnce = false;
-  /** A server is asked to describe it again. */
+  /** A server was asked to describe the statement again. */
   #isCompared = false;
-  /** A server has described it otherwise: the client's message waits to be refused. */
+  /** A server has described the statement differently: the client's message waits to be refused. */
   #isOutdated = false;
-  /** What was sent last, to whom, and in which turn. */
+  /** Statement sent last, its server, and the number of its batch. */
   #sent: UnnamedStatement | undefined;
   #sentTo: Backend | undefined;
   #sentIn = 0;
-  /** The last plain one, and what the session was set to: most clients send the same again and again. */
+  /** The last plain statement, and the settings it was sent under: most clients repeat the same one. */
   #plain: UnnamedStatement | undefined;
   #plainUnder: Settings | undefined;
   #repeated: RepeatedStatement | undefined;
   readonly #statements: RepeatedStatements;
 
-  /** `statements`: those of the client's pool. */
+  /** `statements`: the repeated statements of the client's pool. */
   constructor(statements: RepeatedStatements) {
     this.#statements = statements;
     this.#plain = undefined;
@@ -60,14 +62,14 @@ export class UnnamedRelay {
     this.#sentTo = undefined;
   }
 
-  /** It is one that does nothing to the session; `repeated` where others may have sent it, too, and it need not be parsed each time. */
+  /** Keeps a plain statement. `repeated` is set where other clients may have sent it, too, and it need not be parsed each time. */
   keepPlain(plain: UnnamedStatement, settings: Settings, repeated: RepeatedStatement | undefined): void {
     this.#plain = plain;
     this.#plainUnder = settings;
     this.#repeated = repeated;
   }
 
-  /** The last plain one, if a Parse with exactly these bytes means the same as its own. */
+  /** The last plain statement, if a Parse with exactly these bytes means the same. */
   plainOne(source: Buffer, start: number, end: number, settings: Settings): UnnamedStatement | undefined {
     const plain = this.#plain;
     const isSame =
@@ -78,18 +80,18 @@ export class UnnamedRelay {
     return isSame ? plain : undefined;
   }
 
-  /** What follows the Parse in these bytes, if that is the last plain one's: where it begins, or -1. */
+  /** End of the last plain statement's Parse, if these bytes begin with it and more follows; otherwise -1. */
   endOfPlainParse(source: Buffer, start: number, end: number, settings: Settings): number {
     const parseEnd = start + (this.#plain?.parse?.length ?? end);
     return parseEnd < end && this.plainOne(source, start, parseEnd, settings) !== undefined ? parseEnd : -1;
   }
 
-  /** The last plain one. */
+  /** The last plain statement. */
   get plain(): UnnamedStatement | undefined {
     return this.#plain;
   }
 
-  /** The same, as all clients of the pool have it. */
+  /** The last plain statement, in the form that all clients of the pool share. */
   get repeated(): RepeatedStatement | undefined {
     return this.#repeated;
   }
@@ -115,12 +117,12 @@ export class UnnamedRelay {
     else this.describe(backend);
   }
 
-  /** The client has it described. */
+  /** The client has asked for a description. */
   isDescribed(): void {
     this.#lacksShape = false;
   }
 
-  /** Something comes that may not leave it as it is, or the batch ends: what it means has to be known by then. */
+  /** A message that may change the statement comes, or the batch ends: its shape has to be asked for before that. */
   describe(backend: Backend): void {
     if (!this.#lacksShape) return;
     this.#lacksShape = false;
@@ -130,7 +132,7 @@ export class UnnamedRelay {
     backend.describeStatement(undefined, sent);
   }
 
-  /** A server has confirmed that the client has another one, or none. `backend`: it has parsed it. */
+  /** A server has confirmed that the client has another unnamed statement, or none. `backend`: the server that has parsed it. */
   changed(unnamed: UnnamedStatement | undefined, backend: Backend | undefined): void {
     this.#confirmed = unnamed;
     this.#confirmOn(backend);
@@ -138,7 +140,7 @@ export class UnnamedRelay {
     this.#isCompared = this.#isOutdated = this.#isShapeOfOthers = false;
   }
 
-  /** A server has described it. */
+  /** A server has described the statement. */
   described(backend: Backend, unnamed: UnnamedStatement, shape: StatementShape | undefined): void {
     if (!this.#isCompared) unnamed.lastShape = shape;
     if (unnamed !== this.#confirmed) return;
@@ -154,14 +156,14 @@ export class UnnamedRelay {
     this.#confirmedVersion = backend?.unnamedVersion ?? 0;
   }
 
-  /** An earlier batch that may have changed it is not answered yet. */
+  /** An earlier batch that may have changed the statement is not answered yet. */
   isUnsure(backend: Backend): boolean {
     return backend.replies.owesTurn && !this.#isSentInThisTurn(backend);
   }
 
   /**
-   * The client's one, on this server from here on; undefined where the client has none. `later`: the server has to describe it
-   * first. `unknown`: what it meant is not known, and nobody has it any more.
+   * Brings the client's unnamed statement to this server; undefined where the client has none. `later`: the server has to
+   * describe it first. `unknown`: its meaning is not known, and no server has it any more.
    */
   bring(
     backend: Backend,
