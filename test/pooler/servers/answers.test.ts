@@ -108,6 +108,7 @@ async function twoClients(mode: PoolMode = 'transaction') {
     cleaningTimeoutMs: 1_000,
     cancelTimeoutMs: 1_000,
     followsStatements: true,
+    mostStatements: 200,
     preparesUnnamed: false,
     defersBegin: true,
     mostStatementBytes: mostBytes,
