@@ -243,6 +243,12 @@ export const warnings = [
       'give connections back, or raise `max`; `warnAfterMillis` (`warnAfter`) sets the time, 0 switches it off',
   },
   {
+    code: 'HG_CLIENT_LOST',
+    means:
+      'a client lost its connection while it was checked out; its place in the pool is free. Told once, then summed, a minute apart at least',
+    remedy: 'release clients in `finally`; with `leakThresholdMillis` the warning says where they were taken',
+  },
+  {
     code: 'HG_INITIAL_FILL_TIMEOUT',
     means: 'the [reservoir](reservoir.md) was not full after `initialFillTimeout`; what is there serves',
     remedy: 'see the last error in it; raise `initialFillTimeout`, or lower `targetReady`',

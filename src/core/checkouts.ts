@@ -1,4 +1,5 @@
 /** The connections in use: their number, the demand that they are part of, and those in use for so long that they look forgotten. */
+import { DoubleReleaseError } from './errors.js';
 import type { PoolListener } from './pool-listener.js';
 import type { PoolPolicy } from './pool-policy.js';
 import type { PooledConnection } from './pooled-connection.js';
@@ -87,8 +88,17 @@ export class Checkouts<C> {
   }
 
   /** The connection is taken away from its caller. */
-  cutShort(): void {
+  cutShort(connection: PooledConnection<C>): void {
+    connection.isTakenAway = true;
     this.#lent--;
+  }
+
+  /** Whether a release comes too late: a mistake, unless the connection was taken away, and then once. */
+  isOver(connection: PooledConnection<C>, generation: number): boolean {
+    if (connection.state === 'lent' && connection.generation === generation) return false;
+    if (!connection.isTakenAway || connection.generation !== generation) throw new DoubleReleaseError();
+    connection.isTakenAway = false;
+    return true;
   }
 
   /** Reports each checkout that has lasted too long, once, and sets the alarm for the next. */

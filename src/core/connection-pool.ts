@@ -13,7 +13,7 @@ import type { DialFailureCause } from './breaker.js';
 import type { Checkouts } from './checkouts.js';
 import type { Dial } from './dialer.js';
 import type { Dialing } from './dialing.js';
-import { DoubleReleaseError, PoolClosedError } from './errors.js';
+import { PoolClosedError } from './errors.js';
 import type { IdleConnections } from './idle-connections.js';
 import type { LeaseHolder } from './leases.js';
 import type { Ledger } from './ledger.js';
@@ -194,10 +194,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
 
   /** Ends the checkout that `generation` names. With an error the connection is not used again. */
   release(connection: PooledConnection<C>, generation: number, error?: unknown): void {
-    if (connection.state !== 'lent' || connection.generation !== generation) {
-      refuseRelease(connection, generation);
-      return;
-    }
+    if (this.#checkouts.isOver(connection, generation)) return;
     const now = this.#clock.coarse();
     this.#checkouts.end(connection, now);
     const reason =
@@ -399,9 +396,17 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#handOver(connection, this.#clock.now());
   }
 
-  /** A connection failed by itself. One in use is retired when it is released. */
-  broken(connection: PooledConnection<C>, error: Error): void {
-    this.#connections.broken(connection, error);
+  /** A connection failed by itself. One in use is retired when it comes back. Idle ones that are `doubted` are checked. */
+  broken(connection: PooledConnection<C>, error: Error, doubted?: (idle: C) => boolean): void {
+    this.#connections.broken(connection, error, doubted);
+    this.#pump();
+  }
+
+  /** The socket of a connection in use is gone: its place is free, and the release that may follow does nothing. */
+  lost(connection: PooledConnection<C>): void {
+    if (connection.state !== 'lent') return;
+    this.#checkouts.cutShort(connection);
+    this.#connections.destroy(connection, 'broken');
     this.#pump();
   }
 
@@ -492,10 +497,4 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#wakeUp.by(refiller.nextTickAt);
     this.#connections.rearm(this.#retention.isReapable());
   }
-}
-
-function refuseRelease<C>(connection: PooledConnection<C>, generation: number): void {
-  // The pool itself may have ended the checkout, when the deadline of its draining passed.
-  if (connection.reason === 'drain_deadline' && connection.generation === generation) return;
-  throw new DoubleReleaseError();
 }

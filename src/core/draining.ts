@@ -82,7 +82,7 @@ export class Draining<C> {
     serving.failAll(() => new PoolClosedError(': its deadline passed before a connection was free'));
     for (const connection of [...connections.all()]) {
       if (connection.state !== 'lent') continue;
-      checkouts.cutShort();
+      checkouts.cutShort(connection);
       connections.destroy(connection, 'drain_deadline');
     }
     dialing.dials.hurry(clock.now());

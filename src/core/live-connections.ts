@@ -174,15 +174,24 @@ export class LiveConnections<C> {
   }
 
   /** A connection failed by itself. One in use is retired when it is released. */
-  broken(connection: PooledConnection<C>, error: Error): void {
-    if (connection.state === 'lent') {
-      connection.broken = error;
-      return;
+  broken(connection: PooledConnection<C>, error: Error, doubted?: (idle: C) => boolean): void {
+    const { state } = connection;
+    if (state === 'closing' || state === 'gone') return;
+    if (state === 'lent') connection.broken = error;
+    else {
+      if (state === 'idle') this.idle.remove(connection);
+      else this.#checking.remove(connection);
+      this.retire(connection, 'broken');
     }
-    if (connection.state === 'idle') this.idle.remove(connection);
-    else if (connection.state === 'checking') this.#checking.remove(connection);
-    else return;
-    this.retire(connection, 'broken');
+    if (doubted !== undefined) this.#checkIdle(this.#clock.now(), ({ connection: c }) => doubted(c));
+  }
+
+  /** None of them is lent before it has answered. */
+  #checkIdle(now: number, isMeant: (idle: PooledConnection<C>) => boolean): void {
+    for (const connection of [...this.idle].filter(isMeant)) {
+      // The answer to an earlier check may have changed what this one is doing.
+      if (connection.state === 'idle') this.#beginCheck(connection, now);
+    }
   }
 
   // ---- out --------------------------------------------------------------------------------------------------------
@@ -245,9 +254,13 @@ export class LiveConnections<C> {
 
   /** Ends the checks and the closings that take too long. */
   timeOut(now: number): void {
+    let isServerSilent = false;
     for (let c = this.#checking.head; c !== undefined && c.deadline <= now; c = this.#checking.head) {
       this.checked(c, new CheckTimeoutError(this.#policy.checkTimeout), undefined);
+      isServerSilent = true;
     }
+    // The others may have nobody at their other end either.
+    if (isServerSilent) this.#checkIdle(now, () => true);
     for (let c = this.#closing.head; c !== undefined && c.deadline <= now; c = this.#closing.head) {
       this.#dialer.destroy(c);
       this.closed(c);
@@ -299,11 +312,7 @@ export class LiveConnections<C> {
 
   keepAlive(now: number): void {
     if (now < this.#nextKeepaliveAt) return;
-    const due = [...this.idle].filter((connection) => connection.aliveAt + this.#policy.keepalive <= now);
-    for (const connection of due) {
-      // The answer to an earlier check may have changed this connection's state.
-      if (connection.state === 'idle') this.#beginCheck(connection, now);
-    }
+    this.#checkIdle(now, (connection) => connection.aliveAt + this.#policy.keepalive <= now);
     this.#nextKeepaliveAt = never;
     for (const connection of this.idle) this.#planKeepalive(connection.aliveAt);
   }

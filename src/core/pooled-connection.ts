@@ -37,6 +37,8 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   deadline = Number.NaN;
   /** Near its end and to be replaced: still handed out, but no longer a spare. */
   expiring = false;
+  /** The pool itself has ended its checkout, and its caller has not given it back yet. */
+  isTakenAway = false;
   /** The error that broke it while it was in use. */
   broken: Error | undefined;
   reason: DiscardReason | undefined;

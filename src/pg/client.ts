@@ -2,6 +2,7 @@
 
 export interface Stream {
   readonly closed?: boolean;
+  readonly remoteAddress?: string;
   destroy(): unknown;
   end(): unknown;
   once(event: 'close', listener: () => void): unknown;

@@ -6,7 +6,7 @@
  */
 import { EventEmitter } from 'node:events';
 import { ConnectionPool } from '../core/connection-pool.js';
-import { AcquireAbortedError, PoolClosedError } from '../core/errors.js';
+import { AcquireAbortedError, DoubleReleaseError, PoolClosedError } from '../core/errors.js';
 import type { PoolStats } from '../core/pool-stats.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Duration } from '../kernel/duration.js';
@@ -24,8 +24,10 @@ import {
   type PgClientClass,
   type QueryCallback,
 } from './client.js';
+import { TransactionLeftOpenError } from './errors.js';
 import { disown } from './held-client.js';
 import type { ReleasableClient } from './lane.js';
+import { type OnOpenTransaction, rollBackFirst } from './open-transaction.js';
 import type { PgConnection } from './pg-connection.js';
 import { type DialingPool, PgDialer } from './pg-dialer.js';
 import { Pipeline } from './pipeline.js';
@@ -35,7 +37,7 @@ import { resolvePoolOptions } from './pool-options.js';
 import { CallbackWaiter, ClientWaiter } from './pool-waiters.js';
 import { type PublicOptions, publicOptions } from './public-options.js';
 import { type PoolMethods, ReplacedMethods } from './replaced-methods.js';
-import { setRight } from './session-guard.js';
+import { isAnswer, setRight } from './session-guard.js';
 
 type Pooled = PooledConnection<PgConnection>;
 type ConnectCallback = (
@@ -70,6 +72,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     readonly #dialer: PgDialer;
     readonly #pipeline: Pipeline | undefined = undefined;
     readonly #allowsExitOnIdle: boolean;
+    readonly #onOpenTransaction: OnOpenTransaction;
     #noticesHolders: boolean;
     /** Callers are not recorded, and the program set no promise class of its own. */
     #isPlain: boolean;
@@ -78,8 +81,9 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
       const given = { ...options } as Record<string, unknown>;
-      const { policy, name, pipelineDepth, warnAfter } = resolvePoolOptions(given);
+      const { policy, name, pipelineDepth, warnAfter, onOpenTransaction } = resolvePoolOptions(given);
       this.name = name;
+      this.#onOpenTransaction = onOpenTransaction;
       this.options = publicOptions(options as Record<string, unknown> | null | undefined, {
         read: () => this.#engine.limit,
         write: (max) => this.resize(max),
@@ -234,16 +238,29 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     #giveBack(pooled: Pooled, generation: number, error: unknown): void {
       const { connection } = pooled;
       const { client } = connection;
-      if (pooled.state === 'lent' && pooled.generation === generation) {
+      if (connection.isRollingBack && pooled.generation === generation) throw new DoubleReleaseError();
+      if ((pooled.state === 'lent' || pooled.isTakenAway) && pooled.generation === generation) {
         client._poolUseCount = (client._poolUseCount ?? 0) + 1;
         if (this.#hears('release')) this.tell('release', error, client);
         disown(connection);
         if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
       }
-      // As in pg-pool, any truthy value closes the client. So does an open transaction where other queries would join
-      // it.
-      const isUnclean = this.#pipeline !== undefined && isInTransaction(client);
-      this.#engine.release(pooled, generation, error || isUnclean || undefined);
+      // As in pg-pool, any truthy value condemns the client.
+      const choice = this.#onOpenTransaction;
+      const staysAsItIs = choice === 'keep' || Boolean(error) || pooled.state !== 'lent';
+      if (staysAsItIs || !isUsable(client) || !isInTransaction(client))
+        this.#comeBack(pooled, generation, error || undefined);
+      else if (choice === 'discard') this.#comeBack(pooled, generation, new TransactionLeftOpenError());
+      else
+        rollBackFirst(connection, this.#engine.policy.checkTimeout, (failure) =>
+          this.#comeBack(pooled, generation, failure),
+        );
+    }
+
+    #comeBack(pooled: Pooled, generation: number, error: unknown): void {
+      const { client } = pooled.connection;
+      if (error) pooled.connection.isAnswering = isAnswer(error);
+      this.#engine.release(pooled, generation, error);
       if (this.#allowsExitOnIdle && pooled.state === 'idle') client.unref?.();
     }
 
@@ -464,26 +481,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       } catch (thrown) {
         throwLater(thrown);
       }
-    }
-
-    clientFailed(connection: PgConnection, error: Error): void {
-      const { client, pooled } = connection;
-      if (pooled.state === 'closing' || pooled.state === 'gone') {
-        this.note('additional client error after disconnection due to error', error);
-        return;
-      }
-      const { severity } = error as { severity?: string };
-      connection.isEndedByServer = severity === 'FATAL' || severity === 'PANIC';
-      const isCheckedOut = pooled.state === 'lent';
-      this.#engine.broken(pooled, error);
-      if (isCheckedOut) {
-        // Its caller learns of it from the next query at the latest; it is closed when it is released.
-        this.note('checked-out client lost its connection', error);
-        return;
-      }
-      (error as Error & { client?: PgClient }).client = client;
-      // Without a listener this throws, from the client's own event: an uncaught exception, as with any emitter.
-      this.emit('error', error, client);
     }
 
     /** Converts to the promise class that the program has set. */

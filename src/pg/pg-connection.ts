@@ -4,6 +4,8 @@ import type { PgClient } from './client.js';
 
 export class PgConnection {
   readonly client: PgClient;
+  /** Of the server's machine; undefined for a socket file. */
+  readonly remoteAddress: string | undefined;
   /** Its place in the engine, from the moment it is open. */
   pooled!: PooledConnection<PgConnection>;
   /** Listens to the client's `error` event as long as it lives, so that a lost connection never ends the program. */
@@ -12,13 +14,18 @@ export class PgConnection {
   isAnnounced = false;
   /** Checked out by `connect()`: its events belong to that caller. */
   isHeldByCaller = false;
+  /** It has come back inside a transaction, which is being rolled back. */
+  isRollingBack = false;
   /** Its socket's events run in that caller's async context. */
   isAdopted = false;
+  /** The server has answered the query after which it came back with an error. */
+  isAnswering = false;
   /** The server has announced the end of the session. */
   isEndedByServer = false;
 
   constructor(client: PgClient) {
     this.client = client;
+    this.remoteAddress = client.connection?.stream?.remoteAddress;
     Object.defineProperty(client, Symbol.asyncDispose, {
       configurable: true,
       get: () => this.#makeDisposer(),

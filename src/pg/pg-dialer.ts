@@ -6,10 +6,12 @@ import type { DialFailureCause } from '../core/breaker.js';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
+import type { DiscardReason } from '../core/reasons.js';
 import type { Waiter } from '../core/waiters.js';
 import { CallerContext, withoutContext } from '../runtime/async-context.js';
 import { asError } from '../runtime/promise-dialer.js';
 import { destroySocket, dialAgain, type PgClient, type PgClientClass, refillCause } from './client.js';
+import { ClientLosses } from './client-losses.js';
 import { prepareClient, watchClient } from './held-client.js';
 import { PgConnection } from './pg-connection.js';
 
@@ -24,8 +26,9 @@ export interface DialingPool {
   note(message: string, error?: Error): void;
   /** Emits an event. An exception of a listener becomes an uncaught exception, as if thrown outside the pool. */
   tell(event: string, ...args: unknown[]): void;
-  /** The `error` event of an open client. */
-  clientFailed(connection: PgConnection, error: Error): void;
+  /** Emits an event from within an event of the client: what a listener throws goes to the emitter of that. */
+  emit(event: string, ...args: unknown[]): boolean;
+  readonly name: string;
   /** From now on each checkout records where it was made. */
   noticeHolders(): void;
 }
@@ -49,6 +52,7 @@ export class PgDialer implements Dialer<PgConnection> {
   readonly #pool: DialingPool;
   readonly #attempts = new Map<Dial<PgConnection>, Attempt>();
   #engine!: ConnectionPool<PgConnection>;
+  #losses!: ClientLosses;
 
   constructor(pool: DialingPool) {
     this.#pool = pool;
@@ -57,6 +61,7 @@ export class PgDialer implements Dialer<PgConnection> {
   /** The engine and its dialer need each other; the dialer comes first. */
   answerTo(engine: ConnectionPool<PgConnection>): void {
     this.#engine = engine;
+    this.#losses = new ClientLosses(this.#pool, engine);
   }
 
   /** The clients that are being opened. */
@@ -120,10 +125,16 @@ export class PgDialer implements Dialer<PgConnection> {
   }
 
   readonly #close = (pooled: PooledConnection<PgConnection>): void => {
-    const { client, isEndedByServer } = pooled.connection;
+    const { client, isEndedByServer, isAnswering } = pooled.connection;
     const stream = client.connection?.stream;
+    const isDistrusted = distrusted.has(pooled.reason as DiscardReason);
     try {
-      if (isEndedByServer && stream !== undefined && !stream.closed) {
+      if (isDistrusted && !isAnswering && !isEndedByServer && stream !== undefined && !stream.closed) {
+        // A peer that is gone would not answer a goodbye. It is said all the same, and not waited for.
+        stream.once('close', () => this.#engine.closed(pooled));
+        client.end?.(() => {});
+        stream.destroy();
+      } else if (isEndedByServer && stream !== undefined && !stream.closed) {
         // pg would destroy the socket at once. The server closes its side only when its session has ended.
         stream.once('close', () => this.#engine.closed(pooled));
         stream.end();
@@ -209,9 +220,10 @@ export class PgDialer implements Dialer<PgConnection> {
 
   #open(attempt: Attempt, connection: PgConnection): void {
     if (attempt.stage !== 'setting up') return;
-    connection.onError = (error) => this.#pool.clientFailed(connection, error);
+    connection.onError = (error) => this.#losses.failed(connection, error);
     attempt.client.removeListener?.('error', attempt.onSetUpError);
     attempt.client.on('error', connection.onError);
+    attempt.client.on('end', () => this.#losses.ended(connection));
     watchClient(connection);
     this.#answered(attempt);
     this.#engine.dialed(attempt.dial, connection);
@@ -264,6 +276,9 @@ export class PgDialer implements Dialer<PgConnection> {
     this.#attempts.delete(attempt.dial);
   }
 }
+
+/** Reasons for which nothing more is expected of a client. */
+const distrusted: ReadonlySet<DiscardReason> = new Set(['released_with_error', 'broken', 'failed_check']);
 
 /** The async context of the caller, where it matters. */
 function contextOf(waiter: Waiter<PgConnection> | undefined): CallerContext | undefined {

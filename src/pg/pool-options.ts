@@ -9,6 +9,7 @@ import type { WarmupOptions } from '../core/warmup.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { usualWarnAfter } from '../runtime/stuck-warning.js';
+import { type OnOpenTransaction, openTransactionChoices } from './open-transaction.js';
 import { poolNameOf } from './pool-name.js';
 import { warnOfUnknownOptions } from './unknown-options.js';
 
@@ -54,6 +55,11 @@ export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
    * and the users of the connections: once, then summed. Default 5 s; 0: never.
    */
   readonly warnAfterMillis?: number | string | undefined;
+  /**
+   * A client that comes back inside an open transaction: `rollback` rolls it back before anyone else gets the client, `discard` closes
+   * the client, `keep` hands it on as it is, as pg-pool does. Default `keep`; with `pipeline: { depth }`, `discard`.
+   */
+  readonly onOpenTransaction?: OnOpenTransaction | undefined;
   /** Asked before each dial, for every purpose. */
   readonly rateLimiter?: RateLimiter | undefined;
   /** A budget above `max`, shared with other pools: asked before each dial, and told when the connection is closed. */
@@ -78,6 +84,7 @@ export interface ResolvedPoolOptions {
   readonly name: string;
   /** 0: no pipelining by the pool. */
   readonly pipelineDepth: number;
+  readonly onOpenTransaction: OnOpenTransaction;
   /** Milliseconds after which a wait is reported; Infinity: never. */
   readonly warnAfter: number;
 }
@@ -147,6 +154,7 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
     warmup: options['warmup'] ?? undefined,
     keeper: options['keeper'] ?? undefined,
     startJitter: given('startJitter') ?? undefined,
+    onOpenTransaction: options['onOpenTransaction'] ?? undefined,
     name: options['name'] ?? undefined,
     log: options['log'] || undefined,
     verify: options['verify'] || undefined,
@@ -159,9 +167,13 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
   const warnAfter = read.duration('warnAfter', usualWarnAfter, Number.POSITIVE_INFINITY);
   for (const hook of ['log', 'verify', 'onConnect', 'Client']) read.callback(hook, false);
   const pipelineDepth = readPipelineDepth(read, options['pipeline']);
+  const usualChoice = pipelineDepth > 0 ? 'discard' : 'keep';
+  const onOpenTransaction = read.oneOf('onOpenTransaction', usualChoice, openTransactionChoices);
+  if (pipelineDepth > 0 && onOpenTransaction === 'keep')
+    read.problem('onOpenTransaction', "can't be 'keep' with pipelining: others would join the transaction");
   read.throwIfAnyProblem();
   warnOfUnknownOptions(options, options['Client'] !== undefined);
-  return Object.freeze({ policy, name, pipelineDepth, warnAfter });
+  return Object.freeze({ policy, name, pipelineDepth, warnAfter, onOpenTransaction });
 }
 
 function readPipelineDepth(read: OptionReader, pipeline: unknown): number {

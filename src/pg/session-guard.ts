@@ -16,7 +16,15 @@ const sessionCommands: ReadonlySet<string> = new Set(
 /** Commands whose effects on the session can't be seen from outside. */
 const opaqueCommands: ReadonlySet<string> = new Set(['DO', 'CALL']);
 
-/** Restores the client's session or closes the client, releases it, and then calls the caller back. */
+const sessionMayHaveChanged = 'its session may have changed';
+
+/** Whether a client is given back with something that the server has said: then it is there, and will hear a goodbye. */
+export function isAnswer(error: unknown): boolean {
+  if (error === sessionMayHaveChanged || isOwn(error)) return true;
+  return typeof error === 'object' && typeof (error as { severity?: unknown } | null)?.severity === 'string';
+}
+
+/** Gives the client back in the state in which it was taken, or closes it, and then tells the caller. */
 export function setRight(
   client: PgClient,
   query: unknown,
@@ -38,8 +46,12 @@ export function setRight(
     callback(error);
     return;
   }
-  release(isOpaque(kind, commands) ? 'its session may have changed' : undefined);
+  release(isOpaque(kind, commands) ? sessionMayHaveChanged : undefined);
   callback(undefined, result);
+}
+
+function isOwn(error: unknown): boolean {
+  return error instanceof SessionChangedError || error instanceof TransactionLeftOpenError;
 }
 
 /** A cursor has its text as a query has; a query stream has it in its cursor. */
@@ -59,7 +71,7 @@ function rollBack(
 ): void {
   const isLoneBegin = kind === 'transaction' && commands.length === 1;
   const rolledBack = inPresentContext((error: Error | null | undefined): void => {
-    release(error ?? (isLoneBegin ? undefined : 'its session may have changed'));
+    release(error ?? (isLoneBegin ? undefined : sessionMayHaveChanged));
     callback(new TransactionLeftOpenError());
   });
   client.query?.('ROLLBACK', undefined, rolledBack);

@@ -19,6 +19,7 @@ const optionsOfHeadgate = [
   ...['guardWindowMillis', 'checkAfterIdleMillis', 'keepaliveMillis', 'checkTimeoutMillis', 'idleOrder'],
   ...['onDialFailure', 'backoffBaseMillis', 'backoffCapMillis', 'breakerThreshold', 'leakThresholdMillis'],
   ...['rateLimiter', 'leases', 'reservoir', 'warmup', 'keeper', 'startJitter', 'warnAfterMillis'],
+  ...['onOpenTransaction'],
 ];
 
 const known = new Set([...optionsOfPg, ...optionsOfHeadgate]);

@@ -74,7 +74,7 @@ function* holders<C>({ held, now }: StuckReport<C>, words: StuckWords<C>): Itera
 }
 
 /** The frames above this package's own. */
-function takenAt({ stack = '' }: Error): string {
+export function takenAt({ stack = '' }: Error): string {
   const frames = stack.split('\n').slice(1);
   return frames.slice(0, shownFrames).join('\n');
 }

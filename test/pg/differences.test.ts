@@ -14,6 +14,7 @@
 //   onConnect rejects with nothing          | resolves without a client               | the caller's error
 //   the client's connect() throws           | the slot is lost                        | the caller's error, slot free
 //   a client in use loses its connection    | uncaught, unless someone listens        | the client's next query fails
+//   such a client is never released         | keeps its place, end() waits for ever   | its place is free (lost-clients.test.ts)
 //   native client connects after a timeout  | handed out late                         | closed: a timeout is a timeout
 //   many callers on an empty pool           | a dial for each at once                 | dialLimit dials at once
 //   a client comes back during a dial       | its caller waits for its own dial       | the caller takes it
@@ -235,7 +236,7 @@ describe('the limit', () => {
     front.ignoreGoodbyes();
     const pool = newPool({ port: front.port, max: 1, closeTimeoutMillis: 10_000 });
     const client = await pool.connect();
-    client.release(true);
+    client.release(await rejectionOf(client.query('select no_such_column')));
     expect(pool.totalCount).toBe(0);
     expect(pool.stats()).toMatchObject({ live: 0, closing: 1, limit: 1 });
     const next = watch(pool.connect());
@@ -267,7 +268,7 @@ describe('the limit', () => {
     });
     const client = await pool.connect();
     const removed = eventOf(pool, 'remove');
-    client.release(true);
+    client.release(await rejectionOf(client.query('select no_such_column')));
     const next = await pool.connect();
     expect(destroyedWhenTheNextIsMade).toEqual([true, true]);
     expect(await removed).toEqual([client]);

@@ -1,4 +1,5 @@
 // The three counts (and the fourth) change in the same tick as the thing they count.
+import pg from 'pg';
 import { expect, it, vi } from 'vitest';
 import { clientsThatWait, FakeClient } from '../../support/fake-client.js';
 import { portWhereNobodyListens } from '../../support/faulty-server.js';
@@ -9,7 +10,10 @@ function counts(pool: AnyPool) {
   return { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount };
 }
 
-everyPool('counts and timing', ({ newPool, terminate }) => {
+everyPool('counts and timing', ({ Pool, newPool, terminate }) => {
+  /** pg.Pool counts a lost client until it is released; with Headgate its place is free when its socket is gone. */
+  const lost = Pool === pg.Pool ? 1 : 0;
+
   it('starts with nothing', () => {
     const pool = newPool();
     expect(counts(pool)).toEqual({ total: 0, idle: 0, waiting: 0 });
@@ -116,24 +120,24 @@ everyPool('counts and timing', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('counts a checked-out client that the server has ended until it is released', async () => {
+  it('counts a checked-out client that the server has ended while it may have to be counted', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.on('error', () => {});
     const ended = eventOf(client, 'end');
     await terminate(client);
     await ended;
-    expect(counts(pool)).toEqual({ total: 1, idle: 0, waiting: 0 });
+    expect(counts(pool)).toEqual({ total: lost, idle: 0, waiting: 0 });
     client.release();
     expect(counts(pool)).toEqual({ total: 0, idle: 0, waiting: 0 });
     await pool.end();
   });
 
-  it('counts a checked-out client that its user has ended until it is released', async () => {
+  it('counts a checked-out client that its user has ended while it may have to be counted', async () => {
     const pool = newPool();
     const client = await pool.connect();
     await client.end();
-    expect(counts(pool)).toEqual({ total: 1, idle: 0, waiting: 0 });
+    expect(counts(pool)).toEqual({ total: lost, idle: 0, waiting: 0 });
     client.release();
     expect(counts(pool)).toEqual({ total: 0, idle: 0, waiting: 0 });
     await expect(pool.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });

@@ -136,7 +136,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
     pool.on('error', (error, origin) => {
       seen(error, origin, (error as Error & { client?: unknown }).client, pool.totalCount, pool.idleCount);
     });
-    const ended = eventOf(client.connection.stream, 'end');
+    const ended = eventOf(client.connection.stream, 'close');
     const error = new Error('on purpose');
     client.emit('error', error);
     expect(seen).toHaveBeenCalledTimes(1);

@@ -1,0 +1,93 @@
+/**
+ * Open clients that lose their connection. An idle one is closed, and the program is told; one that is checked out stays its
+ * caller's, but its place in the pool is free as soon as its socket is gone: a caller that never releases it costs nothing.
+ */
+import type { ConnectionPool } from '../core/connection-pool.js';
+import { takenAt } from '../runtime/stuck-warning.js';
+import { systemClock } from '../runtime/system.js';
+import { describeClient, type PgClient } from './client.js';
+import type { PgConnection } from './pg-connection.js';
+
+export interface LosingPool {
+  readonly name: string;
+  note(message: string, error?: Error): void;
+  emit(event: string, ...args: unknown[]): boolean;
+}
+
+/** What a socket's errors say of the way to the server, and so of every other socket to it. */
+const networkErrors: ReadonlySet<unknown> = new Set([
+  ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT'],
+  ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'ENETRESET'],
+]);
+
+function isOfNetwork(error: Error): boolean {
+  return networkErrors.has((error as { readonly code?: unknown }).code);
+}
+
+/** After a warning, losses are only counted for so long. */
+const quietMs = 60_000;
+
+export class ClientLosses {
+  readonly #pool: LosingPool;
+  readonly #engine: ConnectionPool<PgConnection>;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+  #seenSince = 0;
+
+  constructor(pool: LosingPool, engine: ConnectionPool<PgConnection>) {
+    this.#pool = pool;
+    this.#engine = engine;
+  }
+
+  /** The `error` event of an open client. */
+  failed(connection: PgConnection, error: Error): void {
+    const { client, pooled } = connection;
+    if (pooled.state === 'closing' || pooled.state === 'gone') {
+      this.#pool.note('additional client error after disconnection due to error', error);
+      return;
+    }
+    const { severity } = error as { severity?: string };
+    connection.isEndedByServer = severity === 'FATAL' || severity === 'PANIC';
+    const isCheckedOut = pooled.state === 'lent';
+    const { remoteAddress } = connection;
+    const isSibling = (idle: PgConnection): boolean => idle.remoteAddress === remoteAddress;
+    this.#engine.broken(pooled, error, isOfNetwork(error) ? isSibling : undefined);
+    if (isCheckedOut) {
+      // Its holder learns of it from the next query, at the latest.
+      this.#pool.note('checked-out client lost its connection', error);
+      return;
+    }
+    (error as Error & { client?: PgClient }).client = client;
+    // Without a listener this throws, from the client's own event: an uncaught exception, as with any emitter.
+    this.#pool.emit('error', error, client);
+  }
+
+  /** The `end` event of an open client: its socket is gone. What the pool itself has out, it gives back by itself. */
+  ended(connection: PgConnection): void {
+    const { client, pooled } = connection;
+    if (!connection.isHeldByCaller || pooled.state !== 'lent') return;
+    if (!client._ending) this.#warn(connection);
+    this.#engine.lost(pooled);
+  }
+
+  #warn({ client, pooled }: PgConnection): void {
+    const now = systemClock.now();
+    if (now - this.#warnedAt < quietMs) {
+      this.#seenSince++;
+      return;
+    }
+    const place = pooled.holder instanceof Error ? takenAt(pooled.holder) : undefined;
+    const lines = [
+      `Pool ${this.#pool.name}: a client lost its connection while it was checked out (${describeClient(client)}). ` +
+        'Its place in the pool is free. The client stays unusable: release it, and take another.',
+      pooled.broken === undefined ? '' : `error: ${pooled.broken.message}`,
+      place === undefined ? 'Set leakThresholdMillis to learn where clients are taken.' : `taken\n${place}`,
+      this.#seenSince === 0 ? '' : `seen ${this.#seenSince} more times since the last warning`,
+    ];
+    this.#warnedAt = now;
+    this.#seenSince = 0;
+    process.emitWarning(lines.filter((line) => line !== '').join('\n  '), {
+      type: 'HeadgateWarning',
+      code: 'HG_CLIENT_LOST',
+    });
+  }
+}

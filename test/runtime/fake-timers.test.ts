@@ -1,0 +1,137 @@
+// Pools while a test has replaced the program's timers, and after it has put them back.
+import { mock } from 'node:test';
+import { install } from '@sinonjs/fake-timers';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { PromisePool } from '../../src/engine.js';
+import { Pool } from '../../src/index.js';
+import { FakeClient } from '../support/fake-client.js';
+import { rejectionOf, watch } from '../support/outcomes.js';
+
+interface Fakes {
+  readonly name: string;
+  begin(): void;
+  advance(milliseconds: number): void;
+  end(): void;
+}
+
+let clock: ReturnType<typeof install> | undefined;
+
+const tools: readonly Fakes[] = [
+  {
+    name: 'node:test',
+    begin: () => mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] }),
+    // Within one tick, a timer that is set by another one counts from the end of the tick.
+    advance: (milliseconds) => {
+      for (let passed = 0; passed < milliseconds; passed += 100) mock.timers.tick(100);
+    },
+    end: () => mock.timers.reset(),
+  },
+  {
+    name: 'vitest',
+    begin: () => void vi.useFakeTimers(),
+    advance: (milliseconds) => void vi.advanceTimersByTime(milliseconds),
+    end: () => void vi.useRealTimers(),
+  },
+  {
+    name: 'sinon and jest',
+    begin: () => {
+      clock = install({
+        toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
+      });
+    },
+    advance: (milliseconds) => void clock?.tick(milliseconds),
+    end: () => {
+      clock?.uninstall();
+      clock = undefined;
+    },
+  },
+];
+
+afterEach(() => {
+  for (const { end } of tools) end();
+});
+
+let connections = 0;
+function newPool(options: object = {}): PromisePool<object> {
+  return new PromisePool<object>({ connect: () => ({ id: ++connections }), max: 1, ...options });
+}
+
+describe.each(tools)('With the timers of $name', ({ name, begin, advance, end }) => {
+  it('a timeout of 5 s fires when 6 s have passed, and not before', async () => {
+    const pool = newPool({ acquireTimeout: '5s' });
+    const held = await pool.acquire();
+    begin();
+    const waiting = watch(pool.acquire());
+    advance(4_000);
+    expect(pool.stats().waiting).toBe(1);
+    advance(2_000);
+    expect(pool.stats().waiting).toBe(0);
+    end();
+    expect((await rejectionOf(waiting.promise)).message).toContain('timeout exceeded');
+    held.release();
+    await pool.drain();
+  });
+
+  it('a pool that has seen them fires its timeouts again when the real ones are back', async () => {
+    const pool = newPool({ acquireTimeout: '40ms', idleTimeout: '40ms' });
+    const held = await pool.acquire();
+    begin();
+    const lost = watch(pool.acquire());
+    end();
+    expect((await rejectionOf(pool.acquire())).message).toContain('timeout exceeded');
+    await rejectionOf(lost.promise);
+    held.release();
+    await vi.waitFor(() => expect(pool.stats().live).toBe(0), { timeout: 20_000 });
+    await pool.drain();
+  });
+
+  // With node:test this holds for the first use of its timers in a process, and is late after a second one.
+  it.skipIf(name === 'node:test')(
+    'an idle connection is closed when the time for it has passed',
+    async () => {
+      const pool = newPool({ idleTimeout: '10s' });
+      begin();
+      (await pool.acquire()).release();
+      advance(9_000);
+      expect(pool.stats().idle).toBe(1);
+      advance(2_000);
+      expect(pool.stats().idle).toBe(0);
+      end();
+      await pool.drain();
+    },
+  );
+
+  it('a pool made while they are on serves when they are gone', async () => {
+    begin();
+    const pool = newPool({ acquireTimeout: '40ms' });
+    const held = await pool.acquire();
+    end();
+    await rejectionOf(pool.acquire());
+    held.release();
+    await pool.drain();
+  });
+});
+
+it('end() settles while nextTick is faked', async () => {
+  const pool = new Pool({ max: 1, Client: FakeOnMicrotasks as never });
+  const client = await pool.connect();
+  client.release();
+  const fakes = install({ toFake: ['nextTick', 'setTimeout', 'setImmediate', 'Date', 'performance'] });
+  try {
+    await pool.end();
+    expect(pool.totalCount).toBe(0);
+  } finally {
+    fakes.uninstall();
+  }
+});
+
+/** What a client does is not the pool's: this one needs no faked function. */
+class FakeOnMicrotasks extends FakeClient {
+  override connect(callback: (error?: Error | null) => void): void {
+    queueMicrotask(callback);
+  }
+
+  override end(callback?: () => void): void {
+    queueMicrotask(() => callback?.());
+  }
+}
