@@ -14,6 +14,16 @@ const otherBytes = 3 * 1_048_576;
 const coldQueries = 2_000;
 const warmQueries = 200_000;
 
+/** No limit of memory is met here. */
+const ample = 1 << 30;
+const bounds = {
+  maxClientPipelineSize: ample,
+  maxClientUnreadSize: ample,
+  maxClientStatementsSize: ample,
+  maxClientSettingsSize: ample,
+  maxServerParametersSize: ample,
+};
+
 const builds = process.argv.slice(2);
 if (builds.length === 0) builds.push(fileURLToPath(new URL('../dist', import.meta.url)));
 
@@ -71,6 +81,7 @@ class Pooler {
     const { BackendPool } = await load('pooler/servers/backend-pool.js');
     const { Backend } = await load('pooler/servers/backend.js');
     const { ServerStatements } = await load('pooler/servers/server-statements.js');
+    const { ReportedSettings } = await load('pooler/servers/reported-settings.js');
     const { SettingsRegistry } = await load('pooler/settings/settings.js');
     const { ClientSession } = await load('pooler/clients/relay/client-session.js');
     const { frontendRules } = await load('wire/scan-rules.js');
@@ -87,8 +98,9 @@ class Pooler {
       limits: { poolMode: 'transaction', poolSize, minPoolSize: 0, queryWaitTimeout: 0 },
       policy: readPolicy(new OptionReader({ max: poolSize }), false),
       open: async () => {
-        const parts = { transport: new Sink(), dial: {}, statements: new ServerStatements(200), settings };
-        const server = new Backend({ ...parts, key: undefined, parameters: new Map() });
+        const parts = { transport: new Sink(), dial: {}, statements: new ServerStatements(200, ample), settings };
+        const parameters = new ReportedSettings(ample);
+        const server = new Backend({ ...parts, key: undefined, parameters });
         pooler.servers.push(server);
         return server;
       },
@@ -99,6 +111,12 @@ class Pooler {
       cleaningTimeoutMs: 1_000,
       cancelTimeoutMs: 1_000,
       followsStatements: true,
+      isDsql: false,
+      keepsSettings: false,
+      mostStatements: 200,
+      preparesUnnamed: false,
+      mostStatementBytes: ample,
+      mostParameterBytes: ample,
       defersBegin: true,
       reservedRatio: 0.2,
       shortage: () => undefined,
@@ -125,6 +143,9 @@ class Pooler {
           startup: { settings, told, areUnchecked: false },
           limits: () => ({ queryWaitTimeout: 0 }),
           refusesSimpleQueries: false,
+          bounds,
+          word: (/** @type {unknown} */ error) => error,
+          ending: () => {},
           ended: () => {},
           failed: (/** @type {{ message: string }} */ { message }) => {
             throw new Error(message);
