@@ -98,7 +98,12 @@ class Pooler {
       limits: { poolMode: 'transaction', poolSize, minPoolSize: 0, queryWaitTimeout: 0 },
       policy: readPolicy(new OptionReader({ max: poolSize }), false),
       open: async () => {
-        const parts = { transport: new Sink(), dial: {}, statements: new ServerStatements(200, ample), settings };
+        const parts = {
+          transport: new Sink(),
+          dial: {},
+          statements: new ServerStatements(200, ample),
+          settings,
+        };
         const parameters = new ReportedSettings(ample);
         const server = new Backend({ ...parts, key: undefined, parameters });
         pooler.servers.push(server);
