@@ -124,6 +124,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     const answer = client.query('select 2 as two');
     await page.locator('.verdict.bad', { hasText: 'paused: 1 caller waits' }).waitFor();
     await page.keyboard.press('Control+k');
+    await page.locator('#commands [role=option]').first().waitFor();
     await page.keyboard.type(`resume ${db.database}`);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Resume', exact: true }).press('Enter');
@@ -155,6 +156,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await client.query('select 1');
     const page = await open(pooler.address, operator);
     await page.keyboard.press('Control+k');
+    await page.locator('#commands [role=option]').first().waitFor();
     await page.keyboard.type('set a limit');
     await page.keyboard.press('Enter');
     await page.getByLabel('Setting').fill('max_server_connections');
@@ -173,6 +175,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await page.locator('#connections tbody tr').first().waitFor();
     expect(await page.locator('#pools select, #connections tbody button').count()).toBe(0);
     await page.keyboard.press('Control+k');
+    await page.locator('#commands [role=option]').first().waitFor();
     const commands = await page.locator('#commands [role=option]').allInnerTexts();
     expect(commands.length).toBeGreaterThan(5);
     expect(commands.filter((text) => /pause|kill|drain|set /i.test(text))).toEqual([]);
