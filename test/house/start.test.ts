@@ -112,7 +112,9 @@ test('npm start -- --dsql --once shows a reservoir on the stand-in for Aurora DS
   expect(Number(/DSQL saw (\d+) connections at most/.exec(output)?.[1])).toBeLessThanOrEqual(10);
   expect(Number(/(\d+) conflicts were repeated/.exec(output)?.[1])).toBeGreaterThan(0);
   expect(output).not.toContain('failed otherwise');
-  expect([code, errors]).toEqual([0, '']);
+  // DSQL closes connections that are in use, of which the pool warns.
+  const others = errors.replace(/\(node:\d+\) \[HG_CLIENT_LOST\][\s\S]*?was created\)\n/, '');
+  expect([code, others]).toEqual([0, '']);
 }, 60_000);
 
 test('--help explains the options, and a wrong one is refused with the same text', async () => {
