@@ -49,9 +49,9 @@ test('times are read, rounded, shown and refused as PostgreSQL does it', async (
 
 /** What a client may say, and the same for the settings that are kept. */
 const steps = [
-  ['SET statement_timeout = 1', (kept: KeptSettings) => kept.set('statement_timeout', '1ms', false)],
-  ['SET statement_timeout = 2', (kept: KeptSettings) => kept.set('statement_timeout', '2ms', false)],
-  ['SET LOCAL statement_timeout = 3', (kept: KeptSettings) => kept.set('statement_timeout', '3ms', true)],
+  ['SET statement_timeout = 11000', (kept: KeptSettings) => kept.set('statement_timeout', '11s', false)],
+  ['SET statement_timeout = 12000', (kept: KeptSettings) => kept.set('statement_timeout', '12s', false)],
+  ['SET LOCAL statement_timeout = 13000', (kept: KeptSettings) => kept.set('statement_timeout', '13s', true)],
   [
     'SET LOCAL statement_timeout TO DEFAULT',
     (kept: KeptSettings) => kept.set('statement_timeout', undefined, true),
@@ -70,8 +70,8 @@ test('SET, SET LOCAL, RESET, COMMIT and ROLLBACK in every order of four leave wh
       const chosen = [0, 1, 2].map(
         (place) => steps[Math.floor(order / 2 / steps.length ** place) % steps.length],
       );
-      await client.query('SET statement_timeout = 7');
-      kept.set('statement_timeout', '7ms', false);
+      await client.query('SET statement_timeout = 17000');
+      kept.set('statement_timeout', '17s', false);
       kept.commit();
       // PostgreSQL's RESET ALL passes over what SET LOCAL has brought back to its default, also for the session.
       if (chosen.includes(steps[3]) && chosen.includes(steps[5])) continue;
