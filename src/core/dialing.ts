@@ -156,7 +156,9 @@ export class Dialing<C> {
     }
     this.#wakeUp.by(now + waitMs);
     const longWait = this.permitWaits.refused(now, waitMs);
-    if (longWait !== undefined) this.#heldBack('rate_limit', longWait, this.#limiterBackoff.failures);
+    // A limiter that failed was counted when it did.
+    const { failures } = this.#limiterBackoff;
+    if (longWait !== undefined && failures === 0) this.#heldBack('rate_limit', longWait, failures);
     return false;
   }
 

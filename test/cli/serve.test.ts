@@ -324,6 +324,7 @@ describe('A pooler that runs', () => {
     await stage.saysAfter('SIGHUP', 'listen.port');
     const lines = stage.err.split('\n').map((line) => line.replace(/^.* UTC /, ''));
     expect(lines).toEqual([
+      'info  transport chosen  transport=native',
       'info  reload: at once:',
       'info  reload:   pooling.poolSize: 20 -> 5',
       'info  reload: not before a restart:',

@@ -5,9 +5,9 @@ import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 /** Minified, without pg, which takes 86 kB beside it. */
-const allowed = 100_000;
+const allowed = 120_000;
 
-test('Pool alone brings no more of the package than it needs, and stays below 100 kB minified', async () => {
+test('Pool alone brings no more of the package than it needs, and stays below 120 kB minified', async () => {
   const { outputFiles, metafile } = await build({
     stdin: { contents: "export { Pool } from './dist/index.js';", resolveDir: root },
     absWorkingDir: root,
