@@ -147,6 +147,8 @@ function endOfQuoted(bytes: Buffer, start: number, end: number, isAsciiSafe: boo
   }
   if (at >= end || bytes[start - 1] === ampersand) return -1;
   if (mark === quote) return at + 1;
+  // A doubled quote belongs to the name, of which only a part would be looked up.
+  if (at + 1 < end && bytes[at + 1] === mark) return -1;
   return mayBeDangerousName(bytes, start + 1, at) && !isPlainName(bytes, start + 1, at, at + 1, end)
     ? -1
     : at + 1;

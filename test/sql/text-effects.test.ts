@@ -335,6 +335,11 @@ describe('plain statements', () => {
     ),
   );
 
+  test('A name with a doubled quote in it is not plain, since only a part of it would be looked up', () => {
+    const bytes = Buffer.from('select "pg_unknown""a"(1)', 'latin1');
+    expect(isPlainStatement(bytes, 0, bytes.length, true)).toBe(false);
+  });
+
   test('A plain statement leaves nothing under every lexical setting', () => {
     let plain = 0;
     fc.assert(
