@@ -8,7 +8,7 @@ const pureTests = [
   'test/core/**/*.test.ts',
   'test/runtime/**/*.test.ts',
   'test/coordination/**/*.test.ts',
-  'test/simulator/**/*.test.ts',
+  'test/simulator/!(on-*).test.ts',
   'test/cli/**/*.test.ts',
   'test/sql/!(*-on-server).test.ts',
   'test/wire/*.test.ts',

@@ -1,5 +1,5 @@
 // @ts-check
-// What is compared with what, and which ratio is wanted.
+// Groups of comparisons, and the ratio wanted of each.
 
 /**
  * A wanted ratio to another contestant of the same group.

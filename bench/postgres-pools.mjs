@@ -15,7 +15,7 @@ const text = 'select 1';
  */
 
 /**
- * What both pg.Pool and the drop-in have.
+ * The calls that both pg.Pool and the drop-in have.
  * @typedef {object} PgShapedPool
  * @property {(text: string) => Promise<unknown>} query
  * @property {() => Promise<{ query(text: string): Promise<unknown>, release(): void }>} connect

@@ -1,5 +1,5 @@
 // @ts-check
-// What the pooler's own code costs for a query, without sockets: node bench/relay.mjs [folder of a build ...]
+// The cost of the pooler's own code for a query, without sockets: node bench/relay.mjs [folder of a build ...]
 //
 // In a loop on its own, all of it is in the processor's cache. Beside a kernel, a server and clients it is not: what counts there
 // is how much code and how many objects a query touches. So it is timed twice, in a loop, and each time after three megabytes of
@@ -27,7 +27,7 @@ const bounds = {
 const builds = process.argv.slice(2);
 if (builds.length === 0) builds.push(fileURLToPath(new URL('../dist', import.meta.url)));
 
-/** What `pgbench -S` sends, and what it is answered. */
+/** Protocols that `pgbench -S` speaks. */
 const protocols = /** @type {const} */ (['simple', 'extended', 'prepared']);
 /** @typedef {typeof protocols[number]} Protocol */
 
@@ -304,7 +304,7 @@ function readOther() {
   for (let at = 0; at < other.length; at += 64) checksum += /** @type {number} */ (other[at]);
 }
 
-/** What a look at the clock costs after that. */
+/** The cost of a look at the clock after other memory was read. */
 function emptyColdMs() {
   readOther();
   const began = performance.now();

@@ -113,7 +113,7 @@ function judge(target, reached, reference) {
   const whom = target.to === reference ? '' : ` ${target.to}`;
   const wanted = atLeast === undefined ? `<= ${atMost}x${whom}` : `>= ${atLeast}x${whom}`;
   if (reached === undefined) return { wanted, ok: false };
-  // What the table prints is what is judged: 0.996 is 1.00.
+  // The figure is judged as the table prints it: 0.996 is 1.00.
   const rounded = Number(reached.toFixed(digits(reached)));
   const ok = (atLeast === undefined || rounded >= atLeast) && (atMost === undefined || rounded <= atMost);
   return { wanted, reached, ok };

@@ -114,7 +114,7 @@ export async function scanner(count, isVisited) {
 }
 
 /**
- * What a scanner would do that looks at every connection, in the form that costs least.
+ * The work of a scanner that looks at every connection, in the form that costs least.
  * @param {number} count
  * @returns {Promise<LookUnderTest>}
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// What a connection's bytes cost: node bench/transport.mjs [--rounds N] [--milliseconds N]
+// The cost of a connection's bytes: node bench/transport.mjs [--rounds N] [--milliseconds N]
 // A request of 80 bytes and an answer of 300 go through a process that only passes them on, over plain TCP on this
 // machine. Node's own streams are 1.00x. The contestants' rounds take turns, and ratios are medians of each round's.
 import { fork } from 'node:child_process';

@@ -78,7 +78,7 @@ const cases = [
     () => {
       writer.clear();
       clientScanner.push(fromClient.chunk, 0, chunkBytes);
-      // What is not changed is copied in runs, as a forwarder does it.
+      // Unchanged bytes are copied in runs, as a forwarder does it.
       let runStart = 0;
       while (clientScanner.next()) {
         if (clientScanner.type !== 0x42) continue;

@@ -1,5 +1,5 @@
 // @ts-check
-// What is done with a pool while the clock runs. Every contestant gets exactly the same code.
+// Work done with a pool while the clock runs. Every contestant gets exactly the same code.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** After so many checkouts the event loop gets a turn, so that timers and other work run as they would in a program. */

@@ -14,7 +14,7 @@ const dist = join(root, 'dist');
 const cjs = join(dist, 'cjs');
 const types = join(dist, 'types');
 
-/** What `require()` answers in place of an object of exports, as the ES module says by an export of this name. */
+/** An ES module's export of this name is what `require()` answers in place of an object of exports. */
 const moduleExports = 'module.exports';
 
 for (const folder of [cjs, types]) rmSync(folder, { recursive: true, force: true });
@@ -110,8 +110,11 @@ function copyDeclarations(file) {
   if (existsSync(copy)) return;
   mkdirSync(dirname(copy), { recursive: true });
   cpSync(file, copy);
-  for (const match of readFileSync(file, 'utf8').matchAll(/\bfrom '(\.[^']+)'|\bimport\('(\.[^']+)'\)/g)) {
-    const specifier = match[1] ?? match[2] ?? '';
+  for (const match of readFileSync(file, 'utf8').matchAll(
+    // The compiler writes imports that it infers with double quotes.
+    /\b(?:from |import\()["'](\.[^"']+)["']/g,
+  )) {
+    const specifier = match[1] ?? '';
     copyDeclarations(resolve(dirname(file), specifier.replace(/\.js$/, '.d.ts')));
   }
 }

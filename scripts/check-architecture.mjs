@@ -16,7 +16,8 @@ const order = [
   ['sql', 'wire', 'observe'],
   ['net', 'dialect'],
   ['pg', 'dashboard'],
-  ['dsql', 'pooler', 'simulator', 'dsql-local'],
+  ['dsql', 'pooler', 'dsql-local'],
+  ['simulator'],
   ['cli'],
 ];
 
@@ -50,7 +51,7 @@ const impure = new RegExp(
   'g',
 );
 
-/** What an entry file may hold: imports, and exports of what was imported. */
+/** Content allowed in an entry file: imports, and exports of what was imported. */
 const reExports =
   /\bimport\b[^'();]*?\bfrom\s*'\d+'|\bexport\s+(?:type\s+)?(?:\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})(?:\s*from\s*'\d+')?/g;
 

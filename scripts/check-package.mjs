@@ -5,7 +5,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
 /**
- * What bundlers take for `require('headgate/pg-pool')` is CommonJS, though they take ES modules for all else: an ES module can't answer
+ * Bundlers take CommonJS for `require('headgate/pg-pool')`, though they take ES modules for all else: an ES module can't answer
  * `require()` with a class in any bundler. It passes on the class of the ES modules, so there is one.
  */
 const isMeant = (/** @type {import('publint').Message} */ { code, path }) =>

@@ -74,7 +74,7 @@ export async function runDsqlDemo({ dsql, cycles, speed, signal }) {
       ],
       server: 'DSQL',
       elapsedMs: events.elapsedMs,
-      counts: { limit, lent, idle, pending, closing, waiting },
+      counts: { limit, 'in use': lent, idle, opening: pending, closing, waiting },
       max,
       sessions: dsql.connections,
       highestSessions: watch.highest,

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { Pool } from '../dist/index.js';
 import { exposePool } from '../dist/prometheus.js';
 import { DemoLoad } from './lib/demo-load.mjs';
+import { runBeside } from './lib/demo-pg-pool.mjs';
 import { DemoEvents, playPhases } from './lib/demo-phases.mjs';
 import { watchSessions } from './lib/demo-watch.mjs';
 
@@ -50,25 +51,23 @@ export async function runDemo({ url, places, registry, show, cycles, speed, sign
   const readyExposure = exposePool(ready.pool, { registry, service: 'ready' });
   const exposure = exposePool(pool, { registry, service: 'demo' });
   const load = new DemoLoad(pool, speed, signal);
+  const beside = runBeside({ url, max, speed, signal, observer });
   const watch = watchSessions(observer, applicationName);
 
   const events = new DemoEvents(pool.name);
   const look = () => {
     const { limit, lent, idle, pending, closing, waiting, totals } = pool.stats();
-    const { asked, answered, timedOut, cutOff } = load.tally;
     return {
       title,
       places,
       server: 'PostgreSQL',
       elapsedMs: events.elapsedMs,
-      counts: { limit, lent, idle, pending, closing, waiting },
+      counts: { limit, 'in use': lent, idle, opening: pending, closing, waiting },
       max,
       sessions: watch.seen.sessions,
       highestSessions: watch.seen.highest,
-      counters: [
-        `queries: ${asked} asked, ${answered} answered, ${timedOut} timed out waiting, ${cutOff} cut off by the server`,
-        `connections: ${totals.opened} opened, ${totals.closed} closed`,
-      ],
+      counters: [`queries: ${load.summary}`, `connections: ${totals.opened} opened, ${totals.closed} closed`],
+      beside: beside.look(),
       events: events.latest,
     };
   };
@@ -76,13 +75,14 @@ export async function runDemo({ url, places, registry, show, cycles, speed, sign
     exposure.stop();
     readyExposure.stop();
     await ready.end();
-    await pool.end({ deadline: 3_000 });
+    await Promise.all([pool.end({ deadline: 3_000 }), beside.end()]);
     await watch.stop();
     events.stop();
     await observer.end();
   };
-  await playPhases({ phases: planPhases(pool, load, observer), cycles, signal, look, end });
-  return summarize(watch.seen.highest, load);
+  await playPhases({ phases: planPhases(pool, load, beside, observer), cycles, signal, look, end });
+  const { summary, good } = summarize(watch.seen.highest, load);
+  return { summary: [...summary, beside.summary()], good };
 }
 
 /**
@@ -95,7 +95,7 @@ function keepReady(url, speed) {
     connectionString: url,
     application_name: 'headgate-demo-ready',
     name: 'ready',
-    max: 6,
+    max: 4,
     reservoir: {
       targetReady: 4,
       lowWatermark: 2,
@@ -118,30 +118,38 @@ function keepReady(url, speed) {
 /**
  * @param {Pool} pool
  * @param {DemoLoad} load
+ * @param {ReturnType<typeof runBeside>} beside
  * @param {pg.Client} observer
  * @returns {[Phase, ...Phase[]]}
  */
-function planPhases(pool, load, observer) {
+function planPhases(pool, load, beside, observer) {
+  /** @param {(of: DemoLoad) => Promise<unknown>} work */
+  const both = (work) => Promise.all([work(load), work(beside.load)]);
+  /** @param {number} limit */
+  const resize = (limit) => {
+    pool.resize(limit);
+    beside.resize(limit);
+  };
   return [
     {
       name: 'calm',
       text: 'ten queries a second; two connections stay ready',
-      run: () => load.trickle(20),
+      run: () => both((of) => of.trickle(20)),
     },
     {
       name: 'burst',
       text: `200 queries at once on ${max} connections; the others wait in order`,
-      run: () => load.burst(200, 75),
+      run: () => both((of) => of.burst(200, 75)),
     },
     {
       name: 'kill',
       text: 'the server ends every session while 60 queries are under way',
       run: async () => {
-        const work = load.burst(60, 100);
+        const work = both((of) => of.burst(60, 100));
         await load.wait(250);
         await observer.query(
-          'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
-          [applicationName],
+          'select pg_terminate_backend(pid) from pg_stat_activity where application_name = any($1)',
+          [[applicationName, beside.applicationName]],
         );
         await work;
       },
@@ -150,11 +158,11 @@ function planPhases(pool, load, observer) {
       name: 'resize',
       text: `the limit shrinks to ${small} under load, then grows back to ${max}`,
       run: async () => {
-        const work = load.burst(60, 150);
+        const work = both((of) => of.burst(60, 150));
         await load.wait(400);
-        pool.resize(small);
+        resize(small);
         await load.wait(1_200);
-        pool.resize(max);
+        resize(max);
         await work;
       },
     },
@@ -163,7 +171,7 @@ function planPhases(pool, load, observer) {
       text: 'nothing is handed out for a while; 30 callers keep their place in the queue',
       run: async () => {
         pool.pause();
-        const work = load.burst(30, 50);
+        const work = both((of) => of.burst(30, 50));
         await load.wait(1_200);
         pool.resume();
         await work;
@@ -173,9 +181,9 @@ function planPhases(pool, load, observer) {
       name: 'slow',
       text: 'every connection is busy for a second; callers who wait at most 400 ms are told so',
       run: async () => {
-        const work = load.burst(max, 1_000);
+        const work = both((of) => of.burst(max, 1_000));
         await load.wait(100);
-        await load.burst(15, 10, 400);
+        await both((of) => of.burst(15, 10, 400));
         await work;
       },
     },

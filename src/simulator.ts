@@ -31,9 +31,9 @@ export type {
   ServerPlan,
   ServicePlan,
   WorkloadPlan,
-} from './simulator/scenario.js';
-export { parseScenario, readScenarioFile } from './simulator/scenario-file.js';
-export { readScenario, type ScenarioSource } from './simulator/scenario-reader.js';
-export { ScenarioError, type ScenarioProblem } from './simulator/scenario-reader-problems.js';
-export { type ShippedScenario, shippedScenarios } from './simulator/shipped-scenarios.js';
+} from './simulator/scenario/scenario.js';
+export { parseScenario, readScenarioFile } from './simulator/scenario/scenario-file.js';
+export { readScenario, type ScenarioSource } from './simulator/scenario/scenario-reader.js';
+export { ScenarioError, type ScenarioProblem } from './simulator/scenario/scenario-reader-problems.js';
+export { type ShippedScenario, shippedScenarios } from './simulator/scenario/shipped-scenarios.js';
 export { type SimulateOptions, simulate } from './simulator/simulate.js';

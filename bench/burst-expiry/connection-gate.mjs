@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 /**
- * What happens to a connection above the rate. `queue`: it is let in when its turn comes, as by a server that is busy.
+ * Treatment of a connection above the rate. `queue`: it is let in when its turn comes, as by a server that is busy.
  * `refuse`: it is told 53400 and closed, as by Aurora DSQL.
  * @typedef {'queue' | 'refuse'} Manner
  */

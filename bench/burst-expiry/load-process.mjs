@@ -56,7 +56,7 @@ const contestants = {
 };
 
 /**
- * What `ready()` does for the reservoir: as fast as the gate allows, and all of them open before the first is given back.
+ * Does for pg.Pool what `ready()` does for the reservoir: as fast as the gate allows, and all of them open before the first is given back.
  * @param {pg.Pool} pool
  * @param {number} connections
  * @param {import('./connection-gate.mjs').GateOptions} gate

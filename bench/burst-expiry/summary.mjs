@@ -1,5 +1,5 @@
 // @ts-check
-// What came of the load, in a row and in words: percentiles, errors, the fewest that were ready, and which target was met.
+// The results of a load, in a row and in words: percentiles, errors, the fewest that were ready, and which target was met.
 import { layOut } from '../table.mjs';
 
 /**

@@ -1,5 +1,5 @@
 // @ts-check
-// What the DSQL stand-in costs against the PostgreSQL 16 that it stands on: processor time per statement, both in turns.
+// The cost of the DSQL stand-in against the PostgreSQL 16 that it stands on: processor time per statement, both in turns.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // @ts-check
-// What leases in DynamoDB cost: writes for each connection that is opened, in fleets whose connections are replaced as they grow
+// The cost of leases in DynamoDB: writes for each connection that is opened, in fleets whose connections are replaced as they grow
 // old, and in fleets whose demand goes up and down; and what an acquire takes when a slot is in hand. In virtual time, on the
 // product's own protocol. Ends with 1 when the steady fleets write more than a fifth of an item for each connection.
 //
@@ -9,10 +9,10 @@ import { rateKey } from '../../dist/coordination/dynamodb/rate-items.js';
 import { TableLeases } from '../../dist/coordination/dynamodb/table-leases.js';
 import { TableRateLimiter } from '../../dist/coordination/dynamodb/table-rate-limiter.js';
 import { SeededRandom } from '../../dist/kernel/random.js';
-import { MemoryTable } from '../../dist/simulator/dynamodb/memory-table.js';
-import { noTableFaults, RemoteTable } from '../../dist/simulator/dynamodb/remote-table.js';
-import { ServiceAlarm, ServiceClock } from '../../dist/simulator/service-clock.js';
-import { Timeline } from '../../dist/simulator/timeline.js';
+import { MemoryTable } from '../../dist/simulator/leases/dynamodb/memory-table.js';
+import { noTableFaults, RemoteTable } from '../../dist/simulator/leases/dynamodb/remote-table.js';
+import { ServiceAlarm, ServiceClock } from '../../dist/simulator/time/service-clock.js';
+import { Timeline } from '../../dist/simulator/time/timeline.js';
 
 /** @typedef {import('../../dist/coordination/dynamodb/table.js').Table} Table */
 
@@ -22,7 +22,7 @@ const target = 0.2;
 /** An item of a lease is about so large; DynamoDB bills consistent reads by 4 KB, of a scan all together. */
 const itemBytes = 350;
 
-/** What DynamoDB would bill, whether or not the change was made: one whose condition fails costs as much. */
+/** Writes that DynamoDB would bill, whether or not the change was made: one whose condition fails costs as much. */
 class Bill {
   writeRequests = 0;
   items = 0;
@@ -174,7 +174,7 @@ function startInstance(world, name, { lifeMinutes, wants, hasRate }) {
     world.opened++;
     const life = lifeMinutes * minute + (random.next() - 0.5) * 2 * minute;
     const endsAt = timeline.now + dialMs + life;
-    // What is not wanted any more is closed as soon as that is seen, the rest at its age.
+    // A connection that is not wanted any more is closed as soon as that is seen, the rest at its age.
     const look = () => {
       if (timeline.now < endsAt && size <= Math.round(wants(timeline.now)))
         timeline.plan(Math.min(endsAt, timeline.now + 10_000), look);

@@ -238,7 +238,7 @@ async function endAll(fleet) {
 }
 
 /**
- * What of that must not be.
+ * Faults of a result, in words.
  *
  * @param {StormResult} result
  */

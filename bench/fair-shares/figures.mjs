@@ -30,7 +30,7 @@ export function jainIndex(values) {
 }
 
 /**
- * What is printed is what is judged.
+ * Judges the figure as it is printed.
  * @param {string} what
  * @param {number} value
  * @param {number} most

@@ -1,5 +1,5 @@
 // @ts-check
-// What it costs to find a user's pool and take a ready connection of it, with few users and with many.
+// The cost of finding a user's pool and taking a ready connection of it, with few users and with many.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { layOut } from '../table.mjs';

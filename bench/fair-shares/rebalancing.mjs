@@ -1,5 +1,5 @@
 // @ts-check
-// What one look at the shares of four stacked budgets takes, with 10,000 users.
+// The time of one look at the shares of four stacked budgets, with 10,000 users.
 import { layOut } from '../table.mjs';
 import { CrowdedQueue, demandIn, layouts, userCount } from './crowded-queue.mjs';
 import { atMost, count, inMs, median } from './figures.mjs';

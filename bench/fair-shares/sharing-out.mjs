@@ -1,5 +1,5 @@
 // @ts-check
-// What it takes to share a budget out anew among very many users, whose needs are others each time.
+// The time to share a budget out anew among very many users, whose needs are others each time.
 import { FairShareAllocator } from '../../dist/core/fair-share.js';
 import { layOut } from '../table.mjs';
 import { atMost, count, inMs, median } from './figures.mjs';

@@ -17,7 +17,7 @@ import { twoWorkers } from './two-workers.mjs';
 import { passingUsers, silentServer } from './undisturbed.mjs';
 
 /**
- * What a case gets.
+ * Tools that a case is given.
  * @typedef {object} Stage
  * @property {Server} server
  * @property {import('../pooler/poolers.mjs').PgBouncer | undefined} pgbouncer

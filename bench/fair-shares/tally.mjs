@@ -1,5 +1,5 @@
 // @ts-check
-// What the clients of one group have seen: how long each answer took, and how long those have waited that had none.
+// Observations of the clients of one group: how long each answer took, and how long those have waited that had none.
 import { percentile } from './figures.mjs';
 
 /**

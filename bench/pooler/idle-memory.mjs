@@ -1,5 +1,5 @@
 // @ts-check
-// What a pooler's memory is once many clients are in and do nothing.
+// A pooler's memory with many connected clients that do nothing.
 import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,10 +2,11 @@
 // One run of pgbench against one pooler: what it got done, how long each answer took, and what the pooler spent on it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import pg from 'pg';
 
 /** Of the distribution, with its clients. */
 const program = 'pgbench';
@@ -27,9 +28,22 @@ const scale = '10';
 /** Of the answers, so many are written down one by one. More would cost the clients' own time. */
 const sampled = 0.1;
 
+/** Reads as any other, but for the time that it takes: the text does not show that a view calls a function. */
+const slowQuery = 'SELECT slept FROM sleeping;';
+const slowSeconds = 0.05;
+/** One statement in so many is slow. */
+const slowOneIn = 100;
+
 /** @param {EmbeddedPostgres} database */
 export async function fillDatabase(database) {
   await pgbench(database, database.port, ['-i', '-q', '-s', scale]);
+  const client = new pg.Client({ ...database, ssl: false });
+  await client.connect();
+  try {
+    await client.query(`CREATE VIEW sleeping AS SELECT 1 AS slept FROM pg_sleep(${slowSeconds})`);
+  } finally {
+    await client.end();
+  }
 }
 
 /**
@@ -37,11 +51,15 @@ export async function fillDatabase(database) {
  * in is not in them.
  * @param {EmbeddedPostgres} database
  * @param {Pick<RunningPooler, 'port' | 'cpuSeconds'>} pooler
- * @param {{ clients: number, protocol: Protocol, seconds: number, reconnects?: boolean }} load `reconnects`: for each query; then it is
- *   in both, of course
+ * @param {{ clients: number, protocol: Protocol, seconds: number, reconnects?: boolean, isMixed?: boolean }} load `reconnects`: for each
+ *   query; then it is in both, of course. `isMixed`: one statement in a hundred takes 50 ms; p99 is that of the others
  * @returns {Promise<Round>}
  */
-export async function measure(database, pooler, { clients, protocol, seconds, reconnects = false }) {
+export async function measure(
+  database,
+  pooler,
+  { clients, protocol, seconds, reconnects = false, isMixed = false },
+) {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-pgbench-'));
   try {
     /** @type {{ at: number, queries: number, cpuSeconds: number }[]} */
@@ -50,7 +68,8 @@ export async function measure(database, pooler, { clients, protocol, seconds, re
       database,
       pooler.port,
       [
-        ...['-n', '-S', '-M', protocol, '-T', String(seconds), '-P', '1'],
+        ...['-n', '-M', protocol, '-T', String(seconds), '-P', '1'],
+        ...(isMixed ? mixedScripts(folder) : ['-S']),
         ...['-c', String(clients), '-j', String(Math.min(clients, 2)), ...(reconnects ? ['-C'] : [])],
         ...['-l', `--log-prefix=${join(folder, 'log')}`, `--sampling-rate=${sampled}`],
       ],
@@ -75,16 +94,29 @@ export async function measure(database, pooler, { clients, protocol, seconds, re
 }
 
 /**
- * In microseconds: the third word of each line.
+ * Options of pgbench. The short statement is the first script.
+ * @param {string} folder
+ */
+function mixedScripts(folder) {
+  const file = join(folder, 'slow.sql');
+  writeFileSync(file, slowQuery);
+  return ['-b', `select-only@${slowOneIn - 1}`, '-f', `${file}@1`];
+}
+
+/**
+ * Times of the first script, in microseconds: the third word of each line. The fourth is the number of the script.
  * @param {string} folder
  */
 function latencies(folder) {
-  return readdirSync(folder).flatMap((file) =>
-    readFileSync(join(folder, file), 'utf8')
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => Number(line.split(' ')[2])),
-  );
+  return readdirSync(folder)
+    .filter((file) => file.startsWith('log'))
+    .flatMap((file) =>
+      readFileSync(join(folder, file), 'utf8')
+        .split('\n')
+        .map((line) => line.split(' '))
+        .filter(([, , , script]) => script === '0')
+        .map(([, , micros]) => Number(micros)),
+    );
 }
 
 /**

@@ -220,7 +220,7 @@ function announcedPort(child, complaints) {
 }
 
 /**
- * What it says, which nobody reads unless it fails.
+ * Collects a program's output, for the report if it fails.
  * @param {import('node:stream').Readable | null} stream
  */
 function collect(stream) {

@@ -12,6 +12,9 @@ import {
   formatVariant,
   formatVisits,
   judgeIdle,
+  judgeMixed,
+  judgeShared,
+  judgeUnshared,
   summarize,
   summarizeLoad,
   summarizeVisits,
@@ -24,7 +27,9 @@ import {
  * @typedef {import('./poolers.mjs').PgBouncer} PgBouncer
  * @typedef {import('./poolers.mjs').RunningPooler} RunningPooler
  * @typedef {import('./summary.mjs').Case} Case
+ * @typedef {import('./summary.mjs').Target} Target
  * @typedef {import('./summary.mjs').Variant} Variant
+ * @typedef {import('./summary.mjs').VariantLoad} VariantLoad
  * @typedef {import('./summary.mjs').Visits} Visits
  */
 
@@ -44,11 +49,19 @@ const idleClients = 5_000;
 const priority = -5;
 
 /**
+ * @typedef {object} VariantCase
+ * @property {number} clients
+ * @property {Protocol} protocol
+ * @property {boolean} [isMixed] one statement in a hundred takes 50 ms
+ * @property {(load: VariantLoad) => Target[]} [judge] none where there are no targets
+ */
+
+/**
  * A pooler that is set otherwise, and where that shows.
  * @typedef {object} VariantPlan
  * @property {string} setting
  * @property {Record<string, Record<string, unknown>>} settings
- * @property {{ clients: number, protocol: Protocol }[]} loads
+ * @property {VariantCase[]} loads
  * @property {(pooler: RunningPooler) => string | undefined} refusal why it has no effect here
  */
 
@@ -77,8 +90,11 @@ const variantPlans = [
     setting: 'multiplex_depth 4',
     settings: { pooling: { multiplexDepth: 4 } },
     loads: [
-      { clients: 16, protocol: 'simple' },
-      ...[64, 256].flatMap((clients) => protocols.map((protocol) => ({ clients, protocol }))),
+      { clients: 16, protocol: 'simple', judge: judgeUnshared },
+      ...[64, 256].flatMap((clients) =>
+        protocols.map((protocol) => ({ clients, protocol, judge: judgeShared })),
+      ),
+      { clients: 64, protocol: 'simple', isMixed: true, judge: judgeMixed },
     ],
     refusal: () => undefined,
   },
@@ -99,7 +115,10 @@ async function run({ quick = false, rounds = quick ? 3 : 5 } = {}) {
     await fillDatabase(database);
     const { cases, visits, variants } = await race(database, pgbouncer, rounds, quick ? 3 : 6);
     const idle = await rest(database, pgbouncer);
-    const missed = [...cases.flatMap(({ targets }) => targets), ...idle.targets].filter(({ ok }) => !ok);
+    const targets = [...cases, ...variants.flatMap(({ loads }) => loads), idle].flatMap(
+      (part) => part.targets,
+    );
+    const missed = targets.filter(({ ok }) => !ok);
     return {
       report: {
         name: poolerSpeed.name,
@@ -181,13 +200,14 @@ async function tryVariant(database, { setting, settings, loads, refusal }, ours,
     for (const protocol of new Set(loads.map((load) => load.protocol)))
       await oneRound(database, other, 16, protocol, 3);
     const measured = [];
-    for (const { clients, protocol } of loads) {
+    for (const { clients, protocol, isMixed = false, judge = () => [] } of loads) {
       /** @type {(pooler: RunningPooler) => Promise<Round>} */
-      const load = (pooler) => oneRound(database, pooler, clients, protocol, sideSeconds);
+      const load = (pooler) => oneRound(database, pooler, clients, protocol, sideSeconds, isMixed);
       const rounds = [];
       for (let round = 0; round < sideRounds; round++)
         rounds.push({ other: await load(other), ours: await load(ours), theirs: await load(theirs) });
-      measured.push(summarizeLoad(clients, protocol, rounds));
+      const summary = summarizeLoad(clients, protocol, isMixed, rounds);
+      measured.push({ ...summary, targets: judge(summary) });
     }
     return { setting, notRun: undefined, loads: measured };
   } finally {
@@ -223,10 +243,12 @@ async function visit(database, ours, theirs) {
  * @param {number} clients
  * @param {Protocol} protocol
  * @param {number} seconds
+ * @param {boolean} [isMixed]
  */
-function oneRound(database, pooler, clients, protocol, seconds) {
+function oneRound(database, pooler, clients, protocol, seconds, isMixed = false) {
   const isPossible = protocol !== 'prepared' || pooler.preparesInTransactions;
-  return measure(database, pooler, { clients, protocol: isPossible ? protocol : 'extended', seconds });
+  const load = { clients, protocol: isPossible ? protocol : 'extended', seconds, isMixed };
+  return measure(database, pooler, load);
 }
 
 /**

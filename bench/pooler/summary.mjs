@@ -37,7 +37,7 @@ import { layOut } from '../table.mjs';
  */
 
 /**
- * What a setting gives that is off unless it is asked for: with it and without it, each against PgBouncer.
+ * The gain of a setting that is off by default: with it and without it, each against PgBouncer.
  * @typedef {object} Variant
  * @property {string} setting
  * @property {string | undefined} notRun
@@ -49,7 +49,10 @@ import { layOut } from '../table.mjs';
  * @property {number} clients
  * @property {Protocol} protocol
  * @property {Record<keyof Round, Comparison>} withIt
+ * @property {boolean} isMixed one statement in a hundred takes 50 ms; p99 is that of the others
  * @property {Record<keyof Round, Comparison>} without
+ * @property {Record<keyof Round, number>} gain medians of each round's ratio, with the setting to without it
+ * @property {Target[]} targets
  */
 
 const leastThroughput = { simple: 0.8, extended: 0.8, prepared: 0.9 };
@@ -87,10 +90,11 @@ export function summarizeVisits(clients, pairs) {
 /**
  * @param {number} clients
  * @param {Protocol} protocol
+ * @param {boolean} isMixed
  * @param {{ other: Round, ours: Round, theirs: Round }[]} rounds measured next to each other
- * @returns {VariantLoad}
+ * @returns {VariantLoad} without targets
  */
-export function summarizeLoad(clients, protocol, rounds) {
+export function summarizeLoad(clients, protocol, isMixed, rounds) {
   /** @type {(pairs: { ours: Round, theirs: Round }[]) => Record<keyof Round, Comparison>} */
   const all = (pairs) => ({
     perSecond: compare(pairs, 'perSecond'),
@@ -98,7 +102,44 @@ export function summarizeLoad(clients, protocol, rounds) {
     p99Ms: compare(pairs, 'p99Ms'),
   });
   const withIt = all(rounds.map(({ other: ours, theirs }) => ({ ours, theirs })));
-  return { clients, protocol, withIt, without: all(rounds) };
+  const against = all(rounds.map(({ other, ours }) => ({ ours: other, theirs: ours })));
+  const gain = {
+    perSecond: against.perSecond.ratio,
+    cpuMicros: against.cpuMicros.ratio,
+    p99Ms: against.p99Ms.ratio,
+  };
+  return { clients, protocol, isMixed, withIt, without: all(rounds), gain, targets: [] };
+}
+
+/**
+ * Statements share connections.
+ * @param {VariantLoad} load
+ */
+export function judgeShared({ withIt }) {
+  return [
+    atLeast('throughput', withIt.perSecond.ratio, 1.5),
+    atMost('processor time', withIt.cpuMicros.ratio, 0.7),
+    atMost('p99', withIt.p99Ms.ratio, 1.2),
+  ];
+}
+
+/**
+ * There are enough connections: the setting changes nothing, as far as such short rounds can tell.
+ * @param {VariantLoad} load
+ */
+export function judgeUnshared({ gain }) {
+  return [
+    atLeast('throughput without it', gain.perSecond, 0.9),
+    atMost('processor time without it', gain.cpuMicros, 1.1),
+  ];
+}
+
+/**
+ * Slow statements do not hold up short ones more than they do without the setting.
+ * @param {VariantLoad} load
+ */
+export function judgeMixed({ gain }) {
+  return [atMost('p99 without it', gain.p99Ms, 1)];
 }
 
 /**
@@ -188,12 +229,12 @@ export function formatVisits({ clients, perSecond, cpuMicros }) {
 /** @param {Variant} variant */
 export function formatVariant({ setting, notRun, loads }) {
   if (notRun !== undefined) return `${setting}: NOT RUN, ${notRun}.`;
-  const rows = loads.flatMap(({ clients, protocol, withIt, without }) =>
+  const rows = loads.flatMap(({ clients, protocol, isMixed, withIt, without, targets }) =>
     [
-      { ...withIt, title: setting },
-      { ...without, title: 'without' },
-    ].map(({ title, perSecond, cpuMicros, p99Ms }) => [
-      `${clients} ${protocol}`,
+      { ...withIt, title: setting, judged: targets },
+      { ...without, title: 'without', judged: [] },
+    ].map(({ title, perSecond, cpuMicros, p99Ms, judged }) => [
+      `${clients} ${protocol}${isMixed ? ', 1 % take 50 ms' : ''}`,
       title,
       thousands(perSecond.ours),
       times(perSecond.ratio),
@@ -201,9 +242,10 @@ export function formatVariant({ setting, notRun, loads }) {
       times(cpuMicros.ratio),
       p99Ms.ours.toFixed(2),
       times(p99Ms.ratio),
+      judged.length === 0 ? '' : verdict(judged),
     ]),
   );
-  const figures = ['queries/s', "of PgBouncer's", 'cpu us/query', 'of its', 'p99 ms', 'of its'];
+  const figures = ['queries/s', "of PgBouncer's", 'cpu us/query', 'of its', 'p99 ms', 'of its', 'targets'];
   return layOut(['clients', 'setting', ...figures], rows, [2, 3, 4, 5, 6, 7]);
 }
 
@@ -225,7 +267,7 @@ function verdict(targets) {
 }
 
 /**
- * What the table prints is what is judged.
+ * Judges the figure as the table prints it.
  * @param {string} what
  * @param {number} ratio
  * @param {number} least

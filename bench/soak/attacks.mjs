@@ -1,5 +1,5 @@
 // @ts-check
-// What attackers do, each in a few seconds, and again when it is over. None of them may cost anybody else anything.
+// Attacks, each in a few seconds, and again when it is over. None of them may cost anybody else anything.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelRequest, close, message, parse, query, startup, sync } from './messages.mjs';

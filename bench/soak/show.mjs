@@ -116,7 +116,7 @@ async function committedIn({ url }) {
 }
 
 /**
- * What the process holds once nothing of the attackers is open, and all garbage is collected.
+ * Memory that the process holds once nothing of the attackers is open, and all garbage is collected.
  * @param {import('../pooler/poolers.mjs').RunningPooler} pooler
  */
 async function look(pooler) {

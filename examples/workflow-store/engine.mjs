@@ -94,7 +94,7 @@ export class Workers {
           void this.#work(task);
         }
       } catch (error) {
-        // What a retry cures is cured by the next look.
+        // The next look cures an error that a retry would cure.
         if (classifyError(error).remedy === 'never') this.#listener.failed('PollTasks', error);
       }
       await wait(pollMs);

@@ -1,4 +1,4 @@
-// What came of it, in words and numbers.
+// The results of a run, in words and numbers.
 
 export function reportOn({ settings, times, store, shards, load, stats, checked, processorMs }) {
   const { total, elapsedMs, startsMs } = times;

@@ -14,6 +14,7 @@ const installStamp = join(modules, '.headgate-stamp');
 const buildStamp = join(modules, '.headgate-build-stamp');
 const pageStamp = join(modules, '.headgate-page-stamp');
 const pageFolder = join(root, 'dist', 'page');
+const reportFolder = join(root, 'dist', 'page-report');
 const commonjsBuilder = join(root, 'scripts/build-commonjs.mjs');
 
 /** A failure that the user can act on: its message is printed alone, without a stack. */
@@ -53,7 +54,7 @@ function ensureBuilt() {
   if (!good) throw new BootstrapError(`the source does not compile:\n${output}`);
 }
 
-/** Whether `dist/` is what comes of `src/` and `web/` as they are now. */
+/** True if `dist/` was built from `src/` and `web/` as they are now. */
 export function isBuilt() {
   const { stamp, outputs } = describeBuild();
   return readIfThere(buildStamp) === stamp && outputs.every((file) => existsSync(file)) && isPageBuilt();
@@ -69,14 +70,19 @@ export function build() {
   const result = runQuietly(join(modules, 'typescript/bin/tsc'), '-p', 'tsconfig.json');
   if (!result.good) return result;
   for (const file of listFiles(join(root, 'dist')))
-    if (!outputs.includes(file) && !file.startsWith(pageFolder + sep)) rmSync(file);
+    if (!outputs.includes(file) && !isOfPages(file)) rmSync(file);
   const commonjs = runQuietly(commonjsBuilder);
   if (!commonjs.good) return commonjs;
   writeFileSync(buildStamp, stamp);
   return isPageBuilt() ? commonjs : buildPage();
 }
 
-/** Builds `web/` into `dist/page/`. */
+/** @param {string} file */
+function isOfPages(file) {
+  return [pageFolder, reportFolder].some((folder) => file.startsWith(folder + sep));
+}
+
+/** Builds `web/` into `dist/page/` and `dist/page-report/`. */
 function buildPage() {
   rmSync(pageStamp, { force: true });
   const result = runQuietly('scripts/build-page.mjs');
@@ -85,7 +91,8 @@ function buildPage() {
 }
 
 function isPageBuilt() {
-  return readIfThere(pageStamp) === describePage() && existsSync(join(pageFolder, 'index.html'));
+  const made = [join(pageFolder, 'index.html'), join(reportFolder, 'report.js')];
+  return readIfThere(pageStamp) === describePage() && made.every((file) => existsSync(file));
 }
 
 /** The sources of the page as a hash. */
@@ -133,7 +140,7 @@ function say(text) {
 }
 
 /**
- * Whether somebody's own `npm install` already put there what the lock file asks for.
+ * True if an `npm install` of the user's has already installed what the lock file asks for.
  * @param {LockFile} lock
  */
 function installedAsLocked(lock) {
@@ -176,7 +183,7 @@ function installPackages() {
     throw new BootstrapError('"npm ci" failed; see its messages above. Is the npm registry reachable?');
 }
 
-/** What there is to compile, as a hash, and the files that come of it. */
+/** A hash of everything to compile, and the files that compiling makes. */
 function describeBuild() {
   const sources = listFiles(join(root, 'src')).filter((file) => file.endsWith('.ts'));
   const settings = ['tsconfig.json', 'package.json', 'package-lock.json'].map((name) => join(root, name));

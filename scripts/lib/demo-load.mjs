@@ -15,7 +15,7 @@ export class DemoLoad {
   #signal;
 
   /**
-   * @param {import('../../dist/index.js').Pool} pool
+   * @param {{ connect(options?: { timeout?: number }): Promise<import('pg').PoolClient> }} pool
    * @param {number} speed
    * @param {AbortSignal} signal
    */
@@ -24,6 +24,12 @@ export class DemoLoad {
     this.#speed = speed;
     this.#signal = signal;
     setMaxListeners(0, signal); // Many callers wait at once.
+  }
+
+  /** How all requests ended, for people. */
+  get summary() {
+    const { asked, answered, timedOut, cutOff } = this.tally;
+    return `${asked} asked, ${answered} answered, ${timedOut} timed out waiting, ${cutOff} cut off by the server`;
   }
 
   /**
@@ -116,7 +122,7 @@ export class DemoLoad {
 
   /** @param {Error & { code?: string }} error */
   #countFailure({ code, message }) {
-    if (gaveUp.has(code ?? '')) this.tally.timedOut += 1;
+    if (gaveUp.has(code ?? '') || /timeout exceeded when trying/.test(message)) this.tally.timedOut += 1;
     else if (code === '57P01' || /terminat|ECONNRESET|EPIPE/.test(message)) this.tally.cutOff += 1;
     else if (!this.#signal.aborted) {
       this.tally.otherwise += 1;

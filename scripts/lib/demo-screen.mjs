@@ -9,11 +9,12 @@
  * @property {number} cycle
  * @property {number} elapsedMs
  * @property {{ name: string, text: string }} phase
- * @property {Record<'limit' | 'lent' | 'idle' | 'pending' | 'closing' | 'waiting', number>} counts
+ * @property {Record<'limit' | 'in use' | 'idle' | 'opening' | 'closing' | 'waiting', number>} counts
  * @property {number} max the highest limit the pool ever had
  * @property {number} sessions what the server sees now
  * @property {number} highestSessions what the server saw at most
  * @property {string[]} counters
+ * @property {string[]} [beside] another pool under the same load and faults
  * @property {string[]} events the newest last
  */
 
@@ -92,15 +93,16 @@ function drawPanel(view, paint) {
     `  ${paint(2, `cycle ${view.cycle}, ${seconds(view.elapsedMs)}`)}`,
     '',
     bar('limit', 37),
-    bar('lent', 32),
+    bar('in use', 32),
     bar('idle', 36),
-    bar('pending', 33),
+    bar('opening', 33),
     bar('closing', 35),
     bar('waiting', 34),
     '',
     `  ${view.server} sees ${view.sessions} sessions, ${view.highestSessions} at most: ${verdict}`,
     ...view.counters.map((line) => `  ${line}`),
     '',
+    ...(view.beside === undefined ? [] : [...view.beside.map((line) => `  ${line}`), '']),
     paint(2, '  last events'),
   ];
 }
@@ -115,7 +117,8 @@ function openLines(out) {
     everyMs: lineMs,
     show(view) {
       if (view.phase.name !== phase) {
-        if (phase !== '') for (const line of view.counters) out.write(`          ${line}\n`);
+        const told = [...view.counters, ...(view.beside ?? [])];
+        if (phase !== '') for (const line of told) out.write(`          ${line}\n`);
         phase = view.phase.name;
         out.write(`-- ${phase}: ${view.phase.text}\n`);
       }

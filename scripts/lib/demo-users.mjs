@@ -29,7 +29,7 @@ export const habits = [
     restMs: () => 20 + 60 * Math.random(),
   },
   {
-    // The same all the time.
+    // A constant load.
     user: 'api',
     weight: 1,
     clients: 8,

@@ -33,7 +33,7 @@ export function watchSessions(observer, applicationName) {
   };
 }
 
-/** What to say about the messages of each channel that is shown. */
+/** Texts for the messages of each channel that is shown. */
 const texts = {
   /** @param {{ connectionId: number, dialMs: number }} message */
   opened: ({ connectionId, dialMs }) => `connection ${connectionId} opened in ${Math.round(dialMs)} ms`,

@@ -34,7 +34,7 @@ import { findNativeFolder } from './postgres-binaries.mjs';
 const host = '127.0.0.1';
 const database = 'postgres';
 
-/** What is in here dies with the test, so nothing is made safe on disk, and the server stays small. */
+/** Data dies with the test, so nothing is made safe on disk, and the server stays small. */
 const throwawaySettings = {
   fsync: false,
   synchronous_commit: false,

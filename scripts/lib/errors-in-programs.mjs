@@ -63,7 +63,7 @@ export const poolErrors = [
   {
     name: 'LeaseCoordinatorError',
     code: 'HG_LEASE_COORDINATOR',
-    means: 'whoever keeps that budget failed or was too slow; `cause`',
+    means: 'the keeper of that budget failed or was too slow; `cause`',
     remedy: 'look at the coordinator; what is open stays open',
   },
   {

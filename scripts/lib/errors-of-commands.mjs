@@ -177,6 +177,12 @@ export const toolErrors = [
     remedy: 'correct the file',
   },
   {
+    name: 'PageMissingError',
+    code: 'HG_PAGE_MISSING',
+    means: "the script of the [simulator](simulator.md)'s HTML report can't be read; `cause`",
+    remedy: 'build the package, or leave it out of a bundle',
+  },
+  {
     name: 'ParserMissingError',
     code: 'HG_PARSER_MISSING',
     means:
@@ -247,6 +253,13 @@ export const warnings = [
     means:
       'a client lost its connection while it was checked out; its place in the pool is free. Told once, then summed, a minute apart at least',
     remedy: 'release clients in `finally`; with `leakThresholdMillis` the warning says where they were taken',
+  },
+  {
+    code: 'HG_OPEN_TRANSACTION',
+    means:
+      'a client came back to its pool inside an open transaction, which the next caller continues. Told once, then summed, a minute apart at least',
+    remedy:
+      'COMMIT or ROLLBACK before the release; `onOpenTransaction` has the pool roll back or close the client, or leave it so in silence',
   },
   {
     code: 'HG_INITIAL_FILL_TIMEOUT',

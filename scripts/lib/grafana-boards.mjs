@@ -3,23 +3,22 @@
 import { dashboard } from './grafana.mjs';
 
 /**
- * @typedef {import('./grafana.mjs').Family} Family
- * @param {Record<'metricFamilies' | 'leaseFamilies' | 'rateFamilies' | 'poolFamilies' | 'processFamilies' | 'shareFamilies', readonly Family[]>} all
+ * @typedef {import('./metrics-page.mjs').Section} Section
+ * @param {Record<'pools' | 'dsql' | 'transactions' | 'leases' | 'rates' | 'process' | 'host' | 'shares' | 'poolerPools', Section>} sections
  * @returns {Record<string, string>} texts of the files, by name
  */
-export function boards(all) {
-  /** @param {string} prefix */
-  const named = (prefix) => all.metricFamilies.filter(({ name }) => name.startsWith(prefix));
-  const pools = dashboard({
+export function boards({ pools, dsql, transactions, leases, rates, process, host, shares, poolerPools }) {
+  const reservoir = familiesOf(dsql).filter(({ name }) => name.startsWith('dsql_reservoir_'));
+  const ofPrograms = dashboard({
     uid: 'headgate-pools',
     title: 'Headgate: pools of programs',
     variable: 'service',
     rows: [
-      { title: 'Pools', families: named('headgate_pool_'), by: ['service', 'pool'] },
-      { title: 'Reservoir', families: named('dsql_reservoir_'), by: ['service'] },
-      { title: 'Transactions', families: named('dsql_tx_'), by: ['service', 'operation'] },
-      { title: 'Leases', families: all.leaseFamilies, by: ['service'] },
-      { title: 'Rate', families: all.rateFamilies, by: ['service'] },
+      { title: 'Pools', families: familiesOf(pools), by: ['service', 'pool'] },
+      { title: 'Reservoir', families: reservoir, by: ['service'] },
+      { title: 'Transactions', families: familiesOf(transactions), by: ['service'] },
+      { title: 'Leases', families: familiesOf(leases), by: ['service'] },
+      { title: 'Rate', families: familiesOf(rates), by: ['service'] },
     ],
   });
   const pooler = dashboard({
@@ -27,12 +26,17 @@ export function boards(all) {
     title: 'Headgate: pooler',
     variable: 'instance',
     rows: [
-      { title: 'Process', families: all.processFamilies, by: ['instance'] },
-      { title: 'Shares of budgets', families: all.shareFamilies, by: ['instance'] },
-      { title: 'Pools', families: all.poolFamilies, by: ['database', 'user'] },
+      { title: 'Process', families: [...familiesOf(process), ...familiesOf(host)], by: ['instance'] },
+      { title: 'Shares of budgets', families: familiesOf(shares), by: ['instance'] },
+      { title: 'Pools', families: familiesOf(poolerPools), by: ['database', 'user'] },
     ],
   });
-  return { 'headgate-pools.json': textOf(pools), 'headgate-pooler.json': textOf(pooler) };
+  return { 'headgate-pools.json': textOf(ofPrograms), 'headgate-pooler.json': textOf(pooler) };
+}
+
+/** @param {Section} section */
+function familiesOf({ table }) {
+  return Object.entries(table).map(([name, declared]) => ({ name, ...declared }));
 }
 
 /** @param {object} board */

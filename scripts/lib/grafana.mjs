@@ -2,7 +2,7 @@
 // Grafana dashboards made of the tables of metrics: a panel for each metric, with what it means as its description.
 
 /**
- * @typedef {{ name: string, type: string, help: string, labels?: readonly string[] }} Family
+ * @typedef {import('./metrics-page.mjs').Declaration & { name: string }} Family
  * @typedef {{ title: string, families: readonly Family[], by: readonly string[] }} Row
  */
 
@@ -76,7 +76,7 @@ function panel(family, by, variable) {
   return {
     type: 'timeseries',
     title: family.name.replace(/^(?:headgate|dsql)_/, '').replaceAll('_', ' '),
-    description: family.help,
+    description: descriptionOf(family),
     datasource,
     fieldConfig: { defaults: { unit: unitOf(family), min: 0, custom: { fillOpacity: 10 } }, overrides: [] },
     options: {
@@ -92,25 +92,38 @@ function panel(family, by, variable) {
  * @param {readonly string[]} by
  * @param {string} variable
  */
-function targetsOf({ name, type, labels = [] }, by, variable) {
+function targetsOf({ name, type, unit, labels = [] }, by, variable) {
   const chosen = `{${variable}=~"$${variable}"}`;
   const groups = [...new Set([...by, ...labels])];
   const legend = groups.map((label) => `{{${label}}}`).join(' ');
   if (type === 'histogram')
     return [0.5, 0.99].map((part) => ({
-      expr: `histogram_quantile(${part}, sum by (${[...by, 'le'].join(', ')}) (rate(${name}_bucket${chosen}[$__rate_interval])))`,
-      legendFormat: `p${part * 100} ${by.map((label) => `{{${label}}}`).join(' ')}`,
+      expr: `histogram_quantile(${part}, sum by (${[...groups, 'le'].join(', ')}) (rate(${name}_bucket${chosen}[$__rate_interval])))`,
+      legendFormat: `p${part * 100} ${legend}`,
     }));
   const value = type === 'counter' ? `rate(${name}${chosen}[$__rate_interval])` : `${name}${chosen}`;
-  return [{ expr: `sum by (${groups.join(', ')}) (${value})`, legendFormat: legend }];
+  // Grafana has moments in milliseconds.
+  const expr =
+    unit === 'timestamp'
+      ? `max by (${groups.join(', ')}) (${value}) * 1000`
+      : `sum by (${groups.join(', ')}) (${value})`;
+  return [{ expr, legendFormat: legend }];
 }
 
 /** @param {Family} family */
-function unitOf({ name, type }) {
-  if (type === 'counter')
-    return /_bytes_total$/.test(name) ? 'Bps' : /_seconds_total$/.test(name) ? 'percentunit' : 'cps';
-  if (/_time_seconds$/.test(name)) return 'dateTimeFromNow';
-  if (/_(?:seconds|duration|latency|backoff)$/.test(name)) return 's';
-  if (/milliseconds/.test(name)) return 'ms';
-  return /_bytes$/.test(name) ? 'bytes' : 'short';
+function descriptionOf({ help, normal, bad, action }) {
+  const what = bad === undefined ? [] : [`Bad: ${bad}`, `Then: ${action}`];
+  return [help, `Normal: ${normal}`, ...what].join('\n\n');
+}
+
+/** @param {Family} family */
+function unitOf({ type, unit }) {
+  if (type === 'counter') return unit === 'By' ? 'Bps' : unit === 's' ? 'percentunit' : 'cps';
+  const known = /** @type {Record<string, string>} */ ({
+    s: 's',
+    ms: 'ms',
+    By: 'bytes',
+    timestamp: 'dateTimeFromNow',
+  });
+  return known[unit] ?? 'short';
 }

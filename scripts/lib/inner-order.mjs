@@ -34,43 +34,28 @@ const innerOrders = new Map([
       ['supervisor', 'worker'],
     ],
   ],
-  ['simulator', [['dynamodb', 'report']]],
+  [
+    'simulator',
+    [
+      ['format.ts', 'plan.ts'],
+      ['scenario'],
+      ['result.ts'],
+      ['time'],
+      ['measures'],
+      ['laws.ts'],
+      ['server'],
+      ['leases'],
+      ['process'],
+      ['callers'],
+      ['watch'],
+      ['faults.ts'],
+      ['world.ts'],
+      ['simulate.ts'],
+      ['report'],
+    ],
+  ],
 ]);
-const strictRooms = ['pooler'];
-
-/**
- * Files in a circle because their objects refer to each other. No file may join them, and none may be named here that has left.
- * @type {readonly (readonly string[])[]}
- */
-const entangled = [
-  [
-    'coordination/fair/fair-budget.ts',
-    'coordination/fair/fair-member.ts',
-    'coordination/fair/fair-user.ts',
-    'coordination/fair/member-columns.ts',
-    'coordination/fair/rank.ts',
-    'coordination/fair/recall.ts',
-    'coordination/fair/shares.ts',
-    'coordination/fair/silent-servers.ts',
-    'coordination/fair/user-columns.ts',
-  ],
-  [
-    'simulator/budget.ts',
-    'simulator/caller.ts',
-    'simulator/dynamodb/dynamo-coordinator.ts',
-    'simulator/dynamodb/table-lease-client.ts',
-    'simulator/laws.ts',
-    'simulator/limiters.ts',
-    'simulator/process-dialer.ts',
-    'simulator/process-leases.ts',
-    'simulator/process-tally.ts',
-    'simulator/server.ts',
-    'simulator/service-process.ts',
-    'simulator/service.ts',
-    'simulator/session.ts',
-    'simulator/workload.ts',
-  ],
-];
+const strictRooms = ['pooler', 'simulator'];
 
 /**
  * The order of folders, in rooms that have more than one.
@@ -157,17 +142,11 @@ export function checkCircles(src, files) {
   const circles = circlesIn(graph).map((circle) =>
     circle.map((file) => relative(src, file).split(sep).join('/')).sort(),
   );
-  /** @type {(name: string | undefined, message: string) => Violation} */
-  const violation = (name = '', message) => ({ file: join('src', name), line: 1, message });
-  return [
-    ...circles
-      .filter((circle) => !entangled.some((group) => circle.every((name) => group.includes(name))))
-      .map((circle) => violation(circle[0], `files import each other in a circle: ${circle.join(', ')}`)),
-    ...entangled
-      .flat()
-      .filter((name) => known.has(join(src, name)) && !circles.flat().includes(name))
-      .map((name) => violation(name, 'is in no circle any more: take it out of the list in inner-order.mjs')),
-  ];
+  return circles.map((circle) => ({
+    file: join('src', circle[0] ?? ''),
+    line: 1,
+    message: `files import each other in a circle: ${circle.join(', ')}`,
+  }));
 }
 
 /**

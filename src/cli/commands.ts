@@ -44,6 +44,8 @@ function say(terminal: Terminal, text: string): number {
 function find(name: string): Promise<Command> {
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (load !== undefined) return load();
+  if (name.startsWith('-'))
+    throw new UsageError(`${name.slice(0, 40)} is not an option. See headgate --help.`);
   const guess = nearest(name, Object.keys(commands));
   throw new UsageError(
     `there is no command '${name}'.${guess === undefined ? '' : ` Did you mean ${guess}?`} See headgate --help.`,

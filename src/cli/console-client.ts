@@ -14,10 +14,12 @@ export class ConsoleError extends HeadgateError {
 export interface ConsoleClient {
   /** The rows of SHOW `what`; undefined where the pooler has no such command. */
   show(what: string): Promise<readonly ConsoleRow[] | undefined>;
+  /** Commands that the pooler turned out not to have. */
+  readonly missing: ReadonlySet<string>;
   end(): Promise<void>;
 }
 
-/** What node-postgres's client does for it. */
+/** Calls to node-postgres's client. */
 interface WireClient {
   connect(): Promise<unknown>;
   query(text: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
@@ -64,7 +66,9 @@ export async function connectConsole(url: string): Promise<ConsoleClient> {
   } catch (error) {
     throw new ConsoleError(`The console at ${host} can't be reached: ${textOf(error)}`, error);
   }
+  const missing = new Set<string>();
   return {
+    missing,
     async show(what) {
       if (lost !== undefined)
         throw new ConsoleError(`The connection to ${host} is lost: ${textOf(lost)}`, lost);
@@ -73,9 +77,11 @@ export async function connectConsole(url: string): Promise<ConsoleClient> {
         return rows.map(asTexts);
       } catch (error) {
         const { code } = error as { code?: string };
-        // What the server says about a command that it does not have; anything else is a connection that is gone.
-        if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('57'))
+        // An answer of the server to a command that it does not have; anything else is a lost connection.
+        if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('57')) {
+          missing.add(what);
           return undefined;
+        }
         throw new ConsoleError(`SHOW ${what} at ${host} failed: ${textOf(error)}`, error);
       }
     },

@@ -7,8 +7,12 @@ import { exitCodes, UsageError } from './usage-error.js';
 /** Set for the process in the background. */
 const variable = 'HEADGATE_IS_DAEMON';
 
+const isInBackground = process.env[variable] === '1';
+// Not an option, and nothing for the processes that this one starts.
+delete process.env[variable];
+
 export function isDaemon(): boolean {
-  return process.env[variable] === '1';
+  return isInBackground;
 }
 
 /** To the command that waits for it. */

@@ -1,4 +1,4 @@
-/** What can be said of a pooler's configuration by itself, and against what its servers allow. */
+/** Checks a pooler's configuration by itself, and against what its servers allow. */
 import { formatDuration } from '../kernel/duration.js';
 import { poolSettingsFor } from '../pooler/config/pool-settings.js';
 import { databaseFor, fallbackDatabase, type PoolerConfig } from '../pooler/config/pooler-config.js';
@@ -6,21 +6,22 @@ import type { CheckedDatabase } from '../pooler/process/check-connections.js';
 import { type Finding, problem, warning } from './doctor-findings.js';
 
 export function configFindings(config: PoolerConfig): Finding[] {
-  return [...waitsForEver(config), ...lifetimesExceedRate(config)];
+  return [...missingTimeouts(config), ...lifetimesExceedRate(config)];
 }
 
-function waitsForEver({ timeouts }: PoolerConfig): Finding[] {
+export function waitsForEver(setting: string): Finding {
+  return warning(
+    'waits_for_ever',
+    'Clients wait for a server connection for ever.',
+    `${setting} is 0.`,
+    'Without a limit, a server that is down or a pool that is used up looks like a program that hangs.',
+    `Set ${setting}, such as 30s.`,
+  );
+}
+
+function missingTimeouts({ timeouts }: PoolerConfig): Finding[] {
   const found: Finding[] = [];
-  if (timeouts.queryWaitTimeout === 0)
-    found.push(
-      warning(
-        'waits_for_ever',
-        'Clients wait for a server connection for ever.',
-        'timeouts.queryWaitTimeout is 0.',
-        'Without a limit, a server that is down or a pool that is used up looks like a program that hangs.',
-        'Set timeouts.queryWaitTimeout, such as 30s.',
-      ),
-    );
+  if (timeouts.queryWaitTimeout === 0) found.push(waitsForEver('timeouts.queryWaitTimeout'));
   if (timeouts.idleTransactionTimeout === 0)
     found.push(
       warning(
@@ -92,7 +93,7 @@ function limitsExceedServer(config: PoolerConfig, checked: readonly CheckedDatab
     const reserved = Number(facts.get('superuser_reserved_connections') ?? 0);
     const wanted = sizes.filter((one) => one.server === server).reduce((sum, { size }) => sum + size, 0);
     const { capacity } = config.fairShares;
-    // What is found out of the server is never too much for it.
+    // A number that was learned from the server is never too much for it.
     if (capacity === 'auto') return [];
     const bound = typeof capacity === 'number' ? Math.min(capacity, wanted) : wanted;
     if (!(bound > most - reserved)) return [];

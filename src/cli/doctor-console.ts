@@ -1,19 +1,20 @@
-/** What the console of a pooler tells about its health: Headgate's, and what there is of it in PgBouncer's. */
+/** Reads a pooler's health from its console: Headgate's, or as much as PgBouncer's has of it. */
 import type { ConsoleClient, ConsoleRow } from './console-client.js';
+import { waitsForEver } from './doctor-config.js';
 import { type Finding, problem, warning } from './doctor-findings.js';
-import { pinsFinding, poolerPaused, waitFinding } from './doctor-metrics.js';
+import { clientLimit, pinsFinding, poolerPaused, waitFinding } from './doctor-metrics.js';
 
 /** A transaction that has been idle for longer holds its connection for nothing. */
 const longIdleMs = 10_000;
 const longQueryMicros = 1_000_000;
 
-export async function consoleFindings(client: ConsoleClient): Promise<Finding[]> {
+export async function consoleFindings(client: ConsoleClient, now = Date.now()): Promise<Finding[]> {
   return [
     ...paused((await client.show('STATE')) ?? [], (await client.show('DATABASES')) ?? []),
     ...(await waits(client)),
     ...(await pins(client)),
-    ...(await idleTransactions(client)),
-    ...(await clientLimit(client)),
+    ...(await idleTransactions(client, now)),
+    ...(await ofConfig(client)),
     ...(await statements(client)),
     ...(await fleet(client)),
   ];
@@ -57,7 +58,7 @@ async function pins(client: ConsoleClient): Promise<Finding[]> {
 }
 
 /** Clients that have a server, run nothing, keep it by no pin, and have asked nothing for long. */
-async function idleTransactions(client: ConsoleClient): Promise<Finding[]> {
+async function idleTransactions(client: ConsoleClient, now: number): Promise<Finding[]> {
   const [clients, running, pinned, pools] = [
     (await client.show('CLIENTS')) ?? [],
     await client.show('ACTIVE_QUERIES'),
@@ -71,7 +72,7 @@ async function idleTransactions(client: ConsoleClient): Promise<Finding[]> {
   );
   const consoles = ['headgate', 'pgbouncer'];
   const idle = clients.filter((row) => {
-    const since = Date.now() - Date.parse((row['request_time'] ?? '').replace(' UTC', 'Z').replace(' ', 'T'));
+    const since = now - Date.parse((row['request_time'] ?? '').replace(' UTC', 'Z').replace(' ', 'T'));
     const isClient =
       !consoles.includes(row['database'] ?? '') && !inSessions.has(`${row['user']}@${row['database']}`);
     return isClient && row['state'] === 'active' && !busy.has(row['id']) && since > longIdleMs;
@@ -89,20 +90,15 @@ async function idleTransactions(client: ConsoleClient): Promise<Finding[]> {
   ];
 }
 
-async function clientLimit(client: ConsoleClient): Promise<Finding[]> {
+async function ofConfig(client: ConsoleClient): Promise<Finding[]> {
   const config = (await client.show('CONFIG')) ?? [];
   const lists = (await client.show('LISTS')) ?? [];
   const most = Number(config.find(({ key }) => key === 'max_client_conn')?.['value'] ?? Number.NaN);
   const used = Number(lists.find(({ list }) => list === 'used_clients')?.['items'] ?? 0);
-  if (!(used > 0.9 * most)) return [];
+  const wait = config.find(({ key }) => key === 'query_wait_timeout')?.['value'];
   return [
-    problem(
-      'client_limit_near',
-      'The pooler has nearly as many clients as it may have.',
-      `${used} of max_client_conn ${most}.`,
-      'Programs keep more connections open than was expected, or do not close them.',
-      'Raise limits.maxClientConn, or set timeouts.clientIdleTimeout.',
-    ),
+    ...clientLimit(used, most),
+    ...(Number(wait ?? Number.NaN) === 0 ? [waitsForEver('query_wait_timeout')] : []),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** What `headgate doctor` has found: what is wrong, how that shows, why it is so, and what to change. */
+/** Findings of `headgate doctor`: the fault, how it shows, its cause, and what to change. */
 
 export interface Finding {
   /** One word for it, which stays the same: for scripts, and for the docs. */

@@ -100,6 +100,11 @@ const discardRemedies: Readonly<Record<string, readonly [cause: string, change: 
   expired_on_checkout: ['Connections lie in the reservoir until they end.', 'Keep fewer ready.'],
   expired_on_return: ['Transactions are longer than what is left of a life.', 'Raise the lifetime.'],
   reservoir_full: ['More are opened than are used.', 'Keep fewer ready: reduce the target.'],
+  lease_recalled: [
+    'Users of one budget take connections from each other, since together they need more than it has.',
+    'Raise fairShares.capacity, or fairShares.turn; shorten transactions.',
+  ],
+  over_limit: ['The limit was lowered.', 'Nothing, once it is reached.'],
   broken: ['Connections break.', 'Look at the server, and at what closes idle connections on the way.'],
   released_with_error: ['Programs give connections back with an error.', 'Look for the errors in the log.'],
 };
@@ -112,7 +117,10 @@ function discards(looks: MetricLooks): Finding[] {
     looks.rates(name).flatMap((series) => {
       const reason = series.labels['reason'] ?? '';
       if (!(series.value > 5) || ordinary.includes(reason)) return [];
-      const [cause, change] = discardRemedies[reason] ?? ['See the reason.', 'See docs/observability.md.'];
+      const [cause, change] = discardRemedies[reason] ?? [
+        `The reason is ${reason}.`,
+        'The table of reasons in docs/observability.md says what it means.',
+      ];
       const evidence = `${name}{reason="${reason}"} grows by ${series.value.toFixed(1)} a second.`;
       return warning('many_discards', `${of(series)} discards many connections.`, evidence, cause, change);
     }),
@@ -120,16 +128,19 @@ function discards(looks: MetricLooks): Finding[] {
 }
 
 function permits(looks: MetricLooks): Finding[] {
-  return looks.samples('headgate_pool_waiting_for_permit').flatMap((series) => {
-    if (!(series.value > 0)) return [];
-    return warning(
-      'rate_too_slow',
-      `Callers of ${of(series)} wait until a connection may be opened.`,
-      `headgate_pool_waiting_for_permit is ${series.value}.`,
-      'The rate limiter lets connections be opened more slowly than callers come.',
-      'Raise the rate up to what the server allows, keep more connections ready, or let them live longer.',
-    );
-  });
+  const names = ['headgate_pool_waiting_for_permit', 'headgate_pooler_waiting_for_permit'];
+  return names.flatMap((name) =>
+    looks.samples(name).flatMap((series) => {
+      if (!(series.value > 0)) return [];
+      return warning(
+        'rate_too_slow',
+        `Callers of ${of(series)} wait until a connection may be opened.`,
+        `${name} is ${series.value}.`,
+        'The rate limiter lets connections be opened more slowly than callers come.',
+        'Raise the rate up to what the server allows, keep more connections ready, or let them live longer.',
+      );
+    }),
+  );
 }
 
 function pools(looks: MetricLooks): Finding[] {
@@ -140,11 +151,13 @@ function pools(looks: MetricLooks): Finding[] {
   const paused = looks.samples('headgate_pool_state').filter(({ labels, value }) => {
     return labels['state'] === 'paused' && value === 1;
   });
+  const timeouts = looks.rates('headgate_pool_timeouts_total');
   const saturated = looks.samples('headgate_pool_waiting').filter((series) => {
     const { service = '', pool = '' } = series.labels;
     const limit = looks.value('headgate_pool_limit', { service, pool }) ?? Number.POSITIVE_INFINITY;
     const inUse = looks.value('headgate_pool_connections', { service, pool, state: 'lent' }) ?? 0;
-    return series.value > 0 && inUse >= limit;
+    const gaveUp = timeouts.find(({ labels }) => labels['service'] === service && labels['pool'] === pool);
+    return (series.value > 0 || (gaveUp?.value ?? 0) > 0) && inUse >= limit;
   });
   const leaks = looks.rates('headgate_pool_leaks_total').filter(({ value }) => value > 0);
   return [
@@ -169,8 +182,8 @@ function pools(looks: MetricLooks): Finding[] {
     ...saturated.map((series) =>
       warning(
         'pool_used_up',
-        `Callers of ${of(series)} wait, and all its connections are in use.`,
-        `headgate_pool_waiting is ${series.value}, and as many connections are lent as the limit allows.`,
+        `Callers of ${of(series)} wait or give up, and all its connections are in use.`,
+        `headgate_pool_waiting is ${series.value}, and all connections that the limit allows are in use.`,
         'Connections are held for long, are not given back, or are too few.',
         'Look for clients that are not released (leakThresholdMillis), shorten transactions, or raise max.',
       ),
@@ -240,6 +253,23 @@ function pooler(looks: MetricLooks): Finding[] {
     ...waits.map((series) => waitFinding(of(series), `${series.value.toFixed(1)} s`)),
     ...pinned,
     ...(state === undefined ? [] : [poolerPaused(state.labels['state'] ?? '')]),
+    ...clientLimit(
+      looks.value('headgate_pooler_connected_clients') ?? 0,
+      looks.value('headgate_pooler_client_limit') ?? Number.NaN,
+    ),
+  ];
+}
+
+export function clientLimit(used: number, most: number): Finding[] {
+  if (!(used > 0.9 * most)) return [];
+  return [
+    problem(
+      'client_limit_near',
+      'The pooler has nearly as many clients as it may have.',
+      `${used} of max_client_conn ${most}.`,
+      'Programs keep more connections open than was expected, or do not close them.',
+      'Raise limits.maxClientConn, or set timeouts.clientIdleTimeout.',
+    ),
   ];
 }
 

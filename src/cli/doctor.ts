@@ -54,7 +54,7 @@ export const doctorCommand = {
     try {
       const findings = [
         ...(config === undefined && ini === undefined ? [] : await ofConfig(config, ini)),
-        ...(url === undefined ? [] : await ofUrl(url, lookMs)),
+        ...(url === undefined ? [] : await ofUrl(url, lookMs, (text) => terminal.err(`headgate: ${text}\n`))),
       ];
       terminal.out(values.json === true ? `${JSON.stringify(findings, undefined, 2)}\n` : report(findings));
       return findings.some(({ severity }) => severity === 'problem') ? exitCodes.failed : exitCodes.good;
@@ -71,7 +71,11 @@ function report(findings: readonly Finding[]): string {
   const problems = findings.filter(({ severity }) => severity === 'problem');
   const warnings = findings.filter(({ severity }) => severity === 'warning');
   const texts = [...problems, ...warnings].map(findingText).join('\n');
-  return `${texts}\n${problems.length} problems, ${warnings.length} warnings\n`;
+  return `${texts}\n${counted(problems.length, 'problem')}, ${counted(warnings.length, 'warning')}\n`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 async function ofConfig(
@@ -91,11 +95,16 @@ async function ofConfig(
   return [...configFindings(config), ...serverFindings(config, checked)];
 }
 
-async function ofUrl(url: string, lookMs: number): Promise<Finding[]> {
+async function ofUrl(url: string, lookMs: number, note: (text: string) => void): Promise<Finding[]> {
   if (/^https?:\/\//.test(url)) return ofMetrics(url, lookMs);
   const client = await connectConsole(consoleUrl(url));
   try {
-    return await consoleFindings(client);
+    const findings = await consoleFindings(client);
+    // Nothing that was not looked at may seem to be well. A pooler without SHOW FLEET has no fleet.
+    const missing = [...client.missing].filter((what) => what !== 'FLEET').map((what) => `SHOW ${what}`);
+    if (missing.length > 0)
+      note(`this pooler has no ${missing.join(', ')}: what they would show was not checked`);
+    return findings;
   } finally {
     await client.end();
   }

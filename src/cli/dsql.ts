@@ -1,8 +1,7 @@
 /** `headgate dsql`: tools for the schema of an Aurora DSQL cluster, each a command of its own. */
-import { nearest } from '../kernel/nearest.js';
 import type { Command } from './command.js';
+import { wrongAction } from './options.js';
 import type { Terminal } from './terminal.js';
-import { UsageError } from './usage-error.js';
 
 /** Only the one that is called is loaded. */
 const actions: Readonly<Record<string, () => Promise<Command>>> = {
@@ -37,8 +36,5 @@ export const dsqlCommand: Command = {
 function find(name: string): Promise<Command> {
   const load = Object.hasOwn(actions, name) ? actions[name] : undefined;
   if (load !== undefined) return load();
-  const names = Object.keys(actions);
-  const guess = nearest(name, names);
-  const hint = guess === undefined ? '' : ` Did you mean ${guess}?`;
-  throw new UsageError(`dsql needs one of ${names.join(', ')}, not '${name}'.${hint}`);
+  throw wrongAction('dsql', Object.keys(actions), name);
 }

@@ -8,9 +8,8 @@ import {
   setUpTable,
 } from '../coordination/dynamodb/administration.js';
 import type { Table } from '../coordination/dynamodb/table.js';
-import { nearest } from '../kernel/nearest.js';
 import { statusText } from './dynamodb-status.js';
-import { readOptions } from './options.js';
+import { readOptions, wrongAction } from './options.js';
 import type { Terminal } from './terminal.js';
 import { exitCodes, UsageError } from './usage-error.js';
 
@@ -56,7 +55,7 @@ export const dynamodbCommand = {
     if (others.length > 0)
       throw new UsageError(`dynamodb does one thing at a time, not ${positionals.join(', ')}`);
     const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
-    if (action === undefined) throw new UsageError(whatIsMeant(name));
+    if (action === undefined) throw wrongAction('dynamodb', Object.keys(actions), name);
     const { table } = values;
     if (table === undefined) throw new UsageError(`${name} needs --table`);
     return action({ ...values, table }, terminal);
@@ -66,13 +65,6 @@ export const dynamodbCommand = {
 type Action = (values: Values & { readonly table: string }, terminal: Terminal) => Promise<number>;
 
 const actions: Readonly<Record<string, Action>> = { setup, status, reconcile, policy };
-
-function whatIsMeant(name: string): string {
-  const all = Object.keys(actions);
-  const guess = nearest(name, all);
-  const hint = guess === undefined ? '' : ` Did you mean ${guess}?`;
-  return `dynamodb needs one of ${all.join(', ')}, not '${name}'.${hint}`;
-}
 
 function whereOf({ table, region, 'endpoint-url': endpointUrl }: Values & { readonly table: string }) {
   return { table, region, endpointUrl };

@@ -57,7 +57,7 @@ export function importFile(args: readonly string[], terminal: Terminal, folder: 
   return exitCodes.good;
 }
 
-/** Whether it can be run, and what is unlikely to be meant; the files that it names may be on another machine. */
+/** Problems of the result, and what is unlikely to be meant; the files that it names may be on another machine. */
 function check({ tree }: ImportedConfig, folder: string, problems: Problems): string[] {
   const sources = { flags: new Map(), environment: {}, tree, folder, readsFiles: false };
   return checkTogether(readConfig(sources, problems), problems, false);

@@ -8,11 +8,6 @@ export class LogFile {
   /** Lines that could not be written. */
   lost = 0;
 
-  constructor() {
-    this.#path = undefined;
-    this.#file = undefined;
-  }
-
   /** Throws a `ServingError`, and goes on with the file that it has. */
   use(path: string | undefined): void {
     let file: number | undefined;

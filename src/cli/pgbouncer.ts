@@ -1,4 +1,5 @@
 /** `headgate pgbouncer`: PgBouncer's command line, for what starts a pooler in its way. */
+import { type OptionKind, readCommandLine, wrongUsage } from './options.js';
 import { serveCommand } from './serve.js';
 import type { Terminal } from './terminal.js';
 import { UsageError } from './usage-error.js';
@@ -20,17 +21,11 @@ Options:
 so_reuseport, and end the old one with SIGTERM, which waits for its clients.
 `;
 
-/** Without a value. */
-const switches: Readonly<Record<string, string>> = {
-  '-d': '-d',
-  '--daemon': '-d',
-  '-q': '-q',
-  '--quiet': '-q',
-  '-v': '-v',
-  '--verbose': '-v',
-  '-V': '-V',
-  '--version': '-V',
-};
+const kinds = new Map<string, OptionKind>([
+  ...['daemon', 'quiet', 'verbose', 'version', 'reboot'].map((name) => [name, 'flag'] as const),
+  ['user', 'text'],
+]);
+const shorts = { d: 'daemon', q: 'quiet', v: 'verbose', V: 'version', R: 'reboot', u: 'user' };
 
 export const pgbouncerCommand = {
   summary: "run the pooler with PgBouncer's command line",
@@ -40,37 +35,19 @@ export const pgbouncerCommand = {
   },
 };
 
-/** The same for `headgate serve`. */
+/** The arguments of `headgate serve` that do what these do. */
 export function serveArguments(args: readonly string[]): string[] {
-  const found: string[] = [];
-  const files: string[] = [];
-  const rest = args.flatMap(apart);
-  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    const [, user] = /^--user=(.*)$/s.exec(arg) ?? [];
-    if (arg === '-u' || arg === '--user' || user !== undefined) {
-      const name = user ?? rest.shift();
-      if (!name) throw new UsageError(`${arg} needs the name of a user`);
-      found.push('--run-as', name);
-    } else if (arg === '-R' || arg === '--reboot')
-      throw new UsageError(`${arg} is not there; headgate pgbouncer --help says what to do in its place`);
-    else if (arg.startsWith('-')) {
-      const flag = switches[arg];
-      if (flag === undefined) throw new UsageError(`${arg} is not an option; see headgate pgbouncer --help`);
-      found.push(flag);
-    } else files.push(arg);
-  }
+  const { values, positionals: files, mistakes } = readCommandLine(args, kinds, shorts);
+  if (mistakes.length > 0) throw wrongUsage(mistakes);
+  if (values.has('reboot'))
+    throw new UsageError('-R is not there; headgate pgbouncer --help says what to do in its place');
+  const found = Object.entries({ daemon: '-d', quiet: '-q', verbose: '-v', version: '-V' }).flatMap(
+    ([name, flag]) => (values.has(name) ? [flag] : []),
+  );
+  const user = values.get('user')?.at(-1);
+  if (user !== undefined) found.push('--run-as', user);
   if (files.length > 1) throw new UsageError(`one configuration file is enough, not ${files.join(' and ')}`);
   if (files[0] !== undefined) found.push('--pgbouncer-ini', files[0]);
-  else if (!found.includes('-V')) throw new UsageError('Need config file.  See headgate pgbouncer --help');
+  else if (!values.has('version')) throw new UsageError('Need config file.  See headgate pgbouncer --help');
   return found;
-}
-
-/** `-dq` is `-d -q`, and `-upostgres` is `-u postgres`. */
-function apart(arg: string): string[] {
-  const [, letters] = /^-([A-Za-z]{2,})$/.exec(arg) ?? [];
-  if (letters === undefined) return [arg];
-  const user = letters.indexOf('u');
-  const flags = user === -1 ? letters : letters.slice(0, user);
-  const name = user === -1 ? [] : ['-u', ...(letters.length > user + 1 ? [letters.slice(user + 1)] : [])];
-  return [...Array.from(flags, (letter) => `-${letter}`), ...name];
 }

@@ -19,7 +19,7 @@ export const startPooler: StartPooler = async (config, host) => {
     );
   }
   const onRefreshFailed = (error: unknown): void =>
-    host.log('warn', 'a token of AWS IAM could not be renewed ahead of time', { error: String(error) });
+    host.log('warn', 'token renewal failed', { error: String(error) });
   return start(config, {
     ...host,
     fleet,

@@ -31,7 +31,7 @@ export interface RunningPooler {
   resume?(): void;
   /** Settles when it is over. A second call may bring the deadline forward. */
   shutdown(options: { readonly deadlineMs: number; readonly mode?: ShutdownMode }): Promise<void>;
-  /** It takes no more clients, and waits for those that it has. */
+  /** Takes no more clients, and waits for those that it has. */
   readonly isShuttingDown?: boolean | undefined;
   /** Settles when it has ended by itself, as after SHUTDOWN on the console. */
   readonly stopped?: Promise<void> | undefined;
@@ -67,7 +67,7 @@ export interface ServingPlan {
 }
 
 export class Serving {
-  /** Settles when the pooler is no more. */
+  /** Settles when the pooler has ended. */
   readonly stopped: Promise<void>;
   readonly #plan: ServingPlan;
   readonly #listeners: readonly [SignalName, () => void][];
@@ -160,7 +160,7 @@ export class Serving {
     try {
       return loadConfig(this.#plan.request);
     } catch (error) {
-      // Who reloads by the console is told in PgBouncer's way, to look here.
+      // A RELOAD of the console says, as PgBouncer does, to look here.
       if (this.#isPgBouncer && error instanceof ConfigError)
         for (const problem of error.problems) this.#log('warn', describeAsPgBouncer(problem));
       throw error;

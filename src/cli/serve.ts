@@ -4,7 +4,6 @@ import { HeadgateError } from '../kernel/errors.js';
 import { headgateVersion } from '../observe/version.js';
 import { ConfigError } from '../pooler/config/config-problems.js';
 import { explainConfig, formatExplanation, summarize } from '../pooler/config/explain.js';
-import { readFlags, type ServeFlags } from '../pooler/config/flags.js';
 import { importReport } from '../pooler/config/import-report.js';
 import { type ConfigRequest, type LoadedConfig, loadConfig } from '../pooler/config/load-config.js';
 import type { PoolerConfig } from '../pooler/config/pooler-config.js';
@@ -12,12 +11,15 @@ import { versionText } from '../pooler/console/driver-settings.js';
 import { beDaemon, isDaemon, tellDaemonReady } from './daemon.js';
 import { fleetVariables } from './fleet-variables.js';
 import { LogFile } from './log-file.js';
+import { wrongUsage } from './options.js';
+import { otelVariables } from './otel-variables.js';
 import { PidFile } from './pid-file.js';
 import { becomeUser } from './run-as.js';
+import { readFlags, type ServeFlags } from './serve-flags.js';
 import { serveHelp } from './serve-help.js';
 import { type RunningPooler, Serving, type SignalSource, type StartPooler } from './serve-running.js';
 import type { Terminal } from './terminal.js';
-import { exitCodes, UsageError } from './usage-error.js';
+import { exitCodes } from './usage-error.js';
 
 /** The command's surroundings, handed in so that a test can give them. */
 export interface ServeWorld {
@@ -46,12 +48,14 @@ export async function serve(args: readonly string[], terminal: Terminal, world: 
     terminal.out(`${versionText(headgateVersion)}\n`);
     return exitCodes.good;
   }
-  if (flags.mistakes.length > 0) throw new UsageError(flags.mistakes.join('\nheadgate: '));
+  if (flags.mistakes.length > 0) throw wrongUsage(flags.mistakes);
   const { environment, folder } = world;
-  const { otherVariables, warnings } = fleetVariables(environment);
+  const { otherVariables: ofFleet, warnings } = fleetVariables(environment);
+  const otherVariables = new Map([...ofFleet, ...otelVariables(environment)]);
   for (const warning of warnings) terminal.err(`headgate: ${warning}\n`);
   const request = { ...requestOf(flags), environment, otherVariables, folder };
-  const loaded = load(request, flags.quiet, terminal);
+  // The command that waits for the daemon has said it.
+  const loaded = load(request, flags.quiet || isDaemon(), terminal);
   if (loaded === undefined) return exitCodes.failed;
   if (flags.explain) terminal.out(formatExplanation(explainConfig(loaded)));
   if (flags.check) {
@@ -145,8 +149,7 @@ async function run(
     const serving = new Serving({ request, config, terminal, isQuiet, file, signals: world.signals });
     await serving.start(async (...parts) => {
       const pooler = await world.startPooler(...parts);
-      await noteStart(pooler, pidFile);
-      becomeUser(config.admin.runAs);
+      await noteStart(pooler, pidFile, config.admin.runAs);
       return pooler;
     });
     tellDaemonReady();
@@ -162,9 +165,14 @@ async function run(
 }
 
 /** Not before it listens: one that can't is none that runs. */
-async function noteStart(pooler: RunningPooler, pidFile: PidFile | undefined): Promise<void> {
+async function noteStart(
+  pooler: RunningPooler,
+  pidFile: PidFile | undefined,
+  user: string | undefined,
+): Promise<void> {
   try {
     pidFile?.write();
+    becomeUser(user);
   } catch (error) {
     await pooler.shutdown({ deadlineMs: 0, mode: 'immediate' });
     throw error;

@@ -2,9 +2,9 @@
 import { closeSync, existsSync, openSync, statSync, writeSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { nearest } from '../kernel/nearest.js';
-import type { Scenario } from '../simulator/scenario.js';
-import { readScenarioFile } from '../simulator/scenario-file.js';
-import { shippedScenarios } from '../simulator/shipped-scenarios.js';
+import type { Scenario } from '../simulator/scenario/scenario.js';
+import { readScenarioFile } from '../simulator/scenario/scenario-file.js';
+import { shippedScenarios } from '../simulator/scenario/shipped-scenarios.js';
 import { UsageError } from './usage-error.js';
 
 /** A file, or the name of a scenario that comes with the package. */

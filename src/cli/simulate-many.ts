@@ -1,6 +1,6 @@
 /** Many runs of one scenario: which failed, and which was the worst. Only that one is kept. */
 
-import { count, time } from '../simulator/report/format.js';
+import { count, time } from '../simulator/format.js';
 import type { SimulationRun } from '../simulator/report/run.js';
 import type { SimulationResult } from '../simulator/result.js';
 

@@ -19,7 +19,7 @@ const facilities: Readonly<Record<PoolerConfig['logging']['syslogFacility'], num
   local7: 23,
 };
 
-/** Whether the log is to go there. Throws a `ServingError` where it can't. */
+/** True if the log is to go there. Throws a `ServingError` where it can't. */
 export function openSystemLogOf({ logging }: PoolerConfig): boolean {
   if (!logging.syslog) return false;
   if (openSystemLog(logging.syslogIdent ?? 'pgbouncer', facilities[logging.syslogFacility])) return true;

@@ -10,7 +10,7 @@ export interface Terminal {
   /** Texts for standard error that could not be written. */
   readonly lost?: number;
   readonly hasColours: boolean;
-  /** Whether someone watches standard error, so that a progress bar makes sense. */
+  /** Standard error is a terminal, so that a progress bar makes sense. */
   readonly showsProgress: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What `headgate top` shows: views over SHOW commands, sorted, filtered and cut to the size of the screen. Nothing is read or written here. */
+/** Screens of `headgate top`: views over SHOW commands, sorted, filtered and cut to the size of the screen. Nothing is read or written here. */
 import type { ConsoleRow } from './console-client.js';
 
 export interface TopColumn {
@@ -103,24 +103,45 @@ export interface TopState {
   /** A filter is being typed. */
   readonly isTyping: boolean;
   readonly chosen: number;
+  /** The keys are shown in place of the table, until one is pressed. */
+  readonly showsKeys: boolean;
   readonly isOver: boolean;
+}
+
+/** One line for each key, with its effect. */
+export function keyLines(): readonly string[] {
+  const keys = [
+    ...topViews.map(({ key, title }): [string, string] => [key, title]),
+    ['up, down', 'choose a row'],
+    ['Enter', 'look into the chosen row'],
+    ['<, >', 'choose the column to sort by'],
+    ['r', 'turn the order around'],
+    ['/', 'show only rows with some words'],
+    ['Esc', 'show all rows again'],
+    ['?', 'show these keys'],
+    ['q', 'end'],
+  ];
+  return keys.map(([key = '', meaning]) => `${key.padEnd(9)} ${meaning}`);
 }
 
 export function firstState(view: TopViewKind = topViews[0] as TopViewKind): TopState {
   return {
     ...{ view, sortedBy: view.sortedBy, isAscending: false },
-    ...{ filter: '', isTyping: false, chosen: 0, isOver: false },
+    ...{ filter: '', isTyping: false, chosen: 0, showsKeys: false, isOver: false },
   };
 }
 
 /** `rows`: what is shown, of which one is chosen. */
 export function pressKey(state: TopState, key: string, rows: readonly ConsoleRow[]): TopState {
   if (state.isTyping) return typed(state, key);
+  if (state.showsKeys && key !== 'q' && key !== '\x03') return { ...state, showsKeys: false };
   const last = Math.max(0, rows.length - 1);
   switch (key) {
     case 'q':
     case '\x03':
       return { ...state, isOver: true };
+    case '?':
+      return { ...state, showsKeys: true };
     case '/':
       return { ...state, isTyping: true };
     case '\x1b':

@@ -3,7 +3,7 @@ import { parseDuration } from '../kernel/duration.js';
 import { type ConsoleClient, type ConsoleRow, connectConsole, consoleUrl } from './console-client.js';
 import { readOptions } from './options.js';
 import type { Terminal } from './terminal.js';
-import { firstState, pressKey, rowsToShow, tableLines, topViews } from './top-view.js';
+import { firstState, keyLines, pressKey, rowsToShow, tableLines, topViews } from './top-view.js';
 import { exitCodes, UsageError } from './usage-error.js';
 
 const usualIntervalMs = 1_000;
@@ -21,7 +21,7 @@ pooler anywhere, and shows what it can of a PgBouncer. The user must be one of a
   --filter WORDS     only rows that have all of these words
 
 Keys: ${topViews.map(({ key, title }) => `${key} ${title}`).join(', ')}; up and down choose a row, Enter looks into it; < and > choose
-the column to sort by, r turns the order around; / filters, Esc takes the filter away; q ends.
+the column to sort by, r turns the order around; / filters, Esc takes the filter away; ? shows the keys; q ends.
 `;
 
 export const topCommand = {
@@ -119,7 +119,6 @@ class LiveTop {
     this.#client = client;
     this.#intervalMs = intervalMs;
     this.#state = state;
-    this.#count = undefined;
   }
 
   async run(): Promise<void> {
@@ -179,21 +178,25 @@ class LiveTop {
     return rowsToShow(this.#state, this.#rows ?? []);
   }
 
+  #table(shown: readonly ConsoleRow[], size: { width: number; height: number }): readonly string[] {
+    const state = this.#state;
+    if (state.showsKeys) return ['keys', ...keyLines()].slice(0, size.height + 1);
+    if (this.#rows === undefined) return [`this pooler has no SHOW ${state.view.command}`];
+    return tableLines(state, shown, size);
+  }
+
   #draw(): void {
     const { columns: width = 80, rows: height = 24 } = process.stdout;
     const state = this.#state;
-    const views = topViews.map(({ key, title }) =>
-      title === state.view.title ? `[${title}]` : `${key} ${title}`,
-    );
+    const views = topViews
+      .map(({ key, title }) => (title === state.view.title ? `[${title}]` : `${key} ${title}`))
+      .concat('? keys');
     const filter =
       state.isTyping || state.filter !== '' ? `  filter: ${state.filter}${state.isTyping ? '_' : ''}` : '';
     const shown = this.#shown();
     const room = Math.max(1, height - 4);
-    const table =
-      this.#rows === undefined
-        ? [`this pooler has no SHOW ${state.view.command}`]
-        : tableLines(state, shown, { width, height: room });
-    const chosen = 1 + Math.min(state.chosen, Math.max(0, shown.length - 1));
+    const table = this.#table(shown, { width, height: room });
+    const chosen = state.showsKeys ? -1 : 1 + Math.min(state.chosen, Math.max(0, shown.length - 1));
     const lines = [this.#summary.slice(0, width), `${views.join('  ')}${filter}`.slice(0, width), ''].concat(
       table.map((line, at) =>
         at === 0 ? `\x1b[1m${line}\x1b[0m` : at === chosen ? `\x1b[7m${line}\x1b[0m` : line,

@@ -60,7 +60,7 @@ export class Breaker {
     return now < this.retryAt ? 'open' : 'half-open';
   }
 
-  /** Whether a dial may begin while `underWay` others are under way. */
+  /** True if a dial may begin while `underWay` others are under way. */
   allows(now: number, underWay: number): boolean {
     if (this.#failures === 0) return true;
     return now >= this.retryAt && (this.#failures < this.#policy.threshold || underWay === 0);

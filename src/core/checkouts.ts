@@ -93,7 +93,7 @@ export class Checkouts<C> {
     this.#lent--;
   }
 
-  /** Whether a release comes too late: a mistake, unless the connection was taken away, and then once. */
+  /** True if a release comes too late: a mistake, unless the connection was taken away, and then once. */
   isOver(connection: PooledConnection<C>, generation: number): boolean {
     if (connection.state === 'lent' && connection.generation === generation) return false;
     if (!connection.isTakenAway || connection.generation !== generation) throw new DoubleReleaseError();

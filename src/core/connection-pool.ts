@@ -212,7 +212,7 @@ export class ConnectionPool<C> extends PoolView<C> implements LongTurnListener, 
     this.#pump();
   }
 
-  /** Whether a connection in use would be closed if it were released now. For callers that may keep it as long as they like. */
+  /** True if a connection in use would be closed if it were released now. For callers that may keep it as long as they like. */
   wouldRetire(connection: PooledConnection<C>): boolean {
     return this.#retention.reasonToRetire(connection, this.#clock.coarse(), undefined) !== undefined;
   }

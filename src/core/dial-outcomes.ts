@@ -49,7 +49,6 @@ export class DialOutcomes<C> {
 
   constructor(parts: DialOutcomesParts<C>) {
     this.#parts = parts;
-    this.#openedAt = undefined;
   }
 
   /** Time of the last successful dial; undefined before the first. */

@@ -77,6 +77,11 @@ export class Dialing<C> {
     return this.#breaker.state(now);
   }
 
+  /** A dial failed, and the next attempt is not due yet. */
+  isBackingOff(now: number): boolean {
+    return now < this.#breaker.retryAt;
+  }
+
   /**
    * Begins a dial if one is allowed now; otherwise an event or the alarm tells when to try again. Conditions, in this
    * order: a free slot, the limit of dials at the same time, the breaker, a lease of the budget above, a permit of the

@@ -132,7 +132,7 @@ function describe(counts: PoolCounts): string {
   const { limit, lent, idle, checking, pending, closing, waiting } = counts;
   const checks = checking > 0 ? `, ${checking} being checked` : '';
   return (
-    `limit ${limit}: ${lent} lent, ${idle} idle${checks}, ${pending} being opened, ` +
+    `limit ${limit}: ${lent} in use, ${idle} idle${checks}, ${pending} being opened, ` +
     `${closing} being closed; ${waiting} waiting`
   );
 }

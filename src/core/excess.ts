@@ -1,4 +1,4 @@
-/** Whether a pool has more connections than its limit, or more than its share of leases. */
+/** Finds out if a pool has more connections than its limit, or more than its share of leases. */
 import type { LeaseAccount } from './lease-account.js';
 import type { Ledger } from './ledger.js';
 import type { DiscardReason } from './reasons.js';
@@ -26,7 +26,7 @@ export class Excess {
     return this.#owesLeases ? 'lease_recalled' : 'over_limit';
   }
 
-  /** Whether to give up a hanging dial because its lease has a better use elsewhere. */
+  /** True to give up a hanging dial because its lease has a better use elsewhere. */
   get claimsHangingDials(): boolean {
     return this.#leases.hanging > 0 && this.#owesLeases;
   }

@@ -71,7 +71,7 @@ export class Keeper {
     return this.#wanted;
   }
 
-  /** Whether to open one more connection. `size` includes those being opened. */
+  /** True to open one more connection. `size` includes those being opened. */
   wants(size: number): boolean {
     return this.#wanted > 0 && size < this.target;
   }

@@ -35,7 +35,7 @@ export class LeaseAccount {
     return this.#debt;
   }
 
-  /** Whether a lease can be had without taking it from others, as far as that is known. */
+  /** True if a lease can be had without taking it from others, as far as that is known. */
   get isOneFree(): boolean {
     return this.#hasOneInHand || this.#leases?.isFree?.(1) !== false;
   }

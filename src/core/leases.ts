@@ -24,7 +24,7 @@ export interface Leases {
    */
   acquire(count: number, holder: LeaseHolder): LeaseAnswer;
   /**
-   * Whether `count` would be granted at once. If this method exists, connections that no caller waits for (those of a
+   * True if `count` would be granted at once. If this method exists, connections that no caller waits for (those of a
    * `keeper`) are not asked for while it returns false: a fair budget would take them from others.
    */
   isFree?(count: number): boolean;

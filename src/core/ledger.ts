@@ -71,18 +71,6 @@ export class Ledger {
     return new Approval(this.#moves);
   }
 
-  /**
-   * Up to `count` approvals, one at a time, as far as slots are free. Each is reserved when it is handed out, so leaving
-   * the loop early loses none.
-   */
-  *approvals(count: number): IterableIterator<Approval> {
-    for (let granted = 0; granted < count; granted++) {
-      const approval = this.approve();
-      if (approval === undefined) return;
-      yield approval;
-    }
-  }
-
   readonly #moves: SlotMoves = {
     commit: () => {
       this.#pending--;

@@ -130,7 +130,7 @@ export class LiveConnections<C> {
     return this.idle.find((connection) => this.isFresh(connection, now));
   }
 
-  /** Whether an idle connection can be used without a check. */
+  /** True if an idle connection can be used without a check. */
   isFresh(connection: PooledConnection<C>, now: number): boolean {
     return now < connection.lendUntil && now - connection.aliveAt <= this.#policy.checkAfterIdle;
   }

@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.js';
 import type { LiveConnections } from './live-connections.js';
 import type { PoolCounts } from './pool-counts.js';
 import type { PoolPolicy } from './pool-policy.js';
-import type { PoolStats } from './pool-stats.js';
+import type { PoolStats, PoolTotals } from './pool-stats.js';
 import type { Readiness } from './readiness.js';
 import type { Refiller } from './refiller.js';
 import type { ServiceState } from './service-state.js';
@@ -51,10 +51,12 @@ export class PoolFigures<C> {
   /** The cause for which waiters wait. Call it only while a caller waits. */
   waitCause(): WaitCause {
     const { clock, service, dialing } = this.#parts;
+    const now = clock.now();
     return waitCause({
       state: service.current,
       counts: this.counts(),
-      isBreakerOpen: dialing.breakerState(clock.now()) === 'open',
+      isBreakerOpen: dialing.breakerState(now) === 'open',
+      isBackingOff: dialing.isBackingOff(now),
       isShortOfLeases: dialing.isShortOfLeases,
       isShortOfPermits: dialing.permitWaits.since !== undefined,
     });
@@ -66,17 +68,16 @@ export class PoolFigures<C> {
   }
 
   /** Waiters without a dial because the rate limiter has no permit. */
-  #waitingForPermit(): number {
+  get waitingForPermit(): number {
     const { ledger, waiters, dialing } = this.#parts;
     return dialing.permitWaits.since === undefined ? 0 : Math.max(0, waiters.size - ledger.pending);
   }
 
   stats(): PoolStats {
-    const { policy, clock, service, ledger, leases, dialing, refiller, firstFill, tally } = this.#parts;
+    const { policy, clock, service, ledger, leases, waiters, dialing, refiller, firstFill } = this.#parts;
     const { reservoir, warmup, keeper, minIdle, maxLifetime, guardWindow } = policy;
     const now = clock.now();
     const counts = this.counts();
-    const { permitWaits } = dialing;
     return {
       ...counts,
       minIdle,
@@ -93,10 +94,17 @@ export class PoolFigures<C> {
       state: service.current,
       breaker: dialing.breakerState(now),
       waitCause: counts.waiting > 0 ? this.waitCause() : undefined,
-      waitingForPermit: this.#waitingForPermit(),
+      waitingForPermit: this.waitingForPermit,
+      longestWaitMs: waiters.first === undefined ? 0 : Math.max(0, now - waiters.first.enqueuedAt),
       peak: ledger.peak,
-      totals: tally.snapshot(permitWaits.count, permitWaits.waitedMs(now)),
+      totals: this.totals(),
     };
+  }
+
+  totals(): PoolTotals {
+    const { clock, dialing, tally } = this.#parts;
+    const { permitWaits } = dialing;
+    return tally.snapshot(permitWaits.count, permitWaits.waitedMs(clock.now()));
   }
 
   /** Connections wanted ready on top of the demand, as far as the limit allows: reservoir, `minIdle`, warmup, keeper. */

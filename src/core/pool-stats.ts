@@ -23,6 +23,8 @@ export interface PoolStats extends PoolCounts {
   readonly waitCause: WaitCause | undefined;
   /** Waiters without a dial because the rate limiter has no permit. */
   readonly waitingForPermit: number;
+  /** The wait of the caller that has waited for longest; 0 while nobody waits. */
+  readonly longestWaitMs: number;
   /** The highest `pending + live + closing` there ever was. */
   readonly peak: number;
   /** Counts since the pool was made. */

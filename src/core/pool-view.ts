@@ -1,7 +1,7 @@
-/** The read access to a pool. Nothing here changes the pool, except `takeDemandPeak()`, which begins the next peak, and `shareEnded()`. */
+/** The read access to a pool. Nothing here changes the pool, except `takeDemandPeak()`, which begins the next peak, `shareBegan()` and `shareEnded()`. */
 import type { PoolAssembly } from './pool-assembly.js';
 import type { PoolCounts, PoolState } from './pool-counts.js';
-import type { PoolStats } from './pool-stats.js';
+import type { PoolStats, PoolTotals } from './pool-stats.js';
 import type { PooledConnection } from './pooled-connection.js';
 import type { Waiter } from './waiters.js';
 
@@ -47,6 +47,11 @@ export abstract class PoolView<C> {
   }
 
   /** Number of free slots. */
+  /** Connections that are open, opening or closing. */
+  get total(): number {
+    return this.parts.ledger.total;
+  }
+
   get room(): number {
     return this.parts.ledger.room;
   }
@@ -96,6 +101,24 @@ export abstract class PoolView<C> {
     return waiters.size > kept && service.current === 'open' ? waiters.first : undefined;
   }
 
+  /**
+   * All connections would be in use if nobody shared one. `more`: callers about to ask for one. False while callers wait, and
+   * while more connections may be opened.
+   */
+  isCrowdedWith(more: number): boolean {
+    const { ledger, waiters, service, checkouts } = this.parts;
+    const { lent, sharing } = checkouts;
+    const isWhole = ledger.room === 0 && waiters.size === 0 && service.current === 'open';
+    return isWhole && lent + sharing + more >= ledger.live;
+  }
+
+  /** A caller shares a connection until `shareEnded()` without having been in the queue. */
+  shareBegan(): void {
+    const { checkouts, waiters } = this.parts;
+    checkouts.sharing++;
+    checkouts.noteDemand(waiters.size);
+  }
+
   /** A caller that shared a connection got its own, or no longer wants one. */
   shareEnded(): void {
     this.parts.checkouts.sharing--;
@@ -103,6 +126,15 @@ export abstract class PoolView<C> {
 
   counts(): PoolCounts {
     return this.parts.figures.counts();
+  }
+
+  totals(): PoolTotals {
+    return this.parts.figures.totals();
+  }
+
+  /** Waiters without a dial because the rate limiter has no permit. */
+  get waitingForPermit(): number {
+    return this.parts.figures.waitingForPermit;
   }
 
   stats(): PoolStats {

@@ -13,7 +13,7 @@ import type { DiscardReason } from './reasons.js';
  */
 export type ConnectionState = 'idle' | 'lent' | 'checking' | 'closing' | 'gone';
 
-/** Only the engine changes fields other than the first five. */
+/** Only the engine changes fields other than the first five and `uncountedUses`. */
 export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapItem {
   readonly connection: C;
   /** Counts the connections of its pool, from 1. */
@@ -29,6 +29,8 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
   slot: Slot | undefined;
   /** Incremented with each checkout: a release must name the checkout that it ends. */
   generation = 0;
+  /** Checkouts that do not count towards `maxUses`; incremented by the caller before it releases the connection. */
+  uncountedUses = 0;
   idleSince = Number.NaN;
   lentAt = Number.NaN;
   /** Time of the last proof that the connection works. */
@@ -65,11 +67,6 @@ export class PooledConnection<C> implements Linked<PooledConnection<C>>, HeapIte
     this.expiresAt = expiresAt;
     this.lendUntil = lendUntil;
     this.slot = slot;
-    this.broken = undefined;
-    this.reason = undefined;
-    this.holder = undefined;
-    this.previous = undefined;
-    this.next = undefined;
   }
 
   /** Number of checkouts. */

@@ -52,7 +52,7 @@ export class Retention<C> {
       (this.#enoughReady === never || this.#idle.spares < this.#enoughReady) &&
       connection.broken === undefined &&
       now < connection.lendUntil &&
-      connection.generation < this.#policy.maxUses
+      connection.generation - connection.uncountedUses < this.#policy.maxUses
     );
   }
 
@@ -60,7 +60,7 @@ export class Retention<C> {
   reasonToRetire(connection: PooledConnection<C>, now: number, error: unknown): DiscardReason | undefined {
     if (error !== undefined) return 'released_with_error';
     if (connection.broken !== undefined) return 'broken';
-    if (connection.generation >= this.#policy.maxUses) return 'max_uses';
+    if (connection.generation - connection.uncountedUses >= this.#policy.maxUses) return 'max_uses';
     if (now >= connection.lendUntil) return this.#connections.tooOld(connection, now, 'return');
     if (this.#idle.spares >= this.#enoughReady && this.#waiters.size === 0) return 'reservoir_full';
     return this.reasonNotToKeep();
@@ -72,7 +72,7 @@ export class Retention<C> {
     return this.#excess.reason;
   }
 
-  /** Whether there are more connections than are kept while idle. */
+  /** True if there are more connections than are kept while idle. */
   isReapable(): boolean {
     const { minIdle, idleFloor } = this.#policy;
     const floor = Math.min(idleFloor, this.#refiller.mostKept);

@@ -33,7 +33,7 @@ export class PoolSituation<C> implements ScanSituation {
   }
 
   /**
-   * Whether a slot freed now would be filled without delay: missing connections are already being opened, and more dials
+   * True if a slot freed now would be filled without delay: missing connections are already being opened, and more dials
    * are allowed. Otherwise the source is busy, and freeing slots would only cost lives.
    */
   get wouldFillAPlace(): boolean {

@@ -19,8 +19,20 @@ export class Tally {
   readonly discarded = countsOf<DiscardReason>(discardReasons);
 
   snapshot(permitWaits: number, permitWaitedMs: number): PoolTotals {
+    // Field by field: spreading an instance is ten times slower, which thousands of pools make felt.
     return {
-      ...this,
+      acquired: this.acquired,
+      waited: this.waited,
+      waitedMs: this.waitedMs,
+      timedOut: this.timedOut,
+      aborted: this.aborted,
+      opened: this.opened,
+      closed: this.closed,
+      dialsFailed: this.dialsFailed,
+      leaks: this.leaks,
+      foundEmpty: this.foundEmpty,
+      toppedUp: this.toppedUp,
+      topUpsFailed: this.topUpsFailed,
       permitWaits,
       permitWaitedMs,
       refillFailures: { ...this.refillFailures },

@@ -10,6 +10,8 @@ export const waitCauses = [
   'in_use',
   /** Dials keep failing, and the next attempt is not due yet. */
   'breaker_open',
+  /** A dial failed, and the next attempt is not due yet. */
+  'dial_failed',
   /** The budget above the pool has no lease. */
   'lease',
   /** The rate limiter has no permit to open a connection. */
@@ -28,6 +30,7 @@ export interface WaitSigns {
   readonly state: PoolState;
   readonly counts: PoolCounts;
   readonly isBreakerOpen: boolean;
+  readonly isBackingOff: boolean;
   readonly isShortOfLeases: boolean;
   readonly isShortOfPermits: boolean;
 }
@@ -42,6 +45,7 @@ export function waitCause(signs: WaitSigns): WaitCause {
     return lent > 0 && lent + closing >= limit ? 'in_use' : 'checking_or_closing';
   }
   if (signs.isBreakerOpen) return 'breaker_open';
+  if (signs.isBackingOff) return 'dial_failed';
   if (signs.isShortOfLeases) return 'lease';
   if (signs.isShortOfPermits) return 'permit';
   return pending > 0 ? 'opening' : 'in_use';
@@ -53,6 +57,7 @@ export const waitCauseTexts: Readonly<Record<WaitCause, string>> = {
   no_limit: 'has a limit of 0, so that nobody is served',
   in_use: 'has all its connections in use',
   breaker_open: 'fails to connect, and tries again only now and then',
+  dial_failed: 'could not connect, and tries again soon',
   lease: 'gets no lease: the budget above it is used up or cannot be asked',
   permit: 'may not open connections faster: it waits for its rate limiter',
   opening: 'is opening connections',

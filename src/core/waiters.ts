@@ -29,14 +29,11 @@ export abstract class Waiter<C> implements Linked<Waiter<C>>, HeapItem {
   isPatient: boolean;
 
   constructor() {
-    this.previous = undefined;
-    this.next = undefined;
     this.heapKey = Number.POSITIVE_INFINITY;
     this.heapIndex = -1;
     this.enqueuedAt = Number.NaN;
     this.queued = false;
     this.orderly = false;
-    this.dial = undefined;
     this.isReserved = false;
     this.isPatient = false;
   }

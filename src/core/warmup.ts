@@ -43,7 +43,7 @@ export class Warmup {
     return this.#givenUp;
   }
 
-  /** Whether to open one more connection. `size` includes those being opened. */
+  /** True to open one more connection. `size` includes those being opened. */
   wants(size: number): boolean {
     return this.#failures.length > 0 && size < this.#policy.target;
   }

@@ -1,4 +1,4 @@
-/** Who did what on the page, also in vain. Told to the log as it happens; the last are kept to be shown. */
+/** Actions of users on the page, also in vain. Told to the log as it happens; the last are kept to be shown. */
 import type { AuditRecord } from './snapshot.js';
 
 const most = 200;

@@ -1,9 +1,9 @@
-/** Who may look, and who may act: passwords and tokens, compared in a time that tells nothing about them. */
+/** Credentials to look and to act: passwords and tokens, compared in a time that tells nothing about them. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export type PageRole = 'viewer' | 'operator';
 
-/** What a role can be had for. Either may be left out. */
+/** Credentials of a role. Either may be left out. */
 export interface PageSecrets {
   /** May look. */
   readonly viewer?: string | undefined;
@@ -39,7 +39,7 @@ export class Credentials {
   }
 }
 
-/** What is wrong with secrets that are to be used; empty: nothing. */
+/** Problems of the secrets that are to be used; empty: none. */
 export function secretProblems({ viewer, operator }: PageSecrets): string[] {
   const problems: string[] = [];
   for (const [name, secret] of [['viewer', viewer] as const, ['operator', operator] as const])

@@ -6,7 +6,7 @@ const longestText = 500;
 
 export type EventDetails = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** What differs each time without telling anything new. */
+/** Details that differ each time without telling anything new. */
 const changing = new Set(['port', 'attempt', 'ms', 'worker']);
 
 export class EventLog {

@@ -63,7 +63,7 @@ export async function readJson(request: IncomingMessage): Promise<Readonly<Recor
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // It is told below.
+    // Told below.
   }
   throw new HttpError(400, 'The body must be a JSON object.');
 }

@@ -1,4 +1,5 @@
 /** Makes what the page is sent of two observations: rates and percentiles are what changed between them. */
+import { FirstFew } from '../kernel/first-few.js';
 import { jainOf } from './jain.js';
 import type { BudgetRecord, Observation, PoolRecord, ShareRecord } from './observation.js';
 import type {
@@ -23,8 +24,11 @@ type Watched = Pick<
 > &
   Pick<Snapshot, 'statements' | 'running'>;
 
+/** The part of an observation that is compared with a later one. Several are kept, so it has no users. */
+export type Earlier = Pick<Observation, 'at' | 'counters' | 'pools' | 'reservoirs'>;
+
 /** `before`: what was seen at the beginning of the window; undefined at first. */
-export function watchedSections(before: Observation | undefined, now: Observation): Watched {
+export function watchedSections(before: Earlier | undefined, now: Observation): Watched {
   return {
     now: nowSection(before, now),
     budgets: now.budgets.slice(0, topBudgets).map(budgetSection),
@@ -41,9 +45,8 @@ export function watchedSections(before: Observation | undefined, now: Observatio
   };
 }
 
-export function latelyOf(before: Observation | undefined, now: Observation): Lately {
-  const empty = (of: Observation): number =>
-    of.reservoirs.reduce((sum, { foundEmpty }) => sum + foundEmpty, 0);
+export function latelyOf(before: Earlier | undefined, now: Observation): Lately {
+  const empty = (of: Earlier): number => of.reservoirs.reduce((sum, { foundEmpty }) => sum + foundEmpty, 0);
   return {
     openFailures: now.counters.openFailures - (before?.counters.openFailures ?? now.counters.openFailures),
     waitTimeouts: now.counters.waitTimeouts - (before?.counters.waitTimeouts ?? now.counters.waitTimeouts),
@@ -51,7 +54,7 @@ export function latelyOf(before: Observation | undefined, now: Observation): Lat
   };
 }
 
-function nowSection(before: Observation | undefined, now: Observation): NowSection {
+function nowSection(before: Earlier | undefined, now: Observation): NowSection {
   const { at, callers, connections, counters } = now;
   const rate = rateOver(before?.at, at);
   const { queries, transactions, opened, openFailures, waitTimeouts } = counters;
@@ -83,7 +86,7 @@ function rateOver(from: number | undefined, to: number): (before: number | undef
   return (before, now) => (seconds <= 0 || before === undefined ? 0 : Math.max(0, now - before) / seconds);
 }
 
-function poolRows(before: Observation | undefined, now: Observation): PoolRow[] {
+function poolRows(before: Earlier | undefined, now: Observation): PoolRow[] {
   const earlier = new Map(before?.pools.map((pool) => [keyOf(pool), pool]));
   const rate = rateOver(before?.at, now.at);
   // By name, so that rows do not jump from second to second.
@@ -120,13 +123,12 @@ function budgetSection({ users, ...budget }: BudgetRecord): BudgetSection {
   };
 }
 
-/** Those who hold or need most, in the order of their names, so that rows do not jump. */
+/** The users that hold or need most, in the order of their names, so that rows do not jump. */
 function topOf(users: readonly ShareRecord[]): ShareRecord[] {
   const weight = ({ held, demand }: ShareRecord): number => Math.max(held, demand) + held / 1e6;
-  return [...users]
-    .sort((one, other) => weight(other) - weight(one))
-    .slice(0, topUsers)
-    .sort((one, other) => (one.user < other.user ? -1 : 1));
+  const top = new FirstFew<ShareRecord>(topUsers, (user) => -weight(user));
+  for (const user of users) top.add(user);
+  return [...top.list].sort((one, other) => (one.user < other.user ? -1 : 1));
 }
 
 function sumOfShares(users: readonly ShareRecord[]): Omit<ShareRecord, 'user' | 'weight'> {

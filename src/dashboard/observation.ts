@@ -1,4 +1,4 @@
-/** What the page is told once a second about what it shows: the numbers of one moment. Counters count from the start. */
+/** Numbers of one moment, told to the page once a second. Counters count from the start. */
 
 /** Times are milliseconds; points in time are milliseconds since 1970. */
 export interface Observation {
@@ -23,7 +23,7 @@ export interface Observation {
   readonly rebalances: readonly RebalanceRecord[];
   readonly fleet: readonly FleetRecord[];
   readonly workers: readonly WorkerRecord[];
-  /** Undefined where nobody keeps statistics of statements. */
+  /** The costliest, then the slowest of the others. Undefined where nobody keeps statistics of statements. */
   readonly statements: readonly StatementRecord[] | undefined;
   readonly running: readonly RunningRecord[];
   /** Why the last attempt to open a connection failed, while that goes on. */
@@ -36,7 +36,7 @@ export type SubjectState = 'active' | 'paused' | 'suspended' | 'draining' | 'clo
 export interface BudgetRecord {
   /** `total`, `server db:5432`, `database app`, `user app`, or the name of a pool. */
   readonly name: string;
-  /** What the parts are: users of a budget, or states of the connections of one pool. */
+  /** Kind of the parts: users of a budget, or states of the connections of one pool. */
   readonly parts: 'users' | 'databases' | 'states';
   readonly capacity: number;
   readonly held: number;
@@ -116,7 +116,7 @@ export interface PoolRecord {
 export interface PinsRecord {
   readonly count: number;
   readonly byReason: Readonly<Record<string, number>>;
-  /** Those that have been pinned for longest. */
+  /** The clients pinned for longest. */
   readonly longest: readonly PinRecord[];
 }
 
@@ -208,6 +208,7 @@ export interface StatementRecord {
   readonly totalMs: number;
   readonly meanMs: number;
   readonly p99Ms: number;
+  readonly longestMs: number;
   readonly waitMs: number;
 }
 

@@ -24,7 +24,7 @@ export interface PageServerParts {
   readonly tell: (record: AuditRecord) => void;
 }
 
-/** Who asks: by a session of a browser, or by a token that came along. */
+/** The one who asks: by a session of a browser, or by a token that came along. */
 interface Asker {
   readonly role: PageRole;
   readonly session: PageSession | undefined;
@@ -224,7 +224,7 @@ export class PageServer {
     const { subject = null } = body;
     const watch = this.#watchOf(typeof subject === 'string' ? subject : null);
     const action = readAction(body['action'], watch.source.actions);
-    const shown = [action.name, action.database, action.client, action.key, action.value]
+    const shown = [action.name, action.database, action.client, action.user, action.key, action.value]
       .filter((part) => part !== undefined)
       .join(' ');
     const note = (outcome: AuditRecord['outcome'], detail: string): void =>

@@ -1,6 +1,7 @@
 /** A pool inside a program, as the page sees it: its numbers, its connections by state, and what can be done to it. */
 import { DynamoLeases } from '../coordination/dynamodb/dynamo-leases.js';
 import { TokenBucket } from '../core/token-bucket.js';
+import { type WaitCause, waitCauseTexts } from '../core/wait-cause.js';
 import type { ObservedPool } from '../observe/observed-pool.js';
 import { onMessages } from '../observe/pool-messages.js';
 import { TimeHistogram } from '../observe/time-histogram.js';
@@ -19,7 +20,7 @@ import type {
 import type { Action, ActionName, Source } from './source.js';
 import { timesOf } from './time-window.js';
 
-/** What a `Pool`, `DsqlPool` or `PromisePool` has. What a pool does not have is not offered on the page. */
+/** Members of a `Pool`, `DsqlPool` or `PromisePool`. The page does not offer what a pool lacks. */
 export interface ShownPool extends ObservedPool {
   pause?(): void;
   resume?(): void;
@@ -29,6 +30,15 @@ export interface ShownPool extends ObservedPool {
 }
 
 type Stats = ReturnType<ObservedPool['stats']>;
+
+/** Causes that neither the numbers nor the state of a pool show. */
+const shortages: Readonly<Partial<Record<WaitCause, string>>> = {
+  no_limit: waitCauseTexts.no_limit,
+  breaker_open: waitCauseTexts.breaker_open,
+  dial_failed: waitCauseTexts.dial_failed,
+  lease: waitCauseTexts.lease,
+  permit: waitCauseTexts.permit,
+};
 
 const states: Readonly<Record<Stats['state'], SubjectState>> = {
   open: 'active',
@@ -53,7 +63,6 @@ export class PoolSource implements Source {
   constructor(pool: ShownPool, events: EventLog, version: string) {
     this.#pool = pool;
     this.#version = version;
-    this.#dialError = undefined;
     this.name = pool.name;
     this.actions = [
       ...(pool.pause === undefined ? [] : (['pause', 'resume'] as const)),
@@ -84,7 +93,7 @@ export class PoolSource implements Source {
 
   observe(): Observation {
     const stats = this.#pool.stats();
-    const { totals, waiting, lent, idle, pending, checking, closing } = stats;
+    const { totals, waiting, lent, idle, pending, checking, closing, longestWaitMs } = stats;
     this.#highestLimit = Math.max(this.#highestLimit, stats.limit);
     return {
       at: Date.now(),
@@ -95,7 +104,7 @@ export class PoolSource implements Source {
       budgets: [this.#budget(stats)],
       callers: {
         ...{ active: lent, waiting, idle: 0, loggingIn: 0, limit: Number.POSITIVE_INFINITY },
-        longestWaitMs: 0,
+        longestWaitMs,
       },
       connections: { opening: pending, idle, active: lent, checking, closing },
       counters: {
@@ -126,12 +135,14 @@ export class PoolSource implements Source {
     };
   }
 
-  #budget({ limit, peak, lent, idle, pending, checking, closing, waiting }: Stats): BudgetRecord {
+  #budget(stats: Stats): BudgetRecord {
+    const { limit, peak, lent, idle, pending, checking, closing, waiting, longestWaitMs } = stats;
     const held = lent + idle + pending + checking + closing;
     const part = (user: string, count: number) => ({
       ...{ user, held: count, demand: count, share: count },
       ...{ weight: 1, recalled: 0, waitedMs: 0 },
     });
+    const inUse = { ...part('in use', lent), demand: lent + waiting, waitedMs: longestWaitMs };
     return {
       name: this.name,
       parts: 'states',
@@ -142,21 +153,17 @@ export class PoolSource implements Source {
       peak,
       waiting,
       recalls: 0,
-      users: [
-        part('in use', lent),
-        part('ready', idle),
-        part('opening', pending),
-        part('closing', closing + checking),
-      ],
+      users: [inUse, part('ready', idle), part('opening', pending), part('closing', closing + checking)],
     };
   }
 
   #poolRecord(stats: Stats): PoolRecord {
-    const { lent, waiting, live, pending, closing, limit, totals, state } = stats;
+    const { lent, waiting, live, pending, closing, limit, longestWaitMs, waitCause, totals, state } = stats;
     return {
       ...{ user: this.name, database: '', active: lent, waiting, idle: 0 },
-      ...{ connections: live + pending + closing, limit, longestWaitMs: 0 },
-      ...{ isPaused: state === 'paused', shortage: undefined },
+      ...{ connections: live + pending + closing, limit, longestWaitMs },
+      isPaused: state === 'paused',
+      shortage: waitCause && shortages[waitCause],
       queries: totals.acquired,
       errors: totals.timedOut + totals.dialsFailed,
       queryTimes: timesOf(this.#uses),
@@ -190,6 +197,8 @@ export class PoolSource implements Source {
 
   act({ name, key, value = '' }: Action): Promise<string> {
     return new Promise((resolve) => {
+      const { state } = this.#pool.stats();
+      if (state === 'draining' || state === 'closed') throw new Error(`Pool ${this.name} is ${state}.`);
       if (name === 'pause') this.#pool.pause?.();
       else if (name === 'resume') this.#pool.resume?.();
       else if (key === 'max') this.#pool.resize?.(Number(value.trim() === '' ? Number.NaN : value));

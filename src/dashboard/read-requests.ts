@@ -27,7 +27,7 @@ function readCount(name: string, text: string, most: number): number {
 /** `possible`: those that there are here. */
 export function readAction(value: unknown, possible: readonly ActionName[]): Action {
   if (typeof value !== 'object' || value === null) throw new HttpError(400, '"action" is missing.');
-  const { name, database, client, key, value: given } = value as Readonly<Record<string, unknown>>;
+  const { name, database, client, user, key, value: given } = value as Readonly<Record<string, unknown>>;
   const known = actionNames.find((each) => each === name);
   if (known === undefined || !possible.includes(known))
     throw new HttpError(400, `The action must be one of ${possible.join(', ')}.`);
@@ -35,6 +35,7 @@ export function readAction(value: unknown, possible: readonly ActionName[]): Act
     name: known,
     database: readText('database', database),
     client: readClient(client),
+    user: readText('user', user),
     key: readText('key', key),
     value: readText('value', given),
   };
@@ -42,6 +43,8 @@ export function readAction(value: unknown, possible: readonly ActionName[]): Act
     throw new HttpError(400, 'kill_client needs "client".');
   if (known === 'set' && (action.key === undefined || action.value === undefined))
     throw new HttpError(400, 'set needs "key" and "value".');
+  if (known === 'set_weight' && (action.user === undefined || action.value === undefined))
+    throw new HttpError(400, 'set_weight needs "user" and "value".');
   if ((known === 'disable' || known === 'enable') && action.database === undefined)
     throw new HttpError(400, `${known} needs "database".`);
   return action;

@@ -127,7 +127,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
     server.once('error', reject);
     server.listen({ host, port }, () => {
       server.off('error', reject);
-      // What goes wrong with one connection concerns that one alone.
+      // An error of one connection concerns that one alone.
       server.on('error', () => {});
       resolve();
     });

@@ -1,4 +1,4 @@
-/** Those who are logged in: a random id in a cookie, a role, and a word that a request to act has to repeat. */
+/** Logged-in users: a random id in a cookie, a role, and a word that a request to act has to repeat. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PageRole } from './credentials.js';
 

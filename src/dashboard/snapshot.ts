@@ -1,4 +1,4 @@
-/** What the page is sent: an observation with rates, percentiles and a verdict, each list no longer than a screen. */
+/** Message to the page: an observation with rates, percentiles and a verdict, each list no longer than a screen. */
 import type {
   BudgetRecord,
   CallerCounts,
@@ -82,7 +82,7 @@ export interface Percentiles {
 }
 
 export interface BudgetSection extends Omit<BudgetRecord, 'users'> {
-  /** Those who hold or need most; `others` is the sum of the rest. */
+  /** The users that hold or need most; `others` is the sum of the rest. */
   readonly users: readonly ShareRecord[];
   readonly others: (Omit<ShareRecord, 'user' | 'weight'> & { readonly count: number }) | null;
   readonly demand: number;
@@ -112,7 +112,7 @@ export interface PoolRow {
   readonly wait: Percentiles | null;
 }
 
-/** What holds things up now, in one sentence, and what to do about it. */
+/** The reason that holds things up now, in one sentence, and what to do about it. */
 export interface Verdict {
   readonly level: 'good' | 'busy' | 'bad';
   /** The word for what binds: `nothing`, `budget`, `pool_size`, `rate`, `server`, `paused`, ... */
@@ -136,7 +136,7 @@ export interface EventRecord {
   readonly count: number;
 }
 
-/** What somebody did, or tried to do, on the page. */
+/** An action on the page, done or tried. */
 export interface AuditRecord {
   readonly at: number;
   readonly who: string;
@@ -166,7 +166,7 @@ export interface BudgetSample {
   readonly users: Readonly<Record<string, number>>;
 }
 
-/** What the stream of live events carries. */
+/** Content of the stream of live events. */
 export type Frame =
   | {
       readonly kind: 'full';
@@ -181,7 +181,7 @@ export type Frame =
       readonly sample: HistorySample | null;
     };
 
-/** What the page learns first: who looks, and what there is to look at. */
+/** First message to the page: who looks, and what there is to look at. */
 export interface SessionAnswer {
   readonly role: 'viewer' | 'operator';
   readonly who: string;

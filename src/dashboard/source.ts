@@ -1,10 +1,10 @@
-/** What can be shown on the page: a pooler or a pool. It is asked once a second while somebody looks, and less often otherwise. */
+/** Source of the page: a pooler or a pool. Asked once a second while somebody looks, and less often otherwise. */
 import type { Observation } from './observation.js';
 
 export interface Source {
   readonly name: string;
   readonly kind: 'pooler' | 'pool';
-  /** What `act()` can do here. */
+  /** Actions that `act()` offers here. */
   readonly actions: readonly ActionName[];
   /** `top`: the most rows of a list that can be long. Rejects where nothing is known, which is shown. */
   observe(top: number): Observation | Promise<Observation>;
@@ -25,6 +25,7 @@ export const actionNames = [
   'enable',
   'drain',
   'set',
+  'set_weight',
 ] as const;
 export type ActionName = (typeof actionNames)[number];
 
@@ -34,8 +35,11 @@ export interface Action {
   readonly database?: string | undefined;
   /** Of `kill_client`. */
   readonly client?: number | undefined;
+  /** Of `set_weight`. */
+  readonly user?: string | undefined;
   /** Of `set`. */
   readonly key?: string | undefined;
+  /** Of `set` and `set_weight`. */
   readonly value?: string | undefined;
 }
 

@@ -54,7 +54,7 @@ export class Recent<T> {
   }
 }
 
-/** What a histogram has counted, class by class. */
+/** Counts of a histogram, class by class. */
 export function timesOf(histogram: TimeHistogram): number[] {
   const times: number[] = new Array(timeBounds.length + 1).fill(0);
   addTimes(times, histogram);
@@ -63,11 +63,6 @@ export function timesOf(histogram: TimeHistogram): number[] {
 
 /** Each class by itself, and what is longer than the last bound at the end. */
 export function addTimes(to: number[], histogram: TimeHistogram): void {
-  let below = 0;
-  const cumulative = histogram.cumulative();
-  for (const [i, upTo] of cumulative.entries()) {
-    to[i] = (to[i] ?? 0) + upTo - below;
-    below = upTo;
-  }
-  to[cumulative.length] = (to[cumulative.length] ?? 0) + histogram.count - below;
+  if (histogram.count === 0) return;
+  for (let i = 0; i <= timeBounds.length; i++) to[i] = (to[i] ?? 0) + histogram.countAt(i);
 }

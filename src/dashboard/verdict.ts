@@ -1,4 +1,4 @@
-/** What holds things up now, in one sentence with its numbers, and what to do about it. The first that applies is told. */
+/** Finds what holds things up now, in one sentence with its numbers, and what to do about it. The first that applies is told. */
 import { formatDuration } from '../kernel/duration.js';
 import type { BudgetRecord, Observation, PoolRecord } from './observation.js';
 import type { Verdict } from './snapshot.js';
@@ -108,7 +108,7 @@ function budgetBinds({ budgets, callers, pools }: Observation): Verdict | undefi
   };
 }
 
-/** Who waits for its share, and who has more than its own. */
+/** Users that wait for their share, and users above theirs. */
 function whoWaits({ users }: BudgetRecord): string {
   const least = users
     .filter(({ waitedMs, held, share }) => waitedMs > 0 && held < share)
@@ -149,18 +149,23 @@ function rateBinds({ rates, callers, connections }: Observation): Verdict | unde
 
 function waitsOtherwise({ callers, pools, connections }: Observation): Verdict | undefined {
   if (callers.waiting === 0) return undefined;
-  const shortage = pools.find((pool) => pool.shortage !== undefined)?.shortage;
+  const short = pools.find((pool) => pool.shortage !== undefined);
   const why =
-    shortage ??
+    shortageOf(short) ??
     (connections.opening > 0
       ? `${connectionsText(connections.opening)} being opened`
       : 'for connections that are about to come back');
   return {
     level: 'busy',
-    what: shortage === undefined ? 'opening' : 'budget',
+    what: short === undefined ? 'opening' : 'budget',
     sentence: `${capital(waitText(callers.waiting, callers.longestWaitMs, pools))}: ${withoutStop(why)}.`,
     advice: 'This is normal for a moment. If it stays, look at the pools below.',
   };
+}
+
+/** Of a pool in a program, the text is what the pool does; of a pooler, a sentence about its budget. */
+function shortageOf(pool: PoolRecord | undefined): string | undefined {
+  return pool?.database === '' ? `pool ${pool.user} ${pool.shortage}` : pool?.shortage;
 }
 
 function reservoirLow({ reservoirs }: Observation, { foundEmpty }: Lately): Verdict | undefined {
@@ -206,7 +211,7 @@ function waitText(waiting: number, longestWaitMs: number, pools: readonly PoolRe
   const longest = longestWaitMs >= 1 ? ` (the longest for ${formatDuration(coarse(longestWaitMs))})` : '';
   const users = new Set(pools.filter((pool) => pool.waiting > 0).map(({ user }) => user));
   const of = users.size > 1 ? ` of ${users.size} users` : '';
-  return `${callersText(waiting, 'wait')}${of}${longest}`;
+  return `${callersText(waiting, 'wait', of)}${longest}`;
 }
 
 /** Two digits are enough for people, and hold still longer. */
@@ -218,9 +223,9 @@ function coarse(ms: number): number {
       : Math.round(ms / 1_000) * 1_000;
 }
 
-function callersText(count: number, verb: 'wait' | 'hold'): string {
+function callersText(count: number, verb: 'wait' | 'hold', of = ''): string {
   if (count === 0) return `no caller ${verb}s`;
-  return count === 1 ? `1 caller ${verb}s` : `${count} callers ${verb}`;
+  return count === 1 ? `1 caller ${verb}s` : `${count} callers${of} ${verb}`;
 }
 
 function connectionsText(count: number): string {

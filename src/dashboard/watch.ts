@@ -4,7 +4,7 @@
  */
 
 import type { EventLog } from './event-log.js';
-import { latelyOf, sampleOf, watchedSections } from './make-snapshot.js';
+import { type Earlier, latelyOf, sampleOf, watchedSections } from './make-snapshot.js';
 import type { Observation } from './observation.js';
 import type { AuditRecord, Frame, HistorySample, Snapshot } from './snapshot.js';
 import type { Source } from './source.js';
@@ -38,7 +38,7 @@ export class Watch {
   readonly id: string;
   readonly source: Source;
   readonly #parts: WatchParts;
-  readonly #recent = new Recent<Observation>();
+  readonly #recent = new Recent<Earlier>();
   readonly #history: HistorySample[] = [];
   readonly #viewers = new Set<Viewer>();
   readonly #lagging = new Set<Viewer>();
@@ -56,9 +56,6 @@ export class Watch {
     this.id = parts.id;
     this.source = parts.source;
     this.#parts = parts;
-    this.#snapshot = undefined;
-    this.#last = undefined;
-    this.#timer = undefined;
   }
 
   get viewers(): number {
@@ -123,7 +120,8 @@ export class Watch {
     this.#last = now;
     let sample: HistorySample | undefined;
     if (stale === undefined) {
-      this.#recent.add(now.at, now);
+      const { at, counters, pools, reservoirs } = now;
+      this.#recent.add(at, { at, counters, pools, reservoirs });
       sample = sampleOf(watched);
       this.#history.push(sample);
       if (this.#history.length > keptSamples) this.#history.shift();

@@ -4,30 +4,24 @@
  * `to_regclass` follows the session's search_path, and is null for a missing table, which PostgreSQL then reports
  * itself.
  */
+
 import type { RangeVar } from 'libpg-query';
+import { quoteName, quoteText } from '../sql/quote.js';
 import { keyTooLarge, mostKeyBytes } from './constraints.js';
 import type { Profile } from './profile.js';
 import { storedTypes } from './type-names.js';
 
 const mostIndexesPerTable = 24;
 
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}
-
 function literals(texts: readonly string[]): string {
-  return texts.map(literal).join(', ');
-}
-
-function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+  return texts.map(quoteText).join(', ');
 }
 
 function relationOid(relation: RangeVar | undefined): string {
   const { schemaname, relname = '' } = relation ?? {};
   const name =
     schemaname === undefined ? quoteName(relname) : `${quoteName(schemaname)}.${quoteName(relname)}`;
-  return `pg_catalog.to_regclass(${literal(name)})::pg_catalog.oid`;
+  return `pg_catalog.to_regclass(${quoteText(name)})::pg_catalog.oid`;
 }
 
 /** Key columns of a type that DSQL doesn't index. A domain counts as its base type. */
@@ -53,7 +47,7 @@ ORDER BY a.attnum LIMIT 1`;
 
 /** Declared lengths of the key columns together; a character type's modifier is its length and 4. */
 export function keySizeCheck(relation: RangeVar | undefined, columns: readonly string[]): string {
-  return `SELECT ${literal(keyTooLarge.code)} AS code, ${literal(keyTooLarge.message)} AS message
+  return `SELECT ${quoteText(keyTooLarge.code)} AS code, ${quoteText(keyTooLarge.message)} AS message
 FROM pg_catalog.pg_attribute a
 WHERE a.attrelid = ${relationOid(relation)} AND a.attnum > 0 AND NOT a.attisdropped
   AND a.attname IN (${literals(columns)})
@@ -69,16 +63,16 @@ FROM pg_catalog.pg_index i WHERE i.indrelid = ${relationOid(relation)} HAVING co
 }
 
 export function primaryKeyColumnCheck(relation: RangeVar | undefined, column: string): string {
-  return `SELECT '0A000' AS code, ${literal(`cannot drop primary key column ${column}`)} AS message
+  return `SELECT '0A000' AS code, ${quoteText(`cannot drop primary key column ${column}`)} AS message
 FROM pg_catalog.pg_index i
 JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey::pg_catalog.int2[])
-WHERE i.indrelid = ${relationOid(relation)} AND i.indisprimary AND a.attname = ${literal(column)}`;
+WHERE i.indrelid = ${relationOid(relation)} AND i.indisprimary AND a.attname = ${quoteText(column)}`;
 }
 
 export function finishedIndexCheck(relation: RangeVar | undefined, index: string): string {
-  return `SELECT '55000' AS code, ${literal(`index "${index}" is not valid`)} AS message
+  return `SELECT '55000' AS code, ${quoteText(`index "${index}" is not valid`)} AS message
 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
-WHERE i.indrelid = ${relationOid(relation)} AND c.relname = ${literal(index)} AND NOT i.indisvalid`;
+WHERE i.indrelid = ${relationOid(relation)} AND c.relname = ${quoteText(index)} AND NOT i.indisvalid`;
 }
 
 /** An identity that is added to a column of another type than bigint. */
@@ -86,7 +80,7 @@ export function bigintColumnCheck(relation: RangeVar | undefined, column: string
   return `SELECT '0A000' AS code, 'datatype ' || pg_catalog.format_type(a.atttypid, NULL)
   || ' not supported, identity column type must be bigint' AS message
 FROM pg_catalog.pg_attribute a
-WHERE a.attrelid = ${relationOid(relation)} AND a.attname = ${literal(column)} AND NOT a.attisdropped
+WHERE a.attrelid = ${relationOid(relation)} AND a.attname = ${quoteText(column)} AND NOT a.attisdropped
   AND a.atttypid <> 'pg_catalog.int8'::pg_catalog.regtype`;
 }
 
@@ -97,7 +91,7 @@ export function lockedByKeyCheck(
   message: string,
 ): string {
   const isMissing = equalColumns.length === 0 ? 'true' : `a.attname NOT IN (${literals(equalColumns)})`;
-  return `SELECT '0A000' AS code, ${literal(message)} AS message
+  return `SELECT '0A000' AS code, ${quoteText(message)} AS message
 WHERE ${relationOid(relation)} IS NOT NULL AND NOT EXISTS (
   SELECT FROM pg_catalog.pg_index i
   WHERE i.indrelid = ${relationOid(relation)} AND i.indisprimary AND NOT EXISTS (

@@ -107,7 +107,7 @@ export interface Dialect {
   /** The day, `2026-09-15`, of the DSQL version. */
   readonly profile: string;
   judge(sql: string): Judgement;
-  /** Whether a startup packet may set this parameter to this value; not called for `user`, `database` and `options`. */
+  /** True if a startup packet may set this parameter to this value; not called for `user`, `database` and `options`. */
   judgeParameter(name: string, value: string): Refusal | undefined;
   /** A query to run after each DDL statement in its transaction: no row, or `code` and `message` of the limit that is exceeded. */
   readonly limitCheck: string;

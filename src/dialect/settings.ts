@@ -1,5 +1,6 @@
 /** Session parameters: DSQL sets those of a list, and refuses all others, also in a startup packet. */
 import type { VariableSetStmt, VariableShowStmt } from 'libpg-query';
+import { namesOf } from '../sql/settings.js';
 import { Token } from '../sql/tokenizer.js';
 import type { JudgedStatement, Refusal } from './judgement.js';
 import type { Profile } from './profile.js';
@@ -9,13 +10,7 @@ import { judgeIsolation } from './transactions.js';
 
 const serverVersion = '16.15';
 
-/** In lower case: PostgreSQL's names of parameters have no case. */
-export const settableParameters: ReadonlySet<string> = new Set([
-  ...['application_name', 'client_encoding', 'datestyle', 'extra_float_digits', 'intervalstyle', 'timezone'],
-  ...['search_path', 'enable_bitmapscan', 'enable_hashjoin', 'enable_indexonlyscan', 'enable_indexscan'],
-  ...['enable_material', 'enable_mergejoin', 'enable_nestloop', 'enable_seqscan'],
-  ...['dsql.enable_batched_nestloop', 'disable_sync_create_index'],
-]);
+export const settableParameters = namesOf(({ isOnDsql }) => isOnDsql === true);
 
 /** DSQL's own parameter without a prefix, which PostgreSQL only takes with one. */
 const unprefixed = 'disable_sync_create_index';

@@ -1,4 +1,5 @@
 /** Starts the stand-in for Aurora DSQL: PostgreSQL, identity, dialect, and the door that clients come through. */
+
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -6,6 +7,7 @@ import { createDialect } from '../dialect/dialect.js';
 import type { Dialect } from '../dialect/judgement.js';
 import { Listeners } from '../net/listeners.js';
 import { TlsContext } from '../net/tls-context.js';
+import { quoteName } from '../sql/quote.js';
 import { ClusterEndedError } from './cluster/errors.js';
 import { findPostgres } from './cluster/find-postgres.js';
 import { type Cluster, startCluster } from './cluster/start-cluster.js';
@@ -160,7 +162,7 @@ async function open(settings: LocalSettings, cluster: Cluster, dialect: Dialect)
     openLink: async (user, session) => {
       const link = await Link.open(target, new Map([...parameters, ...session]));
       try {
-        await link.query(`SET SESSION AUTHORIZATION "${user.replaceAll('"', '""')}"`);
+        await link.query(`SET SESSION AUTHORIZATION ${quoteName(user)}`);
       } catch (error) {
         link.close();
         throw error;

@@ -1,6 +1,5 @@
 /** The options of `DsqlPool`: what leads to the cluster, and defaults for a server where opening is what is scarce. */
 import type { TokenBucketOptions } from '../core/token-bucket.js';
-import { parseDuration } from '../kernel/duration.js';
 import { type Environment, EnvironmentReader, type EnvironmentWarning } from '../kernel/environment.js';
 import { PoolOptionsError } from '../kernel/errors.js';
 import { OptionReader } from '../kernel/option-reader.js';
@@ -8,8 +7,7 @@ import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
 import { checkFleetOptions, type DistributedPlan, type FleetOptions } from './distributed-settings.js';
 import type { DsqlClientSettings } from './dsql-client.js';
 import { type Endpoint, readEndpoint } from './endpoint.js';
-import { completePoolOptions } from './pool-settings.js';
-import { hardDeadlineMs } from './reservoir-settings.js';
+import { checkLife, completePoolOptions, dsqlOnlyOptions } from './pool-settings.js';
 import { type ExplainedSetting, Settings } from './settings.js';
 import { type AwsCredentialsSource, awsTokenProvider } from './signer.js';
 import { refusedParameters } from './startup-parameters.js';
@@ -60,19 +58,7 @@ export interface ResolvedDsqlOptions extends DsqlClientSettings {
 }
 
 const off = Number.POSITIVE_INFINITY;
-const ownOptions = [
-  'clusterId',
-  'region',
-  'credentials',
-  'tokenLifeSeconds',
-  'tokenProvider',
-  'tokenCache',
-  'role',
-  'fleet',
-  'env',
-  'statementTimeoutMillis',
-  'idleInTransactionTimeoutMillis',
-] as const satisfies readonly (keyof DsqlPoolOptions)[];
+const ownOptions = dsqlOnlyOptions satisfies readonly (keyof DsqlPoolOptions)[];
 const longestTokenLife = 604_800;
 
 /** Checks everything and throws all that is wrong with the options. `note` hears of refreshes that failed. */
@@ -167,7 +153,10 @@ function readTls(read: OptionReader, ssl: unknown): Exclude<PoolOptions['ssl'], 
   if (ssl !== undefined && ssl !== true && !isObject)
     read.problem('ssl', 'must be left out, or an object such as { ca }: Aurora DSQL speaks nothing but TLS');
   if (isObject && (ssl as { rejectUnauthorized?: unknown }).rejectUnauthorized === false)
-    read.problem('ssl.rejectUnauthorized', 'must not be false: the token would go to whoever answers');
+    read.problem(
+      'ssl.rejectUnauthorized',
+      'must not be false: the token would go to any server that answers',
+    );
   return { ...(isObject ? ssl : {}), rejectUnauthorized: true };
 }
 
@@ -185,28 +174,6 @@ function checkTokenSource(read: OptionReader, options: DsqlPoolOptions): void {
   );
   for (const [name] of sources.slice(1))
     read.problem(name, `can't be given together with ${sources[0]?.[0]}`);
-}
-
-/** No connection may still be lent when the server closes it. */
-function checkLife(read: OptionReader, poolOptions: PoolOptions): void {
-  const { reservoir, maxLifetimeSeconds, maxLifetimeJitterSeconds } = poolOptions;
-  const isReservoir = typeof reservoir === 'object';
-  const path = isReservoir ? 'reservoir.baseLifetime' : 'maxLifetimeSeconds';
-  const life = isReservoir ? inMs(reservoir.baseLifetime) : Number(maxLifetimeSeconds) * 1_000;
-  const jitter = isReservoir ? inMs(reservoir.lifetimeJitter) : Number(maxLifetimeJitterSeconds) * 1_000;
-  const longest = (life + jitter / 2) / 1_000;
-  if (life === 0 && !isReservoir)
-    read.problem(path, 'must not be 0: the server closes connections after an hour');
-  else if (longest * 1_000 > hardDeadlineMs)
-    read.problem(
-      path,
-      `lets a connection live ${longest} s, jitter included, more than ${hardDeadlineMs / 1_000} s: ` +
-        'the hour after which the server closes it, less the longest transaction',
-    );
-}
-
-function inMs(duration: unknown): number {
-  return parseDuration(duration) ?? Number.NaN;
 }
 
 function collectPoolProblems(read: OptionReader, poolOptions: PoolOptions): void {

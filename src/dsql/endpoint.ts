@@ -12,7 +12,7 @@ export interface Endpoint {
 }
 
 /**
- * What a cluster is called where several programs must agree on it: its own endpoint, also where it is reached through PrivateLink, or
+ * Name of a cluster where several programs must agree on it: its own endpoint, also where it is reached through PrivateLink, or
  * the host where the cluster's id is not known.
  */
 export function clusterName({ clusterId, host, region }: Endpoint): string {

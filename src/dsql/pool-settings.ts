@@ -1,18 +1,21 @@
 /**
- * What a `DsqlPool` is made with where its options leave something open: what the environment says, or a default for a
+ * Values for a `DsqlPool` where its options leave something open: those of the environment, or a default for a
  * server where opening is what is scarce. docs/dsql.md has the reason for each.
  */
 import type { TokenBucketOptions } from '../core/token-bucket.js';
+import { parseDuration } from '../kernel/duration.js';
 import type { EnvironmentReader } from '../kernel/environment.js';
 import { PoolOptionsError } from '../kernel/errors.js';
-import { type PoolOptions, resolvePoolOptions } from '../pg/pool-options.js';
+import type { OptionReader } from '../kernel/option-reader.js';
+import { resolvePolicy } from '../pg/engine-options.js';
+import type { PoolOptions } from '../pg/pool-options.js';
 import {
   type DistributedPlan,
   type FleetOptions,
   readDistributed,
   readProcessRate,
 } from './distributed-settings.js';
-import { readReservoir } from './reservoir-settings.js';
+import { hardDeadlineMs, readReservoir } from './reservoir-settings.js';
 import { choose, type Settings, showDuration } from './settings.js';
 import { variables } from './variables.js';
 
@@ -33,6 +36,21 @@ const notBesideReservoir = [
   'warmup',
   'keeper',
 ] as const satisfies readonly (keyof PoolOptions)[];
+
+/** Options of `DsqlPool` that `Pool` does not have. */
+export const dsqlOnlyOptions = [
+  'clusterId',
+  'region',
+  'credentials',
+  'tokenLifeSeconds',
+  'tokenProvider',
+  'tokenCache',
+  'role',
+  'fleet',
+  'env',
+  'statementTimeoutMillis',
+  'idleInTransactionTimeoutMillis',
+] as const;
 
 /** Where this is set, the program is a function of AWS Lambda. */
 const functionName = 'AWS_LAMBDA_FUNCTION_NAME';
@@ -63,6 +81,28 @@ export function completePoolOptions(
   return { poolOptions, rate, distributed };
 }
 
+/** No connection may still be lent when the server closes it. */
+export function checkLife(read: Pick<OptionReader, 'problem'>, poolOptions: PoolOptions): void {
+  const { reservoir, maxLifetimeSeconds, maxLifetimeJitterSeconds } = poolOptions;
+  const isReservoir = typeof reservoir === 'object';
+  const path = isReservoir ? 'reservoir.baseLifetime' : 'maxLifetimeSeconds';
+  const life = isReservoir ? inMs(reservoir.baseLifetime) : Number(maxLifetimeSeconds) * 1_000;
+  const jitter = isReservoir ? inMs(reservoir.lifetimeJitter) : Number(maxLifetimeJitterSeconds) * 1_000;
+  const longest = (life + jitter / 2) / 1_000;
+  if (life === 0 && !isReservoir)
+    read.problem(path, 'must not be 0: the server closes connections after an hour');
+  else if (longest * 1_000 > hardDeadlineMs)
+    read.problem(
+      path,
+      `lets a connection live ${longest} s, jitter included, more than ${hardDeadlineMs / 1_000} s: ` +
+        'the hour after which the server closes it, less the longest transaction',
+    );
+}
+
+function inMs(duration: unknown): number {
+  return parseDuration(duration) ?? Number.NaN;
+}
+
 class PoolChoices {
   readonly #given: PoolOptions;
   readonly #environment: EnvironmentReader;
@@ -79,10 +119,10 @@ class PoolChoices {
     const { max, poolSize } = this.#given as { max?: unknown; poolSize?: unknown };
     let limit: number;
     try {
-      limit = resolvePoolOptions({ max, poolSize }).policy.max;
+      limit = resolvePolicy({ max, poolSize }).max;
     } catch (error) {
       if (!(error instanceof PoolOptionsError)) throw error;
-      limit = resolvePoolOptions({}).policy.max;
+      limit = resolvePolicy({}).max;
     }
     this.#settings.add('max', String(limit), max || poolSize ? 'option' : 'default');
     return limit;

@@ -1,7 +1,7 @@
 /**
  * The reservoir's settings, from its option and the environment.
  *
- * What the program says is checked with its other options, and refused if it makes no sense. What the environment says is
+ * Values of the program are checked with its other options, and refused if they make no sense. Those of the environment are
  * made to fit, with a warning: where it contradicts the program it is left aside, and otherwise the nearest value that
  * makes sense is used.
  */

@@ -1,13 +1,8 @@
-/** The settings that Aurora DSQL knows. It refuses all others, when connecting and with SET. */
+/** Options of pg that become settings which Aurora DSQL refuses. */
 import type { OptionProblem } from '../kernel/errors.js';
+import { namesOf } from '../sql/settings.js';
 
-const accepted: ReadonlySet<string> = new Set(
-  (
-    'application_name client_encoding datestyle extra_float_digits intervalstyle timezone search_path ' +
-    'enable_bitmapscan enable_hashjoin enable_indexonlyscan enable_indexscan enable_material enable_mergejoin ' +
-    'enable_nestloop enable_seqscan dsql.enable_batched_nestloop disable_sync_create_index'
-  ).split(' '),
-);
+const accepted = namesOf(({ isOnDsql }) => isOnDsql === true);
 
 /** pg's options that become settings at the start of a session, and what to do instead. */
 const refused: Readonly<Record<string, string>> = {

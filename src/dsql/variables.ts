@@ -28,7 +28,7 @@ export const variables = {
     option: 'reservoir.targetReady',
     kind: 'integer',
     default: 'max',
-    meaning: 'connections to keep ready, as far as max leaves room beside those that are lent',
+    meaning: 'connections to keep ready, as far as max leaves room beside those in use',
   },
   lowWatermark: {
     name: 'DSQL_RESERVOIR_LOW_WATERMARK',
@@ -56,8 +56,7 @@ export const variables = {
     option: 'reservoir.guardWindow',
     kind: 'duration',
     default: '45s',
-    meaning:
-      'a connection with less than this left is not lent any more; longer than the longest transaction',
+    meaning: 'a connection with less than this left is not handed out; longer than the longest transaction',
   },
   initialFillTimeout: {
     name: 'DSQL_RESERVOIR_INITIAL_FILL_TIMEOUT',

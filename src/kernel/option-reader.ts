@@ -40,7 +40,7 @@ export class OptionReader {
     this.#problems.push({ path: this.#place + this.#nameFor(name), message });
   }
 
-  /** Whether the option is set, and not merely switched off. */
+  /** True if the option is set, and not merely switched off. */
   has(name: string): boolean {
     const value = this.#take(name);
     return value !== undefined && value !== false;

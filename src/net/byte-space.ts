@@ -14,7 +14,6 @@ export class ByteSpace {
 
   constructor(buffer: Buffer) {
     this.buffer = buffer;
-    this.#views = undefined;
   }
 
   view(start: number, end: number): Buffer {

@@ -15,7 +15,7 @@ export function isKnownHost(header: string | undefined, listenHost: string): boo
   );
 }
 
-/** Whether only this machine can connect to this host. */
+/** True if only this machine can connect to this host. */
 export function isLoopback(host: string): boolean {
   return host.toLowerCase() === 'localhost' || host === '::1' || /^127\.[\d.]{5,11}$/.test(host);
 }

@@ -1,14 +1,15 @@
 /** All addresses at which clients can connect, and the handling of each connection. */
-import type { Socket } from 'node:net';
+import { isIPv4, Socket, type SocketConstructorOpts } from 'node:net';
 import { type Endpoint, withAddresses } from './endpoint.js';
 import { ListenError } from './errors.js';
 import { canSharePorts, ListeningSocket } from './listening-socket.js';
 import { plainTransport } from './make-transport.js';
+import { isNativeHandle, type NativeHandle } from './native-streams.js';
 import { OpenFileWatch } from './open-files.js';
 import { openSockets } from './open-sockets.js';
-import type { ReadBuffer } from './raw-transport.js';
-import { tcpEnds, unixEnds } from './socket-ends.js';
-import { fileNumberOf, type KeepAlive, type SocketTuning, tuneSocket } from './socket-options.js';
+import { RawTransport, type ReadBuffer } from './raw-transport.js';
+import { type SocketEnds, tcpEnds, tcpEndsOf, unixEnds } from './socket-ends.js';
+import { type KeepAlive, type SocketTuning, tuneHandle, tuneSocket } from './socket-options.js';
 import type { SocketTransport } from './socket-transport.js';
 
 /**
@@ -88,6 +89,8 @@ export class Listeners {
           backlog,
           reusePort,
           accepted: (socket, from) => this.adopt(socket, from.endpoint),
+          handleAccepted: (handle, from) => this.#adoptHandle(handle, from.endpoint),
+          tuneHandle: (handle) => tuneHandle(handle, this.#options.keepAlive, this.#options.tuning),
           backedOff: (error, pauseMs, from) =>
             this.#options.troubled({
               reason: 'accept_failed',
@@ -126,10 +129,26 @@ export class Listeners {
   /** A connection was accepted, here or in another process, and is paused. `connected`: called in place of the usual one. */
   adopt(socket: Socket, endpoint: Endpoint, connected = this.#options.connected): void {
     const { keepAlive, tuning, readBuffer = 'shared' } = this.#options;
-    const hasRoom = !this.#files.isShort(fileNumberOf(socket));
     tuneSocket(socket, keepAlive, tuning);
     const ends = endpoint.kind === 'tcp' ? tcpEnds(socket) : unixEnds(endpoint.port);
-    const transport = plainTransport(socket, ends, readBuffer);
+    this.#connected(plainTransport(socket, ends, readBuffer), endpoint, connected);
+  }
+
+  /** As `adopt()`, for a connection that was accepted without a socket of Node's, and is tuned. */
+  #adoptHandle(handle: NativeHandle, endpoint: Endpoint): void {
+    // A version of Node may have handles that lack something, and sockets that make up for it.
+    if (!isNativeHandle(handle)) {
+      const options = { handle, pauseOnCreate: true, allowHalfOpen: true };
+      this.adopt(new Socket(options as SocketConstructorOpts), endpoint);
+      return;
+    }
+    const { readBuffer = 'shared', connected } = this.#options;
+    const ends = endpoint.kind === 'tcp' ? tcpEndsOf(handle, localEndOf(endpoint)) : unixEnds(endpoint.port);
+    this.#connected(new RawTransport(undefined, handle, ends, readBuffer), endpoint, connected);
+  }
+
+  #connected(transport: SocketTransport, endpoint: Endpoint, connected: ListenersOptions['connected']): void {
+    const hasRoom = !this.#files.isShort(transport.fileNumber);
     if (!hasRoom && !this.#areFilesShort) {
       const { limit, reserve } = this.#files;
       this.#options.troubled({ reason: 'files_short', limit, reserve });
@@ -137,4 +156,12 @@ export class Listeners {
     this.#areFilesShort = !hasRoom;
     connected(transport, endpoint, hasRoom);
   }
+}
+
+/** Where all clients of a listening socket come in at one address, nobody needs to ask for it. */
+function localEndOf({
+  host,
+  port,
+}: Extract<Endpoint, { kind: 'tcp' }>): Pick<SocketEnds, 'localAddress' | 'localPort'> | undefined {
+  return isIPv4(host) && host !== '0.0.0.0' ? { localAddress: host, localPort: port } : undefined;
 }

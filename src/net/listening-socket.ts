@@ -9,13 +9,19 @@ import { dirname } from 'node:path';
 import { type Endpoint, isAbstract, showEndpoint, systemPath } from './endpoint.js';
 import { ListenError } from './errors.js';
 import { parseIpAddress } from './ip-address.js';
+import { listeningHandleOf, type NativeHandle } from './native-streams.js';
 import { removeStaleSocket } from './stale-socket.js';
 import { boundSharedSocket, hasSystemCalls } from './system-calls.js';
+import { systemError } from './system-error.js';
 
 export interface ListenSettings {
   readonly backlog: number;
   readonly reusePort: boolean;
   readonly accepted: (socket: Socket, from: ListeningSocket) => void;
+  /** Called in place of `accepted` where Node's layer below streams is used: no socket of Node's is made. */
+  readonly handleAccepted?: (handle: NativeHandle, from: ListeningSocket) => void;
+  /** Sets the options of the listening socket that accepted ones inherit. Where they do not, of each accepted one. */
+  readonly tuneHandle?: (handle: NativeHandle) => void;
   /** Accepting failed, or could not be resumed. It resumes after `pauseMs`. */
   readonly backedOff: (error: Error, pauseMs: number, from: ListeningSocket) => void;
 }
@@ -23,10 +29,15 @@ export interface ListenSettings {
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const nodeSharesPorts = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 
-/** Whether several processes can listen on the same port on this system. */
+/** True if several processes can listen on the same port on this system. */
 export function canSharePorts(): boolean {
   return nodeSharesPorts || hasSystemCalls();
 }
+
+/** Linux copies the options of a listening socket to those that it accepts; other systems need not. */
+const areOptionsInherited = process.platform === 'linux';
+/** After the listening socket was opened: connections of this time have their options set one by one. */
+const earlyMs = 1_000;
 
 const shortestPauseMs = 100;
 const longestPauseMs = 5_000;
@@ -106,7 +117,27 @@ export class ListeningSocket {
     else {
       server.on('error', (error) => this.acceptFailed(error));
       this.#server = server;
+      this.#acceptHandles(server);
     }
+  }
+
+  /** Takes the place of the function by which `node:net` hears of accepted connections. */
+  #acceptHandles(server: Server): void {
+    const { handleAccepted, tuneHandle } = this.#settings;
+    const listening = handleAccepted && listeningHandleOf(server);
+    if (listening === undefined) return;
+    if (areOptionsInherited) tuneHandle?.(listening as unknown as NativeHandle);
+    // The kernel may have connected clients before that.
+    const earlyUntil = areOptionsInherited ? Date.now() + earlyMs : Number.POSITIVE_INFINITY;
+    listening.onconnection = (status, handle) => {
+      if (status !== 0 || handle === undefined) {
+        this.acceptFailed(systemError(status, 'accept'));
+        return;
+      }
+      this.#pauseMs = shortestPauseMs;
+      if (Date.now() < earlyUntil) tuneHandle?.(handle);
+      handleAccepted?.(handle, this);
+    };
   }
 
   #listen(server: Server): Promise<void> {

@@ -6,7 +6,7 @@
  * never written to again: it was copied, or it is a read buffer that is replaced by another one.
  */
 import { Buffer } from 'node:buffer';
-import type { Socket } from 'node:net';
+import { Socket, type SocketConstructorOpts } from 'node:net';
 import process from 'node:process';
 import { beginTurn, endTurn } from '../runtime/turn.js';
 import { ByteSpace, copyRead, newSpace, sharedSpace } from './byte-space.js';
@@ -15,10 +15,12 @@ import {
   type NativeHandle,
   type NativeStreams,
   nativeStreams,
+  type ShutdownRequest,
   type WriteRequest,
 } from './native-streams.js';
 import { Outbox } from './outbox.js';
 import type { SocketEnds } from './socket-ends.js';
+import { SocketEvents } from './socket-events.js';
 import { SocketTransport } from './socket-transport.js';
 import { systemError } from './system-error.js';
 
@@ -26,8 +28,8 @@ import { systemError } from './system-error.js';
 export type ReadBuffer = 'shared' | number;
 
 /** Without the native layer no handle exists to make a transport from, and none of this is called. */
-const { WriteWrap, state, bytesReadOrError, lastWriteIsPending } =
-  nativeStreams ?? ({ WriteWrap: class {} } as unknown as NativeStreams);
+const { WriteWrap, ShutdownWrap, state, bytesReadOrError, lastWriteIsPending } =
+  nativeStreams ?? ({ WriteWrap: class {}, ShutdownWrap: class {} } as unknown as NativeStreams);
 
 /** On Windows the memory is passed when the read begins, not when bytes arrive. */
 const canShare = process.platform !== 'win32';
@@ -45,6 +47,9 @@ let request: WriteRequest = new WriteWrap();
 
 export class RawTransport extends SocketTransport {
   readonly #handle: NativeHandle;
+  /** Undefined for a handle that was accepted without one, until somebody needs it. */
+  #socket: Socket | undefined;
+  #events: SocketEvents | undefined;
   readonly #isShared: boolean;
   #space: ByteSpace;
   #isStarted = false;
@@ -59,8 +64,11 @@ export class RawTransport extends SocketTransport {
   #outbox: Outbox | undefined;
   #hasFailedToWrite = false;
 
-  constructor(socket: Socket, handle: NativeHandle, ends: SocketEnds, readBuffer: ReadBuffer) {
-    super(socket, ends);
+  /** Without a socket of Node's, the transport owns the handle, and closes it. */
+  constructor(socket: Socket | undefined, handle: NativeHandle, ends: SocketEnds, readBuffer: ReadBuffer) {
+    super(ends);
+    this.#socket = socket;
+    this.#events = socket && this.#hear(socket);
     this.#handle = handle;
     this.#isShared = readBuffer === 'shared' && canShare;
     if (this.#isShared) this.#space = sharedSpace();
@@ -68,6 +76,49 @@ export class RawTransport extends SocketTransport {
     handle.headgateOwner = this;
     handle.useUserBuffer(this.#space.buffer);
     handle.onread = onRead;
+  }
+
+  override get socket(): Socket {
+    if (this.#socket !== undefined) return this.#socket;
+    if (this.isOver) return new Socket().destroy();
+    const socket = this.#makeSocket();
+    this.#events = this.#hear(socket);
+    return socket;
+  }
+
+  /** Reading goes on, and bytes still come here. */
+  #makeSocket(): Socket {
+    const handle = this.#handle;
+    const { onread } = handle;
+    const options = { handle, manualStart: true, allowHalfOpen: true };
+    this.#socket = new Socket(options as SocketConstructorOpts);
+    handle.onread = onread;
+    return this.#socket;
+  }
+
+  #hear(socket: Socket): SocketEvents {
+    return new SocketEvents(socket, {
+      failed: (error) => this.socketFailed(error),
+      closed: () => this.socketClosed(),
+    });
+  }
+
+  override get fileNumber(): number {
+    return this.#handle.fd ?? -1;
+  }
+
+  protected override closeSocket(): void {
+    if (this.#socket === undefined) this.#handle.close(onClosed);
+    else this.#socket.destroy();
+  }
+
+  protected override giveSocketAway(): Socket {
+    this.#events?.stop();
+    this.#events = undefined;
+    if (this.#socket !== undefined) return this.#socket;
+    const socket = this.#makeSocket();
+    socket.pause();
+    return socket;
   }
 
   get unsent(): number {
@@ -114,7 +165,7 @@ export class RawTransport extends SocketTransport {
     return this.#deliver(this.#space, bytes, !this.#isShared) ? this.#replaceSpace() : undefined;
   }
 
-  /** Whether a pending write has kept the memory. */
+  /** True if a pending write has kept the memory. */
   #deliver(space: ByteSpace, bytes: number, isLent: boolean): boolean {
     isLentKept = false;
     lent = isLent ? space : undefined;
@@ -234,10 +285,20 @@ export class RawTransport extends SocketTransport {
   }
 
   #endSocket(): void {
-    this.socket.end(() => {
-      this.#hasSaidGoodbye = true;
-      if (this.#hasEnded) this.destroy();
-    });
+    if (this.#socket !== undefined) {
+      this.#socket.end(() => this.sideClosed());
+      return;
+    }
+    const ending = new ShutdownWrap();
+    ending.transport = this;
+    ending.oncomplete = onSideClosed;
+    // A socket that the other side has reset has no side left to close.
+    if (this.#handle.shutdown(ending) !== 0) this.sideClosed();
+  }
+
+  sideClosed(): void {
+    this.#hasSaidGoodbye = true;
+    if (this.#hasEnded) this.destroy();
   }
 
   protected override letGo(): boolean {
@@ -255,6 +316,14 @@ function onRead(this: NativeHandle): Buffer | undefined {
   } finally {
     endTurn();
   }
+}
+
+function onSideClosed(this: ShutdownRequest): void {
+  this.transport?.sideClosed();
+}
+
+function onClosed(this: NativeHandle): void {
+  (this.headgateOwner as RawTransport).socketClosed();
 }
 
 function onWritten(this: WriteRequest, status: number): void {

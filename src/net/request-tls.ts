@@ -23,7 +23,7 @@ export interface RequestTlsOptions {
 const yes = 0x53; // S
 const no = 0x4e; // N
 
-/** Whether the server supports TLS; the socket is left unchanged. Rejects if the socket is closed before the answer. */
+/** True if the server supports TLS; the socket is left unchanged. Rejects if the socket is closed before the answer. */
 export function askForTls(socket: Socket, ends: SocketEnds, signal: AbortSignal): Promise<boolean> {
   const transport = plainTransport(socket, ends, 'shared');
   return new Promise((resolve, reject) => {

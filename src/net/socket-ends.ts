@@ -1,5 +1,6 @@
 /** The addresses of both ends of a socket, read while it is open: a closed socket no longer has them. */
 import type { Socket } from 'node:net';
+import type { HandleAddress, NativeHandle } from './native-streams.js';
 
 export interface SocketEnds {
   readonly isUnix: boolean;
@@ -17,6 +18,20 @@ export function tcpEnds(socket: Socket): SocketEnds {
     localAddress: plainAddress(socket.localAddress),
     localPort: socket.localPort ?? 0,
   };
+}
+
+/** `local`: the address that is listened on, where it is one that says at which of them a client has come in. */
+export function tcpEndsOf(
+  handle: NativeHandle,
+  local?: Pick<SocketEnds, 'localAddress' | 'localPort'>,
+): SocketEnds {
+  const remote: HandleAddress = {};
+  handle.getpeername?.(remote);
+  const ends = { isUnix: false, remoteAddress: plainAddress(remote.address), remotePort: remote.port ?? 0 };
+  if (local !== undefined) return { ...ends, localAddress: local.localAddress, localPort: local.localPort };
+  const here: HandleAddress = {};
+  handle.getsockname?.(here);
+  return { ...ends, localAddress: plainAddress(here.address), localPort: here.port ?? 0 };
 }
 
 /** As in PgBouncer: both ends are the socket, and the port is the one in its name. */

@@ -19,8 +19,6 @@ const shortLingerMs = 50;
 
 export abstract class SocketTransport implements Transport {
   listener: TransportListener = silentListener;
-  /** For settings of the connection, not its bytes: `setKeepAlive()`, `unref()` and the like. */
-  readonly socket: Socket;
   readonly isUnix: boolean;
   readonly remoteAddress: string;
   readonly remotePort: number;
@@ -33,17 +31,22 @@ export abstract class SocketTransport implements Transport {
   /** Closed before a listener was set: reported at the start. */
   #isClosedUnheard = false;
   #lingering: NodeJS.Timeout | undefined;
+  #givenAway: Socket | undefined;
 
-  constructor(socket: Socket, ends: SocketEnds) {
-    this.socket = socket;
+  constructor(ends: SocketEnds) {
     this.isUnix = ends.isUnix;
     this.remoteAddress = ends.remoteAddress;
     this.remotePort = ends.remotePort;
     this.localAddress = ends.localAddress;
     this.localPort = ends.localPort;
-    socket.on('error', this.#errorCame);
-    socket.on('close', this.#socketClosed);
   }
+
+  /** For settings of the connection, not its bytes: `setKeepAlive()`, `unref()` and the like. */
+  abstract get socket(): Socket;
+  /** -1 where it is not known, as with a closed socket. */
+  abstract get fileNumber(): number;
+  /** Closes the socket at once; `socketClosed()` follows. */
+  protected abstract closeSocket(): void;
 
   get tls(): TlsDetails | undefined {
     return undefined;
@@ -52,7 +55,7 @@ export abstract class SocketTransport implements Transport {
   start(): void {
     if (this.#isClosedUnheard) {
       this.#isClosedUnheard = false;
-      process.nextTick(this.#tellClosed);
+      process.nextTick(tellClosed, this);
     } else if (!this.isOver) this.beginReading();
   }
 
@@ -63,8 +66,10 @@ export abstract class SocketTransport implements Transport {
   protected abstract beginReading(): void;
   /** Says goodbye when all bytes are sent, and reads on, to receive the other side's goodbye. */
   protected abstract sayGoodbye(): void;
-  /** Stops reading and ignores the socket from then on. Returns false if bytes were read that were not delivered. */
+  /** Stops reading. Returns false if bytes were read that were not delivered. */
   protected abstract letGo(): boolean;
+  /** The socket for its next owner; nothing of it is heard from then on. */
+  protected abstract giveSocketAway(): Socket;
 
   end(): void {
     if (this.isEnding || this.isOver) return;
@@ -89,7 +94,7 @@ export abstract class SocketTransport implements Transport {
     if (this.isOver) return;
     this.isOver = true;
     this.#error ??= error;
-    this.socket.destroy();
+    this.closeSocket();
   }
 
   /**
@@ -98,7 +103,6 @@ export abstract class SocketTransport implements Transport {
    * wait for the answer, and they must not be taken for what comes through TLS), `gone` if it is over or stuck.
    */
   release(): Socket | 'unread' | 'gone' {
-    const { socket } = this;
     const canGo = !this.isOver && !this.isEnding && this.unsent === 0;
     if (!canGo || !this.letGo()) {
       this.destroy();
@@ -106,9 +110,14 @@ export abstract class SocketTransport implements Transport {
     }
     this.isOver = true;
     this.listener = silentListener;
-    socket.off('error', this.#errorCame);
-    socket.off('close', this.#socketClosed);
-    return socket;
+    this.#givenAway = this.giveSocketAway();
+    return this.#givenAway;
+  }
+
+  /** Closes at once, even after `release()`. */
+  hangUp(): void {
+    this.destroy();
+    this.#givenAway?.destroy();
   }
 
   /** Keeps the first error, which is reported at the end. */
@@ -126,21 +135,25 @@ export abstract class SocketTransport implements Transport {
     this.destroy(unsent > 0 ? new UnsentBytesError(unsent, waitedMs) : undefined);
   }
 
-  readonly #errorCame = (error: Error): void => {
+  protected socketFailed(error: Error): void {
     this.isOver = true;
     this.#error ??= error;
-  };
+  }
 
-  readonly #socketClosed = (): void => {
+  socketClosed(): void {
     this.isOver = true;
     if (this.#lingering !== undefined) clearTimeout(this.#lingering);
     if (this.listener === silentListener) this.#isClosedUnheard = true;
-    else this.#tellClosed();
-  };
+    else this.tellClosed();
+  }
 
-  readonly #tellClosed = (): void => {
+  tellClosed(): void {
     const { listener } = this;
     this.listener = silentListener;
     listener.closed(this.#error);
-  };
+  }
+}
+
+function tellClosed(transport: SocketTransport): void {
+  transport.tellClosed();
 }

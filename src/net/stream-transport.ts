@@ -1,6 +1,8 @@
 /** A socket through Node's streams: for TLS, and for plain sockets where the layer below is not available. */
 import type { Socket } from 'node:net';
 import type { SocketEnds } from './socket-ends.js';
+import { SocketEvents } from './socket-events.js';
+import { fileNumberOf } from './socket-options.js';
 import { SocketTransport } from './socket-transport.js';
 import type { TlsDetails } from './transport.js';
 
@@ -8,6 +10,8 @@ import type { TlsDetails } from './transport.js';
 const muchUnsent = 65_536;
 
 export class StreamTransport extends SocketTransport {
+  readonly socket: Socket;
+  readonly #events: SocketEvents;
   readonly #tls: TlsDetails | undefined;
   #isStarted = false;
   #isPaused = false;
@@ -21,8 +25,26 @@ export class StreamTransport extends SocketTransport {
 
   /** The socket allows half-open connections and has no reader yet. */
   constructor(socket: Socket, ends: SocketEnds, tls?: TlsDetails) {
-    super(socket, ends);
+    super(ends);
+    this.socket = socket;
     this.#tls = tls;
+    this.#events = new SocketEvents(socket, {
+      failed: (error) => this.socketFailed(error),
+      closed: () => this.socketClosed(),
+    });
+  }
+
+  override get fileNumber(): number {
+    return fileNumberOf(this.socket);
+  }
+
+  protected override closeSocket(): void {
+    this.socket.destroy();
+  }
+
+  protected override giveSocketAway(): Socket {
+    this.#events.stop();
+    return this.socket;
   }
 
   override get tls(): TlsDetails | undefined {

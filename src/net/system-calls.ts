@@ -114,12 +114,22 @@ const options = {
 
 export type SocketOption = keyof typeof options;
 
-/** Whether the kernel accepted the option. */
+/** True if the kernel accepted the option. */
 export function setSocketOption(fd: number, option: SocketOption, value: number): boolean {
   const [level, name] = options[option];
   const bytes = Buffer.alloc(4);
   bytes.writeInt32LE(value);
   return fd >= 0 && load()?.setsockopt(fd, level, name, bytes, bytes.length) === 0;
+}
+
+/** As the kernel has it: Linux shows the size of a buffer doubled. Undefined where it is not known. */
+export function socketOption(fd: number, option: SocketOption): number | undefined {
+  const [level, name] = options[option];
+  const value = Buffer.alloc(4);
+  const length = Buffer.from([4, 0, 0, 0]);
+  return fd >= 0 && load()?.getsockopt(fd, level, name, value, length) === 0
+    ? value.readInt32LE()
+    : undefined;
 }
 
 // ---- sockets that share a port ----------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ export class TlsContext {
     return this.#made.context;
   }
 
-  /** Whether a CA for the other side's certificate was configured. */
+  /** True if a CA for the other side's certificate was configured. */
   get hasCa(): boolean {
     return this.#made.hasCa;
   }

@@ -10,7 +10,7 @@ export type TlsMode = 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' |
 /** `direct`: TLS from the first byte (PostgreSQL 17 and newer); `postgres`: after asking whether the server can. */
 export type TlsNegotiation = 'postgres' | 'direct';
 
-/** Whether a dial begins with TLS, and how it checks the server's certificate. */
+/** Decides if a dial begins with TLS, and how the server's certificate is checked. */
 export interface TlsDemand {
   readonly wantsTls: boolean;
   readonly needsTls: boolean;

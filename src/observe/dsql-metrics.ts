@@ -5,11 +5,10 @@
  */
 import type { PoolStats } from '../core/pool-stats.js';
 import type { DiscardReason } from '../core/reasons.js';
+import { dsqlMetricTable } from './dsql-metric-table.js';
 import { FamilyMaker, type MetricFamily } from './metric-family.js';
 
-const make = new FamilyMaker('dsql_', 'service');
-const milliseconds = 1;
-const seconds = 1_000;
+const make = new FamilyMaker(dsqlMetricTable, 'service');
 
 /** Every discard reason of a connection at or near the end of its life. */
 const endsOfLife: readonly DiscardReason[] = [
@@ -22,104 +21,57 @@ const endsOfLife: readonly DiscardReason[] = [
 ];
 
 const reservoir: readonly MetricFamily[] = [
-  make.gauge(
-    'reservoir_size',
-    'Connections that are ready.',
+  make.number(
+    'dsql_reservoir_size',
     ofReservoir(({ idle }) => idle),
   ),
-  make.gauge(
-    'reservoir_target',
-    'Connections to keep ready.',
+  make.number(
+    'dsql_reservoir_target',
     ofReservoir(({ minIdle }) => minIdle),
   ),
-  make.counter(
-    'reservoir_checkouts_total',
-    'Checkouts.',
+  make.number(
+    'dsql_reservoir_checkouts_total',
     ofReservoir(({ totals }) => totals.acquired),
   ),
-  make.counter(
-    'reservoir_empty_total',
-    'Callers who found nothing ready.',
+  make.number(
+    'dsql_reservoir_empty_total',
     ofReservoir(({ totals }) => totals.foundEmpty),
   ),
-  make.counters(
-    'reservoir_discards_total',
-    'reason',
-    'Connections that were discarded, by the reason.',
+  make.numbers(
+    'dsql_reservoir_discards_total',
     ofReservoir(({ totals }) => totals.discarded),
   ),
-  make.counter(
-    'reservoir_refills_total',
-    'Connections that were opened.',
+  make.number(
+    'dsql_reservoir_refills_total',
     ofReservoir(({ totals }) => totals.opened),
   ),
-  make.counters(
-    'reservoir_refill_failures_total',
-    'reason',
-    'Connections that were wanted and not opened, by what was in the way.',
+  make.numbers(
+    'dsql_reservoir_refill_failures_total',
     ofReservoir(({ totals }) => totals.refillFailures),
   ),
-  make.histogram(
-    'reservoir_checkout_latency_seconds',
-    seconds,
-    'From asking for a connection to having it; 0 where one was ready.',
-    ({ checkout }, stats) => stats.reservoir && checkout,
-  ),
-  make.histogram(
-    'reservoir_checkout_latency_milliseconds',
-    milliseconds,
-    'dsql_reservoir_checkout_latency_seconds in milliseconds.',
+  make.times('dsql_reservoir_checkout_latency_seconds', ({ checkout }, stats) => stats.reservoir && checkout),
+  make.times(
+    'dsql_reservoir_checkout_latency_milliseconds',
     ({ checkout }, stats) => stats.reservoir && checkout,
   ),
 ];
 
 const pool: readonly MetricFamily[] = [
-  make.gauge('pool_max_open', 'The limit.', ({ limit }) => limit),
-  make.gauge('pool_open', 'Open connections.', ({ live }) => live),
-  make.gauge(
-    'pool_in_use',
-    'Open connections that are not ready for a caller.',
-    ({ live, idle }) => live - idle,
+  make.number('dsql_pool_max_open', ({ limit }) => limit),
+  make.number('dsql_pool_open', ({ live }) => live),
+  make.number('dsql_pool_in_use', ({ live, idle }) => live - idle),
+  make.number('dsql_pool_idle', ({ idle }) => idle),
+  make.number('dsql_pool_wait_total', ({ totals }) => totals.waited + totals.timedOut),
+  make.times('dsql_pool_wait_duration', ({ wait }) => wait),
+  make.times('dsql_pool_wait_duration_milliseconds', ({ wait }) => wait),
+  make.number('dsql_pool_keeper_topup_total', ({ totals }) => totals.toppedUp),
+  make.number('dsql_pool_keeper_topup_failures_total', ({ totals }) => totals.topUpsFailed),
+  make.number('dsql_pool_keeper_current_size', ({ live }) => live),
+  make.number('dsql_db_closed_max_lifetime_total', ({ totals }) =>
+    endsOfLife.reduce((sum, reason) => sum + totals.discarded[reason], 0),
   ),
-  make.gauge('pool_idle', 'Open connections that are ready for a caller.', ({ idle }) => idle),
-  make.counter(
-    'pool_wait_total',
-    'Callers who had to wait, and got a connection or were timed out.',
-    ({ totals }) => totals.waited + totals.timedOut,
-  ),
-  make.histogram('pool_wait_duration', seconds, 'How long those waited, in seconds.', ({ wait }) => wait),
-  make.histogram(
-    'pool_wait_duration_milliseconds',
-    milliseconds,
-    'dsql_pool_wait_duration in milliseconds.',
-    ({ wait }) => wait,
-  ),
-  make.counter(
-    'pool_keeper_topup_total',
-    'Connections opened for the keeper.',
-    ({ totals }) => totals.toppedUp,
-  ),
-  make.counter(
-    'pool_keeper_topup_failures_total',
-    'Dials for the keeper that failed.',
-    ({ totals }) => totals.topUpsFailed,
-  ),
-  make.gauge('pool_keeper_current_size', 'Open connections.', ({ live }) => live),
-  make.counter(
-    'db_closed_max_lifetime_total',
-    'Connections that were discarded because their life was over, or nearly.',
-    ({ totals }) => endsOfLife.reduce((sum, reason) => sum + totals.discarded[reason], 0),
-  ),
-  make.counter(
-    'db_closed_max_idle_time_total',
-    'Connections that were discarded because they were idle for too long.',
-    ({ totals }) => totals.discarded.idle_timeout,
-  ),
-  make.counter(
-    'db_closed_max_idle_total',
-    'Connections that were discarded because enough were ready.',
-    ({ totals }) => totals.discarded.reservoir_full,
-  ),
+  make.number('dsql_db_closed_max_idle_time_total', ({ totals }) => totals.discarded.idle_timeout),
+  make.number('dsql_db_closed_max_idle_total', ({ totals }) => totals.discarded.reservoir_full),
 ];
 
 export const dsqlMetrics: readonly MetricFamily[] = [...reservoir, ...pool];

@@ -1,49 +1,28 @@
 /** Leases in DynamoDB as Prometheus metrics: the leases of the fleet and of this instance, and the state of the table. */
 import type { TableLeasesStats } from '../coordination/dynamodb/table-leases.js';
-import { callFamilies, failureReasons, stateFamily } from './call-families.js';
-import { one, type StatsFamily, several } from './stats-family.js';
+import { callFamilies } from './call-families.js';
+import { leaseMetricTable } from './lease-metric-table.js';
+import { type StatsFamily, StatsFamilyMaker } from './stats-family.js';
 
 /** Leases that can be observed: `DynamoLeases` is one. */
 export interface ObservedLeases {
   stats(): TableLeasesStats;
 }
 
-const denials = ['limit', 'gone', ...failureReasons] as const;
-const states = ['unused', 'ok', 'failing', 'lost', 'ended'] as const;
+const make = new StatsFamilyMaker(leaseMetricTable);
 
 /** The first two have the names that alerts for Aurora DSQL ask for. */
 export const leaseFamilies: readonly StatsFamily<TableLeasesStats>[] = [
-  one('gauge', 'dsql_distributed_conn_lease_active', 'Slots that all instances hold.', (of) => of.active),
-  one('gauge', 'dsql_distributed_conn_lease_limit', 'Slots that there are for all.', (of) => of.limit),
-  one('gauge', 'headgate_lease_owned', 'Slots of this instance.', (of) => of.owned),
-  one('gauge', 'headgate_lease_held', 'Slots of this instance that have connections.', (of) => of.held),
-  one('gauge', 'headgate_lease_waiting', 'Pools of this instance that wait for a lease.', (of) => of.waiting),
-  one('gauge', 'headgate_lease_instances', 'Instances that share the limit.', (of) => of.instances),
-  one(
-    'gauge',
-    'headgate_lease_waiting_instances',
-    'Instances with less than their share, or than their callers need.',
-    (of) => {
-      return of.waitingInstances;
-    },
-  ),
-  one('counter', 'headgate_lease_reclaimed_total', 'Slots taken back from instances that are gone.', (of) => {
-    return of.reclaimed;
-  }),
-  one(
-    'counter',
-    'headgate_lease_repaired_total',
-    'By how much the counter was found wrong.',
-    (of) => of.repaired,
-  ),
-  several(
-    'counter',
-    'headgate_lease_denied_total',
-    'Slots wanted and not had.',
-    'reason',
-    denials,
-    (of) => of.denied,
-  ),
-  stateFamily('headgate_coordinator_state', 'How the leases are doing: 1 for the present state.', states),
-  ...callFamilies<TableLeasesStats>('headgate_coordinator'),
+  make.one('dsql_distributed_conn_lease_active', (of) => of.active),
+  make.one('dsql_distributed_conn_lease_limit', (of) => of.limit),
+  make.one('headgate_lease_owned', (of) => of.owned),
+  make.one('headgate_lease_held', (of) => of.held),
+  make.one('headgate_lease_waiting', (of) => of.waiting),
+  make.one('headgate_lease_instances', (of) => of.instances),
+  make.one('headgate_lease_waiting_instances', (of) => of.waitingInstances),
+  make.one('headgate_lease_reclaimed_total', (of) => of.reclaimed),
+  make.one('headgate_lease_repaired_total', (of) => of.repaired),
+  make.several('headgate_lease_denied_total', (of) => of.denied),
+  make.state('headgate_coordinator_state'),
+  ...callFamilies(make, 'headgate_coordinator'),
 ];

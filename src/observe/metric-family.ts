@@ -1,5 +1,6 @@
 /** A metric: its name, its kind, and how its samples are read off a pool. */
 import type { PoolStats } from '../core/pool-stats.js';
+import { headOf, type MetricHead, type MetricTable } from './metric-declaration.js';
 import { type TimeHistogram, timeBounds } from './time-histogram.js';
 import type { TransactionTally } from './transaction-tally.js';
 
@@ -22,16 +23,11 @@ export interface Sample {
   readonly value: number;
 }
 
-export interface MetricFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'gauge' | 'counter' | 'histogram';
+export interface MetricFamily extends Omit<MetricHead, 'across'> {
   /** `pool`: each pool has a series. `service`: the pools of a service are added up. */
   readonly scope: 'pool' | 'service';
-  /** Its own labels, beside those of its scope. */
-  readonly labels: readonly string[];
   /** How prom-client combines the processes of a cluster. */
-  readonly aggregator: 'sum' | 'min';
+  readonly aggregator: 'sum' | 'max' | 'min';
   /** Returns none if this metric does not apply to this pool. The labels of each sample are unique. */
   read(stats: PoolStats, times: PoolTimes): readonly Sample[];
 }
@@ -43,49 +39,34 @@ type HistogramOf = (times: PoolTimes, stats: PoolStats) => TimeHistogram | undef
 
 const noLabels: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Makes families with a common prefix. */
-export class FamilyMaker {
-  readonly #prefix: string;
+/** Makes the families of a table. */
+export class FamilyMaker<Table extends MetricTable> {
+  readonly #table: Table;
   readonly #scope: MetricFamily['scope'];
 
-  constructor(prefix: string, scope: MetricFamily['scope']) {
-    this.#prefix = prefix;
+  constructor(table: Table, scope: MetricFamily['scope']) {
+    this.#table = table;
     this.#scope = scope;
   }
 
-  gauge(name: string, help: string, read: NumberOf, aggregator: 'sum' | 'min' = 'sum'): MetricFamily {
-    return { ...this.#family(name, help, 'gauge'), aggregator, read: (stats) => single(read(stats)) };
+  number(name: keyof Table & string, read: NumberOf): MetricFamily {
+    return this.family(name, (stats) => single(read(stats)));
   }
 
-  gauges(name: string, label: string, help: string, read: NumbersOf): MetricFamily {
-    return {
-      ...this.#family(name, help, 'gauge', label),
-      read: (stats) => labelled(label, read(stats)),
-    };
+  numbers(name: keyof Table & string, read: NumbersOf): MetricFamily {
+    const { labels } = headOf(this.#table, name);
+    return this.family(name, (stats) => labelled(labels[0] as string, read(stats)));
   }
 
-  counter(name: string, help: string, read: NumberOf): MetricFamily {
-    return { ...this.#family(name, help, 'counter'), read: (stats) => single(read(stats)) };
+  /** Times in seconds, or in milliseconds where the declaration says so. */
+  times(name: keyof Table & string, read: HistogramOf): MetricFamily {
+    const unitMs = this.#table[name]?.unit === 'ms' ? 1 : 1_000;
+    return this.family(name, (stats, times) => histogramSamples(read(times, stats), unitMs));
   }
 
-  counters(name: string, label: string, help: string, read: NumbersOf): MetricFamily {
-    return {
-      ...this.#family(name, help, 'counter', label),
-      read: (stats) => labelled(label, read(stats)),
-    };
-  }
-
-  /** Times, of which `unitMs` milliseconds are one. */
-  histogram(name: string, unitMs: number, help: string, read: HistogramOf): MetricFamily {
-    return {
-      ...this.#family(name, help, 'histogram'),
-      read: (stats, times) => histogramSamples(read(times, stats), unitMs),
-    };
-  }
-
-  #family(name: string, help: string, type: MetricFamily['type'], ...labels: readonly string[]) {
-    const scope = this.#scope;
-    return { name: this.#prefix + name, help, type, scope, labels, aggregator: 'sum' } as const;
+  family(name: keyof Table & string, read: MetricFamily['read']): MetricFamily {
+    const { across: aggregator, ...head } = headOf(this.#table, name);
+    return { ...head, scope: this.#scope, aggregator, read };
   }
 }
 
@@ -101,17 +82,43 @@ function labelled(label: string, numbers: Readonly<Record<string, number>> | und
   }));
 }
 
+/** Distinguishes a sample from the others of its metric. */
+export type SampleHead = Omit<Sample, 'value'>;
+
+const knownHeads = new Map<number, readonly SampleHead[]>();
+
+/** Made once for each unit, since every scrape has them for every pool. */
+export function histogramHeads(unitMs: number): readonly SampleHead[] {
+  const known = knownHeads.get(unitMs);
+  if (known !== undefined) return known;
+  const bounds = [...timeBounds.map((bound) => String(bound / unitMs)), '+Inf'];
+  const made: readonly SampleHead[] = [
+    ...bounds.map((le) => ({ suffix: '_bucket' as const, labels: { le } })),
+    { suffix: '_sum', labels: noLabels },
+    { suffix: '_count', labels: noLabels },
+  ];
+  knownHeads.set(unitMs, made);
+  return made;
+}
+
+/** Writes the value of each head. */
+export function fillHistogram(values: number[], histogram: TimeHistogram, unitMs: number): void {
+  const { count, sumMs } = histogram;
+  const most = timeBounds.length;
+  let total = 0;
+  for (let bucket = 0; bucket < most; bucket++) {
+    total += histogram.countAt(bucket);
+    values[bucket] = total;
+  }
+  values[most] = count;
+  values[most + 1] = sumMs / unitMs;
+  values[most + 2] = count;
+}
+
 /** No samples without a histogram. */
 export function histogramSamples(histogram: TimeHistogram | undefined, unitMs: number): Sample[] {
   if (histogram === undefined) return [];
-  const { count, sumMs } = histogram;
-  const bucket = (le: string, value: number): Sample => ({ suffix: '_bucket', labels: { le }, value });
-  return [
-    ...histogram
-      .cumulative()
-      .map((value, index) => bucket(String((timeBounds[index] as number) / unitMs), value)),
-    bucket('+Inf', count),
-    { suffix: '_sum', labels: noLabels, value: sumMs / unitMs },
-    { suffix: '_count', labels: noLabels, value: count },
-  ];
+  const values: number[] = [];
+  fillHistogram(values, histogram, unitMs);
+  return histogramHeads(unitMs).map((head, i) => ({ ...head, value: values[i] as number }));
 }

@@ -1,21 +1,69 @@
 /** Metrics as the text that Prometheus reads, for programs that have no registry. */
-import type { MetricFamily, Sample } from './metric-family.js';
+import type { MetricFamily, Sample, SampleHead } from './metric-family.js';
 
 export type FamilyHead = Pick<MetricFamily, 'name' | 'help' | 'type'>;
+
+/** Samples with labels in common. Many groups share one list of heads, so that a sample is no more than a number. */
+export interface SampleGroup {
+  readonly labels: Sample['labels'];
+  readonly heads: readonly SampleHead[];
+  /** One for each head. */
+  readonly values: readonly number[];
+}
 
 /** The content type of an HTTP answer with metrics. */
 export const metricTextType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** One family: its head, and a line for each sample; empty without samples. */
-export function familyText({ name, help, type }: FamilyHead, samples: Iterable<Sample>): string {
-  const lines = Array.from(samples, (sample) => sampleText(name, sample));
-  if (lines.length === 0) return '';
-  return `# HELP ${name} ${escaped(help, /[\\\n]/g)}\n# TYPE ${name} ${type}\n${lines.join('')}`;
+/** One family in pieces, one for each group: a line for each sample, below the family's head. None without samples. */
+export function* familyTexts(
+  { name, help, type }: FamilyHead,
+  groups: Iterable<SampleGroup>,
+): IterableIterator<string> {
+  let above = `# HELP ${name} ${escaped(help, /[\\\n]/g)}\n# TYPE ${name} ${type}\n`;
+  let heads: readonly SampleHead[] = [];
+  let lines: readonly LineParts[] = [];
+  for (const group of groups) {
+    if (group.heads.length === 0) continue;
+    if (group.heads !== heads) {
+      heads = group.heads;
+      lines = heads.map((head) => partsOf(name, head));
+    }
+    yield above + groupText(lines, group);
+    above = '';
+  }
 }
 
-function sampleText(name: string, { suffix, labels, value }: Sample): string {
+/** A line without its value, and without the labels that its group has in common. */
+interface LineParts {
+  readonly name: string;
+  /** Text behind the name where the group has no labels, and text behind the labels of the group. */
+  readonly alone: string;
+  readonly after: string;
+}
+
+function partsOf(name: string, { suffix, labels }: SampleHead): LineParts {
+  const own = pairsOf(labels);
+  return {
+    name: `${name}${suffix}`,
+    alone: own === '' ? ' ' : `{${own}} `,
+    after: own === '' ? '} ' : `,${own}} `,
+  };
+}
+
+function groupText(lines: readonly LineParts[], { labels, values }: SampleGroup): string {
+  const common = pairsOf(labels);
+  let text = '';
+  let at = 0;
+  for (const { name, alone, after } of lines) {
+    const middle = common === '' ? alone : `{${common}${after}`;
+    text += `${name}${middle}${numberText(values[at++] as number)}\n`;
+  }
+  return text;
+}
+
+function pairsOf(labels: Sample['labels']): string {
   const pairs = Object.entries(labels).map(([label, word]) => `${label}="${escaped(word, /[\\\n"]/g)}"`);
-  return `${name}${suffix}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${numberText(value)}\n`;
+  return pairs.join(',');
 }
 
 function escaped(text: string, special: RegExp): string {

@@ -1,35 +1,36 @@
 /** Prometheus metrics read off the `stats()` of something that is no pool: its families, and a registry that reads them. */
+import { headOf, type MetricHead, type MetricTable } from './metric-declaration.js';
 import type { MetricReading, MetricRegistry, RegisteredMetric } from './metric-registry.js';
 
-/** A metric with its own label and the values of that label. */
-export interface StatsFamily<Stats> {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'gauge' | 'counter';
-  readonly labels: readonly string[];
-  readonly words: readonly string[] | undefined;
+/** A metric with at most one label of its own. */
+export interface StatsFamily<Stats> extends MetricHead {
   /** Values by label value; without a label, under the empty string. */
   read(stats: Stats): Readonly<Record<string, number>>;
 }
 
-export function one<Stats>(
-  type: StatsFamily<Stats>['type'],
-  name: string,
-  help: string,
-  read: (stats: Stats) => number,
-): StatsFamily<Stats> {
-  return { type, name, help, labels: [], words: undefined, read: (stats) => ({ '': read(stats) }) };
-}
+/** Makes the families of a table. */
+export class StatsFamilyMaker<Table extends MetricTable> {
+  readonly #table: Table;
 
-export function several<Stats>(
-  type: StatsFamily<Stats>['type'],
-  name: string,
-  help: string,
-  label: string,
-  words: readonly string[],
-  read: StatsFamily<Stats>['read'],
-): StatsFamily<Stats> {
-  return { type, name, help, labels: [label], words, read };
+  constructor(table: Table) {
+    this.#table = table;
+  }
+
+  one<Stats>(name: keyof Table & string, read: (stats: Stats) => number): StatsFamily<Stats> {
+    return { ...headOf(this.#table, name), read: (stats) => ({ '': read(stats) }) };
+  }
+
+  several<Stats>(name: keyof Table & string, read: StatsFamily<Stats>['read']): StatsFamily<Stats> {
+    return { ...headOf(this.#table, name), read };
+  }
+
+  /** 1 for the present one of the words, and 0 for the others. */
+  state<Stats extends { readonly state: string }>(name: keyof Table & string): StatsFamily<Stats> {
+    const head = headOf(this.#table, name);
+    const read = ({ state }: Stats) =>
+      Object.fromEntries((head.words ?? []).map((word) => [word, Number(word === state)]));
+    return { ...head, read };
+  }
 }
 
 /** The labels and the value of each of its series, for one that is observed. */
@@ -69,7 +70,7 @@ export class ExposedStats<Stats> {
     this.#metrics = families.map((family) => new StatsMetric(family, this.#sources));
   }
 
-  /** Whether it is exposed by itself. */
+  /** True if it is exposed by itself. */
   has(observed: Observed<Stats>): boolean {
     return this.#byThemselves.has(observed);
   }
@@ -123,12 +124,11 @@ class StatsMetric<Stats> implements RegisteredMetric {
   }
 
   async get(): Promise<MetricReading> {
-    const { name, help, type } = this.#family;
+    const { name, help, type, across: aggregator } = this.#family;
     const values = [...this.#sources].flatMap(([observed, common]) =>
       seriesOf(this.#family, observed.stats(), common),
     );
-    // Metrics about all instances are the same in each process.
-    return { name, help, type, aggregator: name.startsWith('dsql_') ? 'max' : 'sum', values };
+    return { name, help, type, aggregator, values };
   }
 
   reset(): void {}

@@ -38,6 +38,11 @@ export class TimeHistogram {
     return this.#count;
   }
 
+  /** Times between the bound before this one and this one; at the number of bounds, longer ones. */
+  countAt(bucket: number): number {
+    return this.#counts[bucket] as number;
+  }
+
   /** For each bound, the number of times that were no longer. */
   cumulative(): number[] {
     let total = 0;

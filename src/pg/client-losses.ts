@@ -3,10 +3,9 @@
  * caller's, but its place in the pool is free as soon as its socket is gone: a caller that never releases it costs nothing.
  */
 import type { ConnectionPool } from '../core/connection-pool.js';
-import { takenAt } from '../runtime/stuck-warning.js';
-import { systemClock } from '../runtime/system.js';
+import { SummedWarning } from '../runtime/summed-warning.js';
 import { describeClient, type PgClient } from './client.js';
-import type { PgConnection } from './pg-connection.js';
+import { type PgConnection, placeOf } from './pg-connection.js';
 
 export interface LosingPool {
   readonly name: string;
@@ -14,7 +13,7 @@ export interface LosingPool {
   emit(event: string, ...args: unknown[]): boolean;
 }
 
-/** What a socket's errors say of the way to the server, and so of every other socket to it. */
+/** Finds out from a socket's errors the state of the way to the server, and so of every other socket to it. */
 const networkErrors: ReadonlySet<unknown> = new Set([
   ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'ENETRESET'],
@@ -24,14 +23,10 @@ function isOfNetwork(error: Error): boolean {
   return networkErrors.has((error as { readonly code?: unknown }).code);
 }
 
-/** After a warning, losses are only counted for so long. */
-const quietMs = 60_000;
-
 export class ClientLosses {
   readonly #pool: LosingPool;
   readonly #engine: ConnectionPool<PgConnection>;
-  #warnedAt = Number.NEGATIVE_INFINITY;
-  #seenSince = 0;
+  readonly #warning = new SummedWarning('HG_CLIENT_LOST');
 
   constructor(pool: LosingPool, engine: ConnectionPool<PgConnection>) {
     this.#pool = pool;
@@ -70,24 +65,11 @@ export class ClientLosses {
   }
 
   #warn({ client, pooled }: PgConnection): void {
-    const now = systemClock.now();
-    if (now - this.#warnedAt < quietMs) {
-      this.#seenSince++;
-      return;
-    }
-    const place = pooled.holder instanceof Error ? takenAt(pooled.holder) : undefined;
-    const lines = [
+    this.#warning.give(() => [
       `Pool ${this.#pool.name}: a client lost its connection while it was checked out (${describeClient(client)}). ` +
         'Its place in the pool is free. The client stays unusable: release it, and take another.',
-      pooled.broken === undefined ? '' : `error: ${pooled.broken.message}`,
-      place === undefined ? 'Set leakThresholdMillis to learn where clients are taken.' : `taken\n${place}`,
-      this.#seenSince === 0 ? '' : `seen ${this.#seenSince} more times since the last warning`,
-    ];
-    this.#warnedAt = now;
-    this.#seenSince = 0;
-    process.emitWarning(lines.filter((line) => line !== '').join('\n  '), {
-      type: 'HeadgateWarning',
-      code: 'HG_CLIENT_LOST',
-    });
+      pooled.broken && `error: ${pooled.broken.message}`,
+      placeOf(pooled),
+    ]);
   }
 }

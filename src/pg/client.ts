@@ -25,11 +25,16 @@ export interface PgClient {
   getTransactionStatus?(): string | null;
   release?: (error?: unknown) => void;
   /** Absent in the native client. */
-  readonly connection?: { readonly stream?: Stream; parsedStatements?: object };
+  readonly connection?: {
+    readonly stream?: Stream;
+    parsedStatements?: object;
+    on?(event: 'readyForQuery', listener: (message: { readonly status?: string }) => void): unknown;
+  };
   readonly connectionParameters?: { readonly query_timeout?: unknown };
   /** Send queries without waiting for the answer to the one before. */
   pipeline?: boolean;
   readonly _queryable?: boolean;
+  readonly readyForQuery?: boolean;
   readonly _ending?: boolean;
   _poolUseCount?: number;
   /** The process of the server, and the query under way. */
@@ -48,12 +53,28 @@ export type PgClientClass = new (options: object) => PgClient;
 
 export type QueryCallback = (error: Error | null | undefined, result?: unknown) => void;
 
-/** Whether the client can take another query. */
+/** True if the client can take another query. */
 export function isUsable(client: PgClient): boolean {
   return Boolean(client._queryable) && !client._ending;
 }
 
-/** Whether the client is inside a transaction, as far as it reports that. */
+/** True if the server has answered everything that the client has sent. */
+export function isAtRest(client: PgClient): boolean {
+  return isUsable(client) && client.readyForQuery === true;
+}
+
+/** Older versions of pg keep to themselves what the server says of the transaction. */
+export function followTransactions(client: PgClient): void {
+  const { connection } = client;
+  if (client.getTransactionStatus !== undefined || typeof connection?.on !== 'function') return;
+  let now: string | null = null;
+  connection.on('readyForQuery', ({ status }) => {
+    now = status ?? null;
+  });
+  Object.defineProperty(client, 'getTransactionStatus', { configurable: true, value: () => now });
+}
+
+/** True if the client is inside a transaction, as far as it reports that. */
 export function isInTransaction(client: PgClient): boolean {
   return (client.getTransactionStatus?.() ?? 'I') !== 'I';
 }

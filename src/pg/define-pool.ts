@@ -4,47 +4,33 @@
  * A function of the base class, because there are two: `pg.Pool`, so that `instanceof pg.Pool` holds, and plain
  * EventEmitter, for standing in for the pg-pool package underneath pg itself. Nothing of the base is used.
  */
-import { EventEmitter } from 'node:events';
+
+import type { EventEmitter } from 'node:events';
 import { ConnectionPool } from '../core/connection-pool.js';
-import { AcquireAbortedError, DoubleReleaseError, PoolClosedError } from '../core/errors.js';
+import { PoolClosedError } from '../core/errors.js';
 import type { PoolStats } from '../core/pool-stats.js';
-import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Duration } from '../kernel/duration.js';
-import { onAbort } from '../runtime/abort-listeners.js';
 import { inPresentContext } from '../runtime/async-context.js';
 import { detached } from '../runtime/detached.js';
 import { rejectionOf } from '../runtime/promised-waiter.js';
+import { soon } from '../runtime/soon.js';
 import { systemAlarm, systemClock, systemRandom } from '../runtime/system.js';
 import { throwLater } from '../runtime/throw-later.js';
-import { readTimeout, readWait, resizePool, type Wait, whenReady } from '../runtime/waiting.js';
-import {
-  isInTransaction,
-  isUsable,
-  type PgClient,
-  type PgClientClass,
-  type QueryCallback,
-} from './client.js';
-import { TransactionLeftOpenError } from './errors.js';
-import { disown } from './held-client.js';
-import type { ReleasableClient } from './lane.js';
-import { type OnOpenTransaction, rollBackFirst } from './open-transaction.js';
+import { readTimeout, resizePool, whenReady } from '../runtime/waiting.js';
+import type { PgClient, PgClientClass, QueryCallback } from './client.js';
+import { ClientCheckouts } from './client-checkouts.js';
 import type { PgConnection } from './pg-connection.js';
 import { type DialingPool, PgDialer } from './pg-dialer.js';
-import { Pipeline } from './pipeline.js';
+import type { ReleasableClient } from './pipelining-pool.js';
+import { type ConnectCallback, PoolConnects } from './pool-connects.js';
 import type { ConnectionLife, ConnectOptions, PoolClass } from './pool-interface.js';
 import { PgPoolListener } from './pool-listener.js';
 import { resolvePoolOptions } from './pool-options.js';
-import { CallbackWaiter, ClientWaiter } from './pool-waiters.js';
+import { PoolQueries } from './pool-queries.js';
+import { ClientWaiter } from './pool-waiters.js';
 import { type PublicOptions, publicOptions } from './public-options.js';
 import { type PoolMethods, ReplacedMethods } from './replaced-methods.js';
-import { isAnswer, setRight } from './session-guard.js';
 
-type Pooled = PooledConnection<PgConnection>;
-type ConnectCallback = (
-  error: Error | undefined,
-  client: PgClient | undefined,
-  release: (error?: unknown) => void,
-) => unknown;
 type EmitterClass = new (options?: object) => EventEmitter;
 
 /** A call on its way through a tracer. */
@@ -54,7 +40,6 @@ interface Entry {
 }
 
 const noop = (): void => {};
-const ownEmit = EventEmitter.prototype.emit;
 
 export function definePool(Base: EmitterClass, loadClient: () => PgClientClass): PoolClass {
   const tracer = new ReplacedMethods(Base.prototype as PoolMethods);
@@ -70,20 +55,19 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 
     readonly #engine: ConnectionPool<PgConnection>;
     readonly #dialer: PgDialer;
-    readonly #pipeline: Pipeline | undefined = undefined;
-    readonly #allowsExitOnIdle: boolean;
-    readonly #onOpenTransaction: OnOpenTransaction;
-    #noticesHolders: boolean;
+    readonly #checkouts: ClientCheckouts;
+    readonly #queries: PoolQueries;
+    readonly #connects: PoolConnects;
     /** Callers are not recorded, and the program set no promise class of its own. */
     #isPlain: boolean;
     /** While a tracer's method runs: the arguments that its call can't carry. */
     #entering: Entry | undefined = undefined;
+
     constructor(options?: object | null, Client?: PgClientClass) {
       super(options ?? undefined);
       const given = { ...options } as Record<string, unknown>;
       const { policy, name, pipelineDepth, warnAfter, onOpenTransaction } = resolvePoolOptions(given);
       this.name = name;
-      this.#onOpenTransaction = onOpenTransaction;
       this.options = publicOptions(options as Record<string, unknown> | null | undefined, {
         read: () => this.#engine.limit,
         write: (max) => this.resize(max),
@@ -95,9 +79,8 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         Client ||
         loadClient()) as PgClientClass;
       this.Promise = (given['Promise'] as PromiseConstructor | undefined) || Promise;
-      this.#allowsExitOnIdle = Boolean(given['allowExitOnIdle']);
-      this.#noticesHolders = Number.isFinite(policy.leakThreshold);
-      this.#isPlain = !this.#noticesHolders && this.Promise === Promise;
+      const noticesHolders = Number.isFinite(policy.leakThreshold);
+      this.#isPlain = !noticesHolders && this.Promise === Promise;
       this.#dialer = new PgDialer(this);
       this.#engine = new ConnectionPool<PgConnection>({
         policy: detached(policy),
@@ -110,57 +93,57 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         warnAfter,
       });
       this.#dialer.answerTo(this.#engine);
-      if (pipelineDepth > 0) {
-        this.#pipeline = new Pipeline(this.#engine, pipelineDepth, {
-          checkOut: this.#checkOut,
-          runAlone: (pooled, text, values, callback) => this.#runAlone(pooled, text, values, callback),
-        });
-      }
+      const allowsExitOnIdle = Boolean(given['allowExitOnIdle']);
+      this.#checkouts = new ClientCheckouts(this, this.#engine, { allowsExitOnIdle, onOpenTransaction });
+      const { connect, tryConnect } = own;
+      this.#connects = new PoolConnects(this.#engine, this.#checkouts, {
+        noticesHolders,
+        connect,
+        tryConnect,
+      });
+      this.#queries = new PoolQueries(
+        this.#engine,
+        this.#checkouts,
+        (text) => this.note(text),
+        pipelineDepth,
+      );
       // Not before the program had a chance to add its listeners.
       const opensByItself = policy.minIdle > 0 || policy.warmup !== undefined || policy.keeper !== undefined;
-      if (opensByItself) process.nextTick(() => this.#engine.start());
+      if (opensByItself) soon(() => this.#engine.start());
     }
 
     // ---- checking out ---------------------------------------------------------------------------------------------
 
     connect(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
+      if (first !== undefined || second !== undefined || !this.#isPlain || this.ending || tracer.hasConnect)
+        return this.#connectBy(first, second);
+      // The fast path of the usual call, without the steps it does not need.
+      const pooled = this.#engine.tryTake();
+      if (pooled !== undefined) return Promise.resolve(this.#checkouts.checkOut(pooled));
+      const timeoutMs = this.#engine.usualTimeoutMs;
+      return new ClientWaiter(this.#checkouts.checkOut, undefined).wait(this.#engine, timeoutMs, undefined);
+    }
+
+    #connectBy(first?: ConnectCallback | ConnectOptions, second?: ConnectCallback): unknown {
       if (tracer.hasConnect && !this.ending) {
         const [options, callback] = typeof first === 'function' ? [undefined, first] : [first, second];
         return this.#entering === undefined
           ? this.#enter({ options }, () => tracer.connect(this, callback))
           : tracer.connect(this, callback);
       }
-      if (first === undefined && second === undefined && this.#isPlain && !this.ending) {
-        // The fast path of the usual call, without the steps it does not need.
-        const pooled = this.#engine.tryTake();
-        if (pooled !== undefined) return Promise.resolve(this.#checkOut(pooled));
-        return new ClientWaiter(this.#checkOut, undefined).wait(
-          this.#engine,
-          this.#engine.usualTimeoutMs,
-          undefined,
-        );
-      }
       const callback = typeof first === 'function' ? first : second;
       const options = typeof first === 'object' && first !== null ? first : undefined;
       if (callback !== undefined) return this.#connectWithCallback(callback, options);
       if (this.ending) return this.Promise.reject(new PoolClosedError());
-      let wait: Wait;
       try {
-        wait = this.#readWait(options);
+        return this.#asPromise(this.#connects.asPromise(options));
       } catch (error) {
         return this.Promise.reject(error);
       }
-      const holder = this.#noticesHolders ? new Error('taken here') : undefined;
-      const pooled = wait.signal?.aborted ? undefined : this.#engine.tryTake(holder);
-      if (pooled !== undefined) return this.Promise.resolve(this.#checkOut(pooled));
-      const waiter = new ClientWaiter(this.#checkOut, holder);
-      return this.#asPromise(waiter.wait(this.#engine, wait.timeoutMs, wait.signal));
     }
 
     tryConnect(): PgClient | undefined {
-      if (this.ending) return undefined;
-      const pooled = this.#engine.tryTake(this.#noticesHolders ? new Error('taken here') : undefined);
-      return pooled === undefined ? undefined : this.#checkOut(pooled);
+      return this.ending ? undefined : this.#connects.atOnce();
     }
 
     #enter(entry: Entry, call: () => unknown): unknown {
@@ -185,83 +168,14 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       return false;
     }
 
-    /** The callback comes later in every case, and never from inside another caller's release. */
     #connectWithCallback(
       callback: ConnectCallback,
       options: ConnectOptions | undefined,
       isQuery = false,
     ): unknown {
       if (this.ending) return callback(new PoolClosedError(), undefined, noop);
-      const fail = (error: Error): void => process.nextTick(callback, error, undefined, noop);
-      const succeed = (pooled: Pooled): void => {
-        if (isQuery) this.#engine.exemptFromLeaks(pooled);
-        const client = this.#checkOut(pooled);
-        process.nextTick(callback, undefined, client, client.release);
-      };
-      try {
-        const wait = this.#readWait(options);
-        const holder = this.#noticesHolders ? new Error('taken here') : undefined;
-        const pooled = wait.signal?.aborted ? undefined : this.#engine.tryTake(holder);
-        if (pooled !== undefined) succeed(pooled);
-        else this.#enqueue(new CallbackWaiter(succeed, fail, holder), wait);
-      } catch (error) {
-        fail(error as Error);
-      }
+      this.#connects.withCallback(callback, options, isQuery);
       return undefined;
-    }
-
-    #readWait(options: ConnectOptions | undefined): Wait {
-      return readWait(options ?? {}, this.#engine.usualTimeoutMs);
-    }
-
-    #enqueue(waiter: CallbackWaiter, { timeoutMs, signal }: Wait): void {
-      const leave = (): void => {
-        this.#engine.abort(waiter, new AcquireAbortedError(signal?.reason));
-      };
-      if (signal !== undefined) waiter.onSettled = onAbort(signal, leave);
-      this.#engine.enqueue(waiter, timeoutMs);
-      if (signal?.aborted) leave();
-    }
-
-    /** Hands a connection to its caller: events, the release function, and errors from here on are the caller's. */
-    readonly #checkOut = (pooled: Pooled): ReleasableClient => {
-      const { connection, generation } = pooled;
-      const client = connection.client as ReleasableClient;
-      if (connection.isAnnounced) connection.isAnnounced = false;
-      else if (this.#hears('acquire')) this.tell('acquire', client);
-      connection.isHeldByCaller = true;
-      client.release = (error?: unknown): void => this.#giveBack(pooled, generation, error);
-      if (this.#allowsExitOnIdle) client.ref?.();
-      return client;
-    };
-
-    #giveBack(pooled: Pooled, generation: number, error: unknown): void {
-      const { connection } = pooled;
-      const { client } = connection;
-      if (connection.isRollingBack && pooled.generation === generation) throw new DoubleReleaseError();
-      if ((pooled.state === 'lent' || pooled.isTakenAway) && pooled.generation === generation) {
-        client._poolUseCount = (client._poolUseCount ?? 0) + 1;
-        if (this.#hears('release')) this.tell('release', error, client);
-        disown(connection);
-        if (!isUsable(client)) this.#engine.broken(pooled, new Error('The client lost its connection.'));
-      }
-      // As in pg-pool, any truthy value condemns the client.
-      const choice = this.#onOpenTransaction;
-      const staysAsItIs = choice === 'keep' || Boolean(error) || pooled.state !== 'lent';
-      if (staysAsItIs || !isUsable(client) || !isInTransaction(client))
-        this.#comeBack(pooled, generation, error || undefined);
-      else if (choice === 'discard') this.#comeBack(pooled, generation, new TransactionLeftOpenError());
-      else
-        rollBackFirst(connection, this.#engine.policy.checkTimeout, (failure) =>
-          this.#comeBack(pooled, generation, failure),
-        );
-    }
-
-    #comeBack(pooled: Pooled, generation: number, error: unknown): void {
-      const { client } = pooled.connection;
-      if (error) pooled.connection.isAnswering = isAnswer(error);
-      this.#engine.release(pooled, generation, error);
-      if (this.#allowsExitOnIdle && pooled.state === 'idle') client.unref?.();
     }
 
     // ---- queries --------------------------------------------------------------------------------------------------
@@ -272,7 +186,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         setImmediate(text as (error: Error) => void, error);
         return undefined;
       }
-      if (tracer.hasQuery && this.#pipeline === undefined && !this.ending) {
+      if (tracer.hasQuery && !this.#queries.isPipelined && !this.ending) {
         return this.#enter({ isQuery: true }, () => tracer.query(this, text, values, callback));
       }
       if (typeof values === 'function') {
@@ -284,77 +198,26 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         return undefined;
       }
       const answer = new Promise<unknown>((resolve) => {
-        this.#submit(text, values, (error, result) => resolve(error ? rejectionOf(error) : result));
+        const settle: QueryCallback = (error, result) => resolve(error ? rejectionOf(error) : result);
+        this.#submit(text, values, settle, true);
       });
       return this.#asPromise(answer);
     }
 
-    #submit(text: unknown, values: unknown, callback: QueryCallback): void {
-      if ((this.connect !== ownConnect || tracer.hasConnect) && !this.#sharesIts(text)) {
+    #submit(text: unknown, values: unknown, callback: QueryCallback, isAwaited = false): void {
+      if ((this.connect !== own.connect || tracer.hasConnect) && !this.#sharesIts(text)) {
         // A subclass or a tracer has its own way of checking out; it is meant for queries too.
         this.connect((error, client) => {
           if (error) callback(error);
-          else this.#run(client as ReleasableClient, text, values, callback);
+          else this.#queries.run(client as ReleasableClient, text, values, callback);
         });
-        return;
-      }
-      if (this.ending) {
-        callback(new PoolClosedError());
-        return;
-      }
-      if (this.#pipeline?.takes(text)) {
-        this.#pipeline.submit(text, values, callback);
-        return;
-      }
-      const run = (pooled: Pooled): void => this.#runAlone(pooled, text, values, callback);
-      const pooled = this.#engine.tryTake();
-      if (pooled !== undefined) {
-        run(pooled);
-        return;
-      }
-      const fail = (error: Error): void => process.nextTick(callback, error);
-      this.#enqueue(new CallbackWaiter(run, fail, undefined), this.#readWait(undefined));
+      } else if (this.ending) callback(new PoolClosedError());
+      else this.#queries.submit(text, values, callback, isAwaited);
     }
 
     /** A query that shares a connection checks none out, whatever a tracer has put in the place of `connect`. */
     #sharesIts(query: unknown): boolean {
-      return this.connect === Pool.prototype.connect && this.#pipeline?.takes(query) === true;
-    }
-
-    #runAlone(pooled: Pooled, text: unknown, values: unknown, callback: QueryCallback): void {
-      this.#engine.exemptFromLeaks(pooled);
-      const client = this.#checkOut(pooled);
-      pooled.connection.isHeldByCaller = false;
-      this.#run(client, text, values, callback);
-    }
-
-    /** Runs one query on a client that is released before the caller learns the outcome. */
-    #run(client: ReleasableClient, text: unknown, values: unknown, callback: QueryCallback): void {
-      const { release } = client;
-      let isOver = false;
-      const finish = inPresentContext((error: Error | null | undefined, result?: unknown): void => {
-        if (isOver) return;
-        isOver = true;
-        client.removeListener?.('error', finish);
-        if (!error && this.#pipeline !== undefined) {
-          // Other queries rely on an unchanged session.
-          setRight(client, text, result, release, callback);
-          return;
-        }
-        release(error);
-        if (error) callback(error);
-        else callback(undefined, result);
-      });
-      client.once?.('error', finish);
-      this.note('dispatching query');
-      try {
-        (client.query as NonNullable<PgClient['query']>)(text, values, (error, result) => {
-          this.note('query dispatched');
-          finish(error, result);
-        });
-      } catch (error) {
-        finish(error as Error);
-      }
+      return this.connect === Pool.prototype.connect && this.#queries.shares(query);
     }
 
     // ---- closing --------------------------------------------------------------------------------------------------
@@ -381,7 +244,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
         });
       };
       if (callback === undefined) return this.#asPromise(new Promise<void>(drained));
-      drained(inPresentContext(() => process.nextTick(callback)));
+      drained(inPresentContext(() => soon(callback)));
       return undefined;
     }
 
@@ -454,7 +317,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
 
     /** From now on each checkout records where it was made. */
     noticeHolders(): void {
-      this.#noticesHolders = true;
+      this.#connects.noticesHolders = true;
       this.#isPlain = false;
     }
 
@@ -466,11 +329,6 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
       } catch (error) {
         throwLater(error);
       }
-    }
-
-    /** Whether an event has a listener; a tracer may have replaced `emit`. */
-    #hears(event: string): boolean {
-      return this.listenerCount(event) > 0 || this.emit !== ownEmit;
     }
 
     note(message: string, error?: Error): void {
@@ -489,6 +347,7 @@ export function definePool(Base: EmitterClass, loadClient: () => PgClientClass):
     }
   }
 
-  const ownConnect = Pool.prototype.connect;
+  const { connect, tryConnect } = Pool.prototype;
+  const own = { connect, tryConnect };
   return Pool as unknown as PoolClass;
 }

@@ -3,13 +3,15 @@
  * in the context of the caller's calls. An idle client and its socket have no context.
  */
 import { adoptSocket, forgetContext, inPresentContext, withoutContext } from '../runtime/async-context.js';
-import type { PgClient } from './client.js';
+import { followTransactions, type PgClient } from './client.js';
 import type { PgConnection } from './pg-connection.js';
 
 type Query = (this: PgClient, ...args: unknown[]) => unknown;
 
 /** Runs without a context what pg's connection sets up for its whole life: above all, a promise for the end of its stream. */
-export function prepareClient({ connection }: PgClient): void {
+export function prepareClient(client: PgClient): void {
+  const { connection } = client;
+  followTransactions(client);
   const { attachListeners } = (connection ?? {}) as { readonly attachListeners?: unknown };
   if (typeof attachListeners !== 'function') return;
   Object.defineProperty(connection, 'attachListeners', {

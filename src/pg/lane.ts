@@ -1,11 +1,12 @@
 /** A connection that several queries share: each is sent without waiting for the answers to those before it. */
+
 import type { PooledConnection } from '../core/pooled-connection.js';
 import type { Linked } from '../kernel/linked-list.js';
+import { soon } from '../runtime/soon.js';
 import type { PgClient, QueryCallback, Stream } from './client.js';
 import type { PgConnection } from './pg-connection.js';
+import type { ReleasableClient } from './pipelining-pool.js';
 import { isReplaced } from './replaced-methods.js';
-
-export type ReleasableClient = PgClient & { release: (error?: unknown) => void };
 
 /**
  * An older pg and the native client would only keep the queries in a queue of their own; and a query timeout, wherever it
@@ -112,6 +113,6 @@ export class Corks {
     const stream = lane.client.connection?.stream;
     if (stream?.cork === undefined || stream.writableCorked > 0) return;
     stream.cork();
-    if (this.#corked.push(stream) === 1) process.nextTick(this.#uncorkAll);
+    if (this.#corked.push(stream) === 1) soon(this.#uncorkAll);
   }
 }

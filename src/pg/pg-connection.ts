@@ -1,5 +1,6 @@
 /** A client as the engine keeps it: with the listener that watches over it. */
 import type { PooledConnection } from '../core/pooled-connection.js';
+import { takenAt } from '../runtime/stuck-warning.js';
 import type { PgClient } from './client.js';
 
 export class PgConnection {
@@ -14,12 +15,12 @@ export class PgConnection {
   isAnnounced = false;
   /** Checked out by `connect()`: its events belong to that caller. */
   isHeldByCaller = false;
-  /** It has come back inside a transaction, which is being rolled back. */
+  /** Came back inside a transaction, which is being rolled back. */
   isRollingBack = false;
   /** Its socket's events run in that caller's async context. */
   isAdopted = false;
-  /** The server has answered the query after which it came back with an error. */
-  isAnswering = false;
+  /** How long after its goodbye the server may take to close it, in milliseconds. Set when it comes back with an error. */
+  patienceMs = 0;
   /** The server has announced the end of the session. */
   isEndedByServer = false;
 
@@ -40,4 +41,11 @@ export class PgConnection {
       if (pooled.state === 'lent' && pooled.generation === generation) client.release?.();
     };
   }
+}
+
+/** The place where a client was checked out, for a warning. */
+export function placeOf({ holder }: PooledConnection<PgConnection>): string {
+  return holder instanceof Error
+    ? `taken\n${takenAt(holder)}`
+    : 'Set leakThresholdMillis to learn where clients are taken.';
 }

@@ -6,11 +6,11 @@ import type { DialFailureCause } from '../core/breaker.js';
 import type { ConnectionPool } from '../core/connection-pool.js';
 import type { Dial, Dialer } from '../core/dialer.js';
 import type { PooledConnection } from '../core/pooled-connection.js';
-import type { DiscardReason } from '../core/reasons.js';
 import type { Waiter } from '../core/waiters.js';
 import { CallerContext, withoutContext } from '../runtime/async-context.js';
 import { asError } from '../runtime/promise-dialer.js';
 import { destroySocket, dialAgain, type PgClient, type PgClientClass, refillCause } from './client.js';
+import { closeClient } from './client-closing.js';
 import { ClientLosses } from './client-losses.js';
 import { prepareClient, watchClient } from './held-client.js';
 import { PgConnection } from './pg-connection.js';
@@ -125,24 +125,12 @@ export class PgDialer implements Dialer<PgConnection> {
   }
 
   readonly #close = (pooled: PooledConnection<PgConnection>): void => {
-    const { client, isEndedByServer, isAnswering } = pooled.connection;
-    const stream = client.connection?.stream;
-    const isDistrusted = distrusted.has(pooled.reason as DiscardReason);
+    const closed = (): void => this.#engine.closed(pooled);
     try {
-      if (isDistrusted && !isAnswering && !isEndedByServer && stream !== undefined && !stream.closed) {
-        // A peer that is gone would not answer a goodbye. It is said all the same, and not waited for.
-        stream.once('close', () => this.#engine.closed(pooled));
-        client.end?.(() => {});
-        stream.destroy();
-      } else if (isEndedByServer && stream !== undefined && !stream.closed) {
-        // pg would destroy the socket at once. The server closes its side only when its session has ended.
-        stream.once('close', () => this.#engine.closed(pooled));
-        stream.end();
-      } else if (client.end === undefined) this.#engine.closed(pooled);
-      else client.end(() => this.#engine.closed(pooled));
+      closeClient(pooled, closed);
     } catch {
       this.destroy(pooled);
-      this.#engine.closed(pooled);
+      closed();
     }
   };
 
@@ -276,9 +264,6 @@ export class PgDialer implements Dialer<PgConnection> {
     this.#attempts.delete(attempt.dial);
   }
 }
-
-/** Reasons for which nothing more is expected of a client. */
-const distrusted: ReadonlySet<DiscardReason> = new Set(['released_with_error', 'broken', 'failed_check']);
 
 /** The async context of the caller, where it matters. */
 function contextOf(waiter: Waiter<PgConnection> | undefined): CallerContext | undefined {

@@ -9,13 +9,16 @@
  *   be released, so it runs dry on request: when the pool would close its connection, and when callers of `connect()`
  *   wait for a connection of their own. It then takes no more queries.
  */
+
 import type { ConnectionPool } from '../core/connection-pool.js';
 import { LinkedList } from '../kernel/linked-list.js';
+import { soon } from '../runtime/soon.js';
 import { statementKind } from '../sql/statement-kind.js';
 import type { QueryCallback } from './client.js';
 import { Corks, canShare, Lane } from './lane.js';
 import type { PgConnection } from './pg-connection.js';
 import type { PipeliningPool, Pooled } from './pipelining-pool.js';
+import { setRight } from './session-guard.js';
 import { SharedQuery } from './shared-query.js';
 
 export class Pipeline {
@@ -37,6 +40,8 @@ export class Pipeline {
   #queuedFrom = 0;
   #waiting = 0;
   readonly #corks = new Corks();
+  /** Releases the client of a query that had it to itself, in the state in which it was taken, and calls back. */
+  readonly finishAlone = setRight;
 
   constructor(engine: ConnectionPool<PgConnection>, depth: number, pool: PipeliningPool) {
     this.#engine = engine;
@@ -45,7 +50,7 @@ export class Pipeline {
     this.#open = Array.from({ length: depth + 1 }, () => new LinkedList<Lane>());
   }
 
-  /** Whether a query may share its connection. */
+  /** True if a query may share its connection. */
   takes(query: unknown): boolean {
     if (!this.#canShare) return false;
     if (typeof query === 'string') return statementKind(query) === 'shareable';
@@ -94,7 +99,7 @@ export class Pipeline {
 
   failed(query: SharedQuery, error: Error): void {
     this.#leftQueue();
-    query.context.runInAsyncScope(process.nextTick, process, () => query.deliver(error, undefined));
+    query.context.runInAsyncScope(soon, undefined, () => query.deliver(error, undefined));
   }
 
   /** Handles an answer of the server. Sends other queries before calling the caller back, so that they leave with one packet. */

@@ -1,10 +1,10 @@
 /** The part of a pool that pipelining uses. */
 import type { PooledConnection } from '../core/pooled-connection.js';
-import type { QueryCallback } from './client.js';
-import type { ReleasableClient } from './lane.js';
+import type { PgClient, QueryCallback } from './client.js';
 import type { PgConnection } from './pg-connection.js';
 
 export type Pooled = PooledConnection<PgConnection>;
+export type ReleasableClient = PgClient & { release: (error?: unknown) => void };
 
 /** The pool as the pipeline sees it. */
 export interface PipeliningPool {

@@ -9,6 +9,7 @@ import type { WarmupOptions } from '../core/warmup.js';
 import type { Duration } from '../kernel/duration.js';
 import { OptionReader } from '../kernel/option-reader.js';
 import { usualWarnAfter } from '../runtime/stuck-warning.js';
+import { engineOptionsOf, numeric, userNames } from './engine-options.js';
 import { type OnOpenTransaction, openTransactionChoices } from './open-transaction.js';
 import { poolNameOf } from './pool-name.js';
 import { warnOfUnknownOptions } from './unknown-options.js';
@@ -57,7 +58,8 @@ export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   readonly warnAfterMillis?: number | string | undefined;
   /**
    * A client that comes back inside an open transaction: `rollback` rolls it back before anyone else gets the client, `discard` closes
-   * the client, `keep` hands it on as it is, as pg-pool does. Default `keep`; with `pipeline: { depth }`, `discard`.
+   * the client, `keep` hands it on as it is, as pg-pool does, and `warn` does so with a warning (`HG_OPEN_TRANSACTION`), unless `max`
+   * is 1. Default `warn`; with `pipeline: { depth }`, `discard`.
    */
   readonly onOpenTransaction?: OnOpenTransaction | undefined;
   /** Asked before each dial, for every purpose. */
@@ -75,7 +77,10 @@ export interface PoolOptions extends Omit<PoolConfig, 'pipeline'> {
   readonly keeper?: boolean | KeeperOptions | undefined;
   /** Connections that no caller waits for are opened after a random delay of up to this. Default 0. */
   readonly startJitter?: Duration | undefined;
-  /** `pool.query()` sends up to `depth` queries on one connection without waiting in between. Default: off. */
+  /**
+   * `pool.query()` sends up to `depth` queries on one connection without waiting in between.
+   * A boolean is the option of `pg.Client`. Default: off.
+   */
   readonly pipeline?: boolean | { readonly depth?: number | undefined } | undefined;
 }
 
@@ -89,71 +94,13 @@ export interface ResolvedPoolOptions {
   readonly warnAfter: number;
 }
 
-/** The dial timeout where callers have no timeout (the default of pg-pool): a socket that ever connects does so sooner. */
-const dialTimeoutWithoutLimit = 60_000;
-
 const defaultPipelineDepth = 16;
-
-/** The engine's names for options that the drop-in calls otherwise. */
-const userNames = {
-  idleFloor: 'min',
-  acquireTimeout: 'connectionTimeoutMillis',
-  dialTimeout: 'dialTimeoutMillis',
-  closeTimeout: 'closeTimeoutMillis',
-  idleTimeout: 'idleTimeoutMillis',
-  maxLifetime: 'maxLifetimeSeconds',
-  maxLifetimeJitter: 'maxLifetimeJitterSeconds',
-  guardWindow: 'guardWindowMillis',
-  checkAfterIdle: 'checkAfterIdleMillis',
-  keepalive: 'keepaliveMillis',
-  checkTimeout: 'checkTimeoutMillis',
-  backoffBase: 'backoffBaseMillis',
-  backoffCap: 'backoffCapMillis',
-  leakThreshold: 'leakThresholdMillis',
-  warnAfter: 'warnAfterMillis',
-} as const;
 
 /** Checks everything and throws all that is wrong; pg-pool's own tolerance (0 and null mean "default") is kept. */
 export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): ResolvedPoolOptions {
-  const given = (name: string): unknown => numeric(options[name]);
-  const orDefault = (name: string): unknown => given(name) || undefined;
-  const hasReservoir = Boolean(options['reservoir']);
-  /** pg-pool's default, where the reservoir has no better one. */
-  const usual = <T>(value: T): T | undefined => (hasReservoir ? undefined : value);
-  const inMilliseconds = (name: string): unknown => {
-    const seconds = given(name);
-    return typeof seconds === 'number' ? seconds * 1_000 : (seconds ?? usual(0));
-  };
   const engineOptions = {
-    max: orDefault('max') ?? orDefault('poolSize'),
-    idleFloor: orDefault('min'),
-    minIdle: orDefault('minIdle'),
-    dialLimit: orDefault('dialLimit'),
-    acquireTimeout: given('connectionTimeoutMillis') ?? usual(0),
-    dialTimeout:
-      given('dialTimeoutMillis') ?? (orDefault('connectionTimeoutMillis') || dialTimeoutWithoutLimit),
-    closeTimeout: given('closeTimeoutMillis') ?? undefined,
-    idleTimeout: options['idleTimeoutMillis'] === undefined ? 10_000 : (given('idleTimeoutMillis') ?? 0),
-    maxLifetime: inMilliseconds('maxLifetimeSeconds'),
-    maxLifetimeJitter: inMilliseconds('maxLifetimeJitterSeconds'),
-    guardWindow: given('guardWindowMillis') ?? undefined,
-    maxUses: orDefault('maxUses'),
-    checkAfterIdle: given('checkAfterIdleMillis') ?? undefined,
-    keepalive: given('keepaliveMillis') ?? undefined,
-    checkTimeout: given('checkTimeoutMillis') ?? undefined,
-    idleOrder: options['idleOrder'] ?? undefined,
-    onDialFailure: options['onDialFailure'] ?? usual('reject'),
-    backoffBase: given('backoffBaseMillis') ?? undefined,
-    backoffCap: given('backoffCapMillis') ?? undefined,
-    breakerThreshold: orDefault('breakerThreshold'),
-    leakThreshold: given('leakThresholdMillis') ?? undefined,
-    warnAfter: given('warnAfterMillis') ?? undefined,
-    rateLimiter: options['rateLimiter'] ?? undefined,
-    leases: options['leases'] ?? undefined,
-    reservoir: options['reservoir'] ?? undefined,
-    warmup: options['warmup'] ?? undefined,
-    keeper: options['keeper'] ?? undefined,
-    startJitter: given('startJitter') ?? undefined,
+    ...engineOptionsOf(options),
+    warnAfter: numeric(options['warnAfterMillis']) ?? undefined,
     onOpenTransaction: options['onOpenTransaction'] ?? undefined,
     name: options['name'] ?? undefined,
     log: options['log'] || undefined,
@@ -167,10 +114,13 @@ export function resolvePoolOptions(options: Readonly<Record<string, unknown>>): 
   const warnAfter = read.duration('warnAfter', usualWarnAfter, Number.POSITIVE_INFINITY);
   for (const hook of ['log', 'verify', 'onConnect', 'Client']) read.callback(hook, false);
   const pipelineDepth = readPipelineDepth(read, options['pipeline']);
-  const usualChoice = pipelineDepth > 0 ? 'discard' : 'keep';
+  const usualChoice = pipelineDepth > 0 ? 'discard' : 'warn';
   const onOpenTransaction = read.oneOf('onOpenTransaction', usualChoice, openTransactionChoices);
-  if (pipelineDepth > 0 && onOpenTransaction === 'keep')
-    read.problem('onOpenTransaction', "can't be 'keep' with pipelining: others would join the transaction");
+  const isKept = onOpenTransaction === 'keep' || onOpenTransaction === 'warn';
+  if (pipelineDepth > 0 && isKept) {
+    const problem = `can't be '${onOpenTransaction}' with pipelining: others would join the transaction`;
+    read.problem('onOpenTransaction', problem);
+  }
   read.throwIfAnyProblem();
   warnOfUnknownOptions(options, options['Client'] !== undefined);
   return Object.freeze({ policy, name, pipelineDepth, warnAfter, onOpenTransaction });
@@ -184,9 +134,4 @@ function readPipelineDepth(read: OptionReader, pipeline: unknown): number {
     return depth as number;
   read.problem('pipeline.depth', `must be a whole number from 1 to 1000, not ${String(depth).slice(0, 40)}`);
   return 0;
-}
-
-/** pg-pool takes numbers written as texts, such as those of an environment variable. */
-function numeric(value: unknown): unknown {
-  return typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value;
 }

@@ -56,7 +56,7 @@ function call(method: unknown, pool: object, args: unknown[]): unknown {
 
 const known = new WeakMap<object, boolean>();
 
-/** Whether a function was replaced: its source lacks `mark`. */
+/** True if a function was replaced: its source lacks `mark`. */
 export function isReplaced(method: unknown, mark: string): boolean {
   if (typeof method !== 'function') return false;
   let answer = known.get(method);

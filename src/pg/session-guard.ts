@@ -5,24 +5,9 @@
 
 import { inPresentContext } from '../runtime/async-context.js';
 import { type StatementKind, statementKind } from '../sql/statement-kind.js';
+import { isOpaqueCommand, outlasts } from '../sql/statements.js';
 import { isInTransaction, type PgClient, type QueryCallback } from './client.js';
-import { SessionChangedError, TransactionLeftOpenError } from './errors.js';
-
-/** Commands, as the server reports them, whose effect outlasts them. */
-const sessionCommands: ReadonlySet<string> = new Set(
-  'SET RESET LISTEN UNLISTEN PREPARE DEALLOCATE DECLARE LOAD DISCARD'.split(' '),
-);
-
-/** Commands whose effects on the session can't be seen from outside. */
-const opaqueCommands: ReadonlySet<string> = new Set(['DO', 'CALL']);
-
-const sessionMayHaveChanged = 'its session may have changed';
-
-/** Whether a client is given back with something that the server has said: then it is there, and will hear a goodbye. */
-export function isAnswer(error: unknown): boolean {
-  if (error === sessionMayHaveChanged || isOwn(error)) return true;
-  return typeof error === 'object' && typeof (error as { severity?: unknown } | null)?.severity === 'string';
-}
+import { SessionChangedError, sessionMayHaveChanged, TransactionLeftOpenError } from './errors.js';
 
 /** Gives the client back in the state in which it was taken, or closes it, and then tells the caller. */
 export function setRight(
@@ -50,10 +35,6 @@ export function setRight(
   callback(undefined, result);
 }
 
-function isOwn(error: unknown): boolean {
-  return error instanceof SessionChangedError || error instanceof TransactionLeftOpenError;
-}
-
 /** A cursor has its text as a query has; a query stream has it in its cursor. */
 function textOf(query: unknown): string | undefined {
   if (typeof query === 'string') return query;
@@ -79,13 +60,13 @@ function rollBack(
 
 /** The command that changed the session, if one did. For kind `transaction`, the text itself rules out such a command. */
 function sessionCommand(kind: StatementKind, commands: readonly string[]): string | undefined {
-  const reported = commands.find((command) => sessionCommands.has(command));
+  const reported = commands.find((command) => outlasts(command));
   if (kind === 'session') return reported ?? commands[0] ?? 'The query';
   return kind === 'transaction' ? undefined : reported;
 }
 
 function isOpaque(kind: StatementKind, commands: readonly string[]): boolean {
-  return kind === 'opaque' || commands.some((command) => opaqueCommands.has(command));
+  return kind === 'opaque' || commands.some(isOpaqueCommand);
 }
 
 function commandsOf(result: unknown): string[] {

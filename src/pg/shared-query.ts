@@ -1,7 +1,9 @@
 /** One query over a shared connection, from the call of `pool.query()` to its answer. */
+
 import type { PooledConnection } from '../core/pooled-connection.js';
 import { Waiter } from '../core/waiters.js';
 import { CallerContext } from '../runtime/async-context.js';
+import { soon } from '../runtime/soon.js';
 import { throwLater } from '../runtime/throw-later.js';
 import type { QueryCallback } from './client.js';
 import type { Lane } from './lane.js';
@@ -37,7 +39,7 @@ export class SharedQuery extends Waiter<PgConnection> {
     this.#callback = callback;
   }
 
-  /** Whether it uses a prepared statement that stays on its connection. */
+  /** True if it uses a prepared statement that stays on its connection. */
   get isNamed(): boolean {
     return Boolean((this.#text as { name?: unknown }).name);
   }
@@ -66,7 +68,7 @@ export class SharedQuery extends Waiter<PgConnection> {
         // For a value that can't be sent, pg reports the error at once, and again when the server has answered what was
         // sent of it.
         if (this.isNamed) lane.failure ??= error;
-        process.nextTick(() => this.deliver(error, undefined));
+        soon(() => this.deliver(error, undefined));
         return;
       }
       if (isAnswered) return;
@@ -79,12 +81,12 @@ export class SharedQuery extends Waiter<PgConnection> {
       });
     } catch (error) {
       // Refused before anything was sent.
-      process.nextTick(answered, error as Error, undefined);
+      soon(answered, error as Error, undefined);
     }
     isSending = false;
   }
 
-  /** Whether to send the query once more, without its statement name, instead of answering it. */
+  /** True to send the query once more, without its statement name, instead of answering it. */
   changesForResending(error: Error | null | undefined): boolean {
     const { code } = (error ?? {}) as { code?: string };
     if (!this.isNamed || this.#isDelivered || !preparedStatementErrors.has(code)) return false;

@@ -24,6 +24,15 @@ const optionsOfHeadgate = [
 
 const known = new Set([...optionsOfPg, ...optionsOfHeadgate]);
 
+/** The nearest known option; undefined where there is none. */
+export function nearestOption(name: string): string | undefined {
+  return nearest(name, known);
+}
+
+export function isKnownOption(name: string): boolean {
+  return known.has(name);
+}
+
 /** Names that were reported in this process; each is reported once. */
 const told = new Set<string>();
 const toldAtMost = 100;
@@ -32,7 +41,7 @@ const toldAtMost = 100;
 export function warnOfUnknownOptions(options: object, hasOwnClient: boolean): void {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.has(name) || told.has(name) || told.size >= toldAtMost) continue;
-    const guess = nearest(name, known);
+    const guess = nearestOption(name);
     if (guess === undefined && hasOwnClient) continue;
     told.add(name);
     process.emitWarning(

@@ -26,7 +26,7 @@ let nobody: AsyncResource | undefined;
 function contextOfNobody(): AsyncResource {
   if (nobody === undefined) {
     nobody = new AsyncResource('headgate.nobody');
-    // It may be made inside a request: modules are loaded lazily.
+    // May be made inside a request: modules are loaded lazily.
     forgetContext(nobody);
   }
   return nobody;

@@ -16,12 +16,6 @@ export abstract class PromisedWaiter<C> extends Waiter<C> {
   #resolve: Resolve | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor() {
-    super();
-    this.#resolve = undefined;
-    this.#stopListening = undefined;
-  }
-
   /** Puts this waiter into the queue; the promise settles with its one outcome. */
   wait<T>(engine: ConnectionPool<C>, timeoutMs: number, signal: AbortSignal | undefined): Promise<T> {
     const promise = new Promise<T>(keepResolve as (resolve: (value: T) => void) => void);

@@ -9,7 +9,7 @@ export const usualWarnAfter = 5_000;
 /** Connections in use that are named one by one. */
 const shownHolders = 10;
 /** Lines of a call stack that say where a connection was taken. */
-const shownFrames = 4;
+const shownFrames = 5;
 
 /** `describe`: details of a connection besides its number. `placesHint`: advice if no place of checkout was recorded. */
 export interface StuckWords<C> {
@@ -73,7 +73,7 @@ function* holders<C>({ held, now }: StuckReport<C>, words: StuckWords<C>): Itera
   if (areSomeUnknown) yield words.placesHint;
 }
 
-/** The frames above this package's own. */
+/** The innermost frames, of which the first are this package's own. */
 export function takenAt({ stack = '' }: Error): string {
   const frames = stack.split('\n').slice(1);
   return frames.slice(0, shownFrames).join('\n');

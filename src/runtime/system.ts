@@ -2,7 +2,7 @@
 import type { Alarm, AlarmFactory, Clock, LongTurnListener } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { setWithoutContext } from './async-context.js';
-import { isOwnTime, onTimeReplaced, presentTimers, readTime, type TimerFunctions } from './time-source.js';
+import { isOwnTime, lookForReplacement, onTimeReplaced, ProgramTimer, readTime } from './time-source.js';
 import { afterTurn, type Task } from './turn.js';
 
 /**
@@ -22,6 +22,13 @@ class SystemClock implements Clock {
       if (this.#listener !== undefined) this.#tellOfLongTurn(this.#listener);
     },
   };
+
+  constructor() {
+    // A test may replace time within a turn.
+    onTimeReplaced.add(() => {
+      this.#isFresh = false;
+    });
+  }
 
   now(): number {
     const reading = readTime();
@@ -44,7 +51,7 @@ class SystemClock implements Clock {
     if (this.#listener === undefined) this.#listener = listener;
     else if (listener !== this.#listener) this.#otherListeners.add(listener);
     // An alarm that was set for this arrival's deadline or an earlier one may have been lost with a test's timers.
-    presentTimers();
+    lookForReplacement();
     return this.coarse();
   }
 
@@ -70,18 +77,17 @@ class SystemAlarm implements Alarm {
   readonly granularityMs = 1;
   readonly #ring: () => void;
   #at = Number.NaN;
-  #timer: NodeJS.Timeout | undefined;
-  #timers: TimerFunctions | undefined;
+  #timer: ProgramTimer | undefined;
   #keepsProcessAlive = false;
   readonly #arm = (): void => {
-    this.#disarm();
-    this.#timers = presentTimers();
+    // First, because finding that time was replaced arms the alarm as well.
     const delay = Math.max(0, Math.ceil(this.#at - readTime()));
+    this.#timer?.clear();
     this.#timer =
       delay <= longestTimeoutMs
-        ? this.#timers.setTimeout(this.#rang, delay)
-        : this.#timers.setTimeout(this.#arm, longestTimeoutMs);
-    if (!this.#keepsProcessAlive) this.#timer.unref?.();
+        ? new ProgramTimer(this.#rang, delay)
+        : new ProgramTimer(this.#arm, longestTimeoutMs);
+    if (!this.#keepsProcessAlive) this.#timer.keepProcessAlive(false);
   };
   readonly #rang = (): void => {
     this.#timer = undefined;
@@ -102,18 +108,12 @@ class SystemAlarm implements Alarm {
 
   keepProcessAlive(keepsProcessAlive: boolean): void {
     this.#keepsProcessAlive = keepsProcessAlive;
-    if (keepsProcessAlive) this.#timer?.ref?.();
-    else this.#timer?.unref?.();
+    this.#timer?.keepProcessAlive(keepsProcessAlive);
   }
 
   clear(): void {
-    this.#disarm();
+    this.#timer?.clear();
     onTimeReplaced.delete(this.#arm);
-  }
-
-  #disarm(): void {
-    if (this.#timer !== undefined) this.#timers?.clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 }
 

@@ -4,29 +4,30 @@
  * effect, it never goes back, and code that has set a timer is told if it was lost.
  */
 import { performance } from 'node:perf_hooks';
+import timers from 'node:timers';
 import { setWithoutContext } from './async-context.js';
+import { isFake } from './fake-functions.js';
 
-export interface TimerFunctions {
+interface TimeSource {
   readonly setTimeout: typeof setTimeout;
   readonly clearTimeout: typeof clearTimeout;
-}
-
-interface TimeSource extends TimerFunctions {
   read(): number;
 }
 
 const readPerformance = performance.now;
 const readDate = Date.now;
-/** The functions when this module was loaded; nearly always those of Node. */
-const own: TimeSource = {
-  setTimeout: globalThis.setTimeout,
-  clearTimeout: globalThis.clearTimeout,
-  read: readPerformance.bind(performance),
-};
+const readOwn = readPerformance.bind(performance);
+/** The functions when this module was loaded, or those of Node if a test had replaced them already. */
+let own: TimeSource = ownSource(isFake(globalThis.setTimeout) ? timers : globalThis);
 let present: TimeSource = own;
+/** A sum of two readings may be less than the sum by which the offset was found. */
+const roundingMs = 0.001;
 /** Added to every reading, so that time continues from one source to the next. */
 let offset = 0;
 let latest = Number.NEGATIVE_INFINITY;
+
+/** Counts the replacements: a test's timers are lost when a new era begins. */
+let era = 0;
 
 /** Called when timers that were set before are no longer the program's. */
 export const onTimeReplaced = new Set<() => void>();
@@ -44,24 +45,75 @@ export function readTime(): number {
     latest = reading;
     return reading;
   }
-  // The same functions on a clock that begins anew: the old clock's timers are lost.
-  offset += latest - reading;
-  tellOfReplacement();
+  if (latest - reading > roundingMs) {
+    // A fake clock that begins anew has the same functions: the old clock's timers are lost.
+    offset += latest - reading;
+    tellOfReplacement();
+  }
   return latest;
 }
 
-/** The timers in effect. */
-export function presentTimers(): TimerFunctions {
+/** Notices that the program's timers have been replaced. */
+export function lookForReplacement(): void {
   if (globalThis.setTimeout !== present.setTimeout) changeSource();
-  return present;
+}
+
+/** One timer, of the timers in effect when it is set. Keeps the process alive. */
+export class ProgramTimer {
+  readonly #source: TimeSource;
+  readonly #era: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ring: () => void, delayMs: number) {
+    lookForReplacement();
+    const source = present;
+    this.#source = source;
+    this.#era = era;
+    const due = source === own ? 0 : readTime() + delayMs;
+    this.#timer = source.setTimeout(() => {
+      if (this.#timer === undefined) return;
+      this.#timer = undefined;
+      if (source !== own) moveTimeTo(due, source);
+      ring();
+    }, delayMs);
+  }
+
+  keepProcessAlive(keepsProcessAlive: boolean): void {
+    if (keepsProcessAlive) this.#timer?.ref?.();
+    else this.#timer?.unref?.();
+  }
+
+  /** A lost timer is only forgotten: node:test loses track of its other timers when one of an earlier use is cleared. */
+  clear(): void {
+    const timer = this.#timer;
+    this.#timer = undefined;
+    if (timer === undefined) return;
+    if (this.#source !== own) readTime();
+    if (this.#source === own || this.#era === era) this.#source.clearTimeout(timer);
+  }
+}
+
+/** A timer of a test has rung. Where its tool replaced no clock, only that tells how late it is. */
+function moveTimeTo(due: number, source: TimeSource): void {
+  const missing = due - readTime();
+  if (missing > 0 && present === source) offset += missing;
 }
 
 function changeSource(): void {
   if (present === own) latest = Math.max(latest, own.read() + offset);
+  // Loaded under fakes that had replaced Node's module too: Node's functions show only now.
+  if (isFake(own.setTimeout) && !isFake(globalThis.setTimeout)) own = ownSource(globalThis);
   present = globalThis.setTimeout === own.setTimeout ? own : foreignSource();
   offset = latest === Number.NEGATIVE_INFINITY ? 0 : latest - present.read();
   tellOfReplacement();
   if (present !== own) watch();
+}
+
+function ownSource({
+  setTimeout,
+  clearTimeout,
+}: Pick<TimeSource, 'setTimeout' | 'clearTimeout'>): TimeSource {
+  return { setTimeout, clearTimeout, read: readOwn };
 }
 
 function foreignSource(): TimeSource {
@@ -76,10 +128,11 @@ function clockOf(timer: object): () => number {
   if (date.now !== readDate) return () => date.now();
   const { clock } = timer as { readonly clock?: { readonly now?: unknown } };
   if (typeof clock?.now === 'number') return () => Number(clock.now);
-  return own.read;
+  return readOwn;
 }
 
 function tellOfReplacement(): void {
+  era++;
   for (const tell of [...onTimeReplaced]) setWithoutContext(tell);
 }
 
@@ -92,7 +145,7 @@ function watch(): void {
   isWatching = true;
   const look = (): void => {
     isWatching = false;
-    presentTimers();
+    lookForReplacement();
     if (present !== own) watch();
   };
   setWithoutContext(() => own.setTimeout(look, lookEveryMs).unref?.());

@@ -3,10 +3,7 @@
  * call into JavaScript once more, which costs about as much as a short callback itself. Where the start and end of a
  * callback are known, such tasks are kept here instead.
  */
-import process from 'node:process';
-
-/** Node's own: where a test has replaced it, turns still end. */
-const nextTick = process.nextTick;
+import { soon } from './soon.js';
 
 export interface Task {
   run(): void;
@@ -19,7 +16,7 @@ let count = 0;
 /** Runs the task after the present callback, whether or not that one was begun here. */
 export function afterTurn(task: Task): void {
   if (isUnderWay) tasks[count++] = task;
-  else nextTick(run, task);
+  else soon(run, task);
 }
 
 /** A callback begins. `endTurn()` must follow, whatever happens. */
@@ -39,7 +36,7 @@ export function endTurn(): void {
   } finally {
     isUnderWay = false;
     // If one task throws, the others still run.
-    for (; done < count; done++) nextTick(run, tasks[done]);
+    for (; done < count; done++) soon(run, tasks[done] as Task);
     count = 0;
   }
 }

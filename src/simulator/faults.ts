@@ -1,16 +1,17 @@
 /** Makes things go wrong: when, and for which services. */
 import type { Random } from '../kernel/random.js';
-import type { Chance } from './chance.js';
-import type { DialTrouble } from './dial-trouble.js';
-import type { FillWatch, Recovery } from './fill-watch.js';
-import type { LeaseKeeper } from './process-leases.js';
+import type { Workload } from './callers/workload.js';
+import type { LeaseKeeper } from './leases/process-leases.js';
+import { toMicroseconds } from './measures/wait-histogram.js';
+import type { Service } from './process/service.js';
 import type { FaultRecord } from './result.js';
-import type { Delay, FaultPlan } from './scenario.js';
-import type { Server } from './server.js';
-import type { Service } from './service.js';
-import type { Timeline } from './timeline.js';
-import { toMicroseconds } from './wait-histogram.js';
-import type { Workload } from './workload.js';
+import type { Delay, FaultPlan } from './scenario/scenario.js';
+import type { DialTrouble } from './server/dial-trouble.js';
+import type { Server } from './server/server.js';
+import type { Session } from './server/session.js';
+import type { Chance } from './time/chance.js';
+import type { Timeline } from './time/timeline.js';
+import type { FillWatch, Recovery } from './watch/fill-watch.js';
 
 /** The world as faults see it. */
 export interface FaultTargets {
@@ -101,6 +102,9 @@ class Fault {
       case 'slow_dials':
         this.#lasts(this.#slowDials());
         return;
+      case 'hung_connections':
+        this.#lasts(this.#hangSessions(this.plan.fraction));
+        return;
       case 'token_failures':
         this.#lasts(this.#targets.trouble.begin('token', this.#strike()));
         return;
@@ -140,8 +144,23 @@ class Fault {
     this.#end = undefined;
   }
 
-  /** Drops this part of each service's sessions, to the nearest whole number, chosen at random. */
   #dropSessions(fraction: number): void {
+    this.#strikeSessions(fraction, (session) => this.#targets.server.drop(session));
+  }
+
+  #hangSessions(fraction: number): () => void {
+    const hung: Session[] = [];
+    this.#strikeSessions(fraction, (session) => {
+      session.hang();
+      hung.push(session);
+    });
+    return () => {
+      for (const session of hung) session.answerAgain();
+    };
+  }
+
+  /** Strikes this part of each service's sessions, to the nearest whole number, chosen at random. */
+  #strikeSessions(fraction: number, strike: (session: Session) => void): void {
     const { server } = this.#targets;
     for (const { process } of this.#services) {
       if (process === undefined) continue;
@@ -149,7 +168,7 @@ class Fault {
       for (let left = Math.round(fraction * sessions.length); left > 0; left--) {
         const index = Math.floor(this.#random.next() * sessions.length);
         const [session] = sessions.splice(index, 1);
-        if (session !== undefined) server.drop(session);
+        if (session !== undefined) strike(session);
       }
     }
   }

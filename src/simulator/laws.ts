@@ -3,12 +3,10 @@
  * pool's public counts, the server's list, and the books of what was asked and answered.
  */
 import type { PoolCounts } from '../core/pool-counts.js';
+import type { PoolStats } from '../core/pool-stats.js';
+import { toMicroseconds } from './measures/wait-histogram.js';
 import type { LawBreach } from './result.js';
-import type { Server } from './server.js';
-import type { Service } from './service.js';
-import type { ServiceProcess } from './service-process.js';
-import type { Timeline } from './timeline.js';
-import { toMicroseconds } from './wait-histogram.js';
+import type { Timeline } from './time/timeline.js';
 
 const lawNames = {
   limit: 'never over the limit',
@@ -24,6 +22,40 @@ const lawNames = {
 } as const;
 
 export type Law = keyof typeof lawNames;
+
+/** The parts of a process that are judged. */
+export interface JudgedProcess {
+  readonly name: string;
+  readonly pool: {
+    readonly state: string;
+    readonly policy: { readonly checkAfterIdle: number };
+    counts(): PoolCounts;
+    stats(): PoolStats;
+    connections(): Iterable<{ readonly state: string; readonly lendUntil: number; readonly aliveAt: number }>;
+  };
+  /** Dials and connections as the dialer counts them. */
+  readonly dialer: { readonly pending: number; readonly live: number; readonly closing: number };
+  readonly leases: { readonly held: number; readonly isAsking: boolean } | undefined;
+  readonly tally: { difference(stats: PoolStats): string | undefined };
+  readonly sessions: number;
+  readonly lostSessions: number;
+  readonly disownedSessions: number;
+  readonly isAlarmSet: boolean;
+  readonly clockNow: number;
+}
+
+export interface JudgedServer {
+  readonly plan: { readonly connectionLimit: number; readonly perSecond: number; readonly burst: number };
+  readonly size: number;
+  readonly disowned: number;
+  readonly acceptedPerSecond: number;
+}
+
+export interface JudgedService {
+  readonly plan: { readonly name: string };
+  readonly process: JudgedProcess | undefined;
+  readonly unreturnedLeases: number;
+}
 
 export class Laws {
   readonly breaches: LawBreach[] = [];
@@ -48,7 +80,7 @@ export class Laws {
 
   // ---- after each event in a process ------------------------------------------------------------------------------
 
-  check(process: ServiceProcess): void {
+  check(process: JudgedProcess): void {
     const counts = process.pool.counts();
     const { limit, pending, live, closing, idle, lent, checking, waiting } = counts;
     const total = pending + live + closing;
@@ -61,11 +93,11 @@ export class Laws {
     if (waiting > 0) this.#checkWaiting(process, counts, total);
   }
 
-  #tell(law: Law, process: ServiceProcess, counts: PoolCounts, what: string): void {
+  #tell(law: Law, process: JudgedProcess, counts: PoolCounts, what: string): void {
     this.report(law, process.name, `${what}; ${JSON.stringify(counts)}`);
   }
 
-  #checkBooks({ dialer, name }: ServiceProcess, { pending, live, closing }: PoolCounts): void {
+  #checkBooks({ dialer, name }: JudgedProcess, { pending, live, closing }: PoolCounts): void {
     if (pending === dialer.pending && live === dialer.live && closing === dialer.closing) return;
     const seen = `pending ${dialer.pending}, live ${dialer.live}, closing ${dialer.closing}`;
     const said = `pending ${pending}, live ${live}, closing ${closing}`;
@@ -73,7 +105,7 @@ export class Laws {
   }
 
   /** Each session on the server has its place in the pool, and each live connection its session. */
-  #checkSessions(process: ServiceProcess, counts: PoolCounts, total: number): void {
+  #checkSessions(process: JudgedProcess, counts: PoolCounts, total: number): void {
     const { sessions, lostSessions, disownedSessions } = process;
     if (sessions > total + disownedSessions)
       this.#tell('limit', process, counts, `the server has ${sessions} sessions of it`);
@@ -82,14 +114,14 @@ export class Laws {
   }
 
   /** A lease for each slot, and at most one in hand. */
-  #checkHeldLeases({ leases, name }: ServiceProcess, total: number): void {
+  #checkHeldLeases({ leases, name }: JudgedProcess, total: number): void {
     if (leases === undefined) return;
     if (leases.held < total) this.report('leases', name, `${total} slots have ${leases.held} leases`);
     if (leases.held > total + 1)
       this.report('approval', name, `${leases.held} leases are held for ${total} slots`);
   }
 
-  #checkWaiting(process: ServiceProcess, counts: PoolCounts, total: number): void {
+  #checkWaiting(process: JudgedProcess, counts: PoolCounts, total: number): void {
     const { pool, leases } = process;
     if (pool.state === 'open' && counts.idle > 0 && hasReady(process))
       this.#tell('ready', process, counts, `${counts.waiting} wait`);
@@ -101,7 +133,7 @@ export class Laws {
 
   // ---- after each event on the server or the coordinator ----------------------------------------------------------
 
-  checkServer(server: Server): void {
+  checkServer(server: JudgedServer): void {
     const { connectionLimit, perSecond, burst } = server.plan;
     if (server.size > connectionLimit)
       this.report('server', undefined, `${server.size} sessions of ${connectionLimit}`);
@@ -120,14 +152,14 @@ export class Laws {
 
   // ---- when a process is gone -------------------------------------------------------------------------------------
 
-  checkTotals({ pool, tally, name }: ServiceProcess): void {
+  checkTotals({ pool, tally, name }: JudgedProcess): void {
     const difference = tally.difference(pool.stats());
     if (difference !== undefined) this.report('counts', name, difference);
   }
 
   // ---- in the end, when all have ended in good order --------------------------------------------------------------
 
-  checkEnd(services: readonly Service[], server: Server): void {
+  checkEnd(services: readonly JudgedService[], server: JudgedServer): void {
     for (const { plan, process, unreturnedLeases } of services) {
       if (process !== undefined)
         this.#tell('approval', process, process.pool.counts(), 'it does not come to an end');
@@ -145,7 +177,7 @@ export class Laws {
 }
 
 /** An idle connection that is past its time, or needs a check first, is not ready. */
-function hasReady({ pool, clockNow }: ServiceProcess): boolean {
+function hasReady({ pool, clockNow }: JudgedProcess): boolean {
   for (const { state, lendUntil, aliveAt } of pool.connections()) {
     if (state === 'idle' && clockNow < lendUntil && clockNow - aliveAt <= pool.policy.checkAfterIdle)
       return true;

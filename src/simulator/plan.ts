@@ -46,7 +46,7 @@ export interface CapacityPlan {
   /** New connections a second that the server was taken to accept, and how many at once after a pause. */
   readonly rate: number;
   readonly burst: number;
-  /** Those three were not given, or are what Aurora DSQL has. */
+  /** The three values were not given, or are those of Aurora DSQL. */
   readonly isDsql: boolean;
   /** No limit is exceeded: not the connections, not the steady rate, not the first wave of expiries. */
   readonly fits: boolean;

@@ -1,6 +1,6 @@
 /** The result of a simulation: plain data, identical to the last byte for one scenario and seed. */
 import type { DiscardReason, RefillCause } from '../core/reasons.js';
-import type { FaultKind } from './scenario.js';
+import type { FaultKind } from './scenario/scenario.js';
 
 export interface SimulationResult {
   readonly scenario: string;
@@ -131,6 +131,8 @@ export interface ServerRecord {
   readonly refusedFull: number;
   readonly peakConnections: number;
   readonly connectionLimit: number;
+  /** The most logins that waited at once, on a server that queues them. */
+  readonly longestQueue?: number | undefined;
   /** The most it accepted within any one second. */
   readonly peakPerSecond: number;
 }

@@ -1,6 +1,7 @@
 /** Runs a scenario in virtual time. */
 import type { SimulationResult } from './result.js';
-import type { Scenario } from './scenario.js';
+import type { Scenario } from './scenario/scenario.js';
+import { samplesSince, tenantSince } from './watch/samples-since.js';
 import { type Sabotage, World } from './world.js';
 
 export interface SimulateOptions {
@@ -78,8 +79,35 @@ export function simulateWith(
   sabotage: Sabotage,
 ): SimulationResult {
   refuseEndless(scenario);
-  const { durationMs } = scenario;
-  const world = new World(scenario, sabotage);
+  return live(new World(scenario, sabotage), scenario, { onProgress, signal });
+}
+
+/** As `simulate`, with sums, waits and samples of the time from `fromMs` on. Its assertions judge that time alone. */
+export function simulateSettled(
+  scenario: Scenario,
+  fromMs: number,
+  options: SimulateOptions = {},
+): SimulationResult {
+  refuseEndless(scenario);
+  const world = new World(scenario);
+  world.countFrom(fromMs);
+  const result = live(world, scenario, options);
+  return {
+    ...result,
+    samples: samplesSince(result.samples, fromMs),
+    services: result.services.map((service) => ({
+      ...service,
+      samples: samplesSince(service.samples, fromMs),
+    })),
+    tenantSamples: result.tenantSamples.map((samples) => tenantSince(samples, result.samples.timeMs, fromMs)),
+  };
+}
+
+function live(
+  world: World,
+  { durationMs }: Scenario,
+  { onProgress, signal }: SimulateOptions,
+): SimulationResult {
   for (let step = 1; step <= steps; step++) {
     signal?.throwIfAborted();
     const until = (durationMs * step) / steps;
@@ -100,9 +128,10 @@ function refuseEndless({ durationMs, sampleMs, services }: Scenario): void {
   mustBePositive('sampleMs', sampleMs);
   for (const { name, clockDrift, workload } of services) {
     mustBePositive(`1 + clockDrift of ${name}`, 1 + clockDrift);
-    for (const { tenant, perSecond, everyMs } of workload?.arrivals ?? []) {
+    for (const { tenant, perSecond, everyMs, clients } of workload?.arrivals ?? []) {
       mustBePositive(`perSecond of ${tenant} in ${name}`, perSecond);
       mustBePositive(`everyMs of ${tenant} in ${name}`, everyMs);
+      mustBePositive(`clients of ${tenant} in ${name}`, clients);
     }
   }
   if (problems.length > 0) throw new RangeError(`This scenario has no end: ${problems.join('; ')}.`);

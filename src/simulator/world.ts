@@ -1,24 +1,26 @@
 /** Puts a scenario's world together, lets it run, ends it in good order, and tells what came of it. */
-import { judge } from './assertions.js';
-import { Budget } from './budget.js';
-import { Chance } from './chance.js';
-import { Coordinator, type MayGrant } from './coordinator.js';
-import { DialTrouble } from './dial-trouble.js';
-import { DynamoCoordinator } from './dynamodb/dynamo-coordinator.js';
+
+import { type RefillCause, refillCauses } from '../core/reasons.js';
+import { Workload } from './callers/workload.js';
 import { Faults, stopDeadlineMs } from './faults.js';
-import { FillWatch } from './fill-watch.js';
 import { Laws } from './laws.js';
-import { limiterFactory } from './limiters.js';
-import type { LeaseKeeper } from './process-leases.js';
+import { Budget } from './leases/budget.js';
+import { Coordinator, type MayGrant } from './leases/coordinator.js';
+import { DynamoCoordinator } from './leases/dynamodb/dynamo-coordinator.js';
+import type { LeaseKeeper } from './leases/process-leases.js';
+import { toMicroseconds } from './measures/wait-histogram.js';
+import { limiterFactory } from './process/limiters.js';
+import { Service } from './process/service.js';
+import type { MakePool, ServiceProcess, Surroundings } from './process/service-process.js';
 import type { ServiceResult, SimulationResult } from './result.js';
-import { Sampler } from './sampler.js';
-import type { Scenario } from './scenario.js';
-import { type Door, Server } from './server.js';
-import { Service } from './service.js';
-import type { MakePool, ServiceProcess, Surroundings } from './service-process.js';
-import { Timeline } from './timeline.js';
-import { toMicroseconds } from './wait-histogram.js';
-import { Workload } from './workload.js';
+import type { Scenario } from './scenario/scenario.js';
+import { DialTrouble } from './server/dial-trouble.js';
+import { type Door, Server } from './server/server.js';
+import { Chance } from './time/chance.js';
+import { Timeline } from './time/timeline.js';
+import { judge } from './watch/assertions.js';
+import { FillWatch } from './watch/fill-watch.js';
+import { Sampler } from './watch/sampler.js';
 
 /** Other parts than the real ones, to find out whether a wrong one would be noticed. */
 export interface Sabotage {
@@ -44,6 +46,8 @@ export class World {
   readonly #fills: FillWatch;
   readonly #faults: Faults;
   readonly #sampler: Sampler;
+  /** Failures that are not counted. */
+  readonly #failuresBefore = new Map<Service, Readonly<Record<RefillCause, number>>>();
 
   constructor(scenario: Scenario, sabotage: Sabotage = {}) {
     const timeline = this.#timeline;
@@ -73,7 +77,11 @@ export class World {
       happened: (process) => this.#happened(process),
     };
     const makeLimiter = limiterFactory(scenario.limiter, timeline, dynamo);
-    this.#services = scenario.services.map((plan) => new Service(surroundings, plan, makeLimiter, chance));
+    this.#services = scenario.services.map((plan) => {
+      const own = scenario.limiter === undefined && plan.limiter;
+      const make = own ? limiterFactory({ ...own, scope: 'perService' }, timeline, dynamo) : makeLimiter;
+      return new Service(surroundings, plan, make, chance);
+    });
     this.#byName = new Map(this.#services.map((service) => [service.plan.name, service]));
     const services = this.#services;
     this.#workload = new Workload(scenario, timeline, laws);
@@ -112,6 +120,16 @@ export class World {
     if (process.pool.state !== 'open' && process.pool.lent === 0) this.#workload.noneServed(process);
     const service = this.#byName.get(process.name) as Service;
     if (service.process === process) this.#fills.note(service);
+  }
+
+  /** Counts callers, refusals and connections from then on, as if there had been none before. Assertions do, too. */
+  countFrom(timeMs: number): void {
+    this.#timeline.plan(timeMs, () => {
+      this.#workload.forget();
+      this.#server.forget();
+      for (const service of this.#services)
+        this.#failuresBefore.set(service, service.totals().refillFailures);
+    });
   }
 
   runUntil(timeMs: number): void {
@@ -174,7 +192,7 @@ export class World {
       group,
       samples: this.#sampler.of(service),
       convergedAtMs: firstFullAt === undefined ? undefined : toMicroseconds(firstFullAt),
-      refillFailures: { ...refillFailures },
+      refillFailures: without(refillFailures, this.#failuresBefore.get(service)),
       peak: service.peak,
       limit: service.policy.max,
     };
@@ -189,6 +207,15 @@ export class World {
     this.#laws.checkEnd(this.#services, this.#server);
     this.#laws.checkCallers(this.#workload.callers);
   }
+}
+
+function without(
+  failures: Readonly<Record<RefillCause, number>>,
+  before: Readonly<Record<RefillCause, number>> | undefined,
+): Record<RefillCause, number> {
+  const left = { ...failures };
+  if (before !== undefined) for (const cause of refillCauses) left[cause] -= before[cause];
+  return left;
 }
 
 function budgetOf(

@@ -2,11 +2,11 @@
  * Finds the INTO that makes a table out of a SELECT. INSERT INTO and MERGE INTO make none, but `insert` and `merge` are also
  * names of columns (SELECT 1 AS insert INTO t): they count only where a statement may begin.
  */
+import { isWord } from './scan.js';
+import { isQuery } from './statements.js';
 import { Token, type Tokenizer } from './tokenizer.js';
 
 const Place = { elsewhere: 0, statementStart: 1, behindInsert: 2 } as const;
-const verbs: ReadonlySet<string> = new Set('select insert update delete merge values table'.split(' '));
-const toLower = 0x20;
 const into = Buffer.from('into');
 const insert = Buffer.from('insert');
 const merge = Buffer.from('merge');
@@ -52,16 +52,8 @@ export class IntoWatch {
       (isWord(bytes, start, end, insert) || isWord(bytes, start, end, merge))
     )
       this.#place = Place.behindInsert;
-    if (this.#isBeforeVerb && this.#depth === 0 && verbs.has(tokens.name() as string))
+    if (this.#isBeforeVerb && this.#depth === 0 && isQuery(tokens.name() as string))
       this.#isBeforeVerb = false;
     return false;
   }
-}
-
-/** Compares bytes with a word in lower case. */
-export function isWord(bytes: Buffer, start: number, end: number, word: Buffer): boolean {
-  if (end - start !== word.length) return false;
-  for (let at = 0; at < word.length; at++)
-    if (((bytes[start + at] as number) | toLower) !== word[at]) return false;
-  return true;
 }

@@ -13,26 +13,20 @@ import {
   dash,
   firstHigh,
   isNamePart,
-  point,
   quote,
   star,
 } from './bytes.js';
 import { effectOfFunction, effectOfName, mayBeDangerousName } from './dangerous-names.js';
+import { endOfDigits, endOfSpace, isBeforeParenthesis } from './scan.js';
+import { wordsOf } from './statements.js';
 
 const toLower = 0x20;
-
-/** The words that a plain statement begins with, five bits for each letter. */
-const [select, insert, update, delete_, values, with_, into, merge] = [
-  'select',
-  'insert',
-  'update',
-  'delete',
-  'values',
-  'with',
-  'into',
-  'merge',
-].map((word) => packed(Buffer.from(word), 0, word.length));
-const longestOpening = 6;
+/** The words that a plain statement begins with. */
+const openingWords = wordsOf(({ isQuick }) => isQuick === true);
+const longestOpening = Math.max(...openingWords.map(({ length }) => length));
+/** Words as numbers: five bits for each letter. */
+const openings = openingWords.map(packedWord);
+const [insert, into, merge] = ['insert', 'into', 'merge'].map(packedWord);
 const letterI = 0x69;
 
 /** Letters, digits and `$`. A server may fold a letter beyond ASCII to one of ASCII. */
@@ -48,19 +42,20 @@ for (const byte of [quote, 0x22, backslash, 0]) stopsInside[byte] = 1;
  * (`isAsciiSafe()` of lexical-settings.ts). Without that, no text with a byte beyond ASCII is plain.
  */
 export function isPlainStatement(bytes: Buffer, start: number, end: number, isAsciiSafe = false): boolean {
-  let at = start;
-  while (at < end && byteKinds[bytes[at] as number] === ByteKind.space) at++;
-  const opening = at;
-  at = endOfName(bytes, at, end);
+  const opening = endOfSpace(bytes, start, end);
+  let at = endOfName(bytes, opening, end);
   if (at - opening > longestOpening || !isOpening(packed(bytes, opening, at))) return false;
-  while (at >= 0 && at < end) at = endOfToken(bytes, at, end, opening, isAsciiSafe);
+  while (at >= 0 && at < end)
+    at =
+      byteKinds[bytes[at] as number] === ByteKind.space
+        ? at + 1
+        : endOfToken(bytes, at, end, opening, isAsciiSafe);
   return at >= 0;
 }
 
 /** End of the token that begins here; -1 when the statement is not plain, or it is not certain. */
 function endOfToken(bytes: Buffer, at: number, end: number, opening: number, isAsciiSafe: boolean): number {
   switch (byteKinds[bytes[at] as number]) {
-    case ByteKind.space:
     case ByteKind.symbol:
     case ByteKind.open:
     case ByteKind.close:
@@ -122,16 +117,14 @@ function endBefore(bytes: Buffer, end: number, opening: number): number {
 
 function isPlainName(bytes: Buffer, start: number, nameEnd: number, tokenEnd: number, end: number): boolean {
   const name = bytes.toString('latin1', start, nameEnd).toLowerCase();
-  let next = tokenEnd;
-  while (next < end && byteKinds[bytes[next] as number] === ByteKind.space) next++;
-  const isFunction = next < end && byteKinds[bytes[next] as number] === ByteKind.open;
-  return (isFunction ? effectOfFunction(name) : effectOfName(name)) === undefined;
+  return (
+    (isBeforeParenthesis(bytes, tokenEnd, end) ? effectOfFunction(name) : effectOfName(name)) === undefined
+  );
 }
 
 /** Versions of PostgreSQL disagree about a name behind a number without a space. */
 function endOfNumber(bytes: Buffer, start: number, end: number): number {
-  let at = start;
-  while (at < end && (byteKinds[bytes[at] as number] === ByteKind.digit || bytes[at] === point)) at++;
+  const at = endOfDigits(bytes, start, end);
   return at < end && isNamePart[bytes[at] as number] === 1 ? -1 : at;
 }
 
@@ -163,14 +156,12 @@ function isBlank(bytes: Buffer, start: number, end: number): boolean {
 }
 
 function isOpening(word: number): boolean {
-  return (
-    word === select ||
-    word === insert ||
-    word === update ||
-    word === delete_ ||
-    word === values ||
-    word === with_
-  );
+  for (let index = 0; index < openings.length; index++) if (openings[index] === word) return true;
+  return false;
+}
+
+function packedWord(word: string): number {
+  return packed(Buffer.from(word), 0, word.length);
 }
 
 function packed(bytes: Buffer, start: number, end: number): number {

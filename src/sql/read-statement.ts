@@ -8,19 +8,20 @@
  */
 import { ByteKind, byteKinds, doubleQuote, firstHigh, isNamePart, point, quote } from './bytes.js';
 import { isReadFunction, mayPrecedeParenthesis } from './read-functions.js';
+import { endOfDigits, isBeforeParenthesis, toLower } from './scan.js';
+import { wordsOf } from './statements.js';
 
-const toLower = 0x20;
 /** FNV-1a. */
 const basis = 0x811c9dc5;
 const prime = 0x01000193;
 const literal = 0x3f;
 
 /** Words that occur in no read; FOR begins a locking clause. */
-const writing: ReadonlySet<string> = new Set(['for', 'into', 'insert', 'update', 'delete', 'merge']);
+const writing: ReadonlySet<string> = new Set(['for', 'into', ...wordsOf(({ writes }) => writes === true)]);
 /** By the first letter, in lower case. */
 const mayWrite = new Uint8Array(256);
 for (const word of writing) mayWrite[word.charCodeAt(0)] = 1;
-const openings: ReadonlySet<string> = new Set(['select', 'values', 'with']);
+const openings: ReadonlySet<string> = new Set(wordsOf(({ mayRead }) => mayRead === true));
 
 /** The reading of a text. The same object is used for every text. */
 export class StatementReading {
@@ -52,7 +53,7 @@ export function readStatement(bytes: Buffer, start: number, end: number): Readon
       isFirst = false;
       at = wordEnd;
     } else if (kind === ByteKind.digit) {
-      at = endOfNumber(bytes, at, end);
+      at = endOfDigits(bytes, at, end);
       hash = Math.imul(hash ^ literal, prime);
     } else if (kind === ByteKind.quote) {
       const closing = endOfQuoted(bytes, at, end);
@@ -78,12 +79,6 @@ function endOfWord(bytes: Buffer, start: number, end: number): number {
   return at;
 }
 
-function endOfNumber(bytes: Buffer, start: number, end: number): number {
-  let at = start;
-  while (at < end && (byteKinds[bytes[at] as number] === ByteKind.digit || bytes[at] === point)) at++;
-  return at;
-}
-
 /** The position behind the closing quote. Two in a row begin another piece of the same literal, which makes no difference here. */
 function endOfQuoted(bytes: Buffer, start: number, end: number): number {
   const closing = bytes.indexOf(bytes[start] === doubleQuote ? doubleQuote : quote, start + 1);
@@ -101,17 +96,11 @@ function isReadWord(bytes: Buffer, start: number, wordEnd: number, end: number):
   return !isQualified(bytes, start) && isReadFunction(word);
 }
 
-/** Whether a point precedes the name. */
+/** True if a point precedes the name. */
 function isQualified(bytes: Buffer, start: number): boolean {
   let at = start - 1;
   while (at >= 0 && byteKinds[bytes[at] as number] === ByteKind.space) at--;
   return bytes[at] === point;
-}
-
-function isBeforeParenthesis(bytes: Buffer, start: number, end: number): boolean {
-  let at = start;
-  while (at < end && byteKinds[bytes[at] as number] === ByteKind.space) at++;
-  return at < end && byteKinds[bytes[at] as number] === ByteKind.open;
 }
 
 function isOneOf(words: ReadonlySet<string>, bytes: Buffer, start: number, end: number): boolean {

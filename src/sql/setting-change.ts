@@ -5,7 +5,9 @@
  */
 
 import { canonicalText } from './canonical-text.js';
+import { settingOf, settingOfWords } from './settings.js';
 import { statementsOf } from './several-statements.js';
+import { lastingSet, wordsOf } from './statements.js';
 
 export interface SettingChange {
   /** By lower-case name: the statement that sets it; undefined if it returns to its initial value. */
@@ -19,8 +21,11 @@ export interface SettingChange {
 /** The effect of statements that end with the transaction: SET LOCAL, SET TRANSACTION. */
 const passingChange: SettingChange = { changes: new Map(), resetsAll: false };
 const endOfTransaction: SettingChange = { ...passingChange, endsTransaction: true };
-const endPattern =
-  /^(?:COMMIT|END|ROLLBACK|ABORT)(?:\s+(?:WORK|TRANSACTION))?(?:\s+AND\s+(?:NO\s+)?CHAIN)?$/i;
+const endWords = wordsOf(({ verb }) => verb === 'commit' || verb === 'rollback');
+const endPattern = new RegExp(
+  String.raw`^(?:${endWords.join('|')})(?:\s+(?:WORK|TRANSACTION))?(?:\s+AND\s+(?:NO\s+)?CHAIN)?$`,
+  'i',
+);
 
 /** The effect of a text that begins, ends or marks a transaction: its settings end with the transaction. */
 export function readTransactionChange(text: string): SettingChange {
@@ -28,7 +33,7 @@ export function readTransactionChange(text: string): SettingChange {
   return isEnd ? endOfTransaction : passingChange;
 }
 
-/** Whether a setting returns to its value at the client's start. */
+/** True if a setting returns to its value at the client's start. */
 export function takesBack(change: SettingChange | undefined): boolean {
   return change !== undefined && (change.resetsAll || [...change.changes.values()].includes(undefined));
 }
@@ -55,24 +60,14 @@ const localPattern = new RegExp(
   `^SET\\s+LOCAL\\s+(?:${name}\\s*(?:=|\\sTO\\s)\\s*${values}|(?:TIME\\s+ZONE|NAMES|SCHEMA|ROLE|SESSION\\s+AUTHORIZATION)\\s+${value})$`,
   'i',
 );
-const constraintsPattern = /^SET\s+CONSTRAINTS\b/i;
+const constraintsPattern = /^SET\s+CONSTRAINTS\b(?!\s*[.=]|\s+TO\b)/i;
 /** Sets something, maybe; or ends the transaction in which all statements of a text are done or not. */
-const unsurePattern =
-  /^(?:SET|RESET|DO|CALL|BEGIN|START|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|PREPARE|EXECUTE)\b/i;
-/** Settings of one transaction, which end with it. */
-const ofTransaction = new Set(['transaction_isolation', 'transaction_read_only', 'transaction_deferrable']);
-/** No server can be returned to the earlier state. */
-const notToBeFollowed = new Set(['seed']);
+const unsureWords = [
+  ...['set', 'reset', 'prepare', 'execute'],
+  ...wordsOf(({ reading }) => reading === 'transaction' || reading === 'running'),
+];
+const unsurePattern = new RegExp(String.raw`^(?:${unsureWords.join('|')})\b`, 'i');
 const transactionPattern = /^SET\s+TRANSACTION\s+[a-z\s,]+(?:'[-\w]+')?$/i;
-
-/** SQL's own words for settings, by setting. */
-const namesOfWords: Readonly<Record<string, string>> = {
-  'time zone': 'timezone',
-  names: 'client_encoding',
-  schema: 'search_path',
-  role: 'role',
-  'session authorization': 'session_authorization',
-};
 
 /** The change that the server may be about to confirm with the tag SET or RESET; undefined if it is not understood. */
 export function readSettingChange(text: string): SettingChange | undefined {
@@ -96,9 +91,9 @@ function readSet(statement: string): SettingChange | undefined {
   const [, modes] = characteristicsPattern.exec(statement) ?? [];
   if (modes !== undefined) return readCharacteristics(modes);
   const [, words, wordsValue] = wordsPattern.exec(statement) ?? [];
-  if (words !== undefined) return oneChange(settingOf(words), statement, wordsValue);
+  if (words !== undefined) return oneChange(settingNamed(words), statement, wordsValue);
   const [, given, setValue] = setPattern.exec(statement) ?? [];
-  return given === undefined ? undefined : oneChange(settingOf(given), statement, setValue);
+  return given === undefined ? undefined : oneChange(settingNamed(given), statement, setValue);
 }
 
 /** The session mode of transactions consists of exactly three settings. */
@@ -129,7 +124,7 @@ function readReset(statement: string): SettingChange | undefined {
   const [, given] = resetPattern.exec(statement) ?? [];
   if (given === undefined) return undefined;
   if (/^all$/i.test(given)) return { changes: new Map(), resetsAll: true };
-  return oneChange(settingOf(given), statement, 'default');
+  return oneChange(settingNamed(given), statement, 'default');
 }
 
 /**
@@ -163,8 +158,9 @@ function readOneOf(statement: string): SettingChange | undefined {
 }
 
 function oneChange(setting: string, statement: string, given: string | undefined): SettingChange | undefined {
-  if (notToBeFollowed.has(setting)) return undefined;
-  if (ofTransaction.has(setting)) return passingChange;
+  const { isForGood, isOfTransaction } = settingOf(setting);
+  if (isForGood) return undefined;
+  if (isOfTransaction) return passingChange;
   const isReset = /^(?:default|none|local)$/i.test(given ?? '') && isResetFor(setting, given as string);
   return { changes: new Map([[setting, isReset ? undefined : statement]]), resetsAll: false };
 }
@@ -175,12 +171,14 @@ function isResetFor(setting: string, given: string): boolean {
   return word === 'none' ? setting === 'role' : setting === 'timezone';
 }
 
-function settingOf(given: string): string {
-  const words = namesOfWords[given.toLowerCase().replaceAll(/\s+/g, ' ')];
-  return words ?? (given.startsWith('"') ? given.slice(1, -1) : given).toLowerCase();
+function settingNamed(given: string): string {
+  const words = given.toLowerCase().replaceAll(/\s+/g, ' ');
+  return settingOfWords(words) ?? (given.startsWith('"') ? given.slice(1, -1) : given).toLowerCase();
 }
+
+const lastingPattern = new RegExp(String.raw`(?:^|;)\s*(?:${lastingSet}|(?:RESET|DO|CALL)\b)`, 'i');
 
 /** Several statements of which none sets anything for longer than its transaction. */
 function setsOnlyLocally(text: string): boolean {
-  return !/(?:^|;)\s*(?:SET\s+(?!LOCAL\b|TRANSACTION\b|CONSTRAINTS\b)|RESET\b|DO\b|CALL\b)/i.test(text);
+  return !lastingPattern.test(text);
 }

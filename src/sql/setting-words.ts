@@ -3,6 +3,7 @@
  * tools send with them. Only a statement that is understood to its last token counts.
  */
 import { isAsciiSafe, type LexicalSettings, tokenizerOf } from './lexical-settings.js';
+import { settingOfWords } from './settings.js';
 import { Token, type Tokenizer } from './tokenizer.js';
 
 export type SettingWords =
@@ -129,9 +130,6 @@ function isAbsent(setting: string): boolean {
   return setting === 'restrict_nonsystem_relation_kind';
 }
 
-/** SQL's own words for settings that DSQL has. */
-const ownWords: Readonly<Record<string, string>> = { names: 'client_encoding', schema: 'search_path' };
-
 class WordReader {
   readonly #pieces: readonly Piece[];
   #at = 0;
@@ -173,9 +171,10 @@ class WordReader {
     if (this.#takes('role')) return this.#role(isLocal);
     const name = this.#name();
     if (name === undefined) return undefined;
-    const byWords = ownWords[name];
+    const byWords = settingOfWords(name);
     if (!this.#takes('to') && !this.#takes('='))
-      return byWords === undefined ? undefined : this.#setTo(byWords, isLocal);
+      // Of the role with its words was taken care of: this one is in quotes, which is an error.
+      return byWords === undefined || byWords === 'role' ? undefined : this.#setTo(byWords, isLocal);
     return name === 'role' ? this.#role(isLocal) : this.#setTo(name, isLocal);
   }
 

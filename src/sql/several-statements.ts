@@ -1,5 +1,5 @@
 /** Takes a text apart into its statements. */
-import { ByteKind, byteKinds } from './bytes.js';
+import { endOfSpace } from './scan.js';
 import { Token, Tokenizer } from './tokenizer.js';
 
 /** Without comments and empty statements; undefined if the end of one can't be determined for sure. */
@@ -13,7 +13,7 @@ export function statementsOf(text: string): readonly string[] | undefined {
   for (let end = 0; ; end = tokens.end) {
     const token = tokens.next();
     if (token === Token.unreadable) return undefined;
-    if (!isSpace(bytes, end, tokens.start)) {
+    if (endOfSpace(bytes, end, tokens.start) < tokens.start) {
       statement += `${bytes.toString('utf8', from, end)} `;
       from = tokens.start;
     }
@@ -24,10 +24,4 @@ export function statementsOf(text: string): readonly string[] | undefined {
     statement = '';
     from = tokens.end;
   }
-}
-
-function isSpace(bytes: Buffer, start: number, end: number): boolean {
-  let at = start;
-  while (at < end && byteKinds[bytes[at] as number] === ByteKind.space) at++;
-  return at === end;
 }

@@ -1,5 +1,5 @@
 /**
- * Whether a statement may share its connection with queries of other callers, judged by its text alone.
+ * Judges by its text alone if a statement may share its connection with queries of other callers.
  *
  * Only a text that is provably one statement, of a kind that can leave neither a transaction nor a changed session
  * behind, is 'shareable'. If the answer would depend on a server setting, a server version or an unfinished quote, it is
@@ -8,8 +8,9 @@
  *
  * The text is read once, from left to right.
  */
-import { effectOfName, mayBeDangerousName } from './dangerous-names.js';
+import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
 import { IntoWatch } from './into-watch.js';
+import { explainWords, passingSets, statementOf } from './statements.js';
 import { Token, Tokenizer } from './tokenizer.js';
 
 /**
@@ -22,26 +23,6 @@ import { Token, Tokenizer } from './tokenizer.js';
  * A statement that is not shareable runs alone on a connection.
  */
 export type StatementKind = 'shareable' | 'transaction' | 'session' | 'opaque' | 'unknown';
-
-/** Kinds of first words; the last four need another word. */
-type Opening = 'shareable' | 'transaction' | 'session' | 'explain' | 'prepare' | 'create' | 'set';
-
-const OPENINGS: ReadonlyMap<string, Opening> = new Map<string, Opening>([
-  ...openings('shareable', 'select insert update delete merge with values table show'),
-  ...openings('transaction', 'begin start commit end rollback abort savepoint release'),
-  ...openings(
-    'session',
-    'reset listen unlisten deallocate execute discard declare fetch move close load lock',
-  ),
-  ['explain', 'explain'],
-  ['prepare', 'prepare'],
-  ['create', 'create'],
-  ['set', 'set'],
-]);
-
-function openings(opening: Opening, words: string): [string, Opening][] {
-  return words.split(' ').map((word) => [word, opening]);
-}
 
 /** Verdicts by text, in two generations: when the young one is full, the old one is forgotten. */
 const CACHED_LENGTH = 10_000;
@@ -82,14 +63,8 @@ type Place =
   | 'set-local'
   | 'body';
 
-const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
 const CREATE_WORDS: ReadonlySet<string> = new Set(['or', 'replace', 'global', 'local']);
 const TEMPORARY_WORDS: ReadonlySet<string> = new Set(['temp', 'temporary', 'global', 'local']);
-/** First words of a SET that ends with its transaction. */
-const TRANSACTION_SETTINGS: ReadonlySet<string> = new Set(['local', 'transaction', 'constraints']);
-/** Reserved words, so that none of them can be the name of an option. */
-const QUERY_IN_PARENTHESES: ReadonlySet<string> = new Set(['select', 'with', 'table']);
-
 /** One reading of one text. */
 class Judgement {
   readonly #tokens: Tokenizer;
@@ -104,8 +79,11 @@ class Judgement {
   #transaction = false;
   #session = false;
   #opaque = false;
+  /** The last name, which is that of a function if a parenthesis follows. */
+  #function: string | undefined;
 
   constructor(text: string) {
+    this.#function = undefined;
     const isShort = text.length <= CACHED_LENGTH;
     const bytes = isShort ? SCRATCH : Buffer.from(text);
     this.#tokens = new Tokenizer(bytes, 0, isShort ? SCRATCH.write(text) : bytes.length, 'unknown');
@@ -128,6 +106,10 @@ class Judgement {
     while (tokens.next() !== Token.end) {
       if (tokens.token === Token.unreadable) return false;
       if (this.#semicolon) this.#nextStatement();
+      if (this.#function !== undefined) {
+        if (tokens.token === Token.open) this.#note(effectOfFunction(this.#function));
+        this.#function = undefined;
+      }
       if (tokens.token === Token.symbol && this.#place === 'body') {
         this.#afterInto = false;
         this.#into.makesTable(tokens);
@@ -168,7 +150,7 @@ class Judgement {
   #leadingWord(word: string): void {
     this.#touch(word);
     if (this.#place === 'explain-parentheses') {
-      if (QUERY_IN_PARENTHESES.has(word)) this.#open(word);
+      if (statementOf(word).isReserved === true) this.#open(word);
     } else if (this.#place === 'prepare') {
       if (word !== 'transaction') this.#session = true;
       this.#place = word === 'transaction' ? 'prepare-transaction' : 'body';
@@ -177,29 +159,30 @@ class Judgement {
       this.#session = true;
       this.#place = 'body';
     } else if (this.#place === 'set') {
-      if (TRANSACTION_SETTINGS.has(word)) this.#transaction = true;
+      const isPassing = passingSets.includes(word);
+      if (isPassing) this.#transaction = true;
       else this.#session = true;
-      this.#place = TRANSACTION_SETTINGS.has(word) ? 'set-local' : 'body';
+      this.#place = isPassing ? 'set-local' : 'body';
     } else if (this.#place === 'set-local') {
       this.#place = 'body';
     } else if (this.#place === 'create') {
       if (word === 'temp' || word === 'temporary') this.#session = true;
       if (!CREATE_WORDS.has(word)) this.#place = 'body';
-    } else if (this.#place === 'start' || !EXPLAIN_WORDS.has(word)) {
+    } else if (this.#place === 'start' || !explainWords.has(word)) {
       this.#open(word);
     }
   }
 
   #open(word: string): void {
-    const opening = OPENINGS.get(word);
+    const { sharing } = statementOf(word);
     this.#place = 'body';
-    this.#creating = opening === 'create';
+    this.#creating = sharing === 'create';
     this.#into.begin(word);
     this.#afterInto = false;
-    if (opening === 'shareable') this.#shareable = true;
-    else if (opening === 'transaction') this.#transaction = true;
-    else if (opening === 'session') this.#session = true;
-    else if (opening !== undefined) this.#place = opening;
+    if (sharing === 'shareable') this.#shareable = true;
+    else if (sharing === 'transaction') this.#transaction = true;
+    else if (sharing === 'session') this.#session = true;
+    else if (sharing !== 'alone') this.#place = sharing;
   }
 
   /** Any token that is not a word. False for a name that is written in code points, which can spell any name. */
@@ -241,7 +224,12 @@ class Judgement {
   }
 
   #touch(name: string): void {
-    const touch = effectOfName(name)?.touch;
+    this.#function = name;
+    this.#note(effectOfName(name));
+  }
+
+  #note(effect: NameEffect | undefined): void {
+    const touch = effect?.touch;
     if (touch === 'session') this.#session = true;
     else if (touch === 'opaque') this.#opaque = true;
   }

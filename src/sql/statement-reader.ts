@@ -1,57 +1,14 @@
 /** Reads the statements of a text, token by token, and collects their possible effects on the session. */
 import { effectOfFunction, effectOfName, mayBeDangerousName, type NameEffect } from './dangerous-names.js';
 import type { TextEffects } from './effects.js';
-import { IntoWatch, isWord } from './into-watch.js';
+import { IntoWatch } from './into-watch.js';
 import { LocalConfigWatch } from './local-config-watch.js';
+import { isWord } from './scan.js';
+import { explainWords, isQuery, passingSets, statementOf } from './statements.js';
 import { Token, type Tokenizer } from './tokenizer.js';
 
-/** Kinds of first words; the last four need more words. */
-type Opening =
-  | 'query'
-  | 'harmless'
-  | 'transaction'
-  | 'discarding'
-  | 'own'
-  | 'running'
-  | 'declare'
-  | 'explain'
-  | 'set'
-  | 'prepare';
-
-const openings: ReadonlyMap<string, Opening> = new Map<string, Opening>([
-  ...opened('query', 'select insert update delete merge values table with'),
-  ...opened('harmless', 'show notify fetch move close lock truncate copy'),
-  ...opened('transaction', 'begin start commit end rollback abort savepoint release'),
-  ...opened('discarding', 'reset discard deallocate'),
-  // Changes the session, but not the schema.
-  ...opened('own', 'listen unlisten'),
-  // A procedure may end the transaction.
-  ...opened('running', 'do call'),
-  ...opened('declare', 'declare'),
-  ...opened('explain', 'explain'),
-  ...opened('set', 'set'),
-  ...opened('prepare', 'prepare'),
-]);
-
-function opened(opening: Opening, words: string): [string, Opening][] {
-  return words.split(' ').map((word) => [word, opening]);
-}
-
-/** First words of statements that make, change or drop things in the database, and set nothing. */
-const definitions: ReadonlySet<string> = new Set(
-  'create alter drop grant revoke comment security reindex vacuum analyze analyse cluster refresh import reassign load'.split(
-    ' ',
-  ),
-);
-
-/** First words of a query in parentheses. Reserved words, so that none of them can be an option of EXPLAIN. */
-const queryOpenings: ReadonlySet<string> = new Set(['select', 'with', 'table']);
-/** First words of statements that undo settings that last until the end of the transaction. */
-const takesBackLocals: ReadonlySet<string> = new Set(['commit', 'end', 'rollback', 'abort']);
-const explainWords: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
-/** First words of a SET that ends with its transaction, besides LOCAL. */
-const transactionSettings: ReadonlySet<string> = new Set(['transaction', 'constraints']);
-const resettingWords: ReadonlySet<string> = new Set(['default', 'none', 'local']);
+/** SET ... TO DEFAULT is a RESET, as are SET ROLE NONE and SET TIME ZONE LOCAL. */
+export const resettingWords: readonly string[] = ['default', 'none', 'local'];
 
 const hold = Buffer.from('hold');
 const setConfig = 'set_config';
@@ -122,12 +79,12 @@ export class StatementReader {
       tokens.next();
     }
     const word = this.#word();
-    const opening = openings.get(word);
+    const { reading } = statementOf(word);
     this.#isCursor = false;
-    if (depth > 0 && opening !== 'query') this.#unclear(true);
-    switch (opening) {
+    if (depth > 0 && reading !== 'query') this.#unclear(true);
+    switch (reading) {
       case 'query':
-      case 'harmless':
+      case 'passing':
         return this.#readBody(word);
       case 'transaction':
         return this.#readTransaction(word);
@@ -149,15 +106,14 @@ export class StatementReader {
         return this.#skip();
       case 'running':
         this.#touchesTransaction = true;
-        this.#mayHideSettings = true;
+        return this.#skipUnclear();
+      case 'library':
+      case 'definition':
         this.#unclear(true);
-        return this.#skip();
-      default:
-        this.#unclear(true);
-        this.#mayLeaveHidden ||= word === 'load';
-        if (definitions.has(word)) return this.#readDefinition(word);
-        this.#mayHideSettings = true;
-        return this.#skip();
+        this.#mayLeaveHidden ||= reading === 'library';
+        return this.#readDefinition(word);
+      case 'unclear':
+        return this.#skipUnclear();
     }
   }
 
@@ -262,11 +218,11 @@ export class StatementReader {
     if (tokens.token === Token.open) {
       tokens.next();
       while (tokens.token === Token.open) tokens.next();
-      if (!queryOpenings.has(this.#word()) && !this.#skipOptions()) return this.#skipUnclear();
+      if (statementOf(this.#word()).isReserved !== true && !this.#skipOptions()) return this.#skipUnclear();
       while (tokens.token === Token.open) tokens.next();
     }
     const verb = this.#word();
-    return openings.get(verb) === 'query' ? this.#readBody(verb) : this.#skipUnclear();
+    return isQuery(verb) ? this.#readBody(verb) : this.#skipUnclear();
   }
 
   /** Goes to the token behind the options; false if they do not end. */
@@ -293,7 +249,7 @@ export class StatementReader {
     this.#mayChangeReading = true;
     tokens.next();
     const word = this.#word();
-    if (word === 'local' || transactionSettings.has(word)) {
+    if (passingSets.includes(word)) {
       tokens.next();
       if (this.#isName()) {
         // The effect of a seed outlasts the transaction.
@@ -305,7 +261,7 @@ export class StatementReader {
       }
     }
     this.#settings();
-    for (; !this.#isOver(); tokens.next()) this.#mayDiscard ||= resettingWords.has(this.#word());
+    for (; !this.#isOver(); tokens.next()) this.#mayDiscard ||= resettingWords.includes(this.#word());
     return tokens.token !== Token.unreadable;
   }
 
@@ -326,7 +282,9 @@ export class StatementReader {
   /** COMMIT PREPARED may change the schema in a way that another session has determined. */
   #readTransaction(word: string): boolean {
     this.#touchesTransaction = true;
-    this.#mayChangeReading ||= takesBackLocals.has(word);
+    const { verb } = statementOf(word);
+    // The end of the transaction undoes settings that last as long as it does.
+    this.#mayChangeReading ||= verb === 'commit' || verb === 'rollback';
     this.#tokens.next();
     if (this.#word() === 'prepared') this.#mayChangeSchema = true;
     return this.#skip();

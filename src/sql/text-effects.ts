@@ -8,7 +8,8 @@
 import { hasHiddenName } from './dangerous-names.js';
 import type { TextEffects } from './effects.js';
 import { type LexicalSettings, tokenizerOf } from './lexical-settings.js';
-import { StatementReader } from './statement-reader.js';
+import { resettingWords, StatementReader } from './statement-reader.js';
+import { wordsOf } from './statements.js';
 
 /** Reads the text from `start` to `end`, as a server with these settings does. */
 export function readTextEffects(
@@ -35,7 +36,19 @@ export function readTextEffects(
   };
 }
 
-const hiddenWords = /\bload\b|\bseed\b/i;
-/** SET ... TO DEFAULT is a RESET, as are SET ROLE NONE and SET TIME ZONE LOCAL. */
-const discardingWords = /discard|deallocate|reset|default|none|local/i;
-const transactionWords = /begin|start|commit|end|rollback|abort|savepoint|release|prepare|call|do/i;
+const hiddenWords = new RegExp(
+  String.raw`\b(?:${wordsOf(({ reading }) => reading === 'library').join('|')}|seed)\b`,
+  'i',
+);
+const discardingWords = wordPattern([
+  ...wordsOf(({ reading }) => reading === 'discarding'),
+  ...resettingWords,
+]);
+const transactionWords = wordPattern(
+  wordsOf(({ reading }) => reading === 'transaction' || reading === 'prepare' || reading === 'running'),
+);
+
+/** Finds one of the words, wherever it is. */
+function wordPattern(words: readonly string[]): RegExp {
+  return new RegExp(words.join('|'), 'i');
+}

@@ -6,12 +6,15 @@
 
 import type { TextEffects } from './effects.js';
 import type { PinReason } from './pin-reasons.js';
+import { lastingSet } from './statements.js';
 
 const loadPattern = /(?:^|;)\s*load\b/i;
 const setConfigPattern = /\bset_config\b|\bpg_settings\b/i;
 /** Within SQL that is in a string or in the body of a DO. */
-const settingPattern =
-  /(?:[;'$]|\b(?:BEGIN|THEN|ELSE|LOOP|EXECUTE)\b)\s*(?:SET\s+(?!LOCAL\b|TRANSACTION\b|CONSTRAINTS\b)|RESET\b)/i;
+const settingPattern = new RegExp(
+  String.raw`(?:[;'$]|\b(?:BEGIN|THEN|ELSE|LOOP|EXECUTE)\b)\s*(?:${lastingSet}|RESET\b)`,
+  'i',
+);
 
 /** For a text that is not known to be harmless. */
 export function pinReasonOf(text: string, effects: TextEffects): PinReason | undefined {

@@ -24,6 +24,7 @@ import {
   slash,
   star,
 } from './bytes.js';
+import { toLower } from './scan.js';
 import { decodeUnicodeName } from './unicode-name.js';
 
 export const Token = {
@@ -54,7 +55,6 @@ const letterB = 0x62;
 const letterE = 0x65;
 const letterU = 0x75;
 const letterX = 0x78;
-const toLower = 0x20;
 
 export class Tokenizer {
   readonly bytes: Buffer;

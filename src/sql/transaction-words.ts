@@ -1,47 +1,26 @@
 /** Recognises the few texts that only begin or end a transaction. Any other text is left to the server. */
-
-/** How a text begins or ends a transaction. */
-export type TransactionWord = 'begin' | 'commit' | 'rollback';
+import { statementOf, type TransactionVerb, wordsOf } from './statements.js';
 
 /** `START TRANSACTION`, some space and a semicolon. */
 const longestText = 32;
 
-const words: ReadonlyMap<string, TransactionWord> = new Map([
-  ...withEndings('begin', ['begin', 'begin work', 'begin transaction', 'start transaction']),
-  ...withEndings('commit', [
-    'commit',
-    'commit work',
-    'commit transaction',
-    'end',
-    'end work',
-    'end transaction',
-  ]),
-  ...withEndings('rollback', [
-    'rollback',
-    'rollback work',
-    'rollback transaction',
-    'abort',
-    'abort work',
-    'abort transaction',
-  ]),
-]);
-
-function withEndings(
-  word: TransactionWord,
-  texts: readonly string[],
-): (readonly [string, TransactionWord])[] {
-  return texts.map((text) => [text, word] as const);
-}
+const words: ReadonlyMap<string, TransactionVerb> = new Map(
+  wordsOf(({ verb }) => verb !== undefined).flatMap((word) => {
+    // START alone is an error.
+    const endings = word === 'start' ? [' transaction'] : ['', ' work', ' transaction'];
+    return endings.map((ending) => [word + ending, statementOf(word).verb as TransactionVerb] as const);
+  }),
+);
 
 /** For the text from `start` to `end`. Most queries are too long to be one of these, which is seen at once. */
-export function transactionWordOf(source: Buffer, start: number, end: number): TransactionWord | undefined {
+export function transactionWordOf(source: Buffer, start: number, end: number): TransactionVerb | undefined {
   if (end - start > longestText) return undefined;
   const text = source.toString('latin1', start, end);
   return words.get(text) ?? words.get(normalized(text));
 }
 
 /** The command tag in the server's answer. */
-export function tagOf(text: TransactionWord): string {
+export function tagOf(text: TransactionVerb): string {
   return text.toUpperCase();
 }
 

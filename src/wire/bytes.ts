@@ -55,7 +55,7 @@ export function copyOf(source: Buffer, start: number, end: number): Buffer {
   return copy;
 }
 
-/** Whether the bytes of `source` between `from` and `end` equal those of `whole`. */
+/** True if the bytes of `source` between `from` and `end` equal those of `whole`. */
 export function areSameBytes(whole: Buffer, source: Buffer, from: number, end: number): boolean {
   const length = end - from;
   if (whole.length !== length) return false;

@@ -74,7 +74,7 @@ abstract class NamingView extends MessageView {
     return this.source.toString('utf8', this.nameStart, this.nameEnd);
   }
 
-  /** Whether the name equals `name`; makes no string. */
+  /** True if the name equals `name`; makes no string. */
   hasName(name: Buffer): boolean {
     if (name.length !== this.nameEnd - this.nameStart) return false;
     for (let index = 0; index < name.length; index++) {

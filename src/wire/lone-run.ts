@@ -9,7 +9,7 @@ const syncBytes = headerBytes;
 const shortestBind = headerBytes + 2 + 6;
 
 /**
- * Whether these bytes are exactly a Bind of the statement of this name to the unnamed portal, a Describe of that portal,
+ * True if these bytes are exactly a Bind of the statement of this name to the unnamed portal, a Describe of that portal,
  * its Execute and a Sync.
  */
 export function isLoneRun(name: Buffer, source: Buffer, start: number, end: number): boolean {

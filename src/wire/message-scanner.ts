@@ -99,7 +99,7 @@ export class MessageScanner {
     this.start = this.end = 0;
   }
 
-  /** Whether these bytes, if not pushed, are exactly one whole message. */
+  /** True if these bytes, if not pushed, are exactly one whole message. */
   isWholeMessage(chunk: Buffer, start: number, end: number): boolean {
     const { headerBytes, longestLength } = this.#rules;
     if ((this.#remaining | this.#collected) !== 0 || end - start < headerBytes) return false;

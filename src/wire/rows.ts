@@ -78,13 +78,13 @@ export function readCommandComplete(source: Buffer, start: number, end: number):
   return tag;
 }
 
-/** Whether the tag of a CommandComplete equals `tag`. Makes no string, so that it can run for every message. */
+/** True if the tag of a CommandComplete equals `tag`. Makes no string, so that it can run for every message. */
 export function isCommandTag(source: Buffer, start: number, end: number, tag: string): boolean {
   const from = start + headerBytes;
   return end - from === tag.length + 1 && source[end - 1] === 0 && isTextAt(source, from, tag);
 }
 
-/** Whether the tag of a CommandComplete begins with this word. */
+/** True if the tag of a CommandComplete begins with this word. */
 export function hasTagWord(source: Buffer, start: number, end: number, word: string): boolean {
   const from = start + headerBytes;
   if (end - from <= word.length || !isTextAt(source, from, word)) return false;

@@ -110,7 +110,7 @@ export function writeCancelRequest(writer: MessageWriter, processId: number, sec
   writer.endStartup();
 }
 
-/** Whether the key has a valid length. */
+/** True if the key has a valid length. */
 export function isCancelKey(secretKey: Buffer): boolean {
   return secretKey.length >= cancelKeyBytes.smallest && secretKey.length <= cancelKeyBytes.largest;
 }

@@ -1,5 +1,5 @@
 // The words and the picture of the burst: a missed target must be seen, and a picture must be one.
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { drawTrials } from '../../bench/burst-expiry/picture.mjs';
 import { formatTrials, formatVerdicts, summarize, type Trial } from '../../bench/burst-expiry/summary.mjs';
 
@@ -32,31 +32,29 @@ function trial(slow: Record<number, number> = {}, change: Partial<Trial['outcome
   };
 }
 
-describe('the targets', () => {
-  test('are reached when all are served at once and nobody is refused', () => {
-    const summary = summarize(trial());
-    expect(summary.targets.map(({ ok }) => ok)).toEqual([true, true, true]);
-    expect(summary).toMatchObject({ slow: 0, waited: 0, errors: 0, fewestReady: 12 });
-  });
+test('the targets are reached when all are served at once and nobody is refused', () => {
+  const summary = summarize(trial());
+  expect(summary.targets.map(({ ok }) => ok)).toEqual([true, true, true]);
+  expect(summary).toMatchObject({ slow: 0, waited: 0, errors: 0, fewestReady: 12 });
+});
 
-  test('allow no single checkout over 5 ms', () => {
-    const summary = summarize(trial({ 500: 5.1 }));
-    expect(summary.targets.map(({ ok }) => ok)).toEqual([true, false, true]);
-    expect(summary.slow).toBe(1);
-  });
+test('the targets allow no single checkout over 5 ms', () => {
+  const summary = summarize(trial({ 500: 5.1 }));
+  expect(summary.targets.map(({ ok }) => ok)).toEqual([true, false, true]);
+  expect(summary.slow).toBe(1);
+});
 
-  test('allow 1 ms at most for 99 in 100', () => {
-    const slow = Object.fromEntries(Array.from({ length: 11 }, (_, caller) => [caller, 1.5]));
-    expect(summarize(trial(slow)).targets.map(({ ok }) => ok)).toEqual([true, true, false]);
-  });
+test('the targets allow 1 ms at most for 99 in 100', () => {
+  const slow = Object.fromEntries(Array.from({ length: 11 }, (_, caller) => [caller, 1.5]));
+  expect(summarize(trial(slow)).targets.map(({ ok }) => ok)).toEqual([true, true, false]);
+});
 
-  test.each([
-    ['a refused caller', { refusedMs: [5] }],
-    ['a caller without an answer', { unserved: 1 }],
-    ['a failed query', { failedQueries: 1 }],
-  ])('count %s as an error', (_, change) => {
-    expect(summarize(trial({}, change)).targets[0]).toEqual({ wanted: 'no error', reached: '1', ok: false });
-  });
+test.each([
+  ['a refused caller', { refusedMs: [5] }],
+  ['a caller without an answer', { unserved: 1 }],
+  ['a failed query', { failedQueries: 1 }],
+])('the targets count %s as an error', (_, change) => {
+  expect(summarize(trial({}, change)).targets[0]).toEqual({ wanted: 'no error', reached: '1', ok: false });
 });
 
 test('a slow checkout that waited for no connection is told from one that did', () => {
@@ -72,33 +70,31 @@ test('the table has a row for each trial', () => {
   expect(lines[3]).toMatch(/^another +queue +0 +0\.10 +0\.10 +0\.10 /);
 });
 
-describe('the picture', () => {
-  const svg = drawTrials([trial(), { ...trial({ 7: 250 }, { refusedMs: [35] }), title: 'a < b & c' }], 5);
+const svg = drawTrials([trial(), { ...trial({ 7: 250 }, { refusedMs: [35] }), title: 'a < b & c' }], 5);
 
-  test('keeps everything inside its frame', () => {
-    const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg) ?? [];
-    const at = [...svg.matchAll(/[M>](\d[\d.]*) (\d[\d.]*)|<text x="([\d.-]+)" y="([\d.-]+)"/g)];
-    expect(at.length).toBeGreaterThan(20);
-    for (const [, pathX, pathY, textX, textY] of at) {
-      const [x, y] = [Number(pathX ?? textX), Number(pathY ?? textY)];
-      expect(x).toBeGreaterThanOrEqual(0);
-      expect(x).toBeLessThanOrEqual(Number(width));
-      expect(y).toBeGreaterThanOrEqual(0);
-      expect(y).toBeLessThanOrEqual(Number(height));
-    }
-  });
+test('the picture keeps everything inside its frame', () => {
+  const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg) ?? [];
+  const at = [...svg.matchAll(/[M>](\d[\d.]*) (\d[\d.]*)|<text x="([\d.-]+)" y="([\d.-]+)"/g)];
+  expect(at.length).toBeGreaterThan(20);
+  for (const [, pathX, pathY, textX, textY] of at) {
+    const [x, y] = [Number(pathX ?? textX), Number(pathY ?? textY)];
+    expect(x).toBeGreaterThanOrEqual(0);
+    expect(x).toBeLessThanOrEqual(Number(width));
+    expect(y).toBeGreaterThanOrEqual(0);
+    expect(y).toBeLessThanOrEqual(Number(height));
+  }
+});
 
-  test('names both pools, and no name can break it', () => {
-    expect(svg).toContain('>a pool</text>');
-    expect(svg).toContain('>a &lt; b &amp; c</text>');
-  });
+test('the picture names both pools, and no name can break it', () => {
+  expect(svg).toContain('>a pool</text>');
+  expect(svg).toContain('>a &lt; b &amp; c</text>');
+});
 
-  test('has no number that is none', () => {
-    expect(svg).not.toMatch(/NaN|undefined|Infinity/);
-  });
+test('the picture has no number that is none', () => {
+  expect(svg).not.toMatch(/NaN|undefined|Infinity/);
+});
 
-  test('marks the time of an error', () => {
-    expect(svg).toContain('crosses: errors');
-    expect(drawTrials([trial(), trial()], 5)).not.toContain('crosses: errors');
-  });
+test('the picture marks the time of an error', () => {
+  expect(svg).toContain('crosses: errors');
+  expect(drawTrials([trial(), trial()], 5)).not.toContain('crosses: errors');
 });

@@ -22,37 +22,31 @@ async function run(...args: string[]): Promise<{ code: number; out: string; err:
   return { code, ...said };
 }
 
-describe('headgate dynamodb', () => {
-  test('prints a policy with the permissions that are used, and no others', async () => {
-    const { out } = await run(
-      'policy',
-      '--table',
-      'connections',
-      '--region',
-      'eu-west-1',
-      '--account',
-      '123456789012',
-    );
-    expect(JSON.parse(out)).toEqual({
-      Version: '2012-10-17',
-      Statement: [
-        {
-          Effect: 'Allow',
-          Action: ['dynamodb:GetItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem', 'dynamodb:Scan'],
-          Resource: 'arn:aws:dynamodb:eu-west-1:123456789012:table/connections',
-        },
-      ],
-    });
+test('headgate dynamodb prints a policy with the permissions that are used, and no others', async () => {
+  const { out } = await run(
+    'policy',
+    '--table',
+    'connections',
+    '--region',
+    'eu-west-1',
+    '--account',
+    '123456789012',
+  );
+  expect(JSON.parse(out)).toEqual({
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Effect: 'Allow',
+        Action: ['dynamodb:GetItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem', 'dynamodb:Scan'],
+        Resource: 'arn:aws:dynamodb:eu-west-1:123456789012:table/connections',
+      },
+    ],
   });
+});
 
-  test('says what is missing, or what was most likely meant', () => {
-    expect(() => dynamodbCommand.run(['status'], {} as never)).toThrow(
-      new UsageError('status needs --table'),
-    );
-    expect(() => dynamodbCommand.run(['stats', '--table', 'x'], {} as never)).toThrow(
-      /Did you mean status\?/,
-    );
-  });
+test('headgate dynamodb says what is missing, or what was most likely meant', () => {
+  expect(() => dynamodbCommand.run(['status'], {} as never)).toThrow(new UsageError('status needs --table'));
+  expect(() => dynamodbCommand.run(['stats', '--table', 'x'], {} as never)).toThrow(/Did you mean status\?/);
 });
 
 describe.runIf(hasJava)('headgate dynamodb on a table', () => {

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { importFile } from '../../src/cli/import.js';
 import { UsageError } from '../../src/cli/usage-error.js';
 import { loadConfig } from '../../src/pooler/config/load-config.js';
@@ -34,11 +34,10 @@ function stage(text = ini) {
   return { folder, said, run: (...args: string[]) => importFile(args, terminal, folder) };
 }
 
-describe('headgate import', () => {
-  test('writes a configuration that runs, with what was left out at its top', () => {
-    const { folder, said, run } = stage();
-    expect(run('p.ini')).toBe(0);
-    expect(said.out).toBe(`# Made from p.ini by headgate import.
+test('headgate import writes a configuration that runs, with what was left out at its top', () => {
+  const { folder, said, run } = stage();
+  expect(run('p.ini')).toBe(0);
+  expect(said.out).toBe(`# Made from p.ini by headgate import.
 # 7 settings carried over, 1 with a difference, 0 left out
 # Carried over with a difference:
 #   p.ini:4  server_lifetime -> pooling.serverLifetime: 0, which closes a connection after one use, becomes serverMaxUses: 1
@@ -91,63 +90,61 @@ admin:
 logging:
   file: /var/log/p.log
 `);
-    expect(said.err).not.toContain('se same');
-    writeFileSync(join(folder, 'h.yaml'), said.out);
-    const { config } = loadConfig({ configFile: 'h.yaml', folder });
-    expect(config.databases.get('app')?.password?.reveal()).toBe('se same');
-  });
+  expect(said.err).not.toContain('se same');
+  writeFileSync(join(folder, 'h.yaml'), said.out);
+  const { config } = loadConfig({ configFile: 'h.yaml', folder });
+  expect(config.databases.get('app')?.password?.reveal()).toBe('se same');
+});
 
-  test('writes to a file that only its owner can read, and overwrites none unless it is told to', () => {
-    const { folder, said, run } = stage();
-    const file = join(folder, 'h.yaml');
-    expect(run('p.ini', '--output', file)).toBe(0);
-    expect([said.out, statSync(file).mode & 0o777]).toEqual(['', 0o600]);
-    expect(said.err).toContain(`headgate: wrote ${file}; headgate serve --config ${file} --check\n`);
-    expect(() => run('p.ini', '--output', file)).toThrow(
-      `--output: there is a file ${file}; --force overwrites it`,
-    );
-    writeFileSync(file, 'old');
-    expect(run('p.ini', '--output', file, '--force')).toBe(0);
-    expect(readFileSync(file, 'utf8')).toMatch(/^# Made from p.ini/);
-  });
+test('headgate import writes to a file that only its owner can read, and overwrites none unless it is told to', () => {
+  const { folder, said, run } = stage();
+  const file = join(folder, 'h.yaml');
+  expect(run('p.ini', '--output', file)).toBe(0);
+  expect([said.out, statSync(file).mode & 0o777]).toEqual(['', 0o600]);
+  expect(said.err).toContain(`headgate: wrote ${file}; headgate serve --config ${file} --check\n`);
+  expect(() => run('p.ini', '--output', file)).toThrow(
+    `--output: there is a file ${file}; --force overwrites it`,
+  );
+  writeFileSync(file, 'old');
+  expect(run('p.ini', '--output', file, '--force')).toBe(0);
+  expect(readFileSync(file, 'utf8')).toMatch(/^# Made from p.ini/);
+});
 
-  test('writes nothing where the file makes no sense, and ends with 1', () => {
-    const { said, run } = stage('[pgbouncer]\nlisten_port = x\nnonsense');
-    expect(run('p.ini')).toBe(1);
-    expect(said).toEqual({
-      out: '',
-      err: `headgate: 2 problems with the configuration:
+test('headgate import writes nothing where the file makes no sense, and ends with 1', () => {
+  const { said, run } = stage('[pgbouncer]\nlisten_port = x\nnonsense');
+  expect(run('p.ini')).toBe(1);
+  expect(said).toEqual({
+    out: '',
+    err: `headgate: 2 problems with the configuration:
   p.ini:2  listen.port: (listen_port) must be a whole number, not 'x'
   p.ini:3  is neither a section nor a key with = and a value
 `,
-    });
   });
-
-  test('writes what is not enough to run, says so, and ends with 1', () => {
-    const { said, run } = stage('[pgbouncer]\nlisten_addr=*\n');
-    expect(run('p.ini')).toBe(1);
-    expect(said.out).toContain('addresses: [ "*" ]');
-    expect(said.err).toContain('auth.file: is missing: with md5 users need secrets');
-    expect(said.err).toContain('databases: is missing');
-  });
-
-  test('says what is unlikely to be meant', () => {
-    const { said, run } = stage(`${ini}auth_hba_file = hba.conf\n`);
-    expect(run('p.ini')).toBe(0);
-    expect(said.err).toContain('headgate: auth.hbaFile is not used: auth.type is trust, not hba\n');
-  });
-
-  test('needs none of the files that are named on another machine', () => {
-    const { run } = stage(
-      '[databases]\na = host=b\n[pgbouncer]\nlisten_addr=*\nauth_file=/nowhere/userlist.txt\n',
-    );
-    expect(run('p.ini')).toBe(0);
-  });
-
-  test.each([[[]], [['a', 'b']], [['p.ini', '--force']], [['p.ini', '--output', '/nowhere/x.yaml']]])(
-    'that is called in a wrong way says so: %j',
-    (args) => {
-      expect(() => stage().run(...args)).toThrow(UsageError);
-    },
-  );
 });
+
+test('headgate import writes what is not enough to run, says so, and ends with 1', () => {
+  const { said, run } = stage('[pgbouncer]\nlisten_addr=*\n');
+  expect(run('p.ini')).toBe(1);
+  expect(said.out).toContain('addresses: [ "*" ]');
+  expect(said.err).toContain('auth.file: is missing: with md5 users need secrets');
+});
+
+test('headgate import says what is unlikely to be meant', () => {
+  const { said, run } = stage(`${ini}auth_hba_file = hba.conf\n`);
+  expect(run('p.ini')).toBe(0);
+  expect(said.err).toContain('headgate: auth.hbaFile is not used: auth.type is trust, not hba\n');
+});
+
+test('headgate import needs none of the files that are named on another machine', () => {
+  const { run } = stage(
+    '[databases]\na = host=b\n[pgbouncer]\nlisten_addr=*\nauth_file=/nowhere/userlist.txt\n',
+  );
+  expect(run('p.ini')).toBe(0);
+});
+
+test.each([[[]], [['a', 'b']], [['p.ini', '--force']], [['p.ini', '--output', '/nowhere/x.yaml']]])(
+  'headgate import that is called in a wrong way says so: %j',
+  (args) => {
+    expect(() => stage().run(...args)).toThrow(UsageError);
+  },
+);

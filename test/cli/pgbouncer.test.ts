@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { LogFile } from '../../src/cli/log-file.js';
 import { serveArguments } from '../../src/cli/pgbouncer.js';
+import { readFlags } from '../../src/cli/serve-flags.js';
 import { serveLog } from '../../src/cli/serve-log.js';
-import { readFlags } from '../../src/pooler/config/flags.js';
 
 test.each([
   [['p.ini'], ['--pgbouncer-ini', 'p.ini']],
@@ -37,7 +37,7 @@ test.each([
   [['a.ini', 'b.ini'], 'one configuration file is enough'],
   [['-R', 'p.ini'], '-R is not there'],
   [['-x', 'p.ini'], '-x is not an option'],
-  [['p.ini', '-u'], '-u needs the name of a user'],
+  [['p.ini', '-u'], '-u needs a value'],
 ])('headgate pgbouncer %j says what is wrong', (args, message) => {
   expect(() => serveArguments(args)).toThrow(message);
 });

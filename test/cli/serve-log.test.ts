@@ -23,10 +23,10 @@ function world(level: LogLevel, format: 'text' | 'json') {
 
 test('a line has the time, the level, the message and what belongs to it', () => {
   const { log, lines } = world('info', 'text');
-  log('info', 'a client is in', { user: 'me', database: 'my shop', tls: undefined, from: '::1' });
+  log('info', 'client connected', { user: 'me', database: 'my shop', tls: undefined, from: '::1' });
   log('error', 'no more');
   expect(lines).toEqual([
-    '2026-01-02 03:04:05.006 UTC info  a client is in  user=me database="my shop" from=::1\n',
+    '2026-01-02 03:04:05.006 UTC info  client connected  user=me database="my shop" from=::1\n',
     '2026-01-02 03:04:05.006 UTC error no more\n',
   ]);
 });

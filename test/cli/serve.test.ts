@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { runCommand } from '../../src/cli/commands.js';
 import { serve } from '../../src/cli/serve.js';
 import type { PoolerHost, RunningPooler, SignalSource } from '../../src/cli/serve-running.js';
@@ -122,67 +122,63 @@ class Stage {
   }
 }
 
-describe('headgate serve --check', () => {
-  test('says that a configuration is good, and what it is', async () => {
-    const stage = new Stage();
-    expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(0);
-    expect(stage.out).toMatch(/^the configuration is good\n {2}listens on 127\.0\.0\.1:6432 and /);
-    expect(stage.out.endsWith('for a server connection\n')).toBe(true);
-    expect(stage.started).toEqual([]);
-  });
+test('headgate serve --check says that a configuration is good, and what it is', async () => {
+  const stage = new Stage();
+  expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(0);
+  expect(stage.out).toMatch(/^the configuration is good\n {2}listens on 127\.0\.0\.1:6432 and /);
+  expect(stage.out.endsWith('for a server connection\n')).toBe(true);
+  expect(stage.started).toEqual([]);
+});
 
-  test('says everything that is wrong, and ends with 1', async () => {
-    const stage = new Stage();
-    stage.write('databases: { app: { prt: 1 } }\nauth: { type: hba }');
-    expect(await stage.serve('--config', 'headgate.yaml', '--check', '--listen-port=x')).toBe(1);
-    expect(stage.err).toBe(`headgate: 3 problems with the configuration:
+test('headgate serve --check says everything that is wrong, and ends with 1', async () => {
+  const stage = new Stage();
+  stage.write('databases: { app: { prt: 1 } }\nauth: { type: hba }');
+  expect(await stage.serve('--config', 'headgate.yaml', '--check', '--listen-port=x')).toBe(1);
+  expect(stage.err).toBe(`headgate: 3 problems with the configuration:
   headgate.yaml:1:21  databases.app.prt: is not known here; did you mean port?
   --listen-port  listen.port: must be a whole number from 0 to 65535, not 'x'
   auth.hbaFile: is missing: auth.type is hba
 `);
-    expect(stage.out).toBe('');
-  });
-
-  test('warns of what is unlikely to be meant', async () => {
-    const stage = new Stage();
-    stage.environment = { HEADGATE_POOL_MOD: 'x' };
-    expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(0);
-    expect(stage.err).toBe(
-      'headgate: HEADGATE_POOL_MOD is not known and not used; did you mean HEADGATE_POOL_MODE?\n',
-    );
-  });
-
-  test('is not held up where the configuration is in a variable', async () => {
-    const stage = new Stage();
-    stage.environment = { HEADGATE_CONFIG: 'headgate.yaml' };
-    expect(await stage.serve('--check')).toBe(0);
-  });
+  expect(stage.out).toBe('');
 });
 
-describe('headgate serve --check with files', () => {
-  test('says what is wrong inside of them', async () => {
-    const stage = new Stage();
-    writeFileSync(join(stage.folder, 'hba.conf'), 'host all all nonsense trust\n');
-    writeFileSync(join(stage.folder, 'userlist.txt'), '"me" "x"\n"me"\n');
-    stage.write('databases: { app: {} }\nauth: { type: hba, hbaFile: hba.conf, file: userlist.txt }');
-    expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(1);
-    expect(stage.err).toMatch(/^headgate: .*userlist\.txt can't be used:\n {2}line 2: /);
-    expect(stage.out).toBe('');
-  });
-
-  test.each(['--check', '--explain'])(
-    'says which of them are not used, and does not mind them (%s)',
-    async (flag) => {
-      const stage = new Stage();
-      writeFileSync(join(stage.folder, 'hba.conf'), 'host all all nonsense trust\n');
-      stage.write('databases: { app: {} }\nauth: { type: trust, hbaFile: hba.conf, identFile: nowhere }');
-      expect(await stage.serve('--config', 'headgate.yaml', flag)).toBe(0);
-      expect(stage.err).toBe(`headgate: auth.hbaFile is not used: auth.type is trust, not hba
-headgate: auth.identFile is not used: auth.type is trust, not hba
-`);
-    },
+test('headgate serve --check warns of what is unlikely to be meant', async () => {
+  const stage = new Stage();
+  stage.environment = { HEADGATE_POOL_MOD: 'x' };
+  expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(0);
+  expect(stage.err).toBe(
+    'headgate: HEADGATE_POOL_MOD is not known and not used; did you mean HEADGATE_POOL_MODE?\n',
   );
 });
+
+test('headgate serve --check is not held up where the configuration is in a variable', async () => {
+  const stage = new Stage();
+  stage.environment = { HEADGATE_CONFIG: 'headgate.yaml' };
+  expect(await stage.serve('--check')).toBe(0);
+});
+
+test('headgate serve --check with files says what is wrong inside of them', async () => {
+  const stage = new Stage();
+  writeFileSync(join(stage.folder, 'hba.conf'), 'host all all nonsense trust\n');
+  writeFileSync(join(stage.folder, 'userlist.txt'), '"me" "x"\n"me"\n');
+  stage.write('databases: { app: {} }\nauth: { type: hba, hbaFile: hba.conf, file: userlist.txt }');
+  expect(await stage.serve('--config', 'headgate.yaml', '--check')).toBe(1);
+  expect(stage.err).toMatch(/^headgate: .*userlist\.txt can't be used:\n {2}line 2: /);
+  expect(stage.out).toBe('');
+});
+
+test.each(['--check', '--explain'])(
+  'headgate serve --check with files says which of them are not used, and does not mind them (%s)',
+  async (flag) => {
+    const stage = new Stage();
+    writeFileSync(join(stage.folder, 'hba.conf'), 'host all all nonsense trust\n');
+    stage.write('databases: { app: {} }\nauth: { type: trust, hbaFile: hba.conf, identFile: nowhere }');
+    expect(await stage.serve('--config', 'headgate.yaml', flag)).toBe(0);
+    expect(stage.err).toBe(`headgate: auth.hbaFile is not used: auth.type is trust, not hba
+headgate: auth.identFile is not used: auth.type is trust, not hba
+`);
+  },
+);
 
 test('headgate serve without anything says what to give', async () => {
   const stage = new Stage();
@@ -192,71 +188,68 @@ test('headgate serve without anything says what to give', async () => {
   );
 });
 
-describe('headgate serve --explain', () => {
-  test('shows every setting and no secret', async () => {
-    const stage = new Stage();
-    expect(await stage.serve('--config', 'headgate.yaml', '--explain', '--pool-mode=session')).toBe(0);
-    expect(stage.out).toMatch(/^pooling\.poolMode +session +--pool-mode +when a client/m);
-    expect(stage.out).toMatch(/^databases\.app\.password +\(hidden\) +headgate\.yaml:1 /m);
-    expect(stage.out).not.toContain('sesame');
-    expect(stage.started).toEqual([]);
-  });
+test('headgate serve --explain shows every setting and no secret', async () => {
+  const stage = new Stage();
+  expect(await stage.serve('--config', 'headgate.yaml', '--explain', '--pool-mode=session')).toBe(0);
+  expect(stage.out).toMatch(/^pooling\.poolMode +session +--pool-mode +when a client/m);
+  expect(stage.out).toMatch(/^databases\.app\.password +\(hidden\) +headgate\.yaml:1 /m);
+  expect(stage.out).not.toContain('sesame');
+  expect(stage.started).toEqual([]);
 });
 
-describe('headgate serve --pgbouncer-ini', () => {
-  test('runs from it, and says what it could not carry over', async () => {
-    const stage = new Stage();
-    writeFileSync(join(stage.folder, 'userlist.txt'), '"me" "sesame"');
-    writeFileSync(
-      join(stage.folder, 'p.ini'),
-      '[databases]\napp = host=db\n[pgbouncer]\nauth_file = userlist.txt\npkt_buf = 1\nlisten_addr = *\n',
-    );
-    const { code } = await stage.begin('--pgbouncer-ini', 'p.ini');
-    expect(stage.err).toContain('headgate: 3 settings carried over, 0 with a difference, 1 left out\n');
-    expect(stage.err).toContain('headgate:   p.ini:5  pkt_buf: buffers have one size');
-    expect(stage.started[0]).toMatchObject({
-      pooling: { poolMode: 'session' },
-      auth: { type: 'md5', file: join(stage.folder, 'userlist.txt') },
-    });
-    stage.stopped.resolve();
-    expect(await code).toBe(0);
+test('headgate serve --pgbouncer-ini runs from it, and says what it could not carry over', async () => {
+  const stage = new Stage();
+  writeFileSync(join(stage.folder, 'userlist.txt'), '"me" "sesame"');
+  writeFileSync(
+    join(stage.folder, 'p.ini'),
+    '[databases]\napp = host=db\n[pgbouncer]\nauth_file = userlist.txt\npkt_buf = 1\nlisten_addr = *\n',
+  );
+  const { code } = await stage.begin('--pgbouncer-ini', 'p.ini');
+  expect(stage.err).toContain('headgate: 3 settings carried over, 0 with a difference, 1 left out\n');
+  expect(stage.err).toContain('headgate:   p.ini:5  pkt_buf: buffers have one size');
+  expect(stage.started[0]).toMatchObject({
+    pooling: { poolMode: 'session' },
+    auth: { type: 'md5', file: join(stage.folder, 'userlist.txt') },
   });
-
-  test('that can not be read is the one problem that there is', async () => {
-    const stage = new Stage();
-    expect(await stage.serve('--pgbouncer-ini', 'none.ini')).toBe(1);
-    expect(stage.err).toMatch(
-      /^headgate: 1 problem with the configuration:\n {2}none\.ini {2}can't be read: ENOENT/,
-    );
-  });
-
-  test('does not run where a line makes no sense', async () => {
-    const stage = new Stage();
-    writeFileSync(
-      join(stage.folder, 'p.ini'),
-      '[pgbouncer]\nauth_type = trust\nlisten_port = x\n[databases]\na = host=b\n',
-    );
-    expect(await stage.serve('--pgbouncer-ini', 'p.ini')).toBe(1);
-    expect(stage.err).toContain("  p.ini:3  listen.port: (listen_port) must be a whole number, not 'x'\n");
-  });
+  stage.stopped.resolve();
+  expect(await code).toBe(0);
 });
 
-describe('A pooler that runs', () => {
-  test('is given the configuration, and says where it listens', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run('--listen-port', '1234');
-    expect(stage.started[0]?.listen.port).toBe(1234);
-    expect(stage.out).toBe('headgate: listening on 127.0.0.1:6432\n');
-    stage.signals.emit('SIGTERM');
-    expect(await code).toBe(0);
-  });
+test('headgate serve --pgbouncer-ini that can not be read is the one problem that there is', async () => {
+  const stage = new Stage();
+  expect(await stage.serve('--pgbouncer-ini', 'none.ini')).toBe(1);
+  expect(stage.err).toMatch(
+    /^headgate: 1 problem with the configuration:\n {2}none\.ini {2}can't be read: ENOENT/,
+  );
+});
 
-  test.each([
-    ['SIGTERM', 'wait_for_servers', 'transactions have ended', []],
-    ['SIGINT', 'wait_for_servers', 'transactions have ended', []],
-    ['SIGTERM', 'wait_for_clients', 'all clients have left', ['--sigterm-mode=wait_for_clients']],
-    ['SIGINT', 'wait_for_servers', 'transactions have ended', ['--sigterm-mode=wait_for_clients']],
-  ])('stops on %s with %s, when %s, and at once on the second', async (signal, mode, what, flags) => {
+test('headgate serve --pgbouncer-ini does not run where a line makes no sense', async () => {
+  const stage = new Stage();
+  writeFileSync(
+    join(stage.folder, 'p.ini'),
+    '[pgbouncer]\nauth_type = trust\nlisten_port = x\n[databases]\na = host=b\n',
+  );
+  expect(await stage.serve('--pgbouncer-ini', 'p.ini')).toBe(1);
+  expect(stage.err).toContain("  p.ini:3  listen.port: (listen_port) must be a whole number, not 'x'\n");
+});
+
+test('A pooler that runs is given the configuration, and says where it listens', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run('--listen-port', '1234');
+  expect(stage.started[0]?.listen.port).toBe(1234);
+  expect(stage.out).toBe('headgate: listening on 127.0.0.1:6432\n');
+  stage.signals.emit('SIGTERM');
+  expect(await code).toBe(0);
+});
+
+test.each([
+  ['SIGTERM', 'wait_for_servers', 'transactions have ended', []],
+  ['SIGINT', 'wait_for_servers', 'transactions have ended', []],
+  ['SIGTERM', 'wait_for_clients', 'all clients have left', ['--sigterm-mode=wait_for_clients']],
+  ['SIGINT', 'wait_for_servers', 'transactions have ended', ['--sigterm-mode=wait_for_clients']],
+])(
+  'A pooler that runs stops on %s with %s, when %s, and at once on the second',
+  async (signal, mode, what, flags) => {
     const stage = new Stage();
     const over = promised();
     stage.onShutdown = (deadlineMs) => (deadlineMs === 0 ? Promise.resolve() : over.promise);
@@ -270,199 +263,199 @@ describe('A pooler that runs', () => {
     expect(await code).toBe(0);
     expect(stage.shutdowns).toEqual([`${mode} 7000`, 'immediate 0']);
     over.resolve();
-  });
+  },
+);
 
-  test('is paused by SIGUSR1 and resumed by SIGUSR2', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run();
-    stage.signals.emit('SIGUSR1');
-    stage.signals.emit('SIGUSR2');
-    expect(stage.told).toEqual(['pause', 'resume']);
-    stage.signals.emit('SIGQUIT');
-    await code;
-  });
+test('A pooler that runs is paused by SIGUSR1 and resumed by SIGUSR2', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run();
+  stage.signals.emit('SIGUSR1');
+  stage.signals.emit('SIGUSR2');
+  expect(stage.told).toEqual(['pause', 'resume']);
+  stage.signals.emit('SIGQUIT');
+  await code;
+});
 
-  test('says where the metrics are', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run('--metrics-listen', '0');
-    expect(stage.out).toContain('headgate: metrics at http://127.0.0.1:9127/metrics\n');
-    stage.signals.emit('SIGQUIT');
-    await code;
-  });
+test('A pooler that runs says where the metrics are', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run('--metrics-listen', '0');
+  expect(stage.out).toContain('headgate: metrics at http://127.0.0.1:9127/metrics\n');
+  stage.signals.emit('SIGQUIT');
+  await code;
+});
 
-  test('logs at the level and in the format that are asked for', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run('--log-level=warn', '--log-format=json');
-    stage.host?.log('info', 'of no importance');
-    stage.host?.log('warn', 'look', { user: 'me' });
-    expect(stage.err).not.toContain('importance');
-    expect(JSON.parse(stage.err)).toMatchObject({ level: 'warn', message: 'look', user: 'me' });
-    stage.signals.emit('SIGQUIT');
-    await code;
-  });
+test('A pooler that runs logs at the level and in the format that are asked for', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run('--log-level=warn', '--log-format=json');
+  stage.host?.log('info', 'of no importance');
+  stage.host?.log('warn', 'look', { user: 'me' });
+  expect(stage.err).not.toContain('importance');
+  expect(JSON.parse(stage.err)).toMatchObject({ level: 'warn', message: 'look', user: 'me' });
+  stage.signals.emit('SIGQUIT');
+  await code;
+});
 
-  test('stops at once on SIGQUIT, and leaves no listener behind', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run();
-    stage.signals.emit('SIGQUIT');
-    expect(await code).toBe(0);
-    expect(stage.shutdowns).toEqual(['immediate 0']);
-    expect(stage.signals.eventNames()).toEqual([]);
-  });
+test('A pooler that runs stops at once on SIGQUIT, and leaves no listener behind', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run();
+  stage.signals.emit('SIGQUIT');
+  expect(await code).toBe(0);
+  expect(stage.shutdowns).toEqual(['immediate 0']);
+  expect(stage.signals.eventNames()).toEqual([]);
+});
 
-  test('ends when it has stopped by itself', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run();
-    stage.stopped.resolve();
-    expect(await code).toBe(0);
-  });
+test('A pooler that runs ends when it has stopped by itself', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run();
+  stage.stopped.resolve();
+  expect(await code).toBe(0);
+});
 
-  test('reads the configuration again on SIGHUP, and says what has changed', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run();
-    stage.write(`${good}pooling: { poolSize: 5 }\nlisten: { port: 1 }`);
-    await stage.saysAfter('SIGHUP', 'listen.port');
-    const lines = stage.err.split('\n').map((line) => line.replace(/^.* UTC /, ''));
-    expect(lines).toEqual([
-      'info  transport chosen  transport=native',
-      'info  reload: at once:',
-      'info  reload:   pooling.poolSize: 20 -> 5',
-      'info  reload: not before a restart:',
-      'info  reload:   listen.port: 6432 -> 1 (sockets are opened at the start)',
-      '',
-    ]);
-    stage.signals.emit('SIGTERM');
-    await code;
-    expect(stage.reloaded.map(({ pooling, listen }) => [pooling.poolSize, listen.port])).toEqual([[5, 6432]]);
-  });
+test('A pooler that runs reads the configuration again on SIGHUP, and says what has changed', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run();
+  stage.write(`${good}pooling: { poolSize: 5 }\nlisten: { port: 1 }`);
+  await stage.saysAfter('SIGHUP', 'listen.port');
+  const lines = stage.err.split('\n').map((line) => line.replace(/^.* UTC /, ''));
+  expect(lines).toEqual([
+    'info  transport chosen  transport=native',
+    'info  reload: at once:',
+    'info  reload:   pooling.poolSize: 20 -> 5',
+    'info  reload: not before a restart:',
+    'info  reload:   listen.port: 6432 -> 1 (sockets are opened at the start)',
+    '',
+  ]);
+  stage.signals.emit('SIGTERM');
+  await code;
+  expect(stage.reloaded.map(({ pooling, listen }) => [pooling.poolSize, listen.port])).toEqual([[5, 6432]]);
+});
 
-  test('goes on as it was where the new configuration is wrong', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run();
-    stage.write('databases: 1');
-    await stage.saysAfter('SIGHUP', 'databases: must be');
-    expect(stage.err).toMatch(
-      /error not reloaded, the configuration stays as it was\n.* error {3}2 problems with the configuration:\n/,
-    );
-    stage.write(`${good}pooling: { poolSize: 5 }`);
-    await stage.saysAfter('SIGHUP', 'reload: at once');
-    stage.signals.emit('SIGTERM');
-    await code;
-    expect(stage.reloaded.map(({ pooling }) => pooling.poolSize)).toEqual([5]);
-  });
+test('A pooler that runs goes on as it was where the new configuration is wrong', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run();
+  stage.write('databases: 1');
+  await stage.saysAfter('SIGHUP', 'databases: must be');
+  expect(stage.err).toMatch(
+    /error not reloaded, the configuration stays as it was\n.* error {3}2 problems with the configuration:\n/,
+  );
+  stage.write(`${good}pooling: { poolSize: 5 }`);
+  await stage.saysAfter('SIGHUP', 'reload: at once');
+  stage.signals.emit('SIGTERM');
+  await code;
+  expect(stage.reloaded.map(({ pooling }) => pooling.poolSize)).toEqual([5]);
+});
 
-  test('can be reloaded from the console', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run();
-    stage.write(`${good}pooling: { poolSize: 6 }`);
-    expect(stage.host?.readConfig().pooling.poolSize).toBe(6);
-    stage.write('auth: 1');
-    expect(() => stage.host?.readConfig()).toThrow('problems with the configuration');
-    stage.signals.emit('SIGTERM');
-    await code;
-  });
+test('A pooler that runs can be reloaded from the console', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run();
+  stage.write(`${good}pooling: { poolSize: 6 }`);
+  expect(stage.host?.readConfig().pooling.poolSize).toBe(6);
+  stage.write('auth: 1');
+  expect(() => stage.host?.readConfig()).toThrow('problems with the configuration');
+  stage.signals.emit('SIGTERM');
+  await code;
+});
 
-  test('has its number in a file for as long as it runs', async () => {
-    const stage = new Stage();
-    const { code } = await stage.run('--pidfile', 'pooler.pid');
-    expect(readFileSync(join(stage.folder, 'pooler.pid'), 'utf8')).toBe(`${process.pid}\n`);
-    stage.signals.emit('SIGTERM');
-    await code;
-    expect(existsSync(join(stage.folder, 'pooler.pid'))).toBe(false);
-  });
+test('A pooler that runs has its number in a file for as long as it runs', async () => {
+  const stage = new Stage();
+  const { code } = await stage.run('--pidfile', 'pooler.pid');
+  expect(readFileSync(join(stage.folder, 'pooler.pid'), 'utf8')).toBe(`${process.pid}\n`);
+  stage.signals.emit('SIGTERM');
+  await code;
+  expect(existsSync(join(stage.folder, 'pooler.pid'))).toBe(false);
+});
 
-  test('does not start while the process runs whose number is in the file, and leaves the file alone', async () => {
-    const stage = new Stage();
-    const file = join(stage.folder, 'pooler.pid');
-    writeFileSync(file, `${process.ppid}\n`);
-    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
-    expect(stage.err).toBe(
-      `headgate: can't run: The process ${process.ppid} runs, and its number is in ${file}. If that is no pooler, remove the file.\n`,
-    );
-    expect(stage.started).toEqual([]);
-    expect(readFileSync(file, 'utf8')).toBe(`${process.ppid}\n`);
-  });
+test('A pooler that runs does not start while the process runs whose number is in the file, and leaves the file alone', async () => {
+  const stage = new Stage();
+  const file = join(stage.folder, 'pooler.pid');
+  writeFileSync(file, `${process.ppid}\n`);
+  expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
+  expect(stage.err).toBe(
+    `headgate: can't run: The process ${process.ppid} runs, and its number is in ${file}. If that is no pooler, remove the file.\n`,
+  );
+  expect(stage.started).toEqual([]);
+  expect(readFileSync(file, 'utf8')).toBe(`${process.ppid}\n`);
+});
 
-  test.each([
-    ['a process that is no more', () => spawnSync(process.execPath, ['--version']).pid],
-    ['itself, from an earlier life', () => process.pid],
-    ['nobody', () => 'nonsense'],
-  ])('takes over a file with the number of %s', async (_, left) => {
+test.each([
+  ['a process that is no more', () => spawnSync(process.execPath, ['--version']).pid],
+  ['itself, from an earlier life', () => process.pid],
+  ['nobody', () => 'nonsense'],
+])('A pooler that runs takes over a file with the number of %s', async (_, left) => {
+  const stage = new Stage();
+  const file = join(stage.folder, 'pooler.pid');
+  writeFileSync(file, `${left()}\n`);
+  const { code } = await stage.run('--pidfile', 'pooler.pid');
+  expect(readFileSync(file, 'utf8')).toBe(`${process.pid}\n`);
+  stage.signals.emit('SIGTERM');
+  expect(await code).toBe(0);
+});
+
+test('A pooler that runs that can not listen writes no file with its number, and removes none', async () => {
+  const stage = new Stage();
+  const file = join(stage.folder, 'pooler.pid');
+  stage.failure = new ServingError('the port is taken');
+  expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
+  expect(existsSync(file)).toBe(false);
+  writeFileSync(file, 'left by another');
+  expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
+  expect(readFileSync(file, 'utf8')).toBe('left by another');
+});
+
+test('A pooler that runs leaves a file in which somebody else has written a number since', async () => {
+  const stage = new Stage();
+  const file = join(stage.folder, 'pooler.pid');
+  const { code } = await stage.run('--pidfile', 'pooler.pid');
+  writeFileSync(file, `${process.ppid}\n`);
+  stage.signals.emit('SIGTERM');
+  expect(await code).toBe(0);
+  expect(readFileSync(file, 'utf8')).toBe(`${process.ppid}\n`);
+});
+
+test.skipIf(process.platform === 'win32')(
+  'A pooler that runs puts its number in the place of a link, and not where that leads to',
+  async () => {
     const stage = new Stage();
-    const file = join(stage.folder, 'pooler.pid');
-    writeFileSync(file, `${left()}\n`);
+    const [file, other] = [join(stage.folder, 'pooler.pid'), join(stage.folder, 'precious')];
+    writeFileSync(other, 'as it was');
+    symlinkSync(other, file);
     const { code } = await stage.run('--pidfile', 'pooler.pid');
     expect(readFileSync(file, 'utf8')).toBe(`${process.pid}\n`);
     stage.signals.emit('SIGTERM');
-    expect(await code).toBe(0);
-  });
+    await code;
+    expect(readFileSync(other, 'utf8')).toBe('as it was');
+    expect(readdirSync(stage.folder).filter((name) => name.startsWith('pooler.pid'))).toEqual([]);
+  },
+);
 
-  test('that can not listen writes no file with its number, and removes none', async () => {
-    const stage = new Stage();
-    const file = join(stage.folder, 'pooler.pid');
-    stage.failure = new ServingError('the port is taken');
-    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
-    expect(existsSync(file)).toBe(false);
-    writeFileSync(file, 'left by another');
-    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', 'pooler.pid')).toBe(1);
-    expect(readFileSync(file, 'utf8')).toBe('left by another');
-  });
+test('A pooler that runs that can not write its number is stopped, and says why', async () => {
+  const stage = new Stage();
+  expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', '.')).toBe(1);
+  expect(stage.err).toContain("headgate: can't run: EISDIR");
+  expect(stage.shutdowns).toEqual(['immediate 0']);
+  expect(stage.signals.eventNames()).toEqual([]);
+});
 
-  test('leaves a file in which somebody else has written a number since', async () => {
-    const stage = new Stage();
-    const file = join(stage.folder, 'pooler.pid');
-    const { code } = await stage.run('--pidfile', 'pooler.pid');
-    writeFileSync(file, `${process.ppid}\n`);
-    stage.signals.emit('SIGTERM');
-    expect(await code).toBe(0);
-    expect(readFileSync(file, 'utf8')).toBe(`${process.ppid}\n`);
+test('A pooler that runs that can not listen says why, and ends with 1', async () => {
+  const stage = new Stage();
+  stage.failure = Object.assign(new Error('listen EADDRINUSE: address already in use 127.0.0.1:6432'), {
+    code: 'EADDRINUSE',
   });
+  expect(await stage.serve('--config', 'headgate.yaml')).toBe(1);
+  expect(stage.err).toBe("headgate: can't run: listen EADDRINUSE: address already in use 127.0.0.1:6432\n");
+});
 
-  test.skipIf(process.platform === 'win32')(
-    'puts its number in the place of a link, and not where that leads to',
-    async () => {
-      const stage = new Stage();
-      const [file, other] = [join(stage.folder, 'pooler.pid'), join(stage.folder, 'precious')];
-      writeFileSync(other, 'as it was');
-      symlinkSync(other, file);
-      const { code } = await stage.run('--pidfile', 'pooler.pid');
-      expect(readFileSync(file, 'utf8')).toBe(`${process.pid}\n`);
-      stage.signals.emit('SIGTERM');
-      await code;
-      expect(readFileSync(other, 'utf8')).toBe('as it was');
-      expect(readdirSync(stage.folder).filter((name) => name.startsWith('pooler.pid'))).toEqual([]);
-    },
-  );
+test('A pooler that runs that can not use a file says why, and ends with 1', async () => {
+  const stage = new Stage();
+  stage.failure = new ServingError('metrics can not be had');
+  expect(await stage.serve('--config', 'headgate.yaml')).toBe(1);
+  expect(stage.err).toBe("headgate: can't run: metrics can not be had\n");
+});
 
-  test('that can not write its number is stopped, and says why', async () => {
-    const stage = new Stage();
-    expect(await stage.serve('--config', 'headgate.yaml', '--pidfile', '.')).toBe(1);
-    expect(stage.err).toContain("headgate: can't run: EISDIR");
-    expect(stage.shutdowns).toEqual(['immediate 0']);
-    expect(stage.signals.eventNames()).toEqual([]);
-  });
-
-  test('that can not listen says why, and ends with 1', async () => {
-    const stage = new Stage();
-    stage.failure = Object.assign(new Error('listen EADDRINUSE: address already in use 127.0.0.1:6432'), {
-      code: 'EADDRINUSE',
-    });
-    expect(await stage.serve('--config', 'headgate.yaml')).toBe(1);
-    expect(stage.err).toBe("headgate: can't run: listen EADDRINUSE: address already in use 127.0.0.1:6432\n");
-  });
-
-  test('that can not use a file says why, and ends with 1', async () => {
-    const stage = new Stage();
-    stage.failure = new ServingError('metrics can not be had');
-    expect(await stage.serve('--config', 'headgate.yaml')).toBe(1);
-    expect(stage.err).toBe("headgate: can't run: metrics can not be had\n");
-  });
-
-  test('that fails for a reason of its own is not taken for a mistake of the user', async () => {
-    const stage = new Stage();
-    stage.failure = new TypeError('a bug');
-    await expect(stage.serve('--config', 'headgate.yaml')).rejects.toThrow('a bug');
-  });
+test('A pooler that runs that fails for a reason of its own is not taken for a mistake of the user', async () => {
+  const stage = new Stage();
+  stage.failure = new TypeError('a bug');
+  await expect(stage.serve('--config', 'headgate.yaml')).rejects.toThrow('a bug');
 });
 
 test('A command line that makes no sense is told with all its mistakes', async () => {
@@ -471,8 +464,8 @@ test('A command line that makes no sense is told with all its mistakes', async (
     new UsageError(
       [
         '--conf is not an option; did you mean --config?',
-        "'x' is not expected here; a configuration file is given with --config FILE",
         '--pool-mod is not an option; did you mean --pool-mode?',
+        "'x' is not expected here; a configuration file is given with --config FILE",
       ].join('\nheadgate: '),
     ),
   );

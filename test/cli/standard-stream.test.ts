@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 const built = new URL('../../dist/cli/terminal.js', import.meta.url).href;
 
@@ -35,64 +35,62 @@ function run(body: string, stderr: 'pipe' | number) {
   };
 }
 
-describe('standard error', () => {
-  test('that is written loses nothing', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'headgate-stderr-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const file = openSync(join(folder, 'log'), 'w');
-    const { said } = await run(
-      'for (let n = 0; n < 1000; n++) terminal.err(`line ${n}\\n`); say(terminal.lost);',
-      file,
+test('standard error that is written loses nothing', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-stderr-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = openSync(join(folder, 'log'), 'w');
+  const { said } = await run(
+    'for (let n = 0; n < 1000; n++) terminal.err(`line ${n}\\n`); say(terminal.lost);',
+    file,
+  ).ended();
+  closeSync(file);
+  expect(said).toEqual([0]);
+  expect(readFileSync(join(folder, 'log'), 'utf8').match(/line/g)).toHaveLength(1_000);
+});
+
+test.skipIf(!existsSync('/dev/full'))(
+  'standard error on a full disk is counted, and does not end the program',
+  async () => {
+    const full = openSync('/dev/full', 'w');
+    const { code, said } = await run(
+      'for (let n = 0; n < 100; n++) terminal.err("a line\\n"); await sleep(50); say(terminal.lost);',
+      full,
     ).ended();
-    closeSync(file);
-    expect(said).toEqual([0]);
-    expect(readFileSync(join(folder, 'log'), 'utf8').match(/line/g)).toHaveLength(1_000);
-  });
+    closeSync(full);
+    expect({ code, said }).toEqual({ code: 0, said: [100] });
+  },
+);
 
-  test.skipIf(!existsSync('/dev/full'))(
-    'on a full disk is counted, and does not end the program',
-    async () => {
-      const full = openSync('/dev/full', 'w');
-      const { code, said } = await run(
-        'for (let n = 0; n < 100; n++) terminal.err("a line\\n"); await sleep(50); say(terminal.lost);',
-        full,
-      ).ended();
-      closeSync(full);
-      expect({ code, said }).toEqual({ code: 0, said: [100] });
-    },
+test('standard error whose reader has gone is counted, and does not end the program', async () => {
+  const { child, ended } = run(
+    'process.stdin.once("data", async () => { for (let n = 0; n < 100; n++) terminal.err("a line\\n"); await sleep(50); say(terminal.lost); process.exit(); });',
+    'pipe',
   );
+  child.stderr?.destroy();
+  await once(child.stderr as NodeJS.EventEmitter, 'close');
+  child.stdin?.write('go\n');
+  expect(await ended()).toEqual({ code: 0, said: [100] });
+});
 
-  test('whose reader has gone is counted, and does not end the program', async () => {
-    const { child, ended } = run(
-      'process.stdin.once("data", async () => { for (let n = 0; n < 100; n++) terminal.err("a line\\n"); await sleep(50); say(terminal.lost); process.exit(); });',
-      'pipe',
-    );
-    child.stderr?.destroy();
-    await once(child.stderr as NodeJS.EventEmitter, 'close');
-    child.stdin?.write('go\n');
-    expect(await ended()).toEqual({ code: 0, said: [100] });
-  });
-
-  test('whose reader has stopped is counted, does not make the program grow, and goes on when it reads again', async () => {
-    const { child, ended } = run(
-      `const line = 'x'.repeat(999) + '\\n';
+test('standard error whose reader has stopped is counted, does not make the program grow, and goes on when it reads again', async () => {
+  const { child, ended } = run(
+    `const line = 'x'.repeat(999) + '\\n';
        const before = process.memoryUsage().rss;
        for (let n = 0; n < 100_000; n++) { terminal.err(line); if (n % 1_000 === 0) await sleep(0); }
        say({ lost: terminal.lost, grown: process.memoryUsage().rss - before });
        process.stdin.once('data', () => { terminal.err('at last\\n'); process.stdin.destroy(); });`,
-      'pipe',
-    );
-    await once(child.stdout as NodeJS.EventEmitter, 'data');
-    let err = '';
-    child.stderr?.setEncoding('utf8').on('data', (text) => {
-      err += text;
-      if (err.length > 1_000_000) child.stdin?.write('go\n');
-    });
-    const { code, said } = await ended();
-    const [{ lost, grown }] = said as [{ lost: number; grown: number }];
-    expect(code).toBe(0);
-    expect(lost).toBeGreaterThan(97_000);
-    expect(grown).toBeLessThan(50_000_000);
-    expect(err.endsWith('at last\n')).toBe(true);
+    'pipe',
+  );
+  await once(child.stdout as NodeJS.EventEmitter, 'data');
+  let err = '';
+  child.stderr?.setEncoding('utf8').on('data', (text) => {
+    err += text;
+    if (err.length > 1_000_000) child.stdin?.write('go\n');
   });
+  const { code, said } = await ended();
+  const [{ lost, grown }] = said as [{ lost: number; grown: number }];
+  expect(code).toBe(0);
+  expect(lost).toBeGreaterThan(97_000);
+  expect(grown).toBeLessThan(50_000_000);
+  expect(err.endsWith('at last\n')).toBe(true);
 });

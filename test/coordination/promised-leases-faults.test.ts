@@ -1,6 +1,6 @@
 // Whatever a coordinator and the network do, what is held is what the coordinator counts once all is quiet.
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { leasesFrom, type PromisedLeases } from '../../src/coordination/promised-leases.js';
 import { SeededRandom } from '../../src/kernel/random.js';
 import { FakeCoordinator, type Fate, type Manner, type Operation } from './fake-coordinator.js';
@@ -150,7 +150,7 @@ describe('With a coordinator that can cancel, whatever is delayed or lost', () =
     haveBackoff: true,
   };
 
-  it('the coordinator counts what is held, and all get what they want as far as the limit goes', async () => {
+  test('the coordinator counts what is held, and all get what they want as far as the limit goes', async () => {
     await fc.assert(
       fc.asyncProperty(plays, async (scene) => {
         const { all, coordinator, leases } = await play(scene, rules);
@@ -169,7 +169,7 @@ describe('With a coordinator that can not cancel, but fails only before it took 
     haveBackoff: true,
   };
 
-  it('the coordinator counts what is held, late answers included', async () => {
+  test('the coordinator counts what is held, late answers included', async () => {
     await fc.assert(
       fc.asyncProperty(plays, async (scene) => {
         const { all, coordinator, leases } = await play(scene, rules);
@@ -187,7 +187,7 @@ describe('With a coordinator that always says yes or no in time', () => {
     haveBackoff: false,
   };
 
-  it('nobody who waits needs to ask by itself: who could have a lease is told', async () => {
+  test('nobody who waits needs to ask by itself: who could have a lease is told', async () => {
     await fc.assert(
       fc.asyncProperty(plays, async (scene) => {
         const { all, coordinator } = await play(scene, rules);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ClassWaiters } from '../../src/core/class-waiters.js';
 import { Waiter } from '../../src/core/waiters.js';
 
@@ -26,47 +26,45 @@ function queueOf(...names: readonly string[]) {
   return { counts, queue, next };
 }
 
-describe('a queue of two classes', () => {
-  test('serves in order of arrival while both have room in their parts', () => {
-    const { next } = queueOf('R1', 'a', 'R2', 'b');
-    expect([next(), next(), next(), next(), next()]).toEqual(['R1', 'a', 'R2', 'b', undefined]);
-  });
+test('a queue of two classes serves in order of arrival while both have room in their parts', () => {
+  const { next } = queueOf('R1', 'a', 'R2', 'b');
+  expect([next(), next(), next(), next(), next()]).toEqual(['R1', 'a', 'R2', 'b', undefined]);
+});
 
-  test('serves the class that has less than its part, however long the other has waited', () => {
-    const { counts, next } = queueOf('R1', 'R2', 'a', 'b');
-    counts.reservedLent = 2;
-    expect([next(), next()]).toEqual(['a', 'b']);
-    expect(next()).toBe('R1');
-  });
+test('a queue of two classes serves the class that has less than its part, however long the other has waited', () => {
+  const { counts, next } = queueOf('R1', 'R2', 'a', 'b');
+  counts.reservedLent = 2;
+  expect([next(), next()]).toEqual(['a', 'b']);
+  expect(next()).toBe('R1');
+});
 
-  test('gives reserved work its part beside any number of regular callers', () => {
-    const { counts, next } = queueOf('a', 'b', 'c', 'R1');
-    counts.regularLent = 8;
-    expect(next()).toBe('R1');
-  });
+test('a queue of two classes gives reserved work its part beside any number of regular callers', () => {
+  const { counts, next } = queueOf('a', 'b', 'c', 'R1');
+  counts.regularLent = 8;
+  expect(next()).toBe('R1');
+});
 
-  test('serves in order of arrival while both have more than their part', () => {
-    const { counts, next } = queueOf('R1', 'a');
-    Object.assign(counts, { regularLent: 8, reservedLent: 2 });
-    expect([next(), next()]).toEqual(['R1', 'a']);
-  });
+test('a queue of two classes serves in order of arrival while both have more than their part', () => {
+  const { counts, next } = queueOf('R1', 'a');
+  Object.assign(counts, { regularLent: 8, reservedLent: 2 });
+  expect([next(), next()]).toEqual(['R1', 'a']);
+});
 
-  test('gives everything to a class that is alone', () => {
-    const { counts, next } = queueOf('R1', 'R2');
-    counts.reservedLent = 20;
-    expect([next(), next()]).toEqual(['R1', 'R2']);
-  });
+test('a queue of two classes gives everything to a class that is alone', () => {
+  const { counts, next } = queueOf('R1', 'R2');
+  counts.reservedLent = 20;
+  expect([next(), next()]).toEqual(['R1', 'R2']);
+});
 
-  test('finds deadlines of both classes, and lets go of anyone', () => {
-    const { queue } = queueOf();
-    const regular = new Someone('a', false);
-    const reserved = new Someone('R1', true);
-    queue.add(regular, 0, 30);
-    queue.add(reserved, 1, 20);
-    expect([queue.size, queue.nextDeadline]).toEqual([2, 20]);
-    expect(queue.shiftExpired(19)).toBeUndefined();
-    expect(queue.shiftExpired(20)).toBe(reserved);
-    queue.remove(regular);
-    expect([queue.size, queue.first, queue.nextDeadline]).toEqual([0, undefined, never]);
-  });
+test('a queue of two classes finds deadlines of both classes, and lets go of anyone', () => {
+  const { queue } = queueOf();
+  const regular = new Someone('a', false);
+  const reserved = new Someone('R1', true);
+  queue.add(regular, 0, 30);
+  queue.add(reserved, 1, 20);
+  expect([queue.size, queue.nextDeadline]).toEqual([2, 20]);
+  expect(queue.shiftExpired(19)).toBeUndefined();
+  expect(queue.shiftExpired(20)).toBe(reserved);
+  queue.remove(regular);
+  expect([queue.size, queue.first, queue.nextDeadline]).toEqual([0, undefined, never]);
 });

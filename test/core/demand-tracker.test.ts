@@ -1,64 +1,65 @@
 // The demand of a user: the highest of a sliding window, from peaks that the pool itself keeps exactly.
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DemandTracker } from '../../src/core/demand-tracker.js';
 import type { PolicyOptions } from '../../src/core/pool-policy.js';
 import { PoolOptionsError } from '../../src/kernel/errors.js';
 import { dialMs } from '../support/fake-server.js';
 import { VirtualWorld } from '../support/virtual-world.js';
 
-describe('A demand tracker', () => {
-  it('says the highest of the intervals in its window', () => {
-    const tracker = new DemandTracker({ window: '30s', interval: '10s' });
-    expect([20, 25, 15, 10, 5].map((peak) => tracker.endInterval(peak))).toEqual([20, 25, 25, 25, 15]);
-  });
+test('A demand tracker says the highest of the intervals in its window', () => {
+  const tracker = new DemandTracker({ window: '30s', interval: '10s' });
+  expect([20, 25, 15, 10, 5].map((peak) => tracker.endInterval(peak))).toEqual([20, 25, 25, 25, 15]);
+});
 
-  it.each([
-    ['30s', '10s', 3],
-    ['60s', '10s', 6],
-    ['10s', '10s', 1],
-    ['5s', '10s', 1],
-    ['45s', '10s', 4],
-  ])('with a window of %s and an interval of %s remembers %i intervals', (window, interval, buckets) => {
+test.each([
+  ['30s', '10s', 3],
+  ['60s', '10s', 6],
+  ['10s', '10s', 1],
+  ['5s', '10s', 1],
+  ['45s', '10s', 4],
+])(
+  'A demand tracker with a window of %s and an interval of %s remembers %i intervals',
+  (window, interval, buckets) => {
     expect(new DemandTracker({ window, interval }).buckets).toBe(buckets);
-  });
+  },
+);
 
-  it('is the highest of the last few peaks, whatever they are', () => {
-    const peaks = fc.array(fc.nat({ max: 100 }), { maxLength: 30 });
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 6 }), peaks, (buckets, script) => {
-        const tracker = new DemandTracker({ window: buckets * 1_000, interval: 1_000 });
-        script.forEach((peak, n) => {
-          const recent = script.slice(Math.max(0, n + 1 - buckets), n + 1);
-          expect(tracker.endInterval(peak)).toBe(Math.max(...recent));
-        });
-      }),
-    );
-  });
+test('A demand tracker is the highest of the last few peaks, whatever they are', () => {
+  const peaks = fc.array(fc.nat({ max: 100 }), { maxLength: 30 });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 6 }), peaks, (buckets, script) => {
+      const tracker = new DemandTracker({ window: buckets * 1_000, interval: 1_000 });
+      script.forEach((peak, n) => {
+        const recent = script.slice(Math.max(0, n + 1 - buckets), n + 1);
+        expect(tracker.endInterval(peak)).toBe(Math.max(...recent));
+      });
+    }),
+  );
+});
 
-  it('counts what is noted between two ends to the interval that goes on', () => {
-    const tracker = new DemandTracker({ window: 2, interval: 1 });
-    tracker.note(9);
-    tracker.note(4);
-    expect(tracker.peak).toBe(9);
-    expect([tracker.endInterval(3), tracker.endInterval(1), tracker.endInterval(2)]).toEqual([9, 9, 2]);
-  });
+test('A demand tracker counts what is noted between two ends to the interval that goes on', () => {
+  const tracker = new DemandTracker({ window: 2, interval: 1 });
+  tracker.note(9);
+  tracker.note(4);
+  expect(tracker.peak).toBe(9);
+  expect([tracker.endInterval(3), tracker.endInterval(1), tracker.endInterval(2)]).toEqual([9, 9, 2]);
+});
 
-  it('looks back 30 s in intervals of 10 s where nothing else is said', () => {
-    expect(new DemandTracker().buckets).toBe(3);
-  });
+test('A demand tracker looks back 30 s in intervals of 10 s where nothing else is said', () => {
+  expect(new DemandTracker().buckets).toBe(3);
+});
 
-  it('names the field that is wrong, and all of them at once', () => {
-    const make = (options: object) => (): unknown => new DemandTracker(options);
-    expect(make({ window: 0, interval: -1 })).toThrow(PoolOptionsError);
-    expect(make({ window: 0, interval: -1 })).toThrow(/window: must be.*interval: must be/s);
-    expect(make({ window: 'soon' })).toThrow(/window: must be a duration/);
-    expect(make({ interval: Number.POSITIVE_INFINITY })).toThrow(/interval: must be/);
-    expect(make({ window: '10d', interval: 1 })).toThrow(/window: is 864000000 intervals long/);
-    expect(make({ windwo: 1 })).toThrow(/windwo: is not an option; did you mean window/);
-    expect(() => new DemandTracker().note(-1)).toThrow(RangeError);
-    expect(() => new DemandTracker().endInterval(Number.NaN)).toThrow(RangeError);
-  });
+test('A demand tracker names the field that is wrong, and all of them at once', () => {
+  const make = (options: object) => (): unknown => new DemandTracker(options);
+  expect(make({ window: 0, interval: -1 })).toThrow(PoolOptionsError);
+  expect(make({ window: 0, interval: -1 })).toThrow(/window: must be.*interval: must be/s);
+  expect(make({ window: 'soon' })).toThrow(/window: must be a duration/);
+  expect(make({ interval: Number.POSITIVE_INFINITY })).toThrow(/interval: must be/);
+  expect(make({ window: '10d', interval: 1 })).toThrow(/window: is 864000000 intervals long/);
+  expect(make({ windwo: 1 })).toThrow(/windwo: is not an option; did you mean window/);
+  expect(() => new DemandTracker().note(-1)).toThrow(RangeError);
+  expect(() => new DemandTracker().endInterval(Number.NaN)).toThrow(RangeError);
 });
 
 const modes: [string, PolicyOptions][] = [
@@ -68,7 +69,7 @@ const modes: [string, PolicyOptions][] = [
 ];
 
 describe.each(modes)('The demand of %s', (_, options) => {
-  it('is what is lent and what is waited for, at its highest, and then begins with what there is', () => {
+  test('is what is lent and what is waited for, at its highest, and then begins with what there is', () => {
     const world = new VirtualWorld(options);
     expect(world.pool.takeDemandPeak()).toBe(0);
     const callers = world.askMany(6);
@@ -82,7 +83,7 @@ describe.each(modes)('The demand of %s', (_, options) => {
     expect(world.pool.takeDemandPeak()).toBe(2);
   });
 
-  it('sees a checkout that was over before anyone looked', () => {
+  test('sees a checkout that was over before anyone looked', () => {
     const world = new VirtualWorld({ ...options, acquireTimeout: 60_000 });
     world.ask().reaction = (caller) => caller.release();
     world.advance(10 * dialMs);
@@ -91,7 +92,7 @@ describe.each(modes)('The demand of %s', (_, options) => {
     expect([world.pool.takeDemandPeak(), world.pool.takeDemandPeak()]).toEqual([1, 0]);
   });
 
-  it('is exact through every checkout, return, wait and change of mind', () => {
+  test('is exact through every checkout, return, wait and change of mind', () => {
     const deed = fc.constantFrom(
       'take',
       'ask',

@@ -1,6 +1,6 @@
 // Shares that are found fast are those that are found slowly, from call to call, whoever comes and goes.
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { FairShareAllocator } from '../../src/core/fair-share.js';
 import { someUsers } from './share-scenes.js';
 import { SlowAllocator } from './slow-allocator.js';
@@ -36,16 +36,14 @@ function compare(script: CallScript, headroom: number, shrinkAfter: number): voi
   }
 }
 
-describe('An allocator', () => {
-  it('gives what the slow one gives, for the same reasons, with few users', () => {
-    fc.assert(fc.property(calls(9, 40), fc.nat({ max: 4 }), fc.integer({ min: 1, max: 4 }), compare), {
-      numRuns: 3_000,
-    });
-  }, 60_000);
+test('An allocator gives what the slow one gives, for the same reasons, with few users', () => {
+  fc.assert(fc.property(calls(9, 40), fc.nat({ max: 4 }), fc.integer({ min: 1, max: 4 }), compare), {
+    numRuns: 3_000,
+  });
+}, 60_000);
 
-  it('gives what the slow one gives, for the same reasons, with many users', () => {
-    fc.assert(fc.property(calls(60, 200), fc.nat({ max: 4 }), fc.integer({ min: 1, max: 4 }), compare), {
-      numRuns: 150,
-    });
-  }, 60_000);
-});
+test('An allocator gives what the slow one gives, for the same reasons, with many users', () => {
+  fc.assert(fc.property(calls(60, 200), fc.nat({ max: 4 }), fc.integer({ min: 1, max: 4 }), compare), {
+    numRuns: 150,
+  });
+}, 60_000);

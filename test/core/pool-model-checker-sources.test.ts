@@ -1,5 +1,5 @@
 // As pool-model-checker.test.ts, for the laws about leases, permits, the reservoir, the warmup and the keeper.
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { DialFailureCause } from '../../src/core/breaker.js';
 import { ConnectionPool } from '../../src/core/connection-pool.js';
 import type { Dial } from '../../src/core/dialer.js';
@@ -132,110 +132,104 @@ class NeverFails extends ConnectionPool<FakeSocket> {
   }
 }
 
-describe('The laws notice', () => {
-  it.each<[string, Sabotage, RegExp]>([
-    [
-      'a lease that is given back twice',
-      otherLeases((leases) => ({
-        release: (count, holder) => {
-          leases.release(count, holder);
-          leases.release(count, holder);
-        },
-      })),
-      /more was given back|places are occupied|holds/,
-    ],
-    [
-      'a lease that is kept after a failed dial',
-      spoiled(forgetsOnFailure),
-      /says that it holds|a lease is held/,
-    ],
-    ['a lease that is never given back', otherLeases(() => ({ release: () => {} })), /says that it holds/],
-    [
-      'a dial without a lease',
-      otherLeases(() => ({ acquire: () => 'granted' })),
-      /places are occupied with 0 leases|says that it holds/,
-    ],
-    ['a lost lease that changes nothing', spoiled((p) => new DeafToLosses(p)), /says that it holds/],
-    ['a loss that is paid for twice', spoiled((p) => new LosesTwice(p)), /says that it holds|lease_lost/],
-    [
-      'a refusal that is taken for a yes',
-      spoiled((p) => new DeafToRefusals(p)),
-      /failures by lease_acquire counted/,
-    ],
-    ['a second chance without a permit', spoiled(secondChanceIsFree), /dials with \d+ permits/],
-    ['one second chance after the other', spoiled((p) => new NeverFails(p)), /had a second chance/],
-    ['causes that are mixed up', spoiled((p) => new Unspecific(p)), /failures by \w+ counted/],
-    [
-      'a connection lent inside its guard window',
-      misled(() => ({ guardWindow: 0 })),
-      /inside its guard window|the word for that is insufficient/,
-    ],
-    [
-      'a guard window that is too wide',
-      misled((p) => ({ guardWindow: p.guardWindow * 1.5 + 2 })),
-      /ms until|law/,
-    ],
-    [
-      'a surplus that is kept',
-      otherReservoir({ targetReady: never }),
-      /was kept, but the word for that is reservoir_full/,
-    ],
-    ['what is no surplus and is not kept', otherReservoir({ targetReady: 0 }), /the word for that is none/],
-    [
-      'a scanner that looks at what is lent',
-      spoiled(scansTheLent),
-      /lent|did not come back|already been released/,
-    ],
-    [
-      'no scanner',
-      misled(() => ({ reservoir: undefined })),
-      /first fill|a scan should|no word of a reservoir|usually/,
-    ],
-    [
-      'connections that are replaced long before their time',
-      misled(({ rateLimiter }) => ({
-        rateLimiter: { take: (now) => rateLimiter?.take(now) ?? 0, rate: 0.1 },
-      })),
-      /all of them could be replaced/,
-    ],
-    [
-      'too wide a spread of lives',
-      misled((p) => ({ maxLifetimeJitter: p.maxLifetimeJitter * 2 + 5 })),
-      /given a life/,
-    ],
-    ['a wait at an empty reservoir that is too long', spoiled((p) => new Patient(p)), /usually waits/],
-    [
-      'an empty checkout that is counted twice',
-      spoiled((p) => new CountsTwice(p)),
-      /empty checkouts counted/,
-    ],
-    [
-      'a first fill that goes on for too long',
-      otherReservoir({ initialFillTimeout: never }),
-      /usually waits|alarm/,
-    ],
-    ['a fill of the wrong size', otherReservoir({ lowWatermark: 0 }), /low watermark/],
-    [
-      'a warmup that goes too far',
-      misled(({ warmup }) => ({ warmup: warmup && { ...warmup, target: warmup.target + 1 } })),
-      /warmup started|dials for/,
-    ],
-    [
-      'a keeper in a hurry',
-      misled(({ keeper }) => ({ keeper: keeper && { ...keeper, perTick: keeper.perTick + 1 } })),
-      /dials for \d+ callers/,
-    ],
-    ['a keeper that sleeps', misled(() => ({ keeper: undefined })), /a look of the keeper/],
-    ['spares that do not wait for the start', misled(() => ({ startJitter: 0 })), /before the start/],
-    [
-      'spares that wait for too long',
-      misled((p) => ({ startJitter: p.startJitter * 2 })),
-      /no dial begins|look of the keeper/,
-    ],
-  ])('%s', (_what, sabotage, complaint) => {
-    const finding = find(sabotage, 'source');
-    expect(finding.wrong.join('\n')).toMatch(complaint);
-    // Small enough to be read.
-    expect(finding.scenario.steps.length).toBeLessThan(16);
-  });
+test.each<[string, Sabotage, RegExp]>([
+  [
+    'a lease that is given back twice',
+    otherLeases((leases) => ({
+      release: (count, holder) => {
+        leases.release(count, holder);
+        leases.release(count, holder);
+      },
+    })),
+    /more was given back|places are occupied|holds/,
+  ],
+  [
+    'a lease that is kept after a failed dial',
+    spoiled(forgetsOnFailure),
+    /says that it holds|a lease is held/,
+  ],
+  ['a lease that is never given back', otherLeases(() => ({ release: () => {} })), /says that it holds/],
+  [
+    'a dial without a lease',
+    otherLeases(() => ({ acquire: () => 'granted' })),
+    /places are occupied with 0 leases|says that it holds/,
+  ],
+  ['a lost lease that changes nothing', spoiled((p) => new DeafToLosses(p)), /says that it holds/],
+  ['a loss that is paid for twice', spoiled((p) => new LosesTwice(p)), /says that it holds|lease_lost/],
+  [
+    'a refusal that is taken for a yes',
+    spoiled((p) => new DeafToRefusals(p)),
+    /failures by lease_acquire counted/,
+  ],
+  ['a second chance without a permit', spoiled(secondChanceIsFree), /dials with \d+ permits/],
+  ['one second chance after the other', spoiled((p) => new NeverFails(p)), /had a second chance/],
+  ['causes that are mixed up', spoiled((p) => new Unspecific(p)), /failures by \w+ counted/],
+  [
+    'a connection lent inside its guard window',
+    misled(() => ({ guardWindow: 0 })),
+    /inside its guard window|the word for that is insufficient/,
+  ],
+  [
+    'a guard window that is too wide',
+    misled((p) => ({ guardWindow: p.guardWindow * 1.5 + 2 })),
+    /ms until|law/,
+  ],
+  [
+    'a surplus that is kept',
+    otherReservoir({ targetReady: never }),
+    /was kept, but the word for that is reservoir_full/,
+  ],
+  ['what is no surplus and is not kept', otherReservoir({ targetReady: 0 }), /the word for that is none/],
+  [
+    'a scanner that looks at what is lent',
+    spoiled(scansTheLent),
+    /lent|did not come back|already been released/,
+  ],
+  [
+    'no scanner',
+    misled(() => ({ reservoir: undefined })),
+    /first fill|a scan should|no word of a reservoir|usually/,
+  ],
+  [
+    'connections that are replaced long before their time',
+    misled(({ rateLimiter }) => ({
+      rateLimiter: { take: (now) => rateLimiter?.take(now) ?? 0, rate: 0.1 },
+    })),
+    /all of them could be replaced/,
+  ],
+  [
+    'too wide a spread of lives',
+    misled((p) => ({ maxLifetimeJitter: p.maxLifetimeJitter * 2 + 5 })),
+    /given a life/,
+  ],
+  ['a wait at an empty reservoir that is too long', spoiled((p) => new Patient(p)), /usually waits/],
+  ['an empty checkout that is counted twice', spoiled((p) => new CountsTwice(p)), /empty checkouts counted/],
+  [
+    'a first fill that goes on for too long',
+    otherReservoir({ initialFillTimeout: never }),
+    /usually waits|alarm/,
+  ],
+  ['a fill of the wrong size', otherReservoir({ lowWatermark: 0 }), /low watermark/],
+  [
+    'a warmup that goes too far',
+    misled(({ warmup }) => ({ warmup: warmup && { ...warmup, target: warmup.target + 1 } })),
+    /warmup started|dials for/,
+  ],
+  [
+    'a keeper in a hurry',
+    misled(({ keeper }) => ({ keeper: keeper && { ...keeper, perTick: keeper.perTick + 1 } })),
+    /dials for \d+ callers/,
+  ],
+  ['a keeper that sleeps', misled(() => ({ keeper: undefined })), /a look of the keeper/],
+  ['spares that do not wait for the start', misled(() => ({ startJitter: 0 })), /before the start/],
+  [
+    'spares that wait for too long',
+    misled((p) => ({ startJitter: p.startJitter * 2 })),
+    /no dial begins|look of the keeper/,
+  ],
+])('The laws notice %s', (_what, sabotage, complaint) => {
+  const finding = find(sabotage, 'source');
+  expect(finding.wrong.join('\n')).toMatch(complaint);
+  // Small enough to be read.
+  expect(finding.scenario.steps.length).toBeLessThan(16);
 });

@@ -1,5 +1,5 @@
 // The laws can fail: each of these pools is spoiled in one way, and the search must find it and say what is wrong.
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { ConnectionPool } from '../../src/core/connection-pool.js';
 import type { Dial } from '../../src/core/dialer.js';
 import type { PooledConnection } from '../../src/core/pooled-connection.js';
@@ -150,79 +150,75 @@ function deafToTime(parts: Parts): ConnectionPool<FakeSocket> {
   });
 }
 
-describe('The laws notice', () => {
-  it.each<[string, Sabotage, RegExp]>([
-    ['one connection above the limit', { limitLessBy: 1 }, /law 1|limit/],
-    ['a slot that is freed before the socket is gone', spoiled(hasty), /counts closing 0, but it is 1|law 1/],
-    ['a dialer that opens two for one approval', spoiled(doubleDialer), /law 1|counts|answered twice/],
-    [
-      'a socket that is gone and still counted',
-      spoiled((p) => new Forgetful(p)),
-      /counts closing 1, but it is 0/,
-    ],
-    ['an approval that never ends', spoiled((p) => new Leaky(p)), /counts pending 1, but it is 0/],
-    ['a ready connection that is not given', spoiled((p) => new Stingy(p)), /law 3/],
-    ['a connection lent twice', spoiled((p) => new Generous(p)), /lent while it is lent/],
-    ['a queue that is not served in order', spoiled((p) => new Unfair(p)), /served before/],
-    [
-      'a connection kept after an error',
-      spoiled((p) => new Forgiving(p)),
-      /released_with_error|after a release/,
-    ],
-    ['a connection kept after a failed check', spoiled((p) => new Careless(p)), /failed_check|checking/],
-    ['a broken connection that is kept', spoiled((p) => new Deaf(p)), /broken/],
-    ['two answers to one caller', spoiled((p) => new Talkative(p)), /was failed and then failed/],
-    ['an error without a reason', spoiled((p) => new Unwelcoming(p)), /to be repeated|go away/],
-    ['a limit that is not taken over', spoiled((p) => new Stubborn(p)), /counts limit|accepted/],
-    ['a pause that does not pause', spoiled((p) => new Restless(p)), /paused/],
-    ['a drain that ends twice', spoiled((p) => new Repetitive(p)), /drain was answered twice/],
-    ['more dials than allowed', misled(() => ({ dialLimit: never })), /dials at once/],
-    [
-      'dials without permits',
-      misled(() => ({ rateLimiter: undefined })),
-      /dials with 0 permits|permits in a time/,
-    ],
-    ['probes in a crowd', misled(() => ({ threshold: never })), /probes at once/],
-    ['too long a life', misled((p) => ({ maxLifetime: p.maxLifetime * 2 })), /given a life|after its end/],
-    ['too many uses', misled((p) => ({ maxUses: p.maxUses + 1 })), /lent \d+ times|kept after/],
-    ['too few spares', misled(() => ({ minIdle: 0 })), /spares/],
-    ['dials that never end', misled(() => ({ dialTimeout: never })), /dial \d+ is due/],
-    [
-      'closes that never end',
-      misled((p) => ({ closeTimeout: p.closeTimeout + 1 })),
-      /the close of socket|abandoned/,
-    ],
-    ['idleness cut short', misled((p) => ({ idleTimeout: p.idleTimeout / 2 })), /not idle for that long/],
-    ['idle connections without a check', misled(() => ({ checkAfterIdle: never })), /lent unchecked/],
-    ['a keepalive that comes late', misled((p) => ({ keepalive: p.keepalive + 1 })), /keepalive/],
-    ['leaks that nobody reports', misled(() => ({ leakThreshold: never })), /the leak of socket/],
-    [
-      'the wrong order of lending',
-      misled((p) => ({ idleOrder: p.idleOrder === 'lifo' ? 'fifo' : 'lifo' })),
-      /(lifo|fifo): socket \d+ before \d+/,
-    ],
-    ['an alarm that does not ring', spoiled(deafToTime), /the alarm is set for Infinity|law 4/],
-  ])('%s', (_what, sabotage, complaint) => {
-    const finding = find(sabotage, 'plain');
-    expect(finding.wrong.join('\n')).toMatch(complaint);
-    // Small enough to be read.
-    expect(finding.scenario.steps.length).toBeLessThan(16);
-  });
+test.each<[string, Sabotage, RegExp]>([
+  ['one connection above the limit', { limitLessBy: 1 }, /law 1|limit/],
+  ['a slot that is freed before the socket is gone', spoiled(hasty), /counts closing 0, but it is 1|law 1/],
+  ['a dialer that opens two for one approval', spoiled(doubleDialer), /law 1|counts|answered twice/],
+  [
+    'a socket that is gone and still counted',
+    spoiled((p) => new Forgetful(p)),
+    /counts closing 1, but it is 0/,
+  ],
+  ['an approval that never ends', spoiled((p) => new Leaky(p)), /counts pending 1, but it is 0/],
+  ['a ready connection that is not given', spoiled((p) => new Stingy(p)), /law 3/],
+  ['a connection lent twice', spoiled((p) => new Generous(p)), /lent while it is lent/],
+  ['a queue that is not served in order', spoiled((p) => new Unfair(p)), /served before/],
+  [
+    'a connection kept after an error',
+    spoiled((p) => new Forgiving(p)),
+    /released_with_error|after a release/,
+  ],
+  ['a connection kept after a failed check', spoiled((p) => new Careless(p)), /failed_check|checking/],
+  ['a broken connection that is kept', spoiled((p) => new Deaf(p)), /broken/],
+  ['two answers to one caller', spoiled((p) => new Talkative(p)), /was failed and then failed/],
+  ['an error without a reason', spoiled((p) => new Unwelcoming(p)), /to be repeated|go away/],
+  ['a limit that is not taken over', spoiled((p) => new Stubborn(p)), /counts limit|accepted/],
+  ['a pause that does not pause', spoiled((p) => new Restless(p)), /paused/],
+  ['a drain that ends twice', spoiled((p) => new Repetitive(p)), /drain was answered twice/],
+  ['more dials than allowed', misled(() => ({ dialLimit: never })), /dials at once/],
+  [
+    'dials without permits',
+    misled(() => ({ rateLimiter: undefined })),
+    /dials with 0 permits|permits in a time/,
+  ],
+  ['probes in a crowd', misled(() => ({ threshold: never })), /probes at once/],
+  ['too long a life', misled((p) => ({ maxLifetime: p.maxLifetime * 2 })), /given a life|after its end/],
+  ['too many uses', misled((p) => ({ maxUses: p.maxUses + 1 })), /lent \d+ times|kept after/],
+  ['too few spares', misled(() => ({ minIdle: 0 })), /spares/],
+  ['dials that never end', misled(() => ({ dialTimeout: never })), /dial \d+ is due/],
+  [
+    'closes that never end',
+    misled((p) => ({ closeTimeout: p.closeTimeout + 1 })),
+    /the close of socket|abandoned/,
+  ],
+  ['idleness cut short', misled((p) => ({ idleTimeout: p.idleTimeout / 2 })), /not idle for that long/],
+  ['idle connections without a check', misled(() => ({ checkAfterIdle: never })), /lent unchecked/],
+  ['a keepalive that comes late', misled((p) => ({ keepalive: p.keepalive + 1 })), /keepalive/],
+  ['leaks that nobody reports', misled(() => ({ leakThreshold: never })), /the leak of socket/],
+  [
+    'the wrong order of lending',
+    misled((p) => ({ idleOrder: p.idleOrder === 'lifo' ? 'fifo' : 'lifo' })),
+    /(lifo|fifo): socket \d+ before \d+/,
+  ],
+  ['an alarm that does not ring', spoiled(deafToTime), /the alarm is set for Infinity|law 4/],
+])('The laws notice %s', (_what, sabotage, complaint) => {
+  const finding = find(sabotage, 'plain');
+  expect(finding.wrong.join('\n')).toMatch(complaint);
+  // Small enough to be read.
+  expect(finding.scenario.steps.length).toBeLessThan(16);
 });
 
-describe('A finding', () => {
-  it('names the seed and the way to see it again', () => {
-    const finding = find({ limitLessBy: 1 }, 'plain');
-    const text = describeFinding(finding, 'fair');
-    expect(text).toContain(`Seed ${finding.scenario.seed} (fair, plain) breaks a law`);
-    expect(text).toContain(`HEADGATE_SEED=${finding.scenario.seed} npm test -- test/core/pool-model`);
-  });
+test('A finding names the seed and the way to see it again', () => {
+  const finding = find({ limitLessBy: 1 }, 'plain');
+  const text = describeFinding(finding, 'fair');
+  expect(text).toContain(`Seed ${finding.scenario.seed} (fair, plain) breaks a law`);
+  expect(text).toContain(`HEADGATE_SEED=${finding.scenario.seed} npm test -- test/core/pool-model`);
+});
 
-  it('is the same each time that the seed is played', () => {
-    const seeds = Array.from({ length: 20 }, (_, seed) => drawScenario(seed, 'flaky', 'plain'));
-    const sabotage = { limitLessBy: 1 };
-    expect(seeds.map((scenario) => play(scenario, sabotage).wrong)).toEqual(
-      seeds.map((scenario) => play(scenario, sabotage).wrong),
-    );
-  });
+test('A finding is the same each time that the seed is played', () => {
+  const seeds = Array.from({ length: 20 }, (_, seed) => drawScenario(seed, 'flaky', 'plain'));
+  const sabotage = { limitLessBy: 1 };
+  expect(seeds.map((scenario) => play(scenario, sabotage).wrong)).toEqual(
+    seeds.map((scenario) => play(scenario, sabotage).wrong),
+  );
 });

@@ -1,5 +1,5 @@
 // Another part of pool-model.test.ts: a server that is down or does not answer. And that the lives reach everything.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { discardReasons, refillCauses } from '../../src/core/reasons.js';
 import { type WeatherName, weathers } from './model/scenario.js';
 import { describeFinding, plan, search } from './model/search.js';
@@ -7,7 +7,7 @@ import { describeFinding, plan, search } from './model/search.js';
 const { first, count } = plan(1_600);
 
 describe(`Every law holds after every step of ${count} random lives (HEADGATE_SEED, HEADGATE_SEQUENCES)`, () => {
-  it.each<WeatherName>(['hanging', 'down'])(
+  test.each<WeatherName>(['hanging', 'down'])(
     'in %s weather',
     (weather) => {
       const finding = search(first, count, weather, 'plain');
@@ -41,13 +41,11 @@ const everything = [
   ...['warmup started', 'warmup complete', 'warmup given_up', 'topped up'],
 ];
 
-describe('The random lives', () => {
-  it('reach every operation, every fault, every outcome, every reason and every cause', () => {
-    const seen = new Set<string>();
-    for (const weather of Object.keys(weathers) as WeatherName[]) {
-      search(1, 150, weather, 'plain', seen);
-      search(1, 200, weather, 'source', seen);
-    }
-    expect(everything.filter((what) => !seen.has(what))).toEqual([]);
-  });
+test('The random lives reach every operation, every fault, every outcome, every reason and every cause', () => {
+  const seen = new Set<string>();
+  for (const weather of Object.keys(weathers) as WeatherName[]) {
+    search(1, 150, weather, 'plain', seen);
+    search(1, 200, weather, 'source', seen);
+  }
+  expect(everything.filter((what) => !seen.has(what))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 // Connections that were born together and would end together, over several lives: the reservoir thins the crowd out before
 // its time, as fast as the source opens new ones, and stays ready.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { WatchedWorld } from './model/watched-world.js';
 import { reasons } from './scenes.js';
 
@@ -48,7 +48,7 @@ describe.each([50, 100])('Of a crowd of %i that was born together', (count) => {
       ['much jitter', 9_000],
     ];
 
-    it.each(jitters)(
+    test.each(jitters)(
       'each is replaced first where there is room, with %s: never fewer are ready',
       (_, jitterMs) => {
         const watched = crowd({ count, room: 10, jitterMs, dialMs });
@@ -58,7 +58,7 @@ describe.each([50, 100])('Of a crowd of %i that was born together', (count) => {
       },
     );
 
-    it.each(jitters)(
+    test.each(jitters)(
       'no more are missing than keep the source busy where there is none, with %s',
       (_, jitterMs) => {
         const watched = crowd({ count, jitterMs, dialMs });
@@ -69,7 +69,7 @@ describe.each([50, 100])('Of a crowd of %i that was born together', (count) => {
       },
     );
 
-    it.each(jitters)(
+    test.each(jitters)(
       'never fewer are ready than the low watermark, which leaves a margin, with %s',
       (_, jitterMs) => {
         const watched = crowd({ count, margin: 5, jitterMs, dialMs });
@@ -80,7 +80,7 @@ describe.each([50, 100])('Of a crowd of %i that was born together', (count) => {
     );
   });
 
-  it('none is found too old by a caller, and none lives much shorter than it may', () => {
+  test('none is found too old by a caller, and none lives much shorter than it may', () => {
     const watched = crowd({ count, room: 10, jitterMs: 3_000 });
     const { world } = watched;
     const before = world.server.opened;
@@ -92,87 +92,84 @@ describe.each([50, 100])('Of a crowd of %i that was born together', (count) => {
   });
 });
 
-describe('A crowd under load', () => {
-  it.each([1, 2, 3])('stays ready while some are always lent (seed %i)', (seed) => {
-    const watched = crowd({ count: 50, room: 15, margin: 5, jitterMs: 3_000, dialMs: 50, seed });
-    const { world } = watched;
-    const lent = Array.from({ length: 10 }, () => world.mustTake());
-    watched.passUntil(() => world.pool.idle === 50, 10_000);
-    watched.lowestReady = Number.POSITIVE_INFINITY;
-    // Each is lent for a tenth of a second; the next is taken before it is given back.
-    watched.pass(generations * lifeMs, () => {
-      lent.push(world.mustTake());
-      lent.shift()?.release();
-    });
-    expect(watched.lowestReady).toBeGreaterThanOrEqual(45);
-    expect(world.emptyHanded).toBe(0);
-    watched.finish();
+test.each([1, 2, 3])('A crowd under load stays ready while some are always lent (seed %i)', (seed) => {
+  const watched = crowd({ count: 50, room: 15, margin: 5, jitterMs: 3_000, dialMs: 50, seed });
+  const { world } = watched;
+  const lent = Array.from({ length: 10 }, () => world.mustTake());
+  watched.passUntil(() => world.pool.idle === 50, 10_000);
+  watched.lowestReady = Number.POSITIVE_INFINITY;
+  // Each is lent for a tenth of a second; the next is taken before it is given back.
+  watched.pass(generations * lifeMs, () => {
+    lent.push(world.mustTake());
+    lent.shift()?.release();
   });
+  expect(watched.lowestReady).toBeGreaterThanOrEqual(45);
+  expect(world.emptyHanded).toBe(0);
+  watched.finish();
+});
 
-  it('is thinned out beside what is lent where there is no room', () => {
-    const watched = crowd({ count: 50, margin: 15 });
-    const { world } = watched;
-    const lent = Array.from({ length: 10 }, () => world.mustTake());
-    watched.lowestReady = Number.POSITIVE_INFINITY;
-    watched.pass(generations * lifeMs, () => {
-      lent.push(world.mustTake());
-      lent.shift()?.release();
-    });
-    // Eleven are lent at times, and few are missing beside them.
-    expect(watched.lowestReady).toBeGreaterThanOrEqual(35);
-    expect(reasons(world).expiring_soon_on_scan).toBeGreaterThan(100);
-    watched.finish();
+test('A crowd under load is thinned out beside what is lent where there is no room', () => {
+  const watched = crowd({ count: 50, margin: 15 });
+  const { world } = watched;
+  const lent = Array.from({ length: 10 }, () => world.mustTake());
+  watched.lowestReady = Number.POSITIVE_INFINITY;
+  watched.pass(generations * lifeMs, () => {
+    lent.push(world.mustTake());
+    lent.shift()?.release();
   });
+  // Eleven are lent at times, and few are missing beside them.
+  expect(watched.lowestReady).toBeGreaterThanOrEqual(35);
+  expect(reasons(world).expiring_soon_on_scan).toBeGreaterThan(100);
+  watched.finish();
+});
 
-  it('does not throw young ones away for the sake of old ones that are lent', () => {
-    const watched = new WatchedWorld({
-      rate: [2, 100],
-      policy: {
-        max: 20,
-        reservoir: {
-          targetReady: 10,
-          lowWatermark: 5,
-          baseLifetime: '20s',
-          lifetimeJitter: 0,
-          guardWindow: '1s',
-        },
+test('A crowd under load does not throw young ones away for the sake of old ones that are lent', () => {
+  const watched = new WatchedWorld({
+    rate: [2, 100],
+    policy: {
+      max: 20,
+      reservoir: {
+        targetReady: 10,
+        lowWatermark: 5,
+        baseLifetime: '20s',
+        lifetimeJitter: 0,
+        guardWindow: '1s',
       },
-    });
-    const { world } = watched;
-    watched.pass(500);
-    for (let n = 0; n < 10; n++) world.mustTake();
-    watched.pass(13_000);
-    for (const socket of [...world.server.sockets]) if (socket.place === 'idle') socket.breakDown();
-    watched.pass(500);
-    const before = reasons(world);
-    watched.pass(5_000);
-    expect(reasons(world)).toEqual(before);
-    watched.finish();
+    },
   });
+  const { world } = watched;
+  watched.pass(500);
+  for (let n = 0; n < 10; n++) world.mustTake();
+  watched.pass(13_000);
+  for (const socket of [...world.server.sockets]) if (socket.place === 'idle') socket.breakDown();
+  watched.pass(500);
+  const before = reasons(world);
+  watched.pass(5_000);
+  expect(reasons(world)).toEqual(before);
+  watched.finish();
 });
 
-describe('A source that stops', () => {
-  it.each([
-    ['with room', 10, 50],
-    ['without room', 0, 48],
-  ])('costs no more than a place or two before the crowd ends, %s', (_, room, atLeast) => {
-    const watched = crowd({ count: 50, room });
-    const { world } = watched;
-    world.server.manners.onDial = (dial) => dial.failAfter(5);
-    watched.pass(lifeMs - 2_000 - 100, undefined, stepMs);
-    expect(world.pool.idle).toBeGreaterThanOrEqual(atLeast);
-    watched.pass(3_000);
-    expect(world.pool.idle).toBe(0);
-    watched.finish();
-  });
+test.each([
+  ['with room', 10, 50],
+  ['without room', 0, 48],
+])('A source that stops costs no more than a place or two before the crowd ends, %s', (_, room, atLeast) => {
+  const watched = crowd({ count: 50, room });
+  const { world } = watched;
+  world.server.manners.onDial = (dial) => dial.failAfter(5);
+  watched.pass(lifeMs - 2_000 - 100, undefined, stepMs);
+  expect(world.pool.idle).toBeGreaterThanOrEqual(atLeast);
+  watched.pass(3_000);
+  expect(world.pool.idle).toBe(0);
+  watched.finish();
 });
 
-describe('A life in a reservoir', () => {
-  it.each([
-    { draw: 0, lives: lifeMs - 4_000 },
-    { draw: 0.5, lives: lifeMs },
-    { draw: 1 - 2 ** -32, lives: lifeMs + 4_000 },
-  ])('lasts for baseLifetime, half of the jitter more or less: $lives ms', ({ draw, lives }) => {
+test.each([
+  { draw: 0, lives: lifeMs - 4_000 },
+  { draw: 0.5, lives: lifeMs },
+  { draw: 1 - 2 ** -32, lives: lifeMs + 4_000 },
+])(
+  'A life in a reservoir lasts for baseLifetime, half of the jitter more or less: $lives ms',
+  ({ draw, lives }) => {
     const watched = new WatchedWorld({
       policy: {
         max: 3,
@@ -185,15 +182,15 @@ describe('A life in a reservoir', () => {
       expect(expiresAt - bornAt).toBeCloseTo(lives, 3);
       expect(expiresAt - lendUntil).toBeCloseTo(2_000, 6);
     }
-  });
+  },
+);
 
-  it('is drawn anew for each, over the whole width', () => {
-    const { world } = crowd({ count: 100, jitterMs: 8_000 });
-    const lives = [...world.pool.connections()].map(({ bornAt, expiresAt }) => expiresAt - bornAt);
-    expect(Math.min(...lives)).toBeGreaterThanOrEqual(lifeMs - 4_000);
-    expect(Math.min(...lives)).toBeLessThan(lifeMs - 3_500);
-    expect(Math.max(...lives)).toBeLessThanOrEqual(lifeMs + 4_000);
-    expect(Math.max(...lives)).toBeGreaterThan(lifeMs + 3_500);
-    expect(new Set(lives).size).toBe(100);
-  });
+test('A life in a reservoir is drawn anew for each, over the whole width', () => {
+  const { world } = crowd({ count: 100, jitterMs: 8_000 });
+  const lives = [...world.pool.connections()].map(({ bornAt, expiresAt }) => expiresAt - bornAt);
+  expect(Math.min(...lives)).toBeGreaterThanOrEqual(lifeMs - 4_000);
+  expect(Math.min(...lives)).toBeLessThan(lifeMs - 3_500);
+  expect(Math.max(...lives)).toBeLessThanOrEqual(lifeMs + 4_000);
+  expect(Math.max(...lives)).toBeGreaterThan(lifeMs + 3_500);
+  expect(new Set(lives).size).toBe(100);
 });

@@ -1,6 +1,6 @@
 // What can happen between a pool and a limited source, each in virtual time on the real engine: the laws hold at every
 // step, the reservoir is full again as soon as the limiter allows, and every lease ends once.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { FakeDial } from '../support/fake-server.js';
 import { type WatchedOptions, WatchedWorld } from './model/watched-world.js';
 import { reasons } from './scenes.js';
@@ -57,7 +57,7 @@ const answers = {
 const seeds = [1, 2, 3];
 
 describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
-  it('down for a minute: what is ready is lent until it ends, and then the reservoir fills up again', () => {
+  test('down for a minute: what is ready is lent until it ends, and then the reservoir fills up again', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -80,7 +80,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('down for a minute: probes are few, and callers are told at once that it is', () => {
+  test('down for a minute: probes are few, and callers are told at once that it is', () => {
     const watched = scene({ seed, policy: { reservoir: { baseLifetime: '10s', lifetimeJitter: 0 } } });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -96,7 +96,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('every connection dropped at once: all are replaced, as fast as the limiter allows', () => {
+  test('every connection dropped at once: all are replaced, as fast as the limiter allows', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -113,7 +113,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('a token provider that fails and heals: that is the cause that is told, and no connection is touched', () => {
+  test('a token provider that fails and heals: that is the cause that is told, and no connection is touched', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -137,7 +137,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('half of the dials hanging: the others fill the reservoir all the same, and later it is as fast as ever', () => {
+  test('half of the dials hanging: the others fill the reservoir all the same, and later it is as fast as ever', () => {
     const watched = scene({ seed });
     const { world } = watched;
     world.server.manners.onDial = (dial) => (dial.number % 2 === 0 ? undefined : answers.normally(dial));
@@ -152,7 +152,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('half of the dials hanging for ever, and no answer to being given up: their places come back', () => {
+  test('half of the dials hanging for ever, and no answer to being given up: their places come back', () => {
     const watched = scene({ seed, policy: { closeTimeout: '1s' } });
     const { world } = watched;
     world.server.manners.onDial = (dial) => (dial.number % 2 === 0 ? undefined : answers.normally(dial));
@@ -166,7 +166,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('a server that finds it too fast: that is the cause that is told', () => {
+  test('a server that finds it too fast: that is the cause that is told', () => {
     const watched = scene({ seed });
     const { world } = watched;
     world.server.manners.onDial = (dial) => dial.failAfter(2, new Error('53400'), 'rate_limit');
@@ -180,7 +180,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('a rate limiter that is out of order: nothing is opened, nothing is lost, and then it goes on', () => {
+  test('a rate limiter that is out of order: nothing is opened, nothing is lost, and then it goes on', () => {
     const watched = scene({ seed });
     const { world, limiter } = watched;
     if (limiter === undefined) throw new Error('There is a limiter.');
@@ -199,7 +199,7 @@ describe.each(seeds)('With a source that is at fault (seed %i)', (seed) => {
 });
 
 describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => {
-  it('which refuses and then grants: nothing is opened meanwhile, and the reservoir fills up then', () => {
+  test('which refuses and then grants: nothing is opened meanwhile, and the reservoir fills up then', () => {
     const watched = scene({ seed, leases: 0 });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -215,7 +215,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  it('which refuses and then says that there are some: that is heard at once', () => {
+  test('which refuses and then says that there are some: that is heard at once', () => {
     const watched = scene({ seed, leases: 0, rate: [1_000, 100] });
     const { budget } = watched;
     watched.pass(30_000);
@@ -226,7 +226,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  it('which has fewer than are wanted: as many are ready as it grants, and others are asked for now and then', () => {
+  test('which has fewer than are wanted: as many are ready as it grants, and others are asked for now and then', () => {
     const watched = scene({ seed, leases: 7 });
     const { world, budget } = watched;
     watched.pass(60_000);
@@ -238,7 +238,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  it('which lets requests wait: one request, one failure counted, and the reservoir looks no oftener than once a second', () => {
+  test('which lets requests wait: one request, one failure counted, and the reservoir looks no oftener than once a second', () => {
     const watched = scene({ seed, leases: 7, policy: { max: 20 } });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -258,7 +258,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  it('which answers late: one question at a time, and none is forgotten', () => {
+  test('which answers late: one question at a time, and none is forgotten', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -270,7 +270,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     watched.finish();
   });
 
-  it('which never answers: nothing is opened, callers are told, and closing does not wait for it', () => {
+  test('which never answers: nothing is opened, callers are told, and closing does not wait for it', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -285,7 +285,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
     expect(budget.isAsking).toBe(true);
   });
 
-  it('which takes leases back: their connections go, idle ones now and lent ones when they come back', () => {
+  test('which takes leases back: their connections go, idle ones now and lent ones when they come back', () => {
     const watched = scene({ seed });
     const { world, budget } = watched;
     if (budget === undefined) throw new Error('There is a budget.');
@@ -312,7 +312,7 @@ describe.each(seeds)('With a coordinator that is at fault (seed %i)', (seed) => 
 });
 
 describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
-  it('which jumps ahead by an hour: nothing is lent past its end, and the reservoir is full again as ever', () => {
+  test('which jumps ahead by an hour: nothing is lent past its end, and the reservoir is full again as ever', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -325,7 +325,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('which jumps ahead while connections are lent: they go when they come back', () => {
+  test('which jumps ahead while connections are lent: they go when they come back', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -339,7 +339,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('which jumps ahead by a little, again and again: no scan is lost', () => {
+  test('which jumps ahead by a little, again and again: no scan is lost', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -351,7 +351,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('which stands still: checkouts and returns go on, and nothing is done twice', () => {
+  test('which stands still: checkouts and returns go on, and nothing is done twice', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);
@@ -367,7 +367,7 @@ describe.each(seeds)('With a clock that is at fault (seed %i)', (seed) => {
     watched.finish();
   });
 
-  it('whose coarse reading is behind: what is lent has most of its guard window left', () => {
+  test('whose coarse reading is behind: what is lent has most of its guard window left', () => {
     const watched = scene({ seed });
     const { world } = watched;
     watched.passUntil(() => isFull(watched), 10_000);

@@ -1,5 +1,5 @@
 // Rates, percentiles, fairness, and lists that stay short however many users there are.
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EventLog } from '../../src/dashboard/event-log.js';
 import { jainOf } from '../../src/dashboard/jain.js';
 import { sampleOf, watchedSections } from '../../src/dashboard/make-snapshot.js';
@@ -19,90 +19,82 @@ function timesOf(values: readonly number[]): number[] {
   return [...classes, histogram.count - below];
 }
 
-describe('the sections of a snapshot', () => {
-  test('rates are what changed by the seconds in between', () => {
-    const { counters } = observation();
-    const before = observation({ at: 1_000, counters: { ...counters, queries: 100 } });
-    const now = observation({ at: 3_000, counters: { ...counters, queries: 150 } });
-    expect(watchedSections(before, now).now.queriesPerSecond).toBe(25);
-    expect(watchedSections(undefined, now).now.queriesPerSecond).toBe(0);
-  });
-
-  test('with 10,000 users, twelve are shown and the others are one sum', () => {
-    const users = Array.from({ length: 10_000 }, (_, i) =>
-      share(`user-${i}`, { held: i % 7, demand: 7, share: 7 }),
-    );
-    const held = users.reduce((sum, user) => sum + user.held, 0);
-    const sections = watchedSections(undefined, observation({ budgets: [budget({ users, held })] }));
-    const [shown] = sections.budgets;
-    expect(shown?.users).toHaveLength(12);
-    expect(shown?.others?.count).toBe(9_988);
-    const sum = (shown?.users ?? []).reduce((total, user) => total + user.held, shown?.others?.held ?? 0);
-    expect(sum).toBe(held);
-    expect(JSON.stringify({ ...sections, sample: sampleOf(sections) }).length).toBeLessThan(10_000);
-  });
-
-  test('rows of pools are sorted by name, so that they do not jump', () => {
-    const pools = [pool('web', { active: 9 }), pool('api'), pool('batch', { waiting: 3 })];
-    const { rows } = watchedSections(undefined, observation({ pools, poolCount: 3 })).pools;
-    expect(rows.map(({ user }) => user)).toEqual(['api', 'batch', 'web']);
-  });
+test('the sections of a snapshot rates are what changed by the seconds in between', () => {
+  const { counters } = observation();
+  const before = observation({ at: 1_000, counters: { ...counters, queries: 100 } });
+  const now = observation({ at: 3_000, counters: { ...counters, queries: 150 } });
+  expect(watchedSections(before, now).now.queriesPerSecond).toBe(25);
+  expect(watchedSections(undefined, now).now.queriesPerSecond).toBe(0);
 });
 
-describe('percentiles', () => {
-  test('they are those of the window, and not of all times', () => {
-    const before = timesOf(new Array(1_000).fill(5_000));
-    const now = timesOf([...new Array(1_000).fill(5_000), ...new Array(100).fill(2)]);
-    const found = percentilesBetween(before, now);
-    expect(found?.count).toBe(100);
-    expect(found?.p99).toBeGreaterThan(1);
-    expect(found?.p99).toBeLessThanOrEqual(2.5);
-  });
-
-  test('where nothing happened there are none, also when a pool was forgotten', () => {
-    expect(percentilesBetween(noTimes, noTimes)).toBeUndefined();
-    expect(percentilesBetween(timesOf([1, 2, 3]), noTimes)).toBeUndefined();
-  });
-
-  test('the window keeps one value from just before it', () => {
-    const recent = new Recent<number>();
-    for (let second = 0; second <= 30; second++) recent.add(second * 1_000, second);
-    expect(recent.first?.value).toBe(20);
-  });
+test('the sections of a snapshot with 10,000 users, twelve are shown and the others are one sum', () => {
+  const users = Array.from({ length: 10_000 }, (_, i) =>
+    share(`user-${i}`, { held: i % 7, demand: 7, share: 7 }),
+  );
+  const held = users.reduce((sum, user) => sum + user.held, 0);
+  const sections = watchedSections(undefined, observation({ budgets: [budget({ users, held })] }));
+  const [shown] = sections.budgets;
+  expect(shown?.users).toHaveLength(12);
+  expect(shown?.others?.count).toBe(9_988);
+  const sum = (shown?.users ?? []).reduce((total, user) => total + user.held, shown?.others?.held ?? 0);
+  expect(sum).toBe(held);
+  expect(JSON.stringify({ ...sections, sample: sampleOf(sections) }).length).toBeLessThan(10_000);
 });
 
-describe('the Jain index', () => {
-  test('it is 1 where everyone has what it wants, and where nobody waits', () => {
-    expect(
-      jainOf([share('a', { held: 3, demand: 3, share: 10 }), share('b', { held: 1, demand: 9, share: 10 })]),
-    ).toBe(1);
-  });
-
-  test('it falls where one user waits below its share', () => {
-    const served = share('a', { held: 10, demand: 20, share: 10, waitedMs: 5 });
-    const starved = share('b', { held: 0, demand: 20, share: 10, waitedMs: 5_000 });
-    expect(jainOf([served, starved])).toBe(0.5);
-  });
-
-  test('nobody is in it who neither holds nor waits', () => {
-    expect(jainOf([share('a', { demand: 5, share: 5 })])).toBeUndefined();
-  });
+test('the sections of a snapshot rows of pools are sorted by name, so that they do not jump', () => {
+  const pools = [pool('web', { active: 9 }), pool('api'), pool('batch', { waiting: 3 })];
+  const { rows } = watchedSections(undefined, observation({ pools, poolCount: 3 })).pools;
+  expect(rows.map(({ user }) => user)).toEqual(['api', 'batch', 'web']);
 });
 
-describe('the log of events', () => {
-  test('the same event is counted, whatever its port, and one that floods does not hide the others', () => {
-    const events = new EventLog();
-    events.note(1, 'warn', 'a client was refused', { user: 'a', port: 1 });
-    for (let i = 0; i < 500; i++) events.note(2, 'error', 'connection failed', { port: i });
-    expect(events.latest(10)).toEqual([
-      { at: 2, level: 'error', message: 'connection failed', details: '', count: 500 },
-      { at: 1, level: 'warn', message: 'a client was refused', details: 'user=a', count: 1 },
-    ]);
-  });
+test('percentiles they are those of the window, and not of all times', () => {
+  const before = timesOf(new Array(1_000).fill(5_000));
+  const now = timesOf([...new Array(1_000).fill(5_000), ...new Array(100).fill(2)]);
+  const found = percentilesBetween(before, now);
+  expect(found?.count).toBe(100);
+  expect(found?.p99).toBeGreaterThan(1);
+  expect(found?.p99).toBeLessThanOrEqual(2.5);
+});
 
-  test('it keeps a hundred different events at most', () => {
-    const events = new EventLog();
-    for (let i = 0; i < 5_000; i++) events.note(i, 'warn', `event ${i}`);
-    expect(events.latest(10_000)).toHaveLength(100);
-  });
+test('percentiles where nothing happened there are none, also when a pool was forgotten', () => {
+  expect(percentilesBetween(noTimes, noTimes)).toBeUndefined();
+  expect(percentilesBetween(timesOf([1, 2, 3]), noTimes)).toBeUndefined();
+});
+
+test('percentiles the window keeps one value from just before it', () => {
+  const recent = new Recent<number>();
+  for (let second = 0; second <= 30; second++) recent.add(second * 1_000, second);
+  expect(recent.first?.value).toBe(20);
+});
+
+test('the Jain index it is 1 where everyone has what it wants, and where nobody waits', () => {
+  expect(
+    jainOf([share('a', { held: 3, demand: 3, share: 10 }), share('b', { held: 1, demand: 9, share: 10 })]),
+  ).toBe(1);
+});
+
+test('the Jain index it falls where one user waits below its share', () => {
+  const served = share('a', { held: 10, demand: 20, share: 10, waitedMs: 5 });
+  const starved = share('b', { held: 0, demand: 20, share: 10, waitedMs: 5_000 });
+  expect(jainOf([served, starved])).toBe(0.5);
+});
+
+test('the Jain index nobody is in it who neither holds nor waits', () => {
+  expect(jainOf([share('a', { demand: 5, share: 5 })])).toBeUndefined();
+});
+
+test('the log of events the same event is counted, whatever its port, and one that floods does not hide the others', () => {
+  const events = new EventLog();
+  events.note(1, 'warn', 'client refused', { user: 'a', port: 1 });
+  for (let i = 0; i < 500; i++) events.note(2, 'error', 'connection failed', { port: i });
+  expect(events.latest(10)).toEqual([
+    { at: 2, level: 'error', message: 'connection failed', details: '', count: 500 },
+    { at: 1, level: 'warn', message: 'client refused', details: 'user=a', count: 1 },
+  ]);
+});
+
+test('the log of events it keeps a hundred different events at most', () => {
+  const events = new EventLog();
+  for (let i = 0; i < 5_000; i++) events.note(i, 'warn', `event ${i}`);
+  expect(events.latest(10_000)).toHaveLength(100);
 });

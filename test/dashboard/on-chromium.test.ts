@@ -99,6 +99,8 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
       expect(ofPool).toMatchObject({ cl_active: 3, cl_waiting: 3 });
       const pool = await page.locator('#pools tbody tr').first().locator('td').allInnerTexts();
       expect(pool.slice(0, 4)).toEqual([db.database, '3', '3', '0']);
+      // Three callers wait, with one request of their pool for a lease.
+      expect(await page.locator('#budget .key', { hasText: 'Waiting' }).innerText()).toMatch(/Waiting\s+3 /);
     }, soon);
     await expect(page.locator('.verdict-sentence').innerText()).resolves.toContain('3 callers wait');
     await release();
@@ -131,6 +133,18 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     expect((await answer).rows).toEqual([{ two: 2 }]);
     expect(await paused()).toBe(0);
     await page.locator('#audit', { hasText: `pause ${db.database}` }).waitFor();
+  });
+
+  test('statements are ordered by all of their time, or by their slowest call', async () => {
+    const pooler = await startPooler();
+    const client = await pooler.connect();
+    await client.query('select pg_sleep(0.2)');
+    for (let n = 0; n < 20; n++) await client.query('select pg_sleep(0.05), 2');
+    const page = await open(pooler.address, viewer);
+    const first = () => page.locator('#statements tbody tr').first().locator('code').innerText();
+    await vi.waitFor(async () => expect(await first()).toBe('select pg_sleep(?), ?'), soon);
+    await page.getByRole('radio', { name: 'Slowest' }).check();
+    await vi.waitFor(async () => expect(await first()).toBe('select pg_sleep(?)'), soon);
   });
 
   test('an operator finds a client by its application and disconnects it', async () => {

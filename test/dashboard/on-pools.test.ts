@@ -10,13 +10,13 @@ const headers = { authorization: `Bearer ${password}`, 'content-type': 'applicat
 /** The machine may be busy. */
 const soon = { timeout: 20_000, interval: 50 };
 
-async function startPage(options: DashboardOptions = {}) {
+async function startPage(options: DashboardOptions = {}, more: object = {}) {
   const db = await withDatabase();
   onTestFinished(() => db.drop());
   const { host, port, user, password: secret, database } = db;
   const login = { host, port, user, password: secret, database };
-  const pool = new Pool({ ...login, name: 'orders', max: 3, maxLifetimeSeconds: 3_600 });
-  onTestFinished(() => pool.end({ deadline: 100 }));
+  const pool = new Pool({ ...login, name: 'orders', max: 3, maxLifetimeSeconds: 3_600, ...more });
+  onTestFinished(() => pool.end({ deadline: 100 }).catch(() => {}));
   const page = await dashboard(pool, { password, ...options });
   onTestFinished(() => page.close());
   return { pool, page, base: `http://127.0.0.1:${page.port}` };
@@ -39,11 +39,13 @@ test('the page has the numbers of the pool: connections by state, who waits, age
       actions: ['pause', 'resume', 'set'],
     });
     expect(budgets[0]).toMatchObject({ capacity: 3, held: 3, exceeded: 0, peak: 3, waiting: 1 });
+    expect(budgets[0]).toMatchObject({ demand: 4 });
     expect(now.callers).toMatchObject({ active: 3, waiting: 1 });
+    expect(now.callers.longestWaitMs).toBeGreaterThan(0);
     expect(lives?.ages.reduce((sum, count) => sum + count, 0)).toBe(3);
     expect(lives?.nextExpiryMs).toBeGreaterThan(3_000_000);
-    expect(verdict.sentence).toBe(
-      'The size of pool orders binds: 3 of 3 connections are in use, 1 caller waits.',
+    expect(verdict.sentence).toMatch(
+      /^The size of pool orders binds: 3 of 3 connections are in use, 1 caller waits \(the longest for \S+\)\.$/,
     );
   }, soon);
   for (const client of clients) client.release();
@@ -69,6 +71,47 @@ test('the pool is paused, resumed and resized from the page', async () => {
     'set max many (orders): failed',
     'set min 1 (orders): failed',
   ]);
+});
+
+const none = { acquire: () => new Error('The budget is used up.'), release: () => {} };
+
+test.each([
+  ['a pool without a lease', { leases: none }, 'gets no lease: the budget above it is used up'],
+  ['a pool without a permit', { rateLimiter: { take: () => 3_600_000 } }, 'it waits for its rate limiter'],
+])('the page says what %s waits for', async (_, options, expected) => {
+  const { pool, base } = await startPage({}, options);
+  const waiting = pool.connect();
+  waiting.catch(() => {});
+  await vi.waitFor(async () => {
+    const { verdict, pools } = await lookAt(base, password);
+    expect(verdict.sentence).toContain('1 caller waits');
+    expect(verdict.sentence).toContain(`: pool orders ${pools.rows[0]?.shortage}`);
+    expect(verdict.sentence).toContain(expected);
+  }, soon);
+});
+
+test('a pool that has ended is shown as closed', async () => {
+  const { pool, base } = await startPage();
+  await pool.query('select 1');
+  await pool.end();
+  await vi.waitFor(async () => {
+    const { subject, verdict } = await lookAt(base, password);
+    expect(subject.state).toBe('closed');
+    expect(verdict.sentence).toBe('It has ended: no connection is left.');
+  }, soon);
+  expect((await act(base, { name: 'resume' })).status).toBe(409);
+});
+
+test('several pages in one process show a pool each, and closing one leaves the others', async () => {
+  const pools = ['orders', 'users'].map((name) => new Pool({ name }));
+  const pages = await Promise.all(pools.map((pool) => dashboard(pool, { password })));
+  const bases = pages.map(({ port }) => `http://127.0.0.1:${port}`);
+  const names = await Promise.all(bases.map(async (base) => (await lookAt(base, password)).subject.name));
+  expect(names).toEqual(['orders', 'users']);
+  await pages[0]?.close();
+  await expect(fetch(`${bases[0]}/healthz`)).rejects.toThrow();
+  expect((await lookAt(bases[1] ?? '', password)).subject.name).toBe('users');
+  await pages[1]?.close();
 });
 
 test('without a password the address has a token, and on an address that others reach there is no page', async () => {

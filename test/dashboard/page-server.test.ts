@@ -202,6 +202,7 @@ test.each([
   [{ name: 'kill_client' }],
   [{ name: 'kill_client', client: 'all' }],
   [{ name: 'set', key: 'x' }],
+  [{ name: 'set_weight', user: 'x' }],
   [{ name: 'pause', database: 'x'.repeat(2_000) }],
   ['pause'],
 ])('the action %j is refused', async (action) => {

@@ -1,6 +1,6 @@
 // The statements of the page: the costliest, without their constants, of all processes together, and the text of what runs now.
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { costliestStatements, mergeStatements } from '../../src/pooler/process/page-statements.js';
+import { mergeStatements, shownStatements } from '../../src/pooler/process/page-statements.js';
 import { QueryBook } from '../../src/pooler/servers/query-stats.js';
 import { serve } from '../pooler/workers/served.js';
 import { startTestPooler } from '../support/pooler.js';
@@ -84,7 +84,7 @@ test('a process tells of a few of its statements, with texts that are cut', () =
     book.find('app', 'web', `select ${'x'.repeat(900)}${n}`).record(n, 0, false);
   book.find('app', 'web', 'select short').record(100_000, 2, true);
   book.find('app', 'web', 'never executed');
-  const digests = costliestStatements(book, 10) ?? [];
+  const digests = shownStatements(book, 10) ?? [];
   expect(digests).toHaveLength(40);
   expect(Math.max(...digests.map(({ text }) => text.length))).toBeLessThan(510);
   const [first, ...others] = mergeStatements([digests, undefined, digests], 10) ?? [];
@@ -93,4 +93,18 @@ test('a process tells of a few of its statements, with texts that are cut', () =
   // Texts that begin alike are one row.
   expect(others).toHaveLength(1);
   expect(others[0]).toMatchObject({ calls: 78 });
+});
+
+test('the page has the slowest statements, too, though others take more time', () => {
+  const book = new QueryBook(1_000);
+  for (let n = 0; n < 100; n++) {
+    const often = book.find('app', 'web', `select often${n}`);
+    for (let call = 0; call < 100; call++) often.record(10, 0, false);
+  }
+  book.find('app', 'web', 'select seldom').record(900, 0, false);
+  const shown = mergeStatements([shownStatements(book, 10)], 10) ?? [];
+  expect(shown.slice(0, 10).every(({ totalMs }) => totalMs === 1_000)).toBe(true);
+  const seldom = shown.find(({ text }) => text === 'select seldom');
+  expect(seldom).toMatchObject({ longestMs: 900, totalMs: 900, calls: 1 });
+  expect(shown.length).toBeLessThanOrEqual(20);
 });

@@ -36,7 +36,7 @@ test('the verdict names the full budget, those who wait, and who gives back for 
   });
   expect({ level, what }).toEqual({ level: 'busy', what: 'budget' });
   expect(sentence).toBe(
-    'Budget total binds: 20 of 20 connections are held, 14 callers wait of 2 users (the longest for 1.2s). ' +
+    'Budget total binds: 20 of 20 connections are held, 14 callers of 2 users wait (the longest for 1.2s). ' +
       'batch has 2 of its share of 10; web is giving back 4.',
   );
 });

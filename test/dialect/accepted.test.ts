@@ -1,5 +1,5 @@
 // Accepted statements have no refusal, and the kind that the session acts on.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { createDialect } from '../../src/dialect/dialect.js';
 import type { Dialect, JudgedStatement, StatementKind } from '../../src/dialect/judgement.js';
 import {
@@ -22,18 +22,19 @@ function judgeOne(sql: string): JudgedStatement {
   return statements[0] as JudgedStatement;
 }
 
-describe('Accepted statements', () => {
-  it.each([...acceptedDdl, ...acceptedDrops])('The dialect accepts the DDL %s', (sql) => {
+test.each([...acceptedDdl, ...acceptedDrops])(
+  'Accepted statements: The dialect accepts the DDL %s',
+  (sql) => {
     expect(judgeOne(sql)).toMatchObject({ refusal: undefined, kind: 'ddl' });
-  });
+  },
+);
 
-  it.each([...acceptedQueries, ...acceptedTransactions, ...acceptedOrmTexts])(
-    'The dialect accepts %s',
-    (sql) => {
-      expect(judgeOne(sql).refusal).toBeUndefined();
-    },
-  );
-});
+test.each([...acceptedQueries, ...acceptedTransactions, ...acceptedOrmTexts])(
+  'Accepted statements: The dialect accepts %s',
+  (sql) => {
+    expect(judgeOne(sql).refusal).toBeUndefined();
+  },
+);
 
 const kinds: readonly (readonly [StatementKind, string])[] = [
   ['read', 'SELECT 1'],
@@ -67,78 +68,70 @@ const kinds: readonly (readonly [StatementKind, string])[] = [
   ['call', "CALL sys.wait_for_job('x')"],
 ];
 
-it.each(kinds)('The kind %s is that of %s', (kind, sql) => {
+test.each(kinds)('The kind %s is that of %s', (kind, sql) => {
   expect(judgeOne(sql)).toMatchObject({ kind, refusal: undefined });
 });
 
-describe('Transactions', () => {
-  it('BEGIN tells that it is read only by its last mode', () => {
-    expect(judgeOne('BEGIN READ ONLY').isReadOnly).toBe(true);
-    expect(judgeOne('BEGIN READ ONLY, READ WRITE').isReadOnly).toBe(false);
-    expect(judgeOne('BEGIN').isReadOnly).toBe(false);
-  });
-
-  it('COMMIT AND CHAIN and ROLLBACK AND CHAIN are chained', () => {
-    expect(judgeOne('COMMIT AND CHAIN').isChained).toBe(true);
-    expect(judgeOne('ROLLBACK AND CHAIN').isChained).toBe(true);
-    expect(judgeOne('COMMIT AND NO CHAIN').isChained).toBe(false);
-  });
+test('Transactions BEGIN tells that it is read only by its last mode', () => {
+  expect(judgeOne('BEGIN READ ONLY').isReadOnly).toBe(true);
+  expect(judgeOne('BEGIN READ ONLY, READ WRITE').isReadOnly).toBe(false);
+  expect(judgeOne('BEGIN').isReadOnly).toBe(false);
 });
 
-describe('Own answers', () => {
-  it.each([
-    ['SHOW server_version', { column: 'server_version', value: '16.15', tag: 'SHOW' }],
-    ['show "SERVER_VERSION"', { column: 'server_version', value: '16.15', tag: 'SHOW' }],
-    ['SHOW server_version_num', { column: 'server_version_num', value: '160015', tag: 'SHOW' }],
-    ['SELECT version()', { column: 'version', value: 'PostgreSQL 16', tag: 'SELECT 1' }],
-    ['SELECT pg_catalog.version() AS v', { column: 'v', value: 'PostgreSQL 16', tag: 'SELECT 1' }],
-    ['SHOW timezone', undefined],
-    ['SELECT version(), 1', undefined],
-    ['SELECT version() FROM t', undefined],
-    ['SELECT version() UNION SELECT version()', undefined],
-  ])('The stand-in answers %s itself where DSQL differs from PostgreSQL', (sql, answer) => {
-    expect(judgeOne(sql).ownAnswer).toEqual(answer);
-  });
+test('Transactions COMMIT AND CHAIN and ROLLBACK AND CHAIN are chained', () => {
+  expect(judgeOne('COMMIT AND CHAIN').isChained).toBe(true);
+  expect(judgeOne('ROLLBACK AND CHAIN').isChained).toBe(true);
+  expect(judgeOne('COMMIT AND NO CHAIN').isChained).toBe(false);
 });
 
-describe('Rewritten texts', () => {
-  it.each([
-    [
-      'CREATE TABLE t (a numeric, b decimal NOT NULL)',
-      'CREATE TABLE t (a numeric(18,6), b decimal(18,6) NOT NULL)',
-    ],
-    ['ALTER TABLE "é" ADD é dec', 'ALTER TABLE "é" ADD é dec(18,6)'],
-    ['CREATE TABLE t (a pg_catalog . "numeric")', 'CREATE TABLE t (a pg_catalog . "numeric"(18,6))'],
-    ['CREATE DOMAIN d AS numeric', 'CREATE DOMAIN d AS numeric(18,6)'],
-    ['CREATE TABLE t (a numeric(5))', 'CREATE TABLE t (a numeric(5))'],
-    ['SELECT 1::numeric', 'SELECT 1::numeric'],
-    ['CREATE INDEX ASYNC i ON t (a)', 'CREATE INDEX       i ON t (a)'],
-    ['SET disable_sync_create_index = on', 'SET dsql.disable_sync_create_index = on'],
-  ])('PostgreSQL is given %s in its own words', (source, sql) => {
-    expect(judgeOne(source)).toMatchObject({ source, sql, refusal: undefined });
-  });
+test.each([
+  ['SHOW server_version', { column: 'server_version', value: '16.15', tag: 'SHOW' }],
+  ['show "SERVER_VERSION"', { column: 'server_version', value: '16.15', tag: 'SHOW' }],
+  ['SHOW server_version_num', { column: 'server_version_num', value: '160015', tag: 'SHOW' }],
+  ['SELECT version()', { column: 'version', value: 'PostgreSQL 16', tag: 'SELECT 1' }],
+  ['SELECT pg_catalog.version() AS v', { column: 'v', value: 'PostgreSQL 16', tag: 'SELECT 1' }],
+  ['SHOW timezone', undefined],
+  ['SELECT version(), 1', undefined],
+  ['SELECT version() FROM t', undefined],
+  ['SELECT version() UNION SELECT version()', undefined],
+])('Own answers: The stand-in answers %s itself where DSQL differs from PostgreSQL', (sql, answer) => {
+  expect(judgeOne(sql).ownAnswer).toEqual(answer);
 });
 
-describe('Startup parameters', () => {
-  it.each(['application_name', 'TimeZone', 'search_path', 'client_encoding', 'enable_seqscan'])(
-    'A client may set %s at startup',
-    (name) => {
-      expect(dialect.judgeParameter(name, 'x')).toBeUndefined();
-    },
-  );
-
-  it.each(['statement_timeout', 'role', 'default_transaction_read_only', 'replication', 'constructor'])(
-    'A client may not set %s at startup',
-    (name) => {
-      expect(dialect.judgeParameter(name, '1')).toEqual({
-        code: '0A000',
-        message: `setting configuration parameter "${name}" not supported`,
-      });
-    },
-  );
+test.each([
+  [
+    'CREATE TABLE t (a numeric, b decimal NOT NULL)',
+    'CREATE TABLE t (a numeric(18,6), b decimal(18,6) NOT NULL)',
+  ],
+  ['ALTER TABLE "é" ADD é dec', 'ALTER TABLE "é" ADD é dec(18,6)'],
+  ['CREATE TABLE t (a pg_catalog . "numeric")', 'CREATE TABLE t (a pg_catalog . "numeric"(18,6))'],
+  ['CREATE DOMAIN d AS numeric', 'CREATE DOMAIN d AS numeric(18,6)'],
+  ['CREATE TABLE t (a numeric(5))', 'CREATE TABLE t (a numeric(5))'],
+  ['SELECT 1::numeric', 'SELECT 1::numeric'],
+  ['CREATE INDEX ASYNC i ON t (a)', 'CREATE INDEX       i ON t (a)'],
+  ['SET disable_sync_create_index = on', 'SET dsql.disable_sync_create_index = on'],
+])('Rewritten texts PostgreSQL is given %s in its own words', (source, sql) => {
+  expect(judgeOne(source)).toMatchObject({ source, sql, refusal: undefined });
 });
 
-it.each([
+test.each(['application_name', 'TimeZone', 'search_path', 'client_encoding', 'enable_seqscan'])(
+  'Startup parameters: A client may set %s at startup',
+  (name) => {
+    expect(dialect.judgeParameter(name, 'x')).toBeUndefined();
+  },
+);
+
+test.each(['statement_timeout', 'role', 'default_transaction_read_only', 'replication', 'constructor'])(
+  'Startup parameters: A client may not set %s at startup',
+  (name) => {
+    expect(dialect.judgeParameter(name, '1')).toEqual({
+      code: '0A000',
+      message: `setting configuration parameter "${name}" not supported`,
+    });
+  },
+);
+
+test.each([
   'more than 10 schemas not allowed',
   'creating more than 1000 tables not allowed',
   'creating more than 5000 views not allowed',

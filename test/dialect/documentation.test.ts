@@ -1,7 +1,7 @@
 // The tables of docs/dsql-local-dialect.md are those of the code. `vitest --update` writes them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { refusedFunctions } from '../../src/dialect/expressions.js';
 import { featureDays } from '../../src/dialect/profile.js';
 import { settableParameters } from '../../src/dialect/settings.js';
@@ -37,7 +37,7 @@ const generated: Readonly<Record<string, string>> = {
     .join('\n\n'),
 };
 
-it('The documentation of the dialect has the tables of the code', async () => {
+test('The documentation of the dialect has the tables of the code', async () => {
   let page = readFileSync(path, 'utf8');
   for (const [name, text] of Object.entries(generated)) {
     const start = `<!-- generated: ${name} -->\n`;

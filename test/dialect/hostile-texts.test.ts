@@ -1,6 +1,6 @@
 // Long, deep and random texts: each has a verdict, and the next text is judged normally.
 import fc from 'fast-check';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createDialect } from '../../src/dialect/dialect.js';
 import type { Dialect } from '../../src/dialect/judgement.js';
 import { VerdictCache } from '../../src/dialect/verdict-cache.js';
@@ -41,7 +41,7 @@ const deepTexts: readonly (readonly [string, (depth: number) => string])[] = [
 ];
 
 describe.each([1_000, 3_000, 12_000, 50_000])('Depth %i', (depth) => {
-  it.each(deepTexts)('Nested %s get a verdict', (_name, text) => {
+  test.each(deepTexts)('Nested %s get a verdict', (_name, text) => {
     const { isMalformed, statements } = dialect.judge(text(depth));
     const refusal = statements[0]?.refusal;
     if (!isMalformed && refusal !== undefined)
@@ -49,50 +49,50 @@ describe.each([1_000, 3_000, 12_000, 50_000])('Depth %i', (depth) => {
     expect(isMalformed || statements.length === 1).toBe(true);
   });
 
-  it('The dialect judges on after deep texts', async () => {
+  test('The dialect judges on after deep texts', async () => {
     await replaced();
     expectAlive();
   });
 });
 
-it('A text that is too deep is refused with 54001', () => {
+test('A text that is too deep is refused with 54001', () => {
   const { statements } = dialect.judge(`SELECT 1${'+1'.repeat(100_000)}`);
   expect(statements[0]?.refusal).toEqual({ code: '54001', message: 'stack depth limit exceeded' });
 });
 
-it('A spare parser takes over at once', async () => {
+test('A spare parser takes over at once', async () => {
   await replaced();
   dialect.judge(`SELECT 1${'+2'.repeat(100_000)}`);
   expectAlive();
 });
 
-it('A text of many statements is judged', () => {
+test('A text of many statements is judged', () => {
   const { statements } = dialect.judge('CREATE INDEX ASYNC ON é.t (a);'.repeat(5_000));
   expect(statements).toHaveLength(5_000);
   expect(statements.at(-1)?.job?.table).toBe('t');
   expect(statements.at(-1)?.schemaMentions).toHaveLength(1);
 });
 
-it('A text of more than a megabyte is judged', () => {
+test('A text of more than a megabyte is judged', () => {
   const long = `SELECT '${'é'.repeat(600_000)}', s.t.a FROM s.t`;
   const [statement] = dialect.judge(long).statements;
   expect(statement?.schemaMentions.map(({ start, end }) => long.slice(start, end))).toEqual(['s', 's']);
 });
 
-it('A text with a zero byte is refused whole', () => {
+test('A text with a zero byte is refused whole', () => {
   expect(dialect.judge('SELECT 1\0; TRUNCATE t').statements[0]?.refusal?.code).toBe('22021');
 });
 
-it.each(['', ' \n', ';', '-- nothing', '/* */;;'])('The empty text %j has no statements', (sql) => {
+test.each(['', ' \n', ';', '-- nothing', '/* */;;'])('The empty text %j has no statements', (sql) => {
   expect(dialect.judge(sql)).toEqual({ statements: [], isMalformed: false });
 });
 
-it('A text that is asked for again gets the same verdict object', () => {
+test('A text that is asked for again gets the same verdict object', () => {
   const text = 'SELECT 1 FROM a';
   expect(dialect.judge(text)).toBe(dialect.judge(text));
 });
 
-it('The cache stays within its bytes and keeps what is asked for', () => {
+test('The cache stays within its bytes and keeps what is asked for', () => {
   const cache = new VerdictCache(10_000);
   const verdict = { statements: [], isMalformed: false };
   cache.set('hot', verdict);
@@ -105,7 +105,7 @@ it('The cache stays within its bytes and keeps what is asked for', () => {
   expect(kept).toBeLessThanOrEqual(5);
 });
 
-it('The cache does not keep texts over a megabyte', () => {
+test('The cache does not keep texts over a megabyte', () => {
   const cache = new VerdictCache();
   const text = 'x'.repeat(1024 * 1024 + 1);
   cache.set(text, { statements: [], isMalformed: false });
@@ -159,66 +159,60 @@ const words = [
   ],
 ];
 
-describe('Random texts', () => {
-  it('Judging never throws, and mentions stay within the text', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.constantFrom(...words), { maxLength: 25 }),
-        fc.boolean(),
-        (tokens, isSpaced) => {
-          const sql = tokens.join(isSpaced ? ' ' : '');
-          for (const statement of dialect.judge(sql).statements) {
-            expect(sql).toContain(statement.source);
-            let last = 0;
-            for (const { start, end } of statement.schemaMentions) {
-              expect(start).toBeGreaterThanOrEqual(last);
-              expect(end).toBeGreaterThan(start);
-              expect(end).toBeLessThanOrEqual(statement.sql.length);
-              last = start;
-            }
-          }
-        },
-      ),
-      { numRuns: 3_000 },
-    );
-  });
+test('Random texts: Judging never throws, and mentions stay within the text', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...words), { maxLength: 25 }), fc.boolean(), (tokens, isSpaced) => {
+      const sql = tokens.join(isSpaced ? ' ' : '');
+      for (const statement of dialect.judge(sql).statements) {
+        expect(sql).toContain(statement.source);
+        let last = 0;
+        for (const { start, end } of statement.schemaMentions) {
+          expect(start).toBeGreaterThanOrEqual(last);
+          expect(end).toBeGreaterThan(start);
+          expect(end).toBeLessThanOrEqual(statement.sql.length);
+          last = start;
+        }
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+});
 
-  it('Judging never throws on a known statement that lost or gained a token', () => {
-    const known = [
-      ...acceptedDdl,
-      ...acceptedQueries,
-      ...Object.values(refusals).flatMap((rows) => rows.map(([sql]) => sql)),
-    ];
-    const short = known.filter((sql) => sql.length < 500);
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...short),
-        fc.nat(30),
-        fc.nat(2),
-        fc.constantFrom('', ...words),
-        (sql, place, removed, word) => {
-          const tokens = sql.split(' ');
-          tokens.splice(place % tokens.length, removed, word);
-          expect(() => dialect.judge(tokens.join(' '))).not.toThrow();
-        },
-      ),
-      { numRuns: 3_000 },
-    );
-  });
+test('Random texts: Judging never throws on a known statement that lost or gained a token', () => {
+  const known = [
+    ...acceptedDdl,
+    ...acceptedQueries,
+    ...Object.values(refusals).flatMap((rows) => rows.map(([sql]) => sql)),
+  ];
+  const short = known.filter((sql) => sql.length < 500);
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...short),
+      fc.nat(30),
+      fc.nat(2),
+      fc.constantFrom('', ...words),
+      (sql, place, removed, word) => {
+        const tokens = sql.split(' ');
+        tokens.splice(place % tokens.length, removed, word);
+        expect(() => dialect.judge(tokens.join(' '))).not.toThrow();
+      },
+    ),
+    { numRuns: 3_000 },
+  );
+});
 
-  it('Random names are found where they stand', () => {
-    const name = fc
-      .string({ unit: 'grapheme', minLength: 1, maxLength: 10 })
-      .filter((text) => !text.includes('\0'));
-    fc.assert(
-      fc.property(name, name, (schema, comment) => {
-        const quoted = `"${schema.replaceAll('"', '""')}"`;
-        const sql = `SELECT '${comment.replaceAll("'", "''")}' FROM ${quoted}.t`;
-        const [statement] = dialect.judge(sql).statements;
-        const [mention] = statement?.schemaMentions ?? [];
-        expect(sql.slice(mention?.start, mention?.end)).toBe(quoted);
-      }),
-      { numRuns: 500 },
-    );
-  });
+test('Random texts: Random names are found where they stand', () => {
+  const name = fc
+    .string({ unit: 'grapheme', minLength: 1, maxLength: 10 })
+    .filter((text) => !text.includes('\0'));
+  fc.assert(
+    fc.property(name, name, (schema, comment) => {
+      const quoted = `"${schema.replaceAll('"', '""')}"`;
+      const sql = `SELECT '${comment.replaceAll("'", "''")}' FROM ${quoted}.t`;
+      const [statement] = dialect.judge(sql).statements;
+      const [mention] = statement?.schemaMentions ?? [];
+      expect(sql.slice(mention?.start, mention?.end)).toBe(quoted);
+    }),
+    { numRuns: 500 },
+  );
 });

@@ -1,5 +1,5 @@
 // A statement is accepted from the day of its feature on, and refused on the day before.
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { createDialect } from '../../src/dialect/dialect.js';
 import { type Feature, featureDays } from '../../src/dialect/profile.js';
 
@@ -119,7 +119,7 @@ function dayBefore(day: string): string {
   return new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
 }
 
-it.each(Object.entries(featureDays))('DSQL has %s from %s on', async (feature, day) => {
+test.each(Object.entries(featureDays))('DSQL has %s from %s on', async (feature, day) => {
   const [before, after] = [
     await createDialect({ profile: dayBefore(day) }),
     await createDialect({ profile: day }),
@@ -130,7 +130,7 @@ it.each(Object.entries(featureDays))('DSQL has %s from %s on', async (feature, d
   }
 });
 
-it('FOR UPDATE needed an equality for each column of the primary key, which the catalog tells', async () => {
+test('FOR UPDATE needed an equality for each column of the primary key, which the catalog tells', async () => {
   const dialect = await createDialect({ profile: '2026-08-23' });
   const [statement] = dialect.judge(
     'SELECT * FROM s.t WHERE (a = 1 AND $1 = t.b) AND c > 2 FOR UPDATE',
@@ -141,18 +141,18 @@ it('FOR UPDATE needed an equality for each column of the primary key, which the 
   expect(statement?.checks[0]).toMatch(/NOT IN \('\w', '\w'\)/);
 });
 
-it('The newest profile is the default', async () => {
+test('The newest profile is the default', async () => {
   const newest = Object.values(featureDays).at(-1);
   expect((await createDialect()).profile).toBe(newest);
   expect((await createDialect({ profile: undefined })).profile).toBe(newest);
 });
 
-it('Every day from general availability on is a profile', async () => {
+test('Every day from general availability on is a profile', async () => {
   for (const profile of ['2025-05-27', '2026-02-28', '2031-01-01'])
     expect((await createDialect({ profile })).profile).toBe(profile);
 });
 
-it.each(['2025-05-26', '2026-02-30', '2026-13-01', '2026-9-1', 'newest', '', '2026-09-15T00:00'])(
+test.each(['2025-05-26', '2026-02-30', '2026-13-01', '2026-9-1', 'newest', '', '2026-09-15T00:00'])(
   'The profile %j is refused with what to write instead',
   async (profile) => {
     await expect(createDialect({ profile })).rejects.toThrow(

@@ -1,5 +1,5 @@
 // Every refusal of the newest DSQL, with its SQLSTATE and text.
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createDialect } from '../../src/dialect/dialect.js';
 import type { Dialect } from '../../src/dialect/judgement.js';
 import { refusals } from './refusals.js';
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 
 describe.each(Object.entries(refusals))('%s', (_topic, refused) => {
-  it.each(refused)('The dialect refuses %s', (sql, code, message) => {
+  test.each(refused)('The dialect refuses %s', (sql, code, message) => {
     const { statements, isMalformed } = dialect.judge(sql);
     expect(isMalformed).toBe(false);
     expect(statements).toHaveLength(1);
@@ -20,12 +20,12 @@ describe.each(Object.entries(refusals))('%s', (_topic, refused) => {
   });
 });
 
-it('A refused type has the position of its name in characters', () => {
+test('A refused type has the position of its name in characters', () => {
   const [statement] = dialect.judge('CREATE TABLE "😀é" (id serial)').statements;
   expect(statement?.refusal?.position).toBe('CREATE TABLE "😀é" (id '.length);
 });
 
-it.each([
+test.each([
   'SELEC 1',
   'CREATE INDEX ASYNC s.i ON t (a)',
   'SELECT a FROM t GROUP BY ALL',
@@ -36,7 +36,7 @@ it.each([
   expect(dialect.judge(sql)).toEqual({ statements: [], isMalformed: true });
 });
 
-it('Each statement of a text is judged on its own', () => {
+test('Each statement of a text is judged on its own', () => {
   const { statements } = dialect.judge(' SELECT 1; TRUNCATE t;; /* ; */ SELECT 2 ;');
   expect(statements.map(({ source }) => source)).toEqual([' SELECT 1', 'TRUNCATE t', 'SELECT 2 ']);
   expect(statements.map(({ refusal }) => refusal?.message)).toEqual([
@@ -46,11 +46,11 @@ it('Each statement of a text is judged on its own', () => {
   ]);
 });
 
-it('A statement that a trusted one holds is refused with it', () => {
+test('A statement that a trusted one holds is refused with it', () => {
   const [statement] = dialect.judge('WITH x AS (SELECT pg_backend_pid()) SELECT * FROM x').statements;
   expect(statement?.refusal?.message).toBe('function pg_backend_pid not supported');
 });
 
-it('A function of the client with the name of a refused one is accepted', () => {
+test('A function of the client with the name of a refused one is accepted', () => {
   expect(dialect.judge('SELECT app.set_config(1)').statements[0]?.refusal).toBeUndefined();
 });

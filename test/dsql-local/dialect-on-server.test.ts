@@ -1,6 +1,6 @@
 // The dialect against a real PostgreSQL 16: what it accepts runs there, and its catalog checks and limits say what they should.
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createDialect } from '../../src/dialect/dialect.js';
 import type { Dialect } from '../../src/dialect/judgement.js';
 import { findPostgres } from '../../src/dsql-local/cluster/find-postgres.js';
@@ -54,7 +54,7 @@ async function firstRow(query: string): Promise<Refused | undefined> {
   return rows[0];
 }
 
-it('PostgreSQL runs every accepted statement, and no limit is exceeded', async () => {
+test('PostgreSQL runs every accepted statement, and no limit is exceeded', async () => {
   const failures: string[] = [];
   const isRunnable = (sql: string) => !sql.startsWith('COPY');
   for (const sql of [...acceptedDdl, ...acceptedQueries, ...acceptedTransactions, ...acceptedDrops].filter(
@@ -67,7 +67,7 @@ it('PostgreSQL runs every accepted statement, and no limit is exceeded', async (
   expect(await firstRow(dialect.limitCheck)).toBeUndefined();
 });
 
-it('PostgreSQL plans every text of an ORM', async () => {
+test('PostgreSQL plans every text of an ORM', async () => {
   for (const text of acceptedOrmTexts) {
     const [statement] = dialect.judge(text).statements;
     const sql = statement?.sql ?? '';
@@ -85,7 +85,7 @@ describe('Catalog checks', () => {
     await client.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; DROP SCHEMA IF EXISTS app CASCADE');
   });
 
-  it.each([
+  test.each([
     ['bytea', 'bytea'],
     ['interval', 'interval'],
     ['jsonb', 'jsonb'],
@@ -100,7 +100,7 @@ describe('Catalog checks', () => {
     });
   });
 
-  it('An index on columns that declare more than 2000 bytes is refused', async () => {
+  test('An index on columns that declare more than 2000 bytes is refused', async () => {
     await client.query('CREATE TABLE t (a varchar(1500), b char(500), c int, d text, e varchar)');
     const tooLarge = { code: '54000', message: 'key size greater than 2000 bytes not supported' };
     expect(await run('CREATE INDEX ASYNC ON t (a, b, c)')).toEqual(tooLarge);
@@ -108,7 +108,7 @@ describe('Catalog checks', () => {
     expect(await run('CREATE INDEX ASYNC ON t (d, e, a)')).toBeUndefined();
   });
 
-  it('A 25th index is refused', async () => {
+  test('A 25th index is refused', async () => {
     await client.query('CREATE TABLE t (a int PRIMARY KEY)');
     for (let index = 0; index < 23; index++) expect(await run('CREATE INDEX ASYNC ON t (a)')).toBeUndefined();
     const tooMany = { code: '54000', message: 'more than 24 indexes per table are not allowed' };
@@ -118,7 +118,7 @@ describe('Catalog checks', () => {
     expect(await firstRow(dialect.limitCheck)).toEqual(tooMany);
   });
 
-  it('A column of the primary key is not dropped', async () => {
+  test('A column of the primary key is not dropped', async () => {
     await client.query('CREATE SCHEMA app; CREATE TABLE app.t (a int, id int, PRIMARY KEY (a, id))');
     expect(await run('ALTER TABLE app.t DROP COLUMN id')).toEqual({
       code: '0A000',
@@ -128,7 +128,7 @@ describe('Catalog checks', () => {
     expect(await run('ALTER TABLE t DROP COLUMN a')).toBeUndefined();
   });
 
-  it('A unique constraint does not take over an index that is still building', async () => {
+  test('A unique constraint does not take over an index that is still building', async () => {
     await client.query('CREATE TABLE t (a int)');
     await run('CREATE UNIQUE INDEX ASYNC i ON t (a)');
     await client.query(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'i'::regclass`);
@@ -138,7 +138,7 @@ describe('Catalog checks', () => {
     expect(await run(sql)).toBeUndefined();
   });
 
-  it('An identity is added to bigint columns only', async () => {
+  test('An identity is added to bigint columns only', async () => {
     await client.query('CREATE TABLE t (a int NOT NULL, b bigint NOT NULL)');
     const add = (column: string) =>
       run(`ALTER TABLE t ALTER ${column} ADD GENERATED ALWAYS AS IDENTITY (CACHE 1)`);
@@ -149,7 +149,7 @@ describe('Catalog checks', () => {
     expect(await add('b')).toBeUndefined();
   });
 
-  it('Before 2026-08-24, FOR UPDATE needs an equality for each column of the primary key', async () => {
+  test('Before 2026-08-24, FOR UPDATE needs an equality for each column of the primary key', async () => {
     const older = await createDialect({ profile: '2026-08-23' });
     await client.query('CREATE TABLE t (a int, b int, c int, PRIMARY KEY (a, b)); CREATE TABLE n (a int)');
     const refused = {
@@ -163,7 +163,7 @@ describe('Catalog checks', () => {
     expect(await run('SELECT * FROM n WHERE a = 1 FOR UPDATE', older)).toEqual(refused);
   });
 
-  it('A table that does not exist is left to PostgreSQL', async () => {
+  test('A table that does not exist is left to PostgreSQL', async () => {
     await expect(run('CREATE INDEX ASYNC ON no_such (a)')).rejects.toMatchObject({ code: '42P01' });
     await expect(run('ALTER TABLE no_such DROP COLUMN a')).rejects.toMatchObject({ code: '42P01' });
   });
@@ -174,7 +174,7 @@ describe('Limits of the database', () => {
     await client.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
   });
 
-  it.each([
+  test.each([
     [
       "DO $$ BEGIN FOR i IN 1..11 LOOP EXECUTE format('CREATE SCHEMA many%s', i); END LOOP; END $$",
       '54000',
@@ -206,7 +206,7 @@ describe('Limits of the database', () => {
     expect(await firstRow(dialect.limitCheck)).toBeUndefined();
   });
 
-  it('The schemas of the stand-in and of PostgreSQL count for nothing', async () => {
+  test('The schemas of the stand-in and of PostgreSQL count for nothing', async () => {
     await client.query('BEGIN; CREATE SCHEMA dsql_local; CREATE SCHEMA sys');
     await client.query(
       "DO $$ BEGIN FOR i IN 1..1001 LOOP EXECUTE format('CREATE TABLE dsql_local.t%s (a int)', i); END LOOP; END $$",

@@ -30,81 +30,79 @@ async function entries(client: pg.Client): Promise<number[]> {
   return rows.map(({ n }) => n);
 }
 
-describe('connections', () => {
-  test('all connections are dropped without a word, also in the middle of a statement and of a transaction', async () => {
-    const [idle, busy, open] = [await connect(), await connect(), await connect()];
-    await open.query('BEGIN');
-    await open.query('INSERT INTO entries VALUES (1)');
-    const { statements } = dsql.report();
-    const running = rejectionOf(busy.query('SELECT pg_sleep(60)'));
-    while (dsql.report().statements === statements) await nextTurn();
-    clients.length = 0;
-    const ends = [idle, busy, open].map((client) => eventOf(client, 'end'));
-    expect(dsql.dropConnections()).toBe(3);
-    expect((await running).message).toBe('Connection terminated unexpectedly');
-    await Promise.all(ends);
-    while (dsql.connections > 0) await nextTurn();
-    expect(await entries(await connect())).toEqual([]);
-  });
+test('connections all connections are dropped without a word, also in the middle of a statement and of a transaction', async () => {
+  const [idle, busy, open] = [await connect(), await connect(), await connect()];
+  await open.query('BEGIN');
+  await open.query('INSERT INTO entries VALUES (1)');
+  const { statements } = dsql.report();
+  const running = rejectionOf(busy.query('SELECT pg_sleep(60)'));
+  while (dsql.report().statements === statements) await nextTurn();
+  clients.length = 0;
+  const ends = [idle, busy, open].map((client) => eventOf(client, 'end'));
+  expect(dsql.dropConnections()).toBe(3);
+  expect((await running).message).toBe('Connection terminated unexpectedly');
+  await Promise.all(ends);
+  while (dsql.connections > 0) await nextTurn();
+  expect(await entries(await connect())).toEqual([]);
+});
 
-  test('all new connections are refused as if the rate were exceeded, and open ones go on', async () => {
-    const before = await connect();
-    dsql.setFaults({ refuseConnections: true });
-    expect(await rejectionOf(dsql.connect())).toMatchObject({
-      severity: 'FATAL',
-      code: '53400',
-      message: 'Unable to accept connection, rate exceeded.',
-    });
-    await before.query('SELECT 1');
-    dsql.setFaults({});
-    await connect();
-    expect(dsql.connectionCounts()).toMatchObject({ accepted: 2, refused: { 53400: 1 } });
+test('connections all new connections are refused as if the rate were exceeded, and open ones go on', async () => {
+  const before = await connect();
+  dsql.setFaults({ refuseConnections: true });
+  expect(await rejectionOf(dsql.connect())).toMatchObject({
+    severity: 'FATAL',
+    code: '53400',
+    message: 'Unable to accept connection, rate exceeded.',
   });
+  await before.query('SELECT 1');
+  dsql.setFaults({});
+  await connect();
+  expect(dsql.connectionCounts()).toMatchObject({ accepted: 2, refused: { 53400: 1 } });
+});
 
-  test('a share of new connections is refused', async () => {
-    dsql.setFaults({ refuseShare: 0.5 });
-    const attempts = Array.from({ length: 60 }, async () => {
-      const client = await dsql.connect();
-      clients.push(client);
-    });
-    const results = await Promise.allSettled(attempts);
-    const refused = results.filter(({ status }) => status === 'rejected').length;
-    expect(dsql.connectionCounts()).toMatchObject({ accepted: 60 - refused, refused: { 53400: refused } });
-    // A share of one half misses this once in 10^17 runs.
-    expect(refused).toBeGreaterThan(0);
-    expect(refused).toBeLessThan(60);
+test('connections a share of new connections is refused', async () => {
+  dsql.setFaults({ refuseShare: 0.5 });
+  const attempts = Array.from({ length: 60 }, async () => {
+    const client = await dsql.connect();
+    clients.push(client);
   });
+  const results = await Promise.allSettled(attempts);
+  const refused = results.filter(({ status }) => status === 'rejected').length;
+  expect(dsql.connectionCounts()).toMatchObject({ accepted: 60 - refused, refused: { 53400: refused } });
+  // A share of one half misses this once in 10^17 runs.
+  expect(refused).toBeGreaterThan(0);
+  expect(refused).toBeLessThan(60);
+});
 
-  test('new connections are told that the cluster is waking up, for as long as it does', async () => {
-    dsql.setFaults({ wakingMs: 3_600_000 });
-    expect(await rejectionOf(dsql.connect())).toMatchObject({
-      severity: 'FATAL',
-      code: '08006',
-      message: 'unable to accept connection, waking up cluster, please retry later',
-    });
-    const start = performance.now();
-    dsql.setFaults({ wakingMs: 50 });
-    for (;;) {
-      const client = await dsql.connect().catch(() => undefined);
-      if (client === undefined) continue;
-      clients.push(client);
-      break;
-    }
-    expect(performance.now() - start).toBeGreaterThanOrEqual(50);
+test('connections new connections are told that the cluster is waking up, for as long as it does', async () => {
+  dsql.setFaults({ wakingMs: 3_600_000 });
+  expect(await rejectionOf(dsql.connect())).toMatchObject({
+    severity: 'FATAL',
+    code: '08006',
+    message: 'unable to accept connection, waking up cluster, please retry later',
   });
+  const start = performance.now();
+  dsql.setFaults({ wakingMs: 50 });
+  for (;;) {
+    const client = await dsql.connect().catch(() => undefined);
+    if (client === undefined) continue;
+    clients.push(client);
+    break;
+  }
+  expect(performance.now() - start).toBeGreaterThanOrEqual(50);
+});
 
-  test('new connections find that their tokens have expired', async () => {
-    dsql.setFaults({ expireTokens: true });
-    const error = await rejectionOf(dsql.connect());
-    expect(error).toMatchObject({
-      severity: 'FATAL',
-      code: '08006',
-      message: 'unable to accept connection, access denied',
-    });
-    expect((error as pg.DatabaseError).hint).toMatch(
-      /^Signature expired: \d{8}T\d{6}Z is now earlier than \d{8}T\d{6}Z \(\d{8}T\d{6}Z - 15 min\.\)$/,
-    );
+test('connections new connections find that their tokens have expired', async () => {
+  dsql.setFaults({ expireTokens: true });
+  const error = await rejectionOf(dsql.connect());
+  expect(error).toMatchObject({
+    severity: 'FATAL',
+    code: '08006',
+    message: 'unable to accept connection, access denied',
   });
+  expect((error as pg.DatabaseError).hint).toMatch(
+    /^Signature expired: \d{8}T\d{6}Z is now earlier than \d{8}T\d{6}Z \(\d{8}T\d{6}Z - 15 min\.\)$/,
+  );
 });
 
 test('latency delays each request once, by the simple and the extended protocol', async () => {

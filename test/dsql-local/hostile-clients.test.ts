@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startTestDsql, type TestDsql } from '../support/dsql-local.js';
 import { nextTurn, rejectionOf } from '../support/outcomes.js';
 import { int32, message, RawDialer, startup } from '../support/raw-dsql-client.js';
@@ -101,151 +101,147 @@ test('clients that go silent, at whatever step of the login, are disconnected wh
   expect(dsql.connectionCounts()).toMatchObject({ refused: {} });
 });
 
-describe('clients that send', () => {
-  const garbage = (length: number): Buffer => randomBytes(length);
-  test.each<[string, () => Promise<Socket>]>([
-    [
-      'garbage',
-      async () => {
-        const socket = dialer.plain();
-        // Not the first byte of TLS.
-        socket.write(Buffer.concat([Buffer.from([0xff]), garbage(2_000)]));
-        return socket;
-      },
-    ],
-    [
-      'garbage that begins like TLS',
-      async () => {
-        const socket = dialer.plain();
-        socket.write(Buffer.concat([Buffer.from([0x16, 3, 1, 0, 200]), garbage(500)]));
-        return socket;
-      },
-    ],
-    [
-      'HTTP',
-      async () => {
-        const socket = dialer.plain();
-        socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
-        return socket;
-      },
-    ],
-    [
-      'garbage through TLS',
-      async () => {
-        const socket = await dialer.secure();
-        socket.write(garbage(20_000));
-        return socket;
-      },
-    ],
-    [
-      'a startup packet of 1 GB',
-      async () => {
-        const socket = await dialer.secure();
-        socket.write(int32(1_000_000_000));
-        return socket;
-      },
-    ],
-    [
-      'a query in place of the token',
-      async () => {
-        const socket = await dialer.secure();
-        socket.write(Buffer.concat([admin, message('Q', 'SELECT 1\0')]));
-        return socket;
-      },
-    ],
-    [
-      'the token before they are asked for it',
-      async () => {
-        const socket = await dialer.secure();
-        socket.write(Buffer.concat([admin, message('p', `${token}\0`)]));
-        return socket;
-      },
-    ],
-    [
-      'a message of an unknown type',
-      async () => {
-        const { socket } = await dialer.logIn(token);
-        socket.write(message('?', ''));
-        return socket;
-      },
-    ],
-    [
-      'a Bind message that is too short',
-      async () => {
-        const { socket } = await dialer.logIn(token);
-        socket.write(Buffer.concat([message('B', 'x'), message('S', '')]));
-        return socket;
-      },
-    ],
-    [
-      'a length of less than 4',
-      async () => {
-        const { socket } = await dialer.logIn(token);
-        socket.write(Buffer.concat([Buffer.from('Q'), int32(3)]));
-        return socket;
-      },
-    ],
-  ])('clients that send %s are disconnected', async (_what, dial) => {
-    const sockets = await Promise.all(many.map(dial));
-    await Promise.all(sockets.map(closed));
-  });
-
-  test('a client that sends a message of 20 MB is disconnected without a word, and one of 9 MB is answered', async () => {
-    const client = await dsql.connect();
-    const text = 'x'.repeat(9 * 1_048_576);
-    expect((await client.query('SELECT length($1) AS n', [text])).rows).toEqual([{ n: text.length }]);
-    const error = await rejectionOf(client.query('SELECT length($1)', ['x'.repeat(20 * 1_048_576)]));
-    expect(error.message).toMatch(/Connection terminated unexpectedly|EPIPE|ECONNRESET/);
-  });
-
-  test('500 wrong tokens are refused, all of them, and take no place', async () => {
-    const answers = new Set<string>();
-    const wrong = [token.slice(0, -1), `${token}0`, token.replace('Admin', ''), '', 'x'.repeat(20_000)];
-    for (let round = 0; round < 20; round += 1) {
-      const logins = await Promise.all(
-        [...wrong, ...wrong, ...wrong, ...wrong, ...wrong].map((text) => dialer.logIn(text)),
-      );
-      for (const { answer } of logins) answers.add(answer);
-    }
-    expect([...answers]).toEqual(['08006 unable to accept connection, access denied']);
-  });
+const garbage = (length: number): Buffer => randomBytes(length);
+test.each<[string, () => Promise<Socket>]>([
+  [
+    'garbage',
+    async () => {
+      const socket = dialer.plain();
+      // Not the first byte of TLS.
+      socket.write(Buffer.concat([Buffer.from([0xff]), garbage(2_000)]));
+      return socket;
+    },
+  ],
+  [
+    'garbage that begins like TLS',
+    async () => {
+      const socket = dialer.plain();
+      socket.write(Buffer.concat([Buffer.from([0x16, 3, 1, 0, 200]), garbage(500)]));
+      return socket;
+    },
+  ],
+  [
+    'HTTP',
+    async () => {
+      const socket = dialer.plain();
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      return socket;
+    },
+  ],
+  [
+    'garbage through TLS',
+    async () => {
+      const socket = await dialer.secure();
+      socket.write(garbage(20_000));
+      return socket;
+    },
+  ],
+  [
+    'a startup packet of 1 GB',
+    async () => {
+      const socket = await dialer.secure();
+      socket.write(int32(1_000_000_000));
+      return socket;
+    },
+  ],
+  [
+    'a query in place of the token',
+    async () => {
+      const socket = await dialer.secure();
+      socket.write(Buffer.concat([admin, message('Q', 'SELECT 1\0')]));
+      return socket;
+    },
+  ],
+  [
+    'the token before they are asked for it',
+    async () => {
+      const socket = await dialer.secure();
+      socket.write(Buffer.concat([admin, message('p', `${token}\0`)]));
+      return socket;
+    },
+  ],
+  [
+    'a message of an unknown type',
+    async () => {
+      const { socket } = await dialer.logIn(token);
+      socket.write(message('?', ''));
+      return socket;
+    },
+  ],
+  [
+    'a Bind message that is too short',
+    async () => {
+      const { socket } = await dialer.logIn(token);
+      socket.write(Buffer.concat([message('B', 'x'), message('S', '')]));
+      return socket;
+    },
+  ],
+  [
+    'a length of less than 4',
+    async () => {
+      const { socket } = await dialer.logIn(token);
+      socket.write(Buffer.concat([Buffer.from('Q'), int32(3)]));
+      return socket;
+    },
+  ],
+])('clients that send clients that send %s are disconnected', async (_what, dial) => {
+  const sockets = await Promise.all(many.map(dial));
+  await Promise.all(sockets.map(closed));
 });
 
-describe('clients that leave', () => {
-  test.each([
-    'during the TLS handshake',
-    'after the startup packet',
-    'right after the token',
-    'in the middle of a statement',
-    'with a transaction open',
-    'while an answer comes that they do not read',
-  ])('clients that leave %s leave nothing behind', async (when) => {
-    const leave = async (): Promise<void> => {
-      if (when === 'during the TLS handshake') {
-        const socket = dialer.plain();
-        socket.write(Buffer.from([0x16, 3, 1, 0, 200]));
-        await once(socket, 'connect');
-        socket.destroy();
-        return;
-      }
-      if (when === 'after the startup packet' || when === 'right after the token') {
-        const socket = await dialer.secure();
-        socket.write(admin);
-        await once(socket, 'data');
-        if (when === 'right after the token') socket.write(message('p', `${token}\0`));
-        socket.destroy();
-        return;
-      }
-      const { socket } = await dialer.logIn(token);
-      if (when === 'in the middle of a statement') socket.write(message('Q', 'SELECT pg_sleep(600)\0'));
-      else if (when === 'with a transaction open') socket.write(message('Q', 'BEGIN\0'));
-      else {
-        socket.pause();
-        socket.write(message('Q', 'SELECT repeat(n::text, 100) FROM generate_series(1, 200000) n\0'));
-      }
-      await delay(50);
+test('clients that send a client that sends a message of 20 MB is disconnected without a word, and one of 9 MB is answered', async () => {
+  const client = await dsql.connect();
+  const text = 'x'.repeat(9 * 1_048_576);
+  expect((await client.query('SELECT length($1) AS n', [text])).rows).toEqual([{ n: text.length }]);
+  const error = await rejectionOf(client.query('SELECT length($1)', ['x'.repeat(20 * 1_048_576)]));
+  expect(error.message).toMatch(/Connection terminated unexpectedly|EPIPE|ECONNRESET/);
+});
+
+test('clients that send 500 wrong tokens are refused, all of them, and take no place', async () => {
+  const answers = new Set<string>();
+  const wrong = [token.slice(0, -1), `${token}0`, token.replace('Admin', ''), '', 'x'.repeat(20_000)];
+  for (let round = 0; round < 20; round += 1) {
+    const logins = await Promise.all(
+      [...wrong, ...wrong, ...wrong, ...wrong, ...wrong].map((text) => dialer.logIn(text)),
+    );
+    for (const { answer } of logins) answers.add(answer);
+  }
+  expect([...answers]).toEqual(['08006 unable to accept connection, access denied']);
+});
+
+test.each([
+  'during the TLS handshake',
+  'after the startup packet',
+  'right after the token',
+  'in the middle of a statement',
+  'with a transaction open',
+  'while an answer comes that they do not read',
+])('clients that leave clients that leave %s leave nothing behind', async (when) => {
+  const leave = async (): Promise<void> => {
+    if (when === 'during the TLS handshake') {
+      const socket = dialer.plain();
+      socket.write(Buffer.from([0x16, 3, 1, 0, 200]));
+      await once(socket, 'connect');
       socket.destroy();
-    };
-    await Promise.all(many.slice(0, 10).map(leave));
-  });
+      return;
+    }
+    if (when === 'after the startup packet' || when === 'right after the token') {
+      const socket = await dialer.secure();
+      socket.write(admin);
+      await once(socket, 'data');
+      if (when === 'right after the token') socket.write(message('p', `${token}\0`));
+      socket.destroy();
+      return;
+    }
+    const { socket } = await dialer.logIn(token);
+    if (when === 'in the middle of a statement') socket.write(message('Q', 'SELECT pg_sleep(600)\0'));
+    else if (when === 'with a transaction open') socket.write(message('Q', 'BEGIN\0'));
+    else {
+      socket.pause();
+      socket.write(message('Q', 'SELECT repeat(n::text, 100) FROM generate_series(1, 200000) n\0'));
+    }
+    await delay(50);
+    socket.destroy();
+  };
+  await Promise.all(many.slice(0, 10).map(leave));
 });

@@ -1,10 +1,10 @@
 // The comparison of two DSQLs finds all that differs between two stand-ins of different days, and nothing else.
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { answersOf, differencesOf, tableOf } from './compare.js';
 import { cells } from './matrix.js';
 import { newSchema, standIn } from './target.js';
 
-it('Two stand-ins of different days differ in what DSQL has learned in between, and in what follows from it', async () => {
+test('Two stand-ins of different days differ in what DSQL has learned in between, and in what follows from it', async () => {
   const schema = newSchema();
   const asked = cells.filter(({ order }) => order === 'winner first');
   const [newest, older] = await Promise.all([
@@ -40,7 +40,7 @@ it('Two stand-ins of different days differ in what DSQL has learned in between, 
   }
 }, 120_000);
 
-it('Answers are compared by SQLSTATE and the beginning of the message, whatever the case of its letters', () => {
+test('Answers are compared by SQLSTATE and the beginning of the message, whatever the case of its letters', () => {
   const answer = {
     topic: 'x',
     text: 'y',

@@ -1,11 +1,11 @@
 // `npm run compare-dsql`: prints where the stand-in answers differently from the cluster of CLUSTER_ENDPOINT and REGION.
-import { it } from 'vitest';
+import { test } from 'vitest';
 import { answersOf, differencesOf, tableOf } from './compare.js';
 import { cluster, hasCluster, newSchema, standIn } from './target.js';
 
 const isAsked = hasCluster && process.env['HEADGATE_COMPARE_DSQL'] !== undefined;
 
-it.skipIf(!isAsked)(
+test.skipIf(!isAsked)(
   'The stand-in is compared with a cluster',
   async () => {
     const schema = newSchema();

@@ -1,5 +1,5 @@
 // Tests that hold for every DSQL: the stand-in and a cluster run the same ones.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate, migrationStatus, transaction } from '../../src/dsql.js';
 import { refusals } from '../dialect/refusals.js';
 import { BrokenPool } from '../dsql/migrate/broken-pool.js';
@@ -36,19 +36,19 @@ export function loginSuite(start: Start): void {
       message: expect.stringMatching(/^unable to accept connection, access denied/i),
     };
 
-    it('A token for admin lets in', async () => {
+    test('A token for admin lets in', async () => {
       const client = await target().connect();
       expect((await client.query('SELECT current_user AS name')).rows).toEqual([{ name: 'admin' }]);
     });
 
-    it('A token that has expired is refused with a hint', async () => {
+    test('A token that has expired is refused with a hint', async () => {
       const password = await target().token({ expiresIn: 1 });
       await new Promise((resolve) => setTimeout(resolve, 2_100));
       const error = await rejectionOf(target().connect({ password }));
       expect(error).toMatchObject({ ...denied, hint: expect.stringMatching(/^Signature expired/) });
     });
 
-    it('A token for another action is refused with a hint', async () => {
+    test('A token for another action is refused with a hint', async () => {
       const password = await target().token({ user: 'someone' });
       const error = await rejectionOf(target().connect({ password }));
       expect(error).toMatchObject({
@@ -57,13 +57,13 @@ export function loginSuite(start: Start): void {
       });
     });
 
-    it('A token for another Region, and what is no token, are refused', async () => {
+    test('A token for another Region, and what is no token, are refused', async () => {
       const password = await target().token({ region: 'eu-south-2' });
       expect(await rejectionOf(target().connect({ password }))).toMatchObject(denied);
       expect(await rejectionOf(target().connect({ password: 'secret' }))).toMatchObject(denied);
     });
 
-    it('A parameter at startup that DSQL does not know is refused', async () => {
+    test('A parameter at startup that DSQL does not know is refused', async () => {
       const error = await rejectionOf(target().connect({ options: '-c statement_timeout=5' }));
       expect(error).toMatchObject({ code: '0A000' });
     });
@@ -80,7 +80,7 @@ export function conflictSuite(start: Start): void {
 
     describe.each(operationNames)('%s commits first', (first) => {
       describe.each(operationNames)('before %s', (second) => {
-        it.each(orders)('has the outcome of the matrix, statements in the order: %s', async (order) => {
+        test.each(orders)('has the outcome of the matrix, statements in the order: %s', async (order) => {
           const cell = { first, second, order };
           const outcome = await runCell(clients, cell);
           const conflict = ['40001', expect.stringMatching(/conflicts with another transaction.*\(OC000\)$/)];
@@ -95,7 +95,7 @@ export function dialectSuite(start: Start): void {
   describe('Dialect', () => {
     const target = using(start);
 
-    it(
+    test(
       'Every accepted statement runs',
       async () => {
         const failed = (await answersToAccepted(target())).filter(({ code }) => code !== undefined);
@@ -105,7 +105,7 @@ export function dialectSuite(start: Start): void {
       patience,
     );
 
-    it(
+    test(
       'Every refused statement is answered with its SQLSTATE and the beginning of its message',
       async () => {
         const answers = await answersToRefused(target());
@@ -123,7 +123,7 @@ export function transactionSuite(start: Start): void {
   describe('Transactions', () => {
     const target = using(start);
 
-    it(
+    test(
       'Writers of one counter lose conflicts, are run again, and every increment counts',
       async () => {
         const { schema } = target();
@@ -149,7 +149,7 @@ export function transactionSuite(start: Start): void {
       patience,
     );
 
-    it('Two DDL statements, and DDL beside DML, are refused in one transaction', async () => {
+    test('Two DDL statements, and DDL beside DML, are refused in one transaction', async () => {
       const client = await target().connect();
       const answers: string[] = [];
       for (const [first, second] of [
@@ -176,7 +176,7 @@ export function migrationSuite(start: Start): void {
     const folder = new Folder({});
     afterAll(() => folder.remove());
 
-    it(
+    test(
       'A run whose answers get lost, and another one beside it, run each statement once',
       async () => {
         const { schema } = target();
@@ -210,7 +210,7 @@ CREATE INDEX ASYNC ON account (v);`,
       patience,
     );
 
-    it(
+    test(
       'A unique index on duplicates stops a run, and is built once the rows are mended',
       async () => {
         const { schema } = target();

@@ -1,6 +1,6 @@
 // What an error at connecting means, by what the server and the network say.
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectError, connectFailureOf } from '../../src/dsql/connect-errors.js';
 import type { ConnectFailure } from '../../src/dsql.js';
 
@@ -47,41 +47,39 @@ const cases: [ConnectFailure, Error][] = [
   ['other', failed('Password must be a string')],
 ];
 
-describe('a connect error', () => {
-  test.each(cases.map(([reason, error]) => [reason, error.message, error] as const))(
-    'is %s: %s',
-    (reason, _text, error) => {
-      expect(connectFailureOf(error)).toBe(reason);
-    },
+test.each(cases.map(([reason, error]) => [reason, error.message, error] as const))(
+  'a connect error is %s: %s',
+  (reason, _text, error) => {
+    expect(connectFailureOf(error)).toBe(reason);
+  },
+);
+
+test('a connect error keeps the error as it came, and says what to do', () => {
+  const cause = said('08006', 'unable to accept connection, access denied', 'Wrong user to action mapping');
+  const error = connectError(cause);
+  expect(error).toMatchObject({
+    code: 'HG_DSQL_CONNECT',
+    sqlState: '08006',
+    hint: cause['hint' as 'message'],
+    cause,
+  });
+  expect(error.message).toContain('Wrong user to action mapping');
+  expect(error.message).toContain(error.advice);
+});
+
+test('a connect error reads as sentences', () => {
+  const { message } = connectError(said('53400', 'Unable to accept connection, rate exceeded.'));
+  expect(message).toMatch(/^rate_exceeded: Unable to accept connection, rate exceeded\. Open connections/);
+});
+
+test('a connect error has no SQLSTATE when the server said nothing', () => {
+  expect(connectError(failed('connect ECONNREFUSED', 'ECONNREFUSED')).sqlState).toBeUndefined();
+});
+
+test('a connect error is made of anything that was thrown', () => {
+  fc.assert(
+    fc.property(fc.anything({ withNullPrototype: true }), (thrown) => {
+      expect(connectError(thrown).code).toBe('HG_DSQL_CONNECT');
+    }),
   );
-
-  test('keeps the error as it came, and says what to do', () => {
-    const cause = said('08006', 'unable to accept connection, access denied', 'Wrong user to action mapping');
-    const error = connectError(cause);
-    expect(error).toMatchObject({
-      code: 'HG_DSQL_CONNECT',
-      sqlState: '08006',
-      hint: cause['hint' as 'message'],
-      cause,
-    });
-    expect(error.message).toContain('Wrong user to action mapping');
-    expect(error.message).toContain(error.advice);
-  });
-
-  test('reads as sentences', () => {
-    const { message } = connectError(said('53400', 'Unable to accept connection, rate exceeded.'));
-    expect(message).toMatch(/^rate_exceeded: Unable to accept connection, rate exceeded\. Open connections/);
-  });
-
-  test('has no SQLSTATE when the server said nothing', () => {
-    expect(connectError(failed('connect ECONNREFUSED', 'ECONNREFUSED')).sqlState).toBeUndefined();
-  });
-
-  test('is made of anything that was thrown', () => {
-    fc.assert(
-      fc.property(fc.anything({ withNullPrototype: true }), (thrown) => {
-        expect(connectError(thrown).code).toBe('HG_DSQL_CONNECT');
-      }),
-    );
-  });
 });

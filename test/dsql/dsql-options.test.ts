@@ -81,56 +81,54 @@ describe('a DsqlPool', () => {
   });
 });
 
-describe('a DsqlPool refuses', () => {
-  test.each<[string, object, string[]]>([
-    ['to be made for nowhere', { region: 'us-east-1' }, ['host']],
-    [
-      'a password and a connection string',
-      { host, password: 'x', connectionString: 'y' },
-      ['password', 'connectionString'],
-    ],
-    ['to go without TLS', { host, ssl: false }, ['ssl']],
-    ['to talk to whoever answers', { host, ssl: { rejectUnauthorized: false } }, ['ssl.rejectUnauthorized']],
-    [
-      'settings that the server refuses',
-      { host, statement_timeout: 5, lock_timeout: 5 },
-      ['statement_timeout', 'lock_timeout'],
-    ],
-    [
-      'such settings in a command line',
-      { host, options: '-c search_path=x -c work_mem=1MB --lock-timeout=5' },
-      ['options'],
-    ],
-    ['connections without an end', { host, maxLifetimeSeconds: 0 }, ['maxLifetimeSeconds']],
-    [
-      'a life that ends after the server would end it',
-      { host, maxLifetimeSeconds: 3_301 },
-      ['maxLifetimeSeconds'],
-    ],
-    [
-      'such a life by its jitter',
-      { host, maxLifetimeSeconds: 3_200, maxLifetimeJitterSeconds: 400 },
-      ['maxLifetimeSeconds'],
-    ],
-    [
-      'two sources of tokens',
-      { host, tokenProvider: () => 'x', tokenCache: new TokenCache(() => 'x') },
-      ['tokenCache'],
-    ],
-    ['sources that are none', { host, tokenProvider: 'x' }, ['tokenProvider']],
-    ['tokens that live too long for the signer', { host, tokenLifeSeconds: 604_801 }, ['tokenLifeSeconds']],
-    [
-      'all of it at once, and what Pool refuses',
-      { ssl: false, region: 'x', max: -1 },
-      ['host', 'region', 'ssl', 'max'],
-    ],
-  ])('%s', (_name, options, paths) => {
-    expect(problemsOf(options)).toEqual(paths);
-  });
+test.each<[string, object, string[]]>([
+  ['to be made for nowhere', { region: 'us-east-1' }, ['host']],
+  [
+    'a password and a connection string',
+    { host, password: 'x', connectionString: 'y' },
+    ['password', 'connectionString'],
+  ],
+  ['to go without TLS', { host, ssl: false }, ['ssl']],
+  ['to talk to whoever answers', { host, ssl: { rejectUnauthorized: false } }, ['ssl.rejectUnauthorized']],
+  [
+    'settings that the server refuses',
+    { host, statement_timeout: 5, lock_timeout: 5 },
+    ['statement_timeout', 'lock_timeout'],
+  ],
+  [
+    'such settings in a command line',
+    { host, options: '-c search_path=x -c work_mem=1MB --lock-timeout=5' },
+    ['options'],
+  ],
+  ['connections without an end', { host, maxLifetimeSeconds: 0 }, ['maxLifetimeSeconds']],
+  [
+    'a life that ends after the server would end it',
+    { host, maxLifetimeSeconds: 3_301 },
+    ['maxLifetimeSeconds'],
+  ],
+  [
+    'such a life by its jitter',
+    { host, maxLifetimeSeconds: 3_200, maxLifetimeJitterSeconds: 400 },
+    ['maxLifetimeSeconds'],
+  ],
+  [
+    'two sources of tokens',
+    { host, tokenProvider: () => 'x', tokenCache: new TokenCache(() => 'x') },
+    ['tokenCache'],
+  ],
+  ['sources that are none', { host, tokenProvider: 'x' }, ['tokenProvider']],
+  ['tokens that live too long for the signer', { host, tokenLifeSeconds: 604_801 }, ['tokenLifeSeconds']],
+  [
+    'all of it at once, and what Pool refuses',
+    { ssl: false, region: 'x', max: -1 },
+    ['host', 'region', 'ssl', 'max'],
+  ],
+])('a DsqlPool refuses %s', (_name, options, paths) => {
+  expect(problemsOf(options)).toEqual(paths);
+});
 
-  test('nothing else: accepted settings pass', () => {
-    expect(problemsOf({ host, options: '-c search_path=app --timezone=UTC', application_name: 'x' })).toEqual(
-      [],
-    );
-  });
+test('a DsqlPool refuses nothing else: accepted settings pass', () => {
+  expect(problemsOf({ host, options: '-c search_path=app --timezone=UTC', application_name: 'x' })).toEqual(
+    [],
+  );
 });

@@ -48,50 +48,47 @@ test('where nothing is asked for, there is nothing', () => {
   );
 });
 
-describe('a pool', () => {
-  test('has the limits that the environment asks for, the same as other pools of the process', async () => {
-    await using one = new DsqlPool({ ...quiet, env });
-    await using other = new DsqlPool({ ...quiet, env });
-    expect(one.leases).toBeInstanceOf(DynamoLeases);
-    expect(one.rateLimiter).toBeInstanceOf(DynamoRateLimiter);
-    expect([other.leases, other.rateLimiter]).toEqual([one.leases, one.rateLimiter]);
-    expect((one.leases as DynamoLeases).stats().limit).toBe(500);
-  });
+test('a pool has the limits that the environment asks for, the same as other pools of the process', async () => {
+  await using one = new DsqlPool({ ...quiet, env });
+  await using other = new DsqlPool({ ...quiet, env });
+  expect(one.leases).toBeInstanceOf(DynamoLeases);
+  expect(one.rateLimiter).toBeInstanceOf(DynamoRateLimiter);
+  expect([other.leases, other.rateLimiter]).toEqual([one.leases, one.rateLimiter]);
+  expect((one.leases as DynamoLeases).stats().limit).toBe(500);
+});
 
-  test('has the limits that it was given, and without any the rate limiter of the process', async () => {
-    const [leases, rateLimiter] = [localLeases({ limit: 5 }), tokenBucket({ rate: 1, burst: 1 })];
-    await using given = new DsqlPool({ ...quiet, leases, rateLimiter, env });
-    expect(given.leases).toBe(leases);
-    expect(given.rateLimiter).toBe(rateLimiter);
-    await using plain = new DsqlPool({ ...quiet, env: {} });
-    expect(plain.leases).toBeUndefined();
-    expect(plain.rateLimiter?.rate).toBe(10);
-  });
+test('a pool has the limits that it was given, and without any the rate limiter of the process', async () => {
+  const [leases, rateLimiter] = [localLeases({ limit: 5 }), tokenBucket({ rate: 1, burst: 1 })];
+  await using given = new DsqlPool({ ...quiet, leases, rateLimiter, env });
+  expect(given.leases).toBe(leases);
+  expect(given.rateLimiter).toBe(rateLimiter);
+  await using plain = new DsqlPool({ ...quiet, env: {} });
+  expect(plain.leases).toBeUndefined();
+  expect(plain.rateLimiter?.rate).toBe(10);
+});
 
-  test('is exposed together with its limits, once for all pools that share them', async () => {
-    const registry = new Registry();
-    await using one = new DsqlPool({ ...quiet, env, name: 'one' });
-    await using other = new DsqlPool({ ...quiet, env, name: 'other' });
-    const limits = async (): Promise<string[]> =>
-      (await registry.metrics()).match(
-        /^(?:dsql_distributed_conn_lease_limit|headgate_rate_in_hand)\{.*$/gm,
-      ) ?? [];
-    const exposures = [one, other].map((pool) => exposePool(pool, { registry, service: pool.name }));
-    const series = (service: string): string[] => [
-      `dsql_distributed_conn_lease_limit{service="${service}"} 500`,
-      `headgate_rate_in_hand{service="${service}"} 0`,
-    ];
-    expect(await limits()).toEqual(series('one'));
-    exposures[0]?.stop();
-    expect(await limits()).toEqual(series('other'));
-    // Whoever exposes them by themselves says what they are called.
-    const own = exposeLeases(one.leases as DynamoLeases, { registry, service: 'fleet' });
-    expect((await limits())[0]).toBe('dsql_distributed_conn_lease_limit{service="fleet"} 500');
-    exposures[1]?.stop();
-    expect(await limits()).toEqual(['dsql_distributed_conn_lease_limit{service="fleet"} 500']);
-    own.stop();
-    expect(await registry.metrics()).not.toContain('lease');
-  });
+test('a pool is exposed together with its limits, once for all pools that share them', async () => {
+  const registry = new Registry();
+  await using one = new DsqlPool({ ...quiet, env, name: 'one' });
+  await using other = new DsqlPool({ ...quiet, env, name: 'other' });
+  const limits = async (): Promise<string[]> =>
+    (await registry.metrics()).match(/^(?:dsql_distributed_conn_lease_limit|headgate_rate_in_hand)\{.*$/gm) ??
+    [];
+  const exposures = [one, other].map((pool) => exposePool(pool, { registry, service: pool.name }));
+  const series = (service: string): string[] => [
+    `dsql_distributed_conn_lease_limit{service="${service}"} 500`,
+    `headgate_rate_in_hand{service="${service}"} 0`,
+  ];
+  expect(await limits()).toEqual(series('one'));
+  exposures[0]?.stop();
+  expect(await limits()).toEqual(series('other'));
+  // Whoever exposes them by themselves says what they are called.
+  const own = exposeLeases(one.leases as DynamoLeases, { registry, service: 'fleet' });
+  expect((await limits())[0]).toBe('dsql_distributed_conn_lease_limit{service="fleet"} 500');
+  exposures[1]?.stop();
+  expect(await limits()).toEqual(['dsql_distributed_conn_lease_limit{service="fleet"} 500']);
+  own.stop();
+  expect(await registry.metrics()).not.toContain('lease');
 });
 
 describe.runIf(hasJava)('with a table', () => {

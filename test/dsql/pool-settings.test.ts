@@ -17,118 +17,112 @@ function resolve(options: DsqlPoolOptions = {}, env: Record<string, string> = {}
   };
 }
 
-describe('a pool without a reservoir', () => {
-  test('is brought to its size and kept there, and so nothing is closed for being idle', () => {
-    const { policy } = resolve({ max: 20 });
-    expect(policy).toMatchObject({
-      warmup: { target: 20, retries: 5 },
-      keeper: { target: 20, interval: 1_000, perTick: 1 },
-      reservoir: undefined,
-      idleTimeout: never,
-      maxLifetime: 3_000_000,
-      maxLifetimeJitter: 600_000,
-      dialTimeout: 10_000,
-    });
+test('a pool without a reservoir is brought to its size and kept there, and so nothing is closed for being idle', () => {
+  const { policy } = resolve({ max: 20 });
+  expect(policy).toMatchObject({
+    warmup: { target: 20, retries: 5 },
+    keeper: { target: 20, interval: 1_000, perTick: 1 },
+    reservoir: undefined,
+    idleTimeout: never,
+    maxLifetime: 3_000_000,
+    maxLifetimeJitter: 600_000,
+    dialTimeout: 10_000,
   });
+});
 
-  test.each<DsqlPoolOptions>([{ warmup: false }, { keeper: false }])(
-    'with %j still does not let go of what is idle',
-    (options) => {
-      expect(resolve(options).policy.idleTimeout).toBe(never);
-    },
+test.each<DsqlPoolOptions>([{ warmup: false }, { keeper: false }])(
+  'a pool without a reservoir with %j still does not let go of what is idle',
+  (options) => {
+    expect(resolve(options).policy.idleTimeout).toBe(never);
+  },
+);
+
+test('a pool without a reservoir that is not kept at a size lets go of what is idle for 10 minutes', () => {
+  const { policy } = resolve({ warmup: false, keeper: false });
+  expect(policy).toMatchObject({ warmup: undefined, keeper: undefined, idleTimeout: 600_000 });
+});
+
+test('a pool without a reservoir is kept as the program says', () => {
+  const options = { max: 20, warmup: { target: 5, retries: 1 }, keeper: { target: 8, interval: '5s' } };
+  const { policy } = resolve({ ...options, idleTimeoutMillis: 1_000 });
+  expect(policy).toMatchObject({
+    warmup: { target: 5, retries: 1 },
+    keeper: { target: 8, interval: 5_000 },
+    idleTimeout: 1_000,
+  });
+});
+
+test('a pool without a reservoir in a function of AWS Lambda opens nothing ahead, unless it is told to', () => {
+  const env = { AWS_LAMBDA_FUNCTION_NAME: 'resize-images' };
+  expect(resolve({}, env).policy).toMatchObject({
+    warmup: undefined,
+    keeper: undefined,
+    idleTimeout: 600_000,
+  });
+  expect(resolve({ warmup: true }, env).policy).toMatchObject({
+    warmup: { target: 10 },
+    keeper: undefined,
+  });
+});
+
+test('a pool without a reservoir does not take the reservoir’s limit of dials', () => {
+  expect(resolve({}, { DSQL_RESERVOIR_INFLIGHT_LIMIT: '2' }).policy.dialLimit).toBe(8);
+});
+
+test.each<[string, DsqlPoolOptions, Record<string, string>, number]>([
+  ['is spread over 5 seconds', {}, {}, 5_000],
+  ['is spread over what the environment says', {}, { DSQL_STAGGERED_STARTUP_MAX_DELAY: '1m30s' }, 90_000],
+  [
+    'is not spread where the environment turns that off',
+    {},
+    { DSQL_STAGGERED_STARTUP: 'false', DSQL_STAGGERED_STARTUP_MAX_DELAY: '1m' },
+    0,
+  ],
+  [
+    'is spread over what the program says',
+    { startJitter: '2s' },
+    { DSQL_STAGGERED_STARTUP: 'false', DSQL_STAGGERED_STARTUP_MAX_DELAY: '1m' },
+    2_000,
+  ],
+  ['is not spread where the program turns that off', { startJitter: 0 }, {}, 0],
+])('the start %s', (_name, options, env, startJitter) => {
+  const { policy, messages } = resolve(options, env);
+  expect(policy.startJitter).toBe(startJitter);
+  expect(messages).toEqual([]);
+});
+
+test('the start with a delay below 0 has none, and it is said', () => {
+  const { policy, messages } = resolve({}, { DSQL_STAGGERED_STARTUP_MAX_DELAY: '-5s' });
+  expect(policy.startJitter).toBe(0);
+  expect(messages).toEqual(["DSQL_STAGGERED_STARTUP_MAX_DELAY is '-5s', less than 0: 0 is used"]);
+});
+
+test('the speed at which connections are opened is 10 a second and 100 at once', () => {
+  expect(resolve().rate).toEqual({ rate: 10, burst: 100 });
+});
+
+test('the speed at which connections are opened is what the environment says, also a part of one a second', () => {
+  const env = { DSQL_CONNECTION_RATE_LIMIT: '2.5', DSQL_CONNECTION_BURST_LIMIT: '20' };
+  expect(resolve({}, env).rate).toEqual({ rate: 2.5, burst: 20 });
+});
+
+test('the speed at which connections are opened is never 0', () => {
+  const { rate, messages } = resolve(
+    {},
+    { DSQL_CONNECTION_RATE_LIMIT: '0', DSQL_CONNECTION_BURST_LIMIT: '0' },
   );
-
-  test('that is not kept at a size lets go of what is idle for 10 minutes', () => {
-    const { policy } = resolve({ warmup: false, keeper: false });
-    expect(policy).toMatchObject({ warmup: undefined, keeper: undefined, idleTimeout: 600_000 });
-  });
-
-  test('is kept as the program says', () => {
-    const options = { max: 20, warmup: { target: 5, retries: 1 }, keeper: { target: 8, interval: '5s' } };
-    const { policy } = resolve({ ...options, idleTimeoutMillis: 1_000 });
-    expect(policy).toMatchObject({
-      warmup: { target: 5, retries: 1 },
-      keeper: { target: 8, interval: 5_000 },
-      idleTimeout: 1_000,
-    });
-  });
-
-  test('in a function of AWS Lambda opens nothing ahead, unless it is told to', () => {
-    const env = { AWS_LAMBDA_FUNCTION_NAME: 'resize-images' };
-    expect(resolve({}, env).policy).toMatchObject({
-      warmup: undefined,
-      keeper: undefined,
-      idleTimeout: 600_000,
-    });
-    expect(resolve({ warmup: true }, env).policy).toMatchObject({
-      warmup: { target: 10 },
-      keeper: undefined,
-    });
-  });
-
-  test('does not take the reservoir’s limit of dials', () => {
-    expect(resolve({}, { DSQL_RESERVOIR_INFLIGHT_LIMIT: '2' }).policy.dialLimit).toBe(8);
-  });
+  expect(rate).toEqual({ rate: 10, burst: 100 });
+  expect(messages).toEqual([
+    "DSQL_CONNECTION_RATE_LIMIT is '0', not more than 0: the default, 10, is used",
+    "DSQL_CONNECTION_BURST_LIMIT is '0', less than 1: the default, 100, is used",
+  ]);
 });
 
-describe('the start', () => {
-  test.each<[string, DsqlPoolOptions, Record<string, string>, number]>([
-    ['is spread over 5 seconds', {}, {}, 5_000],
-    ['is spread over what the environment says', {}, { DSQL_STAGGERED_STARTUP_MAX_DELAY: '1m30s' }, 90_000],
-    [
-      'is not spread where the environment turns that off',
-      {},
-      { DSQL_STAGGERED_STARTUP: 'false', DSQL_STAGGERED_STARTUP_MAX_DELAY: '1m' },
-      0,
-    ],
-    [
-      'is spread over what the program says',
-      { startJitter: '2s' },
-      { DSQL_STAGGERED_STARTUP: 'false', DSQL_STAGGERED_STARTUP_MAX_DELAY: '1m' },
-      2_000,
-    ],
-    ['is not spread where the program turns that off', { startJitter: 0 }, {}, 0],
-  ])('%s', (_name, options, env, startJitter) => {
-    const { policy, messages } = resolve(options, env);
-    expect(policy.startJitter).toBe(startJitter);
-    expect(messages).toEqual([]);
-  });
-
-  test('with a delay below 0 has none, and it is said', () => {
-    const { policy, messages } = resolve({}, { DSQL_STAGGERED_STARTUP_MAX_DELAY: '-5s' });
-    expect(policy.startJitter).toBe(0);
-    expect(messages).toEqual(["DSQL_STAGGERED_STARTUP_MAX_DELAY is '-5s', less than 0: 0 is used"]);
-  });
-});
-
-describe('the speed at which connections are opened', () => {
-  test('is 10 a second and 100 at once', () => {
-    expect(resolve().rate).toEqual({ rate: 10, burst: 100 });
-  });
-
-  test('is what the environment says, also a part of one a second', () => {
-    const env = { DSQL_CONNECTION_RATE_LIMIT: '2.5', DSQL_CONNECTION_BURST_LIMIT: '20' };
-    expect(resolve({}, env).rate).toEqual({ rate: 2.5, burst: 20 });
-  });
-
-  test('is never 0', () => {
-    const { rate, messages } = resolve(
-      {},
-      { DSQL_CONNECTION_RATE_LIMIT: '0', DSQL_CONNECTION_BURST_LIMIT: '0' },
-    );
-    expect(rate).toEqual({ rate: 10, burst: 100 });
-    expect(messages).toEqual([
-      "DSQL_CONNECTION_RATE_LIMIT is '0', not more than 0: the default, 10, is used",
-      "DSQL_CONNECTION_BURST_LIMIT is '0', less than 1: the default, 100, is used",
-    ]);
-  });
-
-  test('is the matter of the limiter that the program gives', () => {
-    const rateLimiter = new TokenBucket({ rate: 1, burst: 1 });
-    const { rate, policy } = resolve({ rateLimiter }, { DSQL_CONNECTION_RATE_LIMIT: '5' });
-    expect(rate).toBeUndefined();
-    expect(policy.rateLimiter).toBe(rateLimiter);
-  });
+test('the speed at which connections are opened is the matter of the limiter that the program gives', () => {
+  const rateLimiter = new TokenBucket({ rate: 1, burst: 1 });
+  const { rate, policy } = resolve({ rateLimiter }, { DSQL_CONNECTION_RATE_LIMIT: '5' });
+  expect(rate).toBeUndefined();
+  expect(policy.rateLimiter).toBe(rateLimiter);
 });
 
 describe('a limit for all processes', () => {
@@ -257,22 +251,18 @@ describe('a limit for all processes', () => {
   });
 });
 
-describe('the environment', () => {
-  test('is the one of the option in place of the process’s own', () => {
-    expect(() => resolve({ host: host.slice(0, 26) })).toThrow(PoolOptionsError);
-    expect(resolve({ host: host.slice(0, 26) }, { AWS_REGION: 'eu-west-1' }).endpoint.region).toBe(
-      'eu-west-1',
-    );
-    expect(resolve({ host: host.slice(0, 26) }, { AWS_DEFAULT_REGION: 'eu-west-2' }).endpoint.region).toBe(
-      'eu-west-2',
-    );
-  });
+test('the environment is the one of the option in place of the process’s own', () => {
+  expect(() => resolve({ host: host.slice(0, 26) })).toThrow(PoolOptionsError);
+  expect(resolve({ host: host.slice(0, 26) }, { AWS_REGION: 'eu-west-1' }).endpoint.region).toBe('eu-west-1');
+  expect(resolve({ host: host.slice(0, 26) }, { AWS_DEFAULT_REGION: 'eu-west-2' }).endpoint.region).toBe(
+    'eu-west-2',
+  );
+});
 
-  test('that is none is refused', () => {
-    expect(() => resolve({ env: 'x' as never })).toThrow('env: must be an object');
-  });
+test('the environment that is none is refused', () => {
+  expect(() => resolve({ env: 'x' as never })).toThrow('env: must be an object');
+});
 
-  test('is not handed on to the pool', () => {
-    expect(resolve({}, { DSQL_RESERVOIR_ENABLED: 'true' }).poolOptions).not.toHaveProperty('env');
-  });
+test('the environment is not handed on to the pool', () => {
+  expect(resolve({}, { DSQL_RESERVOIR_ENABLED: 'true' }).poolOptions).not.toHaveProperty('env');
 });

@@ -1,5 +1,5 @@
 // When a statement or an idle transaction has taken too long, in virtual time.
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SessionTimeouts } from '../../src/dsql/session-timeouts.js';
 import { VirtualAlarm, VirtualTime } from '../support/virtual-time.js';
 
@@ -36,66 +36,65 @@ function session(limits = { statement, idleInTransaction }) {
   };
 }
 
-describe('a statement', () => {
-  test('may take as long as its limit, and no longer', () => {
-    const { timeouts, endedAfter } = session();
-    timeouts.sent(true);
-    expect(endedAfter(statement - 1)).toBeUndefined();
-    expect(endedAfter(1)).toBe('HG_DSQL_STATEMENT_TIMEOUT');
-  });
-
-  test('is not timed any more when it is done', () => {
-    const it = session();
-    it.timeouts.sent(true);
-    it.timeouts.ready('I');
-    expect(it.isTimed).toBe(false);
-  });
-
-  test('of several messages has one time, from the first of them', () => {
-    const { timeouts, endedAfter } = session();
-    timeouts.sent(false);
-    endedAfter(statement - 1);
-    timeouts.sent(false);
-    timeouts.sent(true);
-    expect(endedAfter(1)).toBe('HG_DSQL_STATEMENT_TIMEOUT');
-  });
-
-  test('sent before the one before it was done has a time of its own, from then', () => {
-    const { timeouts, endedAfter } = session();
-    timeouts.sent(true);
-    timeouts.sent(true);
-    endedAfter(statement - 1);
-    timeouts.ready('I');
-    expect(endedAfter(statement - 1)).toBeUndefined();
-    expect(endedAfter(1)).toBe('HG_DSQL_STATEMENT_TIMEOUT');
-  });
+test('a statement may take as long as its limit, and no longer', () => {
+  const { timeouts, endedAfter } = session();
+  timeouts.sent(true);
+  expect(endedAfter(statement - 1)).toBeUndefined();
+  expect(endedAfter(1)).toBe('HG_DSQL_STATEMENT_TIMEOUT');
 });
 
-describe('a transaction', () => {
-  test.each(['T', 'E'])('may be idle as long as its limit, and no longer (status %s)', (status) => {
+test('a statement is not timed any more when it is done', () => {
+  const it = session();
+  it.timeouts.sent(true);
+  it.timeouts.ready('I');
+  expect(it.isTimed).toBe(false);
+});
+
+test('a statement of several messages has one time, from the first of them', () => {
+  const { timeouts, endedAfter } = session();
+  timeouts.sent(false);
+  endedAfter(statement - 1);
+  timeouts.sent(false);
+  timeouts.sent(true);
+  expect(endedAfter(1)).toBe('HG_DSQL_STATEMENT_TIMEOUT');
+});
+
+test('a statement sent before the one before it was done has a time of its own, from then', () => {
+  const { timeouts, endedAfter } = session();
+  timeouts.sent(true);
+  timeouts.sent(true);
+  endedAfter(statement - 1);
+  timeouts.ready('I');
+  expect(endedAfter(statement - 1)).toBeUndefined();
+  expect(endedAfter(1)).toBe('HG_DSQL_STATEMENT_TIMEOUT');
+});
+
+test.each(['T', 'E'])(
+  'a transaction may be idle as long as its limit, and no longer (status %s)',
+  (status) => {
     const { timeouts, endedAfter } = session();
     timeouts.sent(true);
     timeouts.ready(status);
     expect(endedAfter(idleInTransaction - 1)).toBeUndefined();
     expect(endedAfter(1)).toBe('HG_DSQL_IDLE_IN_TRANSACTION');
-  });
+  },
+);
 
-  test('is not idle while a statement runs', () => {
-    const { timeouts, endedAfter } = session();
-    timeouts.sent(true);
-    timeouts.ready('T');
-    timeouts.sent(true);
-    expect(endedAfter(idleInTransaction)).toBeUndefined();
-  });
+test('a transaction is not idle while a statement runs', () => {
+  const { timeouts, endedAfter } = session();
+  timeouts.sent(true);
+  timeouts.ready('T');
+  timeouts.sent(true);
+  expect(endedAfter(idleInTransaction)).toBeUndefined();
+});
 
-  test('is over when the server says so', () => {
-    const it = session();
-    it.timeouts.sent(true);
-    it.timeouts.ready('T');
-    it.timeouts.sent(true);
-    it.timeouts.ready('I');
-    expect(it.isTimed).toBe(false);
-  });
+test('a transaction is over when the server says so', () => {
+  const it = session();
+  it.timeouts.sent(true);
+  it.timeouts.ready('T');
+  it.timeouts.sent(true);
+  it.timeouts.ready('I');
+  expect(it.isTimed).toBe(false);
 });
 
 test('a limit that is off leaves no timer, and neither does a closed connection', () => {

@@ -7,163 +7,142 @@ import { checkArchitecture } from '../../scripts/check-architecture.mjs';
 
 const root = join(import.meta.dirname, '../..');
 
-describe('imports', () => {
-  test.each([
-    ['kernel', 'core'],
-    ['core', 'runtime'],
-    ['runtime', 'coordination'],
-    ['coordination', 'pg'],
-    ['sql', 'wire'],
-    ['sql', 'pg'],
-    ['wire', 'sql'],
-    ['wire', 'pg'],
-    ['wire', 'observe'],
-    ['observe', 'dsql'],
-    ['dsql', 'pooler'],
-    ['dashboard', 'pooler'],
-    ['pooler', 'cli'],
-  ])('may not go from %s to %s', (from, to) => {
-    // The pooler has no other files directly in its room.
-    const [a, b] = [from, to].map((room) => `${room}/${room === 'pooler' ? 'log' : 'a'}`);
-    const files = { [`src/${a}.ts`]: `// why\nimport { b } from '../${b}.js';\n`, [`src/${b}.ts`]: '' };
-    expect(check(files)).toEqual([`src/${a}.ts:2  ${from}/ imports ${to}/, which does not come before it`]);
-  });
-
-  test.each([
-    ['cli', 'kernel'],
-    ['dsql-local', 'wire'],
-    ['pg', 'runtime'],
-    ['pg', 'sql'],
-    ['pg', 'wire'],
-    ['sql', 'kernel'],
-    ['core', 'core'],
-  ])('may go from %s to %s', (from, to) => {
-    expect(check({ [`src/${from}/a.ts`]: `export { b } from '../${to}/b.js';` })).toEqual([]);
-  });
-
-  test.each([
-    ['a type', "import type { B } from '../pg/b.js';"],
-    ['several lines', "import {\n  b,\n  c as d,\n} from '../pg/b.js';"],
-    ['a re-export', "export * from '../pg/b.js';"],
-    ['a side effect', "import '../pg/b.js';"],
-    ['a dynamic import', "void import('../pg/b.js');"],
-    ['a type in place', "type B = import('../pg/b.js').B;"],
-    [
-      'an import after a string that holds a comment',
-      "const a = '/*';\nimport { b } from '../pg/b.js';\nconst c = '*/';",
-    ],
-  ])('are found in the form of %s', (_form, source) => {
-    expect(check({ 'src/runtime/a.ts': source }).join()).toContain('runtime/ imports pg/');
-  });
-
-  test('are not found in comments, strings, templates and regular expressions', () => {
-    const source = [
-      "// import { b } from '../pg/b.js';",
-      "/* import { b } from '../pg/b.js'; */",
-      `const a = "import { b } from '../pg/b.js'";`,
-      "const c = `import { b } from '../pg/b.js' ${`${a}`} setTimeout`;",
-      "const d = /import 'x' from '..\\/pg\\/b.js' [/'\"`]/;",
-    ].join('\n');
-    expect(check({ 'src/core/a.ts': source })).toEqual([]);
-  });
-
-  test('may not reach an entry file, nor leave src/', () => {
-    const source = "import { Pool } from '../index.js';\nimport { helper } from '../../test/helper.js';\n";
-    expect(check({ 'src/pg/a.ts': source })).toEqual([
-      'src/pg/a.ts:1  pg/ imports the entry file "../index.js", which imports the rooms',
-      'src/pg/a.ts:2  "../../test/helper.js" leaves src/',
-    ]);
-  });
-
-  test('of sql/ lead to nothing but kernel/', () => {
-    expect(check({ 'src/sql/a.ts': "export { b } from '../core/b.js';" })).toEqual([
-      'src/sql/a.ts:1  sql/ imports core/, and may import nothing but kernel/',
-    ]);
-  });
-
-  test('need a room that has its place in the order', () => {
-    expect(check({ 'src/attic/a.ts': 'export const a = 1;' })).toEqual([
-      'src/attic/a.ts:1  the room attic/ has no place in the order of rooms',
-    ]);
-  });
+test.each([
+  ['kernel', 'core'],
+  ['core', 'runtime'],
+  ['runtime', 'coordination'],
+  ['coordination', 'pg'],
+  ['sql', 'wire'],
+  ['sql', 'pg'],
+  ['wire', 'sql'],
+  ['wire', 'pg'],
+  ['wire', 'observe'],
+  ['observe', 'dsql'],
+  ['dsql', 'pooler'],
+  ['dashboard', 'pooler'],
+  ['pooler', 'cli'],
+])('imports may not go from %s to %s', (from, to) => {
+  // The pooler has no other files directly in its room.
+  const [a, b] = [from, to].map((room) => `${room}/${room === 'pooler' ? 'log' : 'a'}`);
+  const files = { [`src/${a}.ts`]: `// why\nimport { b } from '../${b}.js';\n`, [`src/${b}.ts`]: '' };
+  expect(check(files)).toEqual([`src/${a}.ts:2  ${from}/ imports ${to}/, which does not come before it`]);
 });
 
-describe('the order inside a room', () => {
-  test.each([
-    ['config', 'servers'],
-    ['settings', 'clients/relay'],
-    ['servers', 'budgets'],
-    ['budgets', 'clients'],
-    ['clients', 'clients/login'],
-    ['clients/login', 'clients/relay'],
-    ['clients/relay', 'console'],
-    ['console', 'metrics'],
-    ['metrics', 'process'],
-    ['process', 'messages'],
-    ['messages', 'worker'],
-    ['supervisor', 'worker'],
-    ['worker', 'supervisor'],
-  ])('refuses an import from pooler/%s to pooler/%s', (from, to) => {
-    const path = `${'../'.repeat(from.split('/').length)}${to}/b.js`;
-    const files = { [`src/pooler/${from}/a.ts`]: `import '${path}';`, [`src/pooler/${to}/b.ts`]: '' };
-    expect(check(files)).toEqual([
-      `src/pooler/${from}/a.ts:1  pooler/${from} imports pooler/${to}, which does not come before it`,
-    ]);
-  });
-
-  test('allows imports of what comes before, and within a folder', () => {
-    const source =
-      "import '../../servers/b.js';\nimport '../refusal.js';\nimport './b.js';\nimport '../../log.js';";
-    expect(check({ 'src/pooler/clients/relay/a.ts': source })).toEqual([]);
-  });
-
-  test('refuses a folder that has no place in it', () => {
-    expect(check({ 'src/pooler/attic/a.ts': '' })).toEqual([
-      'src/pooler/attic/a.ts:1  pooler/attic has no place in the order inside pooler/',
-    ]);
-  });
-
-  test('refuses a file directly in pooler/ that has no place in it', () => {
-    expect(check({ 'src/pooler/a.ts': '' })).toEqual([
-      'src/pooler/a.ts:1  pooler/a.ts has no place in the order inside pooler/',
-    ]);
-  });
-
-  test('is needed as soon as a room has two folders', () => {
-    expect(check({ 'src/observe/one/a.ts': '' })).toEqual([]);
-    expect(check({ 'src/observe/one/a.ts': '', 'src/observe/other/a.ts': '' })).toEqual([
-      'src/observe:1  observe/ has several folders, and no order of them',
-    ]);
-  });
+test.each([
+  ['cli', 'kernel'],
+  ['dsql-local', 'wire'],
+  ['pg', 'runtime'],
+  ['pg', 'sql'],
+  ['pg', 'wire'],
+  ['sql', 'kernel'],
+  ['core', 'core'],
+])('imports may go from %s to %s', (from, to) => {
+  expect(check({ [`src/${from}/a.ts`]: `export { b } from '../${to}/b.js';` })).toEqual([]);
 });
 
-describe('a circle of files', () => {
-  test('is refused, also of types alone and over several files', () => {
-    const files = {
-      'src/pg/a.ts': "import type { B } from './b.js';",
-      'src/pg/b.ts': "import { c } from './c.js';",
-      'src/pg/c.ts': "export { a } from './a.js';",
-      'src/pg/d.ts': "import { a } from './a.js';",
-    };
-    expect(check(files)).toEqual([
-      'src/pg/a.ts:1  files import each other in a circle: pg/a.ts, pg/b.ts, pg/c.ts',
-    ]);
-  });
+test.each([
+  ['a type', "import type { B } from '../pg/b.js';"],
+  ['several lines', "import {\n  b,\n  c as d,\n} from '../pg/b.js';"],
+  ['a re-export', "export * from '../pg/b.js';"],
+  ['a side effect', "import '../pg/b.js';"],
+  ['a dynamic import', "void import('../pg/b.js');"],
+  ['a type in place', "type B = import('../pg/b.js').B;"],
+  [
+    'an import after a string that holds a comment',
+    "const a = '/*';\nimport { b } from '../pg/b.js';\nconst c = '*/';",
+  ],
+])('imports are found in the form of %s', (_form, source) => {
+  expect(check({ 'src/runtime/a.ts': source }).join()).toContain('runtime/ imports pg/');
+});
 
-  test('may not be joined by another file where one is known', () => {
-    const files = {
-      'src/simulator/laws.ts': "import type { S } from './server.js';",
-      'src/simulator/server.ts': "import type { Laws } from './laws.js';\nimport './newcomer.js';",
-      'src/simulator/newcomer.ts': "import './laws.js';",
-    };
-    expect(check(files).join()).toContain('simulator/laws.ts, simulator/newcomer.ts, simulator/server.ts');
-  });
+test('imports are not found in comments, strings, templates and regular expressions', () => {
+  const source = [
+    "// import { b } from '../pg/b.js';",
+    "/* import { b } from '../pg/b.js'; */",
+    `const a = "import { b } from '../pg/b.js'";`,
+    "const c = `import { b } from '../pg/b.js' ${`${a}`} setTimeout`;",
+    "const d = /import 'x' from '..\\/pg\\/b.js' [/'\"`]/;",
+  ].join('\n');
+  expect(check({ 'src/core/a.ts': source })).toEqual([]);
+});
 
-  test('is taken out of the list of known ones once it is gone', () => {
-    expect(check({ 'src/simulator/laws.ts': '' })).toEqual([
-      'src/simulator/laws.ts:1  is in no circle any more: take it out of the list in inner-order.mjs',
-    ]);
-  });
+test('imports may not reach an entry file, nor leave src/', () => {
+  const source = "import { Pool } from '../index.js';\nimport { helper } from '../../test/helper.js';\n";
+  expect(check({ 'src/pg/a.ts': source })).toEqual([
+    'src/pg/a.ts:1  pg/ imports the entry file "../index.js", which imports the rooms',
+    'src/pg/a.ts:2  "../../test/helper.js" leaves src/',
+  ]);
+});
+
+test('imports of sql/ lead to nothing but kernel/', () => {
+  expect(check({ 'src/sql/a.ts': "export { b } from '../core/b.js';" })).toEqual([
+    'src/sql/a.ts:1  sql/ imports core/, and may import nothing but kernel/',
+  ]);
+});
+
+test('imports need a room that has its place in the order', () => {
+  expect(check({ 'src/attic/a.ts': 'export const a = 1;' })).toEqual([
+    'src/attic/a.ts:1  the room attic/ has no place in the order of rooms',
+  ]);
+});
+
+test.each([
+  ['config', 'servers'],
+  ['settings', 'clients/relay'],
+  ['servers', 'budgets'],
+  ['budgets', 'clients'],
+  ['clients', 'clients/login'],
+  ['clients/login', 'clients/relay'],
+  ['clients/relay', 'console'],
+  ['console', 'metrics'],
+  ['metrics', 'process'],
+  ['process', 'messages'],
+  ['messages', 'worker'],
+  ['supervisor', 'worker'],
+  ['worker', 'supervisor'],
+])('the order inside a room refuses an import from pooler/%s to pooler/%s', (from, to) => {
+  const path = `${'../'.repeat(from.split('/').length)}${to}/b.js`;
+  const files = { [`src/pooler/${from}/a.ts`]: `import '${path}';`, [`src/pooler/${to}/b.ts`]: '' };
+  expect(check(files)).toEqual([
+    `src/pooler/${from}/a.ts:1  pooler/${from} imports pooler/${to}, which does not come before it`,
+  ]);
+});
+
+test('the order inside a room allows imports of what comes before, and within a folder', () => {
+  const source =
+    "import '../../servers/b.js';\nimport '../refusal.js';\nimport './b.js';\nimport '../../log.js';";
+  expect(check({ 'src/pooler/clients/relay/a.ts': source })).toEqual([]);
+});
+
+test('the order inside a room refuses a folder that has no place in it', () => {
+  expect(check({ 'src/pooler/attic/a.ts': '' })).toEqual([
+    'src/pooler/attic/a.ts:1  pooler/attic has no place in the order inside pooler/',
+  ]);
+});
+
+test('the order inside a room refuses a file directly in pooler/ that has no place in it', () => {
+  expect(check({ 'src/pooler/a.ts': '' })).toEqual([
+    'src/pooler/a.ts:1  pooler/a.ts has no place in the order inside pooler/',
+  ]);
+});
+
+test('the order inside a room is needed as soon as a room has two folders', () => {
+  expect(check({ 'src/observe/one/a.ts': '' })).toEqual([]);
+  expect(check({ 'src/observe/one/a.ts': '', 'src/observe/other/a.ts': '' })).toEqual([
+    'src/observe:1  observe/ has several folders, and no order of them',
+  ]);
+});
+
+test('a circle of files is refused, also of types alone and over several files', () => {
+  const files = {
+    'src/pg/a.ts': "import type { B } from './b.js';",
+    'src/pg/b.ts': "import { c } from './c.js';",
+    'src/pg/c.ts': "export { a } from './a.js';",
+    'src/pg/d.ts': "import { a } from './a.js';",
+  };
+  expect(check(files)).toEqual([
+    'src/pg/a.ts:1  files import each other in a circle: pg/a.ts, pg/b.ts, pg/c.ts',
+  ]);
 });
 
 describe.each(['kernel', 'core', 'sql'])('the room %s', (room) => {
@@ -215,24 +194,22 @@ test('the other rooms may use time, promises and packages', () => {
   expect(check({ 'src/runtime/a.ts': source, 'src/pg/a.ts': source })).toEqual([]);
 });
 
-describe('an entry file', () => {
-  test('may re-export in every form', () => {
-    const source = [
-      "// The entry.\nimport { C } from './core/c.js';",
-      "export { a, b as default } from './pg/a.js';",
-      "export { A as 'module.exports' } from './pg/a.js';",
-      "export type { T } from './pg/a.js';",
-      "export * from './core/all.js';\nexport * as all from './core/all.js';",
-      'export { C };',
-    ].join('\n');
-    expect(check({ 'src/index.ts': source })).toEqual([]);
-  });
+test('an entry file may re-export in every form', () => {
+  const source = [
+    "// The entry.\nimport { C } from './core/c.js';",
+    "export { a, b as default } from './pg/a.js';",
+    "export { A as 'module.exports' } from './pg/a.js';",
+    "export type { T } from './pg/a.js';",
+    "export * from './core/all.js';\nexport * as all from './core/all.js';",
+    'export { C };',
+  ].join('\n');
+  expect(check({ 'src/index.ts': source })).toEqual([]);
+});
 
-  test('may hold nothing else', () => {
-    expect(check({ 'src/index.ts': "export { a } from './pg/a.js';\n\nexport const b = 1;" })).toEqual([
-      'src/index.ts:3  an entry file holds nothing but re-exports',
-    ]);
-  });
+test('an entry file may hold nothing else', () => {
+  expect(check({ 'src/index.ts': "export { a } from './pg/a.js';\n\nexport const b = 1;" })).toEqual([
+    'src/index.ts:3  an entry file holds nothing but re-exports',
+  ]);
 });
 
 describe('the picture in docs/architecture.md', () => {

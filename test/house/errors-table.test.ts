@@ -23,118 +23,114 @@ import * as simulator from '../../src/simulator.js';
 const root = join(import.meta.dirname, '../..');
 const noNumbers = { limit: 1, pending: 0, live: 0, closing: 0, idle: 0, lent: 0, checking: 0, waiting: 0 };
 
-describe('docs/errors.md', () => {
-  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => read(join('src', file)));
-  const rowsByName = new Map(
-    errorRows.flatMap(({ name, code }) => name.split(', ').map((one) => [one, code] as const)),
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => read(join('src', file)));
+const rowsByName = new Map(
+  errorRows.flatMap(({ name, code }) => name.split(', ').map((one) => [one, code] as const)),
+);
+const errors: Record<string, main.HeadgateError> = {
+  AcquireAbortedError: new main.AcquireAbortedError('why'),
+  AcquireTimeoutError: new main.AcquireTimeoutError(1, noNumbers, undefined),
+  AmbiguousRowError: new dsql.AmbiguousRowError('row'),
+  BadConnectionError: new engine.BadConnectionError(undefined),
+  CheckTimeoutError: new main.CheckTimeoutError(1),
+  CommitOutcomeUnknownError: new dsql.CommitOutcomeUnknownError(1, 'why'),
+  ConditionFailedError: new dsql.ConditionFailedError('row', {}, undefined),
+  ConnectFailedError: new main.ConnectFailedError(1, 1, new Error('why')),
+  DialTimeoutError: new main.DialTimeoutError(1),
+  DoubleReleaseError: new main.DoubleReleaseError(),
+  DsqlConnectError: new dsql.DsqlConnectError('other', { remedy: 'never', advice: 'why' }, new Error('why')),
+  DynamoPackageMissingError: new dynamodb.DynamoPackageMissingError('why'),
+  ForeignReleaseError: new engine.ForeignReleaseError(),
+  IdClockError: new dsql.IdClockError('went_back', 'why'),
+  IdleInTransactionError: new dsql.IdleInTransactionError(1),
+  InvalidUuidError: new dsql.InvalidUuidError('why'),
+  InvariantError: new main.InvariantError('why'),
+  LeaseCoordinatorError: new main.LeaseCoordinatorError('why'),
+  LeaseLimitError: new main.LeaseLimitError('pool', 1, 1, 1),
+  MigrationError: new dsql.MigrationError('files', 'why'),
+  NodeIdError: new dsql.NodeIdError('pending', 'why'),
+  OptimisticConflictError: new dsql.OptimisticConflictError('row', 1),
+  ParserMissingError: new dsqlLint.ParserMissingError('why'),
+  PeerMissingError: new prometheus.PeerMissingError('x', 'y', 'why'),
+  PermitWaitError: new main.PermitWaitError(1),
+  PoolClosedError: new main.PoolClosedError(),
+  PoolOptionsError: new main.PoolOptionsError([]),
+  ReadyTimeoutError: new main.ReadyTimeoutError(1, 1, noNumbers, undefined),
+  ReservoirEmptyError: new main.ReservoirEmptyError(1, noNumbers, undefined),
+  ScenarioError: new simulator.ScenarioError('file', []),
+  SessionChangedError: new main.SessionChangedError('SET', undefined),
+  SignerMissingError: new dsql.SignerMissingError('why'),
+  StatementTimeoutError: new dsql.StatementTimeoutError(1),
+  TooDeepError: new dsqlLint.TooDeepError(),
+  TransactionAbortedError: new dsql.TransactionAbortedError('why'),
+  TransactionLeftOpenError: new main.TransactionLeftOpenError(),
+  TransactionMisuseError: new dsql.TransactionMisuseError('nested'),
+  TransactionRetriesExhaustedError: new dsql.TransactionRetriesExhaustedError(1, 1, 'attempts', 'why'),
+  TransactionRolledBackError: new dsql.TransactionRolledBackError('why'),
+  TransactionTimeoutError: new dsql.TransactionTimeoutError(1, 1, undefined),
+};
+
+test('docs/errors.md is compared with every error class that can be imported', () => {
+  const exported = Object.values({
+    ...main,
+    ...engine,
+    ...dsql,
+    ...dsqlLint,
+    ...dynamodb,
+    ...prometheus,
+    ...logging,
+    ...simulator,
+  }).filter(
+    (value): value is typeof main.HeadgateError =>
+      typeof value === 'function' && value.prototype instanceof main.HeadgateError,
   );
-  const errors: Record<string, main.HeadgateError> = {
-    AcquireAbortedError: new main.AcquireAbortedError('why'),
-    AcquireTimeoutError: new main.AcquireTimeoutError(1, noNumbers, undefined),
-    AmbiguousRowError: new dsql.AmbiguousRowError('row'),
-    BadConnectionError: new engine.BadConnectionError(undefined),
-    CheckTimeoutError: new main.CheckTimeoutError(1),
-    CommitOutcomeUnknownError: new dsql.CommitOutcomeUnknownError(1, 'why'),
-    ConditionFailedError: new dsql.ConditionFailedError('row', {}, undefined),
-    ConnectFailedError: new main.ConnectFailedError(1, 1, new Error('why')),
-    DialTimeoutError: new main.DialTimeoutError(1),
-    DoubleReleaseError: new main.DoubleReleaseError(),
-    DsqlConnectError: new dsql.DsqlConnectError(
-      'other',
-      { remedy: 'never', advice: 'why' },
-      new Error('why'),
+  expect(Object.keys(errors).sort()).toEqual(exported.map(({ name }) => name).sort());
+  for (const [name, error] of Object.entries(errors)) {
+    expect(exported.find((made) => error instanceof made)?.name).toBe(name);
+  }
+});
+
+test('docs/errors.md is made of the table of errors (node scripts/errors-page.mjs --write)', () => {
+  expect(read('docs/errors.md')).toBe(errorsPage());
+});
+
+test('docs/errors.md has each error class that can be imported, with its code', () => {
+  for (const [name, { code }] of Object.entries(errors)) {
+    expect(rowsByName.get(name), `the row of ${name}`).toBe(code);
+  }
+});
+
+test('docs/errors.md has every error class of the source with its code, and no other', () => {
+  const made = sources.flatMap((source) =>
+    [...source.matchAll(/class (\w+) extends HeadgateError \{[\s\S]*?\bsuper\(\s*'(HG_\w+)'/g)].map(
+      ([, name = '', code = '']) => [name, code] as const,
     ),
-    DynamoPackageMissingError: new dynamodb.DynamoPackageMissingError('why'),
-    ForeignReleaseError: new engine.ForeignReleaseError(),
-    IdClockError: new dsql.IdClockError('went_back', 'why'),
-    IdleInTransactionError: new dsql.IdleInTransactionError(1),
-    InvalidUuidError: new dsql.InvalidUuidError('why'),
-    InvariantError: new main.InvariantError('why'),
-    LeaseCoordinatorError: new main.LeaseCoordinatorError('why'),
-    LeaseLimitError: new main.LeaseLimitError('pool', 1, 1, 1),
-    MigrationError: new dsql.MigrationError('files', 'why'),
-    NodeIdError: new dsql.NodeIdError('pending', 'why'),
-    OptimisticConflictError: new dsql.OptimisticConflictError('row', 1),
-    ParserMissingError: new dsqlLint.ParserMissingError('why'),
-    PeerMissingError: new prometheus.PeerMissingError('x', 'y', 'why'),
-    PermitWaitError: new main.PermitWaitError(1),
-    PoolClosedError: new main.PoolClosedError(),
-    PoolOptionsError: new main.PoolOptionsError([]),
-    ReadyTimeoutError: new main.ReadyTimeoutError(1, 1, noNumbers, undefined),
-    ReservoirEmptyError: new main.ReservoirEmptyError(1, noNumbers, undefined),
-    ScenarioError: new simulator.ScenarioError('file', []),
-    SessionChangedError: new main.SessionChangedError('SET', undefined),
-    SignerMissingError: new dsql.SignerMissingError('why'),
-    StatementTimeoutError: new dsql.StatementTimeoutError(1),
-    TooDeepError: new dsqlLint.TooDeepError(),
-    TransactionAbortedError: new dsql.TransactionAbortedError('why'),
-    TransactionLeftOpenError: new main.TransactionLeftOpenError(),
-    TransactionMisuseError: new dsql.TransactionMisuseError('nested'),
-    TransactionRetriesExhaustedError: new dsql.TransactionRetriesExhaustedError(1, 1, 'attempts', 'why'),
-    TransactionRolledBackError: new dsql.TransactionRolledBackError('why'),
-    TransactionTimeoutError: new dsql.TransactionTimeoutError(1, 1, undefined),
-  };
+  );
+  const inherited = sources.flatMap((source) =>
+    [...source.matchAll(/class (\w+) extends (\w+Error) \{/g)]
+      .filter(([, , base = '']) => base !== 'HeadgateError' && rowsByName.has(base))
+      .map(([, name = '', base = '']) => [name, rowsByName.get(base) ?? ''] as const),
+  );
+  expect(made.length).toBeGreaterThan(50);
+  const sorted = (pairs: Iterable<readonly [string, string]>) => [...new Map(pairs)].sort();
+  expect(sorted(rowsByName)).toEqual(sorted([...made, ...inherited]));
+});
 
-  test('is compared with every error class that can be imported', () => {
-    const exported = Object.values({
-      ...main,
-      ...engine,
-      ...dsql,
-      ...dsqlLint,
-      ...dynamodb,
-      ...prometheus,
-      ...logging,
-      ...simulator,
-    }).filter(
-      (value): value is typeof main.HeadgateError =>
-        typeof value === 'function' && value.prototype instanceof main.HeadgateError,
-    );
-    expect(Object.keys(errors).sort()).toEqual(exported.map(({ name }) => name).sort());
-    for (const [name, error] of Object.entries(errors)) {
-      expect(exported.find((made) => error instanceof made)?.name).toBe(name);
-    }
-  });
+test('docs/errors.md has every code that the source has, once, and no other', () => {
+  const found = new Set(sources.flatMap((source) => source.match(/\bHG_[A-Z0-9_]+/g) ?? []));
+  const documented = [...errorRows, ...warnings].map(({ code }) => code);
+  expect(documented.sort()).toEqual([...found].sort());
+});
 
-  test('is made of the table of errors (node scripts/errors-page.mjs --write)', () => {
-    expect(read('docs/errors.md')).toBe(errorsPage());
-  });
-
-  test('has each error class that can be imported, with its code', () => {
-    for (const [name, { code }] of Object.entries(errors)) {
-      expect(rowsByName.get(name), `the row of ${name}`).toBe(code);
-    }
-  });
-
-  test('has every error class of the source with its code, and no other', () => {
-    const made = sources.flatMap((source) =>
-      [...source.matchAll(/class (\w+) extends HeadgateError \{[\s\S]*?\bsuper\(\s*'(HG_\w+)'/g)].map(
-        ([, name = '', code = '']) => [name, code] as const,
-      ),
-    );
-    const inherited = sources.flatMap((source) =>
-      [...source.matchAll(/class (\w+) extends (\w+Error) \{/g)]
-        .filter(([, , base = '']) => base !== 'HeadgateError' && rowsByName.has(base))
-        .map(([, name = '', base = '']) => [name, rowsByName.get(base) ?? ''] as const),
-    );
-    expect(made.length).toBeGreaterThan(50);
-    const sorted = (pairs: Iterable<readonly [string, string]>) => [...new Map(pairs)].sort();
-    expect(sorted(rowsByName)).toEqual(sorted([...made, ...inherited]));
-  });
-
-  test('has every code that the source has, once, and no other', () => {
-    const found = new Set(sources.flatMap((source) => source.match(/\bHG_[A-Z0-9_]+/g) ?? []));
-    const documented = [...errorRows, ...warnings].map(({ code }) => code);
-    expect(documented.sort()).toEqual([...found].sort());
-  });
-
-  test('has every code that a warning of the process has among the warnings', () => {
-    const warned = sources.flatMap((source) =>
-      [...source.matchAll(/emitWarning\([\s\S]*?code: '(HG_\w+)'/g)].map(([, code]) => code),
-    );
-    expect(warnings.map(({ code }) => code).sort()).toEqual(warned.sort());
-  });
+test('docs/errors.md has every code that a warning of the process has among the warnings', () => {
+  const warned = sources.flatMap((source) =>
+    [...source.matchAll(/(?:emitWarning\([\s\S]*?code: |new SummedWarning\()'(HG_\w+)'/g)].map(
+      ([, code]) => code,
+    ),
+  );
+  expect(warnings.map(({ code }) => code).sort()).toEqual(warned.sort());
 });
 
 describe('docs/observability.md', () => {
@@ -184,35 +180,31 @@ describe('docs/observability.md', () => {
   });
 });
 
-describe('docs/drop-in.md', () => {
-  test('has every option that Headgate adds', () => {
-    const documented = namesOf('docs/drop-in.md', 'option').map((name) => name.replace(/:.*/, ''));
-    expect(documented.sort()).toEqual(propertiesOf('src/pg/pool-options.ts', 'PoolOptions').sort());
-  });
+test('docs/drop-in.md has every option that Headgate adds', () => {
+  const documented = namesOf('docs/drop-in.md', 'option').map((name) => name.replace(/:.*/, ''));
+  expect(documented.sort()).toEqual(propertiesOf('src/pg/pool-options.ts', 'PoolOptions').sort());
 });
 
-describe('docs/dsql.md', () => {
-  test('has every option that DsqlPool adds', () => {
-    const added = propertiesOf('src/dsql/dsql-options.ts', 'DsqlPoolOptions');
-    expect(namesOf('docs/dsql.md', 'option').sort()).toEqual(added.sort());
-  });
+test('docs/dsql.md has every option that DsqlPool adds', () => {
+  const added = propertiesOf('src/dsql/dsql-options.ts', 'DsqlPoolOptions');
+  expect(namesOf('docs/dsql.md', 'option').sort()).toEqual(added.sort());
+});
 
-  test('has every reason why connecting fails, with its remedy', () => {
-    const documented = tableOf('docs/dsql.md', 'reason').map(([reason, , remedy]) => [
-      codes(reason)[0],
-      codes(remedy)[0],
-    ]);
-    const known = Object.entries(verdicts).map(([reason, { remedy }]) => [reason, remedy]);
-    expect(documented).toEqual(known);
-  });
+test('docs/dsql.md has every reason why connecting fails, with its remedy', () => {
+  const documented = tableOf('docs/dsql.md', 'reason').map(([reason, , remedy]) => [
+    codes(reason)[0],
+    codes(remedy)[0],
+  ]);
+  const known = Object.entries(verdicts).map(([reason, { remedy }]) => [reason, remedy]);
+  expect(documented).toEqual(known);
+});
 
-  test('has the defaults that hold', async () => {
-    const host = 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws';
-    await using pool = new dsql.DsqlPool({ host, env: {}, tokenProvider: () => 'no token' });
-    const { options } = pool;
-    for (const name of namesOf('docs/dsql.md', 'setting')) expect(options).toHaveProperty(name);
-    expect(options).toMatchObject({ maxLifetimeSeconds: 3000, maxLifetimeJitterSeconds: 600 });
-  });
+test('docs/dsql.md has the defaults that hold', async () => {
+  const host = 'abcdefghijklmnopqrstuvwxyz.dsql.us-east-1.on.aws';
+  await using pool = new dsql.DsqlPool({ host, env: {}, tokenProvider: () => 'no token' });
+  const { options } = pool;
+  for (const name of namesOf('docs/dsql.md', 'setting')) expect(options).toHaveProperty(name);
+  expect(options).toMatchObject({ maxLifetimeSeconds: 3000, maxLifetimeJitterSeconds: 600 });
 });
 
 describe('docs/dsql-transactions.md', () => {

@@ -1,7 +1,7 @@
 // A link in the documentation leads somewhere: to a file of the repository, and to a heading where it names one.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -15,41 +15,32 @@ const pages = [
   ),
 ].sort();
 
-describe('the links', () => {
-  test('are looked for in every page that a reader begins with', () => {
-    expect(pages).toEqual(
-      expect.arrayContaining(['README.md', 'CONTRIBUTING.md', join('docs', 'errors.md')]),
-    );
-  });
+test('the links are looked for in every page that a reader begins with', () => {
+  expect(pages).toEqual(expect.arrayContaining(['README.md', 'CONTRIBUTING.md', join('docs', 'errors.md')]));
+});
 
-  test.each(pages)('of %s lead to files and headings that exist', (page) => {
-    const broken = linksOf(read(page)).filter((link) => !leadsSomewhere(page, link));
-    expect(broken).toEqual([]);
-  });
+test.each(pages)('the links of %s lead to files and headings that exist', (page) => {
+  const broken = linksOf(read(page)).filter((link) => !leadsSomewhere(page, link));
+  expect(broken).toEqual([]);
+});
 
-  test('are seen in text, tables and footnotes, and not in code', () => {
-    const text = [
-      'See [one](a.md), [`two`](b.md#part "title") and ![a picture](c.png).',
-      '| [three](d.md) |',
-      '[four]: e.md',
-      'Not `[code](f.md)`.',
-      '```ts',
-      'const not = [code](g.md);',
-      '```',
-    ].join('\n');
-    expect(linksOf(text)).toEqual(['a.md', 'b.md#part', 'c.png', 'd.md', 'e.md']);
-  });
+test('the links are seen in text, tables and footnotes, and not in code', () => {
+  const text = [
+    'See [one](a.md), [`two`](b.md#part "title") and ![a picture](c.png).',
+    '| [three](d.md) |',
+    '[four]: e.md',
+    'Not `[code](f.md)`.',
+    '```ts',
+    'const not = [code](g.md);',
+    '```',
+  ].join('\n');
+  expect(linksOf(text)).toEqual(['a.md', 'b.md#part', 'c.png', 'd.md', 'e.md']);
+});
 
-  test('name headings in the way that GitHub does', () => {
-    const text =
-      '# `Pool`: the drop-in for `pg.Pool`\n## What is, & what is not\n## Same\n```\n# no\n```\n## Same';
-    expect(headingsOf(text)).toEqual([
-      'pool-the-drop-in-for-pgpool',
-      'what-is--what-is-not',
-      'same',
-      'same-1',
-    ]);
-  });
+test('the links name headings in the way that GitHub does', () => {
+  const text =
+    '# `Pool`: the drop-in for `pg.Pool`\n## What is, & what is not\n## Same\n```\n# no\n```\n## Same';
+  expect(headingsOf(text)).toEqual(['pool-the-drop-in-for-pgpool', 'what-is--what-is-not', 'same', 'same-1']);
 });
 
 function linksOf(text: string): string[] {

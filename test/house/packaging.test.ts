@@ -34,7 +34,7 @@ beforeAll(() => {
 
 test('the package holds the build, the documentation and the examples, and nothing else', () => {
   const known =
-    /^dist\/(?:.+\.js|[\w-]+\.d\.ts|cjs\/[\w-]+\.(?:cjs|mjs|d\.cts)|types\/.+\.d\.ts|page\/(?:index\.html|icon\.svg|assets\/[\w-]+\.css))$|^(?:docs|examples)\/|^scenarios\/[\w-]+\.yaml$/;
+    /^dist\/(?:.+\.js|[\w-]+\.d\.ts|cjs\/[\w-]+\.(?:cjs|mjs|d\.cts)|types\/.+\.d\.ts|page\/(?:index\.html|icon\.svg|assets\/[\w-]+\.css)|page(?:-report)?\/licenses\.md)$|^(?:docs|examples)\/|^scenarios\/[\w-]+\.yaml$/;
   const others = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'];
   expect(files.filter((path) => !known.test(path)).sort()).toEqual(
     [...others, 'bench/README.md', 'dist/types/package.json', 'package.json'].sort(),
@@ -46,6 +46,14 @@ test('the package holds every file that package.json names', () => {
   for (const target of [exports, main, module, types, typesVersions]) {
     for (const path of pathsIn(target)) expect(files).toContain(path.replace('./', ''));
   }
+});
+
+test('compilers that do not read exports find the types of every entry', () => {
+  const subpaths = Object.keys(manifest.exports).filter((path) => path !== '.' && !path.endsWith('.json'));
+  const { '*': types } = manifest.typesVersions as { readonly '*': object };
+  expect(types).toEqual(
+    Object.fromEntries(subpaths.map((path) => [path.slice(2), [`./dist/cjs/${path.slice(2)}.d.cts`]])),
+  );
 });
 
 test('links of its pages lead to files of the package, or to the tests and the source in the repository', () => {

@@ -156,6 +156,18 @@ describe('a program with the packed file among its packages', () => {
     expect(await reportOf('names.cjs')).toEqual([]);
   });
 
+  test('has the live page, and the script of the report of a simulation', async () => {
+    project.write({
+      'report.cjs': `const { existsSync } = require('node:fs');
+        const { htmlReport, readScenario, simulate } = require('headgate/simulator');
+        const scenario = readScenario({ duration: '2s', services: [{ name: 'a', kind: 'DsqlPool' }] });
+        const page = htmlReport({ scenario, result: simulate(scenario) });
+        const files = ['index.html', 'licenses.md'].map((name) => 'node_modules/headgate/dist/page/' + name);
+        console.log(JSON.stringify([page.includes('With uPlot (MIT)'), ...files.map((file) => existsSync(file))]));`,
+    });
+    expect(await reportOf('report.cjs')).toEqual([true, true, true]);
+  });
+
   test('can read the package.json, and can not reach past what is exported', async () => {
     project.write({
       'reach.cjs': `const { name } = require('headgate/package.json');
@@ -189,6 +201,57 @@ describe('a program with the packed file among its packages', () => {
     });
     const { stderr } = await project.run(jest, ['--rootDir', 'jest', '--ci', '-i'], { DATABASE_URL: db.url });
     expect(stderr).toContain('1 passed');
+  });
+
+  test('obeys the fake timers of Jest, and the real ones after them', async () => {
+    project.write({
+      'jest-fakes/fakes.test.js': `const { EventEmitter } = require('node:events');
+        class Client extends EventEmitter {
+          _queryable = true;
+          connect(done) { Promise.resolve().then(() => done()); }
+          end(done) { Promise.resolve().then(() => done?.()); }
+        }
+        const settings = { Client, max: 1, connectionTimeoutMillis: 5_000, idleTimeoutMillis: 10_000 };
+        afterEach(() => jest.useRealTimers());
+        const choices = [undefined, { doNotFake: ['nextTick', 'queueMicrotask'] }, { doNotFake: ['Date', 'performance'] }];
+        const all = [...choices, { advanceTimers: 20 }, { legacyFakeTimers: true }];
+        const cases = all.flatMap((options) => [[options, 'before'], [options, 'after']]);
+        test.each(cases)('fakes %j that begin %s Headgate is loaded', async (options, order) => {
+            jest.resetModules();
+            if (order === 'before') jest.useFakeTimers(options);
+            const pool = new (require('headgate').Pool)(settings);
+            const held = await pool.connect();
+            for (let round = 0; round < 3; round++) {
+              jest.useFakeTimers(options);
+              const [client, late] = [round ? await pool.connect() : held, pool.connect().catch((error) => error)];
+              jest.advanceTimersByTime(4_000);
+              expect(pool.waitingCount).toBe(1);
+              jest.advanceTimersByTime(2_000);
+              expect((await late).message).toContain('timeout exceeded');
+              client.release();
+              jest.advanceTimersByTime(9_000);
+              expect(pool.totalCount).toBe(1);
+              jest.advanceTimersByTime(2_000);
+              expect(pool.totalCount).toBe(0);
+              jest.useRealTimers();
+            }
+            jest.useFakeTimers(options);
+            await new Promise((resolve) => pool.end(resolve));
+        });
+        test('the real ones', async () => {
+          const pool = new (require('headgate').Pool)({ ...settings, connectionTimeoutMillis: 20, idleTimeoutMillis: 20 });
+          jest.useFakeTimers();
+          const client = await pool.connect();
+          jest.useRealTimers();
+          await expect(pool.connect()).rejects.toThrow('timeout exceeded');
+          const removed = new Promise((resolve) => pool.once('remove', resolve));
+          client.release();
+          await removed;
+          await pool.end();
+        });`,
+    });
+    const { stderr } = await project.run(jest, ['--rootDir', 'jest-fakes', '--ci', '-i']);
+    expect(stderr).toContain('11 passed');
   });
 
   test('runs in Jest with ES modules', async () => {

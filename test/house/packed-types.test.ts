@@ -7,7 +7,7 @@ import { type PackedProject, packedProject, root } from '../support/packed-proje
 
 const others = entryNames(root).filter((name) => !['index', 'engine', 'pg-pool'].includes(name));
 /** Without the types of AWS, which take older compilers long. */
-const quickOthers = ['prometheus', 'logging', 'dsql-lint', 'simulator'];
+const quickOthers = ['prometheus', 'logging', 'dashboard', 'dsql-lint', 'simulator'];
 
 /** A program that uses every entry, and that does not compile where a type has become `any` or has lost its base. */
 function program(importPgPool: string, others: readonly string[]): string {

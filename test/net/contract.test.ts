@@ -1,7 +1,7 @@
 // What the pooler can rely on, whatever carries the bytes: the same sentences for every kind of transport.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Transport } from '../../src/net/transport.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { Recorder } from './recorder.js';
@@ -32,7 +32,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     return { ...pair, heard: new Recorder(pair.subject) };
   }
 
-  it('carries bytes both ways at once, in order and complete, whatever the sizes and however slowly they are read', async () => {
+  test('carries bytes both ways at once, in order and complete, whatever the sizes and however slowly they are read', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     const [total, totalBack] = [12_000_000, 12_000_000];
@@ -58,7 +58,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(subject.unsent).toBe(0);
   });
 
-  it('keeps what is sent although it asked to hold on, and sends it in order', async () => {
+  test('keeps what is sent although it asked to hold on, and sends it in order', async () => {
     const { subject, peer, heard } = await open();
     subject.start();
     const filled = fill(subject);
@@ -77,7 +77,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(subject.unsent).toBe(0);
   });
 
-  it('says how much is unsent, and tells when nothing is', async () => {
+  test('says how much is unsent, and tells when nothing is', async () => {
     const { subject, peer, heard } = await open();
     subject.start();
     expect(subject.unsent).toBe(0);
@@ -90,7 +90,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(say(subject, 'more')).toBe(true);
   });
 
-  it('sends nothing for no bytes', async () => {
+  test('sends nothing for no bytes', async () => {
     const { subject, peer } = await open();
     expect(subject.send(hello, 2, 2)).toBe(true);
     expect(subject.send(hello, 0, 1)).toBe(true);
@@ -98,7 +98,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(String(chunk)).toBe('h');
   });
 
-  it('delivers nothing before it is started', async () => {
+  test('delivers nothing before it is started', async () => {
     const { subject, peer, heard } = await open();
     peer.write('early');
     say(subject, 'answer');
@@ -110,7 +110,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('early');
   });
 
-  it('delivers nothing while reading is paused, and everything afterwards', async () => {
+  test('delivers nothing while reading is paused, and everything afterwards', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -128,7 +128,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     await Promise.all([writing, heard.until(() => heard.received === 3_000_005)]);
   });
 
-  it('can be paused and resumed many times in a turn', async () => {
+  test('can be paused and resumed many times in a turn', async () => {
     const { subject, peer, heard } = await open();
     subject.pauseReading();
     subject.start();
@@ -146,7 +146,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('something');
   });
 
-  it('pauses in the middle of a delivery', async () => {
+  test('pauses in the middle of a delivery', async () => {
     const { subject, peer, heard } = await open();
     heard.onBytes = () => subject.pauseReading();
     subject.start();
@@ -162,7 +162,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('onetwo');
   });
 
-  it('notices while it is paused that the other side says goodbye', async () => {
+  test('notices while it is paused that the other side says goodbye', async () => {
     const { subject, peer, heard } = await open();
     subject.start();
     subject.pauseReading();
@@ -172,7 +172,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(await heard.end()).toBe(undefined);
   });
 
-  it('tells of the end after the bytes before it, however long they were held back', async () => {
+  test('tells of the end after the bytes before it, however long they were held back', async () => {
     const { subject, peer, heard } = await open();
     subject.pauseReading();
     subject.start();
@@ -186,7 +186,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.text).toBe('last words');
   });
 
-  it('still sends to one who has said goodbye, and then ends in good order', async () => {
+  test('still sends to one who has said goodbye, and then ends in good order', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -202,7 +202,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.count('ended')).toBe(1);
   });
 
-  it('says goodbye only when everything is sent', async () => {
+  test('says goodbye only when everything is sent', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -218,7 +218,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.calls).toEqual(['closed']);
   });
 
-  it('throws away what comes after its goodbye', async () => {
+  test('throws away what comes after its goodbye', async () => {
     const { subject, peer, heard } = await open();
     const random = seededRandom();
     subject.start();
@@ -233,7 +233,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.calls).toEqual(['closed']);
   });
 
-  it('does not wait for ever for the other side to say goodbye', async () => {
+  test('does not wait for ever for the other side to say goodbye', async () => {
     const { subject, peer, heard } = await open();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
@@ -248,7 +248,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(await heard.end()).toBe(undefined);
   });
 
-  it('says that bytes are lost when the other side does not read them before it is given up', async () => {
+  test('says that bytes are lost when the other side does not read them before it is given up', async () => {
     const { subject, heard } = await open();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
@@ -261,7 +261,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(await heard.end()).toMatchObject({ code: 'HG_UNSENT_BYTES' });
   });
 
-  it('tells once that the other side has reset the connection, and nothing after it', async () => {
+  test('tells once that the other side has reset the connection, and nothing after it', async () => {
     const { subject, reset, heard } = await open();
     subject.start();
     reset();
@@ -274,7 +274,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(heard.calls.filter((call) => call !== 'drained')).toEqual(['closed']);
   });
 
-  it('tells of a reset in the middle of sending', async () => {
+  test('tells of a reset in the middle of sending', async () => {
     const { subject, reset, heard } = await open();
     subject.start();
     fill(subject);
@@ -348,7 +348,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     ],
   ];
 
-  it.each(states)('can be destroyed %s', async (_state, bring) => {
+  test.each(states)('can be destroyed %s', async (_state, bring) => {
     const all = await open();
     await bring(all);
     const { subject, heard } = all;
@@ -366,7 +366,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     expect(subject.socket.destroyed).toBe(true);
   });
 
-  it.each(['destroy', 'end', 'pauseReading'] as const)(
+  test.each(['destroy', 'end', 'pauseReading'] as const)(
     'can be told to %s in the middle of a delivery',
     async (what) => {
       const { subject, peer, heard } = await open();
@@ -382,7 +382,7 @@ describe.each(kinds)('A transport ($name)', (kind) => {
     },
   );
 
-  it('tells of its end at the start, if there was nobody to tell before', async () => {
+  test('tells of its end at the start, if there was nobody to tell before', async () => {
     const { subject, reset } = await kind.open();
     const gone = once(subject.socket, 'close');
     reset();

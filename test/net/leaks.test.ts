@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Recorder } from './recorder.js';
 import { kinds, type Pair } from './sockets.js';
 
@@ -41,7 +41,7 @@ const partings: readonly ((pair: Pair, heard: Recorder) => Promise<unknown>)[] =
 describe.runIf(process.platform === 'linux').each(kinds)(
   'Hundreds of connections one after the other ($name)',
   (kind) => {
-    it('leave no file open', async () => {
+    test('leave no file open', async () => {
       const cycles = ['raw, accepted', 'streams'].includes(kind.name) ? 500 : 100;
       let before = 0;
       for (let i = 0; i < cycles + 10; i++) {

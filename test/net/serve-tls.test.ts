@@ -1,7 +1,7 @@
 // TLS with clients: who gets it, who is sent away, and what the session learns about them.
 import { once } from 'node:events';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type ServeTlsOptions, serveTls, tlsHandshakeByte } from '../../src/net/serve-tls.js';
 import type { StreamTransport } from '../../src/net/stream-transport.js';
 import { sslRequest } from '../../src/wire/fixed-messages.js';
@@ -81,119 +81,117 @@ async function greet(transport: StreamTransport, client: TLSSocket): Promise<voi
   expect(String(chunk)).toBe('hello yourself');
 }
 
-describe('A client that begins with TLS', () => {
-  it('is served if it names the protocol, and it is known what was agreed', async () => {
-    const { served, client } = await meet();
-    const transport = await served;
-    await greet(transport, client);
-    expect(transport.tls).toEqual({
-      version: 'TLSv1.3',
-      cipher: client.getCipher().name,
-      alpn: 'postgresql',
-      serverName: 'localhost',
-      peerCommonName: undefined,
-    });
-    expect(transport.remoteAddress).toBe('127.0.0.1');
-    expect(transport.remotePort).toBeGreaterThan(0);
+test('A client that begins with TLS is served if it names the protocol, and it is known what was agreed', async () => {
+  const { served, client } = await meet();
+  const transport = await served;
+  await greet(transport, client);
+  expect(transport.tls).toEqual({
+    version: 'TLSv1.3',
+    cipher: client.getCipher().name,
+    alpn: 'postgresql',
+    serverName: 'localhost',
+    peerCommonName: undefined,
   });
+  expect(transport.remoteAddress).toBe('127.0.0.1');
+  expect(transport.remotePort).toBeGreaterThan(0);
+});
 
-  it('is sent away if it names no protocol', async () => {
-    const { served, client } = await meet({}, { ALPNProtocols: [] });
-    const gone = once(client.resume(), 'end');
-    expect(await rejectionOf(served)).toMatchObject({
-      code: 'HG_TLS_HANDSHAKE',
-      message: expect.stringContaining('ALPN'),
-    });
-    await gone;
+test('A client that begins with TLS is sent away if it names no protocol', async () => {
+  const { served, client } = await meet({}, { ALPNProtocols: [] });
+  const gone = once(client.resume(), 'end');
+  expect(await rejectionOf(served)).toMatchObject({
+    code: 'HG_TLS_HANDSHAKE',
+    message: expect.stringContaining('ALPN'),
   });
+  await gone;
+});
 
-  it('is sent away if it names only others', async () => {
-    const { served } = await meet({}, { ALPNProtocols: ['http/1.1'] });
-    expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
-  });
+test('A client that begins with TLS is sent away if it names only others', async () => {
+  const { served } = await meet({}, { ALPNProtocols: ['http/1.1'] });
+  expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
+});
 
-  it('is sent away if it knows no newer version than 1.1', async () => {
-    const { served } = await meet(
-      {},
-      { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
-    );
-    expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
-  });
+test('A client that begins with TLS is sent away if it knows no newer version than 1.1', async () => {
+  const { served } = await meet(
+    {},
+    { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
+  );
+  expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
+});
 
-  it('can use 1.2, and ask for no name', async () => {
-    const { served, client } = await meet(
-      {},
-      { maxVersion: 'TLSv1.2', servername: '', checkServerIdentity: () => undefined },
-    );
-    const transport = await served;
-    await greet(transport, client);
-    expect(transport.tls).toMatchObject({ version: 'TLSv1.2', serverName: undefined });
-  });
+test('A client that begins with TLS can use 1.2, and ask for no name', async () => {
+  const { served, client } = await meet(
+    {},
+    { maxVersion: 'TLSv1.2', servername: '', checkServerIdentity: () => undefined },
+  );
+  const transport = await served;
+  await greet(transport, client);
+  expect(transport.tls).toMatchObject({ version: 'TLSv1.2', serverName: undefined });
+});
 
-  it('gets records that are at most 8 KiB long', async () => {
-    const lengths: number[] = [];
-    const { served, client } = await meet({}, {}, await openOverheard(lengths));
-    const transport = await served;
-    transport.start();
-    const bytes = Buffer.alloc(200_000);
-    transport.send(bytes, 0, bytes.length);
-    let received = 0;
-    for await (const chunk of client.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      received += chunk.length;
-      if (received === bytes.length) break;
-    }
-    expect(lengths.length).toBeGreaterThan(20);
-    // Encryption makes each a little longer than what is in it.
-    expect(Math.max(...lengths)).toBeLessThanOrEqual(8_192 + 256);
-  });
+test('A client that begins with TLS gets records that are at most 8 KiB long', async () => {
+  const lengths: number[] = [];
+  const { served, client } = await meet({}, {}, await openOverheard(lengths));
+  const transport = await served;
+  transport.start();
+  const bytes = Buffer.alloc(200_000);
+  transport.send(bytes, 0, bytes.length);
+  let received = 0;
+  for await (const chunk of client.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    received += chunk.length;
+    if (received === bytes.length) break;
+  }
+  expect(lengths.length).toBeGreaterThan(20);
+  // Encryption makes each a little longer than what is in it.
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(8_192 + 256);
+});
 
-  it('that hangs up during the handshake is an error, and leaves nothing behind', async () => {
-    const { accepted, connecting } = await openSockets();
-    const transport = rawTransport(accepted, 'shared');
-    const served = serveTls(transport, { context: serverContext(), clientCertificates: 'ignore' });
-    connecting.end(Buffer.from([tlsHandshakeByte, 3, 1, 0, 200, 1]));
-    expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
-    expect(accepted.destroyed).toBe(true);
-  });
+test('A client that begins with TLS that hangs up during the handshake is an error, and leaves nothing behind', async () => {
+  const { accepted, connecting } = await openSockets();
+  const transport = rawTransport(accepted, 'shared');
+  const served = serveTls(transport, { context: serverContext(), clientCertificates: 'ignore' });
+  connecting.end(Buffer.from([tlsHandshakeByte, 3, 1, 0, 200, 1]));
+  expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
+  expect(accepted.destroyed).toBe(true);
+});
 
-  it('that says nothing is given up when it is time', async () => {
-    const { accepted } = await openSockets();
-    const timeIsUp = new AbortController();
-    const served = serveTls(rawTransport(accepted, 'shared'), {
-      context: serverContext(),
-      clientCertificates: 'ignore',
-      signal: timeIsUp.signal,
-    });
-    timeIsUp.abort(new Error('time is up'));
-    expect(await rejectionOf(served)).toMatchObject({
-      code: 'HG_TLS_HANDSHAKE',
-      cause: { message: 'time is up' },
-    });
-    expect(accepted.destroyed).toBe(true);
+test('A client that begins with TLS that says nothing is given up when it is time', async () => {
+  const { accepted } = await openSockets();
+  const timeIsUp = new AbortController();
+  const served = serveTls(rawTransport(accepted, 'shared'), {
+    context: serverContext(),
+    clientCertificates: 'ignore',
+    signal: timeIsUp.signal,
   });
+  timeIsUp.abort(new Error('time is up'));
+  expect(await rejectionOf(served)).toMatchObject({
+    code: 'HG_TLS_HANDSHAKE',
+    cause: { message: 'time is up' },
+  });
+  expect(accepted.destroyed).toBe(true);
+});
 
-  it('that is gone already is an error', async () => {
-    const { accepted } = await openSockets();
-    const transport = rawTransport(accepted, 'shared');
-    transport.destroy();
-    const served = serveTls(transport, { context: serverContext(), clientCertificates: 'ignore' });
-    expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
-  });
+test('A client that begins with TLS that is gone already is an error', async () => {
+  const { accepted } = await openSockets();
+  const transport = rawTransport(accepted, 'shared');
+  transport.destroy();
+  const served = serveTls(transport, { context: serverContext(), clientCertificates: 'ignore' });
+  expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
+});
 
-  it('that sends nonsense is an error', async () => {
-    const { accepted, connecting } = await openSockets();
-    const served = serveTls(rawTransport(accepted, 'shared'), {
-      context: serverContext(),
-      clientCertificates: 'ignore',
-    });
-    connecting.on('error', () => {});
-    connecting.write(Buffer.alloc(100, 0x16));
-    expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
+test('A client that begins with TLS that sends nonsense is an error', async () => {
+  const { accepted, connecting } = await openSockets();
+  const served = serveTls(rawTransport(accepted, 'shared'), {
+    context: serverContext(),
+    clientCertificates: 'ignore',
   });
+  connecting.on('error', () => {});
+  connecting.write(Buffer.alloc(100, 0x16));
+  expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
 });
 
 describe.each(kinds.filter(({ isTls }) => !isTls))('A client that asks for TLS first ($name)', ({ open }) => {
-  it('is served, with or without a protocol named', async () => {
+  test('is served, with or without a protocol named', async () => {
     const { subject, peer } = await open();
     const heard = new Recorder(subject);
     const served = new Promise<StreamTransport>((resolve, reject) => {
@@ -214,7 +212,7 @@ describe.each(kinds.filter(({ isTls }) => !isTls))('A client that asks for TLS f
     expect(heard.calls).toEqual(['bytes']);
   });
 
-  it('is sent away if it did not wait for the answer', async () => {
+  test('is sent away if it did not wait for the answer', async () => {
     const { subject, peer } = await open();
     const heard = new Recorder(subject);
     heard.onBytes = () => subject.pauseReading();
@@ -231,39 +229,37 @@ describe.each(kinds.filter(({ isTls }) => !isTls))('A client that asks for TLS f
   });
 });
 
-describe('A client certificate', () => {
-  const presented = (name: 'alice' | 'mallory' | 'two-names'): ConnectionOptions => material(name);
+const presented = (name: 'alice' | 'mallory' | 'two-names'): ConnectionOptions => material(name);
 
-  it('names the client if it is valid', async () => {
-    for (const clientCertificates of ['ask', 'require'] as const) {
-      const { served } = await meet({ clientCertificates }, presented('alice'));
-      expect((await served).tls?.peerCommonName).toBe('alice');
+test('A client certificate names the client if it is valid', async () => {
+  for (const clientCertificates of ['ask', 'require'] as const) {
+    const { served } = await meet({ clientCertificates }, presented('alice'));
+    expect((await served).tls?.peerCommonName).toBe('alice');
+  }
+});
+
+test('A client certificate names nobody if it was not asked for', async () => {
+  const { served } = await meet({ clientCertificates: 'ignore' }, presented('alice'));
+  expect((await served).tls?.peerCommonName).toBe(undefined);
+});
+
+test('A client certificate names nobody if it has two names', async () => {
+  const { served } = await meet({ clientCertificates: 'require' }, presented('two-names'));
+  expect((await served).tls?.peerCommonName).toBe(undefined);
+});
+
+test('A client certificate of an authority that is not known is refused, also where none is needed', async () => {
+  for (const clientCertificates of ['ask', 'require'] as const) {
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const { served } = await meet({ clientCertificates }, { ...presented('mallory'), maxVersion });
+      expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
     }
-  });
+  }
+});
 
-  it('names nobody if it was not asked for', async () => {
-    const { served } = await meet({ clientCertificates: 'ignore' }, presented('alice'));
-    expect((await served).tls?.peerCommonName).toBe(undefined);
-  });
-
-  it('names nobody if it has two names', async () => {
-    const { served } = await meet({ clientCertificates: 'require' }, presented('two-names'));
-    expect((await served).tls?.peerCommonName).toBe(undefined);
-  });
-
-  it('of an authority that is not known is refused, also where none is needed', async () => {
-    for (const clientCertificates of ['ask', 'require'] as const) {
-      for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-        const { served } = await meet({ clientCertificates }, { ...presented('mallory'), maxVersion });
-        expect(await rejectionOf(served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
-      }
-    }
-  });
-
-  it('can be left out where it is asked for, and not where it is required', async () => {
-    const asked = await meet({ clientCertificates: 'ask' });
-    expect((await asked.served).tls?.peerCommonName).toBe(undefined);
-    const required = await meet({ clientCertificates: 'require' });
-    expect(await rejectionOf(required.served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
-  });
+test('A client certificate can be left out where it is asked for, and not where it is required', async () => {
+  const asked = await meet({ clientCertificates: 'ask' });
+  expect((await asked.served).tls?.peerCommonName).toBe(undefined);
+  const required = await meet({ clientCertificates: 'require' });
+  expect(await rejectionOf(required.served)).toMatchObject({ code: 'HG_TLS_HANDSHAKE' });
 });

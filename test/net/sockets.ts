@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
+import { type Endpoint, unixEndpoint } from '../../src/net/endpoint.js';
+import { Listeners } from '../../src/net/listeners.js';
 import { type NativeHandle, nativeHandleOf } from '../../src/net/native-streams.js';
 import { RawTransport, type ReadBuffer } from '../../src/net/raw-transport.js';
 import { beginTls } from '../../src/net/request-tls.js';
@@ -92,6 +94,26 @@ async function openRaw(way: 'tcp' | 'unix', readBuffer: ReadBuffer): Promise<Pai
   return pairOf(rawTransport(accepted, readBuffer), connecting);
 }
 
+/** As clients of the pooler are accepted: below Node's sockets. */
+async function openAccepted(way: 'tcp' | 'unix'): Promise<Pair> {
+  const endpoint: Endpoint =
+    way === 'tcp' ? { kind: 'tcp', host: '127.0.0.1', port: 0 } : unixEndpoint(temporaryFolder(), 5_432);
+  let came: (transport: SocketTransport) => void = () => {};
+  const accepted = new Promise<SocketTransport>((resolve) => (came = resolve));
+  const listeners = new Listeners({ endpoints: [endpoint], connected: (one) => came(one), troubled() {} });
+  await listeners.open();
+  const [at] = listeners.endpoints;
+  const place = at?.kind === 'tcp' ? { port: at.port } : { path: at?.path ?? '' };
+  const connecting = connect({ ...place, allowHalfOpen: true, noDelay: true }).pause();
+  const [subject] = await Promise.all([accepted, once(connecting, 'connect')]);
+  listeners.close();
+  onTestFinished(() => {
+    subject.hangUp();
+    connecting.destroy();
+  });
+  return pairOf(subject, connecting);
+}
+
 async function openConnected(): Promise<Pair> {
   const { accepted, connecting } = await openSockets();
   return pairOf(rawTransport(connecting, 65_536), accepted);
@@ -141,6 +163,13 @@ export const kinds: readonly Kind[] = [
     isRaw: true,
     isTls: false,
     open: () => openRaw('tcp', 1_000),
+  },
+  { name: 'raw, without a socket', isRaw: true, isTls: false, open: () => openAccepted('tcp') },
+  {
+    name: 'raw, without a socket, Unix socket',
+    isRaw: true,
+    isTls: false,
+    open: () => openAccepted('unix'),
   },
   { name: 'raw, connected', isRaw: true, isTls: false, open: openConnected },
   { name: 'raw, Unix socket', isRaw: true, isTls: false, open: () => openRaw('unix', 'shared') },

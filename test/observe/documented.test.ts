@@ -3,7 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { PoolStats } from '../../src/core/pool-stats.js';
 import { discardReasons, refillCauses } from '../../src/core/reasons.js';
@@ -13,12 +13,9 @@ import { metricFamilies } from '../../src/observe/exposed-pools.js';
 import { leaseFamilies } from '../../src/observe/lease-metrics.js';
 import { rateFamilies } from '../../src/observe/rate-metrics.js';
 import { ownErrorReasons } from '../../src/pooler/clients/failure-words.js';
+import type { PoolerFamily } from '../../src/pooler/metrics/family-readers.js';
 import { hostFamilies } from '../../src/pooler/metrics/host-families.js';
-import {
-  type PoolerFamily,
-  poolFamilies,
-  processFamilies,
-} from '../../src/pooler/metrics/pooler-families.js';
+import { poolFamilies, processFamilies } from '../../src/pooler/metrics/pooler-families.js';
 import { shareFamilies } from '../../src/pooler/metrics/share-families.js';
 import { exposePool } from '../../src/prometheus.js';
 import { TransactionPublisher } from '../../src/runtime/transaction-channels.js';
@@ -78,99 +75,91 @@ const ownLabels = (name: string) =>
   labelNames(name).filter((label) => !['service', 'pool', 'le'].includes(label));
 const words = (name: string, label: string) => [...(exported.get(name)?.labels.get(label) ?? [])];
 
-describe('docs/observability.md', () => {
-  it('has every metric, with its kind and its label', () => {
-    const documented = [...tableOf('metric'), ...tableOf('dsql metric')].flatMap(([names, kind, by]) =>
-      codes(names).map((name) => [name, kind, codes(by)]),
-    );
-    const families = [...exported]
-      .filter(([name]) => !poolerMetrics.has(name))
-      .map(([name, { type }]) => [name, type, ownLabels(name)]);
-    expect(documented.sort()).toEqual(families.sort());
-    expect(families.length).toBe(metricFamilies.length);
-  });
-
-  it.each([
-    ['pooler metric', [...processFamilies, ...hostFamilies] as readonly PoolerFamily<never>[]],
-    ['pool metric', poolFamilies as readonly PoolerFamily<never>[]],
-    ['share metric', shareFamilies as readonly PoolerFamily<never>[]],
-  ])('has every %s, with its kind, its labels and their values', (title, families) => {
-    const documented = tableOf(title).flatMap(([names, kind, by]) =>
-      codes(names).map((name) => [name, kind, codes(by)]),
-    );
-    expect(documented).toEqual(families.map(({ name, type, labels }) => [name, type, labels]));
-    for (const [names, , by, meaning] of tableOf(title)) {
-      const [name = ''] = codes(names);
-      const known = words(name, codes(by).at(-1) ?? '');
-      const hasTable = ['headgate_pooler_discards_total', 'headgate_pooler_open_failures_total'].includes(
-        name,
-      );
-      if (known.length > 0 && !hasTable) expect(codes(meaning)).toEqual(known);
-    }
-  });
-
-  it('has the labels right that all metrics of a table have', () => {
-    const common = (title: string) => tableOf(title).flatMap(([names]) => codes(names));
-    for (const name of common('metric')) expect(labelNames(name).slice(0, 2)).toEqual(['service', 'pool']);
-    for (const name of common('dsql metric')) {
-      expect(labelNames(name)[0]).toBe('service');
-      expect(labelNames(name)).not.toContain('pool');
-    }
-  });
-
-  it('has every value of a label in the row of its metric, but for reasons and causes, which have tables', () => {
-    for (const [names, , by, meaning] of tableOf('metric')) {
-      if (codes(by)[0] !== 'state') continue;
-      const [name = ''] = codes(names);
-      expect(codes(meaning)).toEqual(words(name, 'state'));
-    }
-    expect(tableOf('cause').flatMap(([word]) => codes(word))).toEqual([...refillCauses]);
-  });
-
-  it('has queries for metrics that exist', () => {
-    const queries = /```promql\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
-    expect(unknownNames(queries.replace(/#.*/g, ''))).toEqual([]);
-  });
-
-  it('has every log line, with its level and its fields', () => {
-    const documented = tableOf('line').map(([line, level, fields]) => [line, level, codes(fields)]);
-    expect(documented.sort()).toEqual(everyLine().sort());
-  });
+test('docs/observability.md has every metric, with its kind and its label', () => {
+  const documented = [...tableOf('metric'), ...tableOf('dsql metric')].flatMap(([names, kind, by]) =>
+    codes(names).map((name) => [name, kind, codes(by)]),
+  );
+  const families = [...exported]
+    .filter(([name]) => !poolerMetrics.has(name))
+    .map(([name, { type }]) => [name, type, ownLabels(name)]);
+  expect(documented.sort()).toEqual(families.sort());
+  expect(families.length).toBe(metricFamilies.length);
 });
 
-describe('metrics of the pooler', () => {
-  it('are named by the rules, once each, with a sentence about them', () => {
-    const all: readonly PoolerFamily<never>[] = [
-      ...processFamilies,
-      ...poolFamilies,
-      ...shareFamilies,
-      ...hostFamilies,
-    ];
-    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
-    for (const { name, type, help } of all) {
-      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
-      expect(help).toMatch(/^\S.*\.$/);
-    }
-  });
+test.each([
+  ['pooler metric', [...processFamilies, ...hostFamilies] as readonly PoolerFamily<never>[]],
+  ['pool metric', poolFamilies as readonly PoolerFamily<never>[]],
+  ['share metric', shareFamilies as readonly PoolerFamily<never>[]],
+])('docs/observability.md has every %s, with its kind, its labels and their values', (title, families) => {
+  const documented = tableOf(title).flatMap(([names, kind, by]) =>
+    codes(names).map((name) => [name, kind, codes(by)]),
+  );
+  expect(documented).toEqual(families.map(({ name, type, labels }) => [name, type, labels]));
+  for (const [names, , by, meaning] of tableOf(title)) {
+    const [name = ''] = codes(names);
+    const known = words(name, codes(by).at(-1) ?? '');
+    const hasTable = ['headgate_pooler_discards_total', 'headgate_pooler_open_failures_total'].includes(name);
+    if (known.length > 0 && !hasTable) expect(codes(meaning)).toEqual(known);
+  }
 });
 
-describe('metrics', () => {
-  it('have every reason and every cause as a label', () => {
-    expect(words('headgate_pool_discards_total', 'reason')).toEqual([...discardReasons]);
-    expect(words('dsql_reservoir_discards_total', 'reason')).toEqual([...discardReasons]);
-    expect(words('headgate_pool_refill_failures_total', 'cause')).toEqual([...refillCauses]);
-    expect(words('dsql_reservoir_refill_failures_total', 'reason')).toEqual([...refillCauses]);
-  });
+test('docs/observability.md has the labels right that all metrics of a table have', () => {
+  const common = (title: string) => tableOf(title).flatMap(([names]) => codes(names));
+  for (const name of common('metric')) expect(labelNames(name).slice(0, 2)).toEqual(['service', 'pool']);
+  for (const name of common('dsql metric')) {
+    expect(labelNames(name)[0]).toBe('service');
+    expect(labelNames(name)).not.toContain('pool');
+  }
+});
 
-  it('are named by the rules: counters end in _total, and nothing else does', () => {
-    for (const { name, type } of metricFamilies)
-      expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
-  });
+test('docs/observability.md has every value of a label in the row of its metric, but for reasons and causes, which have tables', () => {
+  for (const [names, , by, meaning] of tableOf('metric')) {
+    if (codes(by)[0] !== 'state') continue;
+    const [name = ''] = codes(names);
+    expect(codes(meaning)).toEqual(words(name, 'state'));
+  }
+  expect(tableOf('cause').flatMap(([word]) => codes(word))).toEqual([...refillCauses]);
+});
 
-  it('have a name each, and a sentence about them', () => {
-    expect(new Set(metricFamilies.map(({ name }) => name)).size).toBe(metricFamilies.length);
-    for (const { help } of metricFamilies) expect(help).toMatch(/^\S.*\.$/);
-  });
+test('docs/observability.md has queries for metrics that exist', () => {
+  const queries = /```promql\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+  expect(unknownNames(queries.replace(/#.*/g, ''))).toEqual([]);
+});
+
+test('docs/observability.md has every log line, with its level and its fields', () => {
+  const documented = tableOf('line').map(([line, level, fields]) => [line, level, codes(fields)]);
+  expect(documented.sort()).toEqual(everyLine().sort());
+});
+
+test('metrics of the pooler are named by the rules, once each, with a sentence about them', () => {
+  const all: readonly PoolerFamily<never>[] = [
+    ...processFamilies,
+    ...poolFamilies,
+    ...shareFamilies,
+    ...hostFamilies,
+  ];
+  expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+  for (const { name, type, help } of all) {
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+    expect(help).toMatch(/^\S.*\.$/);
+  }
+});
+
+test('metrics have every reason and every cause as a label', () => {
+  expect(words('headgate_pool_discards_total', 'reason')).toEqual([...discardReasons]);
+  expect(words('dsql_reservoir_discards_total', 'reason')).toEqual([...discardReasons]);
+  expect(words('headgate_pool_refill_failures_total', 'cause')).toEqual([...refillCauses]);
+  expect(words('dsql_reservoir_refill_failures_total', 'reason')).toEqual([...refillCauses]);
+});
+
+test('metrics are named by the rules: counters end in _total, and nothing else does', () => {
+  for (const { name, type } of metricFamilies)
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+});
+
+test('metrics have a name each, and a sentence about them', () => {
+  expect(new Set(metricFamilies.map(({ name }) => name)).size).toBe(metricFamilies.length);
+  for (const { help } of metricFamilies) expect(help).toMatch(/^\S.*\.$/);
 });
 
 describe('docs/prometheus-alerts.yml', () => {
@@ -183,20 +172,23 @@ describe('docs/prometheus-alerts.yml', () => {
   const { groups } = parse(alertFile) as { groups: { rules: Rule[] }[] };
   const rules = groups.flatMap((group) => group.rules).map((rule) => [rule.alert, rule] as const);
 
-  it('has alerts, each once', () => {
+  test('has alerts, each once', () => {
     expect(rules.length).toBeGreaterThan(0);
     expect(new Set(rules.map(([name]) => name)).size).toBe(rules.length);
   });
 
-  it.each(rules)('%s asks for metrics that exist, by labels and values that they have', (_name, { expr }) => {
-    expect(expr).toMatch(/\b(?:dsql|headgate)_/);
-    expect(unknownNames(expr)).toEqual([]);
-    for (const [, name = '', label = '', word = ''] of expr.matchAll(/(\w+)\{(\w+)!?="([\w.]+)"\}/g)) {
-      expect(words(name, label)).toContain(word);
-    }
-  });
+  test.each(rules)(
+    '%s asks for metrics that exist, by labels and values that they have',
+    (_name, { expr }) => {
+      expect(expr).toMatch(/\b(?:dsql|headgate)_/);
+      expect(unknownNames(expr)).toEqual([]);
+      for (const [, name = '', label = '', word = ''] of expr.matchAll(/(\w+)\{(\w+)!?="([\w.]+)"\}/g)) {
+        expect(words(name, label)).toContain(word);
+      }
+    },
+  );
 
-  it.each(rules)('%s says how bad it is, and of whom', (_name, { labels, annotations, expr }) => {
+  test.each(rules)('%s says how bad it is, and of whom', (_name, { labels, annotations, expr }) => {
     expect(['warning', 'critical']).toContain(labels.severity);
     expect(annotations.summary).not.toBe('');
     const mentioned = [...annotations.description.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
@@ -206,7 +198,10 @@ describe('docs/prometheus-alerts.yml', () => {
       const isOfPool = poolFamilies.some(
         (family) => family.name === name.replace(/_(?:bucket|sum|count)$/, ''),
       );
-      expect(mentioned).toEqual(isOfPool ? ['user', 'database'] : ['instance']);
+      const isOfBudget = expr.includes('headgate_pooler_budget_');
+      expect(mentioned).toEqual(
+        isOfPool ? ['user', 'database'] : isOfBudget ? ['budget', 'instance'] : ['instance'],
+      );
       return;
     }
     expect(mentioned.includes('service')).toBe(!isOfAll);
@@ -214,7 +209,7 @@ describe('docs/prometheus-alerts.yml', () => {
     if (mentioned.includes('pool')) expect(expr).not.toContain('dsql_');
   });
 
-  it('has an alert for each cause', () => {
+  test('has an alert for each cause', () => {
     for (const cause of refillCauses) expect(alertFile).toContain(`refill_failures_total{reason="${cause}"}`);
   });
 });

@@ -1,14 +1,14 @@
 /** Errors in the log: what happened, and no secret. */
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { HeadgateError } from '../../src/engine.js';
 import { errorFields } from '../../src/observe/error-text.js';
 
-it('has the message and the code', () => {
+test('has the message and the code', () => {
   expect(errorFields(new HeadgateError('HG_X', 'it broke'))).toEqual({ error: 'it broke', code: 'HG_X' });
   expect(errorFields(new TypeError('it broke'))).toEqual({ error: 'it broke' });
 });
 
-it('has nothing of the other properties, nor of the cause', () => {
+test('has nothing of the other properties, nor of the cause', () => {
   const cause = Object.assign(new Error('inner'), { token: 'hunter2' });
   const error = Object.assign(new Error('outer', { cause }), {
     password: 'hunter2',
@@ -18,7 +18,7 @@ it('has nothing of the other properties, nor of the cause', () => {
   expect(errorFields(error)).toEqual({ error: 'outer' });
 });
 
-it.each([
+test.each([
   ['bad url postgres://me:hunter2@db.example/x', 'bad url postgres://me:***@db.example/x'],
   ['bad url postgres://me:hun@ter2@db.example/x', 'bad url postgres://me:***@db.example/x'],
   ['bad url postgres://:hunter2@db.example', 'bad url postgres://:***@db.example'],
@@ -34,12 +34,12 @@ it.each([
   expect(errorFields(new Error(message))).toEqual({ error: shown });
 });
 
-it('has the code for a message where Node leaves that empty', () => {
+test('has the code for a message where Node leaves that empty', () => {
   const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
   expect(errorFields(refused)).toEqual({ error: 'ECONNREFUSED', code: 'ECONNREFUSED' });
   expect(errorFields(new AggregateError([]))).toEqual({ error: 'AggregateError' });
 });
 
-it('is not longer than a log can bear', () => {
+test('is not longer than a log can bear', () => {
   expect(errorFields(new Error('x'.repeat(1_000_000))).error.length).toBe(1_000);
 });

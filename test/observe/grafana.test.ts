@@ -3,24 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { boards } from '../../scripts/lib/grafana-boards.mjs';
-import { metricFamilies } from '../../src/observe/exposed-pools.js';
-import { leaseFamilies } from '../../src/observe/lease-metrics.js';
-import { rateFamilies } from '../../src/observe/rate-metrics.js';
-import { poolFamilies, processFamilies } from '../../src/pooler/metrics/pooler-families.js';
-import { shareFamilies } from '../../src/pooler/metrics/share-families.js';
+import { allMetrics, metricSections } from '../../src/pooler/metrics/all-metrics.js';
 
-const families = {
-  metricFamilies,
-  leaseFamilies,
-  rateFamilies,
-  poolFamilies,
-  processFamilies,
-  shareFamilies,
-};
-const made = Object.entries(boards(families));
-const all = new Map(
-  Object.values(families).flatMap((some) => some.map(({ name, type }) => [name, type] as const)),
-);
+const made = Object.entries(boards(metricSections));
+const all = new Map(Object.entries(allMetrics).map(([name, { type }]) => [name, type] as const));
 
 interface Board {
   readonly panels: readonly { type: string; description?: string; targets?: readonly { expr: string }[] }[];

@@ -9,7 +9,7 @@ import {
   type MetricData,
   MetricReader,
 } from '@opentelemetry/sdk-metrics';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PromisePool, type PromisePoolOptions } from '../../src/engine.js';
 import { Pool } from '../../src/index.js';
 import { type ObservablePool, type ObserveOptions, observePool } from '../../src/opentelemetry.js';
@@ -79,7 +79,7 @@ describe('the conventions', () => {
   const count = { dataPointType: DataPointType.SUM, isMonotonic: true };
   const histogram = { dataPointType: DataPointType.HISTOGRAM };
 
-  it.each([
+  test.each([
     ['count', '{connection}', level],
     ['idle.max', '{connection}', level],
     ['idle.min', '{connection}', level],
@@ -100,7 +100,7 @@ describe('the conventions', () => {
     expect(metric?.dataPoints.length).toBe(name === 'count' ? 2 : 1);
   });
 
-  it('ask for the attributes that the program adds as well', async () => {
+  test('ask for the attributes that the program adds as well', async () => {
     observe(newPool(), { attributes: { 'db.namespace': 'shop' } });
     expect(await reading('db.client.connection.max', { 'db.namespace': 'shop', ...poolNamed('pool') })).toBe(
       3,
@@ -108,241 +108,233 @@ describe('the conventions', () => {
   });
 });
 
-describe('the numbers', () => {
-  it('are those of the moment they are asked for', async () => {
-    const pool = newPool({ max: 2 });
-    observe(pool);
-    const state = (name: string) =>
-      reading('db.client.connection.count', { 'db.client.connection.state': name });
-    expect([await state('idle'), await state('used')]).toEqual([0, 0]);
+test('the numbers are those of the moment they are asked for', async () => {
+  const pool = newPool({ max: 2 });
+  observe(pool);
+  const state = (name: string) =>
+    reading('db.client.connection.count', { 'db.client.connection.state': name });
+  expect([await state('idle'), await state('used')]).toEqual([0, 0]);
 
-    const leases = [await pool.acquire(), await pool.acquire()];
-    const waiting = pool.acquire();
-    expect([await state('idle'), await state('used')]).toEqual([0, 2]);
-    expect(await reading('db.client.connection.pending_requests')).toBe(1);
+  const leases = [await pool.acquire(), await pool.acquire()];
+  const waiting = pool.acquire();
+  expect([await state('idle'), await state('used')]).toEqual([0, 2]);
+  expect(await reading('db.client.connection.pending_requests')).toBe(1);
 
-    for (const lease of leases) lease.release();
-    (await waiting).release();
-    expect([await state('idle'), await state('used')]).toEqual([2, 0]);
-    expect(await reading('db.client.connection.pending_requests')).toBe(0);
+  for (const lease of leases) lease.release();
+  (await waiting).release();
+  expect([await state('idle'), await state('used')]).toEqual([2, 0]);
+  expect(await reading('db.client.connection.pending_requests')).toBe(0);
 
-    pool.resize(1);
-    expect(await reading('db.client.connection.max')).toBe(1);
-    expect(await reading('db.client.connection.idle.max')).toBe(1);
+  pool.resize(1);
+  expect(await reading('db.client.connection.max')).toBe(1);
+  expect(await reading('db.client.connection.idle.max')).toBe(1);
+});
+
+test('the numbers tell the minimum of idle connections', async () => {
+  const stats = newPool().stats();
+  observe({ name: 'with a minimum', stats: () => ({ ...stats, minIdle: 2 }) });
+  expect(await reading('db.client.connection.idle.min')).toBe(2);
+});
+
+test('the numbers count who waited in vain', async () => {
+  const pool = newPool({ max: 1 });
+  observe(pool);
+  const lease = await pool.acquire();
+  await rejectionOf(pool.acquire({ timeout: 1 }));
+  await rejectionOf(pool.acquire({ timeout: 1 }));
+  expect(await reading('db.client.connection.timeouts')).toBe(2);
+  lease.release();
+});
+
+test('the numbers give times in seconds', async () => {
+  const pool = newPool();
+  observe(pool);
+  publish('opened', { pool, dialMs: 250 });
+  publish('acquired', { pool, waitMs: 40 });
+  publish('acquired', { pool, waitMs: 60 });
+  publish('released', { pool, useMs: 1500 });
+  expect(await reading('db.client.connection.create_time')).toMatchObject({ count: 1, sum: 0.25 });
+  expect(await reading('db.client.connection.wait_time')).toMatchObject({ count: 2, sum: 0.1, max: 0.06 });
+  expect(await reading('db.client.connection.use_time')).toMatchObject({ count: 1, sum: 1.5 });
+});
+
+test('the numbers sort times into boundaries that tell a millisecond from a second', async () => {
+  const pool = newPool();
+  observe(pool);
+  for (const waitMs of [0, 1, 1000, 60_000]) publish('acquired', { pool, waitMs });
+  const { buckets } = (await reading('db.client.connection.wait_time')) as Histogram;
+  expect(buckets.counts.filter((inBucket) => inBucket > 0)).toEqual([1, 1, 1, 1]);
+});
+
+test('the numbers come from the checkouts themselves', async () => {
+  const pool = newPool();
+  observe(pool);
+  for (let turn = 0; turn < 5; turn++) (await pool.acquire()).release();
+  expect(await reading('db.client.connection.create_time')).toMatchObject({ count: 1 });
+  expect(await reading('db.client.connection.wait_time')).toMatchObject({ count: 5 });
+  expect(await reading('db.client.connection.use_time')).toMatchObject({ count: 5 });
+});
+
+test("Headgate's own numbers tell why connections were discarded, each reason with a count", async () => {
+  const pool = newPool({ maxUses: 1 });
+  observe(pool);
+  (await pool.acquire()).release();
+  (await pool.acquire()).release(new Error('no good'));
+  (await pool.acquire()).release(new Error('no good either'));
+  const reason = (word: string) =>
+    reading('headgate.connection.discards', { 'headgate.discard.reason': word });
+  const counts = [
+    await reason('max_uses'),
+    await reason('released_with_error'),
+    await reason('idle_timeout'),
+  ];
+  expect(counts).toEqual([1, 2, 0]);
+});
+
+test("Headgate's own numbers count what is being opened and closed within the limit", async () => {
+  let close = (): void => {};
+  const closed = new Promise<void>((resolve) => {
+    close = resolve;
   });
+  const pool = newPool({ max: 2, close: () => closed });
+  observe(pool);
+  (await pool.acquire()).release(new Error('no good'));
+  const lease = await pool.acquire();
+  expect(await reading('headgate.connection.closing')).toBe(1);
+  expect(await reading('headgate.connection.limit')).toBe(2);
+  expect(await reading('headgate.connection.peak')).toBe(2);
+  close();
+  lease.release();
+});
 
-  it('tell the minimum of idle connections', async () => {
-    const stats = newPool().stats();
-    observe({ name: 'with a minimum', stats: () => ({ ...stats, minIdle: 2 }) });
-    expect(await reading('db.client.connection.idle.min')).toBe(2);
-  });
+test("Headgate's own numbers show a breaker that failed dials have opened", async () => {
+  const connect = () => Promise.reject(new Error('no server'));
+  const pool = newPool({ connect, onDialFailure: 'reject', breakerThreshold: 1 });
+  observe(pool);
+  await rejectionOf(pool.acquire());
+  // All at one moment: an open breaker is half-open soon.
+  const points = (await collect()).get('headgate.breaker.state')?.dataPoints ?? [];
+  const states = new Map(
+    points.map(({ attributes, value }) => [attributes['headgate.breaker.state'], value]),
+  );
+  expect(states.get('closed')).toBe(0);
+  expect(Number(states.get('open')) + Number(states.get('half-open'))).toBe(1);
+  expect(await reading('headgate.connection.dial_failures')).toBe(1);
+});
 
-  it('count who waited in vain', async () => {
-    const pool = newPool({ max: 1 });
-    observe(pool);
-    const lease = await pool.acquire();
-    await rejectionOf(pool.acquire({ timeout: 1 }));
-    await rejectionOf(pool.acquire({ timeout: 1 }));
-    expect(await reading('db.client.connection.timeouts')).toBe(2);
-    lease.release();
-  });
+test("Headgate's own numbers tell what kept connections from being opened, each cause with a count, and who found nothing ready", async () => {
+  const connect = () => Promise.reject(new Error('no server'));
+  const pool = newPool({ connect, onDialFailure: 'reject' });
+  observe(pool);
+  await rejectionOf(pool.acquire());
+  const cause = (word: string) =>
+    reading('headgate.connection.refill_failures', { 'headgate.refill.cause': word });
+  expect([await cause('connection_open'), await cause('lease_acquire')]).toEqual([1, 0]);
+  expect(await reading('headgate.connection.found_empty')).toBe(1);
+  expect(await reading('headgate.connection.leases')).toBe(0);
+});
 
-  it('give times in seconds', async () => {
-    const pool = newPool();
-    observe(pool);
-    publish('opened', { pool, dialMs: 250 });
-    publish('acquired', { pool, waitMs: 40 });
-    publish('acquired', { pool, waitMs: 60 });
-    publish('released', { pool, useMs: 1500 });
-    expect(await reading('db.client.connection.create_time')).toMatchObject({ count: 1, sum: 0.25 });
-    expect(await reading('db.client.connection.wait_time')).toMatchObject({ count: 2, sum: 0.1, max: 0.06 });
-    expect(await reading('db.client.connection.use_time')).toMatchObject({ count: 1, sum: 1.5 });
-  });
+test('two pools are told apart by their names', async () => {
+  const [orders, users] = [newPool({ name: 'orders', max: 2 }), newPool({ name: 'users', max: 5 })];
+  observe(orders);
+  observe(users);
+  (await orders.acquire()).release();
+  expect(await reading('db.client.connection.max', poolNamed('orders'))).toBe(2);
+  expect(await reading('db.client.connection.max', poolNamed('users'))).toBe(5);
+  expect(await reading('db.client.connection.wait_time', poolNamed('orders'))).toMatchObject({ count: 1 });
+  expect(await reading('db.client.connection.wait_time', poolNamed('users'))).toBeUndefined();
+});
 
-  it('sort times into boundaries that tell a millisecond from a second', async () => {
-    const pool = newPool();
-    observe(pool);
-    for (const waitMs of [0, 1, 1000, 60_000]) publish('acquired', { pool, waitMs });
-    const { buckets } = (await reading('db.client.connection.wait_time')) as Histogram;
-    expect(buckets.counts.filter((inBucket) => inBucket > 0)).toEqual([1, 1, 1, 1]);
-  });
+test('two pools of the same name are not counted as one', async () => {
+  const names = [2, 5].map((max) => observe(newPool({ name: 'same', max })).poolName);
+  expect(names).toEqual(['same', 'same#2']);
+  expect(await reading('db.client.connection.max', poolNamed('same'))).toBe(2);
+  expect(await reading('db.client.connection.max', poolNamed('same#2'))).toBe(5);
+});
 
-  it('come from the checkouts themselves', async () => {
-    const pool = newPool();
-    observe(pool);
-    for (let turn = 0; turn < 5; turn++) (await pool.acquire()).release();
-    expect(await reading('db.client.connection.create_time')).toMatchObject({ count: 1 });
-    expect(await reading('db.client.connection.wait_time')).toMatchObject({ count: 5 });
-    expect(await reading('db.client.connection.use_time')).toMatchObject({ count: 5 });
+test('two pools leave their names to others when they are no longer observed', async () => {
+  const first = observe(newPool({ name: 'same' }));
+  const max = () => reading('db.client.connection.max', poolNamed('same'));
+  expect(await max()).toBe(3);
+  first.stop();
+  expect(observe(newPool({ name: 'same', max: 5 })).poolName).toBe('same');
+  expect([await max(), await max()]).toEqual([5, 5]);
+});
+
+test('an observation ends with stop(), which may be called twice', async () => {
+  const [stopped, observed] = [newPool({ name: 'stopped' }), newPool({ name: 'observed' })];
+  const observation = observe(stopped);
+  observe(observed);
+  expect(await reading('db.client.connection.max', poolNamed('stopped'))).toBe(3);
+  observation.stop();
+  observation.stop();
+  (await stopped.acquire()).release();
+  (await observed.acquire()).release();
+  expect(await reading('db.client.connection.max', poolNamed('stopped'))).toBe(0);
+  stopped.resize(7);
+  expect(await reading('db.client.connection.max', poolNamed('stopped'))).toBe(0);
+  expect(await reading('db.client.connection.wait_time', poolNamed('stopped'))).toBeUndefined();
+  expect(await reading('db.client.connection.max', poolNamed('observed'))).toBe(3);
+  expect(await reading('db.client.connection.wait_time', poolNamed('observed'))).toMatchObject({
+    count: 1,
   });
 });
 
-describe("Headgate's own numbers", () => {
-  it('tell why connections were discarded, each reason with a count', async () => {
-    const pool = newPool({ maxUses: 1 });
-    observe(pool);
-    (await pool.acquire()).release();
-    (await pool.acquire()).release(new Error('no good'));
-    (await pool.acquire()).release(new Error('no good either'));
-    const reason = (word: string) =>
-      reading('headgate.connection.discards', { 'headgate.discard.reason': word });
-    const counts = [
-      await reason('max_uses'),
-      await reason('released_with_error'),
-      await reason('idle_timeout'),
-    ];
-    expect(counts).toEqual([1, 2, 0]);
-  });
-
-  it('count what is being opened and closed within the limit', async () => {
-    let close = (): void => {};
-    const closed = new Promise<void>((resolve) => {
-      close = resolve;
-    });
-    const pool = newPool({ max: 2, close: () => closed });
-    observe(pool);
-    (await pool.acquire()).release(new Error('no good'));
-    const lease = await pool.acquire();
-    expect(await reading('headgate.connection.closing')).toBe(1);
-    expect(await reading('headgate.connection.limit')).toBe(2);
-    expect(await reading('headgate.connection.peak')).toBe(2);
-    close();
-    lease.release();
-  });
-
-  it('show a breaker that failed dials have opened', async () => {
-    const connect = () => Promise.reject(new Error('no server'));
-    const pool = newPool({ connect, onDialFailure: 'reject', breakerThreshold: 1 });
-    observe(pool);
-    await rejectionOf(pool.acquire());
-    // All at one moment: an open breaker is half-open soon.
-    const points = (await collect()).get('headgate.breaker.state')?.dataPoints ?? [];
-    const states = new Map(
-      points.map(({ attributes, value }) => [attributes['headgate.breaker.state'], value]),
-    );
-    expect(states.get('closed')).toBe(0);
-    expect(Number(states.get('open')) + Number(states.get('half-open'))).toBe(1);
-    expect(await reading('headgate.connection.dial_failures')).toBe(1);
-  });
-
-  it('tell what kept connections from being opened, each cause with a count, and who found nothing ready', async () => {
-    const connect = () => Promise.reject(new Error('no server'));
-    const pool = newPool({ connect, onDialFailure: 'reject' });
-    observe(pool);
-    await rejectionOf(pool.acquire());
-    const cause = (word: string) =>
-      reading('headgate.connection.refill_failures', { 'headgate.refill.cause': word });
-    expect([await cause('connection_open'), await cause('lease_acquire')]).toEqual([1, 0]);
-    expect(await reading('headgate.connection.found_empty')).toBe(1);
-    expect(await reading('headgate.connection.leases')).toBe(0);
-  });
+test('an observation leaves no subscription behind', () => {
+  const channels = ['opened', 'acquired', 'released'].map((name) => channel(`headgate:pool:${name}`));
+  const listening = () => channels.map((each) => each.hasSubscribers);
+  const observations = [observe(newPool()), observe(newPool())];
+  expect(listening()).toEqual([true, true, true]);
+  for (const observation of observations) observation.stop();
+  expect(listening()).toEqual([false, false, false]);
 });
 
-describe('two pools', () => {
-  it('are told apart by their names', async () => {
-    const [orders, users] = [newPool({ name: 'orders', max: 2 }), newPool({ name: 'users', max: 5 })];
-    observe(orders);
-    observe(users);
-    (await orders.acquire()).release();
-    expect(await reading('db.client.connection.max', poolNamed('orders'))).toBe(2);
-    expect(await reading('db.client.connection.max', poolNamed('users'))).toBe(5);
-    expect(await reading('db.client.connection.wait_time', poolNamed('orders'))).toMatchObject({ count: 1 });
-    expect(await reading('db.client.connection.wait_time', poolNamed('users'))).toBeUndefined();
-  });
-
-  it('of the same name are not counted as one', async () => {
-    const names = [2, 5].map((max) => observe(newPool({ name: 'same', max })).poolName);
-    expect(names).toEqual(['same', 'same#2']);
-    expect(await reading('db.client.connection.max', poolNamed('same'))).toBe(2);
-    expect(await reading('db.client.connection.max', poolNamed('same#2'))).toBe(5);
-  });
-
-  it('leave their names to others when they are no longer observed', async () => {
-    const first = observe(newPool({ name: 'same' }));
-    const max = () => reading('db.client.connection.max', poolNamed('same'));
-    expect(await max()).toBe(3);
-    first.stop();
-    expect(observe(newPool({ name: 'same', max: 5 })).poolName).toBe('same');
-    expect([await max(), await max()]).toEqual([5, 5]);
-  });
+test('an observation of one pool by two meters gives both the same', async () => {
+  const pool = newPool({ name: 'both' });
+  const other = new TestReader();
+  const second = new MeterProvider({ readers: [other] });
+  const first = observe(pool);
+  expect(observe(pool, { meter: second.getMeter('second') }).poolName).toBe('both');
+  first.stop();
+  (await pool.acquire()).release();
+  const { resourceMetrics } = await other.collect();
+  const collected = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+  const waits = collected.find(({ descriptor }) => descriptor.name === 'db.client.connection.wait_time');
+  expect(waits?.dataPoints).toMatchObject([{ value: { count: 1 } }]);
+  await second.shutdown();
 });
 
-describe('an observation', () => {
-  it('ends with stop(), which may be called twice', async () => {
-    const [stopped, observed] = [newPool({ name: 'stopped' }), newPool({ name: 'observed' })];
-    const observation = observe(stopped);
-    observe(observed);
-    expect(await reading('db.client.connection.max', poolNamed('stopped'))).toBe(3);
-    observation.stop();
-    observation.stop();
-    (await stopped.acquire()).release();
-    (await observed.acquire()).release();
-    expect(await reading('db.client.connection.max', poolNamed('stopped'))).toBe(0);
-    stopped.resize(7);
-    expect(await reading('db.client.connection.max', poolNamed('stopped'))).toBe(0);
-    expect(await reading('db.client.connection.wait_time', poolNamed('stopped'))).toBeUndefined();
-    expect(await reading('db.client.connection.max', poolNamed('observed'))).toBe(3);
-    expect(await reading('db.client.connection.wait_time', poolNamed('observed'))).toMatchObject({
-      count: 1,
-    });
-  });
+test('an observation uses the global provider when it is given no meter', async () => {
+  metrics.setGlobalMeterProvider(provider);
+  cleanUps.push(() => metrics.disable());
+  observe(newPool({ name: 'global' }), { meter: undefined });
+  expect(await reading('db.client.connection.max', poolNamed('global'))).toBe(3);
+});
 
-  it('leaves no subscription behind', () => {
-    const channels = ['opened', 'acquired', 'released'].map((name) => channel(`headgate:pool:${name}`));
-    const listening = () => channels.map((each) => each.hasSubscribers);
-    const observations = [observe(newPool()), observe(newPool())];
-    expect(listening()).toEqual([true, true, true]);
-    for (const observation of observations) observation.stop();
-    expect(listening()).toEqual([false, false, false]);
-  });
+test('an observation serves the drop-in on a real PostgreSQL', async () => {
+  const db = await withDatabase();
+  cleanUps.push(() => db.drop());
+  const pool = new Pool({ connectionString: db.url, max: 2, name: 'postgres' });
+  cleanUps.push(() => pool.end());
+  observe(pool);
+  const count = (state: string) =>
+    reading('db.client.connection.count', { 'db.client.connection.state': state });
+  const clients = [await pool.connect(), await pool.connect()];
+  expect([await count('idle'), await count('used')]).toEqual([0, 2]);
+  for (const client of clients) client.release();
+  await pool.query('select 1');
+  expect([await count('idle'), await count('used')]).toEqual([2, 0]);
+  const times = (name: string) => reading(`db.client.connection.${name}`, poolNamed('postgres'));
+  expect(await times('create_time')).toMatchObject({ count: 2 });
+  expect(await times('wait_time')).toMatchObject({ count: 3 });
+  expect(await times('use_time')).toMatchObject({ count: 3 });
+});
 
-  it('of one pool by two meters gives both the same', async () => {
-    const pool = newPool({ name: 'both' });
-    const other = new TestReader();
-    const second = new MeterProvider({ readers: [other] });
-    const first = observe(pool);
-    expect(observe(pool, { meter: second.getMeter('second') }).poolName).toBe('both');
-    first.stop();
-    (await pool.acquire()).release();
-    const { resourceMetrics } = await other.collect();
-    const collected = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
-    const waits = collected.find(({ descriptor }) => descriptor.name === 'db.client.connection.wait_time');
-    expect(waits?.dataPoints).toMatchObject([{ value: { count: 1 } }]);
-    await second.shutdown();
-  });
-
-  it('uses the global provider when it is given no meter', async () => {
-    metrics.setGlobalMeterProvider(provider);
-    cleanUps.push(() => metrics.disable());
-    observe(newPool({ name: 'global' }), { meter: undefined });
-    expect(await reading('db.client.connection.max', poolNamed('global'))).toBe(3);
-  });
-
-  it('serves the drop-in on a real PostgreSQL', async () => {
-    const db = await withDatabase();
-    cleanUps.push(() => db.drop());
-    const pool = new Pool({ connectionString: db.url, max: 2, name: 'postgres' });
-    cleanUps.push(() => pool.end());
-    observe(pool);
-    const count = (state: string) =>
-      reading('db.client.connection.count', { 'db.client.connection.state': state });
-    const clients = [await pool.connect(), await pool.connect()];
-    expect([await count('idle'), await count('used')]).toEqual([0, 2]);
-    for (const client of clients) client.release();
-    await pool.query('select 1');
-    expect([await count('idle'), await count('used')]).toEqual([2, 0]);
-    const times = (name: string) => reading(`db.client.connection.${name}`, poolNamed('postgres'));
-    expect(await times('create_time')).toMatchObject({ count: 2 });
-    expect(await times('wait_time')).toMatchObject({ count: 3 });
-    expect(await times('use_time')).toMatchObject({ count: 3 });
-  });
-
-  it('is the only reason to load OpenTelemetry', async () => {
-    const root = new URL('../../src/', import.meta.url);
-    const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith('.ts'));
-    const texts = await Promise.all(files.map((file) => readFile(new URL(file, root), 'utf8')));
-    const importers = files.filter((_, index) => texts[index]?.includes("from '@opentelemetry/"));
-    expect(importers.every((file) => file.startsWith('observe'))).toBe(true);
-    expect(importers).not.toEqual([]);
-  });
+test('an observation is the only reason to load OpenTelemetry', async () => {
+  const root = new URL('../../src/', import.meta.url);
+  const files = (await readdir(root, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const texts = await Promise.all(files.map((file) => readFile(new URL(file, root), 'utf8')));
+  const importers = files.filter((_, index) => texts[index]?.includes("from '@opentelemetry/"));
+  expect(importers.every((file) => file.startsWith('observe'))).toBe(true);
+  expect(importers).not.toEqual([]);
 });

@@ -1,15 +1,15 @@
 /** Packages that need not be there: used when they are, and named when they are missed. */
 import { register } from 'prom-client';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { PeerMissingError as FromLogging } from '../../src/logging.js';
 import { loadPeer } from '../../src/observe/optional-peer.js';
 import { PeerMissingError } from '../../src/prometheus.js';
 
-it('are the same that the program itself imports', () => {
+test('are the same that the program itself imports', () => {
   expect(loadPeer<{ register: unknown }>('prom-client', '').register).toBe(register);
 });
 
-it('are named in the error when they are not installed, with what else can be done', () => {
+test('are named in the error when they are not installed, with what else can be done', () => {
   const load = () => loadPeer('headgate-has-no-such-peer', 'give a registry');
   expect(load).toThrow(PeerMissingError);
   expect(load).toThrow(

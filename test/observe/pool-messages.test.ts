@@ -1,12 +1,12 @@
 /** Messages of pools: each listener hears its own pool, and channels that nobody wants have no subscriber. */
 import { channel } from 'node:diagnostics_channel';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { onMessages } from '../../src/observe/pool-messages.js';
 
 const closed = channel('headgate:pool:closed');
 const timeout = channel('headgate:pool:timeout');
 
-it('reach those who listen to that pool, and no others', () => {
+test('reach those who listen to that pool, and no others', () => {
   const [orders, users] = [{}, {}];
   const heard: string[] = [];
   const stops = [
@@ -20,7 +20,7 @@ it('reach those who listen to that pool, and no others', () => {
   for (const stop of stops) stop();
 });
 
-it('are subscribed to while somebody wants them, and not longer', () => {
+test('are subscribed to while somebody wants them, and not longer', () => {
   const [pool, other] = [{}, {}];
   const handlers = { 'headgate:pool:closed': () => {} };
   const stops = [onMessages(pool, handlers), onMessages(pool, handlers), onMessages(other, handlers)];

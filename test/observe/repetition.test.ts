@@ -1,15 +1,15 @@
 /** What repeats is thinned out, and never silenced. */
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { Repetition } from '../../src/observe/repetition.js';
 
-it('of a row of the same tells the 1st, 2nd, 4th, 8th and so on', () => {
+test('of a row of the same tells the 1st, 2nd, 4th, 8th and so on', () => {
   const row = new Repetition<string>();
   const told = Array.from({ length: 20 }, () => row.add('same')).filter((number) => number !== undefined);
   expect(told).toEqual([1, 2, 4, 8, 16]);
 });
 
-it('tells the first of each kind, and counts each kind for itself', () => {
+test('tells the first of each kind, and counts each kind for itself', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('a', 'b', 'c')), (kinds) => {
       const rows = new Repetition<string>();
@@ -26,7 +26,7 @@ it('tells the first of each kind, and counts each kind for itself', () => {
   );
 });
 
-it('begins anew when the row was ended', () => {
+test('begins anew when the row was ended', () => {
   const row = new Repetition<string>();
   const told = (times: number) => Array.from({ length: times }, () => row.add('same'));
   expect(told(3)).toEqual([1, 2, undefined]);
@@ -34,7 +34,7 @@ it('begins anew when the row was ended', () => {
   expect(told(3)).toEqual([1, 2, undefined]);
 });
 
-it('begins anew after a time without any, if it was given one', () => {
+test('begins anew after a time without any, if it was given one', () => {
   const clock = { time: 0, now: () => clock.time };
   const row = new Repetition<string>(1_000, clock);
   const at = (time: number) => {

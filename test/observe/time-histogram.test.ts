@@ -1,9 +1,9 @@
 /** Times by how long they were: nothing is lost, and nothing is counted twice. */
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { TimeHistogram, timeBounds } from '../../src/observe/time-histogram.js';
 
-it('counts each time under every bound that is not shorter', () => {
+test('counts each time under every bound that is not shorter', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 100_000, noNaN: true })), (times) => {
       const histogram = new TimeHistogram();
@@ -16,7 +16,7 @@ it('counts each time under every bound that is not shorter', () => {
   );
 });
 
-it('has bounds that grow', () => {
+test('has bounds that grow', () => {
   expect([...timeBounds].sort((a, b) => a - b)).toEqual(timeBounds);
   expect(new Set(timeBounds).size).toBe(timeBounds.length);
 });

@@ -1,10 +1,10 @@
 // Whose async context the work of a pool runs in, beside pg.Pool where it keeps to the same rule.
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import Cursor from 'pg-cursor';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type ConnectOptions, type LeaseHolder, Pool, TokenBucket } from '../../src/index.js';
 import { nextTurn } from '../support/outcomes.js';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
@@ -97,7 +97,7 @@ function connectCalled(
 }
 
 describe.each(implementations)('Promises of 200 requests on 4 connections: %s', (name, make) => {
-  it('start every query in the context of its own request', async () => {
+  test('start every query in the context of its own request', async () => {
     const pool = make();
     await requests(200, async (id) => {
       await pool.query(`select 1 -- request ${id}`);
@@ -114,7 +114,7 @@ describe.each(implementations)('Promises of 200 requests on 4 connections: %s', 
 });
 
 describe.each(ours)('Every query belongs to its own request: %s', (_name, make) => {
-  it('with callbacks, of 200 requests on 4 connections', async () => {
+  test('with callbacks, of 200 requests on 4 connections', async () => {
     const pool = make();
     const callers: (readonly [number, number | undefined])[] = [];
     await requests(200, async (id) => {
@@ -139,7 +139,7 @@ describe.each(ours)('Every query belongs to its own request: %s', (_name, make) 
     expect(callers.filter(([id, by]) => id !== by)).toEqual([]);
   });
 
-  it('where a failed query, a lost connection or a query that leaves a transaction open is the answer', async () => {
+  test('where a failed query, a lost connection or a query that leaves a transaction open is the answer', async () => {
     const pool = make({ max: 1 });
     await requests(3, async (id) => {
       const failed = await called((done) => pool.query(`select nothing -- request ${id}`, done));
@@ -157,154 +157,209 @@ describe.each(ours)('Every query belongs to its own request: %s', (_name, make) 
   });
 });
 
-describe('What is done for a caller runs in its context', () => {
-  it('a dial, its hooks and the events of opening and checking out, even when begun by the release of another', async () => {
-    const seen: [string, number | undefined][] = [];
-    const pool = open(Pool, {
-      max: 1,
-      maxUses: 1,
-      onConnect: () => void seen.push(['onConnect', here()]),
-      verify: (_client: unknown, done: (error?: Error) => void) => {
-        seen.push(['verify', here()]);
-        done();
-      },
-    } as Options);
-    pool.on('connect', () => seen.push(['connect', here()]));
-    pool.on('acquire', () => seen.push(['acquire', here()]));
-    await requests(3, async (id) => {
-      await pool.query(`select 1 -- request ${id}`);
-    });
-    expect(dialedBy).toEqual([1, 2, 3]);
-    expect(seen).toEqual(
-      [1, 2, 3].flatMap((id) => ['onConnect', 'connect', 'acquire', 'verify'].map((what) => [what, id])),
-    );
+test('What is done for a caller runs in its context a dial, its hooks and the events of opening and checking out, even when begun by the release of another', async () => {
+  const seen: [string, number | undefined][] = [];
+  const pool = open(Pool, {
+    max: 1,
+    maxUses: 1,
+    onConnect: () => void seen.push(['onConnect', here()]),
+    verify: (_client: unknown, done: (error?: Error) => void) => {
+      seen.push(['verify', here()]);
+      done();
+    },
+  } as Options);
+  pool.on('connect', () => seen.push(['connect', here()]));
+  pool.on('acquire', () => seen.push(['acquire', here()]));
+  await requests(3, async (id) => {
+    await pool.query(`select 1 -- request ${id}`);
   });
-
-  it('a dial in the mode that tries again', async () => {
-    const pool = open(Pool, { max: 1, maxUses: 1, onDialFailure: 'retry' });
-    await requests(3, async (id) => {
-      await pool.query(`select 1 -- request ${id}`);
-    });
-    expect(dialedBy).toEqual([1, 2, 3]);
-  });
-
-  it('a timeout, an abort and the end of the pool', async () => {
-    const pool = open(Pool, { max: 1 });
-    const held = await current.run({ id: 1 }, () => pool.connect());
-    const late = await current.run({ id: 2 }, () => connectCalled(pool, { timeout: 1 }));
-    expect([late.error instanceof Error, late.by]).toEqual([true, 2]);
-    const abort = new AbortController();
-    const aborted = current.run({ id: 3 }, () => connectCalled(pool, { signal: abort.signal }));
-    current.run({ id: 4 }, () => abort.abort());
-    expect((await aborted).by).toBe(3);
-    const ended = current.run({ id: 5 }, () => called((done) => pool.end(() => done(undefined))));
-    current.run({ id: 6 }, () => held.release());
-    expect((await ended).by).toBe(5);
-  });
-
-  it('the events and cursors of a client while it is checked out, whoever opened it', async () => {
-    const pool = open(Pool, { max: 1 });
-    const seen: [string, number | undefined][] = [];
-    await requests(4, async (id) => {
-      const client = await pool.connect();
-      const noticed = (): void => void seen.push(['notice', here()]);
-      client.on('notice', noticed);
-      await client.query(`do $$ begin raise notice 'request ${id}'; end $$`);
-      client.removeListener('notice', noticed);
-      const cursor = client.query(new Cursor(`select generate_series(1, 3) -- request ${id}`));
-      const { by } = await called((done) => cursor.read(2, done));
-      seen.push(['cursor', by]);
-      await new Promise<void>((resolve) => void cursor.close(() => resolve()));
-      client.release();
-    });
-    expect(seen).toEqual(
-      [1, 2, 3, 4].flatMap((id) => [
-        ['notice', id],
-        ['cursor', id],
-      ]),
-    );
-  });
+  expect(dialedBy).toEqual([1, 2, 3]);
+  expect(seen).toEqual(
+    [1, 2, 3].flatMap((id) => ['onConnect', 'connect', 'acquire', 'verify'].map((what) => [what, id])),
+  );
 });
 
-describe('What is done for nobody runs in no context', () => {
-  it('keepalive, refill, the events of idle clients, the budget and the rate limiter', async () => {
-    const seen: [string, number | undefined][] = [];
-    const bucket = new TokenBucket({ rate: 1_000, burst: 100 });
-    let checks = 0;
-    const checked = new Promise<void>((resolve) => {
-      const look = setInterval(() => {
-        checks = asked.filter(({ text }) => text === 'SELECT 1').length;
-        if (checks < 12) return;
-        clearInterval(look);
-        resolve();
-      }, 5);
-    });
-    const pool = open(Pool, {
-      minIdle: 2,
-      keepaliveMillis: 2,
-      maxUses: 3,
-      rateLimiter: {
-        take: (now: number) => {
-          seen.push(['take', here()]);
-          return bucket.take(now);
-        },
+test('What is done for a caller runs in its context a dial in the mode that tries again', async () => {
+  const pool = open(Pool, { max: 1, maxUses: 1, onDialFailure: 'retry' });
+  await requests(3, async (id) => {
+    await pool.query(`select 1 -- request ${id}`);
+  });
+  expect(dialedBy).toEqual([1, 2, 3]);
+});
+
+test('What is done for a caller runs in its context a timeout, an abort and the end of the pool', async () => {
+  const pool = open(Pool, { max: 1 });
+  const held = await current.run({ id: 1 }, () => pool.connect());
+  const late = await current.run({ id: 2 }, () => connectCalled(pool, { timeout: 1 }));
+  expect([late.error instanceof Error, late.by]).toEqual([true, 2]);
+  const abort = new AbortController();
+  const aborted = current.run({ id: 3 }, () => connectCalled(pool, { signal: abort.signal }));
+  current.run({ id: 4 }, () => abort.abort());
+  expect((await aborted).by).toBe(3);
+  const ended = current.run({ id: 5 }, () => called((done) => pool.end(() => done(undefined))));
+  current.run({ id: 6 }, () => held.release());
+  expect((await ended).by).toBe(5);
+});
+
+test('What is done for a caller runs in its context the events and cursors of a client while it is checked out, whoever opened it', async () => {
+  const pool = open(Pool, { max: 1 });
+  const seen: [string, number | undefined][] = [];
+  await requests(4, async (id) => {
+    const client = await pool.connect();
+    const noticed = (): void => void seen.push(['notice', here()]);
+    client.on('notice', noticed);
+    await client.query(`do $$ begin raise notice 'request ${id}'; end $$`);
+    client.removeListener('notice', noticed);
+    const cursor = client.query(new Cursor(`select generate_series(1, 3) -- request ${id}`));
+    const { by } = await called((done) => cursor.read(2, done));
+    seen.push(['cursor', by]);
+    await new Promise<void>((resolve) => void cursor.close(() => resolve()));
+    client.release();
+  });
+  expect(seen).toEqual(
+    [1, 2, 3, 4].flatMap((id) => [
+      ['notice', id],
+      ['cursor', id],
+    ]),
+  );
+});
+
+test('What is done for nobody runs in no context keepalive, refill, the events of idle clients, the budget and the rate limiter', async () => {
+  const seen: [string, number | undefined][] = [];
+  const bucket = new TokenBucket({ rate: 1_000, burst: 100 });
+  let checks = 0;
+  const checked = new Promise<void>((resolve) => {
+    const look = setInterval(() => {
+      checks = asked.filter(({ text }) => text === 'SELECT 1').length;
+      if (checks < 12) return;
+      clearInterval(look);
+      resolve();
+    }, 5);
+  });
+  const pool = open(Pool, {
+    minIdle: 2,
+    keepaliveMillis: 2,
+    maxUses: 3,
+    rateLimiter: {
+      take: (now: number) => {
+        seen.push(['take', here()]);
+        return bucket.take(now);
       },
+    },
+    leases: {
+      acquire: (_count: number, _holder: LeaseHolder) => {
+        seen.push(['acquire', here()]);
+        return 'granted' as const;
+      },
+      release: () => void seen.push(['release', here()]),
+    },
+  });
+  pool.on('remove', () => seen.push(['remove', here()]));
+  await requests(30, async (id) => {
+    await pool.query(`select 1 -- request ${id}`);
+  });
+  await checked;
+  await pool.ready(4);
+  const lost = new Promise<void>((resolve) => {
+    pool.on('error', () => {
+      seen.push(['error', here()]);
+      resolve();
+    });
+  });
+  const others = 'pid <> pg_backend_pid() and datname = current_database()';
+  await current.run({ id: 99 }, () =>
+    pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others} -- request 99`),
+  );
+  await lost;
+  expect(new Set(seen.map(([what]) => what))).toEqual(
+    new Set(['take', 'acquire', 'release', 'remove', 'error']),
+  );
+  expect(seen.filter(([, by]) => by !== undefined)).toEqual([]);
+  expect(asked.filter(({ text, by }) => text === 'SELECT 1' && by !== undefined)).toEqual([]);
+});
+
+test('What is done for nobody runs in no context also in a pool that was made inside a request, with a reservoir', async () => {
+  const seen: [string, number | undefined][] = [];
+  const pool = current.run({ id: 77 }, () =>
+    open(Pool, {
+      max: 3,
+      keepaliveMillis: 2,
+      reservoir: { targetReady: 2 },
       leases: {
-        acquire: (_count: number, _holder: LeaseHolder) => {
+        acquire: () => {
           seen.push(['acquire', here()]);
           return 'granted' as const;
         },
         release: () => void seen.push(['release', here()]),
       },
-    });
-    pool.on('remove', () => seen.push(['remove', here()]));
-    await requests(30, async (id) => {
-      await pool.query(`select 1 -- request ${id}`);
-    });
-    await checked;
-    await pool.ready(4);
-    const lost = new Promise<void>((resolve) => {
-      pool.on('error', () => {
-        seen.push(['error', here()]);
-        resolve();
-      });
-    });
-    const others = 'pid <> pg_backend_pid() and datname = current_database()';
-    await current.run({ id: 99 }, () =>
-      pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others} -- request 99`),
-    );
-    await lost;
-    expect(new Set(seen.map(([what]) => what))).toEqual(
-      new Set(['take', 'acquire', 'release', 'remove', 'error']),
-    );
-    expect(seen.filter(([, by]) => by !== undefined)).toEqual([]);
-    expect(asked.filter(({ text, by }) => text === 'SELECT 1' && by !== undefined)).toEqual([]);
+    }),
+  );
+  pool.on('connect', () => seen.push(['connect', here()]));
+  const isReady = current.run({ id: 78 }, () => pool.ready());
+  await isReady;
+  expect(new Set(dialedBy)).toEqual(new Set([undefined]));
+  expect(seen.filter(([, by]) => by !== undefined)).toEqual([]);
+  await requests(30, async (id) => {
+    const client = await pool.connect();
+    await client.query(`select 1 -- request ${id}`);
+    client.release(id % 7 === 0);
+    await current.exit(() => pool.query('select 2 -- request NaN'));
+    expect(here()).toBe(id);
   });
+  const queries = asked.filter(({ text }) => text.startsWith('select'));
+  const expected = (text: string): number | undefined => Number(/request (\d+)/.exec(text)?.[1]) || undefined;
+  expect(queries.filter(({ text, by }) => by !== expected(text))).toEqual([]);
+  const others = asked.filter(({ text }) => !text.startsWith('select'));
+  expect(others.filter(({ by }) => by !== undefined)).toEqual([]);
+  await current.run({ id: 79 }, () => pool.end());
+  expect(seen.filter(([what, by]) => what !== 'connect' && by !== undefined)).toEqual([]);
+});
 
-  it('and no finished request is kept alive by a connection that it opened, used or gave back', async () => {
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const pool = open(Pool, { keepaliveMillis: 5, connectionTimeoutMillis: 60_000 });
-    const kept: WeakRef<Request>[] = [];
-    await Promise.all(
-      Array.from({ length: 20 }, (_, id) => {
-        const request = { id };
-        kept.push(new WeakRef(request));
-        return current.run(request, async () => {
-          await pool.query(`select 1 -- request ${id}`);
-          const client = await pool.connect();
-          client.on('notification', () => {});
-          await client.query(`select 2 -- request ${id}`);
-          client.removeAllListeners('notification');
-          client.release();
-        });
-      }),
-    );
-    await pool.ready(4);
-    for (let round = 0; round < 20 && kept.some((each) => each.deref() !== undefined); round++) {
-      await nextTurn();
-      collect();
-    }
-    expect(kept.filter((each) => each.deref() !== undefined)).toHaveLength(0);
-  });
+test('What is done for nobody runs in no context and no finished request is kept alive by a connection that it opened, used or gave back', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const pool = open(Pool, { keepaliveMillis: 5, connectionTimeoutMillis: 60_000 });
+  const kept: WeakRef<Request>[] = [];
+  await Promise.all(
+    Array.from({ length: 20 }, (_, id) => {
+      const request = { id };
+      kept.push(new WeakRef(request));
+      return current.run(request, async () => {
+        await pool.query(`select 1 -- request ${id}`);
+        const client = await pool.connect();
+        client.on('notification', () => {});
+        await client.query(`select 2 -- request ${id}`);
+        client.removeAllListeners('notification');
+        client.release();
+      });
+    }),
+  );
+  await pool.ready(4);
+  for (let round = 0; round < 20 && kept.some((each) => each.deref() !== undefined); round++) {
+    await nextTurn();
+    collect();
+  }
+  expect(kept.filter((each) => each.deref() !== undefined)).toHaveLength(0);
+});
+
+test('a checkout that finds a ready client makes no async resource, inside a request or outside', async () => {
+  const pool = open(Pool, { max: 2 });
+  (await pool.connect()).release();
+  const made: string[] = [];
+  const hook = createHook({ init: (_id, type) => void made.push(type) }).enable();
+  const checkOut = async (): Promise<void> => {
+    for (let n = 0; n < 100; n++) (await pool.connect()).release();
+    for (let n = 0; n < 100; n++) pool.tryConnect()?.release();
+  };
+  try {
+    await checkOut();
+    await current.run({ id: 1 }, checkOut);
+    expect(made.filter((type) => type !== 'PROMISE')).toEqual([]);
+    // The second waits for a dial, and the third for a client.
+    const all = await Promise.all([1, 2, 3].map(() => pool.connect().then((client) => client.release())));
+    expect(all).toHaveLength(3);
+    expect(made.filter((type) => type === 'headgate.caller')).toHaveLength(2);
+  } finally {
+    hook.disable();
+  }
 });

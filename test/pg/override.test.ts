@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestDatabase, withDatabase } from '../support/postgres.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -52,7 +52,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     return JSON.parse(lines.join('\n'));
   }
 
-  it("gets Headgate's pool from pg, as the example says", async () => {
+  test("gets Headgate's pool from pg, as the example says", async () => {
     expect(await run('main.cjs')).toEqual([
       'hello',
       '1 of at most 3 connections, 1 idle',
@@ -60,7 +60,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     ]);
   });
 
-  it.each([
+  test.each([
     ['pg first', "import pg from 'pg'; import { Pool } from 'headgate';"],
     ['headgate first', "import { Pool } from 'headgate'; import pg from 'pg';"],
   ])('has one class, by import and by require: %s', async (_order, imports) => {
@@ -86,7 +86,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     });
   });
 
-  it('queries, connects, emits and ends as with pg-pool, with promises and callbacks', async () => {
+  test('queries, connects, emits and ends as with pg-pool, with promises and callbacks', async () => {
     const program = `import pg from 'pg';
       const pool = new pg.Pool({ connectionString, max: 2 });
       const events = [];
@@ -113,7 +113,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     });
   });
 
-  it("has what Headgate adds, and the server's own count never passes the limit", async () => {
+  test("has what Headgate adds, and the server's own count never passes the limit", async () => {
     const program = `import pg from 'pg';
       const pool = new pg.Pool({ connectionString, application_name: 'override', max: 3, minIdle: 1 });
       await pool.ready(2);
@@ -131,7 +131,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     expect(taken).toBe(true);
   });
 
-  it.each([
+  test.each([
     ['opentelemetry.cjs', 'pg-pool.connect', 401],
     ['dd-trace.cjs', 'pg.pool.acquire', 197],
   ])('is traced as pg-pool is: %s has %s', async (program, name, count) => {
@@ -148,7 +148,7 @@ describe('a program with Headgate in place of the pg-pool package', () => {
     expect(queries.filter(({ trace, text }) => !text?.includes(`'${owners.get(trace)}.'`))).toEqual([]);
   });
 
-  it('has it also in a library that brings a pg of its own, with the clients of that pg', async () => {
+  test('has it also in a library that brings a pg of its own, with the clients of that pg', async () => {
     const program = `import { createRequire } from 'node:module';
       import pg from 'pg';
       const own = createRequire(process.cwd() + '/node_modules/library/')('pg');
@@ -165,23 +165,21 @@ describe('a program with Headgate in place of the pg-pool package', () => {
   });
 });
 
-describe('the recipe in docs/drop-in.md', () => {
-  const page = readFileSync(join(root, 'docs/drop-in.md'), 'utf8');
+const page = readFileSync(join(root, 'docs/drop-in.md'), 'utf8');
 
-  it("is the example's, file by file", () => {
-    const section = page.split('## In place of the pg-pool package')[1]?.split('\n## ')[0] ?? '';
-    const blocks = [...section.matchAll(/^```\w+\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
-    const { dependencies, overrides } = manifestIn(example);
-    expect(blocks).toHaveLength(4);
-    expect(JSON.parse(blocks[0] ?? '')).toEqual(manifestIn(join(example, 'pg-pool')));
-    expect(blocks[1]).toBe(readFileSync(join(example, 'pg-pool/index.js'), 'utf8'));
-    expect(JSON.parse(blocks[2] ?? '')).toEqual({ dependencies, overrides });
-    expect(readFileSync(join(example, '.npmrc'), 'utf8')).toContain(blocks[3]);
-  });
+test("the recipe in docs/drop-in.md is the example's, file by file", () => {
+  const section = page.split('## In place of the pg-pool package')[1]?.split('\n## ')[0] ?? '';
+  const blocks = [...section.matchAll(/^```\w+\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
+  const { dependencies, overrides } = manifestIn(example);
+  expect(blocks).toHaveLength(4);
+  expect(JSON.parse(blocks[0] ?? '')).toEqual(manifestIn(join(example, 'pg-pool')));
+  expect(blocks[1]).toBe(readFileSync(join(example, 'pg-pool/index.js'), 'utf8'));
+  expect(JSON.parse(blocks[2] ?? '')).toEqual({ dependencies, overrides });
+  expect(readFileSync(join(example, '.npmrc'), 'utf8')).toContain(blocks[3]);
+});
 
-  it('names the version of pg-pool that the tests compare with', () => {
-    expect(manifestIn(join(example, 'pg-pool')).version).toBe(manifestIn(join(installed, 'pg-pool')).version);
-  });
+test('the recipe in docs/drop-in.md names the version of pg-pool that the tests compare with', () => {
+  expect(manifestIn(join(example, 'pg-pool')).version).toBe(manifestIn(join(installed, 'pg-pool')).version);
 });
 
 /**

@@ -1,7 +1,7 @@
 // What goes wrong on a shared connection: it is told to the one it belongs to, and the neighbours notice nothing unless the
 // connection itself is lost.
 import type pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Pool } from '../../src/index.js';
 import { type FaultyServer, startFaultyServer } from '../support/faulty-server.js';
 import { callbackOf, nextTurn, rejectionOf, watch } from '../support/outcomes.js';
@@ -29,7 +29,7 @@ function neighboursOn(pool: Pool, count: number, first = 0): { areRight(): Promi
 }
 
 describe('a lost connection', () => {
-  it('fails what was under way on it and nothing else, and is replaced', async () => {
+  test('fails what was under way on it and nothing else, and is replaced', async () => {
     const gate = newGate();
     await gate.close();
     const { pool, clients } = newWatchedPool({ max: 2 });
@@ -53,7 +53,7 @@ describe('a lost connection', () => {
     expect(await sessionsOf(pool)).toBe(2);
   });
 
-  it('is not given to anyone after the server has said goodbye', async () => {
+  test('is not given to anyone after the server has said goodbye', async () => {
     const gate = newGate();
     for (const _turn of times(20, () => 0)) {
       await gate.close();
@@ -70,7 +70,7 @@ describe('a lost connection', () => {
     }
   });
 
-  it('again and again, under load, strands nobody and never breaks the limit', async () => {
+  test('again and again, under load, strands nobody and never breaks the limit', async () => {
     const pool = newPool({ max: 3 });
     // One that is idle when it is lost is the pool's own affair.
     pool.on('error', () => {});
@@ -100,7 +100,7 @@ describe('a lost connection', () => {
     expect(pool.stats()).toMatchObject({ lent: 0, waiting: 0, peak: 3 });
   });
 
-  it('is nobody else’s concern when it was idle', async () => {
+  test('is nobody else’s concern when it was idle', async () => {
     const pool = newPool({ max: 2 });
     const errors: Error[] = [];
     pool.on('error', (error) => errors.push(error));
@@ -120,7 +120,7 @@ describe('a lost connection', () => {
     });
     afterEach(() => front.stop());
 
-    it('settles everything, and starts again', async () => {
+    test('settles everything, and starts again', async () => {
       const gate = newGate();
       await gate.close();
       const pool = newPool({ max: 2, port: front.port });
@@ -135,7 +135,7 @@ describe('a lost connection', () => {
       await pool.end();
     });
 
-    it('gives the error of a failed dial to one caller, and the rest are served by who is there', async () => {
+    test('gives the error of a failed dial to one caller, and the rest are served by who is there', async () => {
       const pool = newPool({ max: 2, port: front.port });
       const client = await pool.connect();
       front.resetNew();
@@ -149,36 +149,37 @@ describe('a lost connection', () => {
   });
 });
 
-describe('a query that is stopped', () => {
-  it('by a cancel fails alone', async () => {
-    const gate = newGate();
-    await gate.close();
-    const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 50 } });
-    const query = watch(pool.query(gate.text, gate.values));
-    const neighbours = neighboursOn(pool, 20);
-    await gate.isReachedBy(1);
-    await ask('select pg_cancel_backend($1)', [clients[0]?.processID]);
-    expect(await rejectionOf(query.promise)).toMatchObject({ code: '57014' });
-    await neighbours.areRight();
-    expect(clients).toHaveLength(1);
-  });
+test('a query that is stopped by a cancel fails alone', async () => {
+  const gate = newGate();
+  await gate.close();
+  const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 50 } });
+  const query = watch(pool.query(gate.text, gate.values));
+  const neighbours = neighboursOn(pool, 20);
+  await gate.isReachedBy(1);
+  await ask('select pg_cancel_backend($1)', [clients[0]?.processID]);
+  expect(await rejectionOf(query.promise)).toMatchObject({ code: '57014' });
+  await neighbours.areRight();
+  expect(clients).toHaveLength(1);
+});
 
-  it('by the server’s own timeout fails alone', async () => {
-    const gate = newGate();
-    await gate.close();
-    const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 50 }, lock_timeout: 20 });
-    const query = watch(pool.query(gate.text, gate.values));
-    const neighbours = neighboursOn(pool, 20);
-    expect(await rejectionOf(query.promise)).toMatchObject({ code: '55P03' });
-    await neighbours.areRight();
-    expect(clients).toHaveLength(1);
-  });
+test('a query that is stopped by the server’s own timeout fails alone', async () => {
+  const gate = newGate();
+  await gate.close();
+  const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 50 }, lock_timeout: 20 });
+  const query = watch(pool.query(gate.text, gate.values));
+  const neighbours = neighboursOn(pool, 20);
+  expect(await rejectionOf(query.promise)).toMatchObject({ code: '55P03' });
+  await neighbours.areRight();
+  expect(clients).toHaveLength(1);
+});
 
-  it.each<[string, { ofQuery?: number; ofPool?: number; ofUrl?: string }]>([
-    ['of its own', { ofQuery: 20 }],
-    ['of the pool', { ofPool: 300 }],
-    ['of the connection string', { ofUrl: '?query_timeout=300' }],
-  ])('by a query_timeout %s takes no neighbour with it', async (_whose, { ofQuery, ofPool, ofUrl }) => {
+test.each<[string, { ofQuery?: number; ofPool?: number; ofUrl?: string }]>([
+  ['of its own', { ofQuery: 20 }],
+  ['of the pool', { ofPool: 300 }],
+  ['of the connection string', { ofUrl: '?query_timeout=300' }],
+])(
+  'a query that is stopped by a query_timeout %s takes no neighbour with it',
+  async (_whose, { ofQuery, ofPool, ofUrl }) => {
     const gate = newGate();
     await gate.close();
     const { pool, clients } = newWatchedPool({
@@ -198,230 +199,220 @@ describe('a query that is stopped', () => {
     expect(answers.map(({ rows }) => rows[0].id)).toEqual([0, 1, 2, 3, 4]);
     expect(clients[0]?.peak).toBe(1);
     expect(clients).toHaveLength(2);
-  });
+  },
+);
+
+const unsendable = {
+  toPostgres(): never {
+    throw new Error('not to be sent');
+  },
+};
+
+test('a value that can’t be sent fails its own query, once, and harms no neighbour', async () => {
+  const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 8 } });
+  let calls = 0;
+  const before = neighboursOn(pool, 20);
+  const failed = times(10, () => rejectionOf(pool.query('select $1::text', [unsendable])));
+  const byCallback = callbackOf((callback) =>
+    pool.query('select $1::text', [unsendable], (error, result) => {
+      calls += 1;
+      callback(error, result);
+    }),
+  );
+  const after = neighboursOn(pool, 20, 100);
+  for (const { message } of await Promise.all(failed)) expect(message).toBe('not to be sent');
+  expect(await byCallback).toMatchObject([{ message: 'not to be sent' }, undefined]);
+  await before.areRight();
+  await after.areRight();
+  expect(calls).toBe(1);
+  expect(clients).toHaveLength(1);
+  expect(pool.stats()).toMatchObject({ lent: 0, idle: 1, waiting: 0 });
 });
 
-describe('a value that can’t be sent', () => {
-  const unsendable = {
+test('a value that can’t be sent leaves a prepared statement of that name usable', async () => {
+  const pool = newPool({ max: 1, pipeline: { depth: 8 } });
+  const named = (value: unknown): Promise<unknown> =>
+    pool.query({ name: 'echo', text: 'select $1::text as value', values: [value] });
+  const queries = [unsendable, 'a', 'b', unsendable, 'c'].map((value) => watch(named(value)));
+  const outcomes = await Promise.allSettled(queries.map(({ promise }) => promise));
+  expect(outcomes.map(({ status }) => status)).toEqual([
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ]);
+  await expect(named('d')).resolves.toMatchObject({ rows: [{ value: 'd' }] });
+});
+
+test('prepared statements are prepared once on each connection, however many queries of that name are under way', async () => {
+  const { pool } = newWatchedPool({ max: 2, pipeline: { depth: 8 } });
+  const answers = await Promise.all(
+    times(500, (id) => pool.query({ name: 'double', text: 'select $1::int * 2 as twice', values: [id] })),
+  );
+  expect(answers.map(({ rows }) => rows[0].twice)).toEqual(times(500, (id) => id * 2));
+  for (const client of await Promise.all([pool.connect(), pool.connect()])) {
+    const { rows } = await client.query('select name from pg_prepared_statements');
+    expect(rows).toEqual([{ name: 'double' }]);
+    client.release();
+  }
+});
+
+test('prepared statements fail each on its own when one of many violates a constraint', async () => {
+  const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 8 } });
+  const insert = { name: 'insert', text: 'insert into item values ($1, $2) returning id' };
+  const outcomes = await Promise.allSettled(
+    times(60, (index) => pool.query({ ...insert, values: [index % 20, `label ${index}`] })),
+  );
+  expect(outcomes.map(({ status }) => status)).toEqual([
+    ...times(20, () => 'fulfilled'),
+    ...times(40, () => 'rejected'),
+  ]);
+  for (const outcome of outcomes.slice(20)) expect(outcome).toMatchObject({ reason: { code: '23505' } });
+  expect(clients).toHaveLength(1);
+  await ask('truncate item');
+});
+
+test('prepared statements that can’t be prepared tell each caller why', async () => {
+  const pool = newPool({ max: 1, pipeline: { depth: 16 } });
+  const neighbours = neighboursOn(pool, 10);
+  const failed = times(30, (id) =>
+    rejectionOf(pool.query({ name: 'broken', text: 'select $1::int from no_such_table', values: [id] })),
+  );
+  const after = neighboursOn(pool, 10, 100);
+  for (const error of await Promise.all(failed)) expect(error).toMatchObject({ code: '42P01' });
+  await neighbours.areRight();
+  await after.areRight();
+});
+
+test('prepared statements whose preparation was stopped are prepared for those behind it', async () => {
+  const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 16 } });
+  await pool.ready(1);
+  await ask('begin');
+  await ask('lock table item in access exclusive mode');
+  const queries = times(8, (id) =>
+    watch(
+      pool.query({
+        name: 'late',
+        text: 'select $1::int as id from item right join (values (1)) v on true',
+        values: [id],
+      }),
+    ),
+  );
+  const pid = clients[0]?.processID;
+  for (;;) {
+    const [row] = await ask<{ waits: boolean }>(
+      'select exists (select from pg_locks where pid = $1 and not granted) as waits',
+      [pid],
+    );
+    if (row?.waits) break;
+  }
+  await ask('select pg_cancel_backend($1)', [pid]);
+  expect(await rejectionOf(queries[0]?.promise as Promise<never>)).toMatchObject({ code: '57014' });
+  await ask('rollback');
+  const answers = await Promise.allSettled(queries.slice(1).map(({ promise }) => promise));
+  expect(answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : 'answered'))).toEqual(
+    times(7, () => 'answered'),
+  );
+});
+
+test('prepared statements of the same name and another text are refused, and those of the first text are not', async () => {
+  const pool = newPool({ max: 1, pipeline: { depth: 16 } });
+  const outcomes = await Promise.allSettled(
+    times(40, (id) =>
+      pool.query({ name: 'one-name', text: `select $1::int + ${id % 2} as sum`, values: [id] }),
+    ),
+  );
+  for (const [id, outcome] of outcomes.entries()) {
+    if (id % 2 === 0) expect(outcome).toMatchObject({ value: { rows: [{ sum: id }] } });
+    else expect(outcome).toMatchObject({ reason: { message: expect.stringContaining('must be unique') } });
+  }
+});
+
+test('prepared statements recover from a change of the table', async () => {
+  const { pool, clients } = newWatchedPool({ max: 1 });
+  const read = (): Promise<unknown> => pool.query({ name: 'all of wide', text: 'select * from wide' });
+  await read();
+  await ask('alter table wide add column b int');
+  // With pg.Pool the first query after it fails. Here it is answered; either way the stale connection is replaced.
+  await expect(read()).resolves.toMatchObject({ fields: [{ name: 'a' }, { name: 'b' }] });
+  await expect(read()).resolves.toMatchObject({ fields: [{ name: 'a' }, { name: 'b' }] });
+  expect(clients).toHaveLength(2);
+});
+
+test('a callback that throws after an answer is the program’s concern, and no neighbour’s', async () => {
+  await using uncaught = collectUncaught();
+  const pool = newPool({ max: 1, pipeline: { depth: 16 } });
+  const before = neighboursOn(pool, 10);
+  pool.query('select 1', () => {
+    throw new Error('thrown after an answer');
+  });
+  const after = neighboursOn(pool, 10, 100);
+  await before.areRight();
+  await after.areRight();
+  expect(await uncaught.next()).toBe('thrown after an answer');
+});
+
+test('a callback that throws after an error is the program’s concern, and no neighbour’s', async () => {
+  await using uncaught = collectUncaught();
+  const pool = newPool({ max: 1, pipeline: { depth: 16 } });
+  const before = neighboursOn(pool, 10);
+  pool.query('select 1 / 0', () => {
+    throw new Error('thrown after an error');
+  });
+  const after = neighboursOn(pool, 10, 100);
+  expect(await uncaught.next()).toBe('thrown after an error');
+  await neighboursOn(pool, 10, 200).areRight();
+  await before.areRight();
+  await after.areRight();
+});
+
+test('a callback that throws after a value that can’t be sent is the program’s concern, and no neighbour’s', async () => {
+  await using uncaught = collectUncaught();
+  const pool = newPool({ max: 1, pipeline: { depth: 16 } });
+  await pool.ready(1);
+  const value = {
     toPostgres(): never {
       throw new Error('not to be sent');
     },
   };
-
-  it('fails its own query, once, and harms no neighbour', async () => {
-    const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 8 } });
-    let calls = 0;
-    const before = neighboursOn(pool, 20);
-    const failed = times(10, () => rejectionOf(pool.query('select $1::text', [unsendable])));
-    const byCallback = callbackOf((callback) =>
-      pool.query('select $1::text', [unsendable], (error, result) => {
-        calls += 1;
-        callback(error, result);
-      }),
-    );
-    const after = neighboursOn(pool, 20, 100);
-    for (const { message } of await Promise.all(failed)) expect(message).toBe('not to be sent');
-    expect(await byCallback).toMatchObject([{ message: 'not to be sent' }, undefined]);
-    await before.areRight();
-    await after.areRight();
-    expect(calls).toBe(1);
-    expect(clients).toHaveLength(1);
-    expect(pool.stats()).toMatchObject({ lent: 0, idle: 1, waiting: 0 });
+  const before = neighboursOn(pool, 10);
+  pool.query('select $1::text', [value], () => {
+    throw new Error('thrown at once');
   });
-
-  it('leaves a prepared statement of that name usable', async () => {
-    const pool = newPool({ max: 1, pipeline: { depth: 8 } });
-    const named = (value: unknown): Promise<unknown> =>
-      pool.query({ name: 'echo', text: 'select $1::text as value', values: [value] });
-    const queries = [unsendable, 'a', 'b', unsendable, 'c'].map((value) => watch(named(value)));
-    const outcomes = await Promise.allSettled(queries.map(({ promise }) => promise));
-    expect(outcomes.map(({ status }) => status)).toEqual([
-      'rejected',
-      'fulfilled',
-      'fulfilled',
-      'rejected',
-      'fulfilled',
-    ]);
-    await expect(named('d')).resolves.toMatchObject({ rows: [{ value: 'd' }] });
-  });
+  const after = neighboursOn(pool, 10, 100);
+  expect(await uncaught.next()).toBe('thrown at once');
+  await before.areRight();
+  await after.areRight();
 });
 
-describe('prepared statements', () => {
-  it('are prepared once on each connection, however many queries of that name are under way', async () => {
-    const { pool } = newWatchedPool({ max: 2, pipeline: { depth: 8 } });
-    const answers = await Promise.all(
-      times(500, (id) => pool.query({ name: 'double', text: 'select $1::int * 2 as twice', values: [id] })),
-    );
-    expect(answers.map(({ rows }) => rows[0].twice)).toEqual(times(500, (id) => id * 2));
-    for (const client of await Promise.all([pool.connect(), pool.connect()])) {
-      const { rows } = await client.query('select name from pg_prepared_statements');
-      expect(rows).toEqual([{ name: 'double' }]);
-      client.release();
-    }
-  });
-
-  it('fail each on its own when one of many violates a constraint', async () => {
-    const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 8 } });
-    const insert = { name: 'insert', text: 'insert into item values ($1, $2) returning id' };
-    const outcomes = await Promise.allSettled(
-      times(60, (index) => pool.query({ ...insert, values: [index % 20, `label ${index}`] })),
-    );
-    expect(outcomes.map(({ status }) => status)).toEqual([
-      ...times(20, () => 'fulfilled'),
-      ...times(40, () => 'rejected'),
-    ]);
-    for (const outcome of outcomes.slice(20)) expect(outcome).toMatchObject({ reason: { code: '23505' } });
-    expect(clients).toHaveLength(1);
-    await ask('truncate item');
-  });
-
-  it('that can’t be prepared tell each caller why', async () => {
-    const pool = newPool({ max: 1, pipeline: { depth: 16 } });
-    const neighbours = neighboursOn(pool, 10);
-    const failed = times(30, (id) =>
-      rejectionOf(pool.query({ name: 'broken', text: 'select $1::int from no_such_table', values: [id] })),
-    );
-    const after = neighboursOn(pool, 10, 100);
-    for (const error of await Promise.all(failed)) expect(error).toMatchObject({ code: '42P01' });
-    await neighbours.areRight();
-    await after.areRight();
-  });
-
-  it('whose preparation was stopped are prepared for those behind it', async () => {
-    const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 16 } });
-    await pool.ready(1);
-    await ask('begin');
-    await ask('lock table item in access exclusive mode');
-    const queries = times(8, (id) =>
-      watch(
-        pool.query({
-          name: 'late',
-          text: 'select $1::int as id from item right join (values (1)) v on true',
-          values: [id],
-        }),
-      ),
-    );
-    const pid = clients[0]?.processID;
-    for (;;) {
-      const [row] = await ask<{ waits: boolean }>(
-        'select exists (select from pg_locks where pid = $1 and not granted) as waits',
-        [pid],
-      );
-      if (row?.waits) break;
-    }
-    await ask('select pg_cancel_backend($1)', [pid]);
-    expect(await rejectionOf(queries[0]?.promise as Promise<never>)).toMatchObject({ code: '57014' });
-    await ask('rollback');
-    const answers = await Promise.allSettled(queries.slice(1).map(({ promise }) => promise));
-    expect(answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : 'answered'))).toEqual(
-      times(7, () => 'answered'),
-    );
-  });
-
-  it('of the same name and another text are refused, and those of the first text are not', async () => {
-    const pool = newPool({ max: 1, pipeline: { depth: 16 } });
-    const outcomes = await Promise.allSettled(
-      times(40, (id) =>
-        pool.query({ name: 'one-name', text: `select $1::int + ${id % 2} as sum`, values: [id] }),
-      ),
-    );
-    for (const [id, outcome] of outcomes.entries()) {
-      if (id % 2 === 0) expect(outcome).toMatchObject({ value: { rows: [{ sum: id }] } });
-      else expect(outcome).toMatchObject({ reason: { message: expect.stringContaining('must be unique') } });
-    }
-  });
-
-  it('recover from a change of the table', async () => {
-    const { pool, clients } = newWatchedPool({ max: 1 });
-    const read = (): Promise<unknown> => pool.query({ name: 'all of wide', text: 'select * from wide' });
-    await read();
-    await ask('alter table wide add column b int');
-    // With pg.Pool the first query after it fails. Here it is answered; either way the stale connection is replaced.
-    await expect(read()).resolves.toMatchObject({ fields: [{ name: 'a' }, { name: 'b' }] });
-    await expect(read()).resolves.toMatchObject({ fields: [{ name: 'a' }, { name: 'b' }] });
-    expect(clients).toHaveLength(2);
-  });
+test('answers that can’t be read fail their own query alone', async () => {
+  const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 16 } });
+  const parser = () => (): never => {
+    throw new Error('not to be read');
+  };
+  const before = neighboursOn(pool, 10);
+  const failed = rejectionOf(pool.query({ text: 'select 1', types: { getTypeParser: parser } as never }));
+  const after = neighboursOn(pool, 10, 100);
+  expect((await failed).message).toBe('not to be read');
+  await before.areRight();
+  await after.areRight();
+  expect(clients).toHaveLength(1);
 });
 
-describe('a callback that throws', () => {
-  it('after an answer is the program’s concern, and no neighbour’s', async () => {
-    await using uncaught = collectUncaught();
-    const pool = newPool({ max: 1, pipeline: { depth: 16 } });
-    const before = neighboursOn(pool, 10);
-    pool.query('select 1', () => {
-      throw new Error('thrown after an answer');
-    });
-    const after = neighboursOn(pool, 10, 100);
-    await before.areRight();
-    await after.areRight();
-    expect(await uncaught.next()).toBe('thrown after an answer');
-  });
-
-  it('after an error is the program’s concern, and no neighbour’s', async () => {
-    await using uncaught = collectUncaught();
-    const pool = newPool({ max: 1, pipeline: { depth: 16 } });
-    const before = neighboursOn(pool, 10);
-    pool.query('select 1 / 0', () => {
-      throw new Error('thrown after an error');
-    });
-    const after = neighboursOn(pool, 10, 100);
-    expect(await uncaught.next()).toBe('thrown after an error');
-    await neighboursOn(pool, 10, 200).areRight();
-    await before.areRight();
-    await after.areRight();
-  });
-
-  it('after a value that can’t be sent is the program’s concern, and no neighbour’s', async () => {
-    await using uncaught = collectUncaught();
-    const pool = newPool({ max: 1, pipeline: { depth: 16 } });
-    await pool.ready(1);
-    const value = {
-      toPostgres(): never {
-        throw new Error('not to be sent');
-      },
-    };
-    const before = neighboursOn(pool, 10);
-    pool.query('select $1::text', [value], () => {
-      throw new Error('thrown at once');
-    });
-    const after = neighboursOn(pool, 10, 100);
-    expect(await uncaught.next()).toBe('thrown at once');
-    await before.areRight();
-    await after.areRight();
-  });
-});
-
-describe('answers that can’t be read', () => {
-  it('fail their own query alone', async () => {
-    const { pool, clients } = newWatchedPool({ max: 1, pipeline: { depth: 16 } });
-    const parser = () => (): never => {
-      throw new Error('not to be read');
-    };
-    const before = neighboursOn(pool, 10);
-    const failed = rejectionOf(pool.query({ text: 'select 1', types: { getTypeParser: parser } as never }));
-    const after = neighboursOn(pool, 10, 100);
-    expect((await failed).message).toBe('not to be read');
-    await before.areRight();
-    await after.areRight();
-    expect(clients).toHaveLength(1);
-  });
-});
-
-describe('COPY', () => {
-  it('from or to the client, without a stream for it, harms no neighbour', async () => {
-    const pool = newPool({ max: 2, pipeline: { depth: 16 } });
-    const before = neighboursOn(pool, 50);
-    const copies = await Promise.allSettled([
-      pool.query('copy item from stdin'),
-      pool.query("/* hidden */ copy item (id) from stdin with (format 'csv')"),
-      pool.query('select 1; copy item from stdin'),
-      pool.query('copy item to stdout'),
-    ]);
-    const after = neighboursOn(pool, 50, 100);
-    expect(copies.slice(0, 3)).toMatchObject(times(3, () => ({ reason: { code: '57014' } })));
-    expect(copies[3]).toMatchObject({ value: { command: 'COPY' } });
-    await before.areRight();
-    await after.areRight();
-    expect(await ask('select * from item')).toEqual([]);
-  });
+test('COPY from or to the client, without a stream for it, harms no neighbour', async () => {
+  const pool = newPool({ max: 2, pipeline: { depth: 16 } });
+  const before = neighboursOn(pool, 50);
+  const copies = await Promise.allSettled([
+    pool.query('copy item from stdin'),
+    pool.query("/* hidden */ copy item (id) from stdin with (format 'csv')"),
+    pool.query('select 1; copy item from stdin'),
+    pool.query('copy item to stdout'),
+  ]);
+  const after = neighboursOn(pool, 50, 100);
+  expect(copies.slice(0, 3)).toMatchObject(times(3, () => ({ reason: { code: '57014' } })));
+  expect(copies[3]).toMatchObject({ value: { command: 'COPY' } });
+  await before.areRight();
+  await after.areRight();
+  expect(await ask('select * from item')).toEqual([]);
 });

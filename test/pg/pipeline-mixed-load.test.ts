@@ -3,7 +3,7 @@
 // allowed is the server's own doing: it would refuse them to the role that the pool connects as.
 //
 // HEADGATE_SEED=<seed> makes the same draws again; HEADGATE_SEQUENCES says how many loads to run.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LoadPlan, MixedLoad } from '../support/mixed-load.js';
 import { usePipelinedPools } from '../support/pipelined-pools.js';
 import { seededRandom } from '../support/seeded-random.js';
@@ -30,32 +30,30 @@ afterAll(async () => {
   await ask(`drop role ${role}`);
 });
 
-describe('a mixed load', () => {
-  it.each(Object.entries(plans))(
-    'keeps exactly what was committed and acknowledged, %s',
-    async (_how, plan) => {
-      for (let run = 0; run < runs; run++) {
-        const random = seededRandom();
-        const hint = `replay with HEADGATE_SEED=${random.seed}`;
-        const max = 2 + random.below(4);
-        const limit = plan.isSteered ? MixedLoad.highestLimit : max;
-        await ask(`alter role ${role} connection limit ${limit}`);
-        await ask('truncate entry');
-        const depth = 1 + random.below(8);
-        const pool = newPool({ max, pipeline: { depth }, user: role, password: 'limited' });
-        pool.on('error', () => {});
-        const load = new MixedLoad(pool, random, plan, { ask, sessionsOf });
-        await load.run(30, 10);
-        expect(load.wrong, hint).toEqual([]);
-        expect(await load.differences(), hint).toEqual({ lost: [], tooMany: [] });
-        expect(load.mostSessions, hint).toBeLessThanOrEqual(limit);
-        expect(pool.stats().peak, hint).toBeLessThanOrEqual(limit);
-        expect(pool.stats(), hint).toMatchObject({ lent: 0, waiting: 0 });
-        await pool.end();
-        // A dial that nobody needed any more was cut short; its session is about to notice.
-        while ((await sessionsOf(pool)) > 0);
-      }
-    },
-    30_000 + runs * 10_000,
-  );
-});
+test.each(Object.entries(plans))(
+  'a mixed load keeps exactly what was committed and acknowledged, %s',
+  async (_how, plan) => {
+    for (let run = 0; run < runs; run++) {
+      const random = seededRandom();
+      const hint = `replay with HEADGATE_SEED=${random.seed}`;
+      const max = 2 + random.below(4);
+      const limit = plan.isSteered ? MixedLoad.highestLimit : max;
+      await ask(`alter role ${role} connection limit ${limit}`);
+      await ask('truncate entry');
+      const depth = 1 + random.below(8);
+      const pool = newPool({ max, pipeline: { depth }, user: role, password: 'limited' });
+      pool.on('error', () => {});
+      const load = new MixedLoad(pool, random, plan, { ask, sessionsOf });
+      await load.run(30, 10);
+      expect(load.wrong, hint).toEqual([]);
+      expect(await load.differences(), hint).toEqual({ lost: [], tooMany: [] });
+      expect(load.mostSessions, hint).toBeLessThanOrEqual(limit);
+      expect(pool.stats().peak, hint).toBeLessThanOrEqual(limit);
+      expect(pool.stats(), hint).toMatchObject({ lent: 0, waiting: 0 });
+      await pool.end();
+      // A dial that nobody needed any more was cut short; its session is about to notice.
+      while ((await sessionsOf(pool)) > 0);
+    }
+  },
+  30_000 + runs * 10_000,
+);

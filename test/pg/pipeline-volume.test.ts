@@ -1,6 +1,6 @@
 // Pipelining in large amounts: many queries at once, large values in both directions, and nothing lost on the way.
 import { createHash } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { usePipelinedPools } from '../support/pipelined-pools.js';
 
 const { newPool, newWatchedPool, sessionsOf } = usePipelinedPools();
@@ -9,7 +9,7 @@ function times<T>(count: number, make: (index: number) => T): T[] {
   return Array.from({ length: count }, (_nothing, index) => make(index));
 }
 
-it('10,000 queries at once are all answered, each by its own', async () => {
+test('10,000 queries at once are all answered, each by its own', async () => {
   const { pool, clients } = newWatchedPool({ max: 4, pipeline: { depth: 16 } });
   await pool.ready(4);
   const answers = await Promise.all(times(10_000, (id) => pool.query(`select ${id} as id`)));
@@ -18,7 +18,7 @@ it('10,000 queries at once are all answered, each by its own', async () => {
   expect(pool.stats()).toMatchObject({ lent: 0, idle: 4, waiting: 0, peak: 4 });
 });
 
-it('50 results of 1 MB each come through two connections whole', async () => {
+test('50 results of 1 MB each come through two connections whole', async () => {
   const pool = newPool({ max: 2, pipeline: { depth: 16 } });
   await pool.ready(2);
   const size = 2 ** 20;
@@ -32,7 +32,7 @@ it('50 results of 1 MB each come through two connections whole', async () => {
   expect(await sessionsOf(pool)).toBe(2);
 });
 
-it('values of several MB are sent in between small ones', async () => {
+test('values of several MB are sent in between small ones', async () => {
   const pool = newPool({ max: 2, pipeline: { depth: 16 } });
   const answers = await Promise.all(
     times(60, async (id) => {
@@ -44,7 +44,7 @@ it('values of several MB are sent in between small ones', async () => {
   expect(answers).toEqual(times(60, () => true));
 });
 
-it('large results, large values and failures in turn keep every answer with its query', async () => {
+test('large results, large values and failures in turn keep every answer with its query', async () => {
   const pool = newPool({ max: 2, pipeline: { depth: 8 } });
   const outcomes = await Promise.allSettled(
     times(300, (id) => {

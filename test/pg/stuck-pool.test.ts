@@ -1,5 +1,5 @@
 // A pool that makes someone wait for long says so by itself: who waits, why, and who has the connections.
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { PromisePool, TokenBucket } from '../../src/engine.js';
 import { Pool } from '../../src/index.js';
 import { poolNameOf } from '../../src/pg/pool-name.js';
@@ -39,7 +39,7 @@ function newPool(options: Options, Client: unknown = FakeClient): Pool {
   return new Pool({ name: 'orders', warnAfterMillis: 30, max: 2, ...options, Client: Client as never });
 }
 
-it('A pool whose clients are never released warns who has them and where they were taken', async () => {
+test('A pool whose clients are never released warns who has them and where they were taken', async () => {
   const pool = newPool({ leakThresholdMillis: 600_000 });
   const clients = [await pool.connect(), await pool.connect()];
   const query = pool.query('select 1');
@@ -57,7 +57,7 @@ it('A pool whose clients are never released warns who has them and where they we
   await pool.end();
 });
 
-it('A stuck pool warns once at first, and notes the places of later checkouts', async () => {
+test('A stuck pool warns once at first, and notes the places of later checkouts', async () => {
   const pool = newPool({ max: 1 });
   const client = await pool.connect();
   const query = pool.query('select 1');
@@ -70,7 +70,7 @@ it('A stuck pool warns once at first, and notes the places of later checkouts', 
   await pool.end();
 });
 
-it('A paused pool says that it is paused, in the warning and in the timeout', async () => {
+test('A paused pool says that it is paused, in the warning and in the timeout', async () => {
   const pool = newPool({});
   pool.pause();
   const waiting = rejectionOf(pool.connect({ timeout: '200ms' }));
@@ -83,7 +83,7 @@ it('A paused pool says that it is paused, in the warning and in the timeout', as
   await pool.end();
 });
 
-it('A pool that may not open connections says that it waits for its rate limiter', async () => {
+test('A pool that may not open connections says that it waits for its rate limiter', async () => {
   const pool = newPool({ rateLimiter: new TokenBucket({ rate: 0.01, burst: 1 }) });
   const first = await pool.connect();
   const second = rejectionOf(pool.connect({ timeout: '200ms' }));
@@ -96,7 +96,7 @@ it('A pool that may not open connections says that it waits for its rate limiter
   await pool.end();
 });
 
-it('A pool without a lease says so', async () => {
+test('A pool without a lease says so', async () => {
   const none = { acquire: () => new Error('The budget is used up.'), release: () => {} };
   const pool = newPool({ leases: none });
   const waiting = rejectionOf(pool.connect({ timeout: '200ms' }));
@@ -107,7 +107,37 @@ it('A pool without a lease says so', async () => {
   await pool.end();
 });
 
-it('A server that does not answer is named as what callers wait for', async () => {
+function poolWithoutServer(options: Options): Pool {
+  const pool = new Pool({
+    ...{ host: '127.0.0.1', port: 1, name: 'orders', warnAfterMillis: 200 },
+    ...{ backoffBaseMillis: '1h', backoffCapMillis: '1h', ...options },
+  });
+  pool.on('error', () => {});
+  return pool;
+}
+
+test('A pool that could not connect says so, and not that its connections are in use', async () => {
+  const pool = poolWithoutServer({ onDialFailure: 'retry' });
+  const waiting = rejectionOf(pool.connect({ timeout: '20s' }));
+  const { message } = await nextWarning();
+  expect(message).toContain('because the pool could not connect, and tries again soon.');
+  expect(message).toContain('Dials that failed in a row: 1.');
+  expect(message).toMatch(/last error: .*ECONNREFUSED/);
+  await pool.end({ deadline: 1 });
+  await waiting;
+});
+
+test('ready() of a pool whose breaker is open says that it tries again only now and then', async () => {
+  const pool = poolWithoutServer({ minIdle: 1, breakerThreshold: 1 });
+  const ready = rejectionOf(pool.ready(1));
+  const { message } = await nextWarning();
+  expect(message).toMatch(/^Pool orders: ready\(\) has waited for \d+ms because the pool fails to connect/);
+  expect(message).toMatch(/last error: .*ECONNREFUSED/);
+  await pool.end({ deadline: 1 });
+  await ready;
+});
+
+test('A server that does not answer is named as what callers wait for', async () => {
   const { Client, pending } = clientsThatWait();
   const pool = newPool({}, Client);
   const waiting = pool.connect();
@@ -117,7 +147,7 @@ it('A server that does not answer is named as what callers wait for', async () =
   await pool.end();
 });
 
-it('end() that waits for a client says for which', async () => {
+test('end() that waits for a client says for which', async () => {
   const pool = newPool({});
   const client = await pool.connect();
   const ended = pool.end();
@@ -130,7 +160,7 @@ it('end() that waits for a client says for which', async () => {
   await ended;
 });
 
-it('ready() that waits says what for', async () => {
+test('ready() that waits says what for', async () => {
   const { Client, pending } = clientsThatWait();
   const pool = newPool({}, Client);
   const ready = pool.ready(1);
@@ -142,7 +172,7 @@ it('ready() that waits says what for', async () => {
   await pool.end();
 });
 
-it('A pool that serves its callers, or has warnAfterMillis 0, does not warn', async () => {
+test('A pool that serves its callers, or has warnAfterMillis 0, does not warn', async () => {
   const busy = newPool({ max: 1, warnAfterMillis: 500 });
   await Promise.all(Array.from({ length: 200 }, () => busy.query('select 1')));
   const silent = newPool({ max: 1, warnAfterMillis: 0 });
@@ -155,7 +185,7 @@ it('A pool that serves its callers, or has warnAfterMillis 0, does not warn', as
   expect(warnings).toEqual([]);
 });
 
-it('A PromisePool warns too', async () => {
+test('A PromisePool warns too', async () => {
   const pool = new PromisePool({
     name: 'sockets',
     max: 1,
@@ -171,7 +201,7 @@ it('A PromisePool warns too', async () => {
   await pool.drain();
 });
 
-it('An option that nobody knows is warned about with the nearest known one, once', async () => {
+test('An option that nobody knows is warned about with the nearest known one, once', async () => {
   const options = { maxLifetimeSecond: 5 } as Options;
   const pools = [new Pool(options), new Pool(options)];
   const warning = await nextWarning();
@@ -183,7 +213,7 @@ it('An option that nobody knows is warned about with the nearest known one, once
   expect(warnings).toHaveLength(1);
 });
 
-it('The name of a pool is what it connects to', () => {
+test('The name of a pool is what it connects to', () => {
   const environment = { PGHOST: 'db.example', PGPORT: '6000', USER: 'me' };
   expect(poolNameOf({}, environment)).toBe('db.example:6000/me');
   expect(poolNameOf({}, {})).toBe('localhost:5432');

@@ -1,6 +1,6 @@
 // What was found in PgBouncer and published in 2025 and 2026, tried here. Each test has the number of the report in its name.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScramClient } from '../../src/pooler/auth/scram-client.js';
 import { readErrorFields } from '../../src/wire/error-fields.js';
 import { writeQuery, writeSaslInitialResponse, writeSaslResponse } from '../../src/wire/frontend-writers.js';
@@ -58,15 +58,16 @@ const withUser = (): Record<string, Record<string, unknown>> => ({
   users: { [db.user]: { password: db.password } },
 });
 
-describe('CVE-2026-107350: a second startup packet in the middle of SCRAM', () => {
-  test.each(['missing', undefined])('for the database %s ends that login, and nothing else', async (name) => {
+test.each(['missing', undefined])(
+  'CVE-2026-107350: a second startup packet in the middle of SCRAM for the database %s ends that login, and nothing else',
+  async (name) => {
     const pooler = await startTestPooler(db, withUser());
     const packet = startupPacket(version30, { user: db.user, database: name ?? db.database });
     expect(await fatalAfter(pooler, packet, packet)).toBe('FATAL 08P01');
     expect(await fatalAfter(pooler, packet, firstResponse, packet)).toBe('FATAL 08P01');
     await expectServed(pooler);
-  });
-});
+  },
+);
 
 test.each(['-c=', '-c =', '-c', '-c=x', '--=', '--', '-c a', '-c=\\', '\\', '-c==', '-', '-c-'])(
   'CVE-2026-107349: options=%j are answered, and do not keep the pooler busy',
@@ -88,55 +89,52 @@ function withLength(type: number, length: number): Buffer {
   return header;
 }
 
-describe('CVE-2026-107348, CVE-2026-6668 and CVE-2026-6664: lengths that overflow', () => {
-  test('of a client that is in end its session', async () => {
-    const pooler = await startTestPooler(db);
-    for (const type of Object.values(Frontend).filter((one) => one !== Frontend.password))
-      for (const length of lengths) {
-        const session = await RawSession.start(pooler, version30);
-        session.socket.write(withLength(type, length));
-        await session.lastWords();
-        const { bytes = Buffer.alloc(0) } =
-          session.received.find(({ type: came }) => came === errorType) ?? {};
-        expect(readErrorFields(bytes, 0, bytes.length)).toMatchObject({ severity: 'FATAL', code: '08P01' });
-      }
-    await expectServed(pooler);
-  });
-
-  test('of a startup packet and of a password end the login', async () => {
-    const pooler = await startTestPooler(db, withUser());
-    const packet = startupPacket(version30, { user: db.user, database: db.database });
+test('CVE-2026-107348, CVE-2026-6668 and CVE-2026-6664: lengths that overflow of a client that is in end its session', async () => {
+  const pooler = await startTestPooler(db);
+  for (const type of Object.values(Frontend).filter((one) => one !== Frontend.password))
     for (const length of lengths) {
-      const wrong = Buffer.from(packet);
-      wrong.writeInt32BE(length, 0);
-      expect(await fatalAfter(pooler, wrong)).toBe('FATAL 08P01');
-      expect(await fatalAfter(pooler, packet, withLength(Frontend.password, length))).toBe('FATAL 08P01');
-    }
-    await expectServed(pooler);
-  });
-
-  // A row may be a GiB.
-  test.each(lengths.filter((length) => length !== 0x4000_0000))(
-    'of a server, such as %i, end its connection alone',
-    async (length) => {
-      const server = await ScriptedServer.start({
-        answer: (text, connection) => {
-          if (text !== 'hurt') return true;
-          connection.say(...withLength(Backend.dataRow, length));
-          return false;
-        },
-      });
-      const pooler = await startTestPooler(server.db);
       const session = await RawSession.start(pooler, version30);
-      writeQuery(session.writer, 'hurt');
-      session.send();
+      session.socket.write(withLength(type, length));
       await session.lastWords();
-      expect(session.isClosed).toBe(true);
-      const other = await pooler.connect();
-      await other.query('select 1');
-    },
-  );
+      const { bytes = Buffer.alloc(0) } = session.received.find(({ type: came }) => came === errorType) ?? {};
+      expect(readErrorFields(bytes, 0, bytes.length)).toMatchObject({ severity: 'FATAL', code: '08P01' });
+    }
+  await expectServed(pooler);
 });
+
+test('CVE-2026-107348, CVE-2026-6668 and CVE-2026-6664: lengths that overflow of a startup packet and of a password end the login', async () => {
+  const pooler = await startTestPooler(db, withUser());
+  const packet = startupPacket(version30, { user: db.user, database: db.database });
+  for (const length of lengths) {
+    const wrong = Buffer.from(packet);
+    wrong.writeInt32BE(length, 0);
+    expect(await fatalAfter(pooler, wrong)).toBe('FATAL 08P01');
+    expect(await fatalAfter(pooler, packet, withLength(Frontend.password, length))).toBe('FATAL 08P01');
+  }
+  await expectServed(pooler);
+});
+
+// A row may be a GiB.
+test.each(lengths.filter((length) => length !== 0x4000_0000))(
+  'CVE-2026-107348, CVE-2026-6668 and CVE-2026-6664: lengths that overflow of a server, such as %i, end its connection alone',
+  async (length) => {
+    const server = await ScriptedServer.start({
+      answer: (text, connection) => {
+        if (text !== 'hurt') return true;
+        connection.say(...withLength(Backend.dataRow, length));
+        return false;
+      },
+    });
+    const pooler = await startTestPooler(server.db);
+    const session = await RawSession.start(pooler, version30);
+    writeQuery(session.writer, 'hurt');
+    session.send();
+    await session.lastWords();
+    expect(session.isClosed).toBe(true);
+    const other = await pooler.connect();
+    await other.query('select 1');
+  },
+);
 
 test.each([
   ['without a nonce', 'c=biws,p=AAAA'],

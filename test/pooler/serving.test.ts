@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { serve } from '../../src/cli/serve.js';
 import { startPooler } from '../../src/cli/serve-pooler.js';
 import type { SignalSource } from '../../src/cli/serve-running.js';
@@ -97,113 +97,103 @@ async function running(more = '', ...args: string[]): Promise<Operator> {
   return operator;
 }
 
-describe('Signals', () => {
-  test('SIGTERM lets a transaction end, and sends its client away then', async () => {
-    const operator = await running();
-    const [busy, idle] = [await operator.connect(), await operator.connect()];
-    await busy.query('begin; select 1');
-    const ends = [endOf(busy), endOf(idle)];
-    operator.signals.emit('SIGTERM');
-    expect(await ends[1]).toMatchObject({ code: '57P01' });
-    expect((await busy.query('select 7 as n')).rows).toEqual([{ n: 7 }]);
-    await busy.query('commit');
-    expect(await ends[0]).toMatchObject({ code: '57P01', hint: expect.stringContaining('Connect again') });
-    expect(await operator.code).toBe(0);
-  });
-
-  test('the second SIGTERM waits no longer', async () => {
-    const operator = await running();
-    const busy = await operator.connect();
-    await busy.query('begin; select 1');
-    const end = endOf(busy);
-    operator.signals.emit('SIGTERM');
-    operator.signals.emit('SIGTERM');
-    expect(await end).toMatchObject({ code: '57P01' });
-    expect(await operator.code).toBe(0);
-  });
-
-  test('with sigterm_mode wait_for_clients, SIGTERM sends nobody away, and takes nobody in', async () => {
-    const operator = await running('admin: { sigtermMode: wait_for_clients }');
-    const client = await operator.connect();
-    operator.signals.emit('SIGTERM');
-    expect((await client.query('select 7 as n')).rows).toEqual([{ n: 7 }]);
-    await expect(operator.connect()).rejects.toThrow();
-    expect((await client.query('select 8 as n')).rows).toEqual([{ n: 8 }]);
-    await client.end();
-    expect(await operator.code).toBe(0);
-  });
-
-  test('SIGUSR1 makes clients wait, and SIGUSR2 lets them go on', async () => {
-    const operator = await running('admin: { adminUsers: [postgres] }');
-    const [client, console] = [await operator.connect(), await operator.connect({ database: 'headgate' })];
-    operator.signals.emit('SIGUSR1');
-    const asks = client.query('select 1 as one');
-    await vi.waitFor(async () => expect((await console.query('SHOW WAITING')).rows).toHaveLength(1), soon);
-    operator.signals.emit('SIGUSR2');
-    expect((await asks).rows).toEqual([{ one: 1 }]);
-  });
-
-  test('SIGHUP takes up what has changed, and drops nobody', async () => {
-    const operator = await running();
-    const client = await operator.connect();
-    await client.query('begin; select 1');
-    operator.write('headgate.yaml', yaml('limits: { maxClientConn: 1 }'));
-    operator.signals.emit('SIGHUP');
-    await vi.waitFor(() => expect(operator.err).toContain('limits.maxClientConn: 1000 -> 1'), soon);
-    await expect(operator.connect()).rejects.toMatchObject({ code: '53300' });
-    await client.query('commit');
-  });
+test('Signals SIGTERM lets a transaction end, and sends its client away then', async () => {
+  const operator = await running();
+  const [busy, idle] = [await operator.connect(), await operator.connect()];
+  await busy.query('begin; select 1');
+  const ends = [endOf(busy), endOf(idle)];
+  operator.signals.emit('SIGTERM');
+  expect(await ends[1]).toMatchObject({ code: '57P01' });
+  expect((await busy.query('select 7 as n')).rows).toEqual([{ n: 7 }]);
+  await busy.query('commit');
+  expect(await ends[0]).toMatchObject({ code: '57P01', hint: expect.stringContaining('Connect again') });
+  expect(await operator.code).toBe(0);
 });
 
-describe('The log', () => {
-  test('says who has come and gone, what servers do, and the numbers, and no secret', async () => {
-    const operator = new Operator();
-    const config = yaml('logging: { statsPeriod: 50ms }\nusers: { postgres: { password: sesame-open } }');
-    operator.write('headgate.yaml', config.replace('trust', 'scram-sha-256'));
-    await operator.serve('--config', 'headgate.yaml');
-    const client = await operator.connect({ password: 'sesame-open' });
-    await client.query("select 'sesame, too'");
-    await client.end();
-    await expect(operator.connect({ password: 'sesame-shut' })).rejects.toThrow('authentication failed');
-    await expect(operator.connect({ password: 'sesame-open', database: 'nowhere' })).rejects.toThrow(
-      'does not exist',
-    );
-    const expected = [
-      'a client is in',
-      'a client is gone',
-      'a server connection is open',
-      'a client was refused',
-    ];
-    await vi.waitFor(() => {
-      for (const text of [...expected, 'numbers of the last period']) expect(operator.err).toContain(text);
-    }, soon);
-    expect(operator.err).not.toContain('sesame');
-    expect(operator.err).toMatch(/a client is in {2}user=postgres database=\S+ from=127\.0\.0\.1 port=\d+\n/);
-    expect(operator.err).toMatch(/a client is gone .* port=\d+ why="the client said goodbye" livedMs=\d+\n/);
-  });
-
-  test('says why no server connection can be opened, and does not repeat itself for ever', async () => {
-    const operator = new Operator();
-    operator.write('headgate.yaml', yaml().replace(`port: ${db.port}`, 'port: 1'));
-    await operator.serve(
-      '--config',
-      'headgate.yaml',
-      '--query-wait-timeout',
-      '1s',
-      '--server-login-retry',
-      '5ms',
-    );
-    await expect(operator.connect()).rejects.toThrow();
-    const lines = operator.err.split('\n').filter((line) => line.includes('could not be opened'));
-    expect(lines[0]).toMatch(
-      / error a server connection could not be opened .* cause=connection_open error=.*attempt=1$/,
-    );
-    expect(lines.length).toBeLessThan(15);
-  });
+test('Signals the second SIGTERM waits no longer', async () => {
+  const operator = await running();
+  const busy = await operator.connect();
+  await busy.query('begin; select 1');
+  const end = endOf(busy);
+  operator.signals.emit('SIGTERM');
+  operator.signals.emit('SIGTERM');
+  expect(await end).toMatchObject({ code: '57P01' });
+  expect(await operator.code).toBe(0);
 });
 
-describe('--pgbouncer-ini', () => {
-  const ini = ({ folder }: Operator): string => `
+test('Signals with sigterm_mode wait_for_clients, SIGTERM sends nobody away, and takes nobody in', async () => {
+  const operator = await running('admin: { sigtermMode: wait_for_clients }');
+  const client = await operator.connect();
+  operator.signals.emit('SIGTERM');
+  expect((await client.query('select 7 as n')).rows).toEqual([{ n: 7 }]);
+  await expect(operator.connect()).rejects.toThrow();
+  expect((await client.query('select 8 as n')).rows).toEqual([{ n: 8 }]);
+  await client.end();
+  expect(await operator.code).toBe(0);
+});
+
+test('Signals SIGUSR1 makes clients wait, and SIGUSR2 lets them go on', async () => {
+  const operator = await running('admin: { adminUsers: [postgres] }');
+  const [client, console] = [await operator.connect(), await operator.connect({ database: 'headgate' })];
+  operator.signals.emit('SIGUSR1');
+  const asks = client.query('select 1 as one');
+  await vi.waitFor(async () => expect((await console.query('SHOW WAITING')).rows).toHaveLength(1), soon);
+  operator.signals.emit('SIGUSR2');
+  expect((await asks).rows).toEqual([{ one: 1 }]);
+});
+
+test('Signals SIGHUP takes up what has changed, and drops nobody', async () => {
+  const operator = await running();
+  const client = await operator.connect();
+  await client.query('begin; select 1');
+  operator.write('headgate.yaml', yaml('limits: { maxClientConn: 1 }'));
+  operator.signals.emit('SIGHUP');
+  await vi.waitFor(() => expect(operator.err).toContain('limits.maxClientConn: 1000 -> 1'), soon);
+  await expect(operator.connect()).rejects.toMatchObject({ code: '53300' });
+  await client.query('commit');
+});
+
+test('The log says who has come and gone, what servers do, and the numbers, and no secret', async () => {
+  const operator = new Operator();
+  const config = yaml('logging: { statsPeriod: 50ms }\nusers: { postgres: { password: sesame-open } }');
+  operator.write('headgate.yaml', config.replace('trust', 'scram-sha-256'));
+  await operator.serve('--config', 'headgate.yaml');
+  const client = await operator.connect({ password: 'sesame-open' });
+  await client.query("select 'sesame, too'");
+  await client.end();
+  await expect(operator.connect({ password: 'sesame-shut' })).rejects.toThrow('authentication failed');
+  await expect(operator.connect({ password: 'sesame-open', database: 'nowhere' })).rejects.toThrow(
+    'does not exist',
+  );
+  const expected = ['client connected', 'client disconnected', 'server connection opened', 'client refused'];
+  await vi.waitFor(() => {
+    for (const text of [...expected, 'statistics of the last period']) expect(operator.err).toContain(text);
+  }, soon);
+  expect(operator.err).not.toContain('sesame');
+  expect(operator.err).toMatch(/client connected {2}user=postgres database=\S+ from=127\.0\.0\.1 port=\d+\n/);
+  expect(operator.err).toMatch(
+    /client disconnected .* port=\d+ reason="the client said goodbye" duration_ms=\d+\n/,
+  );
+});
+
+test('The log says why no server connection can be opened, and does not repeat itself for ever', async () => {
+  const operator = new Operator();
+  operator.write('headgate.yaml', yaml().replace(`port: ${db.port}`, 'port: 1'));
+  await operator.serve(
+    '--config',
+    'headgate.yaml',
+    '--query-wait-timeout',
+    '1s',
+    '--server-login-retry',
+    '5ms',
+  );
+  await expect(operator.connect()).rejects.toThrow();
+  const lines = operator.err.split('\n').filter((line) => line.includes('server connection failed'));
+  expect(lines[0]).toMatch(/ error server connection failed .* cause=connection_open error=.*attempt=1$/);
+  expect(lines.length).toBeLessThan(15);
+});
+
+const ini = ({ folder }: Operator): string => `
 %include databases.ini
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -215,32 +205,31 @@ admin_users = postgres
 pool_mode = transaction
 ignore_startup_parameters = extra_float_digits
 logfile = ${join(folder, 'pgbouncer.log')}
-not_an_option = 1
+auth_ldap_options = ldapserver=127.0.0.1
 `;
 
-  test('serves clients with what PgBouncer was told, include files and all', async () => {
-    const operator = new Operator();
-    operator.write('pgbouncer.ini', ini(operator));
-    operator.write(
-      'databases.ini',
-      `[databases]\nshop = host=${db.host} port=${db.port} dbname=${db.database}\n`,
-    );
-    operator.write('userlist.txt', `"${db.user}" "${db.password}"\n`);
-    await operator.serve('--pgbouncer-ini', 'pgbouncer.ini');
-    expect(operator.err).toContain('pgbouncer.ini:13  not_an_option: it is not known\n');
-    const client = await operator.connect({ database: 'shop' });
-    expect((await client.query('select current_database() as name')).rows).toEqual([{ name: db.database }]);
-    const console = await operator.connect({ database: 'pgbouncer' });
-    expect((await console.query('SHOW POOLS')).rows).toMatchObject([
-      { database: 'shop', pool_mode: 'transaction' },
-    ]);
-    await expect(operator.connect({ database: 'shop', password: 'wrong' })).rejects.toThrow(
-      'authentication failed',
-    );
-    expect(readFileSync(join(operator.folder, 'pgbouncer.log'), 'utf8')).toMatch(
-      /LOG process up: PgBouncer .* \(Headgate /,
-    );
-  });
+test('--pgbouncer-ini serves clients with what PgBouncer was told, include files and all', async () => {
+  const operator = new Operator();
+  operator.write('pgbouncer.ini', ini(operator));
+  operator.write(
+    'databases.ini',
+    `[databases]\nshop = host=${db.host} port=${db.port} dbname=${db.database}\n`,
+  );
+  operator.write('userlist.txt', `"${db.user}" "${db.password}"\n`);
+  await operator.serve('--pgbouncer-ini', 'pgbouncer.ini');
+  expect(operator.err).toContain('pgbouncer.ini:13  auth_ldap_options: ');
+  const client = await operator.connect({ database: 'shop' });
+  expect((await client.query('select current_database() as name')).rows).toEqual([{ name: db.database }]);
+  const console = await operator.connect({ database: 'pgbouncer' });
+  expect((await console.query('SHOW POOLS')).rows).toMatchObject([
+    { database: 'shop', pool_mode: 'transaction' },
+  ]);
+  await expect(operator.connect({ database: 'shop', password: 'wrong' })).rejects.toThrow(
+    'authentication failed',
+  );
+  expect(readFileSync(join(operator.folder, 'pgbouncer.log'), 'utf8')).toMatch(
+    /LOG process up: PgBouncer .* \(Headgate /,
+  );
 });
 
 test.runIf(process.platform !== 'win32')(

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as tlsConnect } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sslRequest } from '../../src/wire/fixed-messages.js';
 import { startTestPooler, type TestPooler } from '../support/pooler.js';
 import type { TestDatabase } from '../support/postgres.js';
@@ -47,43 +47,39 @@ async function agreed({ port }: TestPooler, wishes: ConnectionOptions): Promise<
 const version12: ConnectionOptions = { maxVersion: 'TLSv1.2' };
 const version13: ConnectionOptions = { minVersion: 'TLSv1.3' };
 
-describe('Ciphers for clients', () => {
-  test('of TLS 1.3 alone leave TLS 1.2 as it is', async () => {
-    const pooler = await start({ tls13Ciphers: 'TLS_AES_256_GCM_SHA384' });
-    expect(await agreed(pooler, version13)).toBe('TLSv1.3 TLS_AES_256_GCM_SHA384');
-    const only128 = { ...version13, ciphers: 'TLS_AES_128_GCM_SHA256' };
-    expect(await agreed(pooler, only128)).toMatch(/^ERR_SSL/);
-    expect(await agreed(pooler, version12)).toMatch(/^TLSv1.2 ECDHE-/);
-  });
-
-  test('up to TLS 1.2 alone leave TLS 1.3 as it is', async () => {
-    const pooler = await start({ ciphers: 'ECDHE-RSA-AES256-GCM-SHA384' });
-    expect(await agreed(pooler, version12)).toBe('TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384');
-    const only128 = { ...version12, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' };
-    expect(await agreed(pooler, only128)).toMatch(/^ERR_SSL/);
-    expect(await agreed(pooler, version13)).toMatch(/^TLSv1.3 TLS_/);
-  });
-
-  test('of both kinds are all that there are', async () => {
-    const pooler = await start({
-      tls13Ciphers: 'TLS_AES_256_GCM_SHA384',
-      ciphers: 'ECDHE-RSA-AES256-GCM-SHA384',
-    });
-    expect(await agreed(pooler, version13)).toBe('TLSv1.3 TLS_AES_256_GCM_SHA384');
-    expect(await agreed(pooler, version12)).toBe('TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384');
-  });
+test('Ciphers for clients of TLS 1.3 alone leave TLS 1.2 as it is', async () => {
+  const pooler = await start({ tls13Ciphers: 'TLS_AES_256_GCM_SHA384' });
+  expect(await agreed(pooler, version13)).toBe('TLSv1.3 TLS_AES_256_GCM_SHA384');
+  const only128 = { ...version13, ciphers: 'TLS_AES_128_GCM_SHA256' };
+  expect(await agreed(pooler, only128)).toMatch(/^ERR_SSL/);
+  expect(await agreed(pooler, version12)).toMatch(/^TLSv1.2 ECDHE-/);
 });
 
-describe('A client without curves', () => {
-  test('gets in by an exchange of keys in a finite field', async () => {
-    expect(await agreed(await start({}), { ...version12, ciphers: dhe })).toBe(`TLSv1.2 ${dhe}`);
-  });
+test('Ciphers for clients up to TLS 1.2 alone leave TLS 1.3 as it is', async () => {
+  const pooler = await start({ ciphers: 'ECDHE-RSA-AES256-GCM-SHA384' });
+  expect(await agreed(pooler, version12)).toBe('TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384');
+  const only128 = { ...version12, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' };
+  expect(await agreed(pooler, only128)).toMatch(/^ERR_SSL/);
+  expect(await agreed(pooler, version13)).toMatch(/^TLSv1.3 TLS_/);
+});
 
-  test('does not where that is switched off', async () => {
-    const pooler = await start({ dheParams: 'none' });
-    expect(await agreed(pooler, { ...version12, ciphers: dhe })).toMatch(/^ERR_SSL/);
-    expect(await agreed(pooler, version12)).toMatch(/^TLSv1.2 ECDHE-/);
+test('Ciphers for clients of both kinds are all that there are', async () => {
+  const pooler = await start({
+    tls13Ciphers: 'TLS_AES_256_GCM_SHA384',
+    ciphers: 'ECDHE-RSA-AES256-GCM-SHA384',
   });
+  expect(await agreed(pooler, version13)).toBe('TLSv1.3 TLS_AES_256_GCM_SHA384');
+  expect(await agreed(pooler, version12)).toBe('TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384');
+});
+
+test('A client without curves gets in by an exchange of keys in a finite field', async () => {
+  expect(await agreed(await start({}), { ...version12, ciphers: dhe })).toBe(`TLSv1.2 ${dhe}`);
+});
+
+test('A client without curves does not where that is switched off', async () => {
+  const pooler = await start({ dheParams: 'none' });
+  expect(await agreed(pooler, { ...version12, ciphers: dhe })).toMatch(/^ERR_SSL/);
+  expect(await agreed(pooler, version12)).toMatch(/^TLSv1.2 ECDHE-/);
 });
 
 test('Ciphers of TLS 1.3 alone for servers leave those with TLS 1.2 within reach', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSecureContext, TLSSocket, connect as tlsConnect } from 'node:tls';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { LogDetails } from '../../src/pooler/log.js';
 import { sslRequest } from '../../src/wire/fixed-messages.js';
 import {
@@ -92,8 +92,9 @@ async function shownBy({ port }: TestPooler): Promise<string> {
 const first = 'Headgate test server';
 const second = 'Headgate renewed test server';
 
-describe('A client that insists on channel binding', () => {
-  test.runIf(has('psql'))('is let in by the pooler: psql with channel_binding=require', async () => {
+test.runIf(has('psql'))(
+  'A client that insists on channel binding is let in by the pooler: psql with channel_binding=require',
+  async () => {
     const pooler = await startTestPooler(db, new CertificateFolder().tree());
     const attempt = (options: string) =>
       run('psql', ['-X', '-A', '-t', '-c', 'select 1', `host=127.0.0.1 ${options}`], {
@@ -108,189 +109,178 @@ describe('A client that insists on channel binding', () => {
       stdout: '1\n',
     });
     expect((await attempt('sslmode=disable')).code).not.toBe(0);
-  });
+  },
+);
 
-  test('is let in after the certificate was replaced, bound to the new one', async () => {
-    const files = new CertificateFolder();
-    const pooler = await startTestPooler(db, files.tree());
-    files.put('renewed');
-    await pooler.pooler.reload(poolerConfig(treeFor(db, files.tree())));
-    const client = await pooler.connect({ ...withTls, enableChannelBinding: true } as pg.ClientConfig);
-    expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+test('A client that insists on channel binding is let in after the certificate was replaced, bound to the new one', async () => {
+  const files = new CertificateFolder();
+  const pooler = await startTestPooler(db, files.tree());
+  files.put('renewed');
+  await pooler.pooler.reload(poolerConfig(treeFor(db, files.tree())));
+  const client = await pooler.connect({ ...withTls, enableChannelBinding: true } as pg.ClientConfig);
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+});
+
+const serverTls = { mode: 'verify-ca', caFile: tlsPostgresCa };
+
+test('The login at the server goes through TLS, which the server sees', async () => {
+  const { connect: connectTo } = await startTestPooler(db, new CertificateFolder().tree({ serverTls }));
+  const client = await connectTo(withTls);
+  const { rows } = await client.query('select ssl from pg_stat_ssl where pid = pg_backend_pid()');
+  expect(rows).toEqual([{ ssl: true }]);
+});
+
+test('The login at the server is bound to the certificate of the server: someone in the middle with another one gets nowhere', async () => {
+  const port = await someoneInTheMiddle();
+  const tree = new CertificateFolder().tree({
+    serverTls: { mode: 'require' },
+    databases: { [db.database]: { host: db.host, port, user: 'bound', password } },
+    timeouts: { queryWaitTimeout: '2s' },
+  });
+  const { connect: connectTo } = await startTestPooler(db, tree);
+  await expect(connectTo(withTls)).rejects.toThrow('channel binding');
+});
+
+test('The login at the server sends no password in clear text without TLS, unless that is allowed', async () => {
+  const tree = (allowUnencryptedPasswords: boolean): ConfigTree => ({
+    serverTls: { mode: 'disable' },
+    auth: { allowUnencryptedPasswords },
+    databases: { [db.database]: { host: db.host, port: db.port, user: 'clear', password } },
+  });
+  const careful = await startTestPooler(db, tree(false));
+  await expect(careful.connect()).rejects.toThrow('the connection is not encrypted');
+  const careless = await startTestPooler(db, tree(true));
+  expect((await (await careless.connect()).query('select current_user')).rows).toEqual([
+    { current_user: 'clear' },
+  ]);
+});
+
+test('Certificates that are replaced are used after a reload, and clients that are there go on', async () => {
+  const files = new CertificateFolder();
+  const pooler = await startTestPooler(db, files.tree(), {
+    host: { readConfig: () => poolerConfig(treeFor(db, files.tree())) },
+  });
+  const early = await pooler.connect(withTls);
+  await early.query('begin');
+  await early.query('create temp table mine as select 7 as n');
+  expect(await shownBy(pooler)).toBe(first);
+  files.put('renewed');
+  const admin = await pooler.connect({ ...withTls, database: 'headgate' });
+  await admin.query('RELOAD');
+  expect(await shownBy(pooler)).toBe(second);
+  expect((await early.query('select n from mine')).rows).toEqual([{ n: 7 }]);
+  await early.query('commit');
+});
+
+test('Certificates that are replaced are used without a reload, as soon as they are there', async () => {
+  const files = new CertificateFolder();
+  const pooler = await startTestPooler(db, files.tree());
+  const early = await pooler.connect(withTls);
+  files.put('renewed');
+  await vi.waitFor(async () => expect(await shownBy(pooler)).toBe(second), {
+    timeout: 10_000,
+    interval: 50,
+  });
+  expect((await early.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+});
+
+test('Certificates that are replaced are not used as long as the key is not that of the certificate, and the log says why', async () => {
+  const files = new CertificateFolder();
+  const lines: [message: string, details: LogDetails | undefined][] = [];
+  const pooler = await startTestPooler(db, files.tree(), {
+    host: { log: (_, message, details) => lines.push([message, details]) },
+  });
+  files.put('renewed', ['pem']);
+  await vi.waitFor(
+    () => expect(lines.map(([message]) => message).join()).toContain('their former content stays in use'),
+    { timeout: 10_000, interval: 20 },
+  );
+  // Unchanged files are not read again.
+  expect(lines.filter(([message]) => /^files (?:read again|not usable)/.test(message))).toHaveLength(1);
+  expect(JSON.stringify(lines)).toContain('key values mismatch');
+  expect(await shownBy(pooler)).toBe(first);
+  files.put('renewed', ['key']);
+  await vi.waitFor(async () => expect(await shownBy(pooler)).toBe(second), {
+    timeout: 10_000,
+    interval: 50,
   });
 });
 
-describe('The login at the server', () => {
-  const serverTls = { mode: 'verify-ca', caFile: tlsPostgresCa };
-
-  test('goes through TLS, which the server sees', async () => {
-    const { connect: connectTo } = await startTestPooler(db, new CertificateFolder().tree({ serverTls }));
-    const client = await connectTo(withTls);
-    const { rows } = await client.query('select ssl from pg_stat_ssl where pid = pg_backend_pid()');
-    expect(rows).toEqual([{ ssl: true }]);
+test('Certificates that are replaced of the authority for servers are used for server connections that are opened next', async () => {
+  const files = new CertificateFolder();
+  copyFileSync(join(pems, 'other-ca.pem'), files.path('roots.pem'));
+  const tree = files.tree({
+    serverTls: { mode: 'verify-ca', caFile: files.path('roots.pem') },
+    timeouts: { queryWaitTimeout: '500ms' },
+    pooling: { serverLoginRetry: '50ms' },
   });
-
-  test('is bound to the certificate of the server: someone in the middle with another one gets nowhere', async () => {
-    const port = await someoneInTheMiddle();
-    const tree = new CertificateFolder().tree({
-      serverTls: { mode: 'require' },
-      databases: { [db.database]: { host: db.host, port, user: 'bound', password } },
-      timeouts: { queryWaitTimeout: '2s' },
-    });
-    const { connect: connectTo } = await startTestPooler(db, tree);
-    await expect(connectTo(withTls)).rejects.toThrow('channel binding');
-  });
-
-  test('sends no password in clear text without TLS, unless that is allowed', async () => {
-    const tree = (allowUnencryptedPasswords: boolean): ConfigTree => ({
-      serverTls: { mode: 'disable' },
-      auth: { allowUnencryptedPasswords },
-      databases: { [db.database]: { host: db.host, port: db.port, user: 'clear', password } },
-    });
-    const careful = await startTestPooler(db, tree(false));
-    await expect(careful.connect()).rejects.toThrow('the connection is not encrypted');
-    const careless = await startTestPooler(db, tree(true));
-    expect((await (await careless.connect()).query('select current_user')).rows).toEqual([
-      { current_user: 'clear' },
-    ]);
-  });
+  const pooler = await startTestPooler(db, tree);
+  await expect(pooler.connect(withTls)).rejects.toThrow(/certificate|no server connection/);
+  files.write('roots.pem', readFileSync(tlsPostgresCa, 'utf8'));
+  await vi.waitFor(() => pooler.connect(withTls), { timeout: 10_000, interval: 50 });
 });
 
-describe('Certificates that are replaced', () => {
-  test('are used after a reload, and clients that are there go on', async () => {
-    const files = new CertificateFolder();
-    const pooler = await startTestPooler(db, files.tree(), {
-      host: { readConfig: () => poolerConfig(treeFor(db, files.tree())) },
-    });
-    const early = await pooler.connect(withTls);
-    await early.query('begin');
-    await early.query('create temp table mine as select 7 as n');
-    expect(await shownBy(pooler)).toBe(first);
-    files.put('renewed');
-    const admin = await pooler.connect({ ...withTls, database: 'headgate' });
-    await admin.query('RELOAD');
-    expect(await shownBy(pooler)).toBe(second);
-    expect((await early.query('select n from mine')).rows).toEqual([{ n: 7 }]);
-    await early.query('commit');
-  });
-
-  test('are used without a reload, as soon as they are there', async () => {
-    const files = new CertificateFolder();
-    const pooler = await startTestPooler(db, files.tree());
-    const early = await pooler.connect(withTls);
-    files.put('renewed');
-    await vi.waitFor(async () => expect(await shownBy(pooler)).toBe(second), {
-      timeout: 10_000,
-      interval: 50,
-    });
-    expect((await early.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
-  });
-
-  test('are not used as long as the key is not that of the certificate, and the log says why', async () => {
-    const files = new CertificateFolder();
-    const lines: [message: string, details: LogDetails | undefined][] = [];
-    const pooler = await startTestPooler(db, files.tree(), {
-      host: { log: (_, message, details) => lines.push([message, details]) },
-    });
-    files.put('renewed', ['pem']);
-    await vi.waitFor(
-      () => expect(lines.map(([message]) => message).join()).toContain('what was there before stays in use'),
-      { timeout: 10_000, interval: 20 },
+test('Certificates that are replaced that are bad do not hold up a reload of the rest: it is refused as a whole', async () => {
+  const files = new CertificateFolder();
+  copyFileSync(tlsPostgresCa, files.path('roots.pem'));
+  const config = (some: ConfigTree = {}) =>
+    poolerConfig(
+      treeFor(db, files.tree({ serverTls: { mode: 'verify-ca', caFile: files.path('roots.pem') }, ...some })),
     );
-    // What has not changed is not read again.
-    expect(lines.filter(([message]) => message.includes('the files have changed'))).toHaveLength(1);
-    expect(JSON.stringify(lines)).toContain('key values mismatch');
-    expect(await shownBy(pooler)).toBe(first);
-    files.put('renewed', ['key']);
-    await vi.waitFor(async () => expect(await shownBy(pooler)).toBe(second), {
-      timeout: 10_000,
-      interval: 50,
-    });
-  });
-
-  test('of the authority for servers are used for server connections that are opened next', async () => {
-    const files = new CertificateFolder();
-    copyFileSync(join(pems, 'other-ca.pem'), files.path('roots.pem'));
-    const tree = files.tree({
-      serverTls: { mode: 'verify-ca', caFile: files.path('roots.pem') },
-      timeouts: { queryWaitTimeout: '500ms' },
-      pooling: { serverLoginRetry: '50ms' },
-    });
-    const pooler = await startTestPooler(db, tree);
-    await expect(pooler.connect(withTls)).rejects.toThrow(/certificate|no server connection/);
-    files.write('roots.pem', readFileSync(tlsPostgresCa, 'utf8'));
-    await vi.waitFor(() => pooler.connect(withTls), { timeout: 10_000, interval: 50 });
-  });
-
-  test('that are bad do not hold up a reload of the rest: it is refused as a whole', async () => {
-    const files = new CertificateFolder();
-    copyFileSync(tlsPostgresCa, files.path('roots.pem'));
-    const config = (some: ConfigTree = {}) =>
-      poolerConfig(
-        treeFor(
-          db,
-          files.tree({ serverTls: { mode: 'verify-ca', caFile: files.path('roots.pem') }, ...some }),
-        ),
-      );
-    const pooler = await startTestPooler(
-      db,
-      files.tree({ serverTls: { mode: 'verify-ca', caFile: tlsPostgresCa } }),
-    );
-    const next = config({ limits: { maxClientConn: 7 } });
-    rmSync(files.path('roots.pem'));
-    await expect(pooler.pooler.reload(next)).rejects.toThrow("roots.pem can't be read");
-    expect(pooler.pooler.view.config.limits.maxClientConn).toBe(1_000);
-    await (await pooler.connect(withTls)).query('select 1');
-  });
+  const pooler = await startTestPooler(
+    db,
+    files.tree({ serverTls: { mode: 'verify-ca', caFile: tlsPostgresCa } }),
+  );
+  const next = config({ limits: { maxClientConn: 7 } });
+  rmSync(files.path('roots.pem'));
+  await expect(pooler.pooler.reload(next)).rejects.toThrow("roots.pem can't be read");
+  expect(pooler.pooler.view.config.limits.maxClientConn).toBe(1_000);
+  await (await pooler.connect(withTls)).query('select 1');
 });
 
-describe('A client in the middle of the TLS handshake', () => {
-  async function inHandshake({ port }: TestPooler): Promise<Socket> {
-    const socket = connect(port, '127.0.0.1');
-    socket.on('error', () => {});
-    onTestFinished(() => void socket.destroy());
-    await once(socket, 'connect');
-    socket.write(sslRequest);
-    await once(socket, 'data');
-    return socket;
-  }
+async function inHandshake({ port }: TestPooler): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  socket.write(sslRequest);
+  await once(socket, 'data');
+  return socket;
+}
 
-  test('does not keep a pooler that stops from ending', async () => {
-    const pooler = await startTestPooler(db, new CertificateFolder().tree());
-    const socket = await inHandshake(pooler);
-    const closed = once(socket, 'close');
-    await pooler.stop();
-    await closed;
-  });
-
-  test('can be sent away from the console', async () => {
-    const pooler = await startTestPooler(db, new CertificateFolder().tree());
-    const admin = await pooler.connect({ ...withTls, database: 'headgate' });
-    const socket = await inHandshake(pooler);
-    const closed = once(socket, 'close');
-    const [late] = pooler.pooler.view.clients().filter(({ state }) => state === 'login');
-    await admin.query(`KILL_CLIENT ${late?.id}`);
-    await closed;
-  });
+test('A client in the middle of the TLS handshake does not keep a pooler that stops from ending', async () => {
+  const pooler = await startTestPooler(db, new CertificateFolder().tree());
+  const socket = await inHandshake(pooler);
+  const closed = once(socket, 'close');
+  await pooler.stop();
+  await closed;
 });
 
-describe('The list of users', () => {
-  test('is read again when it has changed', async () => {
-    const files = new CertificateFolder();
-    files.write('userlist.txt', `"bound" "${password}"\n`);
-    const tree = files.tree({
-      users: {},
-      auth: { type: 'scram-sha-256', file: files.path('userlist.txt'), failedLoginDelay: 0 },
-      databases: { [db.database]: { host: db.host, port: db.port, user: 'bound', password } },
-    });
-    const pooler = await startTestPooler(db, tree);
-    await pooler.connect(withTls);
-    await expect(pooler.connect({ ...withTls, user: 'newcomer' })).rejects.toThrow('authentication failed');
-    files.write('userlist.txt', `"bound" "${password}"\n"newcomer" "${password}"\n`);
-    await vi.waitFor(() => pooler.connect({ ...withTls, user: 'newcomer' }), {
-      timeout: 10_000,
-      interval: 50,
-    });
+test('A client in the middle of the TLS handshake can be sent away from the console', async () => {
+  const pooler = await startTestPooler(db, new CertificateFolder().tree());
+  const admin = await pooler.connect({ ...withTls, database: 'headgate' });
+  const socket = await inHandshake(pooler);
+  const closed = once(socket, 'close');
+  const [late] = pooler.pooler.view.clients().filter(({ state }) => state === 'login');
+  await admin.query(`KILL_CLIENT ${late?.id}`);
+  await closed;
+});
+
+test('The list of users is read again when it has changed', async () => {
+  const files = new CertificateFolder();
+  files.write('userlist.txt', `"bound" "${password}"\n`);
+  const tree = files.tree({
+    users: {},
+    auth: { type: 'scram-sha-256', file: files.path('userlist.txt'), failedLoginDelay: 0 },
+    databases: { [db.database]: { host: db.host, port: db.port, user: 'bound', password } },
+  });
+  const pooler = await startTestPooler(db, tree);
+  await pooler.connect(withTls);
+  await expect(pooler.connect({ ...withTls, user: 'newcomer' })).rejects.toThrow('authentication failed');
+  files.write('userlist.txt', `"bound" "${password}"\n"newcomer" "${password}"\n`);
+  await vi.waitFor(() => pooler.connect({ ...withTls, user: 'newcomer' }), {
+    timeout: 10_000,
+    interval: 50,
   });
 });
 
@@ -318,20 +308,18 @@ test('Rules are not watched where they are not used', async () => {
   expect(lines.filter((line) => line.startsWith('users and rules'))).toEqual([]);
 });
 
-describe('A client without TLS', () => {
-  test('is not asked for its password in clear text, unless that is allowed', async () => {
-    const tree = (allowUnencryptedPasswords: boolean): ConfigTree => ({
-      auth: { type: 'plain', allowUnencryptedPasswords },
-      users: { bound: { password } },
-      databases: { [db.database]: { host: db.host, port: db.port } },
-    });
-    const careful = await startTestPooler(db, tree(false));
-    await expect(careful.connect({ user: 'bound', password })).rejects.toThrow(
-      'the connection is not encrypted',
-    );
-    const careless = await startTestPooler(db, tree(true));
-    await careless.connect({ user: 'bound', password });
+test('A client without TLS is not asked for its password in clear text, unless that is allowed', async () => {
+  const tree = (allowUnencryptedPasswords: boolean): ConfigTree => ({
+    auth: { type: 'plain', allowUnencryptedPasswords },
+    users: { bound: { password } },
+    databases: { [db.database]: { host: db.host, port: db.port } },
   });
+  const careful = await startTestPooler(db, tree(false));
+  await expect(careful.connect({ user: 'bound', password })).rejects.toThrow(
+    'the connection is not encrypted',
+  );
+  const careless = await startTestPooler(db, tree(true));
+  await careless.connect({ user: 'bound', password });
 });
 
 /** Ends TLS with a certificate of its own, and speaks to the server by TLS, too. */

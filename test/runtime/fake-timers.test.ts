@@ -1,7 +1,7 @@
 // Pools while a test has replaced the program's timers, and after it has put them back.
 import { mock } from 'node:test';
 import { install } from '@sinonjs/fake-timers';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { PromisePool } from '../../src/engine.js';
 import { Pool } from '../../src/index.js';
 import { FakeClient } from '../support/fake-client.js';
@@ -56,8 +56,8 @@ function newPool(options: object = {}): PromisePool<object> {
   return new PromisePool<object>({ connect: () => ({ id: ++connections }), max: 1, ...options });
 }
 
-describe.each(tools)('With the timers of $name', ({ name, begin, advance, end }) => {
-  it('a timeout of 5 s fires when 6 s have passed, and not before', async () => {
+describe.each(tools)('With the timers of $name', ({ begin, advance, end }) => {
+  test('a timeout of 5 s fires when 6 s have passed, and not before', async () => {
     const pool = newPool({ acquireTimeout: '5s' });
     const held = await pool.acquire();
     begin();
@@ -72,7 +72,7 @@ describe.each(tools)('With the timers of $name', ({ name, begin, advance, end })
     await pool.drain();
   });
 
-  it('a pool that has seen them fires its timeouts again when the real ones are back', async () => {
+  test('a pool that has seen them fires its timeouts again when the real ones are back', async () => {
     const pool = newPool({ acquireTimeout: '40ms', idleTimeout: '40ms' });
     const held = await pool.acquire();
     begin();
@@ -85,23 +85,35 @@ describe.each(tools)('With the timers of $name', ({ name, begin, advance, end })
     await pool.drain();
   });
 
-  // With node:test this holds for the first use of its timers in a process, and is late after a second one.
-  it.skipIf(name === 'node:test')(
-    'an idle connection is closed when the time for it has passed',
-    async () => {
-      const pool = newPool({ idleTimeout: '10s' });
-      begin();
-      (await pool.acquire()).release();
-      advance(9_000);
-      expect(pool.stats().idle).toBe(1);
-      advance(2_000);
-      expect(pool.stats().idle).toBe(0);
-      end();
-      await pool.drain();
-    },
-  );
+  test('an idle connection is closed when the time for it has passed', async () => {
+    const pool = newPool({ idleTimeout: '10s' });
+    begin();
+    (await pool.acquire()).release();
+    advance(9_000);
+    expect(pool.stats().idle).toBe(1);
+    advance(2_000);
+    expect(pool.stats().idle).toBe(0);
+    end();
+    await pool.drain();
+  });
 
-  it('a pool made while they are on serves when they are gone', async () => {
+  test('an idle timeout counts from the release, though the turn began before them', async () => {
+    const pool = newPool({ idleTimeout: '10s', acquireTimeout: '5s' });
+    const held = await pool.acquire();
+    begin();
+    const waiting = watch(pool.acquire());
+    advance(6_000);
+    held.release();
+    advance(9_000);
+    expect(pool.stats().idle).toBe(1);
+    advance(2_000);
+    expect(pool.stats().idle).toBe(0);
+    end();
+    await rejectionOf(waiting.promise);
+    await pool.drain();
+  });
+
+  test('a pool made while they are on serves when they are gone', async () => {
     begin();
     const pool = newPool({ acquireTimeout: '40ms' });
     const held = await pool.acquire();
@@ -112,17 +124,32 @@ describe.each(tools)('With the timers of $name', ({ name, begin, advance, end })
   });
 });
 
-it('end() settles while nextTick is faked', async () => {
-  const pool = new Pool({ max: 1, Client: FakeOnMicrotasks as never });
-  const client = await pool.connect();
-  client.release();
+test('end() settles while nextTick is faked, by promise and by callback', async () => {
+  const pools = [1, 2].map(() => new Pool({ max: 1, Client: FakeOnMicrotasks as never }));
+  for (const pool of pools) (await pool.connect()).release();
   const fakes = install({ toFake: ['nextTick', 'setTimeout', 'setImmediate', 'Date', 'performance'] });
   try {
-    await pool.end();
-    expect(pool.totalCount).toBe(0);
+    await pools[0]?.end();
+    await new Promise<void>((resolve) => pools[1]?.end(resolve));
+    expect(pools.map(({ totalCount }) => totalCount)).toEqual([0, 0]);
   } finally {
     fakes.uninstall();
   }
+});
+
+test('Timers that ring move time on where the test has replaced no clock', async () => {
+  const pool = newPool();
+  const held = await pool.acquire();
+  mock.timers.enable({ apis: ['setTimeout'] });
+  const waiting = ['5s', '8s'].map((timeout) => watch(pool.acquire({ timeout })));
+  for (const left of [1, 0]) {
+    mock.timers.tick(left === 1 ? 5_001 : 3_001);
+    expect(pool.stats().waiting).toBe(left);
+  }
+  mock.timers.reset();
+  for (const { promise } of waiting) await rejectionOf(promise);
+  held.release();
+  await pool.drain();
 });
 
 /** What a client does is not the pool's: this one needs no faked function. */

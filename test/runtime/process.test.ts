@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 const engine = pathToFileURL(join(import.meta.dirname, '../../dist/engine.js')).href;
 
@@ -43,28 +43,27 @@ function run(program: string): Promise<Ended> {
   });
 }
 
-describe('A process', () => {
-  it('ends when only idle connections remain, without being told to', async () => {
-    const ended = await run(`
+test('A process ends when only idle connections remain, without being told to', async () => {
+  const ended = await run(`
       const pool = new PromisePool({ connect, minIdle: 2, keepalive: '1m', check: () => true });
       await pool.ready(2);
       (await pool.acquire()).release();
       console.log('idle', pool.stats().idle >= 2);
     `);
-    expect(ended).toEqual({ code: 0, output: 'idle true\n' });
-  });
+  expect(ended).toEqual({ code: 0, output: 'idle true\n' });
+});
 
-  it('does not end before a caller who waits has had its answer', async () => {
-    const ended = await run(`
+test('A process does not end before a caller who waits has had its answer', async () => {
+  const ended = await run(`
       const pool = new PromisePool({ connect, max: 1 });
       const lease = await pool.acquire();
       pool.acquire({ timeout: 50 }).catch((error) => console.log(error.code));
     `);
-    expect(ended).toEqual({ code: 0, output: 'HG_ACQUIRE_TIMEOUT\n' });
-  });
+  expect(ended).toEqual({ code: 0, output: 'HG_ACQUIRE_TIMEOUT\n' });
+});
 
-  it('sees no warning and no unhandled rejection in ordinary and in bad use', async () => {
-    const ended = await run(`
+test('A process sees no warning and no unhandled rejection in ordinary and in bad use', async () => {
+  const ended = await run(`
       const pool = new PromisePool({ connect, max: 5, leakThreshold: 1, keepalive: 1, check: () => true });
       const { signal } = new AbortController();
       const work = [];
@@ -87,16 +86,15 @@ describe('A process', () => {
       await broken.drain();
       console.log('done');
     `);
-    expect(ended).toEqual({ code: 0, output: 'HG_CONNECT_FAILED\nHG_ACQUIRE_TIMEOUT\ndone\n' });
-  });
+  expect(ended).toEqual({ code: 0, output: 'HG_CONNECT_FAILED\nHG_ACQUIRE_TIMEOUT\ndone\n' });
+});
 
-  it('has a pool that is drained end it, whatever timers the pool had', async () => {
-    const ended = await run(`
+test('A process has a pool that is drained end it, whatever timers the pool had', async () => {
+  const ended = await run(`
       const pool = new PromisePool({ connect, minIdle: 3, idleTimeout: '10m', maxLifetime: '30m' });
       await pool.ready();
       await pool.drain();
       console.log(pool.stats().state);
     `);
-    expect(ended).toEqual({ code: 0, output: 'closed\n' });
-  });
+  expect(ended).toEqual({ code: 0, output: 'closed\n' });
 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SeededRandom } from '../../src/kernel/random.js';
-import { Chance, draw } from '../../src/simulator/chance.js';
-import type { Delay } from '../../src/simulator/scenario.js';
+import type { Delay } from '../../src/simulator/scenario/scenario.js';
+import { Chance, draw } from '../../src/simulator/time/chance.js';
 
 const first = (seed: number, name: string): number[] => {
   const stream = new Chance(seed).stream(name);

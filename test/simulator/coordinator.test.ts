@@ -1,7 +1,7 @@
 // The leases of the product, and a coordinator behind a network that is slow, and at times not there.
 import { expect, test } from 'vitest';
 import type { SimulationResult } from '../../src/simulator/result.js';
-import type { CoordinatorPlan } from '../../src/simulator/scenario.js';
+import type { CoordinatorPlan } from '../../src/simulator/scenario/scenario.js';
 import { simulate } from '../../src/simulator/simulate.js';
 import {
   at,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jainIndex, maxMinShares } from '../../src/simulator/fairness.js';
+import { jainIndex, maxMinShares } from '../../src/simulator/measures/fairness.js';
 
 const amounts = fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 1, maxLength: 20 });
 

@@ -1,7 +1,7 @@
 // What a report says in words before it shows numbers.
 import { expect, test } from 'vitest';
 import { findingsOf } from '../../src/simulator/report/findings.js';
-import { parseScenario } from '../../src/simulator/scenario-file.js';
+import { parseScenario } from '../../src/simulator/scenario/scenario-file.js';
 import { simulate } from '../../src/simulator/simulate.js';
 
 function findings(text: string): string[] {

@@ -7,11 +7,11 @@ import type { PoolStats } from '../../src/core/pool-stats.js';
 import type { PooledConnection } from '../../src/core/pooled-connection.js';
 import type { Waiter } from '../../src/core/waiters.js';
 import { Laws } from '../../src/simulator/laws.js';
+import type { ServiceProcess } from '../../src/simulator/process/service-process.js';
 import type { LawBreach } from '../../src/simulator/result.js';
-import type { ServiceProcess } from '../../src/simulator/service-process.js';
-import type { Session } from '../../src/simulator/session.js';
+import type { Session } from '../../src/simulator/server/session.js';
 import { simulateWith } from '../../src/simulator/simulate.js';
-import { Timeline } from '../../src/simulator/timeline.js';
+import { Timeline } from '../../src/simulator/time/timeline.js';
 import type { Sabotage } from '../../src/simulator/world.js';
 import { callers, type SmallScenario, scenario, service, services } from './small-worlds.js';
 

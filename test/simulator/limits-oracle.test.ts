@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TokenBucket } from '../../src/core/token-bucket.js';
-import { Admission } from '../../src/simulator/admission.js';
-import { SlidingWindow } from '../../src/simulator/sliding-window.js';
+import { SlidingWindow } from '../../src/simulator/measures/sliding-window.js';
+import { Admission } from '../../src/simulator/server/admission.js';
 
 const gaps = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 200 });
 

@@ -2,7 +2,13 @@
 // an end, and the same seed does the same again.
 import { expect, test } from 'vitest';
 import type { PolicyOptions } from '../../src/core/pool-policy.js';
-import type { ArrivalPlan, Delay, FaultPlan, Scenario, ServicePlan } from '../../src/simulator/scenario.js';
+import type {
+  ArrivalPlan,
+  Delay,
+  FaultPlan,
+  Scenario,
+  ServicePlan,
+} from '../../src/simulator/scenario/scenario.js';
 import { simulate } from '../../src/simulator/simulate.js';
 import { type SeededRandom, seededRandom } from '../support/seeded-random.js';
 import { scenario } from './small-worlds.js';
@@ -15,6 +21,20 @@ function delay(random: SeededRandom, ms: number): Delay {
     { kind: 'uniform', fromMs: 0, toMs: 2 * ms },
     { kind: 'lognormal', medianMs: ms, p99Ms: 6 * ms },
     { kind: 'exponential', meanMs: ms },
+    {
+      kind: 'percentiles',
+      points: [
+        { part: 0.5, ms },
+        { part: 1, ms: 9 * ms },
+      ],
+    },
+    {
+      kind: 'counted',
+      lengths: [
+        { ms, weight: 9 },
+        { ms: 20 * ms, weight: 1 },
+      ],
+    },
   ]);
 }
 
@@ -56,12 +76,15 @@ function pool(random: SeededRandom): PolicyOptions {
 
 function arrival(random: SeededRandom, index: number): ArrivalPlan {
   const isSteady = random.chance(0.5);
+  const isLoop = random.chance(0.3);
   return {
     tenant: `tenant-${index}`,
     fromMs: random.below(5_000),
     untilMs: random.chance(0.5) ? Number.POSITIVE_INFINITY : from(random, 5_000, 30_000),
-    perSecond: isSteady ? from(random, 1, 100) : undefined,
-    everyMs: isSteady ? undefined : from(random, 20, 2_000),
+    ...(isLoop && { clients: from(random, 1, 30), think: delay(random, from(random, 1, 2_000)) }),
+    ...(random.chance(0.3) && { queryTimeoutMs: from(random, 10, 5_000) }),
+    perSecond: isLoop ? undefined : isSteady ? from(random, 1, 100) : undefined,
+    everyMs: isLoop || isSteady ? undefined : from(random, 20, 2_000),
     burst: from(random, 1, 20),
     hold: delay(random, random.pick([1, 20, 300, 10_000])),
     maxInUse: random.chance(0.5) ? Number.POSITIVE_INFINITY : from(random, 1, 40),
@@ -92,6 +115,7 @@ function fault(random: SeededRandom, durationMs: number): Partial<FaultPlan> {
       'crash',
       'pause',
       'slow_dials',
+      'hung_connections',
       'token_failures',
     ]),
     atMs: random.below(durationMs),
@@ -114,6 +138,8 @@ function anyWorld(seed: number): Scenario {
       perSecond: from(random, 1, 100),
       burst: from(random, 1, 100),
       sessionLifetimeMs: random.chance(0.3) ? from(random, 500, 30_000) : Number.POSITIVE_INFINITY,
+      overload: random.pick(['refuse', 'queue']),
+      ...(random.chance(0.5) && { refuse: delay(random, from(random, 1, 100)) }),
       dial: delay(random, random.pick([1, 20, 200, 2_000])),
       close: delay(random, random.pick([0, 1, 20, 3_000])),
       dialFailures: random.pick([0, 0, 0.1, 0.5]),

@@ -4,7 +4,7 @@ import { csvColumns, csvReport } from '../../src/simulator/report/csv.js';
 import { jsonReport } from '../../src/simulator/report/json.js';
 import type { SimulationRun } from '../../src/simulator/report/run.js';
 import type { SimulationResult } from '../../src/simulator/result.js';
-import { parseScenario } from '../../src/simulator/scenario-file.js';
+import { parseScenario } from '../../src/simulator/scenario/scenario-file.js';
 import { simulate } from '../../src/simulator/simulate.js';
 
 const text = `
@@ -88,28 +88,26 @@ describe('The CSV', () => {
   });
 });
 
-describe('The JSON', () => {
-  const parsed = JSON.parse(json) as { format: string; scenario: { name: string }; result: SimulationResult };
+const parsed = JSON.parse(json) as { format: string; scenario: { name: string }; result: SimulationResult };
 
-  test('has the scenario and the whole result', () => {
-    expect(parsed.format).toBe('headgate-simulation-1');
-    expect(parsed.scenario.name).toBe('small');
-    expect(parsed.result.services.map(({ name }) => name)).toEqual(['api-1', 'api-2', 'plain']);
-    expect(Object.keys(parsed.result).sort()).toEqual(Object.keys(once.result).sort());
-    expect(parsed.result.samples).toEqual(once.result.samples);
-    expect(parsed.result.tenantSamples.map(({ tenant }) => tenant)).toEqual(['api', 'plain']);
-    expect(parsed.result.tenantSamples).toEqual(once.result.tenantSamples);
-  });
+test('The JSON has the scenario and the whole result', () => {
+  expect(parsed.format).toBe('headgate-simulation-1');
+  expect(parsed.scenario.name).toBe('small');
+  expect(parsed.result.services.map(({ name }) => name)).toEqual(['api-1', 'api-2', 'plain']);
+  expect(Object.keys(parsed.result).sort()).toEqual(Object.keys(once.result).sort());
+  expect(parsed.result.samples).toEqual(once.result.samples);
+  expect(parsed.result.tenantSamples.map(({ tenant }) => tenant)).toEqual(['api', 'plain']);
+  expect(parsed.result.tenantSamples).toEqual(once.result.tenantSamples);
+});
 
-  test('has null for what has no number, so that each key is always there', () => {
-    const never = {
-      ...once.result,
-      services: once.result.services.map((service) => ({ ...service, convergedAtMs: undefined })),
-    };
-    const { result } = JSON.parse([...jsonReport({ ...once, result: never })].join('')) as typeof parsed;
-    expect(result.services[0]?.convergedAtMs).toBeNull();
-    expect(json).toContain('"everyMs":null');
-  });
+test('The JSON has null for what has no number, so that each key is always there', () => {
+  const never = {
+    ...once.result,
+    services: once.result.services.map((service) => ({ ...service, convergedAtMs: undefined })),
+  };
+  const { result } = JSON.parse([...jsonReport({ ...once, result: never })].join('')) as typeof parsed;
+  expect(result.services[0]?.convergedAtMs).toBeNull();
+  expect(json).toContain('"everyMs":null');
 });
 
 test('The same scenario and seed give the same files to the last byte, and another seed gives others', () => {

@@ -1,14 +1,16 @@
 // What a person reads in the terminal after a run.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { count, percent, short, time } from '../../src/simulator/format.js';
 import { chartsOf } from '../../src/simulator/report/charts.js';
-import { count, percent, short, time } from '../../src/simulator/report/format.js';
+import { coldStartOf } from '../../src/simulator/report/cold-start.js';
+import { htmlReport } from '../../src/simulator/report/html.js';
 import type { SimulationRun } from '../../src/simulator/report/run.js';
 import { sparkline, terminalReport } from '../../src/simulator/report/terminal.js';
 import { terminalComparison } from '../../src/simulator/report/terminal-compare.js';
 import { colours } from '../../src/simulator/report/terminal-style.js';
-import { parseScenario } from '../../src/simulator/scenario-file.js';
-import { simulate } from '../../src/simulator/simulate.js';
+import { parseScenario } from '../../src/simulator/scenario/scenario-file.js';
+import { simulate, simulateSettled } from '../../src/simulator/simulate.js';
 
 function run(changes = '', name = 'small'): SimulationRun {
   const scenario = parseScenario(
@@ -118,36 +120,75 @@ test('Two runs are put side by side, to the same scale', () => {
   expect(text).toMatch(/^ {2}share of quick +.{34} \| {2}.{34} \| {2}to [\d.]+ %$/m);
 });
 
-describe('Charts', () => {
-  test('keep the highest and the lowest of every line, however few points there are', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 200 }), (most) => {
-        const { timeMs, charts } = chartsOf(good, most);
-        expect(timeMs.length).toBe(Math.min(most, 61));
-        expect(timeMs.at(-1)).toBe(60_000);
-        const [ready] = charts[0]?.lines ?? [];
-        expect(Math.max(...(ready?.high ?? []))).toBe(Math.max(...good.result.samples.ready));
-        expect(Math.min(...(ready?.low ?? []))).toBe(Math.min(...good.result.samples.ready));
-        for (const { lines } of charts)
-          for (const { low, high } of lines) {
-            expect(low.every((value, i) => value <= (high[i] as number))).toBe(true);
-            expect([low.length, high.length]).toEqual([timeMs.length, timeMs.length]);
-          }
-      }),
+test('Two runs are compared without their cold start, and it is said what was left out', () => {
+  const cold = (more: string): SimulationRun => {
+    const scenario = parseScenario(
+      `duration: 2m
+server: { dial: 500ms }
+limiter: { perSecond: 2, burst: 1 }
+services: [{ name: api, pool: { max: 20, minIdle: 20 }, workload: { perSecond: 5, hold: 20ms } }]
+${more}`,
+      'cold.yaml',
     );
-  });
+    return { scenario, result: simulate(scenario) };
+  };
+  const one = cold('');
+  const start = coldStartOf([one, one]);
+  const untilMs = 'untilMs' in start ? start.untilMs : 0;
+  expect(untilMs).toBeGreaterThan(9_000);
+  expect(untilMs).toBeLessThan(15_000);
+  const settled = simulateSettled(one.scenario, untilMs);
+  expect(settled.waits.callers).toBeLessThan(one.result.waits.callers);
+  expect([one.result.server.accepted, settled.server.accepted]).toEqual([20, 0]);
+  expect([one.result.waits.max > 0, settled.waits.max]).toEqual([true, 0]);
+  expect(settled.samples.timeMs[0]).toBeLessThanOrEqual(untilMs);
+  expect(settled.samples.checkouts[0]).toBe(0);
+  const run = { ...one, settled: { fromMs: untilMs, result: settled } };
+  expect(terminalComparison(run, run)).toMatch(
+    /^Left out: the cold start, the first [\d.]+ s, in which cold opened 20 connections and had \d+ callers, whose longest wait was /m,
+  );
+  expect(terminalComparison(run, run)).toMatch(/^ {2}opened +0 +0\n/m);
+  expect(htmlReport(run, run)).toContain('<p>Left out: the cold start, the first ');
+});
 
-  test('show rates for what is counted, so that they add up to the count', () => {
-    const { charts } = chartsOf(good, 1_000);
-    const started = charts.flatMap(({ lines }) => lines).find(({ name }) => name === 'work started');
-    const sum = (started?.high ?? []).reduce((all, value) => all + value, 0);
-    expect(sum).toBeCloseTo(good.result.samples.workStarted.at(-1) ?? 0, 6);
-  });
+test('A cold start is compared where it is the subject', () => {
+  const asking = parseScenario(
+    'duration: 1m\nservices: [{ name: api }]\nassertions: { assertConvergeWithin: 1s }',
+  );
+  const run = { scenario: asking, result: simulate(asking) };
+  expect(terminalComparison(good, run)).toContain(
+    'The cold start is compared, too: small has assertConvergeWithin.\n',
+  );
+});
 
-  test('of one line are blocks, in which nothing is nothing and little is seen', () => {
-    expect(sparkline([0, 0.01, 50, 100], 100)).toBe(' ▁▄█');
-    expect(sparkline([0, 0], 0)).toBe('  ');
-  });
+test('Charts keep the highest and the lowest of every line, however few points there are', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), (most) => {
+      const { timeMs, charts } = chartsOf(good, most);
+      expect(timeMs.length).toBe(Math.min(most, 61));
+      expect(timeMs.at(-1)).toBe(60_000);
+      const [ready] = charts[0]?.lines ?? [];
+      expect(Math.max(...(ready?.high ?? []))).toBe(Math.max(...good.result.samples.ready));
+      expect(Math.min(...(ready?.low ?? []))).toBe(Math.min(...good.result.samples.ready));
+      for (const { lines } of charts)
+        for (const { low, high } of lines) {
+          expect(low.every((value, i) => value <= (high[i] as number))).toBe(true);
+          expect([low.length, high.length]).toEqual([timeMs.length, timeMs.length]);
+        }
+    }),
+  );
+});
+
+test('Charts show rates for what is counted, so that they add up to the count', () => {
+  const { charts } = chartsOf(good, 1_000);
+  const started = charts.flatMap(({ lines }) => lines).find(({ name }) => name === 'work started');
+  const sum = (started?.high ?? []).reduce((all, value) => all + value, 0);
+  expect(sum).toBeCloseTo(good.result.samples.workStarted.at(-1) ?? 0, 6);
+});
+
+test('Charts of one line are blocks, in which nothing is nothing and little is seen', () => {
+  expect(sparkline([0, 0.01, 50, 100], 100)).toBe(' ▁▄█');
+  expect(sparkline([0, 0], 0)).toBe('  ');
 });
 
 test('Numbers are written in one way everywhere', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ServiceAlarm, ServiceClock } from '../../src/simulator/service-clock.js';
-import { Timeline } from '../../src/simulator/timeline.js';
+import { ServiceAlarm, ServiceClock } from '../../src/simulator/time/service-clock.js';
+import { Timeline } from '../../src/simulator/time/timeline.js';
 
 test('a clock runs as fast as its drift says, from where its skew puts it, and is never negative', () => {
   fc.assert(

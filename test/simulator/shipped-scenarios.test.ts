@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SimulationResult } from '../../src/simulator/result.js';
-import type { Scenario } from '../../src/simulator/scenario.js';
-import { parseScenario, readScenarioFile } from '../../src/simulator/scenario-file.js';
-import { ScenarioError } from '../../src/simulator/scenario-reader-problems.js';
-import { shippedScenarios } from '../../src/simulator/shipped-scenarios.js';
+import type { Scenario } from '../../src/simulator/scenario/scenario.js';
+import { parseScenario, readScenarioFile } from '../../src/simulator/scenario/scenario-file.js';
+import { ScenarioError } from '../../src/simulator/scenario/scenario-reader-problems.js';
+import { shippedScenarios } from '../../src/simulator/scenario/shipped-scenarios.js';
 import { simulate } from '../../src/simulator/simulate.js';
 
 const shipped = shippedScenarios();
@@ -75,109 +75,108 @@ function brokenAssertions({ assertions }: SimulationResult): string[] {
   return assertions.filter(({ passed }) => !passed).map(({ name }) => name);
 }
 
-describe('The scenarios that come with the package', () => {
-  test('are these', () => {
-    expect(shipped.map(({ name }) => name)).toEqual([
-      'changing-demand',
-      'changing-demand-static',
-      'coordinator-outage',
-      'crashed-lease-owner',
-      'daily-load',
-      'daily-load-forecast',
-      'dynamodb-fleet',
-      'ecs-150wps',
-      'ecs-400wps',
-      'expiry-plain',
-      'expiry-reservoir',
-      'fifty-reservoirs',
-      'five-hundred-users',
-      'local',
-      'mass-drop',
-      'noisy-neighbour',
-      'reclaimed-leases',
-      'reservoirs-at-limit',
-      'reservoirs-at-limit-crash',
-      'reservoirs-below-limit',
-      'reservoirs-below-limit-crash',
-      'reservoirs-over-limit',
-      'reservoirs-over-limit-crash',
-      'skewed-clocks',
-      'slow-dials',
-      'tenant-flood',
-      'thundering-restart',
-      'users-over-capacity',
-      'workload-test',
-    ]);
-  });
-
-  test.each(shipped)(
-    '$name is good, and says at its top what there is to learn',
-    ({ path, name, summary }) => {
-      const scenario = readScenarioFile(path);
-      expect(scenario.name).toBe(name);
-      expect(scenario.description.split('\n')[0]).toBe(summary);
-      expect(summary).toMatch(/^[A-Z].{20,110}\.$/);
-      expect(scenario.description).toContain('\nWhat to learn: ');
-      expect(basename(path)).toBe(`${name}.yaml`);
-    },
-  );
-
-  test('have the services and connections of the seed', () => {
-    const sizes = ['local', 'ecs-150wps', 'ecs-400wps', 'mass-drop', 'workload-test'].map((name) => {
-      const { services, durationMs, seed } = load(name);
-      const connections = services.reduce((sum, { pool }) => sum + (pool.max ?? 0), 0);
-      return [name, services.length, connections, durationMs / minute, seed];
-    });
-    expect(sizes).toEqual([
-      ['local', 4, 200, 20, 42],
-      ['ecs-150wps', 20, 2_000, 30, 42],
-      ['ecs-400wps', 44, 22_000, 30, 42],
-      ['mass-drop', 4, 200, 15, 42],
-      ['workload-test', 4, 200, 5, 42],
-    ]);
-    const starts = load('ecs-400wps').services.map(({ startDelayMs }) => startDelayMs);
-    expect(starts).toEqual(Array.from({ length: 44 }, (_, index) => index * 50));
-  });
-
-  test('compare the reservoir with nothing but the reservoir', () => {
-    const [plain, reservoir] = ['expiry-plain', 'expiry-reservoir'].map((name) => {
-      const { name: _name, description: _description, services, ...rest } = load(name);
-      const others = services.map(({ pool: { max, acquireTimeout }, ...service }) => ({
-        ...service,
-        max,
-        acquireTimeout,
-      }));
-      return { ...rest, others };
-    });
-    expect(plain).toEqual(reservoir);
-  });
+test('The scenarios that come with the package are these', () => {
+  expect(shipped.map(({ name }) => name)).toEqual([
+    'changing-demand',
+    'changing-demand-static',
+    'coordinator-outage',
+    'crashed-lease-owner',
+    'daily-load',
+    'daily-load-forecast',
+    'dynamodb-fleet',
+    'ecs-150wps',
+    'ecs-400wps',
+    'expiry-plain',
+    'expiry-reservoir',
+    'fifty-reservoirs',
+    'five-hundred-users',
+    'local',
+    'mass-drop',
+    'noisy-neighbour',
+    'reclaimed-leases',
+    'reservoirs-at-limit',
+    'reservoirs-at-limit-crash',
+    'reservoirs-below-limit',
+    'reservoirs-below-limit-crash',
+    'reservoirs-over-limit',
+    'reservoirs-over-limit-crash',
+    'skewed-clocks',
+    'slow-dials',
+    'tenant-flood',
+    'thundering-restart',
+    'users-over-capacity',
+    'workload-test',
+  ]);
 });
 
-describe('A short form of', () => {
-  const failing: Readonly<Record<string, readonly string[]>> = {
-    'expiry-plain': ['assertZeroEmptyEvents', 'assertWait max'],
-    'crashed-lease-owner': ['assertRecoverWithin'],
-    'changing-demand-static': ['assertWait p99'],
-  };
+test.each(shipped)(
+  'The scenarios that come with the package $name is good, and says at its top what there is to learn',
+  ({ path, name, summary }) => {
+    const scenario = readScenarioFile(path);
+    expect(scenario.name).toBe(name);
+    expect(scenario.description.split('\n')[0]).toBe(summary);
+    expect(summary).toMatch(/^[A-Z].{20,110}\.$/);
+    expect(scenario.description).toContain('\nWhat to learn: ');
+    expect(basename(path)).toBe(`${name}.yaml`);
+  },
+);
 
-  test.each(shipped.filter(({ name }) => !(name in failing)))(
-    '$name passes, and breaks no law',
-    ({ name }) => {
-      const result = run(name);
-      expect(result.laws).toEqual([]);
-      expect(brokenAssertions(result)).toEqual([]);
-      expect(result.passed).toBe(true);
-      expect(result.server.accepted).toBeGreaterThan(0);
-    },
-  );
+test('The scenarios that come with the package have the services and connections of the seed', () => {
+  const sizes = ['local', 'ecs-150wps', 'ecs-400wps', 'mass-drop', 'workload-test'].map((name) => {
+    const { services, durationMs, seed } = load(name);
+    const connections = services.reduce((sum, { pool }) => sum + (pool.max ?? 0), 0);
+    return [name, services.length, connections, durationMs / minute, seed];
+  });
+  expect(sizes).toEqual([
+    ['local', 4, 200, 20, 42],
+    ['ecs-150wps', 20, 2_000, 30, 42],
+    ['ecs-400wps', 44, 22_000, 30, 42],
+    ['mass-drop', 4, 200, 15, 42],
+    ['workload-test', 4, 200, 5, 42],
+  ]);
+  const starts = load('ecs-400wps').services.map(({ startDelayMs }) => startDelayMs);
+  expect(starts).toEqual(Array.from({ length: 44 }, (_, index) => index * 50));
+});
 
-  test.each(Object.entries(failing))('%s fails as it says, and breaks no law', (name, assertions) => {
+test('The scenarios that come with the package compare the reservoir with nothing but the reservoir', () => {
+  const [plain, reservoir] = ['expiry-plain', 'expiry-reservoir'].map((name) => {
+    const { name: _name, description: _description, services, ...rest } = load(name);
+    const others = services.map(({ pool: { max, acquireTimeout }, ...service }) => ({
+      ...service,
+      max,
+      acquireTimeout,
+    }));
+    return { ...rest, others };
+  });
+  expect(plain).toEqual(reservoir);
+});
+
+const failing: Readonly<Record<string, readonly string[]>> = {
+  'expiry-plain': ['assertZeroEmptyEvents', 'assertWait max'],
+  'crashed-lease-owner': ['assertRecoverWithin'],
+  'changing-demand-static': ['assertWait p99'],
+};
+
+test.each(shipped.filter(({ name }) => !(name in failing)))(
+  'A short form of $name passes, and breaks no law',
+  ({ name }) => {
+    const result = run(name);
+    expect(result.laws).toEqual([]);
+    expect(brokenAssertions(result)).toEqual([]);
+    expect(result.passed).toBe(true);
+    expect(result.server.accepted).toBeGreaterThan(0);
+  },
+);
+
+test.each(Object.entries(failing))(
+  'A short form of %s fails as it says, and breaks no law',
+  (name, assertions) => {
     const result = run(name);
     expect(load(name).description.split('\n')[0]).toContain('fails');
     expect(result.laws).toEqual([]);
     expect(brokenAssertions(result)).toEqual(assertions);
-  });
-});
+  },
+);
 
 test('ecs-400wps does not fill within the limit of a cluster', () => {
   const full = load('ecs-400wps');

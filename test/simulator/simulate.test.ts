@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PoolOptionsError } from '../../src/kernel/errors.js';
-import type { FaultKind, FaultPlan } from '../../src/simulator/scenario.js';
-import { faultKinds } from '../../src/simulator/scenario-reader-faults.js';
+import type { FaultKind, FaultPlan } from '../../src/simulator/scenario/scenario.js';
+import { faultKinds } from '../../src/simulator/scenario/scenario-reader-faults.js';
 import { simulate } from '../../src/simulator/simulate.js';
 import { at, callers, discardsOf, final, scenario, service, services } from './small-worlds.js';
 

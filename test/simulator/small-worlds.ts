@@ -8,7 +8,7 @@ import type {
   Scenario,
   ServerPlan,
   ServicePlan,
-} from '../../src/simulator/scenario.js';
+} from '../../src/simulator/scenario/scenario.js';
 
 export interface SmallScenario extends Partial<Omit<Scenario, 'server' | 'assertions' | 'faults'>> {
   readonly server?: Partial<ServerPlan>;

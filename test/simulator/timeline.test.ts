@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { InvariantError } from '../../src/kernel/errors.js';
-import { Timeline } from '../../src/simulator/timeline.js';
+import { Timeline } from '../../src/simulator/time/timeline.js';
 
 test('things happen in the order of their times, and at the same time in the order in which they were planned', () => {
   fc.assert(

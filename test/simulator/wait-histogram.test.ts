@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { RecentWaits, WaitHistogram } from '../../src/simulator/wait-histogram.js';
+import { RecentWaits, WaitHistogram } from '../../src/simulator/measures/wait-histogram.js';
 
 const waits = fc.array(fc.oneof(fc.constant(0), fc.double({ min: 0.001, max: 1e7, noNaN: true })), {
   minLength: 1,

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { copyDone, flush, sync } from '../../src/wire/fixed-messages.js';
 import { writeBind, writeDescribe, writeExecute } from '../../src/wire/frontend-writers.js';
 import { isLoneRun } from '../../src/wire/lone-run.js';
@@ -26,7 +26,7 @@ function isRun(bytes: Buffer, name = ''): boolean {
 
 const run = bytesOf(bind, describePortal, execute, end);
 
-it.each<readonly [string, readonly Write[]]>([
+test.each<readonly [string, readonly Write[]]>([
   ['values', [bind, describePortal, execute, end]],
   ['none', [(writer) => writeBind(writer, {}), describePortal, execute, end]],
   ['a limit on its rows', [bind, describePortal, (writer) => writeExecute(writer, '', 3), end]],
@@ -34,14 +34,14 @@ it.each<readonly [string, readonly Write[]]>([
   expect(isRun(bytesOf(...writes))).toBe(true);
 });
 
-it('and that of one that has a name, if it is this one', () => {
+test('and that of one that has a name, if it is this one', () => {
   const ofA = bytesOf((writer) => writeBind(writer, { statement: 'abc' }), describePortal, execute, end);
   expect(isRun(ofA, 'abc')).toBe(true);
   for (const name of ['', 'ab', 'abcd', 'abd', 'ABC']) expect(isRun(ofA, name)).toBe(false);
   expect(isRun(run, 'abc')).toBe(false);
 });
 
-it.each<readonly [string, readonly Write[]]>([
+test.each<readonly [string, readonly Write[]]>([
   ['no Bind', [describePortal, execute, end]],
   ['no Describe', [bind, execute, end]],
   ['no Execute', [bind, describePortal, end]],
@@ -59,7 +59,7 @@ it.each<readonly [string, readonly Write[]]>([
   expect(isRun(bytesOf(...writes))).toBe(false);
 });
 
-it('it is not when it is cut, or a byte of its headers or names is another', () => {
+test('it is not when it is cut, or a byte of its headers or names is another', () => {
   for (let length = 0; length < run.length; length++) expect(isRun(run.subarray(0, length))).toBe(false);
   const described = run.length - 22;
   const values = { from: 7, to: described };

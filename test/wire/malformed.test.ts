@@ -1,6 +1,6 @@
 // What is no message is refused with the typed error and 08P01, whatever is wrong with it, and nothing outside of it is read.
 import fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { HeadgateError } from '../../src/kernel/errors.js';
 import { ProtocolViolationError } from '../../src/wire/errors.js';
 import { readPassword } from '../../src/wire/frontend-messages.js';
@@ -11,7 +11,7 @@ const writer = new MessageWriter();
 const rigid = kinds.filter(({ isElastic }) => !isElastic);
 
 describe.each(rigid)('$name', (kind) => {
-  it('is refused wherever it is cut', () => {
+  test('is refused wherever it is cut', () => {
     fc.assert(
       fc.property(kind.any, (fields) => {
         const message = build(kind, fields);
@@ -25,7 +25,7 @@ describe.each(rigid)('$name', (kind) => {
     );
   });
 
-  it('is refused with anything behind its end', () => {
+  test('is refused with anything behind its end', () => {
     fc.assert(
       fc.property(kind.any, fc.uint8Array({ minLength: 1, maxLength: 8 }), (fields, more) => {
         const message = Buffer.concat([build(kind, fields), more]);
@@ -36,7 +36,7 @@ describe.each(rigid)('$name', (kind) => {
 });
 
 describe.each(kinds)('$name with any byte changed', (kind) => {
-  it('is read or refused, and is not judged by what is around it', () => {
+  test('is read or refused, and is not judged by what is around it', () => {
     const change = fc.tuple(fc.nat(), fc.constantFrom(0, 1, 0x7f, 0x80, 0xff));
     fc.assert(
       fc.property(

@@ -1,6 +1,6 @@
 // What is built is what is read, for every kind of message.
 import fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as fixed from '../../src/wire/fixed-messages.js';
 import { BindView, ParseView } from '../../src/wire/frontend-views.js';
 import { writeBind, writeParse } from '../../src/wire/frontend-writers.js';
@@ -16,7 +16,7 @@ import { kinds } from './message-kinds.js';
 const writer = new MessageWriter(16);
 
 describe.each(kinds)('$name', ({ any, direction, type, write, read }) => {
-  it('is read as it was built, wherever in a buffer it is', () => {
+  test('is read as it was built, wherever in a buffer it is', () => {
     fc.assert(
       fc.property(any, fc.nat(9), fc.nat(9), (fields, before, after) => {
         writer.clear();
@@ -33,7 +33,7 @@ describe.each(kinds)('$name', ({ any, direction, type, write, read }) => {
     );
   });
 
-  it('begins with its type, where it has one, and its length', () => {
+  test('begins with its type, where it has one, and its length', () => {
     fc.assert(
       fc.property(any, (fields) => {
         writer.clear();

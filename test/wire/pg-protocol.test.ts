@@ -1,7 +1,7 @@
 // An independent reader and writer of the same protocol, node-postgres's own, agrees with ours.
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeAuthentication } from '../../src/wire/authentication.js';
 import { writeError, writeNotice } from '../../src/wire/error-fields.js';
 import * as fixed from '../../src/wire/fixed-messages.js';
@@ -65,205 +65,199 @@ function ours(build: (writer: MessageWriter) => void): Buffer {
   return writer.take();
 }
 
-describe('Bytes are the same as those of its serializer', () => {
-  test('for the startup packet', () => {
-    fc.assert(
-      fc.property(someText, text, (user, database) => {
-        const parameters = [
-          ['user', user],
-          ['database', database],
-          ['client_encoding', 'UTF8'],
-        ] as const;
-        expect(ours((w) => writeStartup(w, { version: 0x0003_0000, parameters }))).toEqual(
-          serialize.startup({ user, database }),
-        );
-      }),
-    );
-  });
-
-  test('for Query, passwords and SASL', () => {
-    fc.assert(
-      fc.property(text, someText, (any, mechanism) => {
-        expect(ours((w) => write.writeQuery(w, any))).toEqual(serialize.query(any));
-        expect(ours((w) => write.writePassword(w, any))).toEqual(serialize.password(any));
-        expect(ours((w) => write.writeCopyFail(w, any))).toEqual(serialize.copyFail(any));
-        expect(ours((w) => write.writeSaslInitialResponse(w, mechanism, any))).toEqual(
-          serialize.sendSASLInitialResponseMessage(mechanism, any),
-        );
-        expect(ours((w) => write.writeSaslResponse(w, Buffer.from(any)))).toEqual(
-          serialize.sendSCRAMClientFinalMessage(any),
-        );
-        expect(ours((w) => write.writeCopyData(w, Buffer.from(any)))).toEqual(
-          serialize.copyData(Buffer.from(any)),
-        );
-      }),
-    );
-  });
-
-  test('for Parse, Describe, Close and Execute', () => {
-    const target = fc.constantFrom(['S', Target.statement] as const, ['P', Target.portal] as const);
-    fc.assert(
-      fc.property(
-        name,
-        text,
-        fc.array(oid, { maxLength: 5 }),
-        target,
-        oid,
-        (any, query, types, [type, code], maxRows) => {
-          expect(ours((w) => write.writeParse(w, { name: any, text: query, parameterTypes: types }))).toEqual(
-            serialize.parse({ name: any, text: query, types }),
-          );
-          expect(ours((w) => write.writeDescribe(w, code, any))).toEqual(
-            serialize.describe({ type, name: any }),
-          );
-          expect(ours((w) => write.writeClose(w, code, any))).toEqual(serialize.close({ type, name: any }));
-          expect(ours((w) => write.writeExecute(w, any, maxRows))).toEqual(
-            serialize.execute({ portal: any, rows: maxRows }),
-          );
-        },
-      ),
-    );
-  });
-
-  test('for Bind', () => {
-    fc.assert(
-      fc.property(
-        name,
-        name,
-        fc.array(value, { maxLength: 6 }),
-        fc.boolean(),
-        (portal, statement, values, binary) => {
-          const formats = values.map((any) => (Buffer.isBuffer(any) ? 1 : 0));
-          expect(
-            ours((w) =>
-              write.writeBind(w, { portal, statement, formats, values, resultFormats: [binary ? 1 : 0] }),
-            ),
-          ).toEqual(serialize.bind({ portal, statement, values, binary }));
-        },
-      ),
-    );
-  });
-
-  test('for CancelRequest and what is always the same', () => {
-    const key = Buffer.from([0x12, 0x34, 0x56, 0x78]);
-    expect(ours((w) => writeCancelRequest(w, 4_711, key))).toEqual(serialize.cancel(4_711, 0x1234_5678));
-    expect([fixed.sslRequest, fixed.sync, fixed.flush, fixed.terminate, fixed.copyDone]).toEqual([
-      serialize.requestSsl(),
-      serialize.sync(),
-      serialize.flush(),
-      serialize.end(),
-      serialize.copyDone(),
-    ]);
-  });
+test('Bytes are the same as those of its serializer for the startup packet', () => {
+  fc.assert(
+    fc.property(someText, text, (user, database) => {
+      const parameters = [
+        ['user', user],
+        ['database', database],
+        ['client_encoding', 'UTF8'],
+      ] as const;
+      expect(ours((w) => writeStartup(w, { version: 0x0003_0000, parameters }))).toEqual(
+        serialize.startup({ user, database }),
+      );
+    }),
+  );
 });
 
-describe('Its parser understands', () => {
-  /** What it makes of one message. */
-  function understood(message: Buffer): Record<string, unknown> {
-    const found: Record<string, unknown>[] = [];
-    new Parser().parse(message, (any) => found.push(any));
-    expect(found).toHaveLength(1);
-    return found[0] as Record<string, unknown>;
-  }
+test('Bytes are the same as those of its serializer for Query, passwords and SASL', () => {
+  fc.assert(
+    fc.property(text, someText, (any, mechanism) => {
+      expect(ours((w) => write.writeQuery(w, any))).toEqual(serialize.query(any));
+      expect(ours((w) => write.writePassword(w, any))).toEqual(serialize.password(any));
+      expect(ours((w) => write.writeCopyFail(w, any))).toEqual(serialize.copyFail(any));
+      expect(ours((w) => write.writeSaslInitialResponse(w, mechanism, any))).toEqual(
+        serialize.sendSASLInitialResponseMessage(mechanism, any),
+      );
+      expect(ours((w) => write.writeSaslResponse(w, Buffer.from(any)))).toEqual(
+        serialize.sendSCRAMClientFinalMessage(any),
+      );
+      expect(ours((w) => write.writeCopyData(w, Buffer.from(any)))).toEqual(
+        serialize.copyData(Buffer.from(any)),
+      );
+    }),
+  );
+});
 
-  test('messages without a body', () => {
-    const names = [
-      [fixed.parseComplete, 'parseComplete'],
-      [fixed.bindComplete, 'bindComplete'],
-      [fixed.closeComplete, 'closeComplete'],
-      [fixed.noData, 'noData'],
-      [fixed.portalSuspended, 'portalSuspended'],
-      [fixed.emptyQueryResponse, 'emptyQuery'],
-      [fixed.copyDone, 'copyDone'],
-      [fixed.authenticationOk, 'authenticationOk'],
-    ] as const;
-    for (const [message, expected] of names) expect(understood(message)['name']).toBe(expected);
-    expect(
-      [fixed.readyIdle, fixed.readyInTransaction, fixed.readyFailed].map((m) => understood(m)['status']),
-    ).toEqual(['I', 'T', 'E']);
-  });
+test('Bytes are the same as those of its serializer for Parse, Describe, Close and Execute', () => {
+  const target = fc.constantFrom(['S', Target.statement] as const, ['P', Target.portal] as const);
+  fc.assert(
+    fc.property(
+      name,
+      text,
+      fc.array(oid, { maxLength: 5 }),
+      target,
+      oid,
+      (any, query, types, [type, code], maxRows) => {
+        expect(ours((w) => write.writeParse(w, { name: any, text: query, parameterTypes: types }))).toEqual(
+          serialize.parse({ name: any, text: query, types }),
+        );
+        expect(ours((w) => write.writeDescribe(w, code, any))).toEqual(
+          serialize.describe({ type, name: any }),
+        );
+        expect(ours((w) => write.writeClose(w, code, any))).toEqual(serialize.close({ type, name: any }));
+        expect(ours((w) => write.writeExecute(w, any, maxRows))).toEqual(
+          serialize.execute({ portal: any, rows: maxRows }),
+        );
+      },
+    ),
+  );
+});
 
-  test('requests for authentication', () => {
-    const of = (request: Parameters<typeof writeAuthentication>[1]) =>
-      understood(ours((w) => writeAuthentication(w, request)));
-    expect(of({ kind: 'cleartext' })['name']).toBe('authenticationCleartextPassword');
-    expect(of({ kind: 'md5', salt: Buffer.from([1, 2, 3, 4]) })).toMatchObject({
-      salt: Buffer.from([1, 2, 3, 4]),
-    });
-    expect(of({ kind: 'sasl', mechanisms: ['A', 'B'] })).toMatchObject({ mechanisms: ['A', 'B'] });
-    expect(of({ kind: 'saslContinue', data: Buffer.from('r=1') })).toMatchObject({ data: 'r=1' });
-    expect(of({ kind: 'saslFinal', data: Buffer.from('v=1') })).toMatchObject({ data: 'v=1' });
-  });
-
-  test('keys, settings and notifications', () => {
-    expect(
-      understood(
-        ours((w) => session.writeBackendKeyData(w, { processId: 7, secretKey: Buffer.from([0, 0, 1, 2]) })),
-      ),
-    ).toMatchObject({ processID: 7, secretKey: 258 });
-    fc.assert(
-      fc.property(text, text, oid, (one, two, processId) => {
+test('Bytes are the same as those of its serializer for Bind', () => {
+  fc.assert(
+    fc.property(
+      name,
+      name,
+      fc.array(value, { maxLength: 6 }),
+      fc.boolean(),
+      (portal, statement, values, binary) => {
+        const formats = values.map((any) => (Buffer.isBuffer(any) ? 1 : 0));
         expect(
-          understood(ours((w) => session.writeParameterStatus(w, { name: one, value: two }))),
-        ).toMatchObject({
-          parameterName: one,
-          parameterValue: two,
-        });
-        expect(
-          understood(ours((w) => session.writeNotification(w, { processId, channel: one, payload: two }))),
-        ).toMatchObject({ processId, channel: one, payload: two });
-      }),
-    );
-  });
-
-  test('rows', () => {
-    fc.assert(
-      fc.property(fc.array(fc.option(text), { maxLength: 6 }), someText, oid, (values, column, id) => {
-        expect(understood(ours((w) => rows.writeDataRow(w, values)))).toMatchObject({ fields: values });
-        expect(
-          understood(
-            ours((w) => rows.writeRowDescription(w, [{ name: column, typeId: id, tableId: 5, format: 1 }])),
+          ours((w) =>
+            write.writeBind(w, { portal, statement, formats, values, resultFormats: [binary ? 1 : 0] }),
           ),
-        ).toMatchObject({
-          fields: [
-            { name: column, dataTypeID: id, tableID: 5, columnID: 0, dataTypeSize: -1, format: 'binary' },
-          ],
-        });
-        expect(understood(ours((w) => rows.writeParameterDescription(w, [id, 0])))).toMatchObject({
-          dataTypeIDs: [id, 0],
-        });
-        expect(understood(ours((w) => rows.writeCommandComplete(w, column)))).toMatchObject({ text: column });
-      }),
-    );
-    const { copyInResponse } = Backend;
-    expect(
-      understood(
-        ours((w) => rows.writeCopyResponse(w, copyInResponse, { format: 1, columnFormats: [1, 0] })),
-      ),
-    ).toMatchObject({ name: 'copyInResponse', binary: true, columnTypes: [1, 0] });
-  });
+        ).toEqual(serialize.bind({ portal, statement, values, binary }));
+      },
+    ),
+  );
+});
 
-  test('errors and notices', () => {
-    const fields = {
-      severity: 'ERROR',
-      code: '42601',
-      message: 'm',
-      detail: 'd',
-      hint: 'h',
-      position: '1',
-      internalPosition: '2',
-      internalQuery: 'iq',
-      where: 'w',
-      schema: 's',
-      table: 't',
-      column: 'c',
-      dataType: 'dt',
-      constraint: 'n',
-      file: 'f',
-      line: '3',
-      routine: 'r',
-    };
-    expect(understood(ours((w) => writeError(w, fields)))).toMatchObject({ ...fields, name: 'error' });
-    expect(understood(ours((w) => writeNotice(w, fields)))).toMatchObject({ ...fields, name: 'notice' });
+test('Bytes are the same as those of its serializer for CancelRequest and what is always the same', () => {
+  const key = Buffer.from([0x12, 0x34, 0x56, 0x78]);
+  expect(ours((w) => writeCancelRequest(w, 4_711, key))).toEqual(serialize.cancel(4_711, 0x1234_5678));
+  expect([fixed.sslRequest, fixed.sync, fixed.flush, fixed.terminate, fixed.copyDone]).toEqual([
+    serialize.requestSsl(),
+    serialize.sync(),
+    serialize.flush(),
+    serialize.end(),
+    serialize.copyDone(),
+  ]);
+});
+
+/** What it makes of one message. */
+function understood(message: Buffer): Record<string, unknown> {
+  const found: Record<string, unknown>[] = [];
+  new Parser().parse(message, (any) => found.push(any));
+  expect(found).toHaveLength(1);
+  return found[0] as Record<string, unknown>;
+}
+
+test('Its parser understands messages without a body', () => {
+  const names = [
+    [fixed.parseComplete, 'parseComplete'],
+    [fixed.bindComplete, 'bindComplete'],
+    [fixed.closeComplete, 'closeComplete'],
+    [fixed.noData, 'noData'],
+    [fixed.portalSuspended, 'portalSuspended'],
+    [fixed.emptyQueryResponse, 'emptyQuery'],
+    [fixed.copyDone, 'copyDone'],
+    [fixed.authenticationOk, 'authenticationOk'],
+  ] as const;
+  for (const [message, expected] of names) expect(understood(message)['name']).toBe(expected);
+  expect(
+    [fixed.readyIdle, fixed.readyInTransaction, fixed.readyFailed].map((m) => understood(m)['status']),
+  ).toEqual(['I', 'T', 'E']);
+});
+
+test('Its parser understands requests for authentication', () => {
+  const of = (request: Parameters<typeof writeAuthentication>[1]) =>
+    understood(ours((w) => writeAuthentication(w, request)));
+  expect(of({ kind: 'cleartext' })['name']).toBe('authenticationCleartextPassword');
+  expect(of({ kind: 'md5', salt: Buffer.from([1, 2, 3, 4]) })).toMatchObject({
+    salt: Buffer.from([1, 2, 3, 4]),
   });
+  expect(of({ kind: 'sasl', mechanisms: ['A', 'B'] })).toMatchObject({ mechanisms: ['A', 'B'] });
+  expect(of({ kind: 'saslContinue', data: Buffer.from('r=1') })).toMatchObject({ data: 'r=1' });
+  expect(of({ kind: 'saslFinal', data: Buffer.from('v=1') })).toMatchObject({ data: 'v=1' });
+});
+
+test('Its parser understands keys, settings and notifications', () => {
+  expect(
+    understood(
+      ours((w) => session.writeBackendKeyData(w, { processId: 7, secretKey: Buffer.from([0, 0, 1, 2]) })),
+    ),
+  ).toMatchObject({ processID: 7, secretKey: 258 });
+  fc.assert(
+    fc.property(text, text, oid, (one, two, processId) => {
+      expect(
+        understood(ours((w) => session.writeParameterStatus(w, { name: one, value: two }))),
+      ).toMatchObject({
+        parameterName: one,
+        parameterValue: two,
+      });
+      expect(
+        understood(ours((w) => session.writeNotification(w, { processId, channel: one, payload: two }))),
+      ).toMatchObject({ processId, channel: one, payload: two });
+    }),
+  );
+});
+
+test('Its parser understands rows', () => {
+  fc.assert(
+    fc.property(fc.array(fc.option(text), { maxLength: 6 }), someText, oid, (values, column, id) => {
+      expect(understood(ours((w) => rows.writeDataRow(w, values)))).toMatchObject({ fields: values });
+      expect(
+        understood(
+          ours((w) => rows.writeRowDescription(w, [{ name: column, typeId: id, tableId: 5, format: 1 }])),
+        ),
+      ).toMatchObject({
+        fields: [
+          { name: column, dataTypeID: id, tableID: 5, columnID: 0, dataTypeSize: -1, format: 'binary' },
+        ],
+      });
+      expect(understood(ours((w) => rows.writeParameterDescription(w, [id, 0])))).toMatchObject({
+        dataTypeIDs: [id, 0],
+      });
+      expect(understood(ours((w) => rows.writeCommandComplete(w, column)))).toMatchObject({ text: column });
+    }),
+  );
+  const { copyInResponse } = Backend;
+  expect(
+    understood(ours((w) => rows.writeCopyResponse(w, copyInResponse, { format: 1, columnFormats: [1, 0] }))),
+  ).toMatchObject({ name: 'copyInResponse', binary: true, columnTypes: [1, 0] });
+});
+
+test('Its parser understands errors and notices', () => {
+  const fields = {
+    severity: 'ERROR',
+    code: '42601',
+    message: 'm',
+    detail: 'd',
+    hint: 'h',
+    position: '1',
+    internalPosition: '2',
+    internalQuery: 'iq',
+    where: 'w',
+    schema: 's',
+    table: 't',
+    column: 'c',
+    dataType: 'dt',
+    constraint: 'n',
+    file: 'f',
+    line: '3',
+    routine: 'r',
+  };
+  expect(understood(ours((w) => writeError(w, fields)))).toMatchObject({ ...fields, name: 'error' });
+  expect(understood(ours((w) => writeNotice(w, fields)))).toMatchObject({ ...fields, name: 'notice' });
 });

@@ -1,6 +1,6 @@
 /** Which answers need no closer look; checked by tables and against a look at each message. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { Backend } from '../../src/wire/message-types.js';
 import { AnswerPart, notPlain, plainAnswer } from '../../src/wire/plain-answer.js';
 
@@ -28,89 +28,82 @@ function look(...messages: readonly Buffer[]): number {
 
 const { parseComplete, bindComplete, description } = AnswerPart;
 
-describe('an answer is plain', () => {
-  it.each([
-    ['to a query with rows', [described, row, row, tag('SELECT 2'), ready()], description],
-    ['to a query without rows', [described, tag('SELECT 0'), ready()], description],
-    ['to an INSERT', [tag('INSERT 0 1'), ready()], 0],
-    ['to an UPDATE', [tag('UPDATE 3'), ready()], 0],
-    ['to a DELETE', [tag('DELETE 3'), ready()], 0],
-    [
-      'to Parse, Bind, Describe, Execute and Sync',
-      [parsed, bound, described, row, tag('SELECT 1'), ready()],
-      parseComplete | bindComplete | description,
-    ],
-    [
-      'to the same where no rows come',
-      [parsed, bound, noData, tag('INSERT 0 1'), ready()],
-      parseComplete | bindComplete | description,
-    ],
-    [
-      'to Bind, Describe and Execute',
-      [bound, described, row, tag('SELECT 1'), ready()],
-      bindComplete | description,
-    ],
-    ['to Bind and Execute', [bound, row, tag('SELECT 1'), ready()], bindComplete],
-  ] as const)('%s', (_to, messages, parts) => {
-    expect(look(...messages)).toBe(parts);
-  });
+test.each([
+  ['to a query with rows', [described, row, row, tag('SELECT 2'), ready()], description],
+  ['to a query without rows', [described, tag('SELECT 0'), ready()], description],
+  ['to an INSERT', [tag('INSERT 0 1'), ready()], 0],
+  ['to an UPDATE', [tag('UPDATE 3'), ready()], 0],
+  ['to a DELETE', [tag('DELETE 3'), ready()], 0],
+  [
+    'to Parse, Bind, Describe, Execute and Sync',
+    [parsed, bound, described, row, tag('SELECT 1'), ready()],
+    parseComplete | bindComplete | description,
+  ],
+  [
+    'to the same where no rows come',
+    [parsed, bound, noData, tag('INSERT 0 1'), ready()],
+    parseComplete | bindComplete | description,
+  ],
+  [
+    'to Bind, Describe and Execute',
+    [bound, described, row, tag('SELECT 1'), ready()],
+    bindComplete | description,
+  ],
+  ['to Bind and Execute', [bound, row, tag('SELECT 1'), ready()], bindComplete],
+] as const)('an answer is plain %s', (_to, messages, parts) => {
+  expect(look(...messages)).toBe(parts);
 });
 
-describe('an answer is not plain', () => {
-  it.each([
-    ['with nothing in it', []],
-    ['that is ready only', [ready()]],
-    ['without a tag', [described, row, ready()]],
-    ['with two tags', [tag('SELECT 1'), tag('SELECT 1'), ready()]],
-    ['with rows behind the tag', [tag('SELECT 1'), row, ready()]],
-    ['with a notice', [message(Backend.notice, 'M\x00'), tag('SELECT 1'), ready()]],
-    [
-      'with a notice among rows',
-      [described, row, message(Backend.notice, 'M\x00'), tag('SELECT 1'), ready()],
-    ],
-    ['with a reported setting', [tag('SELECT 1'), message(Backend.parameterStatus, 'a\x00b\x00'), ready()]],
-    ['with an error', [message(Backend.error, 'M\x00'), ready()]],
-    ['of SET', [tag('SET'), ready()]],
-    ['of START TRANSACTION', [tag('START TRANSACTION'), ready()]],
-    ['of DISCARD ALL', [tag('DISCARD ALL'), ready()]],
-    ['of DEALLOCATE', [tag('DEALLOCATE'), ready()]],
-    ['of DECLARE CURSOR', [tag('DECLARE CURSOR'), ready()]],
-    ['of LISTEN', [tag('LISTEN'), ready()]],
-    ['of RESET', [tag('RESET'), ready()]],
-    ['of PREPARE', [tag('PREPARE'), ready()]],
-    ['of COPY', [tag('COPY 3'), ready()]],
-    ['of a suspended portal', [bound, row, message(Backend.portalSuspended), ready()]],
-    ['of an empty query', [message(Backend.emptyQuery), ready()]],
-    ['in a transaction', [tag('SELECT 1'), ready('T')]],
-    ['in a failed transaction', [tag('SELECT 1'), ready('E')]],
-    ['with a tag that is too long', [tag(`SELECT ${'1'.repeat(60)}`), ready()]],
-    ['that is cut in its tag', [described, tag('SELECT 1').subarray(0, 9)]],
-    ['that lacks its end', [described, row, tag('SELECT 1')]],
-    ['that begins in the middle of a message', [row.subarray(3), tag('SELECT 1'), ready()]],
-    ['with ParseComplete twice', [parsed, parsed, tag('SELECT 1'), ready()]],
-    ['with a description twice', [described, described, tag('SELECT 1'), ready()]],
-    ['with NoData that has something in it', [message(Backend.noData, 'x'), tag('SELECT 1'), ready()]],
-  ] as const)('%s', (_which, messages) => {
-    expect(look(...messages)).toBe(notPlain);
-  });
+test.each([
+  ['with nothing in it', []],
+  ['that is ready only', [ready()]],
+  ['without a tag', [described, row, ready()]],
+  ['with two tags', [tag('SELECT 1'), tag('SELECT 1'), ready()]],
+  ['with rows behind the tag', [tag('SELECT 1'), row, ready()]],
+  ['with a notice', [message(Backend.notice, 'M\x00'), tag('SELECT 1'), ready()]],
+  ['with a notice among rows', [described, row, message(Backend.notice, 'M\x00'), tag('SELECT 1'), ready()]],
+  ['with a reported setting', [tag('SELECT 1'), message(Backend.parameterStatus, 'a\x00b\x00'), ready()]],
+  ['with an error', [message(Backend.error, 'M\x00'), ready()]],
+  ['of SET', [tag('SET'), ready()]],
+  ['of START TRANSACTION', [tag('START TRANSACTION'), ready()]],
+  ['of DISCARD ALL', [tag('DISCARD ALL'), ready()]],
+  ['of DEALLOCATE', [tag('DEALLOCATE'), ready()]],
+  ['of DECLARE CURSOR', [tag('DECLARE CURSOR'), ready()]],
+  ['of LISTEN', [tag('LISTEN'), ready()]],
+  ['of RESET', [tag('RESET'), ready()]],
+  ['of PREPARE', [tag('PREPARE'), ready()]],
+  ['of COPY', [tag('COPY 3'), ready()]],
+  ['of a suspended portal', [bound, row, message(Backend.portalSuspended), ready()]],
+  ['of an empty query', [message(Backend.emptyQuery), ready()]],
+  ['in a transaction', [tag('SELECT 1'), ready('T')]],
+  ['in a failed transaction', [tag('SELECT 1'), ready('E')]],
+  ['with a tag that is too long', [tag(`SELECT ${'1'.repeat(60)}`), ready()]],
+  ['that is cut in its tag', [described, tag('SELECT 1').subarray(0, 9)]],
+  ['that lacks its end', [described, row, tag('SELECT 1')]],
+  ['that begins in the middle of a message', [row.subarray(3), tag('SELECT 1'), ready()]],
+  ['with ParseComplete twice', [parsed, parsed, tag('SELECT 1'), ready()]],
+  ['with a description twice', [described, described, tag('SELECT 1'), ready()]],
+  ['with NoData that has something in it', [message(Backend.noData, 'x'), tag('SELECT 1'), ready()]],
+] as const)('an answer is not plain %s', (_which, messages) => {
+  expect(look(...messages)).toBe(notPlain);
+});
 
-  it('when its lengths are wrong', () => {
-    const whole = Buffer.concat([parsed, bound, described, row, tag('SELECT 1'), ready()]);
-    for (let at = 1; at < whole.length; at++) {
-      const isLength = [parsed, bound, described, row, tag('SELECT 1'), ready()].some((_, index, all) => {
-        const start = all.slice(0, index).reduce((sum, { length }) => sum + length, 0);
-        return at > start && at <= start + 4;
-      });
-      for (const value of [0, 1, 3, 5, 0x7f, 0x80, 0xff]) {
-        const bent = Buffer.from(whole);
-        bent.writeUInt8(value, at);
-        if (isLength && !bent.equals(whole)) expect(plainAnswer(bent, 0, bent.length)).toBe(notPlain);
-      }
+test('an answer is not plain when its lengths are wrong', () => {
+  const whole = Buffer.concat([parsed, bound, described, row, tag('SELECT 1'), ready()]);
+  for (let at = 1; at < whole.length; at++) {
+    const isLength = [parsed, bound, described, row, tag('SELECT 1'), ready()].some((_, index, all) => {
+      const start = all.slice(0, index).reduce((sum, { length }) => sum + length, 0);
+      return at > start && at <= start + 4;
+    });
+    for (const value of [0, 1, 3, 5, 0x7f, 0x80, 0xff]) {
+      const bent = Buffer.from(whole);
+      bent.writeUInt8(value, at);
+      if (isLength && !bent.equals(whole)) expect(plainAnswer(bent, 0, bent.length)).toBe(notPlain);
     }
-  });
+  }
 });
 
-it('what is called plain is whole messages, in the right order', () => {
+test('what is called plain is whole messages, in the right order', () => {
   const piece = fc.constantFrom(
     ...[parsed, bound, described, noData, row, row, tag('SELECT 1'), tag('SET'), ready(), ready('T')],
     message(Backend.notice, 'M\x00'),

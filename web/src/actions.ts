@@ -1,4 +1,4 @@
-/** What can be done, in words: what is asked before it happens, and what follows from it. */
+/** Texts of the page's actions: the question before each, and its consequences. */
 import type { Action } from '../../src/dashboard/source.ts';
 
 /** Asks whether an action is meant, and does it. */
@@ -11,7 +11,7 @@ export interface Question {
   readonly isDangerous: boolean;
 }
 
-export function questionFor({ name, database, client, key, value }: Action): Question {
+export function questionFor({ name, database, client, user, key, value }: Action): Question {
   const what = database === undefined ? 'everything' : `database ${database}`;
   switch (name) {
     case 'pause':
@@ -64,6 +64,13 @@ export function questionFor({ name, database, client, key, value }: Action): Que
         text: 'No client is let in any more; when the last transaction is over, it ends. This can not be taken back.',
         yes: 'Drain',
         isDangerous: true,
+      };
+    case 'set_weight':
+      return {
+        title: `Set the weight of ${user} to ${value}?`,
+        text: 'Shares change at once: twice the weight is twice the share. It holds until the next reload of the configuration, or the next start.',
+        yes: 'Set',
+        isDangerous: false,
       };
     case 'set':
       return {

@@ -1,4 +1,4 @@
-/** What the page asks its server: who is logged in, lists, and actions. */
+/** Requests of the page to its server: who is logged in, lists, and actions. */
 import type { SessionAnswer } from '../../src/dashboard/snapshot.ts';
 import type { Action, ListAnswer } from '../../src/dashboard/source.ts';
 

@@ -1,26 +1,31 @@
 /** The first thing to see: who holds how much of the budget, the hard cap, and what all need. */
 import { useMemo, useState } from 'preact/hooks';
+import type { CallerCounts } from '../../src/dashboard/observation.ts';
 import type { BudgetSection, HistorySample } from '../../src/dashboard/snapshot.ts';
+import type { Ask } from './actions.ts';
 import { Card, Empty } from './card.tsx';
+import { ValueDialog } from './dialogs.tsx';
 import { count, ms } from './format.ts';
 import { memo } from './memo.tsx';
 import { colourNumber } from './series-colours.ts';
 import { type ChartData, StackedChart } from './stacked-chart.tsx';
 
 interface BudgetProps {
+  /** Undefined for viewers, and where no limit can be set. */
+  readonly ask: Ask | undefined;
   readonly budgets: readonly BudgetSection[];
   readonly history: readonly HistorySample[];
+  readonly callers: CallerCounts;
 }
 
 /** More layers than these can't be told apart. */
 const mostLayers = 12;
 const others = 'others';
 
-export const BudgetCard = memo(({ budgets, history }: BudgetProps) => (
-  <Budgets budgets={budgets} history={history} />
-));
+export const BudgetCard = memo((props: BudgetProps) => <Budgets {...props} />);
 
-function Budgets({ budgets, history }: BudgetProps) {
+function Budgets({ budgets, history, callers, ask }: BudgetProps) {
+  const [isSizing, setSizing] = useState(false);
   const [wanted, setWanted] = useState<string | undefined>(undefined);
   const budget = budgets.find(({ name }) => name === wanted) ?? budgets[0];
   const choice =
@@ -39,29 +44,54 @@ function Budgets({ budgets, history }: BudgetProps) {
       <span class="muted">{budget?.name}</span>
     );
   return (
-    <Card id="budget" title="Budget" size="whole" aside={choice}>
+    <Card
+      id="budget"
+      title="Budget"
+      size="whole"
+      aside={
+        <>
+          {choice}
+          {ask !== undefined && budget?.name === 'total' && (
+            <button type="button" onClick={() => setSizing(true)}>
+              Change limit
+            </button>
+          )}
+        </>
+      }
+    >
       {budget === undefined ? (
         <Empty>
           No limit is known yet. It is asked of the server with its first connection, or set with
           max_server_connections.
         </Empty>
       ) : (
-        <BudgetView budget={budget} history={history} />
+        <BudgetView budget={budget} history={history} callers={callers} />
+      )}
+      {isSizing && (
+        <ValueDialog
+          title="Limit of the budget"
+          label="Server connections of all users together (max_server_connections)"
+          value={budget?.capacity ?? 1}
+          least={1}
+          chosen={(value) => {
+            setSizing(false);
+            ask?.({ name: 'set', key: 'max_server_connections', value });
+          }}
+          closed={() => setSizing(false)}
+        />
       )}
     </Card>
   );
 }
 
-function BudgetView({
-  budget,
-  history,
-}: {
+interface ViewProps extends Pick<BudgetProps, 'history' | 'callers'> {
   readonly budget: BudgetSection;
-  readonly history: readonly HistorySample[];
-}) {
+}
+
+function BudgetView({ budget, history, callers }: ViewProps) {
   const data = useMemo(() => chartData(budget, history), [budget, history]);
-  const { held, capacity, exceeded, demand, waiting, jain, peak } = budget;
-  const longest = Math.max(0, ...budget.users.map(({ waitedMs }) => waitedMs), budget.others?.waitedMs ?? 0);
+  const { held, capacity, exceeded, demand, jain, peak } = budget;
+  const { waiting, longest } = waitsFor(budget, callers);
   return (
     <>
       <dl class="keys">
@@ -75,7 +105,7 @@ function BudgetView({
         <Key
           title="Waiting"
           value={count(waiting)}
-          note={longest > 0 ? `longest ${ms(longest)}` : 'nobody'}
+          note={waiting > 0 ? `longest ${ms(longest)}` : 'nobody'}
           tone={waiting > 0 ? 'busy' : undefined}
         />
         <Key
@@ -137,11 +167,17 @@ function Key({
   );
 }
 
+/** Every caller that waits is one of the budget for all; the other budgets have those who lack nothing else. */
+function waitsFor(budget: BudgetSection, callers: CallerCounts): { waiting: number; longest: number } {
+  if (budget.name === 'total') return { waiting: callers.waiting, longest: callers.longestWaitMs };
+  const waits = budget.users.map(({ waitedMs }) => waitedMs);
+  return { waiting: budget.waiting, longest: Math.max(0, ...waits, budget.others?.waitedMs ?? 0) };
+}
+
 /** The users that held most at some time, and the rest as one layer. */
 function chartData(budget: BudgetSection, history: readonly HistorySample[]): ChartData {
   const samples = history.flatMap(({ at, budgets, waiting }) => {
     const of = budgets[budget.name];
-    // Of the budget for all, every caller that waits is one of its own; of others, those who lack nothing else.
     return of === undefined ? [] : [{ at, ...of, waiting: budget.name === 'total' ? waiting : of.waiting }];
   });
   const most = new Map<string, number>();

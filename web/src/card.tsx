@@ -47,6 +47,30 @@ export function Card({ id, title, aside, size, children }: CardProps) {
   );
 }
 
+interface ToggleProps<Option extends string> {
+  readonly name: string;
+  readonly legend: string;
+  readonly options: readonly Option[];
+  readonly chosen: Option;
+  readonly choose: (option: Option) => void;
+}
+
+/** One of a few, all of which are seen. */
+export function Toggle<Option extends string>(props: ToggleProps<Option>) {
+  const { name, legend, options, chosen, choose } = props;
+  return (
+    <fieldset class="toggle">
+      <legend class="visually-hidden">{legend}</legend>
+      {options.map((each) => (
+        <label key={each} class={chosen === each ? 'chosen' : ''}>
+          <input type="radio" name={name} checked={chosen === each} onChange={() => choose(each)} />
+          {each}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
 /** Where there is nothing to show, it is said why. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;

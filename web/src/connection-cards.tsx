@@ -5,7 +5,6 @@ import type {
   RateRecord,
   ReservoirRecord,
   RunningRecord,
-  StatementRecord,
 } from '../../src/dashboard/observation.ts';
 import { Card, Empty, Table } from './card.tsx';
 import { count, ms, perSecond, words } from './format.ts';
@@ -164,47 +163,6 @@ export const RunningCard = memo(({ running, at }: RunningProps) => (
             <td class="number">{client}</td>
             <td class="number">{server ?? ''}</td>
             <td>{text === undefined ? <span class="muted">{application}</span> : <code>{text}</code>}</td>
-          </tr>
-        ))}
-      </Table>
-    )}
-  </Card>
-));
-
-export const StatementsCard = memo(({ statements }: { readonly statements: readonly StatementRecord[] }) => (
-  <Card id="statements" title="Statements" size="whole" aside={<span class="muted">by total time</span>}>
-    {statements.length === 0 ? (
-      <Empty>No statement has been counted yet.</Empty>
-    ) : (
-      <Table
-        label="Statements"
-        heads={[
-          ['Statement'],
-          ['User'],
-          ['Calls', true],
-          ['Mean', true],
-          ['p99', true],
-          ['Total', true],
-          ['Waited', true],
-          ['Rows', true],
-          ['Errors', true],
-        ]}
-      >
-        {statements.map((one) => (
-          <tr key={`${one.user} ${one.database} ${one.text}`}>
-            <th scope="row">
-              <code>{one.text}</code>
-            </th>
-            <td>
-              {one.user} <span class="muted">{one.database}</span>
-            </td>
-            <td class="number">{count(one.calls)}</td>
-            <td class="number">{ms(one.meanMs)}</td>
-            <td class="number">{ms(one.p99Ms)}</td>
-            <td class="number">{ms(one.totalMs)}</td>
-            <td class="number">{ms(one.waitMs)}</td>
-            <td class="number">{count(one.rows)}</td>
-            <td class={`number ${one.errors > 0 ? 'bad' : ''}`}>{count(one.errors)}</td>
           </tr>
         ))}
       </Table>

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListAnswer } from '../../src/dashboard/source.ts';
 import type { Ask } from './actions.ts';
 import { list } from './api.ts';
-import { Card, Empty, Table } from './card.tsx';
+import { Card, Empty, Table, Toggle } from './card.tsx';
 import { ago, count, ms } from './format.ts';
 import { memo } from './memo.tsx';
 
@@ -65,15 +65,13 @@ function Connections({ subject, ask }: ConnectionsProps) {
       size="whole"
       aside={
         <div class="list-tools">
-          <fieldset class="toggle">
-            <legend class="visually-hidden">Which list</legend>
-            {(['clients', 'servers'] as const).map((each) => (
-              <label key={each} class={what === each ? 'chosen' : ''}>
-                <input type="radio" name="list" checked={what === each} onChange={() => choose(each)} />
-                {each === 'clients' ? 'Clients' : 'Servers'}
-              </label>
-            ))}
-          </fieldset>
+          <Toggle
+            name="list"
+            legend="Which list"
+            options={['Clients', 'Servers']}
+            chosen={what === 'clients' ? 'Clients' : 'Servers'}
+            choose={(option) => choose(option === 'Clients' ? 'clients' : 'servers')}
+          />
           <input
             id="search"
             type="search"

@@ -51,6 +51,53 @@ export function QuestionDialog({ subject, action, done }: QuestionProps) {
   );
 }
 
+interface ValueProps {
+  readonly title: string;
+  readonly label: string;
+  readonly value: number;
+  readonly least: number;
+  readonly chosen: (value: string) => void;
+  readonly closed: () => void;
+}
+
+/** Asks for a number: a weight, the size of a budget. */
+export function ValueDialog({ title, label, value, least, chosen, closed }: ValueProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState(String(value));
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="dialog" aria-labelledby="value" onClose={closed}>
+      <h2 id="value">{title}</h2>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          chosen(text);
+        }}
+      >
+        <label>
+          {label}
+          <input
+            required
+            type="number"
+            min={least}
+            step={least}
+            value={text}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+        </label>
+        <div class="buttons">
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Next
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
 const common = [
   'max_server_connections',
   'default_pool_size',

@@ -1,4 +1,4 @@
-/** What happened: changes of shares, errors, and what was done on this page. */
+/** Cards of events: changes of shares, errors, and actions on this page. */
 import type { RebalanceRecord } from '../../src/dashboard/observation.ts';
 import type { AuditRecord, ErrorsSection } from '../../src/dashboard/snapshot.ts';
 import { Card, Empty, Table } from './card.tsx';

@@ -43,7 +43,9 @@ export const FiguresCard = memo(({ now, history, kind }: FiguresProps) => {
           note={
             callers.waiting > 0
               ? `longest ${ms(callers.longestWaitMs)}`
-              : `${count(callers.active + callers.idle)} connected`
+              : kind === 'pooler'
+                ? `${count(callers.active + callers.idle)} connected`
+                : `${count(callers.active)} in use`
           }
           values={history.map(({ waiting }) => waiting)}
           tone={callers.waiting > 0 ? 'busy' : ''}
@@ -54,11 +56,13 @@ export const FiguresCard = memo(({ now, history, kind }: FiguresProps) => {
           note={`${count(totals.waitTimeouts)} waited in vain`}
           tone={now.errorsPerSecond > 0 ? 'bad' : ''}
         />
-        <Figure
-          title="Traffic"
-          value={`${bytes(now.sentPerSecond)}/s`}
-          note={`${bytes(now.receivedPerSecond)}/s from clients`}
-        />
+        {kind === 'pooler' && (
+          <Figure
+            title="Traffic"
+            value={`${bytes(now.sentPerSecond)}/s`}
+            note={`${bytes(now.receivedPerSecond)}/s from clients`}
+          />
+        )}
       </div>
       <Connections connections={now.connections} opened={now.openedPerSecond} />
     </Card>

@@ -1,4 +1,4 @@
-/** What each tile is, what is normal, what is bad, and what to do. */
+/** Help for each tile: its meaning, normal values, bad values, and what to do. */
 
 interface Help {
   readonly what: string;
@@ -72,9 +72,9 @@ export const helpTexts = {
     action: 'Find the client by its application and address below. An operator can end it.',
   },
   statements: {
-    what: 'Statements by the time they took, values left out.',
+    what: 'Statements by the time all their calls took, or by their longest call; values left out.',
     normal: 'A few statements take most of the time.',
-    bad: 'One takes nearly all of it, or its wait is longer than its time.',
+    bad: 'One takes nearly all of it, its longest call takes seconds, or its wait is longer than its time.',
     action: 'Look at its plan with EXPLAIN.',
   },
   errors: {

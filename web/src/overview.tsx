@@ -5,14 +5,7 @@ import type { Action } from '../../src/dashboard/source.ts';
 import { logOut } from './api.ts';
 import { BudgetCard } from './budget-card.tsx';
 import { commandsFor } from './commands.ts';
-import {
-  LivesCard,
-  PinsCard,
-  RatesCard,
-  ReservoirCard,
-  RunningCard,
-  StatementsCard,
-} from './connection-cards.tsx';
+import { LivesCard, PinsCard, RatesCard, ReservoirCard, RunningCard } from './connection-cards.tsx';
 import { ConnectionsCard } from './connections-card.tsx';
 import { QuestionDialog, SettingDialog } from './dialogs.tsx';
 import { AuditCard, ErrorsCard, RebalancesCard } from './events-cards.tsx';
@@ -22,6 +15,7 @@ import { type Live, useLive } from './live.ts';
 import { Palette } from './palette.tsx';
 import { PoolsCard } from './pools-card.tsx';
 import { SharesCard } from './shares-card.tsx';
+import { StatementsCard } from './statements-card.tsx';
 import { TopBar } from './top-bar.tsx';
 import { VerdictBanner } from './verdict-banner.tsx';
 
@@ -43,7 +37,7 @@ export function Overview({ session, check }: OverviewProps) {
   const leave = useCallback(() => void logOut().then(check, check), [check]);
   useKeys(() => setOpen('palette'));
 
-  // It tells that it is closed after the command has run, which may have opened something else.
+  // The palette reports that it closed after the command has run, which may have opened something else.
   const closePalette = (): void => setOpen((now) => (now === 'palette' ? undefined : now));
   const commands = commandsFor({
     subjects: session.subjects,
@@ -116,7 +110,12 @@ function Tiles({ live: { snapshot, history }, subject, ask }: TilesProps) {
   return (
     <div class="tiles">
       <VerdictBanner verdict={snapshot.verdict} />
-      <BudgetCard budgets={snapshot.budgets} history={history} />
+      <BudgetCard
+        budgets={snapshot.budgets}
+        history={history}
+        callers={snapshot.now.callers}
+        ask={isPooler && actions.includes('set') ? ask : undefined}
+      />
       <FiguresCard now={snapshot.now} history={history} kind={kind} />
       <PoolsCard
         pools={snapshot.pools}
@@ -127,7 +126,9 @@ function Tiles({ live: { snapshot, history }, subject, ask }: TilesProps) {
       {snapshot.statements !== null && <StatementsCard statements={snapshot.statements} />}
       <div class="columns">
         <div class="column">
-          {isPooler && <SharesCard budgets={snapshot.budgets} />}
+          {isPooler && (
+            <SharesCard budgets={snapshot.budgets} ask={actions.includes('set_weight') ? ask : undefined} />
+          )}
           {snapshot.reservoirs.length > 0 && <ReservoirCard reservoirs={snapshot.reservoirs} />}
           <LivesCard lives={snapshot.lives} />
           {snapshot.rates.length > 0 && <RatesCard rates={snapshot.rates} />}

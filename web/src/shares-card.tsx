@@ -1,11 +1,26 @@
-/** Who holds what part of the budget, beside its share and its need. */
+/** Each user's part of the budget, beside its share and its need. */
+
+import { useState } from 'preact/hooks';
 import type { BudgetSection } from '../../src/dashboard/snapshot.ts';
+import type { Ask } from './actions.ts';
 import { Card, Empty, Table } from './card.tsx';
+import { ValueDialog } from './dialogs.tsx';
 import { count, ms } from './format.ts';
 import { memo } from './memo.tsx';
 import { colourNumber } from './series-colours.ts';
 
-export const SharesCard = memo(({ budgets }: { readonly budgets: readonly BudgetSection[] }) => {
+interface SharesProps {
+  readonly budgets: readonly BudgetSection[];
+  /** Undefined for viewers. */
+  readonly ask: Ask | undefined;
+}
+
+export const SharesCard = memo((props: SharesProps) => <Shares {...props} />);
+
+function Shares({ budgets, ask }: SharesProps) {
+  const [weighed, setWeighed] = useState<{ readonly user: string; readonly weight: number } | undefined>(
+    undefined,
+  );
   const budget = budgets.find(({ parts }) => parts !== 'states');
   return (
     <Card id="shares" title="Shares" aside={<span class="muted">{budget?.name}</span>}>
@@ -36,7 +51,19 @@ export const SharesCard = memo(({ budgets }: { readonly budgets: readonly Budget
               </td>
               <td class="number">{count(share)}</td>
               <td class="number">{count(demand)}</td>
-              <td class="number">{weight}</td>
+              <td class="number">
+                {ask === undefined ? (
+                  weight
+                ) : (
+                  <button
+                    type="button"
+                    aria-label={`Weight of ${user}: ${weight}. Change it`}
+                    onClick={() => setWeighed({ user, weight })}
+                  >
+                    {weight}
+                  </button>
+                )}
+              </td>
               <td class={`number ${waitedMs > 500 ? 'busy' : ''}`}>{waitedMs === 0 ? '' : ms(waitedMs)}</td>
             </tr>
           ))}
@@ -55,9 +82,22 @@ export const SharesCard = memo(({ budgets }: { readonly budgets: readonly Budget
           )}
         </Table>
       )}
+      {weighed !== undefined && (
+        <ValueDialog
+          title={`Weight of ${weighed.user}`}
+          label="Twice the weight is twice the share"
+          value={weighed.weight}
+          least={0.001}
+          chosen={(value) => {
+            setWeighed(undefined);
+            ask?.({ name: 'set_weight', user: weighed.user, value });
+          }}
+          closed={() => setWeighed(undefined)}
+        />
+      )}
     </Card>
   );
-});
+}
 
 function Meter({
   held,

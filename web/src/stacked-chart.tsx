@@ -77,7 +77,8 @@ function optionsFor({ layers }: ChartData, element: HTMLElement): uPlot.Options 
   return {
     width: element.clientWidth,
     height,
-    padding: [12, 4, 0, 0],
+    // Room for half of the last time.
+    padding: [12, 28, 0, 0],
     legend: { show: false },
     cursor: { show: false },
     scales: {
@@ -108,7 +109,7 @@ function optionsFor({ layers }: ChartData, element: HTMLElement): uPlot.Options 
   };
 }
 
-/** What is held and waited for is always to be seen; a demand far above the cap may run out at the top. */
+/** Connections held and waited for always fit in; a demand far above the cap may run out at the top. */
 function highest({ data }: uPlot): number {
   const most = (series: ArrayLike<number | null | undefined> | undefined): number => {
     let value = 0;
@@ -116,6 +117,6 @@ function highest({ data }: uPlot): number {
     return value;
   };
   const cap = most(data.at(-1));
-  const demand = Math.min(most(data.at(-2)), cap * 1.5);
+  const demand = Math.min(most(data.at(-2)), cap * 4);
   return Math.max(1, Math.ceil(Math.max(cap * 1.15, most(data[1]) * 1.05, demand * 1.05)));
 }

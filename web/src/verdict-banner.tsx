@@ -1,4 +1,4 @@
-/** What binds now, in one sentence, and what to do about it. Screen readers are told when it becomes another. */
+/** The limit that binds now, in one sentence, and what to do about it. Screen readers hear each change. */
 import { useEffect, useState } from 'preact/hooks';
 import type { Verdict } from '../../src/dashboard/snapshot.ts';
 import { memo } from './memo.tsx';

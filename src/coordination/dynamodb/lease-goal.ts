@@ -82,7 +82,7 @@ function reach({ slots, held, needs, block, areCallersShort }: LeaseSituation, m
 }
 
 /**
- * Whether other instances may get another share because the needs of this one differ from those it published. A need
+ * True if other instances may get another share because the needs of this one differ from those it published. A need
  * above the share changes nothing, nor do callers' needs below what is there for ready connections.
  */
 export function isNews(told: Needs, claim: Claim, levels: FairLevels): boolean {

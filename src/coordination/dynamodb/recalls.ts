@@ -53,7 +53,7 @@ export class Recalls {
     else this.#told.delete(holder);
   }
 
-  /** Whether granting this holder `count` more leaves enough to other waiters below their share. */
+  /** True if granting this holder `count` more leaves enough to other waiters below their share. */
   mayHave(holder: LeaseHolder, count: number, capacity: number): boolean {
     if (this.#waiting.size === 0 || (this.#waiting.size === 1 && this.#waiting.wishOf(holder) > 0))
       return true;

@@ -1,8 +1,7 @@
 /** One budget: its leases, the number held, and the users that hold them. */
 
-import type { FairMember } from './fair-member.js';
 import type { BudgetTerms, UserTerms } from './fair-policy.js';
-import { FairUser } from './fair-user.js';
+import { type Budget, FairUser, type Member } from './fair-seats.js';
 import { type RebalanceReason, type ShareChange, Shares } from './shares.js';
 import { TurnPace } from './turn-pace.js';
 
@@ -54,7 +53,7 @@ export interface BudgetEvents {
   /** The budget has got a limit, or lost it. */
   limitsChanged(): void;
   /** Number of members that wait only for this budget. */
-  waitingFor(budget: FairBudget): number;
+  waitingFor(budget: Budget): number;
   changed(reason: RebalanceReason): void;
   rebalanceNow(): void;
   now(): number;
@@ -70,17 +69,17 @@ export interface BudgetParts extends BudgetTerms {
 
 let lastNumber = 0;
 
-export class FairBudget {
+export class FairBudget implements Budget {
   readonly number = ++lastNumber;
   readonly name: string;
   readonly size: number;
   readonly listener: FairListener | undefined;
   readonly users = new Map<string, FairUser>();
   /** Members that hold at least one. */
-  readonly holding = new Set<FairMember>();
-  readonly members = new Set<FairMember>();
+  readonly holding = new Set<Member>();
+  readonly members = new Set<Member>();
   /** For each other budget, the number of members with a seat in both. */
-  readonly #alsoIn = new Map<FairBudget, number>();
+  readonly #alsoIn = new Map<Budget, number>();
   readonly pace = new TurnPace();
   held = 0;
   /** The most that ever were. */
@@ -115,8 +114,6 @@ export class FairBudget {
     this.listener = listener;
     this.#terms = { capacity, termsOf };
     this.#events = events;
-    this.#shares = undefined;
-    this.#userList = undefined;
   }
 
   get shares(): Shares {
@@ -160,7 +157,7 @@ export class FairBudget {
     return this.#isIdle;
   }
 
-  /** Whether the budget became idle, or stopped being idle, since the last call. */
+  /** True if the budget became idle, or stopped being idle, since the last call. */
   noteIdle(): boolean {
     const wasIdle = this.#wasIdle;
     this.#wasIdle = this.isIdle;
@@ -180,6 +177,10 @@ export class FairBudget {
       break;
     }
     return false;
+  }
+
+  tellBalance(): void {
+    this.listener?.balanceChanged?.();
   }
 
   // ---- rules ------------------------------------------------------------------------------------------------------
@@ -248,19 +249,19 @@ export class FairBudget {
     return touched;
   }
 
-  memberCame(member: FairMember): void {
+  memberCame(member: Member): void {
     this.#events.layoutChanged();
     this.members.add(member);
     this.#countBoth(member, 1);
   }
 
-  memberLeft(member: FairMember): void {
+  memberLeft(member: Member): void {
     this.#events.layoutChanged();
     this.members.delete(member);
     this.#countBoth(member, -1);
   }
 
-  #countBoth({ seats }: FairMember, change: 1 | -1): void {
+  #countBoth({ seats }: Member, change: 1 | -1): void {
     for (const { budget: other } of seats) {
       const both = (this.#alsoIn.get(other) ?? 0) + change;
       if (both === 0) this.#alsoIn.delete(other);
@@ -278,13 +279,15 @@ export class FairBudget {
 
   // ---- statistics -------------------------------------------------------------------------------------------------
 
-  stats(): FairStats {
+  /** `mostUsers`: those who came first, of thousands. */
+  stats(mostUsers = Number.POSITIVE_INFINITY): FairStats {
     const now = this.#events.now();
     let waiting = 0;
-    const users = Array.from(this.users.values(), (user) => {
+    const users: FairUserStats[] = [];
+    for (const user of this.users.values()) {
       waiting += user.waiting;
-      return userStats(user, now);
-    });
+      if (users.length < mostUsers) users.push(userStats(user, now));
+    }
     const { capacity, held, exceeded, recalls, rebalances } = this;
     return { capacity, held, peak: this.mostHeld, exceeded, waiting, recalls, rebalances, users };
   }

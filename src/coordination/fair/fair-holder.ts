@@ -31,6 +31,6 @@ export interface Tenant {
   readonly database: string;
   /** The server of the connections: one that does not answer is probed by one pool at a time. Left out: unknown. */
   readonly server?: string | undefined;
-  /** Whether there are clients that could use the connections. Left out: always. */
+  /** True if there are clients that could use the connections. Left out: always. */
   readonly hasClients?: (() => boolean) | undefined;
 }

@@ -1,29 +1,26 @@
 /** One pool of a user, with a seat in every budget that counts its connections. The pool asks it for leases. */
 import type { LeaseAnswer, Leases } from '../../core/leases.js';
-import type { Linked } from '../../kernel/linked-list.js';
 import { tell } from '../tell.js';
-import type { FairBudget } from './fair-budget.js';
 import type { FairHolder, Tenant } from './fair-holder.js';
-import { Seat } from './fair-user.js';
+import { type Budget, type Member, Recall, Seat } from './fair-seats.js';
 import { Rank } from './rank.js';
-import { Recall } from './recall.js';
 
 /** Calls of a member to its queue. */
 export interface MemberEvents {
-  mayAcquire(member: FairMember, count: number): boolean;
-  acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer;
+  mayAcquire(member: Member, count: number): boolean;
+  acquire(member: Member, count: number, holder: FairHolder): LeaseAnswer;
   /** The counts are already updated. `arrived`: the recalls that this release answers. */
-  released(member: FairMember, count: number, arrived: readonly Recall[]): void;
-  left(member: FairMember): void;
+  released(member: Member, count: number, arrived: readonly Recall[]): void;
+  left(member: Member): void;
   /** The member has taken its seats, or left them. */
-  entered(member: FairMember): void;
-  exited(member: FairMember): void;
+  entered(member: Member): void;
+  exited(member: Member): void;
   now(): number;
 }
 
 /** A budget, and the user to join it as. */
 export interface SeatWish {
-  readonly budget: FairBudget;
+  readonly budget: Budget;
   readonly user: string;
 }
 
@@ -34,7 +31,7 @@ interface Holding {
 
 let lastMember = 0;
 
-export class FairMember implements Leases, Linked<FairMember> {
+export class FairMember implements Leases, Member {
   /** Unique. */
   readonly key = `${++lastMember}`;
   readonly tenant: Tenant;
@@ -51,8 +48,8 @@ export class FairMember implements Leases, Linked<FairMember> {
   lineKey = 0;
   /** One of its shares has changed since its place was assigned. */
   isMarked = false;
-  previous: FairMember | undefined;
-  next: FairMember | undefined;
+  previous: Member | undefined;
+  next: Member | undefined;
   /** A lease that was asked back for it has come, and since when. */
   isDue = false;
   dueSince = 0;
@@ -78,10 +75,6 @@ export class FairMember implements Leases, Linked<FairMember> {
   constructor(tenant: Tenant, seats: readonly SeatWish[], events: MemberEvents) {
     this.tenant = tenant;
     this.#events = events;
-    this.#latest = undefined;
-    this.#isLimited = undefined;
-    this.previous = undefined;
-    this.next = undefined;
     this.seats = seats.map(({ budget, user }) => new Seat(budget, this, budget.userNamed(user)));
     this.enter();
   }
@@ -127,7 +120,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     return this.#latest;
   }
 
-  /** Whether there are clients that could use its connections. */
+  /** True if there are clients that could use its connections. */
   get hasClients(): boolean {
     return this.tenant.hasClients?.() !== false;
   }
@@ -145,6 +138,14 @@ export class FairMember implements Leases, Linked<FairMember> {
     return demand;
   }
 
+  /** Demand, and connections wanted ready; endless where a holder does not tell those. */
+  get need(): number {
+    let need = 0;
+    for (const { demand, readyDemand = Number.POSITIVE_INFINITY } of this.#holders())
+      need += demand + readyDemand;
+    return need;
+  }
+
   /** The highest demand since the last call. */
   takePeak(): number {
     const latest = this.#latest;
@@ -155,7 +156,7 @@ export class FairMember implements Leases, Linked<FairMember> {
     return peak;
   }
 
-  /** Whether any of its budgets has a limit. */
+  /** True if any of its budgets has a limit. */
   get isLimited(): boolean {
     this.#isLimited ??= this.seats.some(({ budget }) => budget.isLimited);
     return this.#isLimited;
@@ -195,7 +196,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   }
 
   /** The smallest number of free leases in its other budgets. */
-  spareBeside(own: FairBudget): number {
+  spareBeside(own: Budget): number {
     let spare = Number.POSITIVE_INFINITY;
     for (const { budget } of this.seats)
       if (budget !== own) spare = Math.min(spare, Math.max(0, budget.free));
@@ -210,13 +211,13 @@ export class FairMember implements Leases, Linked<FairMember> {
   }
 
   /** The budget that lacks a lease for it, if one does. */
-  get missing(): FairBudget | undefined {
+  get missing(): Budget | undefined {
     return this.seats.find(({ budget }) => budget.free < Math.max(1, this.wanted))?.budget;
   }
 
   // ---- calls from a pool ------------------------------------------------------------------------------------------
 
-  /** Whether `count` leases would be granted at once. */
+  /** True if `count` leases would be granted at once. */
   isFree(count: number): boolean {
     return this.#events.mayAcquire(this, count);
   }
@@ -276,7 +277,7 @@ export class FairMember implements Leases, Linked<FairMember> {
   }
 
   /** Recalls one more lease, from the holder with the most that are not recalled yet. */
-  recallOne(now: number, whom: FairMember | undefined): Recall | undefined {
+  recallOne(now: number, whom: Member | undefined): Recall | undefined {
     let richest: FairHolder | undefined;
     let most = 0;
     for (const [holder, { held, recalled }] of this.#holdings) {

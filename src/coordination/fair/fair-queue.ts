@@ -21,8 +21,8 @@ import { type BudgetEvents, type BudgetParts, FairBudget } from './fair-budget.j
 import type { FairHolder, Tenant } from './fair-holder.js';
 import { FairMember, type MemberEvents, type SeatWish } from './fair-member.js';
 import type { FairPolicy } from './fair-policy.js';
+import type { Budget, Member, Recall } from './fair-seats.js';
 import { MemberColumns } from './member-columns.js';
-import type { Recall } from './recall.js';
 import { planRecalls } from './recall-planner.js';
 import type { RebalanceReason } from './shares.js';
 import { SilentServers } from './silent-servers.js';
@@ -52,9 +52,9 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   readonly #line = new WaitingQueue();
   readonly #silent = new SilentServers();
   /** Members that hold at least one lease. */
-  readonly #holding = new Set<FairMember>();
+  readonly #holding = new Set<Member>();
   /** Members that asked for leases after they left, for callers they still had, which may have given up since. */
-  readonly #leaving = new Set<FairMember>();
+  readonly #leaving = new Set<Member>();
   /** There may be recalled leases that have not come back. */
   #mayHaveRecalled = false;
   #isGoingRound = false;
@@ -69,8 +69,6 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#policy = policy;
     this.#clock = clock;
     this.#alarm = alarm(() => this.#rang());
-    this.#pressing = undefined;
-    this.#limitedOnes = undefined;
     this.#nextRoundAt = clock.now() + policy.rebalanceInterval;
   }
 
@@ -87,11 +85,11 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#columns.forgetLimits();
   }
 
-  entered(member: FairMember): void {
+  entered(member: Member): void {
     this.#columns.add(member);
   }
 
-  exited(member: FairMember): void {
+  exited(member: Member): void {
     this.#columns.remove(member);
   }
 
@@ -121,7 +119,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return new FairMember(tenant, seats, this);
   }
 
-  left(member: FairMember): void {
+  left(member: Member): void {
     this.#line.remove(member);
     member.hasLeft = true;
     this.#forgetIfOver(member);
@@ -139,7 +137,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     }
   }
 
-  #forgetIfOver(member: FairMember): void {
+  #forgetIfOver(member: Member): void {
     if (member.hasLeft && member.held === 0 && !member.isWaiting && !member.isForgotten) member.exit();
   }
 
@@ -167,11 +165,11 @@ export class FairQueue implements MemberEvents, BudgetEvents {
 
   // ---- calls from members -----------------------------------------------------------------------------------------
 
-  mayAcquire(member: FairMember, count: number): boolean {
+  mayAcquire(member: Member, count: number): boolean {
     return !this.#isGoingRound && this.#line.size === 0 && this.#hasRoom(member, count);
   }
 
-  acquire(member: FairMember, count: number, holder: FairHolder): LeaseAnswer {
+  acquire(member: Member, count: number, holder: FairHolder): LeaseAnswer {
     if (!isCount(count)) return new RangeError(`One can't ask for ${count} leases.`);
     if (member.isForgotten) member.enter();
     if (this.mayAcquire(member, count)) {
@@ -184,7 +182,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return 'granted';
   }
 
-  #grant(member: FairMember, count: number, holder: FairHolder): void {
+  #grant(member: Member, count: number, holder: FairHolder): void {
     for (const { user, budget } of member.seats)
       if (user.share === 0 && budget.isLimited) this.#press('newcomer');
     this.#line.remove(member);
@@ -195,11 +193,11 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#lookBy(this.#nextRoundAt);
   }
 
-  #rerank(member: FairMember): void {
+  #rerank(member: Member): void {
     if (this.#line.size > 0) for (const { user } of member.seats) this.#line.rerankUser(user);
   }
 
-  #wait(member: FairMember, count: number): void {
+  #wait(member: Member, count: number): void {
     if (!member.isWaiting) {
       for (const { user, share, budget } of member.seats)
         if (budget.isLimited && (user.held >= user.share || member.held >= share))
@@ -211,7 +209,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#line.add(member, count, this.#clock.now());
   }
 
-  released(member: FairMember, count: number, arrived: readonly Recall[]): void {
+  released(member: Member, count: number, arrived: readonly Recall[]): void {
     const now = this.#clock.now();
     if (member.held === 0) this.#holding.delete(member);
     this.#silent.released(member);
@@ -230,13 +228,13 @@ export class FairQueue implements MemberEvents, BudgetEvents {
       if (budget.givenBack >= budget.capacity * this.#policy.largeRelease) this.#press('release');
     }
     this.#settle(member);
-    for (const { budget } of member.seats) budget.listener?.balanceChanged?.();
+    for (const { budget } of member.seats) budget.tellBalance();
   }
 
   // ---- assignment -------------------------------------------------------------------------------------------------
 
   /** Grants free leases. `caller`: the member inside whose call this runs, which can't be called back now. */
-  #settle(caller: FairMember | undefined): void {
+  #settle(caller: Member | undefined): void {
     if (this.#isGoingRound) return;
     this.#isGoingRound = true;
     for (let next = this.#next(caller); next !== undefined; next = this.#next(caller)) this.#handOut(next);
@@ -246,7 +244,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     else if (this.#isShort()) this.#lookBy(this.#clock.now() + this.#lookInterval);
   }
 
-  #handOut(member: FairMember): void {
+  #handOut(member: Member): void {
     const holder = member.latestHolder as FairHolder;
     const count = member.wanted;
     this.#grant(member, count, holder);
@@ -263,7 +261,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
   }
 
   /** The first waiter for whom every budget has a lease. For a waiter with a claim that lacks another lease, the free ones are kept. */
-  #next(caller: FairMember | undefined): FairMember | undefined {
+  #next(caller: Member | undefined): Member | undefined {
     const { size } = this.#line;
     let isLackedByAll = size === 0;
     for (const budget of this.#limited) {
@@ -272,7 +270,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     }
     if (isLackedByAll) return undefined;
     const keptSince = this.#clock.now() - keptForTurns * this.#policy.turn;
-    let inVain: FairMember | undefined;
+    let inVain: Member | undefined;
     let doOthersWait = false;
     for (const member of this.#line) {
       const hasRoom = this.#hasRoom(member, member.wanted);
@@ -289,7 +287,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     return doOthersWait ? undefined : inVain;
   }
 
-  #hasRoom(member: FairMember, count: number): boolean {
+  #hasRoom(member: Member, count: number): boolean {
     for (const { budget } of member.seats) if (budget.free - budget.reserved < count) return false;
     return true;
   }
@@ -322,7 +320,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#mayLookAt = this.#restingUntil(now);
   }
 
-  waitingFor(budget: FairBudget): number {
+  waitingFor(budget: Budget): number {
     let waiting = 0;
     for (const member of this.#line) {
       const lacksOther = member.seats.some(
@@ -389,7 +387,7 @@ export class FairQueue implements MemberEvents, BudgetEvents {
     this.#forgetLeaving();
     this.#silent.look(this.#holding, this.#line, now, this.#policy.hangsAfter);
     this.#settle(undefined);
-    if (this.#line.size > 0) for (const { listener } of [...this.#budgets]) listener?.balanceChanged?.();
+    if (this.#line.size > 0) for (const budget of [...this.#budgets]) budget.tellBalance();
     if (this.#isShort()) this.#makeRoom(this.#clock.now());
     this.#planNextLook();
   }

@@ -57,13 +57,12 @@ export class LeasedCapacity implements LeaseHolder {
     this.#parts = parts;
     this.name = parts.name;
     this.#most = parts.most;
-    this.#refusal = undefined;
     this.#budget = budget;
     this.#request = new LeaseRequest(parts.source, this);
     this.#alarm = parts.alarm(() => this.look());
   }
 
-  isOf(budget: LeasedBudget): boolean {
+  isOf(budget: object): boolean {
     return budget === this.#budget;
   }
 

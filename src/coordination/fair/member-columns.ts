@@ -3,7 +3,7 @@
  * as long as it has seats. The shares of many users are computed from these numbers, since visiting every member's
  * objects for each budget takes longer than all arithmetic.
  */
-import type { FairMember } from './fair-member.js';
+import type { Member } from './fair-seats.js';
 import type { SilentServers } from './silent-servers.js';
 
 export class MemberColumns {
@@ -18,16 +18,16 @@ export class MemberColumns {
   shares = new Float64Array(0);
   demands = new Float64Array(0);
   hadClients = new Uint8Array(0);
-  readonly #members: (FairMember | undefined)[] = [];
+  readonly #members: (Member | undefined)[] = [];
   readonly #freePlaces: number[] = [];
 
   /** Takes a place. */
-  add(member: FairMember): void {
+  add(member: Member): void {
     member.place = this.#freePlaces.pop() ?? this.#members.length;
     this.#members[member.place] = member;
   }
 
-  remove(member: FairMember): void {
+  remove(member: Member): void {
     this.#members[member.place] = undefined;
     this.#freePlaces.push(member.place);
   }

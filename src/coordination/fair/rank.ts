@@ -1,6 +1,4 @@
 /** The kind of claim of a pool to one more lease of a budget, which determines its place in the queue. */
-import type { FairMember } from './fair-member.js';
-import type { Seat } from './fair-user.js';
 
 /** The smaller comes first. */
 export const Rank = {
@@ -17,25 +15,3 @@ export const Rank = {
 } as const;
 export type Rank = (typeof Rank)[keyof typeof Rank];
 export const ranks: readonly Rank[] = Object.values(Rank);
-
-/** The rank in one budget. */
-export function rankIn({ user, member, share }: Seat): Rank {
-  const { held } = user;
-  if (held < user.promise) return Rank.promised;
-  if (held === 0) return Rank.nothing;
-  if (held < user.share) return Rank.belowShare;
-  const isPoolInNeed = user.seats.length > 1 && (member.held === 0 || member.held < share);
-  return isPoolInNeed ? Rank.belowPart : Rank.wish;
-}
-
-/** The lowest of its ranks in all its budgets: a user that has its share of one budget has no claim there that others must yield to. */
-export function rankOf(member: FairMember): Rank {
-  if (member.isDue) return Rank.due;
-  let worst: Rank = Rank.promised;
-  for (const seat of member.seats) {
-    if (seat.budget.isIdle) continue;
-    const rank = rankIn(seat);
-    if (rank > worst) worst = rank;
-  }
-  return worst;
-}

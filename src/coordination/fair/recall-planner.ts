@@ -5,12 +5,10 @@
  * turn. Idle connections go before busy ones, and those of users that have left before all others. No more is recalled
  * than there are claims to.
  */
-import type { FairBudget } from './fair-budget.js';
-import type { FairMember } from './fair-member.js';
 import type { FairPolicy } from './fair-policy.js';
-import type { FairUser, Seat } from './fair-user.js';
-import { Rank, rankIn } from './rank.js';
-import type { Recall } from './recall.js';
+import type { Budget, FairUser, Member, Recall, Seat } from './fair-seats.js';
+import { Rank } from './rank.js';
+import { rankIn } from './ranking.js';
 import type { SilentServers } from './silent-servers.js';
 import { Victims } from './victims.js';
 import type { WaitingQueue } from './waiting-queue.js';
@@ -18,10 +16,10 @@ import type { WaitingQueue } from './waiting-queue.js';
 /** The state in which recalls are planned. */
 export interface Shortage {
   /** Budgets that can be short. */
-  readonly budgets: readonly FairBudget[];
+  readonly budgets: readonly Budget[];
   readonly line: WaitingQueue;
   /** Members that hold at least one lease. */
-  readonly holding: ReadonlySet<FairMember>;
+  readonly holding: ReadonlySet<Member>;
   readonly silent: SilentServers;
   readonly policy: FairPolicy;
   readonly now: number;
@@ -36,11 +34,11 @@ export function planRecalls(shortage: Shortage): void {
 
 class RecallPlanner {
   readonly #shortage: Shortage;
-  readonly #victims = new Map<FairBudget, Victims>();
+  readonly #victims = new Map<Budget, Victims>();
   /** Leases on their way to each member, by budget. */
-  readonly #expected = new Map<FairMember, Map<FairBudget, number>>();
+  readonly #expected = new Map<Member, Map<Budget, number>>();
   /** Claims that were met in this round, as far as possible. */
-  readonly #served = new Map<FairMember, number>();
+  readonly #served = new Map<Member, number>();
   readonly #look = ++looks;
 
   constructor(shortage: Shortage) {
@@ -53,13 +51,14 @@ class RecallPlanner {
     this.#countComing();
     for (const budget of budgets) this.#recallExcess(budget);
     for (const member of line) {
+      if (!isInNeed(member)) continue;
       if (member.rank === Rank.wish) this.#fulfil(member);
       else this.#serve(member);
     }
     this.#forgetOldRecalls();
   }
 
-  #lookAround(budget: FairBudget): void {
+  #lookAround(budget: Budget): void {
     const { now } = this.#shortage;
     budget.available = budget.free;
     budget.usersHolding = 0;
@@ -81,7 +80,8 @@ class RecallPlanner {
   #countComing(): void {
     const { policy, now, silent } = this.#shortage;
     for (const recall of [...this.#recalls()]) {
-      if (recall.for !== undefined && !(recall.for.isWaiting && silent.mayDial(recall.for)))
+      const { for: whom } = recall;
+      if (whom !== undefined && !(whom.isWaiting && isInNeed(whom) && silent.mayDial(whom)))
         recall.for = undefined;
       // A hanging dial can be given up for another member, and would not end otherwise.
       if (recall.for === undefined && silent.isInVain(recall.of) && !isExceeded(recall)) {
@@ -98,7 +98,7 @@ class RecallPlanner {
       for (const { budget } of of.seats) budget.available++;
       return;
     }
-    const expected = this.#expected.get(whom) ?? new Map<FairBudget, number>();
+    const expected = this.#expected.get(whom) ?? new Map<Budget, number>();
     this.#expected.set(whom, expected);
     for (const { budget } of of.seats) {
       if (whom.seats.some((seat) => seat.budget === budget))
@@ -108,7 +108,7 @@ class RecallPlanner {
   }
 
   /** Leases above the capacity have no turn. */
-  #recallExcess(budget: FairBudget): void {
+  #recallExcess(budget: Budget): void {
     while (budget.available < 0) {
       const victim = this.#victimsOf(budget).forExcess();
       if (victim === undefined || !this.#recall(victim, undefined)) return;
@@ -116,28 +116,28 @@ class RecallPlanner {
   }
 
   /** Meets the claim of a member, as far as others must yield to it. */
-  #serve(member: FairMember): void {
+  #serve(member: Member): void {
     while (this.#hasClaim(member) && this.#serveOne(member, (seat) => this.#victimFor(seat))) {
       for (const { user } of member.seats) user.claimLeft--;
       this.#served.set(member, this.#servedTo(member) + 1);
     }
   }
 
-  #servedTo(member: FairMember): number {
+  #servedTo(member: Member): number {
     return this.#served.get(member) ?? 0;
   }
 
   /** Meets a wish beyond the share: only connections that are idle for long. */
-  #fulfil(member: FairMember): void {
+  #fulfil(member: Member): void {
     if (this.#shortage.silent.mayDial(member))
       this.#serveOne(member, (seat) => this.#victimsOf(seat.budget).forWish(seat));
   }
 
   /** Recalls every lease that one more connection lacks, or none. */
-  #serveOne(member: FairMember, victimFor: (seat: Seat) => FairMember | undefined): boolean {
+  #serveOne(member: Member, victimFor: (seat: Seat) => Member | undefined): boolean {
     const expected = this.#expected.get(member);
-    const victims: FairMember[] = [];
-    const used: FairBudget[] = [];
+    const victims: Member[] = [];
+    const used: Budget[] = [];
     for (const seat of member.seats) {
       const { budget } = seat;
       if (budget.isIdle || (expected?.get(budget) ?? 0) > 0) continue;
@@ -157,10 +157,10 @@ class RecallPlanner {
   }
 
   /**
-   * Whether the member has a claim to one more in this round: in each budget as many as its user is below its share; at
+   * True if the member has a claim to one more in this round: in each budget as many as its user is below its share; at
    * least one for a user with nothing, and one for a pool that has less than its part of its user's leases.
    */
-  #hasClaim(member: FairMember): boolean {
+  #hasClaim(member: Member): boolean {
     const served = this.#servedTo(member);
     if (served >= Math.max(member.wanted, member.demand - member.held)) return false;
     if (!this.#shortage.silent.mayDial(member)) return false;
@@ -180,14 +180,14 @@ class RecallPlanner {
     user.claimLeft = Math.max(user.share - user.held, user.held === 0 ? 1 : 0);
   }
 
-  #victimFor(seat: Seat): FairMember | undefined {
+  #victimFor(seat: Seat): Member | undefined {
     const victims = this.#victimsOf(seat.budget);
     const rank = rankIn(seat);
     if (rank === Rank.belowPart) return victims.ofSameUser(seat);
     return rank === Rank.wish ? victims.forWish(seat) : victims.forClaim(seat, rank);
   }
 
-  #victimsOf(budget: FairBudget): Victims {
+  #victimsOf(budget: Budget): Victims {
     const known = this.#victims.get(budget);
     if (known !== undefined) return known;
     const { policy, now, line, silent } = this.#shortage;
@@ -196,7 +196,7 @@ class RecallPlanner {
     return victims;
   }
 
-  #recall(victim: FairMember, whom: FairMember | undefined): boolean {
+  #recall(victim: Member, whom: Member | undefined): boolean {
     const recall = victim.recallOne(this.#shortage.now, whom);
     if (recall === undefined) return false;
     for (const { budget } of victim.seats) {
@@ -219,13 +219,21 @@ class RecallPlanner {
   }
 }
 
+/**
+ * A pool never withdraws its request, although its callers may have been served by its own connections, or have left, since:
+ * a lease recalled for it would close a connection in vain.
+ */
+function isInNeed({ need, held }: Member): boolean {
+  return need > held;
+}
+
 /** The recall is due to a budget that has shrunk below the leases held. */
 function isExceeded({ of }: Recall): boolean {
   return of.seats.some(({ budget }) => budget.free < 0);
 }
 
 /** Number of victims with a seat in this budget. */
-function gained(victims: readonly FairMember[], budget: FairBudget): number {
+function gained(victims: readonly Member[], budget: Budget): number {
   let gain = 0;
   for (const { seats } of victims) if (seats.some((seat) => seat.budget === budget)) gain++;
   return gain;

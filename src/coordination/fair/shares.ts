@@ -5,7 +5,7 @@ import { ShareAllocator } from '../../core/share-allocator.js';
 import type { ShareBook } from '../../core/share-book.js';
 import type { ShareReason } from '../../core/share-reasons.js';
 import { checkCapacity } from '../../core/share-request.js';
-import type { FairUser, Seat } from './fair-user.js';
+import type { FairUser, Seat } from './fair-seats.js';
 import type { MemberColumns } from './member-columns.js';
 import { type ShareLook, several, UserColumns } from './user-columns.js';
 
@@ -54,10 +54,6 @@ export class Shares {
   #wasSettled = false;
   /** Users with several pools. */
   readonly #several: FairUser[] = [];
-
-  constructor() {
-    this.#allocator = undefined;
-  }
 
   /** Members are noted, and smaller budgets have given out their shares. */
   allocate(budget: SharedBudget, look: ShareLook): ShareChange[] {

@@ -2,14 +2,14 @@
  * Servers that accept connections and do not answer. Every pool of such a server would hold a lease for each attempt
  * until its own timeout. While others wait, one pool at a time tries, and the attempts of the others can be given up.
  */
-import type { FairMember } from './fair-member.js';
+import type { Member } from './fair-seats.js';
 
 interface Silence {
   /** Start of the attempt that was not answered. */
   readonly since: number;
   /** The member that tries, or did last. */
-  probe: FairMember;
-  /** Whether that member tries, as of the last round or of its grants and releases since. */
+  probe: Member;
+  /** True if that member tries, as of the last round or of its grants and releases since. */
   isTried: boolean;
   /** Time of the last request for a connection. */
   wantedAt: number;
@@ -26,9 +26,9 @@ export class SilentServers {
   }
 
   /** Finds servers that do not answer. */
-  look(holding: Iterable<FairMember>, waiting: Iterable<FairMember>, now: number, hangsAfter: number): void {
+  look(holding: Iterable<Member>, waiting: Iterable<Member>, now: number, hangsAfter: number): void {
     const openedAt = new Map<string, number>();
-    const hanging: FairMember[] = [];
+    const hanging: Member[] = [];
     for (const member of holding) {
       const { server } = member.tenant;
       if (server === undefined) continue;
@@ -52,22 +52,22 @@ export class SilentServers {
     }
   }
 
-  #noteWanted(member: FairMember, now: number): void {
+  #noteWanted(member: Member, now: number): void {
     const silence = this.#of(member);
     if (silence !== undefined) silence.wantedAt = now;
   }
 
-  #of({ tenant }: FairMember): Silence | undefined {
+  #of({ tenant }: Member): Silence | undefined {
     return tenant.server === undefined ? undefined : this.#silences.get(tenant.server);
   }
 
-  /** Whether a dial is worth a connection that others could use: the server answers, or no other member tries. */
-  mayDial(member: FairMember): boolean {
+  /** True if a dial is worth a connection that others could use: the server answers, or no other member tries. */
+  mayDial(member: Member): boolean {
     return this.#silences.size === 0 || this.#of(member)?.isTried !== true;
   }
 
   /** A member opens a connection. */
-  granted(member: FairMember): void {
+  granted(member: Member): void {
     if (this.#silences.size === 0) return;
     const silence = this.#of(member);
     if (silence === undefined) return;
@@ -76,20 +76,20 @@ export class SilentServers {
   }
 
   /** A member has given something back. */
-  released(member: FairMember): void {
+  released(member: Member): void {
     if (this.#silences.size === 0) return;
     const silence = this.#of(member);
     if (silence?.probe === member) silence.isTried = member.pending > 0;
   }
 
-  /** Whether its dials can be given up, because another member tries too. */
-  isInVain(member: FairMember): boolean {
+  /** True if its dials can be given up, because another member tries too. */
+  isInVain(member: Member): boolean {
     const silence = this.#of(member);
     return silence !== undefined && member.pending > (silence.probe === member ? 1 : 0);
   }
 
   /** The number it can use: what it has, and one more if it is the member that tries. */
-  mostOf(member: FairMember): number {
+  mostOf(member: Member): number {
     const silence = this.#of(member);
     if (silence === undefined) return Number.POSITIVE_INFINITY;
     return Math.max(0, member.held - member.pending) + (silence.probe === member ? 1 : 0);

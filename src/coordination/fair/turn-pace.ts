@@ -5,7 +5,7 @@
 export class TurnPace {
   #nextAt = Number.NEGATIVE_INFINITY;
 
-  /** Whether one more turn may end now. `lateMs`: turns that a late round has delayed by this much may end together. */
+  /** True if one more turn may end now. `lateMs`: turns that a late round has delayed by this much may end together. */
   mayEnd(now: number, apartMs: number, lateMs: number): boolean {
     const dueAt = Math.max(this.#nextAt, now - lateMs);
     if (dueAt > now) return false;

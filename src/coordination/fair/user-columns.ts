@@ -5,7 +5,7 @@ import { Forecaster } from '../../core/forecaster.js';
 import { formerPlaces } from '../../core/former-places.js';
 import { checkUser } from '../../core/share-request.js';
 import type { FairPolicy } from './fair-policy.js';
-import type { FairUser } from './fair-user.js';
+import type { FairUser } from './fair-seats.js';
 import type { MemberColumns } from './member-columns.js';
 
 /** One computation of the shares. */
@@ -36,11 +36,6 @@ export class UserColumns {
   #windows: DemandColumns | undefined;
   /** Remembers the demand of users, while forecasts are on. */
   #forecaster: Forecaster | undefined;
-
-  constructor() {
-    this.#windows = undefined;
-    this.#forecaster = undefined;
-  }
 
   /** Gives users their new places. Newcomers must be noted. */
   arrange(users: readonly FairUser[]): void {

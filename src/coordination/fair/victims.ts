@@ -1,9 +1,7 @@
 /** Chooses which holder of a budget's leases must release one first. Made anew for each round. */
 import { Heap, type HeapItem } from '../../kernel/heap.js';
-import type { FairBudget } from './fair-budget.js';
-import type { FairMember } from './fair-member.js';
 import type { FairPolicy } from './fair-policy.js';
-import type { FairUser, Seat } from './fair-user.js';
+import type { Budget, FairUser, Member, Seat } from './fair-seats.js';
 import { Rank } from './rank.js';
 import type { SilentServers } from './silent-servers.js';
 import type { WaitingQueue } from './waiting-queue.js';
@@ -28,24 +26,21 @@ interface Crowd {
 }
 
 export class Victims {
-  readonly #budget: FairBudget;
+  readonly #budget: Budget;
   readonly #look: VictimsLook;
   readonly #seats: readonly Seat[];
   #above: Heap<Candidate> | undefined;
   #turns: Heap<UserInTurn> | undefined;
   #crowd: Crowd | undefined;
 
-  constructor(budget: FairBudget, look: VictimsLook) {
+  constructor(budget: Budget, look: VictimsLook) {
     this.#budget = budget;
     this.#look = look;
-    this.#above = undefined;
-    this.#turns = undefined;
-    this.#crowd = undefined;
     this.#seats = Array.from(budget.holding, (member) => seatIn(member, budget));
   }
 
   /** A victim for a user with a claim to more. */
-  forClaim(seat: Seat, rank: Rank): FairMember | undefined {
+  forClaim(seat: Seat, rank: Rank): Member | undefined {
     const { policy } = this.#look;
     const isBadlyOff = rank === Rank.nothing || rank === Rank.promised;
     return (
@@ -57,17 +52,17 @@ export class Victims {
   }
 
   /** A victim for a user that has its share, and would like more. */
-  forWish(seat: Seat): FairMember | undefined {
+  forWish(seat: Seat): Member | undefined {
     return this.#idle(seat, this.#look.policy.idleGrace) ?? this.#hanging(seat);
   }
 
   /** A victim when the capacity is below what is held. */
-  forExcess(): FairMember | undefined {
+  forExcess(): Member | undefined {
     return this.#idle(undefined, 0) ?? this.#aboveShare(undefined) ?? this.#pastTurn(undefined, 0);
   }
 
   /** A victim among the pools of the same user, which has its share: a pool above its part, or past its turn. */
-  ofSameUser({ user, member }: Seat): FairMember | undefined {
+  ofSameUser({ user, member }: Seat): Member | undefined {
     if (user.recalled > 0) return undefined;
     const { policy, now } = this.#look;
     const above = poolAbovePart(user);
@@ -85,7 +80,7 @@ export class Victims {
   // ---- idle -------------------------------------------------------------------------------------------------------
 
   /** Connections that are idle for long enough: first those without clients, then those above their share, then the longest idle. */
-  #idle(seat: Seat | undefined, graceMs: number): FairMember | undefined {
+  #idle(seat: Seat | undefined, graceMs: number): Member | undefined {
     const { now } = this.#look;
     let best: Seat | undefined;
     let bestKey: readonly number[] = [];
@@ -110,7 +105,7 @@ export class Victims {
 
   // ---- hanging ----------------------------------------------------------------------------------------------------
 
-  #hanging(seat: Seat): FairMember | undefined {
+  #hanging(seat: Seat): Member | undefined {
     const { silent, now, policy } = this.#look;
     if (silent.size === 0) return undefined;
     for (const { member } of this.#seats) {
@@ -126,7 +121,7 @@ export class Victims {
   // ---- above their share ------------------------------------------------------------------------------------------
 
   /** The one that is furthest above its share. One connection is left to everyone: that ends with the turn. */
-  #aboveShare(seat: Seat | undefined): FairMember | undefined {
+  #aboveShare(seat: Seat | undefined): Member | undefined {
     this.#above ??= this.#gatherAbove();
     for (let first = this.#above.peek(); first !== undefined; first = this.#above.peek()) {
       this.#above.remove(first);
@@ -152,12 +147,12 @@ export class Victims {
   // ---- turns ------------------------------------------------------------------------------------------------------
 
   /** Users past their turn: the most connections first, and among equals the earliest turn. */
-  #pastTurn(seat: Seat | undefined, turnMs: number): FairMember | undefined {
+  #pastTurn(seat: Seat | undefined, turnMs: number): Member | undefined {
     this.#turns ??= this.#gatherTurns();
     const { policy, now } = this.#look;
     const shortestMs = Math.min(turnMs, policy.shortestTurn);
     const passedOver: UserInTurn[] = [];
-    let victim: FairMember | undefined;
+    let victim: Member | undefined;
     for (let first = this.#turns.peek(); first !== undefined; first = this.#turns.peek()) {
       this.#turns.remove(first);
       const { user } = first;
@@ -234,7 +229,7 @@ export class Victims {
   }
 }
 
-function seatIn(member: FairMember, budget: FairBudget): Seat {
+function seatIn(member: Member, budget: Budget): Seat {
   return member.seats.find((seat) => seat.budget === budget) as Seat;
 }
 
@@ -285,16 +280,16 @@ function isLess(one: readonly number[], other: readonly number[]): boolean {
 }
 
 /** Among pools that have held leases since before this time. */
-function mostKept(user: FairUser, before: number): FairMember | undefined {
-  let most: FairMember | undefined;
+function mostKept(user: FairUser, before: number): Member | undefined {
+  let most: Member | undefined;
   for (const { member } of user.seats)
     if (member.turnBeganAt <= before && member.kept > (most?.kept ?? 0)) most = member;
   return most;
 }
 
 /** Every pool keeps one connection. */
-function poolAbovePart(user: FairUser): FairMember | undefined {
-  let worst: FairMember | undefined;
+function poolAbovePart(user: FairUser): Member | undefined {
+  let worst: Member | undefined;
   let most = 0;
   for (const { member, share } of user.seats) {
     const excess = member.kept - Math.max(1, share);
@@ -306,8 +301,8 @@ function poolAbovePart(user: FairUser): FairMember | undefined {
 }
 
 /** The pool with the earliest turn that began before this time. */
-function poolPastTurn(user: FairUser, before: number): FairMember | undefined {
-  let first: FairMember | undefined;
+function poolPastTurn(user: FairUser, before: number): Member | undefined {
+  let first: Member | undefined;
   for (const { member } of user.seats)
     if (member.kept > 0 && member.turnBeganAt <= Math.min(before, first?.turnBeganAt ?? before))
       first = member;

@@ -4,12 +4,12 @@
  * place.
  */
 import { LinkedList } from '../../kernel/linked-list.js';
-import type { FairMember } from './fair-member.js';
-import type { FairUser } from './fair-user.js';
-import { Rank, rankOf, ranks } from './rank.js';
+import type { FairUser, Member } from './fair-seats.js';
+import { Rank, ranks } from './rank.js';
+import { rankOf } from './ranking.js';
 
 export class WaitingQueue {
-  readonly #lines = ranks.map(() => new LinkedList<FairMember>());
+  readonly #lines = ranks.map(() => new LinkedList<Member>());
 
   get size(): number {
     let size = 0;
@@ -22,17 +22,17 @@ export class WaitingQueue {
     return this.#lines.some((line, rank) => rank < Rank.wish && line.size > 0);
   }
 
-  of(rank: Rank): LinkedList<FairMember> {
-    return this.#lines[rank] as LinkedList<FairMember>;
+  of(rank: Rank): LinkedList<Member> {
+    return this.#lines[rank] as LinkedList<Member>;
   }
 
   /** In order. The current one may be removed during iteration. */
-  *[Symbol.iterator](): IterableIterator<FairMember> {
+  *[Symbol.iterator](): IterableIterator<Member> {
     for (const line of this.#lines) yield* line;
   }
 
   /** A member that waits already keeps its place. */
-  add(member: FairMember, count: number, now: number): void {
+  add(member: Member, count: number, now: number): void {
     const isNew = !member.isWaiting;
     member.wanted = count;
     if (!isNew) return;
@@ -45,7 +45,7 @@ export class WaitingQueue {
   }
 
   /** Does nothing for a member that does not wait. */
-  remove(member: FairMember): void {
+  remove(member: Member): void {
     if (!member.isWaiting) return;
     this.of(member.rank).remove(member);
     member.wanted = 0;
@@ -58,14 +58,14 @@ export class WaitingQueue {
   }
 
   /** A lease that was asked back for it has come. */
-  becomesDue(member: FairMember, now: number): void {
+  becomesDue(member: Member, now: number): void {
     if (!member.isWaiting || member.isDue) return;
     member.isDue = true;
     member.dueSince = now;
     this.rerank(member);
   }
 
-  rerank(member: FairMember): void {
+  rerank(member: Member): void {
     if (!member.isWaiting) return;
     const rank = rankOf(member);
     if (rank === member.rank && lineKeyOf(member) === member.lineKey) return;
@@ -76,7 +76,7 @@ export class WaitingQueue {
   /** Ranks marked members anew, since their shares have changed. `isAll`: perhaps of all. */
   rerankMarked(isAll: boolean): void {
     for (const line of this.#lines) {
-      let next: FairMember | undefined;
+      let next: Member | undefined;
       // A member that moves back is seen again, and keeps waiting.
       for (let member = line.head; member !== undefined; member = next) {
         next = member.next;
@@ -92,11 +92,11 @@ export class WaitingQueue {
     if (user.waiting > 0) for (const { member } of user.seats) this.rerank(member);
   }
 
-  #stand(member: FairMember, rank: Rank): void {
+  #stand(member: Member, rank: Rank): void {
     member.rank = rank;
     member.lineKey = lineKeyOf(member);
     const line = this.of(rank);
-    let behind: FairMember | undefined;
+    let behind: Member | undefined;
     let before = line.tail;
     // Most come last.
     while (before !== undefined && isBehind(before, member)) {
@@ -107,18 +107,18 @@ export class WaitingQueue {
   }
 }
 
-function isBehind(one: FairMember, other: FairMember): boolean {
+function isBehind(one: Member, other: Member): boolean {
   return one.lineKey === other.lineKey ? ownPlaceOf(one) > ownPlaceOf(other) : one.lineKey > other.lineKey;
 }
 
 /** A member that has just had its turn does not come before members without one, though it may have waited for more throughout. */
-function lineKeyOf(member: FairMember): number {
+function lineKeyOf(member: Member): number {
   let place = ownPlaceOf(member);
   for (const { user, budget } of member.seats)
     if (user.held === 0 && !budget.isIdle) place = Math.max(place, user.emptySince);
   return place;
 }
 
-function ownPlaceOf({ held, waitingSince, emptySince }: FairMember): number {
+function ownPlaceOf({ held, waitingSince, emptySince }: Member): number {
   return held === 0 ? Math.max(waitingSince, emptySince) : waitingSince;
 }

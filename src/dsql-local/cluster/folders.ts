@@ -44,7 +44,7 @@ export function folderInMemory(forAnotherUser: boolean): string | undefined {
   return bavail * bsize < neededMemoryBytes ? undefined : mkdtempSync(join(memoryFolder, prefix));
 }
 
-/** Whether any user may enter this folder, which takes every folder above it. */
+/** True if any user may enter this folder, which takes every folder above it. */
 export function isOpenToAll(folder: string): boolean {
   if (isWindows) return true;
   if ((statSync(folder).mode & 0o001) === 0) return false;

@@ -57,7 +57,7 @@ export class Claims {
     this.#forgotten = commit;
   }
 
-  /** Whether a transaction with this snapshot and these claims may not commit. */
+  /** True if a transaction with this snapshot and these claims may not commit. */
   conflictWith(snapshot: number, claims: readonly Claim[]): boolean {
     if (claims.length > 0 && snapshot < this.#forgotten) return true;
     return claims.some((mine) =>

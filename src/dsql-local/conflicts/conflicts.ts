@@ -5,7 +5,9 @@
  * a row that changed since its snapshot, is run on copies of the tables in place (`detach`). At COMMIT its changes are made
  * in the tables; whoever still has locks there is evicted.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { quoteName } from '../../sql/quote.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { arrayText, hidden, runHidden } from '../postgres/hidden-commands.js';
 import { type Link, ServerError } from '../postgres/link.js';
@@ -71,7 +73,7 @@ export class Conflicts {
     transaction.catalog = this.catalog;
   }
 
-  /** Whether anything was committed since, so that an error may be a conflict in truth. */
+  /** True if anything was committed since, so that an error may be a conflict in truth. */
   hasNewerCommits({ snapshot }: Transaction): boolean {
     return snapshot !== undefined && snapshot !== this.commits;
   }
@@ -156,7 +158,7 @@ export class Conflicts {
     return snapshot !== undefined && catalog !== this.catalog;
   }
 
-  /** Whether anything but PostgreSQL has a say in this COMMIT. */
+  /** True if anything but PostgreSQL has a say in this COMMIT. */
   #needsLook(transaction: Transaction): boolean {
     const { snapshot, lockedTables, lockClaims, direct } = transaction;
     if (snapshot === undefined) return false;
@@ -311,7 +313,7 @@ export class Conflicts {
     const ids = [relation.id];
     if (transaction.copies.has(relation.id)) {
       const [[copy] = []] = await runHidden(link, 'resolve', [
-        arrayText([`pg_temp."${relation.name.replaceAll('"', '""')}"`]),
+        arrayText([`pg_temp.${quoteName(relation.name)}`]),
       ]);
       ids.push(Number(copy));
     }
@@ -334,7 +336,7 @@ export class Conflicts {
     }
   }
 
-  /** Whether other tables have foreign keys to one of these. */
+  /** True if other tables have foreign keys to one of these. */
   async haveDependents(
     names: readonly { readonly schema: string | undefined; readonly name: string }[],
   ): Promise<boolean> {

@@ -62,7 +62,7 @@ export class Relations {
     this.#version = version;
   }
 
-  /** Whether a foreign key refers to the table. */
+  /** True if a foreign key refers to the table. */
   isReferred(id: number): boolean {
     return this.#referred.has(id);
   }

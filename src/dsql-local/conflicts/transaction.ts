@@ -65,7 +65,7 @@ export class Transaction {
     return this.copies.size > 0;
   }
 
-  /** Whether COMMIT can be PostgreSQL's own, without anything to do before. */
+  /** True if COMMIT can be PostgreSQL's own, without anything to do before. */
   get isPlain(): boolean {
     return this.copies.size === 0 && this.detached.length === 0 && this.doom === undefined && !this.isEvicted;
   }

@@ -62,7 +62,7 @@ const certain: Readonly<Record<string, { readonly values: RegExp; readonly repor
   timezone: { values: /^utc$/i, reported: 'UTC' },
 };
 
-/** Whether PostgreSQL will take all settings: then its process can be started when the client asks for something. */
+/** True if PostgreSQL will take all settings: then its process can be started when the client asks for something. */
 export function isCertain({ settings }: Startup): boolean {
   return [...settings].every(([name, value]) => certain[name.toLowerCase()]?.values.test(value) === true);
 }

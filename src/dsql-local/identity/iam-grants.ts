@@ -49,7 +49,7 @@ export class IamGrants {
     return true;
   }
 
-  /** Whether the identity, or the role that it assumed, has a grant of the database role. */
+  /** True if the identity, or the role that it assumed, has a grant of the database role. */
   allows(role: string, identityArn: string): boolean {
     const arns = this.#arns.get(role);
     if (arns === undefined) return false;

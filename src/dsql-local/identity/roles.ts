@@ -1,4 +1,5 @@
 /** The roles of the cluster: which may log in, and which are granted to IAM identities. */
+import { quoteText } from '../../sql/quote.js';
 import { fail } from '../session/errors.js';
 import { type GrantStore, IamGrants, looksLikeIamArn } from './iam-grants.js';
 
@@ -22,7 +23,7 @@ export class Roles {
   async checkLogin(role: string): Promise<void> {
     if (role === 'admin') return;
     const [[canLogin] = []] = await this.#ask(
-      `SELECT rolcanlogin FROM pg_roles WHERE rolname = ${literal(role)}`,
+      `SELECT rolcanlogin FROM pg_roles WHERE rolname = ${quoteText(role)}`,
     );
     if (canLogin === undefined) throw fail('28000', `role "${role}" does not exist`);
     if (canLogin !== 't') throw fail('28000', `role "${role}" is not permitted to log in`);
@@ -33,7 +34,7 @@ export class Roles {
     if (user !== 'admin')
       throw fail('42501', `permission denied to ${isGrant ? 'grant' : 'revoke'} role "${role}"`);
     if (!looksLikeIamArn(arn)) throw fail('22023', 'IAM role must look like an IAM ARN');
-    const [[exists] = []] = await this.#ask(`SELECT 1 FROM pg_roles WHERE rolname = ${literal(role)}`);
+    const [[exists] = []] = await this.#ask(`SELECT 1 FROM pg_roles WHERE rolname = ${quoteText(role)}`);
     if (exists === undefined) throw fail('42704', `role "${role}" does not exist`);
     await (isGrant ? this.grants.grant(role, arn) : this.grants.revoke(role, arn));
   }
@@ -47,14 +48,10 @@ function tableOf(ask: Ask): GrantStore {
       return rows.map(([role, arn]) => ({ role: role ?? '', arn: arn ?? '' }));
     },
     async save(grants) {
-      const values = grants.map(({ role, arn }) => `(${literal(role)}, ${literal(arn)}, 'admin')`);
+      const values = grants.map(({ role, arn }) => `(${quoteText(role)}, ${quoteText(arn)}, 'admin')`);
       const insert =
         values.length === 0 ? '' : `INSERT INTO dsql_local.iam_grants VALUES ${values.join(', ')};`;
       await ask(`DELETE FROM dsql_local.iam_grants; ${insert}`);
     },
   };
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }

@@ -57,7 +57,7 @@ export class HeldAnswer {
     this.#chunks.push(Buffer.from(source.subarray(start, end)));
   };
 
-  /** Whether PostgreSQL has taken the client's Parse. */
+  /** True if PostgreSQL has taken the client's Parse. */
   get isParsed(): boolean {
     return this.#types.includes(Backend.parseComplete);
   }

@@ -5,7 +5,7 @@ import { writeError, writeNotice } from '../../wire/error-fields.js';
 import { MessageWriter } from '../../wire/message-writer.js';
 import { writeCommandComplete, writeDataRow, writeRowDescription } from '../../wire/rows.js';
 
-/** Whether PostgreSQL never sees the statement's own Parse, Bind and Execute. */
+/** True if PostgreSQL never sees the statement's own Parse, Bind and Execute. */
 export function isOwn({ kind, job, iam, ownAnswer }: JudgedStatement): boolean {
   return (
     kind === 'begin' ||

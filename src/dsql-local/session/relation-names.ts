@@ -1,6 +1,7 @@
 /** Names of tables as a statement has them, for PostgreSQL and for the transaction. */
 
 import type { JudgedStatement } from '../../dialect/judgement.js';
+import { quoteName } from '../../sql/quote.js';
 import type { Transaction } from '../conflicts/transaction.js';
 
 /** Tables that the statement changes or locks, as they can be looked up. */
@@ -15,9 +16,5 @@ export function noteLocked({ relations }: JudgedStatement, { lockedTables }: Tra
 }
 
 export function qualified(schema: string | undefined, name: string): string {
-  return schema === undefined ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+  return schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`;
 }

@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly send: (source: Buffer, start?: number, end?: number) => void;
   /** The client's next message, while it sends the rows of a COPY; undefined when it has left, or `isOver` tells that none is wanted. */
   readonly next: (isOver: Promise<unknown>) => Promise<Message | undefined>;
-  /** Whether the statement that runs is the last before COMMIT of a transaction that the stand-in has begun. */
+  /** True if the statement that runs is the last before COMMIT of a transaction that the stand-in has begun. */
   readonly isLast: () => boolean;
   /** Cancels what PostgreSQL does in this session; resolves when that can't hit a later request any more. */
   readonly cancel: () => Promise<void>;

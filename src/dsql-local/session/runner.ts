@@ -161,7 +161,7 @@ export class Runner {
     await leaveTransaction(this.#options);
   }
 
-  /** Whether the statement may run now; throws what speaks against it. */
+  /** True if the statement may run now; throws what speaks against it. */
   admit(statement: JudgedStatement): void {
     const { participant, conflicts } = this.#options;
     const { transaction } = this;
@@ -181,7 +181,7 @@ export class Runner {
     }
   }
 
-  /** Whether it can go to PostgreSQL as it came, its answer straight to the client. */
+  /** True if it can go to PostgreSQL as it came, its answer straight to the client. */
   isPlain(statement: JudgedStatement): boolean {
     const { kind, locking } = statement;
     if (kind === 'write' || kind === 'ddl' || locking !== 'none') return false;

@@ -124,7 +124,7 @@ export function onCopies({ sql, schemaMentions }: JudgedStatement, copies: Itera
   return text + sql.slice(at);
 }
 
-/** Whether the statement names a table that the transaction has a copy of. */
+/** True if the statement names a table that the transaction has a copy of. */
 export function usesCopies({ relations }: JudgedStatement, copies: Iterable<Copy>): boolean {
   for (const copy of copies)
     if (relations.some(({ name, schema }) => name === copy.name && (schema ?? copy.schema) === copy.schema))

@@ -9,7 +9,7 @@ export interface AdapterOptions extends RetryOptions {
    */
   readonly pool?: object | undefined;
   /**
-   * Whether the transaction was committed; asked when the answer to its COMMIT was lost. The transaction is over by then: ask
+   * True if the transaction was committed; asked when the answer to its COMMIT was lost. The transaction is over by then: ask
    * with the ORM's object itself.
    */
   readonly verify?: ((signal: AbortSignal) => Promise<boolean>) | undefined;

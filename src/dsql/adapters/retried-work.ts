@@ -89,7 +89,7 @@ async function runUnseen<T>(attempt: Attempt<T>, send: () => Promise<T>): Promis
   }
 }
 
-/** Whether the pool had no connection to lend, so that nothing was sent. */
+/** True if the pool had no connection to lend, so that nothing was sent. */
 function isFromPool(error: unknown): boolean {
   const { code } = Object(classifyError(error).error) as { readonly code?: unknown };
   return typeof code === 'string' && code.startsWith('HG_');

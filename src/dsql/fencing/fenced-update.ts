@@ -2,8 +2,9 @@
  * Updates that change a row only if it is as the caller believes. DSQL has no lock that a slow process could hold too long:
  * a token in the row, which the caller got when it took charge, keeps those out who are no longer in charge.
  */
+import { quoteName } from '../../sql/quote.js';
 import { AmbiguousRowError, type ColumnValues, ConditionFailedError, show } from './errors.js';
-import { checkUpdate, Parameters, quoteName, quoteTable, type TableName } from './statement.js';
+import { checkUpdate, Parameters, quoteTable, type TableName } from './statement.js';
 
 /** A pool or a client of node-postgres, or what works as they do. */
 export interface QueryRunner {

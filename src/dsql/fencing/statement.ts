@@ -1,5 +1,7 @@
 /** The text of statements with quoted names, and their values as parameters. */
+
 import { OptionReader } from '../../kernel/option-reader.js';
+import { quoteName } from '../../sql/quote.js';
 import type { ColumnValues } from './errors.js';
 
 /** A name, or a schema and a name. A dot in a name is part of the name. */
@@ -40,10 +42,6 @@ function isName(name: unknown): boolean {
   return (
     typeof name === 'string' && name !== '' && !name.includes('\0') && Buffer.byteLength(name) <= longestName
   );
-}
-
-export function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 export function quoteTable(table: TableName): string {

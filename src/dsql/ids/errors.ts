@@ -2,7 +2,7 @@
 import { HeadgateError } from '../../kernel/errors.js';
 
 /**
- * What is wrong with the clock.
+ * Faults of the clock.
  *
  * - `went_back`: it shows an earlier time than the last id has.
  * - `stood_still`: it did not move while the numbers of a millisecond were used up.

@@ -1,6 +1,6 @@
 /** Rows behind COPY ... FROM stdin, written as INSERT statements. */
 import { namesOf } from '../../dialect/parse-tree.js';
-import { quoteName } from './fixes/fixer.js';
+import { quoteName, quoteText } from '../../sql/quote.js';
 import type { Fix, RawFinding } from './rule.js';
 import type { SchemaModel } from './schema-model.js';
 import type { StatementView } from './statement-view.js';
@@ -78,5 +78,5 @@ function literal(field: string, type: string | undefined): string {
   );
   // 16 bytes of a bytea whose column became a uuid.
   const bytes = type === 'uuid' ? /^\\x([0-9a-fA-F]{32})$/.exec(value) : null;
-  return `'${(bytes?.[1] ?? value).replaceAll("'", "''")}'`;
+  return quoteText(bytes?.[1] ?? value);
 }

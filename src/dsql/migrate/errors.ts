@@ -65,7 +65,7 @@ export function faultOf(error: unknown): Fault {
   return code === 'XX000' || code.startsWith('08') || code.startsWith('57P') ? 'unknown' : 'failed';
 }
 
-/** Whether the connection can still be used after the error: the server has answered, and did not hang up. */
+/** True if the connection can still be used after the error: the server has answered, and did not hang up. */
 export function isAnswered(error: unknown): boolean {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
   if (typeof code !== 'string' || typeof severity !== 'string' || severity === 'FATAL') return false;

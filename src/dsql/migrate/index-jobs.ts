@@ -6,8 +6,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AsyncJob } from '../../dialect/judgement.js';
+import { quoteName } from '../../sql/quote.js';
 import type { Database } from './database.js';
-import { quoteName } from './record-tables.js';
 
 interface TableIndex {
   readonly schema: string;

@@ -29,9 +29,9 @@ export interface MigrationSource {
   readonly target?: string | undefined;
   /** The day whose DSQL judges the statements. Default: the newest known. */
   readonly profile?: string | undefined;
-  /** Whether statements that DSQL would refuse are refused before anything runs. Default true. */
+  /** True if statements that DSQL would refuse are refused before anything runs. Default true. */
   readonly lint?: boolean | undefined;
-  /** Whether a new file may come before one that ran. Default false. */
+  /** True if a new file may come before one that ran. Default false. */
   readonly outOfOrder?: boolean | undefined;
 }
 

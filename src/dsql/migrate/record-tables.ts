@@ -1,4 +1,5 @@
 /** The tables in which migrations are recorded, and the statements that read and write them. */
+import { quoteName } from '../../sql/quote.js';
 import type { Database } from './database.js';
 import type { MigrationServer } from './progress.js';
 
@@ -18,10 +19,6 @@ export function recordTables(schema: string): RecordTables {
     steps: `${quoted}.migration_steps`,
     lock: `${quoted}.migration_lock`,
   };
-}
-
-export function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 const tableNames = ['migration_files', 'migration_steps', 'migration_lock'];

@@ -1,4 +1,5 @@
 /** The client that the function of a transaction gets: as it is, but for what would take the transaction from under it. */
+import { soon } from '../../runtime/soon.js';
 import { statementKind } from '../../sql/statement-kind.js';
 import { classifyError } from '../classify/classify-error.js';
 import { TransactionMisuseError } from './errors.js';
@@ -68,7 +69,7 @@ export class GuardedClient {
   }
 }
 
-/** Whether the server has not answered, or has said that it hangs up. */
+/** True if the server has not answered, or has said that it hangs up. */
 export function leavesNoAnswer(error: unknown): boolean {
   const { class: name, sqlState } = classifyError(error);
   if (sqlState !== undefined) return /^(08|57P)/.test(sqlState);
@@ -84,6 +85,6 @@ function controlsTransaction(query: unknown): boolean {
 function refuse(args: readonly unknown[], error: Error): unknown {
   const callback = args.find((arg) => typeof arg === 'function') as Query | undefined;
   if (callback === undefined) return Promise.reject(error);
-  process.nextTick(callback, error);
+  soon(callback, error);
   return undefined;
 }

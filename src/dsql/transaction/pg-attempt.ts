@@ -77,7 +77,7 @@ class Session {
     return value;
   }
 
-  /** Whether there is still something to commit, as far as the client tells. */
+  /** True if there is still something to commit, as far as the client tells. */
   #checkOpen(): void {
     if (this.#lostError !== undefined) throw this.#lostError;
     const status = this.#client.getTransactionStatus?.();

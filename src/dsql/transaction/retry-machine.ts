@@ -120,7 +120,7 @@ export class RetryMachine {
 /** States in which the server may fail after it has committed. */
 const uncertainStates = /^(XX|08|57P0|58|40003$)/;
 
-/** Whether COMMIT may have taken effect in spite of this answer: there was none, or one that says nothing about it. */
+/** True if COMMIT may have taken effect in spite of this answer: there was none, or one that says nothing about it. */
 export function leavesOutcomeUnknown(failure: ErrorClassification): boolean {
   switch (failure.class) {
     case 'outcome_unknown':

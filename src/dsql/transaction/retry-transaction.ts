@@ -41,7 +41,7 @@ export interface RetryContext {
   readonly listener?: TransactionListener | undefined;
   /** The label in metrics; see `OperationNames`. */
   readonly operation: string;
-  /** Whether an attempt whose answer was lost was committed. Called while no connection is held. */
+  /** True if an attempt whose answer was lost was committed. Called while no connection is held. */
   readonly verify?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   readonly clock?: Pick<Clock, 'now'> | undefined;
   readonly alarm?: AlarmFactory | undefined;

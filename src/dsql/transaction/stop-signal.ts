@@ -46,7 +46,7 @@ export class StopSignal {
     return this.#controller.signal.aborted;
   }
 
-  /** Whether it is what `race` rejects with. */
+  /** True if it is what `race` rejects with. */
   isSignal(error: unknown): boolean {
     return error === stopped;
   }

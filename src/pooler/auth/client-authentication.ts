@@ -104,28 +104,35 @@ export class ClientAuthentication {
     this.#tools = tools;
   }
 
-  /** Never rejects for an error of the client or of the configuration. */
-  begin(): Promise<LoginStep> {
+  /** A promise only where something has to be waited for. Never rejects for an error of the client or of the configuration. */
+  begin(): LoginStep | Promise<LoginStep> {
     return this.#step('new', () => this.#begin());
   }
 
   /** Takes a message of type `p` with its header; its bytes may change once this returns. */
-  answer(source: Buffer, start: number, end: number): Promise<LoginStep> {
+  async answer(source: Buffer, start: number, end: number): Promise<LoginStep> {
     return this.#step('asked', async () => {
       const exchange = this.#exchange as Exchange;
       return this.#judge(await exchange.answer(source, start, end, this.#writer));
     });
   }
 
-  async #step(expected: State, take: () => LoginStep | Promise<LoginStep>): Promise<LoginStep> {
+  #step(expected: State, take: () => LoginStep | Promise<LoginStep>): LoginStep | Promise<LoginStep> {
     if (this.#state !== expected) throw new InvariantError(`A login that is ${this.#state} was ${expected}.`);
     this.#state = 'busy';
-    let step: LoginStep;
     try {
-      step = await take();
+      const step = take();
+      if (!(step instanceof Promise)) return this.#taken(step);
+      return step.then(
+        (taken) => this.#taken(taken),
+        (error) => this.#taken(this.#refusalOf(error)),
+      );
     } catch (error) {
-      step = this.#refusalOf(error);
+      return this.#taken(this.#refusalOf(error));
     }
+  }
+
+  #taken(step: LoginStep): LoginStep {
     this.#state = step.kind === 'ask' ? 'asked' : 'over';
     return step;
   }
@@ -227,8 +234,14 @@ export class ClientAuthentication {
   }
 
   /** Proves nothing about the client; the method may still be limited to known users. */
-  async #trust(): Promise<LoginStep> {
-    const isKnown = await this.#isKnown();
+  #trust(): LoginStep | Promise<LoginStep> {
+    const isKnown = this.#isKnown();
+    return isKnown instanceof Promise
+      ? isKnown.then((known) => this.#trustOf(known))
+      : this.#trustOf(isKnown);
+  }
+
+  #trustOf(isKnown: boolean): LoginStep {
     const held = this.#hold(isKnown);
     if (held === 'too many') return this.#refuseFurther();
     return isKnown ? this.#letIn('trust', {}, held) : refused(this.#unknownUser('trust'), notKnown, held);
@@ -253,7 +266,7 @@ export class ClientAuthentication {
       map === undefined ? peerName === user : this.#tools.identMaps?.allows(map, peerName, user) === true;
     if (!isAllowed)
       return refusal(
-        `the system user is "${peerName}"${map === undefined ? '' : `, and ident map ${map} does not allow it`}`,
+        `${map === undefined ? '' : `ident map ${map} cannot be matched: `}the system user is "${peerName}"`,
       );
     return (await this.#isKnown()) ? this.#letIn('peer', {}) : refusal(notKnown);
   }
@@ -278,7 +291,7 @@ export class ClientAuthentication {
       return (await this.#isKnown())
         ? this.#letIn('cert', {})
         : refused(fatal.wrongCertificate(user), notKnown);
-    const detail = `the certificate is for "${certificateName}"${map === undefined ? '' : `, map "${map}"`}`;
+    const detail = `${map === undefined ? '' : `ident map: ${map} does not have a match: `}the certificate is for "${certificateName}"`;
     return refused(fatal.wrongCertificate(user, 'The certificate is for another user.'), detail);
   }
 

@@ -7,7 +7,7 @@ export interface SecretSource {
   lookup(user: string): Secret | undefined | Promise<Secret | undefined>;
   /** Looks for a newer secret after a login failed with `failed`, or for want of a secret. */
   lookupNewer?(user: string, failed: Secret | undefined): Promise<Secret | undefined>;
-  /** Whether the user exists, with a password or without. Rejects if that is unknown at present. */
+  /** True if the user exists, with a password or without. Rejects if that is unknown at present. */
   knows(user: string): boolean | Promise<boolean>;
 }
 

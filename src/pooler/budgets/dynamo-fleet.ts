@@ -36,8 +36,9 @@ export class DynamoFleet implements Fleet {
       ...options,
       instance: this.#instance,
       log: (message, error) =>
-        log('warn', `fleet: ${message}`, {
+        log('warn', 'fleet trouble', {
           server,
+          reason: message,
           error: error instanceof Error ? error.message : undefined,
         }),
     });
@@ -79,7 +80,7 @@ export class DynamoFleet implements Fleet {
     );
     for (const { server, isDone } of ended)
       if (!isDone)
-        this.#parts.log('warn', 'fleet: what is leased could not be given back; others take it back later', {
+        this.#parts.log('warn', 'fleet leases not returned; other instances take them back later', {
           server,
         });
   }

@@ -7,7 +7,7 @@ import type { FairHolder } from '../../coordination/fair/fair-holder.js';
 import type { FairMember, SeatWish } from '../../coordination/fair/fair-member.js';
 import { type BudgetTerms, type FairPolicy, usualTerms } from '../../coordination/fair/fair-policy.js';
 import { FairQueue } from '../../coordination/fair/fair-queue.js';
-import type { FairUser } from '../../coordination/fair/fair-user.js';
+import type { FairUser } from '../../coordination/fair/fair-seats.js';
 import { LeasedCapacity } from '../../coordination/fair/leased-capacity.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../core/leases.js';
 import { systemAlarm, systemClock } from '../../runtime/system.js';
@@ -20,7 +20,7 @@ export interface BudgetedPool {
   readonly user: string;
   /** The server's address: pools with the same text share that server's capacity. */
   readonly server: string;
-  /** Whether the pool has clients. Left out: unknown. */
+  /** True if the pool has clients. Left out: unknown. */
   readonly hasClients?: (() => boolean) | undefined;
 }
 
@@ -56,12 +56,13 @@ export interface BudgetLeases extends Leases {
 
 /** Budgets of pools, kept in this process or in another one for several processes. */
 export interface Budgets {
-  /** Whether the capacity of servers is used, so that they should be asked. */
+  /** True if the capacity of servers is used, so that they should be asked. */
   readonly asksServers: boolean;
   leasesFor(pool: BudgetedPool): BudgetLeases;
   learned(server: string, capacity: number): void;
   change(quotas: ServerQuotas): void;
-  stats(): BudgetStats[];
+  /** `mostUsers`: limit of users of each budget. Default: all. */
+  stats(mostUsers?: number): BudgetStats[];
   stop(): void;
 }
 
@@ -239,7 +240,7 @@ export class ServerBudgets implements Budgets {
     return least;
   }
 
-  /** Whether the capacity of servers is used, so that they should be asked. */
+  /** True if the capacity of servers is used, so that they should be asked. */
   get asksServers(): boolean {
     return this.#quotas.asksServers;
   }
@@ -268,11 +269,11 @@ export class ServerBudgets implements Budgets {
   }
 
   /** Statistics of the budgets that have a limit. */
-  stats(): BudgetStats[] {
+  stats(mostUsers?: number): BudgetStats[] {
     const stats: BudgetStats[] = [];
     for (const kind of shownKinds)
       for (const budget of this.#budgets[kind].values())
-        if (budget.isLimited) stats.push({ budget: budget.name, ...budget.stats() });
+        if (budget.isLimited) stats.push({ budget: budget.name, ...budget.stats(mostUsers) });
     return stats;
   }
 

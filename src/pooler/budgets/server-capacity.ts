@@ -16,7 +16,7 @@ const question = {
 };
 
 export interface CapacityUse {
-  /** Whether the capacity of servers is used. */
+  /** True if the capacity of servers is used. */
   readonly asksServers: boolean;
   learned(server: string, capacity: number): void;
 }
@@ -46,7 +46,7 @@ export class ServerCapacity {
     } catch (error) {
       // Some servers that speak the protocol do not have these settings.
       if (!(error instanceof OwnQueryError)) throw error;
-      this.#log('warn', 'a server does not say how many connections it allows', {
+      this.#log('warn', 'server capacity unknown', {
         server,
         error: error.message,
       });

@@ -43,7 +43,8 @@ export class ShareLog {
     if (this.#changes.length > kept) this.#changes.splice(0, this.#changes.length - kept);
     const shown = changes.slice(0, loggedAtOnce);
     const more = changes.length - shown.length;
-    this.#log('debug', `shares of ${budget} have changed`, {
+    this.#log('debug', 'shares changed', {
+      budget,
       cause,
       capacity,
       changes: [...shown.map(describe), ...(more > 0 ? [`and ${more} more`] : [])].join(', '),

@@ -1,6 +1,7 @@
 /** Cancel keys for clients. They are the pooler's own, since a client does not keep one server connection. */
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import type { BackendKey } from '../../wire/session-messages.js';
+import { keyWithoutPeer, keyWithPeer } from './peer-keys.js';
 
 /** The holder of a key. */
 export interface Cancellable {
@@ -29,29 +30,6 @@ export interface ProcessIds {
 
 const allIds: ProcessIds = { largest: largestProcessId, of: (own) => own };
 
-/** Position, in the key of a pooler with peers, of the number of times that the request may still be passed on. */
-const hopsAt = 2;
-const mostHops = 0b11;
-
-function markKey(secretKey: Buffer, peerId: number): void {
-  secretKey.writeUInt16BE(peerId, 0);
-  secretKey[hopsAt] = (secretKey[hopsAt] as number) | mostHops;
-}
-
-/** The peer id of the pooler that issued this key, if all poolers have peers. */
-export function peerOfKey({ secretKey }: BackendKey): number {
-  return secretKey.length < 4 ? 0 : secretKey.readUInt16BE(0);
-}
-
-/** The key for the next pooler; undefined if the request was passed on too often already. */
-export function keyForPeer({ processId, secretKey }: BackendKey): BackendKey | undefined {
-  const hops = (secretKey[hopsAt] as number) & mostHops;
-  if (hops === 0) return undefined;
-  const next = Buffer.from(secretKey);
-  next[hopsAt] = (next[hopsAt] as number) - 1;
-  return { processId, secretKey: next };
-}
-
 export class CancelKeys {
   readonly #ids: ProcessIds;
   readonly #peerId: number;
@@ -74,9 +52,15 @@ export class CancelKeys {
     let processId = this.#newId();
     while (this.#holders.has(processId)) processId = this.#newId();
     const secretKey = this.#newSecret(isLong ? longSecretBytes : shortSecretBytes);
-    if (this.#peerId > 0) markKey(secretKey, this.#peerId);
-    this.#holders.set(processId, { secretKey, client });
-    return { processId, secretKey };
+    const issued = { processId, secretKey };
+    const key = this.#peerId > 0 ? keyWithPeer(issued, this.#peerId) : issued;
+    this.#holders.set(processId, { secretKey: this.own(key).secretKey, client });
+    return key;
+  }
+
+  /** A client's key as it is known in this pooler: with peers, without what is for them. */
+  own(key: BackendKey): BackendKey {
+    return this.#peerId > 0 ? keyWithoutPeer(key) : key;
   }
 
   /** The bytes of an issued key are not kept in the buffer. */
@@ -96,17 +80,15 @@ export class CancelKeys {
     return this.#ids.of(randomInt(1, this.#ids.largest));
   }
 
-  forget(processId: number): void {
-    this.#holders.delete(processId);
+  /** `key`: as it was issued. */
+  forget(key: BackendKey): void {
+    this.#holders.delete(this.own(key).processId);
   }
 
-  /** The holder of this key. */
+  /** The holder of this key, as `own()` returns it. */
   find({ processId, secretKey }: BackendKey): Cancellable | undefined {
     const holder = this.#holders.get(processId);
     if (holder === undefined || holder.secretKey.length !== secretKey.length) return undefined;
-    if (this.#peerId === 0) return timingSafeEqual(holder.secretKey, secretKey) ? holder.client : undefined;
-    const [one, other] = [Buffer.from(holder.secretKey), Buffer.from(secretKey)];
-    for (const key of [one, other]) key[hopsAt] = (key[hopsAt] as number) & ~mostHops;
-    return timingSafeEqual(one, other) ? holder.client : undefined;
+    return timingSafeEqual(holder.secretKey, secretKey) ? holder.client : undefined;
   }
 }

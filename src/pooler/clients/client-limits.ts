@@ -47,10 +47,10 @@ export class ClientLimits {
   /** Takes a place, or throws a `Refusal`. The returned function gives the place back and must be called once. */
   take(user: string, database: string, quotas: ClientQuotas): () => void {
     this.checkTotal(quotas.total);
-    if (quotas.ofUser > 0 && this.ofUser(user) >= quotas.ofUser)
-      throw tooManyClients(`user "${shown(user)}"`, quotas.ofUser, 'max_user_client_connections');
     if (quotas.ofDatabase > 0 && this.ofDatabase(database) >= quotas.ofDatabase)
       throw tooManyClients(`database "${shown(database)}"`, quotas.ofDatabase, 'max_db_client_connections');
+    if (quotas.ofUser > 0 && this.ofUser(user) >= quotas.ofUser)
+      throw tooManyClients(`user "${shown(user)}"`, quotas.ofUser, 'max_user_client_connections');
     const add = (count: 1 | -1): void => {
       if (Number.isFinite(quotas.total)) this.#total += count;
       addTo(this.#byUser, user, count);

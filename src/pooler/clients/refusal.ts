@@ -91,13 +91,14 @@ export const wrongVersion = (major: number, minor: number): Refusal =>
     ),
   );
 
-export const tooSlow = (timeout: string): Refusal =>
+/** `isServerMissing`: the client has proved who it is, and waits for the first server connection of its pool. */
+export const tooSlow = (timeout: string, isServerMissing: boolean): Refusal =>
   new Refusal(
     fatal(
       SqlState.queryCanceled,
       `the login was not over within ${timeout} (client_login_timeout)`,
-      undefined,
-      'client_login_timeout',
+      isServerMissing ? 'No server connection of its pool could be opened; the log says why.' : undefined,
+      isServerMissing ? 'client_login_timeout (server down)' : 'client_login_timeout',
     ),
   );
 

@@ -27,6 +27,14 @@ export const shuttingDown: ErrorFields = fatal(
   'server shutting down',
 );
 
+/** The pooler ends with clients still connected. */
+export const shutDown: ErrorFields = fatal(
+  SqlState.adminShutdown,
+  'the pooler is shutting down',
+  'Connect again: another pooler, or this one once it is back, will serve you.',
+  'database removed',
+);
+
 export const serverReplaced: ErrorFields = fatal(
   SqlState.adminShutdown,
   'terminating connection: its server connection is to be replaced',

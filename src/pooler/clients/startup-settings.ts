@@ -61,6 +61,21 @@ export class KnownValues {
   }
 }
 
+/** The settings resolved for an earlier client that has requested the same ones, while new sessions still begin as then. */
+export function startupAsBefore(
+  pool: BackendPool,
+  known: KnownValues,
+  wanted: ReadonlyMap<string, string>,
+): StartupSettings | undefined {
+  const resolved = known.resolved.get(resolvedKey(pool, wanted));
+  return resolved !== undefined && resolved.usual === pool.parameters ? resolved.startup : undefined;
+}
+
+/** Includes `keepsSettings`, since a reload may change which settings the pooler keeps. */
+function resolvedKey(pool: BackendPool, wanted: ReadonlyMap<string, string>): string {
+  return `${pool.plan.keepsSettings}\0${keyOf(wanted)}`;
+}
+
 /** `wanted`: values by name of the setting. Rejects with a `Refusal`. */
 export async function resolveStartup(
   pool: BackendPool,
@@ -70,10 +85,8 @@ export async function resolveStartup(
 ): Promise<StartupSettings> {
   if (pool.parameters === undefined) await servers.wait(async () => {});
   const usual = pool.parameters as ReadonlyMap<string, string>;
-  // The key includes `keepsSettings`, since a reload may change which settings the pooler keeps.
-  const key = `${pool.plan.keepsSettings}\0${keyOf(wanted)}`;
-  const resolved = known.resolved.get(key);
-  if (resolved?.usual === usual) return resolved.startup;
+  const before = startupAsBefore(pool, known, wanted);
+  if (before !== undefined) return before;
   const reported = new Map([...usual.keys()].map((name) => [name.toLowerCase(), name]));
   const isUsual = (name: string, value: string): boolean => usual.get(reported.get(name) ?? '') === value;
 
@@ -102,7 +115,7 @@ export async function resolveStartup(
     kept,
     areUnchecked: !isLearned,
   };
-  if (isLearned) known.resolved.set(key, { usual, startup });
+  if (isLearned) known.resolved.set(resolvedKey(pool, wanted), { usual, startup });
   return startup;
 }
 

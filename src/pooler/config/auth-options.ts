@@ -2,8 +2,8 @@
 import { Misread } from './config-problems.js';
 import { iniInteger } from './kind.js';
 import { boolean, duration, integer, list, oneOf, query, text } from './kinds.js';
-import { boundAtStart, option } from './option.js';
-import { endpoint, path, secret } from './special-kinds.js';
+import { option } from './option.js';
+import { path } from './special-kinds.js';
 
 const authTypes = ['scram-sha-256', 'md5', 'plain', 'cert', 'hba', 'trust', 'any'] as const;
 
@@ -170,7 +170,7 @@ export const adminOptions = {
     pgbouncer: {
       otherDefault: {
         ini: 'wait_for_clients',
-        why: 'whoever runs containers gives a pooler some seconds to end',
+        why: 'container platforms give a program some seconds to end',
       },
     },
   }),
@@ -246,13 +246,13 @@ export const loggingOptions = {
   }),
   connections: option(boolean, true, {
     name: 'log_connections',
-    meaning: 'logs who has come in',
+    meaning: 'logs clients that connect and server connections that open',
     reload: 'now',
     pgbouncer: {},
   }),
   disconnections: option(boolean, true, {
     name: 'log_disconnections',
-    meaning: 'logs who has gone, and why',
+    meaning: 'logs clients that disconnect and server connections that close, with the reason',
     reload: 'now',
     pgbouncer: {},
   }),
@@ -264,7 +264,7 @@ export const loggingOptions = {
   }),
   stats: option(boolean, true, {
     name: 'log_stats',
-    meaning: 'logs numbers every stats_period',
+    meaning: 'logs statistics every stats_period',
     reload: 'now',
     pgbouncer: {},
   }),
@@ -273,42 +273,5 @@ export const loggingOptions = {
     meaning: 'how often averages are made',
     reload: 'now',
     pgbouncer: {},
-  }),
-};
-
-const madeAtStart = { reload: 'restart', whyRestart: 'the page is made at the start' } as const;
-
-export const observabilityOptions = {
-  metricsListen: option(endpoint, undefined, {
-    name: 'metrics_listen',
-    meaning: 'where Prometheus finds the metrics, at /metrics, and people the page, at /',
-    ...boundAtStart,
-  }),
-  queryStats: option(integer({ min: 0, max: 100_000, zero: 'no statistics' }), 2_000, {
-    name: 'query_stats',
-    meaning: 'how many statements have statistics of their own, in each process (SHOW QUERY_STATS)',
-    reload: 'restart',
-    whyRestart: 'statistics begin with the pooler',
-  }),
-  metricsMaxPools: option(integer({ min: 1, max: 100_000 }), 200, {
-    name: 'metrics_max_pools',
-    meaning: 'pools that have series of their own, and users of a budget; all others are one',
-    reload: 'now',
-  }),
-  page: option(boolean, true, {
-    name: 'page',
-    meaning: 'serves the page at metrics_listen; beyond this machine only with a password',
-    ...madeAtStart,
-  }),
-  pagePassword: option(secret, undefined, {
-    name: 'page_password',
-    meaning: 'password or token of those who may look at the page and act on it',
-    ...madeAtStart,
-    defaultText: 'a token, printed at the start',
-  }),
-  pageViewerPassword: option(secret, undefined, {
-    name: 'page_viewer_password',
-    meaning: 'password or token of those who may look at the page',
-    ...madeAtStart,
   }),
 };

@@ -70,7 +70,7 @@ export class Problems {
     );
   }
 
-  /** Whether there is a problem with this setting, or with one that contains it. */
+  /** True if there is a problem with this setting, or with one that contains it. */
   concern(path: string): boolean {
     return [...this.#found.values()].some(
       (problem) => problem.path !== '' && (path === problem.path || path.startsWith(`${problem.path}.`)),

@@ -31,8 +31,17 @@ export function consoleSettings(config: PoolerConfig): ConsoleSetting[] {
 
 /** The configuration after a SET of one setting. Throws a `ConfigError`. */
 export function withConsoleSetting(config: PoolerConfig, name: string, value: string): PoolerConfig {
+  return withConsoleSettings(config, [[name, value]]);
+}
+
+/** The configuration after a SET of several settings at once. Throws a `ConfigError`. */
+export function withConsoleSettings(
+  config: PoolerConfig,
+  settings: Iterable<readonly [name: string, value: string]>,
+): PoolerConfig {
   const problems = new Problems();
-  const changed = change(config, name, value, problems);
+  let changed = config;
+  for (const [name, value] of settings) changed = change(changed, name, value, problems);
   if (problems.list.length === 0) checkTogether({ config: changed, places: new Map() }, problems, true);
   if (problems.list.length > 0) throw new ConfigError(problems.list);
   return changed;

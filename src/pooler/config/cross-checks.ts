@@ -161,22 +161,32 @@ class Checks {
   }
 
   #databases(): void {
-    const { databases } = this.#config;
-    if (databases.size === 0)
+    const { databases, admin } = this.#config;
+    // PgBouncer also starts without one, for a configuration that programs write and reload.
+    if (databases.size === 0 && admin.compatibility === 'pgbouncer')
+      this.#warnings.push('databases is empty: clients can only connect to the console');
+    else if (databases.size === 0)
       this.#problem('databases', 'is missing: at least one is needed, such as app: { host: db.example }');
     this.#secretsDatabase('auth.dbname', this.#config.auth.dbname);
     for (const database of databases.values()) this.#database(database);
   }
 
   #database(database: DatabaseConfig): void {
-    const { name, host, iam, password, authDbname, loadBalanceHosts } = database;
+    const { name, host, port, iam, password, authDbname, loadBalanceHosts } = database;
     const path = `databases.${name}`;
     if (consoleDatabases.includes(name))
       this.#problem(path, `can't be configured: ${name} is the name of the console`);
     if (host.length === 0) this.#problem(`${path}.host`, 'must not be empty');
+    if (Array.isArray(port) && port.length !== host.length)
+      this.#problem(
+        `${path}.port`,
+        `has an invalid number of ports: ${port.length} for ${host.length === 1 ? '1 host' : `${host.length} hosts`}`,
+      );
     this.#secretsDatabase(`${path}.authDbname`, authDbname);
     const tls = serverTlsFor(this.#config, database);
-    if ((tls.keyFile === undefined) !== (tls.certFile === undefined))
+    // PgBouncer takes one without the other, as while both are set on its console.
+    const areBothNeeded = this.#config.admin.compatibility !== 'pgbouncer';
+    if (areBothNeeded && (tls.keyFile === undefined) !== (tls.certFile === undefined))
       this.#problem(path, 'has a key or a certificate for TLS with the server, but not both');
     if (tls.negotiation === 'direct' && !secureModes.includes(tls.mode))
       this.#problem(path, `starts TLS directly, which needs mode require or more, not ${tls.mode}`);

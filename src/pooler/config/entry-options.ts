@@ -4,7 +4,7 @@ import { duration, integer, list, oneOf, query, text } from './kinds.js';
 import { clientIdleSide } from './limit-options.js';
 import { option, override, type PgBouncerSide } from './option.js';
 import { ownLifetimeSide, poolModes } from './pooling-options.js';
-import { path, secret } from './special-kinds.js';
+import { path, ports, secret } from './special-kinds.js';
 
 const connections = integer({ min: 0, max: 10_000_000, zero: 'no limit' });
 const poolSize = integer({ min: 1, max: 1_000_000 });
@@ -22,9 +22,9 @@ export const databaseOptions = {
       otherDefault: { ini: '', why: 'the server is often on another machine, or in a container' },
     },
   }),
-  port: option(integer({ min: 1, max: 65_535 }), 5432, {
+  port: option(ports, 5432, {
     name: 'port',
-    meaning: 'port of the server',
+    meaning: 'port of the server; of several hosts, one for all or as many as there are hosts',
     reload: 'other-servers',
     pgbouncer: {},
   }),

@@ -101,6 +101,10 @@ export function summarize(config: PoolerConfig): string[] {
     lines.push(`${count(users.size, 'user')} with settings of their own: ${names(users.keys())}`);
   if (observability.metricsListen !== undefined)
     lines.push(`metrics at http://${endpoint.show(observability.metricsListen)}/metrics`);
+  if (observability.otlpEndpoint !== undefined)
+    lines.push(
+      `metrics to ${observability.otlpEndpoint} every ${formatDuration(observability.otlpInterval)}`,
+    );
   return lines;
 }
 

@@ -1,12 +1,13 @@
 /** Converts the section `fleet` to the options of its limits in DynamoDB. */
 import type { DynamoLeasesOptions, DynamoRateLimiterOptions } from '../../coordination/dynamodb/options.js';
 import type { DatabaseConfig, GeneralConfig } from './pooler-config.js';
+import { portOf } from './special-kinds.js';
 
 export type FleetConfig = GeneralConfig['fleet'];
 
 /** Databases with the same text are on the same server. */
 export function serverOf({ host, port }: Pick<DatabaseConfig, 'host' | 'port'>): string {
-  return host.map((name) => `${name}:${port}`).join(',');
+  return host.map((name, at) => `${name}:${portOf(port, at)}`).join(',');
 }
 
 /** Undefined where the fleet has no limit. */

@@ -25,7 +25,7 @@ export const limitOptions = {
   }),
   maxDbConnections: option(count, 0, {
     name: 'max_db_connections',
-    meaning: 'server connections of each database, whoever the user is',
+    meaning: 'server connections of each database, of all users together',
     reload: 'now',
     pgbouncer: {},
   }),
@@ -111,7 +111,7 @@ export const timeoutOptions = {
   }),
   clientLoginTimeout: option(duration('for ever'), 60_000, {
     name: 'client_login_timeout',
-    meaning: 'how long a client may take to come in',
+    meaning: 'how long a client may take to log in',
     reload: 'new-clients',
     pgbouncer: {},
   }),
@@ -132,7 +132,7 @@ export const timeoutOptions = {
     meaning: 'how long a shutdown waits for transactions to end',
     reload: 'now',
     pgbouncer: {
-      otherDefault: { ini: '2073600', why: 'whoever runs containers gives a pooler some seconds to end' },
+      otherDefault: { ini: '2073600', why: 'container platforms give a program some seconds to end' },
     },
   }),
   autodbIdleTimeout: option(duration('never'), 3_600_000, {

@@ -30,7 +30,7 @@ export const listenOptions = {
   backlog: option(integer({ min: 1, max: 65_535 }), 4_096, {
     name: 'listen_backlog',
     meaning:
-      'connections that the system keeps before they are accepted, as far as it allows; whoever comes when it is full tries again a second later',
+      'connections that the system keeps before they are accepted, as far as it allows; a client that comes when it is full tries again a second later',
     ...boundAtStart,
     pgbouncer: {
       difference: 'without it 4096 in place of 128, for clients that come all at once',
@@ -129,7 +129,7 @@ export const tcpOptions = {
   }),
   socketBuffer: option(integer({ min: 0, max: 1_073_741_823, zero: 'as the system has it' }), 0, {
     name: 'tcp_socket_buffer',
-    meaning: `bytes that the system keeps of a connection, in each direction; ${needsKoffi}`,
+    meaning: `bytes that the system keeps of a connection, in each direction (for receiving, only more than it would by itself); ${needsKoffi}`,
     reload: 'new-clients',
     pgbouncer: {},
   }),

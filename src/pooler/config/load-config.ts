@@ -81,5 +81,8 @@ function readFile(
     ({ path, place }) => path === '' && place?.source === file && !place.line,
   );
   if (isUnread) throw new ConfigError(problems.list);
+  // As PgBouncer, which runs with no file that has a word it does not know.
+  for (const { name, why = '', place, isUnknown } of settings)
+    if (isUnknown === true) problems.add(name, why, place);
   return { tree, imported: settings };
 }

@@ -1,5 +1,5 @@
 /** All options in one table. The reader, the flags, the variables, the help, the explanation and the documentation derive from it. */
-import { adminOptions, authOptions, loggingOptions, observabilityOptions } from './auth-options.js';
+import { adminOptions, authOptions, loggingOptions } from './auth-options.js';
 import { dsqlOptions } from './dsql-options.js';
 import { databaseOptions, userOptions } from './entry-options.js';
 import { fairShareOptions } from './fair-share-options.js';
@@ -12,6 +12,7 @@ import {
   tcpOptions,
   unixSocketOptions,
 } from './listen-options.js';
+import { observabilityOptions } from './observability-options.js';
 import type { AnyOption, OptionGroup } from './option.js';
 import { poolingOptions } from './pooling-options.js';
 

@@ -49,7 +49,7 @@ export interface PgBouncerSide {
   readonly differsFor?: (ini: string) => boolean;
   /** Converts values whose notation differs from the kind's. Undefined: as if not given. */
   readonly toData?: (ini: string) => unknown;
-  /** Whether the option is left out, given the section's other values, because it would mean more here than in PgBouncer. */
+  /** True if the option is left out, given the section's other values, because it would mean more here than in PgBouncer. */
   readonly isUnused?: (section: Readonly<Record<string, unknown>>) => boolean;
   /** In PgBouncer, 0 for a database or a user stands for the general value, as if it were not given. */
   readonly zeroIsUnset?: boolean;

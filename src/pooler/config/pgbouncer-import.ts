@@ -27,6 +27,8 @@ export interface ImportedSetting {
   readonly to: string | undefined;
   readonly why: string | undefined;
   readonly place: Place;
+  /** Left out because PgBouncer does not have it either. */
+  readonly isUnknown?: boolean;
 }
 
 export interface ImportedConfig {
@@ -87,13 +89,14 @@ class Importer {
     if (section === 'pgbouncer') return;
     if (section === 'databases' || section === 'users') this.#entry(section, line);
     else if (section === 'peers') this.#peer(line);
-    else this.#leaveOut(`${section}.${key}`, `there is no section ${show(section)}`, place);
+    else this.#leaveOut(`${section}.${key}`, `there is no section ${show(section)}`, place, true);
   }
 
   #general({ key, value, place }: IniLine): void {
     const listed = generalOptions.get(key);
     if (listed === undefined) {
-      this.#leaveOut(key, Object.hasOwn(leftOutOptions, key) ? leftOutOptions[key] : unknown(key), place);
+      if (Object.hasOwn(leftOutOptions, key)) this.#leaveOut(key, leftOutOptions[key], place);
+      else this.#leaveOut(key, unknown(key), place, true);
       return;
     }
     const { section, option } = listed;
@@ -110,7 +113,8 @@ class Importer {
     for (const [given, text] of this.#pairs(kind, name, value, place)) {
       const label = `${name}.${given}`;
       const found = known.get(entryAliases.get(given) ?? given);
-      if (found?.option.pgbouncer === undefined) this.#leaveOut(label, unknown(given, known.keys()), place);
+      if (found?.option.pgbouncer === undefined)
+        this.#leaveOut(label, unknown(given, known.keys()), place, true);
       else this.#carry(found.option, text, group, [kind, name, found.key], label, place);
     }
     if (kind === 'databases' && group['host'] === undefined) this.#hostOf(name, group, place);
@@ -245,8 +249,8 @@ class Importer {
     });
   }
 
-  #leaveOut(name: string, why: string | undefined, place: Place): void {
-    this.#settings.push({ name, outcome: 'left-out', to: undefined, why, place });
+  #leaveOut(name: string, why: string | undefined, place: Place, isUnknown = false): void {
+    this.#settings.push({ name, outcome: 'left-out', to: undefined, why, place, isUnknown });
   }
 
   /** Sections in the order of the documentation, databases and users first. */

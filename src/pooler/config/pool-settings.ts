@@ -103,17 +103,23 @@ const firstRetryMs = 100;
 /** The engine's 0 is "never check"; a thousandth of a millisecond has the effect of always. */
 const alwaysMs = 0.001;
 
+/** PgBouncer looks after sizes and timeouts three times a second. */
+export function housekeepingIntervalOf({ admin }: PoolerConfig): number {
+  return admin.compatibility === 'pgbouncer' ? 333 : 1_000;
+}
+
 /** The engine's options for the pool of a user in a database. */
 export function policyFor(config: PoolerConfig, database: DatabaseConfig, user: string): PolicyOptions {
   const { pooling } = config;
   const settings = poolSettingsFor(config, database, user);
   const { poolSize, minPoolSize, serverLifetime, serverMaxUses } = settings;
   const longestRetry = Math.max(1, pooling.serverLoginRetry);
+  const interval = housekeepingIntervalOf(config);
   return {
     max: poolSize,
     // `min_pool_size` is a size to keep, including busy connections; `minIdle` would add spares on top of them.
     ...(minPoolSize > 0
-      ? { keeper: { target: minPoolSize, perTick: minPoolSize }, idleFloor: minPoolSize }
+      ? { keeper: { target: minPoolSize, perTick: minPoolSize, interval }, idleFloor: minPoolSize }
       : {}),
     acquireTimeout: settings.queryWaitTimeout,
     dialTimeout: pooling.serverConnectTimeout,

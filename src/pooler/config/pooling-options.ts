@@ -176,7 +176,7 @@ export const poolingOptions = {
   multiplexDepth: option(integer({ min: 1, max: 64 }), 1, {
     name: 'multiplex_depth',
     meaning:
-      'while all server connections of a pool are in use, single statements of up to so many clients are sent one behind the other on each; 1: off',
+      'while more statements are under way than a pool has connections, single statements of up to so many clients are sent one behind the other on each; 1: off',
     reload: 'now',
   }),
   multiplexStatements: option(oneOf('reads', 'all'), 'reads', {

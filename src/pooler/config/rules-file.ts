@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { type HbaRule, parseHba } from '../auth/hba.js';
 import { consoleDatabases } from './pooler-config.js';
 
-/** Whether a rule asks for clear-text passwords over unencrypted connections. */
+/** True if a rule asks for clear-text passwords over unencrypted connections. */
 export function rulesAskForClearPasswords(hbaFile: string): boolean {
   return rulesOf(hbaFile).some(
     ({ type, method }) => method === 'password' && (type === 'host' || type === 'hostnossl'),
   );
 }
 
-/** Whether a rule names the console. */
+/** True if a rule names the console. */
 export function rulesNameConsole(hbaFile: string): boolean {
   return rulesOf(hbaFile).some(({ databases }) => consoleDatabases.some((name) => databases.names.has(name)));
 }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { Misread, show } from './config-problems.js';
 import { HiddenText, hidden } from './hidden-text.js';
 import { iniInteger, isMapping, itemsOf, type Kind, type ReadContext, textOf } from './kind.js';
-import { text } from './kinds.js';
+import { integer, text } from './kinds.js';
 
 const longestSecret = 65_536;
 
@@ -60,6 +60,34 @@ function secretInVariable(name: string, { environment, readsFiles }: ReadContext
   if (value === undefined || value === '')
     throw new Misread(`is to be in the variable ${name}, which is not set`);
   return new HiddenText(value);
+}
+
+const longestPort = 65_535;
+const onePort = integer({ min: 1, max: longestPort });
+
+/** A port, or a list with one for each host. */
+export const ports: Kind<number | readonly number[]> = {
+  name: 'integer or list',
+  placeholder: 'N',
+  fromData: (value, context) =>
+    Array.isArray(value)
+      ? manyPorts(value.map((item) => onePort.fromData(item, context)))
+      : onePort.fromData(value, context),
+  fromText: (value, context) => manyPorts(itemsOf(value).map((item) => onePort.fromText(item, context))),
+  iniToData: (value) => manyPorts(itemsOf(value).map(iniInteger)),
+  show: (value) => [value].flat().join(', '),
+  toIni: (value) => [value].flat().join(','),
+};
+
+function manyPorts(found: readonly number[]): number | readonly number[] {
+  const [first, ...others] = found;
+  if (first === undefined) throw new Misread(`must be a port from 1 to ${longestPort}, or a list of them`);
+  return others.length === 0 ? first : Object.freeze([...found]);
+}
+
+/** Port of the host at this place of the list. */
+export function portOf(port: number | readonly number[], at: number): number {
+  return typeof port === 'number' ? port : (port[at] ?? (port[0] as number));
 }
 
 /** Octal, as with `chmod`. */

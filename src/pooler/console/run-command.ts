@@ -2,7 +2,7 @@
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { SqlState } from '../../wire/sql-states.js';
 import { ConfigError, describeProblem, show as quote } from '../config/config-problems.js';
-import { withConsoleSetting } from '../config/console-settings.js';
+import { leftOutOptions } from '../config/pgbouncer-left-out.js';
 import { consoleDatabases, databaseFor, type PoolerConfig } from '../config/pooler-config.js';
 import {
   type Command,
@@ -15,6 +15,7 @@ import {
 } from './command.js';
 import { ConsoleError, guess } from './console-error.js';
 import { driverSettings } from './driver-settings.js';
+import { keepHeld, withHeldSettings } from './held-settings.js';
 import type { PoolerControls, PoolerView } from './pooler-view.js';
 import type { ResultColumn, Value } from './result-values.js';
 import { shows } from './shows.js';
@@ -115,21 +116,51 @@ function runNow(command: Command, tools: ConsoleTools, signal: AbortSignal): Out
 
 /** Commands that change something. */
 type Change = Exclude<Command, { verb: 'show' | 'show setting' | 'select one' | 'ignored set' }>;
+type Set = Extract<Change, { verb: 'set' }>;
 
 function change(command: Change, tools: ConsoleTools, signal: AbortSignal): Outcome | Promise<Outcome> {
+  if (command.verb === 'set') return set(command, tools);
   const done = outcome(command.verb.toUpperCase());
   const underWay = begin(command, tools, signal);
   return underWay === undefined ? done : underWay.then(() => done);
 }
 
+/** PgBouncer lets the console change them. All are numbers. */
+const settableWithoutEffect: ReadonlySet<string> = new Set([
+  'dns_max_ttl',
+  'dns_nxdomain_ttl',
+  'dns_zone_check_period',
+  'sbuf_loopcnt',
+  'tcp_defer_accept',
+]);
+
+function isNumber(text: string): boolean {
+  return /^\d+(?:\.\d+)?$/.test(text);
+}
+
+function set({ key, value }: Set, { view, controls }: ConsoleTools): Outcome | Promise<Outcome> {
+  const was = view.config;
+  if (was.admin.compatibility === 'pgbouncer' && settableWithoutEffect.has(key) && isNumber(value))
+    return outcome('SET', [], notice(`${key} has no effect: ${leftOutOptions[key]}`));
+  const changed = changedConfig(was, key, value);
+  if (changed instanceof ConfigError) {
+    const message = 'TLS settings could not be applied, still using old configuration';
+    return outcome('SET', [], notice(message, textOf(changed)));
+  }
+  const finish = (): Outcome => {
+    keepHeld(was, key, view.config);
+    return outcome('SET');
+  };
+  const underWay = waited(controls.applyConfig(changed));
+  return underWay === undefined ? finish() : underWay.then(finish);
+}
+
 function begin(
-  command: Change,
+  command: Exclude<Change, Set>,
   { view, controls }: ConsoleTools,
   signal: AbortSignal,
 ): Promise<void> | undefined {
   switch (command.verb) {
-    case 'set':
-      return waited(controls.applyConfig(changedConfig(view.config, command.key, command.value)));
     case 'kill_client':
       return killClient(controls.killClient(command.id), command.id);
     case 'reload':
@@ -194,15 +225,19 @@ function killClient(isKilled: boolean | Promise<boolean>, id: number): Promise<v
   return undefined;
 }
 
-function changedConfig(config: PoolerConfig, key: string, value: string): PoolerConfig {
+/** A `ConfigError` for settings that are held until the rest of them comes. */
+function changedConfig(config: PoolerConfig, key: string, value: string): PoolerConfig | ConfigError {
   try {
-    return withConsoleSetting(config, key, value);
+    return withHeldSettings(config, key, value);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const problems = error.problems.map(describeProblem).join('; ');
     const hint = 'SHOW CONFIG lists all settings.';
-    throw new ConsoleError(SqlState.invalidParameterValue, problems, hint, 'SET failed');
+    throw new ConsoleError(SqlState.invalidParameterValue, textOf(error), hint, 'SET failed');
   }
+}
+
+function textOf({ problems }: ConfigError): string {
+  return problems.map(describeProblem).join('; ');
 }
 
 function expectDatabase(view: PoolerView, name: string): void {

@@ -1,7 +1,9 @@
 /** SHOW POOLS, DATABASES, USERS and LISTS, and Headgate's own PINS, WAITING, DISCARDS and LEDGER. */
 import { type PoolSettings, poolSettingsFor } from '../config/pool-settings.js';
 import type { UserConfig } from '../config/pooler-config.js';
+import { portOf } from '../config/special-kinds.js';
 import type { ClientRecord, DatabaseRecord, PoolerView, PoolRecord, UserRecord } from './pooler-view.js';
+
 import { int4, int8, restMicros, type Show, showEach, text, timeText, wholeSeconds } from './show.js';
 
 const ofDatabase = text<{ readonly database: string }>('database', ({ database }) => database);
@@ -41,8 +43,8 @@ interface ShownDatabase {
 export const databases: Show = showEach<ShownDatabase>(
   [
     text('name', ({ record }) => record.settings.name),
-    text('host', ({ record }) => record.settings.host.join(',')),
-    int4('port', ({ record }) => record.settings.port),
+    text('host', ({ record }) => record.settings.host.join(',') || null),
+    int4('port', ({ record }) => portOf(record.settings.port, 0)),
     text('database', ({ record }) => record.settings.dbname ?? record.settings.name),
     text('force_user', ({ record }) => record.settings.user),
     int4('pool_size', ({ effective }) => effective.poolSize),
@@ -69,6 +71,11 @@ export const databases: Show = showEach<ShownDatabase>(
     })),
 );
 
+/** As PgBouncer prints these two. */
+function ofWidth(size: number | undefined): string {
+  return size?.toString().padStart(9) ?? '';
+}
+
 interface ShownUser {
   readonly record: UserRecord;
   readonly own: Partial<UserConfig>;
@@ -79,8 +86,8 @@ interface ShownUser {
 export const users: Show = showEach<ShownUser>(
   [
     text('name', ({ record }) => record.name),
-    text('pool_size', ({ own }) => own.poolSize?.toString() ?? ''),
-    text('reserve_pool_size', ({ own }) => own.reservePoolSize?.toString() ?? ''),
+    text('pool_size', ({ own }) => ofWidth(own.poolSize)),
+    text('reserve_pool_size', ({ own }) => ofWidth(own.reservePoolSize)),
     text('pool_mode', ({ own }) => own.poolMode),
     int4(
       'max_user_connections',

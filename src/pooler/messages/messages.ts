@@ -31,7 +31,7 @@ export interface PoolReport {
   /** Age of the longest-running dial, and time since a connection was opened. */
   readonly dialingForMs?: number | undefined;
   readonly openedForMs?: number | undefined;
-  /** Whether the pool has clients. */
+  /** True if the pool has clients. */
   readonly hasClients: boolean;
   /** Limit of the pool's connections, the reserve included. */
   readonly limit: number;

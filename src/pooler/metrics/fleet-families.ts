@@ -3,14 +3,14 @@ import { leaseFamilies } from '../../observe/lease-metrics.js';
 import { rateFamilies } from '../../observe/rate-metrics.js';
 import { type StatsFamily, seriesOf } from '../../observe/stats-family.js';
 import type { FleetStats } from '../budgets/fleet.js';
-import type { FamilyReading } from './family-readings.js';
+import { type FamilyReading, sampleGroup } from './family-reading.js';
 
 /** Only series with data, which shows the process that has the leases and those that have rate limiters. */
 export function fleetReadings(all: readonly FleetStats[]): FamilyReading[] {
   return [
     ...leaseFamilies.map((family) => readingOf(family, all, ({ leases }) => leases)),
     ...rateFamilies.map((family) => readingOf(family, all, ({ rate }) => rate)),
-  ].filter(({ samples }) => samples.length > 0);
+  ].filter(({ groups }) => groups.some(({ values }) => values.length > 0));
 }
 
 function readingOf<Stats>(
@@ -25,5 +25,5 @@ function readingOf<Stats>(
     const { service, server } = of;
     return seriesOf(family, stats, { service, server }).map((series) => ({ suffix: '' as const, ...series }));
   });
-  return { name, help, type, samples };
+  return { name, help, type, groups: [sampleGroup(samples)] };
 }

@@ -1,20 +1,19 @@
 /** Metrics of the program that runs the pooler: one series, regardless of the number of processes. */
-import type { FamilyReading } from './family-readings.js';
-import { one, type PoolerFamily } from './pooler-families.js';
+
+import { FamilyReaders, type PoolerFamily } from './family-readers.js';
+import { type FamilyReading, readingOf } from './family-reading.js';
+import { hostMetricTable } from './process-metric-table.js';
 
 export interface HostReading {
   readonly lostLogLines: number;
 }
 
+const ofHost = new FamilyReaders(hostMetricTable);
+
 export const hostFamilies: readonly PoolerFamily<HostReading>[] = [
-  one(
-    'counter',
-    'log_lines_lost_total',
-    'Lines of the log that could not be written, and were dropped.',
-    ({ lostLogLines }) => lostLogLines,
-  ),
+  ofHost.one('headgate_pooler_log_lines_lost_total', ({ lostLogLines }) => lostLogLines),
 ];
 
 export function readHost(reading: HostReading): FamilyReading[] {
-  return hostFamilies.map(({ name, help, type, read }) => ({ name, help, type, samples: read(reading) }));
+  return hostFamilies.map((family) => readingOf(family, reading));
 }

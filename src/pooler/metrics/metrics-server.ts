@@ -5,9 +5,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isKnownHost } from '../../net/known-host.js';
-import { familyText, metricTextType } from '../../observe/metric-text.js';
+import { familyTexts, metricTextType } from '../../observe/metric-text.js';
 import type { Endpoint } from '../config/special-kinds.js';
-import type { FamilyReading } from './family-readings.js';
+import type { FamilyReading } from './family-reading.js';
 import { Pauses } from './pauses.js';
 import type { ProcessReading } from './process-reading.js';
 import { ScraperSockets } from './scraper-sockets.js';
@@ -35,12 +35,14 @@ const limits = {
   connectionsCheckingInterval: 1_000,
 };
 const mostConnections = 100;
+/** Characters that are encoded at once. */
+const pieceLength = 65_536;
 const ownPaths = ['/metrics', '/healthz'];
 
 interface Answer {
   readonly status: number;
   readonly type: string;
-  readonly text: string;
+  readonly body: readonly Buffer[];
 }
 
 export class MetricsServer {
@@ -49,11 +51,10 @@ export class MetricsServer {
   readonly #others: OtherRequests | undefined;
   #listenHost = '*';
   /** Concurrent requests share one answer. */
-  #reading: Promise<string> | undefined;
+  #reading: Promise<readonly Buffer[]> | undefined;
 
   constructor(source: MetricsSource, others?: OtherRequests) {
     this.#source = source;
-    this.#reading = undefined;
     this.#others = others;
     this.#server = createServer({ maxHeaderSize: 16_384, ...limits }, (request, response) => {
       void this.#answer(request, response);
@@ -91,16 +92,17 @@ export class MetricsServer {
     const path = url.split('?', 1)[0] as string;
     if (isKnown && this.#others !== undefined && !ownPaths.includes(path))
       return this.#others.answer(request, response);
-    const { status, type, text } = isKnown
+    const { status, type, body } = isKnown
       ? await this.#answerTo(method, path)
       : plain(421, 'asked for under a name that is not of this machine');
     response.writeHead(status, {
       'content-type': type,
-      'content-length': Buffer.byteLength(text),
+      'content-length': body.reduce((sum, { length }) => sum + length, 0),
       'cache-control': 'no-store',
       ...(status === 405 && { allow: 'GET, HEAD' }),
     });
-    response.end(text);
+    for (const piece of body) response.write(piece);
+    response.end();
   }
 
   async #answerTo(method: string | undefined, path: string): Promise<Answer> {
@@ -114,21 +116,30 @@ export class MetricsServer {
       this.#reading ??= this.#read().finally(() => {
         this.#reading = undefined;
       });
-      return { status: 200, type: metricTextType, text: await this.#reading };
+      return { status: 200, type: metricTextType, body: await this.#reading };
     } catch {
       return plain(500, 'the metrics could not be read');
     }
   }
 
-  async #read(): Promise<string> {
+  /** In pieces: the text of hundreds of pools has megabytes. */
+  async #read(): Promise<readonly Buffer[]> {
+    const families = await this.#source.families();
     const pauses = new Pauses();
-    const texts: string[] = [];
-    for (const family of await this.#source.families()) {
-      texts.push(familyText(family, family.samples));
-      await pauses.ifDue();
+    const pieces: Buffer[] = [];
+    let text = '';
+    for (const family of families) {
+      for (const ofGroup of familyTexts(family, family.groups)) {
+        text += ofGroup;
+        if (text.length >= pieceLength) {
+          pieces.push(Buffer.from(text));
+          text = '';
+        }
+        const pause = pauses.afterStep();
+        if (pause !== undefined) await pause;
+      }
     }
-    texts.push((await this.#source.more?.()) ?? '');
-    return texts.join('');
+    return [...pieces, Buffer.from(text), Buffer.from((await this.#source.more?.()) ?? '')];
   }
 
   #health(): Answer {
@@ -138,5 +149,5 @@ export class MetricsServer {
 }
 
 function plain(status: number, text: string): Answer {
-  return { status, type: 'text/plain; charset=utf-8', text: `${text}\n` };
+  return { status, type: 'text/plain; charset=utf-8', body: [Buffer.from(`${text}\n`)] };
 }

@@ -1,367 +1,107 @@
-/** Metrics of the pooler: their names, meanings and values. */
-import { discardReasons, refillCauses } from '../../core/reasons.js';
-import { histogramSamples, type Sample } from '../../observe/metric-family.js';
-import type { FamilyHead } from '../../observe/metric-text.js';
-import type { TimeHistogram } from '../../observe/time-histogram.js';
+/** The metrics of the pooler, and what they are read from. */
 import { systemClock } from '../../runtime/system.js';
-import { pinReasons } from '../../sql/pin-reasons.js';
-import { loginFailures } from '../clients/failure-words.js';
-import { memoryLimits } from '../config/memory-options.js';
+import { FamilyReaders, type PoolerFamily, sample } from './family-readers.js';
+import { poolMetricTable } from './pool-metric-table.js';
 import type { PoolReading } from './pool-reading.js';
+import { poolerStates, processMetricTable } from './process-metric-table.js';
 import type { ProcessReading } from './process-reading.js';
 
-/** A metric and its own labels; `words` are a label's possible values where they are few. */
-export interface PoolerFamily<Reading> extends FamilyHead {
-  readonly labels: readonly string[];
-  readonly words: readonly string[] | undefined;
-  read(reading: Reading): readonly Sample[];
-}
-
-type Counts = Readonly<Record<string, number>>;
-
-const prefix = 'headgate_pooler_';
 const secondMs = 1_000;
-const serverStates = ['opening', 'idle', 'active', 'checking', 'closing'] as const;
-const clientStates = ['active', 'waiting', 'idle'] as const;
-const poolerStates = ['active', 'paused', 'suspended', 'shutting_down'] as const;
-const memoryKinds = ['resident', 'heap_used', 'heap_total', 'external'] as const;
-const classes = ['regular', 'reserved'] as const;
-const delayQuantiles = ['0.5', '0.99', '1'] as const;
+const ofPool = new FamilyReaders(poolMetricTable);
+const ofProcess = new FamilyReaders(processMetricTable);
 
 /** One series per pool, with the labels `database` and `user`. */
 export const poolFamilies: readonly PoolerFamily<PoolReading>[] = [
-  several(
-    'gauge',
-    'clients',
-    'Clients of the pool by what they do.',
-    'state',
-    clientStates,
-    (of) => of.clients,
+  ofPool.several('headgate_pooler_clients', ({ clients }) => clients.states),
+  ofPool.several('headgate_pooler_clients_pinned', ({ clients }) => clients.pinned),
+  ofPool.one('headgate_pooler_longest_wait_seconds', ({ clients }) => clients.longestWaitMs / secondMs),
+  ofPool.several('headgate_pooler_servers', ({ servers: { pending, idle, lent, checking, closing } }) => ({
+    opening: pending,
+    idle,
+    active: lent,
+    checking,
+    closing,
+  })),
+  ofPool.one('headgate_pooler_server_limit', ({ pool }) => pool.limit),
+  ofPool.several('headgate_pooler_class_demand', ({ pool: { classes: of } }) => ({
+    regular: of.regularLent + of.regularWaiting,
+    reserved: of.reservedLent + of.reservedWaiting,
+  })),
+  ofPool.several('headgate_pooler_class_capacity', ({ pool }) => ({
+    regular: Math.min(pool.limit, pool.classes.regularPart),
+    reserved: Math.min(pool.limit, pool.classes.reservedPart),
+  })),
+  ofPool.several('headgate_pooler_class_waits_total', ({ pool: { classes: of } }) => ({
+    regular: of.regularWaits,
+    reserved: of.reservedWaits,
+  })),
+  ofPool.one('headgate_pooler_waiting_for_permit', ({ pool }) => pool.waitingForPermit),
+  ofPool.one('headgate_pooler_permit_waits_total', ({ totals }) => totals.permitWaits),
+  ofPool.one('headgate_pooler_permit_wait_seconds_total', ({ totals }) => totals.permitWaitedMs / secondMs),
+  ofPool.one('headgate_pooler_last_answer_time_seconds', ({ pool: { tally } }) =>
+    tally.answeredAt === undefined ? 0 : (Date.now() - systemClock.now() + tally.answeredAt) / secondMs,
   ),
-  several(
-    'gauge',
-    'clients_pinned',
-    'Clients that keep their server after a transaction, by the reason.',
-    'reason',
-    pinReasons,
-    (of) => Object.fromEntries(pinReasons.map((reason) => [reason, of.pinned.get(reason) ?? 0])),
+  ofPool.one('headgate_pooler_client_statements', ({ clients }) => clients.statements),
+  ofPool.one('headgate_pooler_server_statements', (of) => of.serverStatements),
+  ofPool.one('headgate_pooler_queries_total', ({ pool }) => pool.tally.queryTimes.count),
+  ofPool.one('headgate_pooler_transactions_total', ({ pool }) => pool.tally.transactionTimes.count),
+  ofPool.one('headgate_pooler_received_bytes_total', ({ pool }) => pool.tally.received),
+  ofPool.one('headgate_pooler_sent_bytes_total', ({ pool }) => pool.tally.sent),
+  ofPool.one('headgate_pooler_assignments_total', ({ totals }) => totals.acquired),
+  ofPool.one('headgate_pooler_client_parses_total', ({ pool }) => pool.tally.clientParses),
+  ofPool.one('headgate_pooler_server_parses_total', ({ pool }) => pool.tally.serverParses),
+  ofPool.one('headgate_pooler_binds_total', ({ pool }) => pool.tally.binds),
+  ofPool.one('headgate_pooler_wait_timeouts_total', ({ totals }) => totals.timedOut),
+  ofPool.one('headgate_pooler_cancels_total', ({ pool }) => pool.canceller.sent),
+  ofPool.one('headgate_pooler_cancel_failures_total', ({ pool }) => pool.canceller.failed),
+  ofPool.one('headgate_pooler_cleaned_total', ({ pool }) => pool.tally.cleaned),
+  ofPool.one('headgate_pooler_not_cleaned_total', ({ pool }) => pool.tally.notCleaned),
+  ofPool.one('headgate_pooler_session_checks_total', ({ pool }) => pool.tally.sessionChecks),
+  ofPool.one('headgate_pooler_session_pins_total', ({ pool }) => pool.tally.sessionPins),
+  ofPool.one('headgate_pooler_multiplexed_total', ({ pool }) => pool.tally.multiplexed),
+  ofPool.one('headgate_pooler_multiplexed_again_total', ({ pool }) => pool.tally.multiplexedAgain),
+  ofPool.one('headgate_pooler_multiplexed', ({ pool }) => pool.followers),
+  ofPool.samples('headgate_pooler_swallowed_total', ({ pool }) =>
+    Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
   ),
-  one('gauge', 'longest_wait_seconds', 'How long the client at the head of the queue has waited.', (of) => {
-    return of.longestWaitMs / secondMs;
-  }),
-  several(
-    'gauge',
-    'servers',
-    'Server connections by what they do; together never more than the limit.',
-    'state',
-    serverStates,
-    ({ servers: { pending, idle, lent, checking, closing } }) => ({
-      opening: pending,
-      idle,
-      active: lent,
-      checking,
-      closing,
+  ofPool.several('headgate_pooler_memory_limits_reached_total', ({ pool }) => pool.tally.limitsReached),
+  ofPool.one('headgate_pooler_opened_total', ({ totals }) => totals.opened),
+  ofPool.several('headgate_pooler_open_failures_total', ({ totals }) => totals.refillFailures),
+  ofPool.several('headgate_pooler_discards_total', ({ totals }) => totals.discarded),
+  ofPool.samples('headgate_pooler_server_errors_total', ({ pool }) =>
+    Array.from(pool.tally.serverErrors, ([word, value]) => sample({ class: word }, value)),
+  ),
+  ofPool.samples('headgate_pooler_own_errors_total', ({ pool }) =>
+    Array.from(pool.tally.ownErrors, ([key, value]) => {
+      const [sqlClass = '', reason = ''] = key.split(' ');
+      return sample({ class: sqlClass, reason }, value);
     }),
   ),
-  one('gauge', 'server_limit', 'What the server connections never exceed.', ({ pool }) => pool.limit),
-  several(
-    'gauge',
-    'class_demand',
-    'Server connections that statements (regular) and transactions (reserved) have or wait for.',
-    'class',
-    classes,
-    ({ pool: { classes: of } }) => ({
-      regular: of.regularLent + of.regularWaiting,
-      reserved: of.reservedLent + of.reservedWaiting,
-    }),
-  ),
-  several(
-    'gauge',
-    'class_capacity',
-    'Server connections that are the part of each class while both wait.',
-    'class',
-    classes,
-    ({ pool }) => ({
-      regular: Math.min(pool.limit, pool.classes.regularPart),
-      reserved: Math.min(pool.limit, pool.classes.reservedPart),
-    }),
-  ),
-  several(
-    'counter',
-    'class_waits_total',
-    'Times that a client had to wait for a server, by the class of its work.',
-    'class',
-    classes,
-    ({ pool: { classes: of } }) => ({ regular: of.regularWaits, reserved: of.reservedWaits }),
-  ),
-  one(
-    'gauge',
-    'waiting_for_permit',
-    'Clients for which no server connection is being opened, because the rate limiter has no permit.',
-    ({ pool }) => pool.stats().waitingForPermit,
-  ),
-  one('counter', 'permit_waits_total', 'Waits for a permit of the rate limiter.', ({ totals }) => {
-    return totals.permitWaits;
-  }),
-  one(
-    'counter',
-    'permit_wait_seconds_total',
-    'How long server connections that were wanted waited for a permit of the rate limiter.',
-    ({ totals }) => totals.permitWaitedMs / secondMs,
-  ),
-  one(
-    'gauge',
-    'last_answer_time_seconds',
-    'When a query was answered last, since 1970; 0 where none was.',
-    ({ pool: { tally } }) =>
-      tally.answeredAt === undefined ? 0 : (Date.now() - systemClock.now() + tally.answeredAt) / secondMs,
-  ),
-  one('gauge', 'client_statements', 'Prepared statements that clients have a name for.', (of) => {
-    return of.clientStatements;
-  }),
-  one('gauge', 'server_statements', 'Prepared statements that servers keep.', (of) => of.serverStatements),
-  one('counter', 'queries_total', 'Queries that were answered.', ({ pool }) => pool.tally.queryTimes.count),
-  one('counter', 'transactions_total', 'Transactions that are over.', ({ pool }) => {
-    return pool.tally.transactionTimes.count;
-  }),
-  one('counter', 'received_bytes_total', 'Bytes from clients.', ({ pool }) => pool.tally.received),
-  one('counter', 'sent_bytes_total', 'Bytes for clients.', ({ pool }) => pool.tally.sent),
-  one('counter', 'assignments_total', 'Times that a client got a server.', ({ totals }) => totals.acquired),
-  one('counter', 'client_parses_total', 'Statements that clients prepared.', ({ pool }) => {
-    return pool.tally.clientParses;
-  }),
-  one('counter', 'server_parses_total', 'Statements that servers were made to prepare.', ({ pool }) => {
-    return pool.tally.serverParses;
-  }),
-  one('counter', 'binds_total', 'Executions of prepared statements that were begun.', ({ pool }) => {
-    return pool.tally.binds;
-  }),
-  one('counter', 'wait_timeouts_total', 'Clients that waited for a server in vain.', ({ totals }) => {
-    return totals.timedOut;
-  }),
-  one(
-    'counter',
-    'cancels_total',
-    'Requests to cancel that were passed on.',
-    ({ pool }) => pool.canceller.sent,
-  ),
-  one('counter', 'cancel_failures_total', 'Those among them that did not reach the server.', ({ pool }) => {
-    return pool.canceller.failed;
-  }),
-  one(
-    'counter',
-    'cleaned_total',
-    'Server connections that were cleaned and kept after a client.',
-    ({ pool }) => {
-      return pool.tally.cleaned;
-    },
-  ),
-  one('counter', 'not_cleaned_total', 'Those that could not be cleaned and were closed.', ({ pool }) => {
-    return pool.tally.notCleaned;
-  }),
-  one(
-    'counter',
-    'session_checks_total',
-    'Questions to servers what a client has left in the session.',
-    ({ pool }) => pool.tally.sessionChecks,
-  ),
-  one(
-    'counter',
-    'session_pins_total',
-    'Those among them after which the client kept its server connection.',
-    ({ pool }) => pool.tally.sessionPins,
-  ),
-  one(
-    'counter',
-    'multiplexed_total',
-    'Statements that were sent behind those of other clients on one server connection.',
-    ({ pool }) => pool.tally.multiplexed,
-  ),
-  one(
-    'counter',
-    'multiplexed_again_total',
-    'Those among them that were sent once more, on their own.',
-    ({ pool }) => pool.tally.multiplexedAgain,
-  ),
-  one(
-    'gauge',
-    'multiplexed',
-    'Statements that are behind those of other clients now.',
-    ({ pool }) => pool.followers,
-  ),
-  {
-    ...head(
-      'counter',
-      'swallowed_total',
-      'Statements that servers would refuse and that were answered in their place, by what they are about.',
-    ),
-    labels: ['what'],
-    words: undefined,
-    read: ({ pool }) => Array.from(pool.tally.swallowed, ([what, value]) => sample({ what }, value)),
-  },
-  several(
-    'counter',
-    'memory_limits_reached_total',
-    'Times that a client or a server met a bound of memory, by the setting.',
-    'limit',
-    memoryLimits,
-    ({ pool }) => pool.tally.limitsReached,
-  ),
-  one('counter', 'opened_total', 'Server connections that were opened.', ({ totals }) => totals.opened),
-  several(
-    'counter',
-    'open_failures_total',
-    'Server connections that were wanted and not opened, by what was in the way.',
-    'cause',
-    refillCauses,
-    ({ totals }) => totals.refillFailures,
-  ),
-  several(
-    'counter',
-    'discards_total',
-    'Server connections that were discarded, by the reason.',
-    'reason',
-    discardReasons,
-    ({ totals }) => totals.discarded,
-  ),
-  {
-    ...head('counter', 'server_errors_total', 'Errors that servers told clients, by the class of SQLSTATE.'),
-    labels: ['class'],
-    words: undefined,
-    read: ({ pool }) =>
-      Array.from(pool.tally.serverErrors, ([word, value]) => sample({ class: word }, value)),
-  },
-  {
-    ...head(
-      'counter',
-      'own_errors_total',
-      'Errors that the pooler told clients by itself, by the class of SQLSTATE and the reason.',
-    ),
-    labels: ['class', 'reason'],
-    words: undefined,
-    read: ({ pool }) =>
-      Array.from(pool.tally.ownErrors, ([key, value]) => {
-        const [sqlClass = '', reason = ''] = key.split(' ');
-        return sample({ class: sqlClass, reason }, value);
-      }),
-  },
-  times(
-    'wait_seconds',
-    'How long clients waited that had to wait for a server, also in vain.',
-    ({ pool }) => {
-      return pool.tally.waitTimes;
-    },
-  ),
-  times('query_seconds', 'From a query to the end of its answer.', ({ pool }) => pool.tally.queryTimes),
-  times('transaction_seconds', 'From the first query of a transaction to its end.', ({ pool }) => {
-    return pool.tally.transactionTimes;
-  }),
-  times('dial_seconds', 'How long connecting to the server and logging in took.', ({ pool }) => {
-    return pool.tally.dialTimes;
-  }),
+  ofPool.times('headgate_pooler_wait_seconds', ({ pool }) => pool.tally.waitTimes),
+  ofPool.times('headgate_pooler_query_seconds', ({ pool }) => pool.tally.queryTimes),
+  ofPool.times('headgate_pooler_transaction_seconds', ({ pool }) => pool.tally.transactionTimes),
+  ofPool.times('headgate_pooler_dial_seconds', ({ pool }) => pool.tally.dialTimes),
 ];
 
 /** One series for the process. */
 export const processFamilies: readonly PoolerFamily<ProcessReading>[] = [
-  {
-    ...head('gauge', 'info', 'Always 1; the version is a label.'),
-    labels: ['version'],
-    words: undefined,
-    read: ({ version }) => [sample({ version }, 1)],
-  },
-  several(
-    'gauge',
-    'state',
-    '1 for the state that the pooler is in, and 0 for the others.',
-    'state',
-    poolerStates,
-    ({ state }) => Object.fromEntries(poolerStates.map((word) => [word, Number(word === state)])),
+  ofProcess.samples('headgate_pooler_info', ({ version }) => [sample({ version }, 1)]),
+  ofProcess.several('headgate_pooler_state', ({ state }) =>
+    Object.fromEntries(poolerStates.map((word) => [word, Number(word === state)])),
   ),
-  one('gauge', 'start_time_seconds', 'When it was started, since 1970.', (of) => of.startedAtMs / secondMs),
-  one(
-    'gauge',
-    'connected_clients',
-    'Clients that are let in, those of the console aside.',
-    (of) => of.clients,
-  ),
-  one(
-    'gauge',
-    'client_limit',
-    'What those never exceed (max_client_conn).',
-    ({ clientLimit }) => clientLimit,
-  ),
-  one('gauge', 'login_clients', 'Clients that are logging in.', ({ loggingIn }) => loggingIn),
-  one('gauge', 'console_clients', 'Clients at the console.', ({ consoles }) => consoles),
-  one('counter', 'logins_total', 'Clients that were let in.', ({ logins }) => logins.succeeded),
-  several(
-    'counter',
-    'login_failures_total',
-    'Clients that were refused, by the reason.',
-    'reason',
-    loginFailures,
-    ({ logins }) => logins.failed,
-  ),
-  several('gauge', 'memory_bytes', 'Memory of the process.', 'kind', memoryKinds, ({ memory }) => ({
+  ofProcess.one('headgate_pooler_start_time_seconds', (of) => of.startedAtMs / secondMs),
+  ofProcess.one('headgate_pooler_connected_clients', (of) => of.clients),
+  ofProcess.one('headgate_pooler_client_limit', ({ clientLimit }) => clientLimit),
+  ofProcess.one('headgate_pooler_login_clients', ({ loggingIn }) => loggingIn),
+  ofProcess.one('headgate_pooler_console_clients', ({ consoles }) => consoles),
+  ofProcess.one('headgate_pooler_logins_total', ({ logins }) => logins.succeeded),
+  ofProcess.several('headgate_pooler_login_failures_total', ({ logins }) => logins.failed),
+  ofProcess.several('headgate_pooler_memory_bytes', ({ memory }) => ({
     resident: memory.rss,
     heap_used: memory.heapUsed,
     heap_total: memory.heapTotal,
     external: memory.external,
   })),
-  one(
-    'counter',
-    'cpu_seconds_total',
-    'Processor time of the process.',
-    ({ cpuMicros }) => cpuMicros / 1_000_000,
-  ),
-  several(
-    'gauge',
-    'event_loop_delay_seconds',
-    'How late the event loop was in the last seconds: the median, the 99th percentile and the most.',
-    'quantile',
-    delayQuantiles,
-    ({ loopDelay }) => loopDelay,
-  ),
+  ofProcess.one('headgate_pooler_cpu_seconds_total', ({ cpuMicros }) => cpuMicros / 1_000_000),
+  ofProcess.several('headgate_pooler_event_loop_delay_seconds', ({ loopDelay }) => loopDelay),
 ];
-
-type Type = FamilyHead['type'];
-
-export function head(type: Type, name: string, help: string): FamilyHead {
-  return { name: prefix + name, help, type };
-}
-
-export function sample(labels: Readonly<Record<string, string>>, value: number): Sample {
-  return { suffix: '', labels, value };
-}
-
-export function one<R>(type: Type, name: string, help: string, read: (of: R) => number): PoolerFamily<R> {
-  return { ...head(type, name, help), labels: [], words: undefined, read: (of) => [sample({}, read(of))] };
-}
-
-/** All label values exist from the start, so that rates are correct from the start. */
-export function several<R>(
-  type: Type,
-  name: string,
-  help: string,
-  label: string,
-  words: readonly string[],
-  read: (of: R) => Counts,
-): PoolerFamily<R> {
-  return {
-    ...head(type, name, help),
-    labels: [label],
-    words,
-    read: (of) => {
-      const counts = read(of);
-      return words.map((word) => sample({ [label]: word }, counts[word] ?? 0));
-    },
-  };
-}
-
-function times<R>(name: string, help: string, read: (of: R) => TimeHistogram): PoolerFamily<R> {
-  return {
-    ...head('histogram', name, help),
-    labels: [],
-    words: undefined,
-    read: (of) => histogramSamples(read(of), secondMs),
-  };
-}

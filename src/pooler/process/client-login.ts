@@ -1,19 +1,12 @@
 /** Logs clients in: checks limits, finds the pool and determines the session's parameters. */
 
-import type { DialTls } from '../../net/connect-transport.js';
-import { peerOf } from '../../net/socket-peer.js';
-import { TlsContext } from '../../net/tls-context.js';
 import type { Transport } from '../../net/transport.js';
 import { asError } from '../../runtime/promise-dialer.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
-import type { BackendKey } from '../../wire/session-messages.js';
 import { SqlState } from '../../wire/sql-states.js';
-import type { CancelRequest } from '../../wire/startup-packet.js';
 import type { Login, LoginTools } from '../auth/client-authentication.js';
 import { credentialsOfLogin } from '../auth/pass-through.js';
-import { keyForPeer, peerOfKey } from '../clients/cancel-keys.js';
-import { type ClientQuotas, consoleQuotasFor } from '../clients/client-limits.js';
 import { loginFailureOf, ownErrorReasonOf } from '../clients/failure-words.js';
 import type { AuthRequirement } from '../clients/login/authenticator.js';
 import {
@@ -27,37 +20,36 @@ import { needsTls } from '../clients/login/tls-contexts.js';
 import { nothingRead } from '../clients/read-ahead.js';
 import { noDatabase, Refusal, shown } from '../clients/refusal.js';
 import { ClientSession } from '../clients/relay/client-session.js';
+import type { ConnectedClient } from '../clients/relay/connected-client.js';
 import { ReplicationSession } from '../clients/relay/replication-session.js';
 import type { SessionParts } from '../clients/relay/session-parts.js';
 import { fatal, refusalOf, shuttingDown } from '../clients/session-errors.js';
-import { resolveStartup, type StartupSettings } from '../clients/startup-settings.js';
+import { resolveStartup, type StartupSettings, startupAsBefore } from '../clients/startup-settings.js';
 import { clientLimitsFor, limitsForClient } from '../config/pool-settings.js';
 import { consoleDatabases, type DatabaseConfig, databaseFor } from '../config/pooler-config.js';
-import { type AdminKeeper, AdminSession } from '../console/admin-session.js';
-import { poolerParameters, reportedSettings } from '../console/driver-settings.js';
-import type { ConsoleTools } from '../console/run-command.js';
+import { poolerParameters } from '../console/driver-settings.js';
+import { BackendRefusedError } from '../errors.js';
+import { alsoAs } from '../own-error.js';
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { borrow } from '../servers/borrow.js';
-import { sendCancel } from '../servers/canceller.js';
 import type { LoggedClient } from '../servers/connection-log.js';
 import { openReplication } from '../servers/open-replication.js';
 import type { ReplicationBackend } from '../servers/replication-backend.js';
+import { serveCancelRequest } from './cancel-by-key.js';
+import { takePlace } from './client-places.js';
+import { ConsoleLogin, type ToolsFor } from './console-login.js';
 import type { PoolEntry } from './pool-registry.js';
-import type { PoolerState, Visitor } from './pooler-state.js';
-
-/** Views and commands for a console client. */
-export type ToolsFor = (role: ConsoleTools['role']) => ConsoleTools;
+import type { PoolerState } from './pooler-state.js';
+import type { Visitor } from './visitors.js';
 
 const applicationName = 'application_name';
-/** TLS for cancel requests to peers: none, since the poolers are next to each other, and a key can only cancel. */
-const noTls: DialTls = { mode: 'disable', context: new TlsContext('client', {}) };
-const longestCancelMs = 60_000;
-/** PgBouncer's console user for the owner of the process. */
-const ownConsoleUser = 'pgbouncer';
 
 /** Login timeout while few file descriptors are left, which are needed for the console and for servers. */
 const shortLoginMs = 1_000;
+
+/** Learning a session's parameters leaves the server connection as it was. */
+const isUncounted = true;
 
 /** Time that a login waits for a server that could check its startup settings. */
 const patienceMs = 250;
@@ -70,13 +62,13 @@ const noFiles = fatal(
 
 export class ClientLogins {
   readonly #pooler: PoolerState;
-  readonly #toolsFor: ToolsFor;
+  readonly #console: ConsoleLogin;
   /** Refusals that the server caused, whatever error it has sent. */
   readonly #withoutServer = new WeakSet<Refusal>();
 
   constructor(pooler: PoolerState, toolsFor: ToolsFor) {
     this.#pooler = pooler;
-    this.#toolsFor = toolsFor;
+    this.#console = new ConsoleLogin(pooler, toolsFor);
   }
 
   /** A connection was accepted. `hasRoom`: file descriptors are left. */
@@ -84,9 +76,7 @@ export class ClientLogins {
     const pooler = this.#pooler;
     const visitor: Visitor = { id: pooler.nextId(), transport, connectedAt: Date.now() - readAhead.waitedMs };
     pooler.visitors.add(visitor);
-    runStartupHandshake(transport, this.#hallFor(visitor, hasRoom), readAhead).finally(() =>
-      pooler.visitors.delete(visitor),
-    );
+    void runStartupHandshake(transport, this.#hallFor(visitor, hasRoom), readAhead);
   }
 
   #hallFor(visitor: Visitor, hasRoom: boolean): HandshakeHost {
@@ -111,13 +101,14 @@ export class ClientLogins {
       requirementOf: (applicant) => this.#requirementOf(applicant, visitor),
       // The console is no database of a server, even where `*` is configured.
       loginTools: ({ database, isConsole }): LoginTools =>
-        auth.toolsFor(isConsole ? undefined : databaseFor(config, database)),
+        auth.toolsFor(isConsole ? undefined : databaseFor(config, database), isConsole),
       admit: (applicant, login) =>
         applicant.isConsole
-          ? this.#admitToConsole(applicant, visitor)
+          ? this.#console.admit(applicant, visitor)
           : this.#admit(applicant, login, visitor),
-      cancel: (request) => this.#cancel(request, visitor),
+      cancel: (request) => serveCancelRequest(pooler, request, visitor),
       refused: (why) => this.#refused(visitor, why),
+      over: () => pooler.visitors.delete(visitor),
       word: pooler.wording,
     };
   }
@@ -134,7 +125,7 @@ export class ClientLogins {
     visitor.applicationName = settings.get(applicationName) ?? '';
     if (replication !== undefined) visitor.replication = replication.kind;
     pooler.connections.loginBegan(visitor);
-    if (isConsole && this.#isOwnConsoleUser(user, transport)) return { method: 'trust', map: undefined };
+    if (isConsole && this.#console.isOwnUser(user, transport)) return { method: 'trust', map: undefined };
     return pooler.auth.requirementOf({
       user,
       database,
@@ -146,13 +137,7 @@ export class ClientLogins {
     });
   }
 
-  /** As with PgBouncer, the owner of the process is a console administrator under this name through the Unix socket. */
-  #isOwnConsoleUser(user: string, transport: Transport): boolean {
-    if (!this.#pooler.isPgBouncer || user !== ownConsoleUser || !transport.isUnix) return false;
-    return peerOf(transport)?.userId === process.getuid?.();
-  }
-
-  async #admit(applicant: Applicant, login: Login, visitor: Visitor): Promise<Admission> {
+  #admit(applicant: Applicant, login: Login, visitor: Visitor): Admission | Promise<Admission> {
     const pooler = this.#pooler;
     const database = databaseFor(pooler.config, applicant.database);
     if (database === undefined) throw noDatabase(applicant.database);
@@ -163,17 +148,58 @@ export class ClientLogins {
       database,
       applicant.user,
     );
-    const leave = await this.#takePlace(applicant.user, database.name, {
+    const leave = takePlace(pooler, applicant.user, database.name, {
       total: pooler.config.limits.maxClientConn,
       ofUser: maxUserClientConnections,
       ofDatabase: maxDbClientConnections,
     });
+    const enter = (taken: () => void): Admission | Promise<Admission> =>
+      this.#enter(database, applicant, login, visitor, taken);
+    return leave instanceof Promise ? leave.then(enter) : enter(leave);
+  }
+
+  #enter(
+    database: DatabaseConfig,
+    applicant: Applicant,
+    login: Login,
+    visitor: Visitor,
+    leave: () => void,
+  ): Admission | Promise<Admission> {
     try {
-      return await this.#admitTo(database, applicant, login, visitor, leave);
+      const admission =
+        this.#admitAtOnce(database, applicant, login, visitor, leave) ??
+        this.#admitTo(database, applicant, login, visitor, leave);
+      if (!(admission instanceof Promise)) return admission;
+      return admission.catch((error: unknown) => {
+        leave();
+        throw error;
+      });
     } catch (error) {
       leave();
       throw error;
     }
+  }
+
+  /** Admits a client as others before it, to a pool that works; undefined where anything has to be waited for. */
+  #admitAtOnce(
+    database: DatabaseConfig,
+    applicant: Applicant,
+    login: Login,
+    visitor: Visitor,
+    leave: () => void,
+  ): Admission | undefined {
+    const { pools, config } = this.#pooler;
+    const user = database.user ?? applicant.user;
+    if (applicant.replication !== undefined || config.pooling.applicationNameAddHost) return undefined;
+    if (pools.isUnproven(database, user)) return undefined;
+    const entry = pools.get(database, user);
+    const { pool, known } = entry;
+    if (pool.outage !== undefined || pool.isFailing) return undefined;
+    const startup = startupAsBefore(pool, known, applicant.settings);
+    if (startup === undefined) return undefined;
+    noteCredentials(entry, database, login);
+    this.#expectStillWelcome(entry, applicant);
+    return this.#admission(applicant, visitor, entry, startup, leave, undefined);
   }
 
   async #admitTo(
@@ -192,7 +218,7 @@ export class ClientLogins {
       noteCredentials(entry, database, login);
       if (applicant.replication !== undefined)
         server = await this.#openReplication(applicant, applicant.replication, entry, visitor);
-      const startup = await this.#startupOf(applicant, entry, visitor);
+      const startup = await this.#startupOf(applicant, entry, visitor, server);
       applicant.scope.throwIfOver();
       this.#expectStillWelcome(entry, applicant);
       return this.#admission(applicant, visitor, entry, startup, leave, server);
@@ -202,11 +228,18 @@ export class ClientLogins {
       if (error instanceof Refusal || applicant.scope.isOver) throw error;
       this.#expectStillWelcome(entry, applicant);
       const why = asError(error);
-      const refusal = new Refusal(refusalOf(entry.pool, why), why.message);
+      const told = refusalOf(entry.pool, why);
+      const isRefusal = applicant.replication !== undefined && why instanceof BackendRefusedError;
+      const refusal = new Refusal(isRefusal ? alsoAs('login failed', told) : told, why.message);
       this.#withoutServer.add(refusal);
       throw refusal;
     } finally {
-      leaveGate?.();
+      // A client that hangs up leaves a dial behind, which counts among the names that are tried.
+      if (leaveGate !== undefined)
+        entry.whenQuiet(() => {
+          leaveGate();
+          if (applicant.scope.isOver) pools.abandoned(entry);
+        });
     }
   }
 
@@ -216,31 +249,16 @@ export class ClientLogins {
     if (parting !== undefined) throw new Refusal(parting);
   }
 
-  /** Takes a place in this process and, with several processes, in the shared count. */
-  async #takePlace(user: string, database: string, quotas: ClientQuotas): Promise<() => void> {
-    const { limits, shared } = this.#pooler;
-    const leave = limits.take(user, database, quotas);
-    if (shared === undefined) return leave;
-    try {
-      const leaveAll = await shared.places.take(user, database);
-      return () => {
-        leave();
-        leaveAll();
-      };
-    } catch (error) {
-      leave();
-      throw error;
-    }
-  }
-
   async #startupOf(
-    { settings, scope, transport, replication }: Applicant,
+    { settings, scope, transport }: Applicant,
     { pool, known }: PoolEntry,
     visitor: Visitor,
+    server: ReplicationBackend | undefined,
   ): Promise<StartupSettings> {
     // A server connection of its own has begun with them.
-    let wanted = replication === undefined ? settings : new Map<string, string>();
-    if (replication === undefined && this.#pooler.config.pooling.applicationNameAddHost) {
+    if (server !== undefined) return ownStartup(pool, server);
+    let wanted = settings;
+    if (this.#pooler.config.pooling.applicationNameAddHost) {
       const { remoteAddress, remotePort } = transport;
       const name = settings.get(applicationName) ?? 'app';
       wanted = new Map(settings).set(applicationName, `${name} - ${remoteAddress}:${remotePort}`);
@@ -251,7 +269,7 @@ export class ClientLogins {
     const wait = async <T>(use: (backend: Backend) => Promise<T>): Promise<T> => {
       visitor.waitsFor = { pool, since: systemClock.now() };
       try {
-        return await borrow(pool, { timeoutMs, signal: scope.signal, isPatient }, use);
+        return await borrow(pool, { timeoutMs, signal: scope.signal, isPatient, isUncounted }, use);
       } finally {
         visitor.waitsFor = undefined;
       }
@@ -266,7 +284,7 @@ export class ClientLogins {
         const patience = AbortSignal.timeout(patienceMs);
         const signal = AbortSignal.any([scope.signal, patience]);
         try {
-          return await borrow(pool, { timeoutMs, signal }, use);
+          return await borrow(pool, { timeoutMs, signal, isUncounted }, use);
         } catch (error) {
           if (error === patience.reason) return undefined;
           throw error;
@@ -305,7 +323,7 @@ export class ClientLogins {
   ): Admission {
     const pooler = this.#pooler;
     const client = { id, user, database, transport, connectedAt };
-    let session: ClientSession | undefined;
+    let session: ConnectedClient | undefined;
     const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
     let isLogged = false;
     const ending = (why: string): void => {
@@ -314,9 +332,9 @@ export class ClientLogins {
     };
     const ended = (why: string): void => {
       leave();
-      pooler.keys.forget(key.processId);
+      pooler.keys.forget(key);
       pool.clients--;
-      pooler.left(session as ClientSession);
+      pooler.left(session as ConnectedClient);
       ending(why);
     };
     const begin = (rest: Buffer): void => {
@@ -357,86 +375,6 @@ export class ClientLogins {
     return { parameters, key, notice: noticeOf(pooler.config.admin.loginNotifyMessage), begin };
   }
 
-  async #admitToConsole(applicant: Applicant, visitor: Visitor): Promise<Admission> {
-    const pooler = this.#pooler;
-    const { user, database, hasLongKeys, transport } = applicant;
-    const { adminUsers, statsUsers } = pooler.config.admin;
-    const isAdmin = adminUsers.includes(user) || this.#isOwnConsoleUser(user, transport);
-    const role = isAdmin ? 'admin' : statsUsers.includes(user) ? 'stats' : undefined;
-    if (role === undefined) throw notForTheConsole(user);
-    const leave = await this.#takePlace(user, database, consoleQuotasFor(pooler.config, user));
-    if (applicant.scope.isOver) leave();
-    applicant.scope.throwIfOver();
-    const client = { id: visitor.id, user, database, transport, connectedAt: visitor.connectedAt };
-    let session: AdminSession | undefined;
-    const key = pooler.keys.register({ cancel: async () => session?.cancel() }, hasLongKeys);
-    const keeper: AdminKeeper = {
-      consoleEnded: (ended) => {
-        leave();
-        pooler.keys.forget(key.processId);
-        pooler.consoles.delete(ended);
-        if (pooler.isPgBouncer) pooler.connections.disconnected(client, 'the client said goodbye');
-      },
-      commandCame: () => pooler.consoleCommands++,
-      commandGiven: (_, command) =>
-        pooler.isPgBouncer
-          ? pooler.log('info', `${command} command issued`)
-          : pooler.log('info', `console: ${command}`, { user }),
-      commandFailed: (_, command, error) =>
-        pooler.log('error', `console: ${command} failed`, { error: String(error) }),
-    };
-    const begin = (rest: Buffer): void => {
-      session = new AdminSession(transport, this.#toolsFor(role), keeper);
-      pooler.consoleLogins++;
-      pooler.consoles.set(session, visitor);
-      pooler.logins.succeeded++;
-      pooler.connections.connected(client);
-      if (rest.length > 0) session.bytesCame(rest, 0, rest.length);
-    };
-    const parameters = pooler.isPgBouncer
-      ? new Map([...reportedSettings, ...poolerParameters('statement', 0)])
-      : reportedSettings;
-    return { parameters, key, notice: undefined, begin };
-  }
-
-  async #cancel(request: CancelRequest, visitor: Visitor): Promise<void> {
-    visitor.isCancelling = true;
-    await this.cancel(request);
-  }
-
-  /** Cancels by a key of this process or another one. */
-  async cancel(key: BackendKey): Promise<void> {
-    const { keys, shared, config } = this.#pooler;
-    const client = keys.find(key);
-    if (client !== undefined) await client.cancel();
-    else if (config.listen.peerId > 0 && peerOfKey(key) !== config.listen.peerId)
-      await this.#cancelAtPeer(key);
-    else await shared?.cancelElsewhere(key);
-  }
-
-  /** Resolves when the pooler that issued the key has hung up, which it does when it is done. */
-  async #cancelAtPeer(key: BackendKey): Promise<void> {
-    const { config, log, peerRequests } = this.#pooler;
-    const peerId = peerOfKey(key);
-    const peer = config.listen.peers.get(peerId);
-    const next = keyForPeer(key);
-    if (peer === undefined || next === undefined) return;
-    const { host, port, poolSize = config.pooling.poolSize } = peer;
-    const underWay = peerRequests.get(peerId) ?? 0;
-    // Limit the connections to a peer, however many requests a client sends.
-    if (underWay >= 2 * poolSize) return;
-    peerRequests.set(peerId, underWay + 1);
-    const at = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
-    try {
-      const timeoutMs = config.timeouts.cancelWaitTimeout || longestCancelMs;
-      await sendCancel({ ...at, port, tls: noTls, timeoutMs }, next);
-    } catch (error) {
-      log('warn', `a cancel request could not be passed on to peer ${peerId}`, { error: String(error) });
-    } finally {
-      peerRequests.set(peerId, (peerRequests.get(peerId) ?? 1) - 1);
-    }
-  }
-
   #refused(visitor: Visitor, why: Refusal): void {
     const { connections, logins } = this.#pooler;
     logins.failed[this.#withoutServer.has(why) ? 'no_server' : loginFailureOf(why.fields)]++;
@@ -448,6 +386,11 @@ export class ClientLogins {
     pool.tally.ownErrorCame(error.code, ownErrorReasonOf(error));
     this.#pooler.connections.failed(client, error);
   }
+}
+
+/** Settings of a session whose server connection has begun with them. */
+function ownStartup({ settings }: BackendPool, { parameters }: ReplicationBackend): StartupSettings {
+  return { settings: settings.none, told: parameters, kept: new Map(), areUnchecked: false };
 }
 
 /** A client's credentials are valid for the server only for the same user. */
@@ -470,17 +413,6 @@ function disabled(database: string): Refusal {
       `database "${shown(database)}" is disabled at the moment`,
       'ENABLE on the console of the pooler ends that.',
       `database "${shown(database)}" is disabled`,
-    ),
-  );
-}
-
-function notForTheConsole(user: string): Refusal {
-  return new Refusal(
-    fatal(
-      SqlState.invalidAuthorization,
-      `user "${shown(user)}" may not use the console`,
-      'Users in admin_users or stats_users of the pooler may.',
-      'not allowed',
     ),
   );
 }

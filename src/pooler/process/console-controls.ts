@@ -1,12 +1,13 @@
 /** Control commands of the console. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SqlState } from '../../wire/sql-states.js';
-import type { ClientSession } from '../clients/relay/client-session.js';
+import type { ConnectedClient } from '../clients/relay/connected-client.js';
 import { fatal, serverReplaced } from '../clients/session-errors.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { PoolerControls, ShutdownMode } from '../console/pooler-view.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { type PoolerState, sendAway } from './pooler-state.js';
+import type { PoolerState } from './pooler-state.js';
+import { sendAway } from './visitors.js';
 
 /** Controls of the process as a whole. */
 export interface ProcessControls {
@@ -105,7 +106,7 @@ export class ConsoleControls implements PoolerControls {
     for (const session of pooler.sessions) session.suspend();
     const began = Date.now();
     const isLate = (): boolean => suspendTimeout > 0 && Date.now() - began >= suspendTimeout;
-    const isFlushed = ({ transport, backend }: ClientSession): boolean =>
+    const isFlushed = ({ transport, backend }: ConnectedClient): boolean =>
       transport.unsent === 0 && (backend?.transport.unsent ?? 0) === 0;
     await until(() => isLate() || [...pooler.sessions].every(isFlushed), signal);
     for (const session of pooler.sessions) if (!isFlushed(session)) session.kill(killed);
@@ -136,7 +137,7 @@ export class ConsoleControls implements PoolerControls {
     );
   }
 
-  #sessionsOf(database: string | undefined): ClientSession[] {
+  #sessionsOf(database: string | undefined): ConnectedClient[] {
     return [...this.#pooler.sessions].filter(
       ({ identity }) => database === undefined || identity.database === database,
     );

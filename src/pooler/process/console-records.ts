@@ -3,7 +3,7 @@ import type { PooledConnection } from '../../core/pooled-connection.js';
 import { systemClock } from '../../runtime/system.js';
 import { normalizedText } from '../../sql/normalized-text.js';
 import { Frontend, headerBytes } from '../../wire/message-types.js';
-import type { ClientSession } from '../clients/relay/client-session.js';
+import type { ConnectedClient } from '../clients/relay/connected-client.js';
 import type { AdminSession } from '../console/admin-session.js';
 import type {
   ActiveQueryRecord,
@@ -15,43 +15,42 @@ import type {
 import type { Backend } from '../servers/backend.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { endsOfDial, type Opening } from '../servers/opening.js';
-import type { Visitor } from './pooler-state.js';
+import type { Visitor } from './visitors.js';
 
 /** Converts the clock of the process to milliseconds since 1970. */
 function dateOf(time: number): number {
   return Date.now() - (systemClock.now() - time);
 }
 
-export function clientStateOf({ state, backend }: ClientSession): ClientState {
+export function clientStateOf({ state, backend }: ConnectedClient): ClientState {
   if (state === 'waiting') return 'waiting';
   return backend === undefined ? 'idle' : 'active';
 }
 
-export function sessionRecord(session: ClientSession): ClientRecord {
-  const { identity, transport, pin, pinnedAt, state, backend, statements } = session;
+export function sessionRecord(session: ConnectedClient): ClientRecord {
+  const { identity, transport, pin, pinnedAt, state, backend, times, held } = session;
   return {
     ...identity,
     ends: transport,
-    requestedAt: dateOf(Math.max(session.askedAt, session.idleSince)),
+    requestedAt: dateOf(Math.max(times.askedAt, times.idleSince)),
     applicationName: session.told.get('application_name') ?? '',
-    preparedStatements: statements.size,
+    preparedStatements: session.namedStatements,
     replication: session.replication,
-    heldBytes: session.heldBytes,
+    heldBytes: held?.length ?? 0,
     state: clientStateOf(session),
-    waitedMs: state === 'waiting' ? systemClock.now() - session.waitingSince : 0,
+    waitedMs: state === 'waiting' ? systemClock.now() - times.waitingSince : 0,
     serverId: backend?.id ?? session.placedOn,
     pin: pin && { reason: pin, since: pinnedAt },
   };
 }
 
 /** The client's running or waiting query; undefined where there is none. */
-export function activeQueryRecord(session: ClientSession): ActiveQueryRecord | undefined {
-  const { identity, backend, state, running } = session;
+export function activeQueryRecord(session: ConnectedClient): ActiveQueryRecord | undefined {
+  const { identity, backend, state, running, times } = session;
   if (state !== 'active' && state !== 'waiting') return undefined;
   const isWaiting = state === 'waiting';
-  const since = isWaiting ? session.waitingSince : session.askedAt;
+  const since = isWaiting ? times.waitingSince : times.askedAt;
   const ms = Math.max(0, systemClock.now() - since);
-  const hasWaited = !isWaiting && session.waitedSince > 0;
   return {
     database: identity.database,
     user: identity.user,
@@ -62,7 +61,7 @@ export function activeQueryRecord(session: ClientSession): ActiveQueryRecord | u
     applicationName: session.told.get('application_name') ?? '',
     startedAt: Date.now() - ms,
     ms,
-    waitedMs: isWaiting ? ms : hasWaited ? Math.max(0, session.askedAt - session.waitedSince) : 0,
+    waitedMs: isWaiting ? ms : times.waitMs,
     text: isWaiting ? textOfHeld(session.held) : running?.current?.text,
   };
 }
@@ -76,6 +75,8 @@ function textOfHeld(held: Buffer | undefined): string | undefined {
   return normalizedText(held, start, end === -1 ? held.length : end);
 }
 
+const cancelStates = { passed_on: 'active_cancel_req', waiting: 'waiting_cancel_req' } as const;
+
 export function visitorRecord({
   id,
   transport,
@@ -83,7 +84,7 @@ export function visitorRecord({
   applicationName = '',
   user,
   database,
-  isCancelling,
+  cancelling,
   waitsFor,
   replication = 'none',
 }: Visitor): ClientRecord {
@@ -98,8 +99,14 @@ export function visitorRecord({
     heldBytes: 0,
     user,
     database,
-    state: isCancelling === true ? 'active_cancel_req' : waitsFor === undefined ? 'login' : 'waiting',
-    waitedMs: waitsFor === undefined ? 0 : systemClock.now() - waitsFor.since,
+    state:
+      cancelling === undefined ? (waitsFor === undefined ? 'login' : 'waiting') : cancelStates[cancelling],
+    waitedMs:
+      cancelling === 'waiting'
+        ? Date.now() - connectedAt
+        : waitsFor === undefined
+          ? 0
+          : systemClock.now() - waitsFor.since,
     serverId: undefined,
     pin: undefined,
   };
@@ -122,7 +129,7 @@ export function serverStateOf(backend: Backend, checkAfterMs: number): ServerSta
 export function serverRecord(
   pool: BackendPool,
   backend: Backend,
-  holder: ClientSession | undefined,
+  holder: ConnectedClient | undefined,
 ): ServerRecord {
   const { id, connectedAt, transport, statements, key, home } = backend;
   const pooled = backend.pooled as PooledConnection<Backend>;

@@ -3,8 +3,14 @@ import type { Endpoint } from '../../net/endpoint.js';
 import { headgateVersion } from '../../observe/version.js';
 import { systemClock } from '../../runtime/system.js';
 import type { FleetStats } from '../budgets/fleet.js';
-import type { ClientSession } from '../clients/relay/client-session.js';
-import { databaseFor, fallbackDatabase, type PoolerConfig } from '../config/pooler-config.js';
+import type { ConnectedClient } from '../clients/relay/connected-client.js';
+import { databaseOptions } from '../config/entry-options.js';
+import {
+  type DatabaseConfig,
+  databaseFor,
+  fallbackDatabase,
+  type PoolerConfig,
+} from '../config/pooler-config.js';
 import { type Counters, noCounters, StatsWindow, sumOf } from '../console/counters.js';
 import type {
   ActiveQueryRecord,
@@ -42,6 +48,21 @@ import type { PoolEntry } from './pool-registry.js';
 import type { PoolerState } from './pooler-state.js';
 
 const consoleName = 'pgbouncer';
+
+/** With the numbers that PgBouncer shows. */
+function consoleDatabase(port: number): DatabaseConfig {
+  const usual = Object.fromEntries(
+    Object.entries(databaseOptions).map(([key, option]) => [key, option.default]),
+  );
+  const own = { name: consoleName, dbname: consoleName, user: consoleName, host: [], port };
+  return {
+    ...usual,
+    ...own,
+    poolSize: 2,
+    reservePoolSize: 0,
+    poolMode: 'statement',
+  } as unknown as DatabaseConfig;
+}
 
 export class ConsoleView implements PoolerView {
   readonly version = headgateVersion;
@@ -84,7 +105,7 @@ export class ConsoleView implements PoolerView {
       names.add(entry.pool.database);
       served.set(entry.pool.database, entry);
     }
-    return [...names].flatMap((name) => {
+    const records = [...names].flatMap((name) => {
       const settings = databaseFor(config, name) ?? served.get(name)?.database;
       if (settings === undefined) return [];
       return {
@@ -95,6 +116,21 @@ export class ConsoleView implements PoolerView {
         clients: limits.ofDatabase(name),
       };
     });
+    return this.#pooler.isPgBouncer && this.#pooler.shared === undefined
+      ? [...records, this.#consoleRecord()]
+      : records;
+  }
+
+  /** PgBouncer's console is one of its databases. */
+  #consoleRecord(): DatabaseRecord {
+    const { config, limits } = this.#pooler;
+    return {
+      settings: consoleDatabase(config.listen.port),
+      isPaused: false,
+      isDisabled: false,
+      servers: 0,
+      clients: limits.ofDatabase(consoleName),
+    };
   }
 
   users(): readonly UserRecord[] {
@@ -130,7 +166,8 @@ export class ConsoleView implements PoolerView {
     for (const session of this.#pooler.sessions) {
       if (session.pool !== pool) continue;
       count(clients, clientStateOf(session));
-      if (session.state === 'waiting') longestWaitMs = Math.max(longestWaitMs, now - session.waitingSince);
+      if (session.state === 'waiting')
+        longestWaitMs = Math.max(longestWaitMs, now - session.times.waitingSince);
     }
     for (const { waitsFor } of this.#pooler.visitors) {
       if (waitsFor?.pool !== pool) continue;
@@ -168,7 +205,7 @@ export class ConsoleView implements PoolerView {
   }
 
   servers(): readonly ServerRecord[] {
-    const holders = new Map<Backend, ClientSession>();
+    const holders = new Map<Backend, ConnectedClient>();
     for (const session of this.#pooler.sessions)
       if (session.backend !== undefined) holders.set(session.backend, session);
     const records: ServerRecord[] = [];

@@ -50,9 +50,10 @@ export class FileWatch {
     this.#seen.set(group, states);
     try {
       group.read();
-      this.#log('info', `${group.what}: the files have changed and were read again`);
+      this.#log('info', 'files read again', { files: group.what });
     } catch (error) {
-      this.#log('error', `${group.what}: the files have changed, and what was there before stays in use`, {
+      this.#log('error', 'files not usable, their former content stays in use', {
+        files: group.what,
         error: (error as Error).message,
       });
     }

@@ -1,13 +1,13 @@
 /** Periodic work: client timeouts, pool sizes, unused pools, files and averages. */
 import { systemClock } from '../../runtime/system.js';
-import { checkTimeouts } from '../clients/relay/session-timeouts.js';
 import { timeouts } from '../clients/session-errors.js';
-import { poolKeptFor } from '../config/pool-settings.js';
+import { housekeepingIntervalOf, poolKeptFor } from '../config/pool-settings.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
+import { Pauses } from '../metrics/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { type PoolerState, sendAway } from './pooler-state.js';
+import type { PoolerState } from './pooler-state.js';
+import { sendAway } from './visitors.js';
 
-const longestPauseMs = 1_000;
 const shortestPauseMs = 20;
 /** A timeout is noticed late by at most this fraction of it. */
 const exactness = 4;
@@ -16,26 +16,30 @@ export class Housekeeping {
   readonly #pooler: PoolerState;
   readonly #everyPeriod: () => void;
   #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
   #periodBegan = systemClock.now();
 
   /** `everyPeriod` is called once per `stats_period`. */
   constructor(pooler: PoolerState, everyPeriod: () => void) {
     this.#pooler = pooler;
     this.#everyPeriod = everyPeriod;
-    this.#timer = undefined;
   }
 
   /** Runs now, and from then on periodically. */
   start(): void {
-    this.look();
-    this.#timer = setTimeout(() => this.start(), pauseFor(this.#pooler.config)).unref();
+    void this.#look().then(() => {
+      if (this.#isStopped) return;
+      this.#timer = setTimeout(() => this.start(), pauseFor(this.#pooler.config)).unref();
+    });
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearTimeout(this.#timer);
   }
 
-  look(): void {
+  /** Clients are served between the pools, of which there may be thousands. */
+  async #look(): Promise<void> {
     const pooler = this.#pooler;
     const { timeouts, pooling, logging, databases, fairShares } = pooler.config;
     const now = systemClock.now();
@@ -46,23 +50,27 @@ export class Housekeeping {
       const { pool } = session;
       inUse.add(pool);
       if (session.state === 'waiting')
-        waits.set(pool, Math.min(session.waitingSince, waits.get(pool) ?? Number.POSITIVE_INFINITY));
-      checkTimeouts(session, now, timeouts.queryWaitNotify);
+        waits.set(pool, Math.min(session.times.waitingSince, waits.get(pool) ?? Number.POSITIVE_INFINITY));
+      session.checkTimeouts(now, timeouts.queryWaitNotify);
     }
     this.#checkVisitors(now);
     if (!pooler.isShuttingDown) pooler.pools.makeKept((database) => pooler.disabledDatabases.has(database));
-    for (const { pool, leases } of pooler.pools.entries()) {
+    const pauses = new Pauses();
+    for (const entry of pooler.pools.entries()) {
+      const { pool, leases } = entry;
       // As in PgBouncer, a pool without clients keeps no connections unless the configuration names its user.
       const isKept = inUse.has(pool) || databases.get(pool.database)?.user === pool.user;
       pool.keep(leases.partToKeep(isKept ? pool.limits.minPoolSize : 0));
       const waitedMs = now - (waits.get(pool) ?? now);
-      if (setReserve(pool, waitedMs, pooling.reservePoolTimeout)) pool.openingWatcher?.reserveTaken();
+      // As with PgBouncer, connections of the reserve stay open until they are idle for too long.
+      setReserve(pool, waitedMs, pooling.reservePoolTimeout, pooler.isPgBouncer);
       pool.classes.resplit(Math.min(pool.limit, leases.share), fairShares.reservedRatio);
+      pooler.pools.forgetIfUnused(entry, inUse.has(pool), poolKeptFor(pooler.config, pool.database));
+      // Before the next entry is taken, since entries go meanwhile.
+      const pause = pauses.afterStep();
+      if (pause !== undefined) await pause;
+      if (this.#isStopped) return;
     }
-    pooler.pools.forget(
-      (pool) => inUse.has(pool),
-      ({ pool }) => poolKeptFor(pooler.config, pool.database),
-    );
     void pooler.files.look();
     if (now - this.#periodBegan < logging.statsPeriod) return;
     this.#periodBegan = now;
@@ -83,22 +91,23 @@ export class Housekeeping {
   }
 }
 
-/** Opens the reserve while a client waits for long, and until the pool is back at its size. Returns whether it is new. */
-function setReserve(pool: BackendPool, waitedMs: number, afterMs: number): boolean {
+/** Opens the reserve while a client waits for long, and until the pool is back at its size. */
+function setReserve(pool: BackendPool, waitedMs: number, afterMs: number, keepsOpen: boolean): void {
   const { poolSize, reservePoolSize } = pool.limits;
   if (reservePoolSize === 0 || afterMs === 0) {
     if (pool.limit !== poolSize) pool.setLimit(poolSize);
-    return false;
+    return;
   }
-  const { lent, waiting } = pool.stats();
-  const isNew = waitedMs >= afterMs && pool.limit < poolSize + reservePoolSize;
+  const { lent, live, waiting } = pool.stats();
   if (waitedMs >= afterMs) pool.setLimit(poolSize + reservePoolSize);
-  else if (pool.limit > poolSize && waiting === 0 && lent <= poolSize) pool.setLimit(poolSize);
-  return isNew;
+  else if (pool.limit > poolSize && waiting === 0 && (keepsOpen ? live : lent) <= poolSize)
+    pool.setLimit(poolSize);
 }
 
 /** Short timeouts need a shorter interval. */
-function pauseFor({ timeouts, users, pooling }: PoolerConfig): number {
+function pauseFor(config: PoolerConfig): number {
+  const { timeouts, users, pooling } = config;
+  const longestPauseMs = housekeepingIntervalOf(config);
   const limits = [
     timeouts.queryWaitNotify,
     timeouts.queryTimeout,

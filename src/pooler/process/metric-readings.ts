@@ -1,6 +1,7 @@
-/** Reads the present metrics of the process and its pools in one pass over all clients. */
+/** Reads the present metrics of the process and the clients of its pools. */
 import { systemClock } from '../../runtime/system.js';
-import type { CountedState, PoolReading } from '../metrics/pool-reading.js';
+import { Pauses } from '../metrics/pauses.js';
+import type { CountedState, PoolClients } from '../metrics/pool-reading.js';
 import type { LoopDelay, ProcessReading } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { clientStateOf } from './console-records.js';
@@ -27,34 +28,32 @@ export function readProcess(pooler: PoolerState, version: string, loop: LoopDela
   };
 }
 
-export function readPools(pooler: PoolerState): PoolReading[] {
-  const readings = new Map<BackendPool, PoolReading>();
-  for (const pool of pooler.pools.pools()) readings.set(pool, readingOf(pool));
-  const now = systemClock.now();
-  for (const session of pooler.sessions) {
-    const reading = readings.get(session.pool);
-    if (reading === undefined) continue;
-    const { pin, statements, waitingSince } = session;
-    const state = clientStateOf(session) as CountedState;
-    reading.clients[state]++;
-    reading.clientStatements += statements.size;
-    if (pin !== undefined) reading.pinned.set(pin, (reading.pinned.get(pin) ?? 0) + 1);
-    if (state === 'waiting') reading.longestWaitMs = Math.max(reading.longestWaitMs, now - waitingSince);
-  }
-  return [...readings.values()];
+interface Counted extends PoolClients {
+  readonly states: Record<CountedState, number>;
+  readonly pinned: Record<string, number>;
+  longestWaitMs: number;
+  statements: number;
 }
 
-function readingOf(pool: BackendPool): PoolReading {
-  let serverStatements = 0;
-  for (const { statements } of pool.backends()) serverStatements += statements.size;
-  return {
-    pool,
-    clients: { active: 0, waiting: 0, idle: 0 },
-    pinned: new Map(),
-    longestWaitMs: 0,
-    clientStatements: 0,
-    serverStatements,
-    servers: pool.counts(),
-    totals: pool.totals(),
-  };
+/** Of pools that have any, in one pass over all clients. Clients are served meanwhile. */
+export async function readClients(pooler: PoolerState): Promise<ReadonlyMap<BackendPool, PoolClients>> {
+  const pauses = new Pauses();
+  const byPool = new Map<BackendPool, Counted>();
+  const now = systemClock.now();
+  for (const session of pooler.sessions) {
+    const { pool, pin, namedStatements, times } = session;
+    let of = byPool.get(pool);
+    if (of === undefined) {
+      of = { states: { active: 0, waiting: 0, idle: 0 }, pinned: {}, longestWaitMs: 0, statements: 0 };
+      byPool.set(pool, of);
+    }
+    const state = clientStateOf(session) as CountedState;
+    of.states[state]++;
+    of.statements += namedStatements;
+    if (pin !== undefined) of.pinned[pin] = (of.pinned[pin] ?? 0) + 1;
+    if (state === 'waiting') of.longestWaitMs = Math.max(of.longestWaitMs, now - times.waitingSince);
+    const pause = pauses.afterStep();
+    if (pause !== undefined) await pause;
+  }
+  return byPool;
 }

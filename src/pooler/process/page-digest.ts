@@ -1,15 +1,17 @@
 /** Digest of one process for the page: sums over all pools, and the busiest of them. Plain data that can be sent to another process. */
 
+import { discardReasons } from '../../core/reasons.js';
 import { countLife, type Lives, noLives } from '../../dashboard/lives.js';
 import type { PinRecord, PoolRecord, RunningRecord } from '../../dashboard/observation.js';
 import { addTimes, timesOf } from '../../dashboard/time-window.js';
+import { FirstFew } from '../../kernel/first-few.js';
 import { timeBounds } from '../../observe/time-histogram.js';
 import { systemClock } from '../../runtime/system.js';
-import type { ClientSession } from '../clients/relay/client-session.js';
+import type { ConnectedClient } from '../clients/relay/connected-client.js';
+import { Pauses } from '../metrics/pauses.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import { clientStateOf } from './console-records.js';
-import { FirstFew } from './first-few.js';
-import { costliestStatements, pageText, type StatementDigest } from './page-statements.js';
+import { pageText, type StatementDigest, shownStatements } from './page-statements.js';
 import type { PoolerState } from './pooler-state.js';
 
 /** Digest of one process. */
@@ -68,13 +70,14 @@ export class DigestReader {
     this.#state = state;
   }
 
-  /** `top`: number of rows of each list. */
-  read(top: number): Digest {
+  /** `top`: number of rows of each list. Clients are served meanwhile. */
+  async read(top: number): Promise<Digest> {
+    const pauses = new Pauses();
     const state = this.#state;
     const callers = { active: 0, waiting: 0, idle: 0 };
     const byPool = new Map<BackendPool, PoolCallers>();
-    const pins = new FirstFew<ClientSession>(top, ({ pinnedAt }) => pinnedAt);
-    const running = new FirstFew<ClientSession>(top, ({ askedAt }) => askedAt);
+    const pins = new FirstFew<ConnectedClient>(top, ({ pinnedAt }) => pinnedAt);
+    const running = new FirstFew<ConnectedClient>(top, ({ times }) => times.askedAt);
     const pinsByReason: Record<string, number> = {};
     let pinCount = 0;
     let longestWaitMs = 0;
@@ -87,9 +90,11 @@ export class DigestReader {
       longestWaitMs = Math.max(longestWaitMs, ms);
     };
     for (const session of state.sessions) {
+      const pause = pauses.afterStep();
+      if (pause !== undefined) await pause;
       const doing = clientStateOf(session);
       const { pin, pool } = session;
-      if (doing === 'waiting') wait(pool, Math.max(0, now - session.waitingSince));
+      if (doing === 'waiting') wait(pool, Math.max(0, now - session.times.waitingSince));
       else {
         const known = doing === 'active' ? 'active' : 'idle';
         callers[known]++;
@@ -106,7 +111,7 @@ export class DigestReader {
       if (waitsFor === undefined) loggingIn++;
       else wait(waitsFor.pool, Math.max(0, now - waitsFor.since));
     }
-    const pools = this.#readPools(byPool, top);
+    const pools = await this.#readPools(byPool, top, pauses);
     const { user, system } = process.cpuUsage();
     return {
       ...{ worker: 1, cpuMs: Math.round((user + system) / 1_000), memoryBytes: process.memoryUsage.rss() },
@@ -114,14 +119,15 @@ export class DigestReader {
       ...pools,
       longestPins: pins.list.map(pinRecord),
       running: running.list.map(runningRecord),
-      statements: costliestStatements(state.queries, top),
+      statements: shownStatements(state.queries, top),
     };
   }
 
-  #readPools(
+  async #readPools(
     byPool: ReadonlyMap<BackendPool, PoolCallers>,
     top: number,
-  ): Pick<Digest, 'connections' | 'counters' | 'pools' | 'poolCount' | 'lives' | 'dialError'> {
+    pauses: Pauses,
+  ): Promise<Pick<Digest, 'connections' | 'counters' | 'pools' | 'poolCount' | 'lives' | 'dialError'>> {
     const state = this.#state;
     const connections = { opening: 0, idle: 0, active: 0, checking: 0, closing: 0 };
     const counters = noCounters();
@@ -133,10 +139,14 @@ export class DigestReader {
     }
     const lives = noLives();
     const busiest = new FirstFew<BackendPool>(top, (pool) => -this.#busyness(pool, byPool.get(pool)));
+    const asked: BackendPool[] = [];
+    const errors = { server: new Map<string, number>(), pooler: new Map<string, number>() };
     let poolCount = 0;
     let dialError: string | undefined;
     const now = systemClock.now();
-    for (const pool of state.pools.pools()) {
+    for (const pool of [...state.pools.pools()]) {
+      const pause = pauses.afterStep();
+      if (pause !== undefined) await pause;
       poolCount++;
       const counts = pool.counts();
       connections.opening += counts.pending;
@@ -145,13 +155,20 @@ export class DigestReader {
       connections.checking += counts.checking;
       connections.closing += counts.closing;
       addPool(counters, pool);
-      for (const { pooled } of pool.backends())
-        if (pooled !== undefined) countLife(lives, now - pooled.bornAt, pooled.expiresAt - now);
+      addErrors(errors.server, pool.tally.serverErrors);
+      addErrors(errors.pooler, pool.tally.ownErrors);
+      if (!pool.isUnconnected)
+        for (const { pooled } of pool.backends())
+          if (pooled !== undefined) countLife(lives, now - pooled.bornAt, pooled.expiresAt - now);
       busiest.add(pool);
+      const queries = pool.tally.queryTimes.count;
+      // Most pools of thousands are quiet, and need no new entry.
+      if (this.#queries.get(pool) !== queries) asked.push(pool);
       dialError ??= pool.dialError?.message;
     }
+    for (const pool of asked) this.#queries.set(pool, pool.tally.queryTimes.count);
+    nameErrors(counters.errors, errors);
     const pools = busiest.list.map((pool) => poolRecord(pool, byPool.get(pool)));
-    for (const pool of state.pools.pools()) this.#queries.set(pool, pool.tally.queryTimes.count);
     return { connections, counters, pools, poolCount, lives, dialError };
   }
 
@@ -197,18 +214,29 @@ function addPool(to: DigestCounters, pool: BackendPool): void {
   to.opened += opened;
   to.openFailures += dialsFailed;
   to.waitTimeouts += timedOut;
-  for (const [reason, count] of Object.entries(discarded))
-    if (count > 0) to.discards[reason] = (to.discards[reason] ?? 0) + count;
-  for (const [sqlClass, count] of tally.serverErrors) {
-    const key = `server ${sqlClass}`;
-    to.errors[key] = (to.errors[key] ?? 0) + count;
-  }
-  for (const [word, count] of tally.ownErrors) {
-    const key = `pooler ${word.slice(word.indexOf(' ') + 1)}`;
-    to.errors[key] = (to.errors[key] ?? 0) + count;
-  }
+  for (const reason of discardReasons)
+    if (discarded[reason] > 0) to.discards[reason] = (to.discards[reason] ?? 0) + discarded[reason];
   addTimes(to.queryTimes, tally.queryTimes);
   addTimes(to.waitTimes, tally.waitTimes);
+}
+
+/** By the words of the tallies: thousands of pools have the same few. */
+function addErrors(to: Map<string, number>, counts: ReadonlyMap<string, number>): void {
+  for (const [word, count] of counts) {
+    const before = to.get(word);
+    if (before === undefined || count > 0) to.set(word, (before ?? 0) + count);
+  }
+}
+
+function nameErrors(
+  to: Record<string, number>,
+  { server, pooler }: Readonly<Record<'server' | 'pooler', ReadonlyMap<string, number>>>,
+): void {
+  for (const [sqlClass, count] of server) to[`server ${sqlClass}`] = count;
+  for (const [word, count] of pooler) {
+    const key = `pooler ${word.slice(word.indexOf(' ') + 1)}`;
+    to[key] = (to[key] ?? 0) + count;
+  }
 }
 
 function poolRecord(pool: BackendPool, callers: PoolCallers | undefined): PoolRecord {
@@ -238,13 +266,13 @@ function sumOfCounts(counts: ReadonlyMap<string, number>): number {
   return sum;
 }
 
-function pinRecord({ identity, pin, pinnedAt, told }: ClientSession): PinRecord {
+function pinRecord({ identity, pin, pinnedAt, told }: ConnectedClient): PinRecord {
   const { id, user, database } = identity;
   const application = told.get('application_name') ?? '';
   return { client: id, user, database, application, reason: pin ?? '', since: pinnedAt };
 }
 
-function runningRecord({ identity, askedAt, backend, told, running }: ClientSession): RunningRecord {
+function runningRecord({ identity, times, backend, told, running }: ConnectedClient): RunningRecord {
   const { id, user, database } = identity;
   const text = running?.current?.text;
   return {
@@ -254,6 +282,6 @@ function runningRecord({ identity, askedAt, backend, told, running }: ClientSess
     application: told.get('application_name') ?? '',
     server: backend?.id,
     text: text === undefined ? undefined : pageText(text),
-    since: Date.now() - Math.max(0, systemClock.now() - askedAt),
+    since: Date.now() - Math.max(0, systemClock.now() - times.askedAt),
   };
 }

@@ -1,12 +1,11 @@
-/** The statements of the page: the costliest of a process, and those of several processes together. */
+/** The statements of the page: the costliest and the slowest of a process, and those of several processes together. */
 import type { StatementRecord } from '../../dashboard/observation.js';
+import { FirstFew } from '../../kernel/first-few.js';
 import { type QueryBook, type QueryCount, quantileOf } from '../servers/query-stats.js';
-import { FirstFew } from './first-few.js';
 import { addCounts } from './page-digest-sums.js';
 
-/** What one process knows of a statement: its percentile is found when the calls of all processes are known. */
+/** Numbers of one process for a statement: its percentile is found when the calls of all processes are known. */
 export interface StatementDigest extends Omit<StatementRecord, 'meanMs' | 'p99Ms'> {
-  readonly longestMs: number;
   readonly buckets: readonly number[];
 }
 
@@ -15,15 +14,20 @@ const longestText = 500;
 /** A statement may be among the costliest of all processes, and not be among those of each. */
 const sentForEachShown = 4;
 
-/** `top`: how many are shown. Undefined where nothing is counted. */
-export function costliestStatements(
+/** `top`: how many of the costliest are shown, and how many of the slowest. Undefined where nothing is counted. */
+export function shownStatements(
   book: QueryBook | undefined,
   top: number,
 ): readonly StatementDigest[] | undefined {
   if (book === undefined) return undefined;
   const costliest = new FirstFew<QueryCount>(top * sentForEachShown, ({ totalMs }) => -totalMs);
-  for (const entry of book.entries()) if (entry.calls > 0) costliest.add(entry);
-  return costliest.list.map(statementDigest);
+  const slowest = new FirstFew<QueryCount>(top, ({ longestMs }) => -longestMs);
+  for (const entry of book.entries()) {
+    if (entry.calls === 0) continue;
+    costliest.add(entry);
+    slowest.add(entry);
+  }
+  return [...new Set([...costliest.list, ...slowest.list])].map(statementDigest);
 }
 
 /** As the page shows it. */
@@ -53,7 +57,9 @@ export function mergeStatements(
     byName.set(key, known === undefined ? one : addStatements(known, one));
   }
   const costliest = [...byName.values()].sort((one, other) => other.totalMs - one.totalMs);
-  return costliest.slice(0, top).map(statementRecord);
+  const slowest = [...byName.values()].sort((one, other) => other.longestMs - one.longestMs);
+  const shown = new Set([...costliest.slice(0, top), ...slowest.slice(0, top)]);
+  return [...shown].map(statementRecord);
 }
 
 function addStatements(one: StatementDigest, other: StatementDigest): StatementDigest {
@@ -71,8 +77,8 @@ function addStatements(one: StatementDigest, other: StatementDigest): StatementD
   };
 }
 
-function statementRecord({ longestMs, buckets, ...statement }: StatementDigest): StatementRecord {
-  const { totalMs, calls } = statement;
+function statementRecord({ buckets, ...statement }: StatementDigest): StatementRecord {
+  const { totalMs, longestMs, calls } = statement;
   return {
     ...statement,
     meanMs: totalMs / Math.max(1, calls),

@@ -22,7 +22,8 @@ import {
 import { keepAliveOf, tuningOf } from '../config/socket-settings.js';
 import type { Backend } from '../servers/backend.js';
 import type { OpenBackend } from '../servers/backend-dialer.js';
-import { BackendPool, type BackendPoolPlan, type MultiplexPlan } from '../servers/backend-pool.js';
+import { BackendPool } from '../servers/backend-pool.js';
+import type { BackendPoolPlan, MultiplexPlan } from '../servers/backend-pool-plan.js';
 import { isDefiniteRefusal } from '../servers/definite-refusal.js';
 import { type MakeIamToken, noTokens, openerWithTokens } from '../servers/iam-login.js';
 import { openBackend, type ServerPlan } from '../servers/open-backend.js';
@@ -63,12 +64,29 @@ export class PoolEntry {
   usedAt = systemClock.coarse();
   /** The configuration no longer leads to this pool. It stays unchanged for its remaining clients, and is closed after them. */
   isOutdated = false;
+  /** Connections that are being opened. */
+  #dials = 0;
+  #onQuiet: (() => void)[] = [];
 
   constructor(pool: BackendPool, database: DatabaseConfig, leases: BudgetLeases) {
     this.pool = pool;
     this.database = database;
     this.leases = leases;
-    this.shownCredentials = undefined;
+  }
+
+  dialBegan(): void {
+    this.#dials++;
+  }
+
+  dialEnded(): void {
+    this.#dials--;
+    if (this.#dials === 0) for (const call of this.#onQuiet.splice(0)) call();
+  }
+
+  /** Calls back as soon as no connection is being opened, which may be at once. */
+  whenQuiet(call: () => void): void {
+    if (this.#dials === 0) call();
+    else this.#onQuiet.push(call);
   }
 }
 
@@ -100,7 +118,7 @@ export class PoolRegistry {
     return entry;
   }
 
-  /** Whether no server has accepted such a pool yet, so that a client may have invented its name. */
+  /** True if no server has accepted such a pool yet, so that a client may have invented its name. */
   isUnproven(database: DatabaseConfig, user: string): boolean {
     const { databases } = this.#parts.config();
     if (databases.get(database.name)?.user === user) return false;
@@ -109,10 +127,18 @@ export class PoolRegistry {
 
   /** A server has refused the pool. It is forgotten at once if it was never accepted and has no other waiters. */
   refused(entry: PoolEntry, error: unknown): void {
+    if (error instanceof Error && isDefiniteRefusal(error)) this.#forgetUnproven(entry);
+  }
+
+  /** A client has left before a server was asked about the pool: nothing is known that would be worth keeping. */
+  abandoned(entry: PoolEntry): void {
+    if (entry.pool.dialError === undefined) this.#forgetUnproven(entry);
+  }
+
+  #forgetUnproven(entry: PoolEntry): void {
     const { pool, database } = entry;
     const isPresent = this.#entries.get(pool.database)?.get(pool.user) === entry;
-    if (!isPresent || !(error instanceof Error) || !isDefiniteRefusal(error)) return;
-    if (this.isUnproven(database, pool.user) && !isUsed(entry)) this.#forget(entry);
+    if (isPresent && this.isUnproven(database, pool.user) && !isUsed(entry)) this.#forget(entry);
   }
 
   /** The pool in which this user looks up the secrets of others; it need not be the database's user. */
@@ -190,19 +216,16 @@ export class PoolRegistry {
     return leadsElsewhere;
   }
 
-  /** Forgets pools that are empty, and unused for long or never to be used again. */
-  forget(isInUse: (pool: BackendPool) => boolean, idleMs: (entry: PoolEntry) => number): void {
+  /** Forgets a pool that is empty, and unused for long or never to be used again. `idleMs`: what is long; 0: never. */
+  forgetIfUnused(entry: PoolEntry, isInUse: boolean, idleMs: number): void {
+    const { pool, isOutdated, database } = entry;
+    if (isOutdated && !isInUse && pool.waiting === 0 && pool.idle > 0) pool.reconnect();
     const now = systemClock.coarse();
-    for (const entry of this.entries()) {
-      const { pool, isOutdated, database } = entry;
-      if (isOutdated && !isInUse(pool) && pool.waiting === 0 && pool.idle > 0) pool.reconnect();
-      const isStillUsed = isInUse(pool) || isUsed(entry);
-      if (isStillUsed) entry.usedAt = now;
-      const usual = idleMs(entry);
-      const limit = this.isUnproven(database, pool.user) ? Math.min(usual || unprovenMs, unprovenMs) : usual;
-      const isLongUnused = limit > 0 && now - entry.usedAt >= limit;
-      if (isOutdated ? !isStillUsed : isLongUnused) this.#forget(entry);
-    }
+    const isStillUsed = isInUse || isUsed(entry);
+    if (isStillUsed) entry.usedAt = now;
+    const limit = this.isUnproven(database, pool.user) ? Math.min(idleMs || unprovenMs, unprovenMs) : idleMs;
+    const isLongUnused = limit > 0 && now - entry.usedAt >= limit;
+    if (isOutdated ? !isStillUsed : isLongUnused) this.#forget(entry);
   }
 
   #forget({ pool, leases }: PoolEntry): void {
@@ -228,8 +251,9 @@ export class PoolRegistry {
     return {
       limits: poolSettingsFor(config, database, user),
       policy: this.#policyOf(config, database, user, leases),
-      open: this.#noting(leases, this.#openerFor(database, user, server)),
+      open: this.#watching(entry, this.#noting(leases, this.#openerFor(database, user, server))),
       checkQuery: checkQueryOf(config) ?? '',
+      closeReplacedAfterMs: config.admin.compatibility === 'pgbouncer' ? pgbouncerPeriodMs : 0,
       resetQuery: pooling.serverResetQuery,
       isDsql: isDsql(database),
       keepsSettings,
@@ -289,6 +313,23 @@ export class PoolRegistry {
     return openerWithTokens(server, { iam, region, user, makeToken: makeIamToken ?? noTokens });
   }
 
+  /** Notes when dials end: the clients that caused one may have left, and then nobody else sees that the server has refused it. */
+  #watching(entryOf: () => PoolEntry | undefined, open: OpenBackend): OpenBackend {
+    return async (opening) => {
+      const entry = entryOf();
+      entry?.dialBegan();
+      try {
+        return await open(opening);
+      } catch (error) {
+        // The engine comes first: until then the dial counts as a use of the pool.
+        if (entry !== undefined) setImmediate(() => this.refused(entry, error));
+        throw error;
+      } finally {
+        if (entry !== undefined) setImmediate(() => entry.dialEnded());
+      }
+    };
+  }
+
   /** Notifies the other process of a connection before its first use. */
   #noting(leases: BudgetLeases, open: OpenBackend): OpenBackend {
     const { notes } = this.#parts;
@@ -329,10 +370,12 @@ export class PoolRegistry {
 /** Time for which an unproven pool is kept, for what it knows of a server that does not answer. */
 const unprovenMs = 10_000;
 
+/** PgBouncer looks for connections to close three times a second, and has answered RELOAD by then. */
+const pgbouncerPeriodMs = 333;
+
 /** The pool has waiters or connections, or is opening some. */
 function isUsed({ pool }: PoolEntry): boolean {
-  const { live, pending, closing } = pool.stats();
-  return pool.hasClients || live + pending + closing + pool.leaving > 0;
+  return pool.hasClients || !pool.isEmpty;
 }
 
 /** Options that need a new engine; all others are adjusted. */

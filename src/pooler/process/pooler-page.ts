@@ -20,7 +20,7 @@ export function rememberingLog(log: PoolerLog, events: EventLog): PoolerLog {
   };
 }
 
-/** Whether there is a page. Without a password it is for this machine alone. */
+/** True if there is a page. Without a password it is for this machine alone. */
 export function hasPage({ observability }: PoolerConfig): boolean {
   const { metricsListen, page, pagePassword, pageViewerPassword } = observability;
   if (metricsListen === undefined || !page) return false;

@@ -12,10 +12,12 @@ import type {
 import type { Action, ActionName, ListAnswer, ListRequest, Source } from '../../dashboard/source.js';
 import type { FleetStats } from '../budgets/fleet.js';
 import type { BudgetStats } from '../budgets/server-budgets.js';
+import { weights } from '../config/fair-share-kinds.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { Command } from '../console/command.js';
 import type { PoolerControls, PoolerView, RebalanceRecord } from '../console/pooler-view.js';
 import { runCommand, type WantedRecords } from '../console/run-command.js';
+import { ServingError } from '../errors.js';
 import { mergeDigests } from './merge-page-digests.js';
 import type { Digest } from './page-digest.js';
 import { listConnections } from './page-lists.js';
@@ -52,6 +54,7 @@ const actions: readonly ActionName[] = [
   'enable',
   'drain',
   'set',
+  'set_weight',
 ];
 /** Limit of budgets shown. There may be thousands of databases and users; the fullest are shown. */
 const mostBudgets = 8;
@@ -117,7 +120,8 @@ export class PoolerSource implements Source {
     const { view, controls } = this.#parts;
     // Databases and states in the command are resolved as on the console.
     const seen = await view({ clients: false, servers: false, queries: false });
-    const { tag } = await runCommand(commandOf(action), { role: 'admin', view: seen, controls }, signal);
+    const command = commandOf(action, this.#parts.config());
+    const { tag } = await runCommand(command, { role: 'admin', view: seen, controls }, signal);
     return tag;
   }
 
@@ -137,12 +141,15 @@ function loadOf(
   };
 }
 
-function commandOf({ name, database, client = 0, key = '', value = '' }: Action): Command {
+function commandOf(action: Action, config: PoolerConfig): Command {
+  const { name, database, client = 0, key = '', value = '' } = action;
   switch (name) {
     case 'kill_client':
       return { verb: 'kill_client', id: client };
     case 'set':
       return { verb: 'set', key, value };
+    case 'set_weight':
+      return weightCommand(config, action);
     case 'drain':
       return { verb: 'shutdown', mode: 'wait_for_servers' };
     case 'disable':
@@ -151,6 +158,22 @@ function commandOf({ name, database, client = 0, key = '', value = '' }: Action)
     default:
       return { verb: name, database };
   }
+}
+
+/** SET has the weights of all users at once: those of the others stay as they are. */
+function weightCommand({ fairShares, users }: PoolerConfig, { user = '', value = '' }: Action): Command {
+  if (users.get(user)?.weight !== undefined)
+    throw new ServingError(
+      `The weight of ${user} is in users.${user}.weight of the configuration. Change it there.`,
+    );
+  if (!/^\d{1,7}(?:\.\d{1,3})?$/.test(value))
+    throw new ServingError('A weight is a number from 0.001 to 1000000.');
+  const changed = new Map([...fairShares.weights, [user, Number(value)]]);
+  if ([...changed.keys()].some((name) => /[,=]/.test(name) || name.trim() !== name))
+    throw new ServingError(
+      'A user with a comma, = or a space in its name has its weight in the configuration only.',
+    );
+  return { verb: 'set', key: 'connpool_user_weights', value: weights.toIni(changed) };
 }
 
 /** All budgets that apply to everyone, and the fullest budgets of one database or one user. */

@@ -1,13 +1,9 @@
 /** State of a running pooler: its configuration and what was made of it, its pools and its clients. */
 
 import type { RateLimiter } from '../../core/rate-limiter.js';
-import { SocketTransport } from '../../net/socket-transport.js';
-import type { Transport } from '../../net/transport.js';
 import { systemClock } from '../../runtime/system.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import type { ScanRules } from '../../wire/scan-rules.js';
-import { frontendRules } from '../../wire/scan-rules.js';
-import { SqlState } from '../../wire/sql-states.js';
 import { type ConnectionRates, LocalRates, ratesOf } from '../budgets/connection-rates.js';
 import type { Fleet } from '../budgets/fleet.js';
 import { quotasOf } from '../budgets/quotas.js';
@@ -16,83 +12,41 @@ import { ServerCapacity } from '../budgets/server-capacity.js';
 import { ShareLog } from '../budgets/share-log.js';
 import { CancelKeys } from '../clients/cancel-keys.js';
 import { ClientLimits } from '../clients/client-limits.js';
-import { Authenticator, AuthenticatorMemory, type AuthQuery } from '../clients/login/authenticator.js';
-import type { LoginScope } from '../clients/login/login-scope.js';
+import { Authenticator, AuthenticatorMemory } from '../clients/login/authenticator.js';
 import type { ClientTls } from '../clients/login/negotiate-encryption.js';
 import { clientTlsOf, filesOf, ServerTlsContexts } from '../clients/login/tls-contexts.js';
-import { Refusal, shown } from '../clients/refusal.js';
-import type { ClientSession } from '../clients/relay/client-session.js';
+import type { ConnectedClient } from '../clients/relay/connected-client.js';
 import type { ClientIdentity } from '../clients/relay/session-parts.js';
-import { fatal, serverReplaced } from '../clients/session-errors.js';
+import { serverReplaced } from '../clients/session-errors.js';
 import { diffConfig } from '../config/config-diff.js';
 import { isDsql } from '../config/dialect.js';
 import { serverOf } from '../config/fleet-settings.js';
 import { serverTlsFor } from '../config/pool-settings.js';
-import {
-  consoleDatabases,
-  type DatabaseConfig,
-  databaseFor,
-  type PoolerConfig,
-  ruleFilesOf,
-} from '../config/pooler-config.js';
+import { type DatabaseConfig, type PoolerConfig, ruleFilesOf } from '../config/pooler-config.js';
 import type { AdminSession } from '../console/admin-session.js';
 import { type Counters, noCounters } from '../console/counters.js';
 import type { RunState } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
 import { LoginTally } from '../metrics/login-tally.js';
+import { PoolSeries } from '../metrics/pool-series.js';
 import { type Wording, wordings } from '../own-error.js';
 import type { BackendPool } from '../servers/backend-pool.js';
-import { borrow } from '../servers/borrow.js';
 import { connectionIds } from '../servers/connection-ids.js';
 import { type ConnectionLog, connectionLog } from '../servers/connection-log.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
 import { pgbouncerLog } from '../servers/pgbouncer-log.js';
 import { PoolQueries, QueryBook } from '../servers/query-stats.js';
 import { logServers } from '../servers/server-log.js';
-import { askServer } from '../servers/server-question.js';
+import { rulesOf } from './client-rules.js';
 import { DepartedPools } from './departed-pools.js';
 import { FileWatch, type WatchedFiles } from './file-watch.js';
 import { NewPoolGates } from './new-pool-gate.js';
+import { partingFor } from './parting.js';
 import { PoolRegistry } from './pool-registry.js';
+import { SecretQueries } from './secret-queries.js';
 import type { SharedParts } from './shared-parts.js';
-
-/** A connection whose client is not accepted yet, or only cancels. */
-export interface Visitor {
-  readonly id: number;
-  /** Replaced once TLS has begun. */
-  transport: Transport;
-  readonly connectedAt: number;
-  applicationName?: string;
-  user?: string;
-  database?: string;
-  isCancelling?: boolean;
-  replication?: 'none' | 'logical' | 'physical';
-  /** Scope of its login, once the client has sent its startup packet. */
-  loginScope?: LoginScope;
-  /** The pool whose server the login of an authenticated client waits for; `since` is by the clock of the process. */
-  waitsFor?: { readonly pool: BackendPool; readonly since: number } | undefined;
-}
-
-/** During a TLS handshake the transport has given its socket away, and only the socket can be closed. */
-function hangUpOn({ transport }: Visitor): void {
-  transport.destroy();
-  if (transport instanceof SocketTransport) transport.socket.destroy();
-}
-
-/** Ends a login: with this error where that can be sent, otherwise at once. */
-export function sendAway(visitor: Visitor, error: ErrorFields): void {
-  if (visitor.loginScope === undefined) {
-    hangUpOn(visitor);
-    return;
-  }
-  visitor.loginScope.end(new Refusal(error));
-  // The error is sent before that.
-  setImmediate(() => visitor.transport.endAtOnce());
-}
-
-/** Time that a query for a secret may wait for a server. */
-const secretTimeoutMs = 10_000;
+import type { Visitor } from './visitors.js';
 
 /** Parts besides the configuration. */
 export interface PoolerStateParts {
@@ -108,11 +62,11 @@ export class PoolerState {
   /** Log of connection events. */
   readonly connections: ConnectionLog;
   readonly pools: PoolRegistry;
-  readonly sessions = new Set<ClientSession>();
+  readonly sessions = new Set<ConnectedClient>();
   readonly consoles = new Map<AdminSession, Visitor>();
   readonly visitors = new Set<Visitor>();
   /** First bytes of clients that logged in during a suspend. */
-  readonly #heldBack = new Map<ClientSession, Buffer>();
+  readonly #heldBack = new Map<ConnectedClient, Buffer>();
   /** Two gates: logins that wait for a secret must not wait behind those that have one and wait for a server. */
   readonly gates: { readonly secrets: NewPoolGates; readonly clients: NewPoolGates };
   readonly limits = new ClientLimits();
@@ -122,6 +76,8 @@ export class PoolerState {
   readonly fleet: Fleet | undefined;
   readonly logins = new LoginTally();
   readonly departed = new DepartedPools();
+  /** Series of pools in the metrics. */
+  readonly series = new PoolSeries();
   /** Cancel requests that are being passed on, by peer id. */
   readonly peerRequests = new Map<number, number>();
   /** Console logins, and console commands. */
@@ -142,6 +98,7 @@ export class PoolerState {
   /** Functions that end the log of each pool. */
   readonly #logs = new Map<BackendPool, () => void>();
   readonly #serverTls = new ServerTlsContexts();
+  readonly #secrets: SecretQueries;
   #config: PoolerConfig;
   #auth: Authenticator;
   #clientTls: ClientTls | undefined;
@@ -200,6 +157,12 @@ export class PoolerState {
       },
     });
     this.gates = this.#makeGates();
+    this.#secrets = new SecretQueries({
+      config: currentConfig,
+      gates: this.gates.secrets,
+      pools: this.pools,
+      log,
+    });
   }
 
   #makeGates(): PoolerState['gates'] {
@@ -254,14 +217,14 @@ export class PoolerState {
   }
 
   /** A client has disconnected. */
-  left(session: ClientSession): void {
+  left(session: ConnectedClient): void {
     this.sessions.delete(session);
     this.#heldBack.delete(session);
     if (this.sessions.size === 0) this.#whenEmpty?.();
   }
 
   /** Suspends a client that logs in during a suspend: nothing it sends or has sent is read until `resumeClients()`. */
-  holdBack(session: ClientSession, sent: Buffer): void {
+  holdBack(session: ConnectedClient, sent: Buffer): void {
     session.suspend();
     if (sent.length > 0) this.#heldBack.set(session, sent);
   }
@@ -277,6 +240,7 @@ export class PoolerState {
 
   #forget(pool: BackendPool): void {
     this.departed.add(pool);
+    this.series.forgotten(pool);
     this.#logs.get(pool)?.();
     this.#logs.delete(pool);
   }
@@ -311,7 +275,7 @@ export class PoolerState {
     const old = this.#config;
     const diff = diffConfig(old, next);
     const { config } = diff;
-    const clientTls = clientTlsOf(config.clientTls);
+    const clientTls = this.#nextClientTls(config);
     const serverTls = this.#serverTls.prepare(serverTlsConfigs(config));
     const auth = this.#reloadAuth(config);
     this.#serverTls.use(serverTls);
@@ -324,7 +288,19 @@ export class PoolerState {
     for (const session of this.sessions) this.#reconsider(session, replaced);
   }
 
-  #reconsider(session: ClientSession, replaced: ReadonlySet<BackendPool>): void {
+  /** As in PgBouncer, settings that do not fit together, such as half a pair of files, leave the present TLS in use. */
+  #nextClientTls({ clientTls, admin }: PoolerConfig): ClientTls | undefined {
+    try {
+      return clientTlsOf(clientTls);
+    } catch (error) {
+      if (admin.compatibility !== 'pgbouncer') throw error;
+      const why = `TLS configuration could not be reloaded, keeping old configuration: ${(error as Error).message}`;
+      this.log('error', why);
+      return this.#clientTls;
+    }
+  }
+
+  #reconsider(session: ConnectedClient, replaced: ReadonlySet<BackendPool>): void {
     const { identity, pool, mode, backend } = session;
     const parting = this.partingFor(identity, pool);
     const keepsReplaced = mode === 'session' && backend !== undefined && replaced.has(pool);
@@ -332,14 +308,9 @@ export class PoolerState {
     else if (keepsReplaced && this.#config.pooling.serverFastClose) session.endWhenIdle(serverReplaced);
   }
 
-  /** Error for a client whose pool the configuration no longer leads to. The client can't move to another pool. */
-  partingFor(
-    { user, database }: Pick<ClientIdentity, 'user' | 'database'>,
-    pool: BackendPool,
-  ): ErrorFields | undefined {
-    const found = databaseFor(this.#config, database);
-    if (found === undefined) return databaseGone(database);
-    return (found.user ?? user) === pool.user ? undefined : userChanged(database);
+  /** Error for a client whose pool the configuration no longer leads to. */
+  partingFor(client: Pick<ClientIdentity, 'user' | 'database'>, pool: BackendPool): ErrorFields | undefined {
+    return partingFor(this.#config, client, pool);
   }
 
   #watchedFiles(): WatchedFiles[] {
@@ -373,7 +344,7 @@ export class PoolerState {
     return new Authenticator(
       config,
       this.#memory,
-      (query, user) => this.#askForSecret(query, user),
+      (query, user) => this.#secrets.ask(query, user),
       (database) => this.disabledDatabases.has(database),
       (text) => this.log('warn', text),
     );
@@ -391,42 +362,6 @@ export class PoolerState {
     }
   }
 
-  /** Asks the server for a user's secret: null where it has none, undefined where there is no such user. */
-  async #askForSecret(query: AuthQuery, user: string): Promise<string | null | undefined> {
-    if (consoleDatabases.includes(query.database))
-      throw new ServingError(`cannot use the reserved "${query.database}" database as an auth_dbname`);
-    const database = databaseFor(this.#config, query.database);
-    if (database === undefined)
-      throw new ServingError(`authentication database "${query.database}" is not configured (auth_dbname)`);
-    const question = { what: 'auth_query', text: query.text, values: [user], mostRows: 1 };
-    const options = { timeoutMs: secretTimeoutMs, signal: AbortSignal.timeout(secretTimeoutMs) };
-    const leaveGate = await this.gates.secrets.enter(database, query.user, options);
-    const entry = this.pools.getForSecrets(database, query.user);
-    const [row] = await borrow(entry.pool, options, (backend) => askServer(backend, question))
-      .catch((error: unknown) => {
-        this.pools.refused(entry, error);
-        throw error;
-      })
-      .finally(leaveGate);
-    if (row === undefined) return undefined;
-    if (row.length !== 2)
-      throw new ServingError(
-        `auth_query must answer with 2 columns, the name of the user and its secret, and not with ${row.length}.`,
-      );
-    const [name, secret] = row;
-    if (name === user) return secret;
-    // A secret of another user must not let anybody in. It is not logged: the columns may have been mixed up.
-    if (name !== null)
-      this.log(
-        'warn',
-        'auth_query has answered with another user than it was asked for, and is not believed',
-        {
-          user,
-        },
-      );
-    return undefined;
-  }
-
   /** True where only `*` matches the database and it was not used lately. */
   isNewDatabase(name: string): boolean {
     if (this.#config.databases.has(name)) return false;
@@ -434,45 +369,12 @@ export class PoolerState {
     return true;
   }
 
-  /** Whether the database is paused, by itself or with all others. */
+  /** True if the database is paused, by itself or with all others. */
   isPaused(database: string): boolean {
     return this.state === 'paused' || this.pausedDatabases.has(database);
   }
 }
 
-function databaseGone(name: string): ErrorFields {
-  return fatal(
-    SqlState.invalidCatalogName,
-    `terminating connection: database "${shown(name)}" is not there any more`,
-    'It was taken out of the configuration of the pooler.',
-  );
-}
-
-function userChanged(name: string): ErrorFields {
-  return fatal(
-    SqlState.adminShutdown,
-    `terminating connection: the pooler logs in to database "${shown(name)}" as another user now`,
-    'Connect again.',
-  );
-}
-
 function serverTlsConfigs(config: PoolerConfig): PoolerConfig['serverTls'][] {
   return Array.from(config.databases.values(), (database) => serverTlsFor(config, database));
-}
-
-/** PostgreSQL's limits, unless the configuration sets lower ones. */
-function rulesOf({ limits }: PoolerConfig): ScanRules {
-  const most = 0x3fff_ffff;
-  const longest = Math.min(limits.maxPacketSize, most);
-  const smallMessage = 10_001;
-  return frontendRules({
-    query: { longest, wholeUpTo: 262_144, head: 4_096 },
-    parse: { longest, wholeUpTo: limits.maxPreparedStatementSize, head: 4_096 },
-    bind: { longest, wholeUpTo: 2_048, head: 2_048 },
-    functionCall: { longest },
-    copyData: { longest },
-    describe: { wholeUpTo: smallMessage },
-    close: { wholeUpTo: smallMessage },
-    execute: { wholeUpTo: smallMessage },
-  });
 }

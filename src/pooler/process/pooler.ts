@@ -1,27 +1,28 @@
 /** The pooler: listens, accepts clients, and shuts down in good order. */
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ClassCounts } from '../../core/class-waiters.js';
 import type { PoolStats } from '../../core/pool-stats.js';
 import { EventLog } from '../../dashboard/event-log.js';
 import type { ShownPool } from '../../dashboard/pool-source.js';
 import { type Endpoint, showEndpoint } from '../../net/endpoint.js';
 import { Listeners } from '../../net/listeners.js';
-import { systemClock } from '../../runtime/system.js';
 import type { BackendKey } from '../../wire/session-messages.js';
 import type { Fleet } from '../budgets/fleet.js';
 import type { ReadAhead } from '../clients/read-ahead.js';
-import { shuttingDown } from '../clients/session-errors.js';
-import { consoleDatabases, type PoolerConfig } from '../config/pooler-config.js';
+import type { PoolerConfig } from '../config/pooler-config.js';
 import { endpointsOf, keepAliveOf, tuningOf } from '../config/socket-settings.js';
 import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
-import type { PoolerView, ShutdownMode } from '../console/pooler-view.js';
+import type { PoolerView } from '../console/pooler-view.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
-import { type FamilyReading, readFamilies, readShares } from '../metrics/family-readings.js';
+import type { FamilyReading } from '../metrics/family-reading.js';
+import { readProcessFamilies, readShares } from '../metrics/family-readings.js';
 import { fleetReadings } from '../metrics/fleet-families.js';
 import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
+import { OtlpExporter } from '../metrics/otlp-exporter.js';
+import { otlpTargetOf } from '../metrics/otlp-target.js';
+import { readPool } from '../metrics/pool-reading.js';
 import { LoopDelay } from '../metrics/process-reading.js';
 import type { BackendPool } from '../servers/backend-pool.js';
 import type { MakeIamToken } from '../servers/iam-login.js';
@@ -30,11 +31,12 @@ import { ClientLogins } from './client-login.js';
 import { ConsoleControls } from './console-controls.js';
 import { ConsoleView } from './console-view.js';
 import { Housekeeping } from './housekeeping.js';
-import { readPools, readProcess, stateOf } from './metric-readings.js';
+import { readClients, readProcess, stateOf } from './metric-readings.js';
 import { type Digest, DigestReader } from './page-digest.js';
 import { hasPage, PoolerPage, rememberingLog } from './pooler-page.js';
+import { PoolerShutdown, type ShutdownOptions } from './pooler-shutdown.js';
 import type { PoolerFacts } from './pooler-source.js';
-import { PoolerState, sendAway, type Visitor } from './pooler-state.js';
+import { PoolerState } from './pooler-state.js';
 import type { Assumed, SharedParts } from './shared-parts.js';
 import { giveToGroup } from './socket-group.js';
 import { statsDetails } from './stats-line.js';
@@ -70,21 +72,6 @@ export interface PoolerStats {
   readonly pools: readonly ServedPoolStats[];
 }
 
-export interface ShutdownOptions {
-  /** Time until all remaining clients are disconnected, in a transaction or not. */
-  readonly deadlineMs: number;
-  /** `wait_for_clients`: all clients may stay until they disconnect. Default: only those may that keep a server beyond a transaction. */
-  readonly mode?: ShutdownMode;
-}
-
-const longestMs = 2 ** 31 - 1;
-/** Poll interval for the consoles' answers. */
-const pollMs = 20;
-/** Limit for closing pools, including cleaning after the last clients. */
-const closeTimeoutMs = 5_000;
-/** Limit for closing pools in an immediate shutdown. */
-const hastyCloseMs = 500;
-
 /** Resolves once the pooler listens. Rejects if it can't start: a port is in use, or a file is unusable. */
 export async function startPooler(config: PoolerConfig, host: PoolerHost = {}): Promise<Pooler> {
   const pooler = new Pooler(config, host);
@@ -93,8 +80,6 @@ export async function startPooler(config: PoolerConfig, host: PoolerHost = {}): 
 }
 
 export class Pooler {
-  /** Settles when the pooler has ended, for whatever reason. */
-  readonly stopped: Promise<void>;
   readonly #state: PoolerState;
   readonly #host: PoolerHost;
   readonly #admissions: ClientLogins;
@@ -102,15 +87,13 @@ export class Pooler {
   readonly #statekeeping: Housekeeping;
   readonly #view: ConsoleView;
   readonly #metrics: MetricsServer;
+  readonly #otlp: OtlpExporter | undefined;
   readonly #loop = new LoopDelay();
   readonly #controls: ConsoleControls;
   readonly #startedAt = Date.now();
   readonly #digests: DigestReader;
   readonly #page: PoolerPage | undefined;
-  #deadline: NodeJS.Timeout | undefined;
-  #deadlineAt = Number.POSITIVE_INFINITY;
-  #isOver = false;
-  #tellStopped!: () => void;
+  readonly #end: PoolerShutdown;
 
   /** Made by `startPooler()`. */
   constructor(config: PoolerConfig, host: PoolerHost) {
@@ -120,14 +103,15 @@ export class Pooler {
     const log = isAlone && hasPage(config) ? rememberingLog(host.log ?? noLog, events) : host.log;
     this.#state = new PoolerState(config, { ...host, ...(log && { log }) });
     this.#digests = new DigestReader(this.#state);
-    this.stopped = new Promise((resolve) => {
-      this.#tellStopped = resolve;
+    this.#end = new PoolerShutdown(this.#state, {
+      takesNoMore: () => this.#listeners.keepUnixOnly(),
+      stopping: () => this.#statekeeping.stop(),
+      closes: () => this.#close(),
     });
-    this.#deadline = undefined;
     const controls = new ConsoleControls(this.#state, {
       reload: async () => this.#reloadFromHost(),
       applyConfig: (changed) => this.#state.change(changed),
-      shutdown: (mode) => this.#shutdownFor(mode),
+      shutdown: (mode) => this.#end.shutdownFor(mode),
     });
     this.#view = new ConsoleView(this.#state, () => this.#listeners.endpoints);
     this.#page = isAlone && hasPage(config) ? this.#makePage(events, controls) : undefined;
@@ -140,6 +124,9 @@ export class Pooler {
       this.#page,
     );
     const here = { view: this.#view, controls };
+    const target = isAlone ? otlpTargetOf(config, this.#view.version) : undefined;
+    this.#otlp =
+      target && new OtlpExporter(target, { families: () => this.readMetrics(), log: this.#state.log });
     const tools = host.shared?.consoleOf(here) ?? here;
     const admissions = new ClientLogins(this.#state, (role) => ({ role, ...tools }));
     this.#admissions = admissions;
@@ -155,8 +142,13 @@ export class Pooler {
       troubled: (trouble) =>
         trouble.reason === 'no_such_address'
           ? this.#state.log('warn', trouble.error.message)
-          : this.#state.log('error', `accepting connections: ${trouble.reason}`),
+          : this.#state.log('error', 'accepting connections disturbed', { reason: trouble.reason }),
     });
+  }
+
+  /** Settles when the pooler has ended, for whatever reason. */
+  get stopped(): Promise<void> {
+    return this.#end.stopped;
   }
 
   /** Addresses it listens on, for display. */
@@ -184,7 +176,7 @@ export class Pooler {
       name: 'headgate',
       version: this.#view.version,
       config: () => this.#state.config,
-      digests: (top) => [this.readDigest(top)],
+      digests: async (top) => [await this.readDigest(top)],
       facts: () => this.#facts(),
       view: () => this.#view,
       controls,
@@ -199,7 +191,7 @@ export class Pooler {
   }
 
   /** Digest of this process for the page, with at most `top` rows of each list. */
-  readDigest(top: number): Digest {
+  readDigest(top: number): Promise<Digest> {
     return this.#digests.read(top);
   }
 
@@ -224,27 +216,28 @@ export class Pooler {
   /** Reads all metrics. */
   async readMetrics(): Promise<FamilyReading[]> {
     const { budgets, shareLog, shared } = this.#state;
+    const clients = await readClients(this.#state);
+    const most = this.#state.config.observability.metricsMaxPools;
     const own = [
-      ...(await readFamilies(
-        readProcess(this.#state, this.#view.version, this.#loop),
-        readPools(this.#state),
-        this.#state.config.observability.metricsMaxPools,
+      ...readProcessFamilies(readProcess(this.#state, this.#view.version, this.#loop)),
+      ...(await this.#state.series.read(this.#state.pools.pools(), most, (pool) =>
+        readPool(pool, clients.get(pool)),
       )),
       ...fleetReadings(this.#state.fleet?.stats() ?? []),
     ];
     // With several processes, the supervisor keeps the budgets.
     if (shared !== undefined) return own;
     const shares = readShares({
-      budgets: budgets.stats(),
+      budgets: budgets.stats(most),
       changes: shareLog.counts,
-      most: this.config.observability.metricsMaxPools,
+      most,
     });
     return [...own, ...shares, ...readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 })];
   }
 
   async open(): Promise<void> {
-    const { metricsListen } = this.#state.config.observability;
-    if (metricsListen !== undefined) this.#loop.start();
+    const { metricsListen, otlpEndpoint } = this.#state.config.observability;
+    if (metricsListen !== undefined || otlpEndpoint !== undefined) this.#loop.start();
     if (metricsListen !== undefined && this.#host.shared === undefined)
       await this.#openMetrics(metricsListen);
     const { group } = this.#state.config.unixSocket;
@@ -257,6 +250,7 @@ export class Pooler {
       throw error;
     }
     this.#statekeeping.start();
+    this.#otlp?.start();
   }
 
   /** The present configuration. */
@@ -269,7 +263,7 @@ export class Pooler {
     const { config, log, sessions } = this.#state;
     if (!config.logging.stats) return;
     const { waiting } = this.stats();
-    log('info', 'numbers of the last period', {
+    log('info', 'statistics of the last period', {
       clients: sessions.size,
       waiting,
       ...statsDetails(this.#view.stats()),
@@ -294,7 +288,7 @@ export class Pooler {
 
   /** Nothing is left to do, and no client is accepted, not even to the console. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#end.isOver;
   }
 
   /** Takes over a client that another process has accepted and read the first bytes of. */
@@ -377,80 +371,17 @@ export class Pooler {
   // ---- shutdown ---------------------------------------------------------------------------------------------------
 
   /** Accepts no more clients, lets transactions end, and resolves when nothing is left. A second call may set an earlier deadline. */
-  shutdown({ deadlineMs, mode = 'wait_for_servers' }: ShutdownOptions): Promise<void> {
-    const state = this.#state;
-    const at = systemClock.now() + deadlineMs;
-    const isFirst = !state.isShuttingDown;
-    state.isShuttingDown = true;
-    if (at < this.#deadlineAt) {
-      this.#deadlineAt = at;
-      clearTimeout(this.#deadline);
-      this.#deadline = setTimeout(() => this.#endNow(), deadlineMs);
-    }
-    if (mode !== 'wait_for_clients')
-      for (const session of state.sessions) session.endWithoutServer(shuttingDown);
-    if (isFirst) {
-      this.#listeners.keepUnixOnly();
-      for (const visitor of state.visitors) if (isLoggingIn(visitor)) sendAway(visitor, shuttingDown);
-      state.onceEmpty(() => this.#closePools());
-    }
-    return this.stopped;
+  shutdown(options: ShutdownOptions): Promise<void> {
+    return this.#end.shutdown(options);
   }
 
-  /** Shutdown from the console, whose client stays until everything else has ended. */
-  #shutdownFor(mode: ShutdownMode): Promise<void> {
-    return this.shutdown({ deadlineMs: mode === 'immediate' ? 0 : longestMs, mode });
-  }
-
-  #endNow(): void {
-    for (const session of this.#state.sessions) session.kill(shuttingDown);
-    for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
-    // Pools may be draining already, with a later deadline.
-    for (const pool of this.#state.pools.pools()) pool.drain(systemClock.now() + hastyCloseMs, () => {});
-  }
-
-  /** Closes the pools, which have no clients any more. Connections that do not close in good order are destroyed. */
-  #closePools(): void {
-    this.#statekeeping.stop();
-    const pools = [...this.#state.pools.pools()];
-    let left = pools.length;
-    if (left === 0) void this.#finish();
-    for (const pool of pools) {
-      pool.drain(systemClock.now() + closeTimeoutMs, () => {
-        if (--left === 0) void this.#finish();
-      });
-    }
-  }
-
-  async #finish(): Promise<void> {
-    clearTimeout(this.#deadline);
+  #close(): void {
     this.#listeners.close();
     this.#page?.close();
     this.#metrics.close();
+    this.#otlp?.stop();
     this.#loop.stop();
-    this.#state.close();
-    await this.#consolesAnswered();
-    this.#isOver = true;
-    for (const console of this.#state.consoles.keys()) console.kill(shuttingDown);
-    for (const visitor of this.#state.visitors) sendAway(visitor, shuttingDown);
-    // Return this pooler's leases to the others.
-    await this.#host.fleet?.end();
-    this.#tellStopped();
   }
-
-  /** Waits until console clients have their answers, which await this shutdown or that of other processes. */
-  async #consolesAnswered(): Promise<void> {
-    const { consoles } = this.#state;
-    const isAwaited = (): boolean => [...consoles.keys()].some(({ isRunning }) => isRunning);
-    // This may run within the console command that asks for it.
-    await nextTurn();
-    while (isAwaited() && systemClock.now() < this.#deadlineAt) await sleep(pollMs);
-  }
-}
-
-/** A login to a database. The console stays open. */
-function isLoggingIn({ loginScope, database = '' }: Visitor): boolean {
-  return loginScope !== undefined && !consoleDatabases.includes(database);
 }
 
 function countsOf({ regularLent, reservedLent, regularPart, reservedPart }: ClassCounts): ClassCounts {

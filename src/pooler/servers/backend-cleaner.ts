@@ -80,10 +80,10 @@ export class BackendCleaner extends Caretaker {
 
   begin(): void {
     const backend = this.#backend;
-    if (backend.copyIn.isUnderWay) backend.failCopy('the client is gone');
+    if (backend.copyIn.isUnderWay) backend.own.failCopy('the client is gone');
     // A Sync alone would commit what the client has not finished.
-    if (backend.isUnsynced && !backend.isDiscarding) backend.fail(unfinished);
-    if (backend.isUnsynced || backend.isDiscarding) backend.sync();
+    if (backend.isUnsynced && !backend.isDiscarding) backend.own.fail(unfinished);
+    if (backend.isUnsynced || backend.isDiscarding) backend.own.sync();
     backend.flush();
     backend.resume();
     this.backendSettled(backend);
@@ -100,7 +100,7 @@ export class BackendCleaner extends Caretaker {
   }
 
   #ask(text: string): void {
-    this.#backend.ask(text);
+    this.#backend.own.ask(text);
     this.#backend.flush();
   }
 
@@ -114,7 +114,7 @@ export class BackendCleaner extends Caretaker {
   }
 
   override copyInBegan(): void {
-    this.#backend.failCopy('the client is gone');
+    this.#backend.own.failCopy('the client is gone');
   }
 
   override backendLost(error: Error): void {

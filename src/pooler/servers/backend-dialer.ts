@@ -3,6 +3,7 @@ import type { DialFailureCause } from '../../core/breaker.js';
 import type { ConnectionPool } from '../../core/connection-pool.js';
 import type { Dial, Dialer } from '../../core/dialer.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
+import type { Waiter } from '../../core/waiters.js';
 import { asError } from '../../runtime/promise-dialer.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { terminate } from '../../wire/fixed-messages.js';
@@ -12,6 +13,7 @@ import { BackendRefusedError, TokenRefusedError } from '../errors.js';
 import type { Backend } from './backend.js';
 import { Caretaker } from './backend-user.js';
 import { Opening } from './opening.js';
+import { PlaceWaiter } from './place-waiter.js';
 
 /** Opens a connection and logs in. Rejects when its signal fires. */
 export type OpenBackend = (opening: Opening) => Promise<Backend>;
@@ -39,7 +41,9 @@ export class BackendDialer implements Dialer<Backend> {
 
   dial(dial: Dial<Backend>): void {
     const abort = new AbortController();
-    const opening = new Opening(abort.signal);
+    const { waiter } = dial;
+    const replication = waiter instanceof PlaceWaiter ? waiter.replication : undefined;
+    const opening = new Opening(abort.signal, replication);
     this.#underWay.set(dial, { opening, abort });
     this.#open(opening).then(
       (backend) => {
@@ -51,10 +55,20 @@ export class BackendDialer implements Dialer<Backend> {
         const error = asError(thrown);
         // The server may accept a fresh token. That takes another dial with its own lease and permit; there is no third dial.
         if (error instanceof TokenRefusedError && this.#engine.dialAgain(dial)) return;
+        // The server serves ordinary clients all the same: the refusal is its own client's, and no failure of the pool.
+        if (replication !== undefined && error instanceof BackendRefusedError && this.#refuse(waiter, error))
+          if (this.#engine.dialAgain(dial)) return;
         if (isRateExceeded(error)) this.#engine.rateExceeded();
         this.#engine.dialFailed(dial, error, causeOf(error));
       },
     );
+  }
+
+  /** False for one that was answered already. */
+  #refuse(waiter: Waiter<Backend> | undefined, error: Error): boolean {
+    if (waiter === undefined || !this.#engine.withdraw(waiter)) return false;
+    waiter.failed(error);
+    return true;
   }
 
   abandon(dial: Dial<Backend>): void {
@@ -85,7 +99,7 @@ export class BackendDialer implements Dialer<Backend> {
   check(pooled: PooledConnection<Backend>): void {
     const { connection: backend } = pooled;
     backend.user = new Checker(backend, (error) => this.#engine.checked(pooled, error));
-    backend.ask(this.#checkQuery());
+    backend.own.ask(this.#checkQuery());
     backend.flush();
   }
 }

@@ -1,77 +1,31 @@
 /** The server connections of one user in one database, on the engine. */
 import { ConnectionPool } from '../../core/connection-pool.js';
-import type { PoolPolicy } from '../../core/pool-policy.js';
 import type { PoolStats, PoolTotals } from '../../core/pool-stats.js';
 import type { PooledConnection } from '../../core/pooled-connection.js';
 import type { Waiter } from '../../core/waiters.js';
-import { ChannelPublisher } from '../../runtime/channels.js';
 import { shortTurnClock, systemAlarm, systemRandom } from '../../runtime/system.js';
 import type { PoolSettings } from '../config/pool-settings.js';
 import type { OwnQueryError } from '../errors.js';
-import type { SettingsRegistry } from '../settings/settings.js';
+import type { Settings, SettingsRegistry } from '../settings/settings.js';
 import type { Backend } from './backend.js';
 import { BackendCleaner, type Cleaning, resetsOf } from './backend-cleaner.js';
-import { BackendDialer, type OpenBackend } from './backend-dialer.js';
-import { Canceller, type CancellerOptions } from './canceller.js';
+import { BackendDialer } from './backend-dialer.js';
+import { type BackendPoolPlan, cancellerOptions } from './backend-pool-plan.js';
+import { Canceller } from './canceller.js';
 import { ClassUsage } from './class-usage.js';
 import { isDefiniteRefusal } from './definite-refusal.js';
 import { type Engine, type EngineCounts, EngineGenerations } from './engine-generations.js';
+import { EngineNotes } from './engine-notes.js';
+import { Gathering } from './gathering.js';
 import { Opening, type OpeningWatcher } from './opening.js';
+import { PlainTexts } from './plain-texts.js';
 import { PoolTally } from './pool-tally.js';
 import { StatementRegistry } from './prepared-statement.js';
 import type { PoolQueries } from './query-stats.js';
 import { RepeatedStatements } from './repeated-statement.js';
-import type { ReplicationBackend } from './replication-backend.js';
-import { ReportedSettings } from './reported-settings.js';
+import { ReplicationBackend } from './replication-backend.js';
 import { StatementTimes } from './statement-times.js';
-
-/** Which statements share connections while all connections are in use. */
-export interface MultiplexPlan {
-  /** Number of statements sent one behind the other each time a connection is checked out. */
-  readonly depth: number;
-  /** Writes share connections, too, not only reads. */
-  readonly sharesWrites: boolean;
-  /** Statements are sent only behind statements that usually take no longer than this. */
-  readonly longestMs: number;
-}
-
-/** Present configuration of a pool. */
-export interface BackendPoolPlan {
-  readonly limits: PoolSettings;
-  readonly policy: PoolPolicy;
-  readonly open: OpenBackend;
-  readonly checkQuery: string;
-  /** Forgets what a client left in a session beyond settings; empty for nothing. */
-  readonly resetQuery: string;
-  /** The server is Aurora DSQL, which sets and resets a session with other statements. */
-  readonly isDsql: boolean;
-  /** The pooler keeps the settings that the server refuses. */
-  readonly keepsSettings: boolean;
-  /** Runs the reset query after every transaction, too. */
-  readonly resetsAlways: boolean;
-  /** Asks the server after every transaction what the client has left, not only where that is unclear. */
-  readonly checksAlways: boolean;
-  readonly cleaningTimeoutMs: number;
-  readonly cancelTimeoutMs: number;
-  /** Prepared statements follow the client. */
-  readonly followsStatements: boolean;
-  /** So many a server connection has. */
-  readonly mostStatements: number;
-  /** Unnamed statements that are repeated often are prepared, too. */
-  readonly preparesUnnamed: boolean;
-  /** BEGIN is answered before a server connection is checked out. */
-  readonly defersBegin: boolean;
-  /** Statements of several clients share connections; undefined turns that off. */
-  readonly multiplex?: MultiplexPlan | undefined;
-  /** Limit in bytes for kept statements that no client has under a name. */
-  readonly mostStatementBytes: number;
-  /** Limit in bytes for the parameters that servers report of a session. */
-  readonly mostParameterBytes: number;
-  /** Part of the connections reserved for transactions. */
-  readonly reservedRatio: number;
-  /** Name of the budget above this pool that has nothing left for it. */
-  readonly shortage: () => string | undefined;
-}
+import { UsualParameters } from './usual-parameters.js';
 
 export class BackendPool {
   readonly database: string;
@@ -80,6 +34,8 @@ export class BackendPool {
   readonly statements = new StatementRegistry();
   readonly repeated = new RepeatedStatements(this.statements);
   readonly times = new StatementTimes();
+  readonly gathering = new Gathering(this);
+  readonly texts = new PlainTexts();
   readonly canceller: Canceller;
   readonly tally = new PoolTally();
   readonly classes: ClassUsage;
@@ -93,21 +49,18 @@ export class BackendPool {
   openingWatcher: OpeningWatcher | undefined;
   /** Called the first time that a kind of statement is swallowed. */
   onSwallowed: ((what: string) => void) | undefined;
+  /** Called when a server connection is given the settings of its next client. */
+  onSettingsBrought: ((backend: Backend, from: Settings, to: Settings) => void) | undefined;
   readonly #dialers = new WeakMap<Engine, BackendDialer>();
   readonly #engines: EngineGenerations;
   #plan: BackendPoolPlan;
-  #parameters: ReadonlyMap<string, string> | undefined;
+  readonly #parameters = new UsualParameters();
 
   constructor(database: string, user: string, settings: SettingsRegistry, plan: BackendPoolPlan) {
     this.database = database;
     this.user = user;
     this.settings = settings;
     this.#plan = plan;
-    this.#parameters = undefined;
-    this.queries = undefined;
-    this.onConnectQueryFailed = undefined;
-    this.onSwallowed = undefined;
-    this.openingWatcher = undefined;
     this.classes = new ClassUsage(plan.reservedRatio);
     this.canceller = new Canceller(cancellerOptions(plan));
     this.#boundStatements(plan);
@@ -128,7 +81,7 @@ export class BackendPool {
 
   /** Parameters reported most recently for a new session; undefined until a session was opened. */
   get parameters(): ReadonlyMap<string, string> | undefined {
-    return this.#parameters;
+    return this.#parameters.all;
   }
 
   // ---- taking and giving back -------------------------------------------------------------------------------------
@@ -138,6 +91,11 @@ export class BackendPool {
     if (pooled?.connection.isLost !== true) return pooled;
     this.lost(pooled.connection, pooled.generation, lostWhileIdle());
     return this.tryTake();
+  }
+
+  /** More statements are under way than the pool has connections. */
+  get isCrowded(): boolean {
+    return this.#engines.present.isCrowdedWith(this.gathering.size);
   }
 
   enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
@@ -198,6 +156,7 @@ export class BackendPool {
     const opening = new Opening(signal, parameters);
     opening.watcher = this.openingWatcher;
     const backend = (await this.#plan.open(opening)) as ReplicationBackend;
+    backend.claim(parameters);
     backend.pooled = place.pooled;
     backend.home = place.home;
     place.substitute = backend;
@@ -216,9 +175,9 @@ export class BackendPool {
     this.#plan = plan;
     this.#boundStatements(plan);
     this.canceller.change(cancellerOptions(plan));
-    if (reconnects) this.reconnect();
+    if (reconnects) this.#engines.renew(plan.closeReplacedAfterMs);
     else this.#engines.adjust(plan.policy);
-    // Those above the limit are closed along with the next that is prepared.
+    // Statements above the limit are closed along with the next that is prepared.
     for (const { statements } of this.backends()) statements.most = plan.mostStatements;
     this.setLimit(plan.limits.poolSize);
   }
@@ -243,7 +202,7 @@ export class BackendPool {
     this.#engines.keep(count);
   }
 
-  /** What the pool waits for beyond its own limit, in words. */
+  /** Name of what the pool lacks beyond its own limit. */
   get shortage(): string | undefined {
     return this.#plan.shortage();
   }
@@ -274,6 +233,11 @@ export class BackendPool {
 
   stats(): PoolStats {
     return this.#engines.present.stats();
+  }
+
+  /** Waiting clients for which none is being opened, because the rate limiter has no permit. */
+  get waitingForPermit(): number {
+    return this.#engines.present.waitingForPermit;
   }
 
   /** Connections by state, including those that are to be replaced. */
@@ -311,7 +275,7 @@ export class BackendPool {
     return present.failedDials > 0 ? present.lastDialError : undefined;
   }
 
-  /** Whether anything could use a connection: connected clients or waiters. */
+  /** True if anything could use a connection: connected clients or waiters. */
   get hasClients(): boolean {
     return this.clients > 0 || this.waiting > 0;
   }
@@ -327,8 +291,19 @@ export class BackendPool {
   /** Statements queued behind those of other clients on the same connection. */
   get followers(): number {
     let count = 0;
+    if (this.isUnconnected) return 0;
     for (const { followers } of this.backends()) count += followers.length;
     return count;
+  }
+
+  /** No connection is open. */
+  get isUnconnected(): boolean {
+    return this.#engines.isUnconnected;
+  }
+
+  /** No connection is open, opening or closing. */
+  get isEmpty(): boolean {
+    return this.#engines.isEmpty;
   }
 
   *backends(): IterableIterator<Backend> {
@@ -375,23 +350,19 @@ export class BackendPool {
     this.tally.dialTimes.record(dialMs);
     backend.pooled = pooled;
     backend.home = engine;
-    backend.onReport = (name, value) => this.#noteParameters([[name, value]]);
     backend.onFlood = () => this.tally.limitReached('max_server_parameters_size');
-    this.#noteParameters(backend.parameters);
-    // The connection was lost before the engine knew of it. Deferred, because the engine is in the middle of a decision.
-    if (backend.isLost) process.nextTick(() => engine.broken(pooled, lostWhileIdle()));
-  }
-
-  /** Keeps the same object while the parameters are unchanged. */
-  #noteParameters(reported: Iterable<readonly [string, string]>): void {
-    const parameters = new ReportedSettings(this.#plan.mostParameterBytes, this.#parameters);
-    let isNew = this.#parameters === undefined;
-    for (const [name, value] of reported) {
-      const isOther = parameters.get(name) !== value;
-      // Servers may report different settings.
-      if (isOther && parameters.report(name, value)) isNew = true;
+    // Parameters of a replicating client are not the pool's.
+    if (!(backend instanceof ReplicationBackend)) {
+      backend.onReport = (name, value) =>
+        this.#parameters.note([[name, value]], this.#plan.mostParameterBytes);
+      this.#parameters.note(backend.parameters, this.#plan.mostParameterBytes);
     }
-    if (isNew) this.#parameters = parameters.all;
+    // The connection was lost before the engine knew of it, or its own client is gone. Deferred, because the engine is in the
+    // middle of a decision.
+    if (backend.isLost)
+      process.nextTick(() => {
+        if (backend.isLost) engine.broken(pooled, lostWhileIdle());
+      });
   }
 
   /** Fails waiting clients at once when the refusal is permanent, unless there are open connections to wait for. */
@@ -412,39 +383,4 @@ export class BackendPool {
 
 function lostWhileIdle(): Error {
   return new Error('The server closed the connection.');
-}
-
-function cancellerOptions({ cancelTimeoutMs, limits }: BackendPoolPlan): CancellerOptions {
-  return { mostAtOnce: limits.poolSize, timeoutMs: cancelTimeoutMs };
-}
-
-interface EngineEvents {
-  opened(pooled: PooledConnection<Backend>, dialMs: number): void;
-  closed(): void;
-  dialFailed(error: Error): void;
-}
-
-/** Tells each backend which of the engine's connections it is. */
-class EngineNotes extends ChannelPublisher<Backend> {
-  readonly #events: EngineEvents;
-
-  constructor(pool: object, name: string, events: EngineEvents) {
-    super(pool, name);
-    this.#events = events;
-  }
-
-  override opened(pooled: PooledConnection<Backend>, dialMs: number): void {
-    this.#events.opened(pooled, dialMs);
-    super.opened(pooled, dialMs);
-  }
-
-  override closed(pooled: PooledConnection<Backend>): void {
-    super.closed(pooled);
-    this.#events.closed();
-  }
-
-  override dialFailed(error: Error, failuresInARow: number, dialMs: number): void {
-    super.dialFailed(error, failuresInARow, dialMs);
-    this.#events.dialFailed(error);
-  }
 }

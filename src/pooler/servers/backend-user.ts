@@ -46,7 +46,7 @@ export interface BackendUser {
   ownQueryAnswered(error: ErrorFields | undefined, row: Subject): void;
   /** The backend accepts more bytes after it had refused them. */
   backendDrained(): void;
-  /** Whether this user loses something with the connection, and must be told why it ends. */
+  /** True if this user loses something with the connection, and must be told why it ends. */
   needsBackend(server: HeldServer): boolean;
   /** The connection has ended. `fatal`: the server's last error; `isTold`: it was passed to `takeAnswer()`. */
   backendLost(error: Error, fatal: ErrorFields | undefined, isTold: boolean): void;

@@ -5,29 +5,22 @@ import type { DialOptions } from '../../net/connect-transport.js';
 import type { Transport, TransportListener } from '../../net/transport.js';
 import type { ErrorFields } from '../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../wire/errors.js';
-import { sync } from '../../wire/fixed-messages.js';
-import {
-  writeBind,
-  writeClose,
-  writeCopyFail,
-  writeDescribe,
-  writeExecute,
-  writeParse,
-  writeQuery,
-} from '../../wire/frontend-writers.js';
 import { MessageScanner } from '../../wire/message-scanner.js';
-import { Backend as From, Target, TransactionStatus } from '../../wire/message-types.js';
+import { Backend as From, TransactionStatus } from '../../wire/message-types.js';
 import { endOfReady } from '../../wire/plain-answer.js';
 import { backendRules } from '../../wire/scan-rules.js';
 import type { BackendKey } from '../../wire/session-messages.js';
-import { SqlState } from '../../wire/sql-states.js';
 import type { Settings } from '../settings/settings.js';
+import type { BackendUser } from './backend-user.js';
 import { Caretaker } from './backend-user.js';
+import type { CopyIn } from './copy-in.js';
+import type { Outgoing } from './outgoing.js';
+import { OwnRequests } from './own-requests.js';
 import { OwnRow } from './own-row.js';
-import { Asked, firstMadeUp } from './reply-queue.js';
+import { Asked, firstMadeUp, type ReplyQueue, type Subject } from './reply-queue.js';
+import { ReplyRouter, type RouterOwner } from './reply-router.js';
 import type { ReportedSettings } from './reported-settings.js';
-import { type Replacement, ServerDialogue } from './server-dialogue.js';
-import type { ServerCopy, ServerStatements } from './server-statements.js';
+import type { ServerStatements } from './server-statements.js';
 
 const rules = backendRules({
   error: { wholeUpTo: 16_384, head: 4_096 },
@@ -39,10 +32,8 @@ const rules = backendRules({
   rowDescription: { wholeUpTo: 262_147 },
 });
 
-/** A name that no statement has on a server. */
-const noStatement = 'headgate_none';
-/** The name of a statement and a portal for something of the pooler's own in the middle of a pipeline. */
-const ownStatement = 'headgate_own';
+/** Answers of one server that are read before other connections are served. Rows and COPY data do not count: they cost little. */
+const mostAnswersAtOnce = 128;
 
 export interface BackendParts {
   readonly id: number;
@@ -72,7 +63,15 @@ export interface Follower {
   mayBeHit(): void;
 }
 
-export class Backend extends ServerDialogue implements TransportListener {
+export class Backend implements TransportListener, RouterOwner {
+  /** Requests of the pooler's own. */
+  readonly own: OwnRequests;
+  readonly #router: ReplyRouter;
+  readonly replies: ReplyQueue;
+  readonly statements: ServerStatements;
+  readonly copyIn: CopyIn;
+  /** Bytes for the next `flush()`. */
+  readonly toServer: Outgoing;
   /** Unique among the server connections of the process. */
   readonly id: number;
   readonly connectedAt = Date.now();
@@ -90,6 +89,8 @@ export class Backend extends ServerDialogue implements TransportListener {
   turnNumber = 0;
   /** The connection for replication that has its place in the engine. */
   substitute: Backend | undefined;
+  /** Closed to make room for one for replication, which was logged then. */
+  isEvicted = false;
   /** Called when the server has reported more than is kept. */
   onFlood: (() => void) | undefined;
   readonly #scanner = new MessageScanner(rules);
@@ -98,21 +99,65 @@ export class Backend extends ServerDialogue implements TransportListener {
   #cancelsUnderWay = 0;
   #mayBeCancelled = false;
   #isHeldUp = false;
+  /** The rest of a chunk with many answers, for the next round of the event loop. */
+  #rest: Buffer | undefined;
   #isLost = false;
   #isGone = false;
 
   constructor({ id, transport, dial, statements, settings, key, parameters }: BackendParts) {
-    super(statements, settings, parameters);
+    const router = new ReplyRouter(this, statements, settings, parameters);
+    this.#router = router;
+    this.own = new OwnRequests(router);
+    this.replies = router.replies;
+    this.statements = statements;
+    this.copyIn = router.copyIn;
+    this.toServer = router.toServer;
     this.id = id;
     this.transport = transport;
     this.dial = dial;
     this.key = key;
-    this.pooled = undefined;
-    this.home = undefined;
-    this.substitute = undefined;
-    this.onReport = undefined;
-    this.onFlood = undefined;
     transport.listener = this;
+  }
+
+  get user(): BackendUser | undefined {
+    return this.#router.user;
+  }
+
+  set user(user: BackendUser | undefined) {
+    this.#router.user = user;
+  }
+
+  get status(): TransactionStatus {
+    return this.#router.status;
+  }
+
+  /** Settings of the session on the server. */
+  get settings(): Settings {
+    return this.#router.settings;
+  }
+
+  set settings(settings: Settings) {
+    this.#router.settings = settings;
+  }
+
+  /** Parameters that the server reports of the present session. */
+  get parameters(): ReadonlyMap<string, string> {
+    return this.#router.parameters;
+  }
+
+  /** How often the unnamed statement was parsed or discarded, as far as the server has answered. */
+  get unnamedVersion(): number {
+    return this.#router.unnamed.version;
+  }
+
+  /** After an error in a pipeline, the server ignores everything up to the next Sync. */
+  get isDiscarding(): boolean {
+    return this.#router.isDiscarding;
+  }
+
+  /** An extended-protocol message was sent without a Sync behind it: the server has a transaction open for it. */
+  get isUnsynced(): boolean {
+    return this.#router.isUnsynced;
   }
 
   /** The user is a client, and not a caretaker that checks, cleans or closes the connection. */
@@ -130,7 +175,8 @@ export class Backend extends ServerDialogue implements TransportListener {
     return this.#isGone;
   }
 
-  override get isInsideAnswer(): boolean {
+  /** The client has received a part of a message, and nothing may come before the rest. */
+  get isInsideAnswer(): boolean {
     return this.#passes && !this.#scanner.isLast;
   }
 
@@ -153,41 +199,29 @@ export class Backend extends ServerDialogue implements TransportListener {
       !this.#isLost &&
       this.#cancelsUnderWay === 0 &&
       this.transport.unsent === 0 &&
+      this.#rest === undefined &&
       this.#scanner.isBetweenMessages
     );
   }
 
   // ---- to the server ----------------------------------------------------------------------------------------------
 
-  /** Sends one of the pooler's own queries. The answer is not passed on; the first row is collected in `row`. */
-  ask(text: string, row?: OwnRow): void {
-    this.expect(Asked.ownQuery, row);
-    this.unnamedVersion++;
-    writeQuery(this.toServer.mix(), text);
+  /** Notes a request that will be answered. An answer to be made up is given at once if nothing is owed before it. */
+  expect(asked: Asked, subject?: Subject): void {
+    this.#router.expect(asked, subject);
   }
 
-  /** Sends a query of the pooler's own within the client's pipeline and transaction; whatever the client has there is unchanged. */
-  askWithin(text: string): void {
-    const writer = this.toServer.mix();
-    // The statement still exists if the last pipeline was cut short.
-    this.expect(Asked.ownClose);
-    writeClose(writer, Target.statement, ownStatement);
-    this.expect(Asked.ownParse);
-    writeParse(writer, { name: ownStatement, text });
-    this.expect(Asked.ownBind);
-    writeBind(writer, { portal: ownStatement, statement: ownStatement });
-    this.expect(Asked.ownExecute);
-    writeExecute(writer, ownStatement);
-    for (const target of [Target.portal, Target.statement]) {
-      this.expect(Asked.ownClose);
-      writeClose(writer, target, ownStatement);
-    }
+  /** Notes a whole batch that will be answered, for a client that has just checked out this connection. */
+  expectWhole(
+    asked: typeof Asked.wholeTurn | typeof Asked.wholeRun | typeof Asked.standInTurn,
+    subject: Subject,
+  ): void {
+    this.#router.expectWhole(asked, subject);
   }
 
-  /** Ends a pipeline that no client will end. */
-  sync(): void {
-    this.expect(Asked.ownSync);
-    this.toServer.mix().append(sync);
+  /** Settings are those of a new session again. */
+  settingsWereReset(): void {
+    this.#router.settingsWereReset();
   }
 
   /** The client has sent the end of COPY data. */
@@ -196,41 +230,11 @@ export class Backend extends ServerDialogue implements TransportListener {
     else if (this.replies.size > 0) this.expect(Asked.copyEnd);
   }
 
-  /** Ends a COPY that no client will send data for. */
-  failCopy(reason: string): void {
-    this.copyIn.isUnderWay = false;
-    writeCopyFail(this.toServer.mix(), reason);
-    if (this.replies.head === Asked.execute && !this.replies.owesSync) this.sync();
-  }
-
-  /** Closes a statement that the server has. The answer is not passed on. */
-  closeStatement(copy: ServerCopy): void {
-    this.expect(Asked.ownClose, copy);
-    writeClose(this.toServer.mix(), Target.statement, copy.name);
-  }
-
-  /** Asks for the description of a statement; without a name, of the unnamed one. The answer is not passed on. */
-  describeStatement(name: Buffer | undefined, subject: object): void {
-    this.expect(Asked.ownDescribe, subject);
-    writeDescribe(this.toServer.mix(), Target.statement, name);
-  }
-
-  /** The next request must fail. If the server's error has the code `insteadOf`, the client gets `error` in its place. */
-  expectFailure(error: ErrorFields, insteadOf: string): void {
-    this.expect(Asked.mustFail, { error, insteadOf } satisfies Replacement);
-  }
-
-  /** Makes the server fail the pipeline with an error, which the client gets as `error`. */
-  fail(error: ErrorFields): void {
-    this.expectFailure(error, SqlState.invalidStatementName);
-    writeDescribe(this.toServer.mix(), Target.statement, noStatement);
-  }
-
   /** Sends the content of `toServer`; false to hold on until `backendDrained()`. */
   flush(): boolean {
     const goesOn = this.toServer.sendTo(this.transport);
     // Answers made up meanwhile are sent to the client now.
-    if (!this.toClient.isEmpty) this.#passOn();
+    if (!this.#router.toClient.isEmpty) this.#passOn();
     return goesOn;
   }
 
@@ -258,7 +262,8 @@ export class Backend extends ServerDialogue implements TransportListener {
   resume(): void {
     if (!this.#isHeldUp) return;
     this.#isHeldUp = false;
-    this.transport.resumeReading();
+    if (this.#rest === undefined) this.transport.resumeReading();
+    else setImmediate(nextRound, this);
   }
 
   /** A cancel request is under way. The connection must not go to another client before the request is over. */
@@ -273,7 +278,7 @@ export class Backend extends ServerDialogue implements TransportListener {
 
   /** The connection must not be used again: its state is unknown, or a late cancel request may hit its next user. */
   get isInDoubt(): boolean {
-    return this.#mayBeCancelled || this.isOutOfStep;
+    return this.#mayBeCancelled || this.#router.isOutOfStep;
   }
 
   get isBeingCancelled(): boolean {
@@ -297,12 +302,14 @@ export class Backend extends ServerDialogue implements TransportListener {
     if (this.#isLost) return;
     const from = this.followers.length === 0 ? start : this.#sortShared(source, start, end);
     if (from === end) return;
-    const { toClient, replies } = this;
-    if (this.#scanner.isBetweenMessages && this.sortWhole(source, from, end)) toClient.add(source, from, end);
+    const { replies } = this;
+    const { toClient } = this.#router;
+    if (this.#scanner.isBetweenMessages && this.#router.sortWhole(source, from, end))
+      toClient.add(source, from, end);
     else if (!this.#scan(source, from, end)) return;
     if (!toClient.isEmpty) this.#passOn();
-    if (this.lastFatal !== undefined) {
-      this.#sawFatal(this.lastFatal);
+    if (this.#router.lastFatal !== undefined) {
+      this.#sawFatal(this.#router.lastFatal);
       return;
     }
     if (!this.toServer.isEmpty) this.flush();
@@ -314,8 +321,8 @@ export class Backend extends ServerDialogue implements TransportListener {
     let at = start;
     while (this.followers.length > 0 && this.#scanner.isBetweenMessages) {
       const until = endOfReady(source, at, end);
-      if (until === -1 || !this.sortWhole(source, at, until)) return at;
-      this.toClient.add(source, at, until);
+      if (until === -1 || !this.#router.sortWhole(source, at, until)) return at;
+      this.#router.toClient.add(source, at, until);
       this.#answerEnded();
       at = until;
     }
@@ -324,26 +331,38 @@ export class Backend extends ServerDialogue implements TransportListener {
 
   /** Hands a shared connection on to the next follower. */
   #answerEnded(): void {
-    if (!this.toClient.isEmpty) this.#passOn();
+    if (!this.#router.toClient.isEmpty) this.#passOn();
     this.user?.backendSettled(this);
   }
 
   /** Reads message after message, up to a FATAL; false when the server has broken the protocol. */
   #scan(source: Buffer, start: number, end: number): boolean {
     const scanner = this.#scanner;
-    const { toClient, replies } = this;
+    const { replies } = this;
+    const { toClient } = this.#router;
+    let answers = 0;
     try {
       scanner.push(source, start, end);
       while (scanner.next()) {
         if (scanner.isFirst) {
           this.#passes = false;
-          this.#passes = this.sort(scanner) && (this.lastFatal === undefined || this.#concernsUser());
+          this.#passes =
+            this.#router.sort(scanner) && (this.#router.lastFatal === undefined || this.#concernsUser());
         }
         if (this.#passes) toClient.add(scanner.source, scanner.start, scanner.end);
         else if (scanner.type === From.dataRow) this.#collect(scanner);
-        if (scanner.isLast && this.lastFatal !== undefined) return true;
-        if (scanner.isLast && replies.head >= firstMadeUp) this.makeUp();
+        if (scanner.isLast && this.#router.lastFatal !== undefined) return true;
+        if (scanner.isLast && replies.head >= firstMadeUp) this.#router.makeUp();
         if (this.followers.length > 0 && scanner.isLast && replies.size === 0) this.#answerEnded();
+        if (
+          scanner.isLast &&
+          isAnswer(scanner.type) &&
+          ++answers >= mostAnswersAtOnce &&
+          scanner.unread > 0
+        ) {
+          this.#putOff(scanner.takeRest());
+          break;
+        }
       }
       return true;
     } catch (error) {
@@ -356,12 +375,31 @@ export class Backend extends ServerDialogue implements TransportListener {
     }
   }
 
+  /** Others are served before the rest of this chunk. */
+  #putOff(rest: Buffer): void {
+    this.#rest = rest;
+    this.transport.pauseReading();
+    setImmediate(nextRound, this);
+  }
+
+  roundBegan(): void {
+    if (this.#rest === undefined || this.#isHeldUp) return;
+    this.#readRest();
+    if (this.#rest === undefined && !this.#isHeldUp) this.transport.resumeReading();
+  }
+
+  #readRest(): void {
+    const rest = this.#rest;
+    this.#rest = undefined;
+    if (rest !== undefined) this.bytesCame(rest, 0, rest.length);
+  }
+
   #collect({ source, start, end, isLast }: MessageScanner): void {
     const { headSubject } = this.replies;
     if (headSubject instanceof OwnRow) headSubject.add(source, start, end, isLast);
   }
 
-  /** Whether the user loses something with the connection. */
+  /** True if the user loses something with the connection. */
   #concernsUser(): boolean {
     return this.user?.needsBackend(this) === true;
   }
@@ -376,31 +414,31 @@ export class Backend extends ServerDialogue implements TransportListener {
     if (this.#isLost) return;
     this.#isLost = true;
     const { user } = this;
-    const isTold = this.lastFatal !== undefined && this.#passes;
+    const isTold = this.#router.lastFatal !== undefined && this.#passes;
     this.user = undefined;
-    if (user !== undefined) user.backendLost(reason, this.lastFatal, isTold);
+    if (user !== undefined) user.backendLost(reason, this.#router.lastFatal, isTold);
     else if (this.pooled !== undefined) this.home?.broken(this.pooled, reason);
     for (const follower of this.followers.splice(0)) {
       this.home?.shareEnded();
-      follower.serverLost(reason, this.lastFatal !== undefined);
+      follower.serverLost(reason, this.#router.lastFatal !== undefined);
     }
   }
 
   #passOn(): void {
     const { user } = this;
-    if (user === undefined) this.toClient.clear();
-    else if (!user.takeAnswer(this.toClient) && !this.#isHeldUp) {
+    if (user === undefined) this.#router.toClient.clear();
+    else if (!user.takeAnswer(this.#router.toClient) && !this.#isHeldUp) {
       this.#isHeldUp = true;
       this.transport.pauseReading();
     }
   }
 
-  protected override reportedUnasked(name: string, value: string): void {
+  reportedUnasked(name: string, value: string): void {
     // Settings of the last client say nothing about new sessions.
     if (!this.settings.statements.has(name.toLowerCase())) this.onReport?.(name, value);
   }
 
-  protected override reportedTooMuch(): void {
+  reportedTooMuch(): void {
     this.onFlood?.();
   }
 
@@ -409,11 +447,13 @@ export class Backend extends ServerDialogue implements TransportListener {
   }
 
   ended(): void {
+    while (this.#rest !== undefined) this.#readRest();
     this.transport.destroy();
     this.#lose(new Error('The server closed the connection.'));
   }
 
   closed(error: Error | undefined): void {
+    while (this.#rest !== undefined) this.#readRest();
     this.#isGone = true;
     const reason = error ?? new Error('The server closed the connection.');
     if (!this.#isLost) {
@@ -425,4 +465,12 @@ export class Backend extends ServerDialogue implements TransportListener {
     this.user = undefined;
     user?.backendLost(reason, undefined, false);
   }
+}
+
+function isAnswer(type: number): boolean {
+  return type !== From.dataRow && type !== From.copyData;
+}
+
+function nextRound(backend: Backend): void {
+  backend.roundBegan();
 }

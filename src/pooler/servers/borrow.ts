@@ -1,10 +1,12 @@
 /** Checks out a server connection for one of the pooler's own queries, and releases it. */
 import type { PooledConnection } from '../../core/pooled-connection.js';
-import { Waiter } from '../../core/waiters.js';
+import { asError } from '../../runtime/promise-dialer.js';
 import { OwnQueryError } from '../errors.js';
 import { textOf, transition } from '../settings/settings.js';
 import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
+import { PlaceWaiter } from './place-waiter.js';
+import { ReplicationBackend } from './replication-backend.js';
 import { askServer } from './server-question.js';
 
 export interface BorrowOptions {
@@ -13,6 +15,10 @@ export interface BorrowOptions {
   readonly signal: AbortSignal;
   /** Keeps waiting while the server is unreachable, instead of failing with the reason. */
   readonly isPatient?: boolean;
+  /** Leaves the connection as unused as it was, where the number of uses is limited. */
+  readonly isUncounted?: boolean;
+  /** Startup parameters for replication: a connection that is dialed for this wait is one for replication with these. */
+  readonly replication?: ReadonlyMap<string, string>;
 }
 
 /** Runs `use`, which must leave the connection settled or reject. Rejects with the engine's error if no connection is available. */
@@ -21,7 +27,9 @@ export async function borrow<T>(
   options: BorrowOptions,
   use: (backend: Backend) => Promise<T>,
 ): Promise<T> {
-  const { connection: backend, generation } = await takeClean(pool, options);
+  const pooled = await takeClean(pool, options);
+  const { connection: backend, generation } = pooled;
+  if (options.isUncounted === true) pooled.uncountedUses++;
   try {
     return await use(backend);
   } finally {
@@ -59,7 +67,7 @@ async function forgetSettings(backend: Backend, { settings: { none } }: BackendP
 
 function wait(
   pool: BackendPool,
-  { timeoutMs, signal, isPatient = false }: BorrowOptions,
+  { timeoutMs, signal, isPatient = false, replication }: BorrowOptions,
 ): Promise<PooledConnection<Backend>> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -67,11 +75,13 @@ function wait(
       signal.removeEventListener('abort', abort);
       if (pooled === undefined) reject(error);
       else if (signal.aborted) {
-        pool.release(pooled.connection, pooled.generation);
+        if (pooled.connection.isSettled) pool.release(pooled.connection, pooled.generation);
+        else pool.discard(pooled.connection, pooled.generation, asError(signal.reason));
         reject(signal.reason);
       } else resolve(pooled);
     });
     waiter.isPatient = isPatient;
+    waiter.replication = replication;
     const abort = (): void => {
       if (pool.leave(waiter)) reject(signal.reason);
     };
@@ -82,7 +92,7 @@ function wait(
 
 type Answer = (pooled: PooledConnection<Backend> | undefined, error?: Error) => void;
 
-class Borrower extends Waiter<Backend> {
+class Borrower extends PlaceWaiter {
   readonly #answer: Answer;
 
   constructor(answer: Answer) {
@@ -91,6 +101,8 @@ class Borrower extends Waiter<Backend> {
   }
 
   override granted(pooled: PooledConnection<Backend>): void {
+    const { connection } = pooled;
+    if (connection instanceof ReplicationBackend) connection.claim(this.replication);
     process.nextTick(this.#answer, pooled);
   }
 

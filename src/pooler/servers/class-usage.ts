@@ -25,7 +25,6 @@ export class ClassUsage implements ClassCounts {
   constructor(reservedRatio: number) {
     this.#ratio = reservedRatio;
     this.#split = new ClassSplit({ reservedRatio });
-    this.#queue = undefined;
   }
 
   /** Reason for the present parts. */

@@ -9,6 +9,7 @@ import type { ErrorFields } from '../../wire/error-fields.js';
 import type { PoolerConfig } from '../config/pooler-config.js';
 import type { OwnQueryError } from '../errors.js';
 import type { LogDetails, PoolerLog } from '../log.js';
+import type { Settings } from '../settings/settings.js';
 
 /** A client connection. */
 export interface LoggedClient {
@@ -28,6 +29,7 @@ export interface LoggedServer {
   readonly id: number;
   readonly ends: Pick<Transport, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>;
   readonly openedAt: number;
+  readonly isReplication?: boolean;
 }
 
 /** Log of one pool. It remembers what it has logged. */
@@ -41,8 +43,10 @@ export interface ServerLog {
   openingFailed(cause: string, error: Error): void;
   closed(server: LoggedServer, reason: string): void;
   connectQueryFailed(error: OwnQueryError): void;
-  /** The pool is allowed its reserve. */
+  /** A connection of the pool's reserve is being opened. */
   reserveTaken(): void;
+  /** The connection is given the settings of its next client. Undefined where that is not logged. */
+  readonly settingsBrought?: (server: LoggedServer, from: Settings, to: Settings) => void;
 }
 
 export interface ConnectionLog {
@@ -60,7 +64,15 @@ export interface ConnectionLog {
 }
 
 /** Closures that were asked for, and that every connection comes to. The others are worth a log entry. */
-const ordinaryEnds = ['idle_timeout', 'max_lifetime', 'max_uses', 'over_limit', 'drained'];
+const ordinaryEnds = [
+  'idle_timeout',
+  'max_lifetime',
+  'max_uses',
+  'over_limit',
+  'drained',
+  'evicted',
+  'replication_ended',
+];
 
 /** A query that has not failed for this long counts as fixed or unused: the next failure is logged as the first. */
 const quietMs = 60_000;
@@ -76,18 +88,19 @@ export function connectionLog(log: PoolerLog, config: () => PoolerConfig): Conne
     loginBegan() {},
     databaseFound() {},
     connected(client) {
-      if (config().logging.connections) tell('a client is in', client);
+      if (config().logging.connections) tell('client connected', client);
     },
     disconnected(client, why) {
       if (!config().logging.disconnections) return;
-      tell('a client is gone', client, { why, livedMs: Date.now() - client.connectedAt });
+      tell('client disconnected', client, { reason: why, duration_ms: Date.now() - client.connectedAt });
     },
     refused({ user, database, transport: { remoteAddress: from } }, { message }, detail) {
       if (config().logging.poolerErrors)
-        log('warn', `a client was refused: ${message}`, { user, database, from, detail });
+        log('warn', 'client refused', { user, database, from, reason: message, detail });
     },
     failed({ user, database }, { message, code }) {
-      if (config().logging.poolerErrors) log('warn', message, { user, database, code });
+      if (config().logging.poolerErrors)
+        log('warn', 'client told an error', { user, database, code, reason: message });
     },
     servers: (database, user) => serverLog(log, config, { database, user }),
   };
@@ -103,12 +116,12 @@ function serverLog(log: PoolerLog, config: () => PoolerConfig, pool: LogDetails)
     opened(dialMs) {
       failures.end();
       if (config().logging.connections)
-        log('info', 'a server connection is open', { ...pool, ms: Math.round(dialMs) });
+        log('info', 'server connection opened', { ...pool, duration_ms: Math.round(dialMs) });
     },
     openingFailed(cause, error) {
       const attempt = failures.add(cause);
       if (attempt === undefined) return;
-      log(cause === 'lease_acquire' ? 'debug' : 'error', 'a server connection could not be opened', {
+      log(cause === 'lease_acquire' ? 'debug' : 'error', 'server connection failed', {
         ...pool,
         cause,
         ...errorFields(error),
@@ -117,7 +130,7 @@ function serverLog(log: PoolerLog, config: () => PoolerConfig, pool: LogDetails)
     },
     closed(_, reason) {
       if (config().logging.disconnections)
-        log(ordinaryEnds.includes(reason) ? 'debug' : 'info', 'a server connection goes', {
+        log(ordinaryEnds.includes(reason) ? 'debug' : 'info', 'server connection closed', {
           ...pool,
           reason,
         });
@@ -126,7 +139,7 @@ function serverLog(log: PoolerLog, config: () => PoolerConfig, pool: LogDetails)
       const { code } = error.fields;
       const attempt = failedQueries.add(code);
       if (attempt === undefined) return;
-      log('warn', 'a server connection is used although its connect_query failed', {
+      log('warn', 'connect_query failed, server connection used nevertheless', {
         ...pool,
         ...errorFields(error),
         code,

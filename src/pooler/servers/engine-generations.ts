@@ -15,6 +15,7 @@ export type Engine = ConnectionPool<Backend>;
 /** Connections by state; together all that are open or opening. */
 export type EngineCounts = Pick<PoolCounts, 'pending' | 'idle' | 'lent' | 'checking' | 'closing'>;
 
+const noConnections: EngineCounts = Object.freeze({ pending: 0, idle: 0, lent: 0, checking: 0, closing: 0 });
 const noDeadline = Number.POSITIVE_INFINITY;
 
 export class EngineGenerations {
@@ -22,6 +23,8 @@ export class EngineGenerations {
   #present: Engine;
   /** Former engines with connections that are not closed yet. */
   readonly #former = new Set<Engine>();
+  /** Former engines whose idle connections are still to be closed. */
+  readonly #undrained = new Map<Engine, NodeJS.Timeout>();
   /** Totals of engines that have closed all connections. */
   #past: PoolTotals | undefined;
   #limit: number;
@@ -32,7 +35,6 @@ export class EngineGenerations {
   constructor(limit: number, make: () => Engine) {
     this.#limit = limit;
     this.#make = make;
-    this.#past = undefined;
     this.#present = this.#begin();
   }
 
@@ -42,6 +44,16 @@ export class EngineGenerations {
 
   get all(): readonly Engine[] {
     return [this.#present, ...this.#former];
+  }
+
+  /** No connection is open, of the present engine and of former ones. */
+  get isUnconnected(): boolean {
+    return this.#former.size === 0 && this.#present.live === 0;
+  }
+
+  /** No connection is open, opening or closing. */
+  get isEmpty(): boolean {
+    return this.#present.total === 0 && (this.#former.size === 0 || this.leaving === 0);
   }
 
   get limit(): number {
@@ -61,10 +73,15 @@ export class EngineGenerations {
 
   /** Counts of all engines. A former engine hands out nothing any more, and closes idle connections. */
   counts(): EngineCounts {
+    if (this.isEmpty) return noConnections;
     const sum = { pending: 0, idle: 0, lent: 0, checking: 0, closing: 0 };
     for (const engine of this.all) {
-      const counts = engine.counts();
-      for (const key of Object.keys(sum) as (keyof EngineCounts)[]) sum[key] += counts[key];
+      const { pending, idle, lent, checking, closing } = engine.counts();
+      sum.pending += pending;
+      sum.idle += idle;
+      sum.lent += lent;
+      sum.checking += checking;
+      sum.closing += closing;
     }
     return sum;
   }
@@ -72,7 +89,8 @@ export class EngineGenerations {
   /** Totals of all engines that there ever were. */
   totals(): PoolTotals {
     let sum = this.#past;
-    for (const engine of this.all) sum = sumOf(sum, engine.stats().totals);
+    if (this.#former.size === 0 && sum === undefined) return this.#present.totals();
+    for (const engine of this.all) sum = sumOf(sum, engine.totals());
     return sum as PoolTotals;
   }
 
@@ -86,20 +104,40 @@ export class EngineGenerations {
     return engine;
   }
 
-  /** Starts another engine and moves the waiters over to it. */
-  renew(): void {
+  /**
+   * Starts another engine and moves the waiters over to it. The former engine closes its idle connections after `closeAfterMs`,
+   * or before that when somebody waits.
+   */
+  renew(closeAfterMs = 0): void {
     const former = this.#present;
     this.#former.add(former);
-    // The former engine opens nothing more, whatever its queue: the next engine counts on that.
-    former.resize(0);
+    const waiters = former.withdrawAll();
+    if (closeAfterMs === 0) this.#retire(former);
+    else {
+      // A former engine opens nothing more: the next one counts on that.
+      former.pause();
+      this.#undrained.set(former, setTimeout(() => this.#retire(former), closeAfterMs).unref());
+    }
     this.#present = this.#begin();
     const now = systemClock.now();
-    for (const waiter of former.withdrawAll()) this.enqueue(waiter, waiter.heapKey - now);
+    for (const waiter of waiters) this.enqueue(waiter, waiter.heapKey - now);
+  }
+
+  #retire(former: Engine): void {
+    clearTimeout(this.#undrained.get(former));
+    this.#undrained.delete(former);
+    // Before the limit is 0: idle connections close because the engine drains, and not because there are too many.
     former.drain(noDeadline, () => {
       this.#former.delete(former);
-      this.#past = sumOf(this.#past, former.stats().totals);
-      this.share();
+      this.#past = sumOf(this.#past, former.totals());
+      if (this.#present !== former) this.share();
     });
+    // The former engine opens nothing more: the next engine counts on that.
+    former.resize(0);
+  }
+
+  #retireAll(): void {
+    for (const former of [...this.#undrained.keys()]) this.#retire(former);
   }
 
   setLimit(limit: number): void {
@@ -142,6 +180,7 @@ export class EngineGenerations {
   }
 
   enqueue(waiter: Waiter<Backend>, timeoutMs: number): void {
+    this.#retireAll();
     this.#present.enqueue(waiter, timeoutMs);
   }
 
@@ -157,6 +196,7 @@ export class EngineGenerations {
 
   /** Takes no more callers, and closes each connection when it is released, all of them at the deadline. */
   drain(deadline: number, then: () => void): void {
+    this.#retireAll();
     const engines = this.all;
     let left = engines.length;
     for (const engine of engines) {

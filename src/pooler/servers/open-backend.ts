@@ -18,7 +18,7 @@ import { ReplicationBackend } from './replication-backend.js';
 import type { ServerAddress, ServerHosts } from './server-hosts.js';
 import { askServer } from './server-question.js';
 import { ServerStatements } from './server-statements.js';
-import { checkTarget, type TargetSession } from './target-session.js';
+import { checkReportedTarget, checkTarget, type TargetSession } from './target-session.js';
 
 export type DialedHost = Pick<DialOptions, 'host' | 'port'>;
 
@@ -141,8 +141,14 @@ async function enter(
   const parts = { id, transport, dial, statements, settings, ...loggedIn };
   // Replication has no queries that could be asked first.
   if (replication !== undefined) {
-    const backend = new ReplicationBackend(parts);
+    const backend = new ReplicationBackend(parts, replication);
     transport.resumeReading();
+    try {
+      checkReportedTarget(backend, plan.target);
+    } catch (error) {
+      backend.destroy();
+      throw error;
+    }
     return backend;
   }
   const backend = new Backend(parts);

@@ -1,13 +1,14 @@
 /**
- * Opens a server connection for replication. It takes the place of a connection of the pool, which is closed for it: so it waits, and
- * counts in the pool's limits and in all budgets, as any other, and is never handed to another client.
+ * Opens a server connection for replication. It takes the place of an idle connection of the pool, which is closed for it, or is
+ * dialed by the pool itself: so it waits, and counts in the pool's limits and in all budgets, as any other, and is never handed to
+ * another client.
  */
 import { terminate } from '../../wire/fixed-messages.js';
 import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import { Caretaker } from './backend-user.js';
 import { type BorrowOptions, borrow } from './borrow.js';
-import type { ReplicationBackend } from './replication-backend.js';
+import { ReplicationBackend } from './replication-backend.js';
 
 /** `parameters`: what the client's startup packet says, `replication` included. */
 export function openReplication(
@@ -17,7 +18,15 @@ export function openReplication(
 ): Promise<ReplicationBackend> {
   const { signal } = options;
   return new Promise((resolve, reject) => {
-    borrow(pool, options, async (place) => {
+    borrow(pool, { ...options, replication: parameters }, async (place) => {
+      if (place instanceof ReplicationBackend) {
+        resolve(place);
+        await place.gone;
+        return;
+      }
+      pool.openingWatcher?.evicted(place);
+      evictAboveLimit(pool);
+      place.isEvicted = true;
       await vacate(place);
       signal.throwIfAborted();
       const server = await pool.openReplication(place, parameters, signal);
@@ -26,6 +35,17 @@ export function openReplication(
       await server.gone;
     }).catch(reject);
   });
+}
+
+/** A reserve may have left more connections than the pool is to have. */
+function evictAboveLimit(pool: BackendPool): void {
+  while (pool.stats().live > pool.limits.poolSize) {
+    const idle = pool.tryTake();
+    if (idle === undefined) return;
+    idle.connection.isEvicted = true;
+    pool.openingWatcher?.evicted(idle.connection);
+    pool.discard(idle.connection, idle.generation, new Error('It makes room for replication.'));
+  }
 }
 
 /** Resolves when its socket is closed. */

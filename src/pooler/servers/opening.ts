@@ -3,14 +3,15 @@
 import type { SocketEnds } from '../../net/socket-ends.js';
 import type { Transport } from '../../net/transport.js';
 import type { BackendKey } from '../../wire/session-messages.js';
+import type { Backend } from './backend.js';
 import { connectionIds } from './connection-ids.js';
 import type { ServerAddress } from './server-hosts.js';
 
 export interface OpeningWatcher {
   connected(opening: Opening): void;
   failed(opening: Opening, error: Error): void;
-  /** The pool may open connections of its reserve. */
-  reserveTaken(): void;
+  /** A connection is closed to make room for one for replication. */
+  evicted(backend: Backend): void;
 }
 
 export class Opening {
@@ -33,12 +34,6 @@ export class Opening {
   constructor(signal: AbortSignal, replication?: ReadonlyMap<string, string>) {
     this.signal = signal;
     this.replication = replication;
-    this.#address = undefined;
-    this.#transport = undefined;
-    this.#ends = undefined;
-    this.#key = undefined;
-    this.onProgress = undefined;
-    this.watcher = undefined;
   }
 
   /** The server that is being tried; undefined until the first attempt. */

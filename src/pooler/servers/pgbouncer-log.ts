@@ -7,6 +7,7 @@ import { BackendRefusedError, LoginEndedError, WrongServerError } from '../error
 import type { PoolerLog } from '../log.js';
 import { wordings } from '../own-error.js';
 import type { ConnectionLog, LoggedClient, LoggedServer, ServerLog } from './connection-log.js';
+import { settingsApplied } from './pgbouncer-settings.js';
 
 const inItsWords = wordings.pgbouncer;
 
@@ -20,6 +21,8 @@ const closings: Readonly<Record<string, string>> = {
   lease_recalled: 'evicted',
   lease_lost: 'evicted',
   failed_check: 'test query failed',
+  evicted: 'evicted for pool_size',
+  replication_ended: 'replication client was closed',
 };
 
 const crashed = 'server conn crashed?';
@@ -90,7 +93,7 @@ function serversOf(log: PoolerLog, config: () => PoolerConfig, database: string,
         const { severity, message } = error.fields;
         log('warn', `server login failed: ${severity} ${message}`);
       } else log('warn', `${nameOfServer(server)} ${textOf(error)}`);
-      closing(server, openingReason(error));
+      closing(server, openingReason(error, server));
     },
     openingFailed() {},
     closed(server, reason) {
@@ -99,6 +102,10 @@ function serversOf(log: PoolerLog, config: () => PoolerConfig, database: string,
     connectQueryFailed({ fields }) {
       log('warn', `S: error while executing exec_on_query: ${fields.severity} ${fields.message}`);
     },
+    settingsBrought(server, from, to) {
+      if (config().logging.level === 'debug')
+        log('debug', `${nameOfServer(server)} varcache_apply: ${settingsApplied(from, to, user)}`);
+    },
     reserveTaken() {
       log('warn', `${database}/${user} taking connection from reserve_pool`);
     },
@@ -106,12 +113,16 @@ function serversOf(log: PoolerLog, config: () => PoolerConfig, database: string,
 }
 
 /** Reason that PgBouncer would log for a connection that could not be opened. */
-function openingReason(error: Error): string {
-  if (error instanceof BackendRefusedError) return 'login failed';
+function openingReason(error: Error, { ends, isReplication }: LoggedServer): string {
+  if (error instanceof BackendRefusedError)
+    return isReplication === true ? 'login failed' : error.fields.message;
   if (error instanceof ServerAuthenticationError) return 'failed to answer authreq';
   if (error instanceof WrongServerError) return 'server does not satisfy target_session_attrs';
   if (error instanceof LoginEndedError) return 'connect timeout';
-  const code = error instanceof DialFailedError ? codeOf(error) : undefined;
+  if (!(error instanceof DialFailedError)) return 'connect failed';
+  // Connected, and then silent: the local port is known.
+  if (ends.localPort > 0 && error.reason !== 'network' && error.reason !== 'tls') return 'connect timeout';
+  const code = codeOf(error);
   return code === 'ENOTFOUND' || code === 'EAI_AGAIN' ? 'server DNS lookup failed' : 'connect failed';
 }
 
@@ -120,7 +131,25 @@ function codeOf(error: Error): string | undefined {
 }
 
 function textOf(error: Error): string {
+  if (error instanceof DialFailedError && error.reason === 'tls') return tlsTextOf(error);
   return error.cause instanceof Error ? `${error.message} ${error.cause.message}` : error.message;
+}
+
+/** Codes of Node for a certificate that was verified and is not good. */
+const badCertificate = /^(?!ERR_)\w*(?:CERT|ISSUER|CRL|SIGNATURE|CHAIN)\w*$/;
+
+function tlsTextOf(error: Error): string {
+  let cause: unknown = error;
+  while (cause instanceof Error && codeOfError(cause) === undefined) cause = cause.cause;
+  const isBad = badCertificate.test(codeOfError(cause) ?? '');
+  const why = cause instanceof Error ? cause.message : error.message;
+  return `TLS handshake error: handshake failed: ${isBad ? `certificate verify failed: ${why}` : why}`;
+}
+
+function codeOfError(error: unknown): string | undefined {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  // Headgate's own errors have a code as well.
+  return typeof code === 'string' && !code.startsWith('HG_') ? code : undefined;
 }
 
 function nameOf({ id, database = '(nodb)', user = '(nouser)', transport }: LoggedClient): string {

@@ -42,8 +42,6 @@ export class PreparedStatement {
     this.shareKey = shareKey;
     this.settingsKey = settingsKey;
     this.shape = shape;
-    this.count = undefined;
-    this.#profile = undefined;
   }
 
   /** Usual run time; undefined where the text does not tell. */

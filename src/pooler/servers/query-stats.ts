@@ -1,6 +1,6 @@
 /**
  * Statistics of statements: calls, errors, rows, bytes and times, by normalised text, user and database. A book limits the
- * number of entries for the whole process; when it is full, it drops the least used ones.
+ * number of entries for the whole process; when it is full, a new entry takes the place of one that is little used.
  */
 import { normalizedText } from '../../sql/normalized-text.js';
 import { textFingerprint } from '../../sql/text-fingerprint.js';
@@ -8,6 +8,9 @@ import { textFingerprint } from '../../sql/text-fingerprint.js';
 /** Histogram: four buckets for each doubling, from a microsecond to more than a day. */
 const bucketsPerDoubling = 4;
 const bucketCount = 150;
+
+/** Limit of entries looked at for one that can be dropped. */
+const mostSpared = 16;
 
 /** Statistics of one statement, user and database. */
 export class QueryCount {
@@ -25,9 +28,11 @@ export class QueryCount {
   waitMs = 0;
   /** The book has dropped this entry: its holder must ask the book again. */
   isForgotten = false;
-  /** Calls, weighted by age: those before the last removal of entries count half, those before the one before a quarter, and so on. */
-  recentCalls = 1;
-  readonly buckets = new Uint32Array(bucketCount);
+  /** Calls, weighted by age: halved each time that the book spares the entry. */
+  recentCalls = 0;
+  /** Calls by duration. Made at the second call: a client can fill the book with texts that come once. */
+  #buckets: Uint32Array | undefined;
+  #firstBucket = 0;
 
   constructor(database: string, user: string, text: string) {
     this.database = database;
@@ -43,7 +48,20 @@ export class QueryCount {
     if (ms > this.longestMs) this.longestMs = ms;
     this.recentCalls++;
     const bucket = bucketOf(ms);
-    this.buckets[bucket] = (this.buckets[bucket] as number) + 1;
+    if (this.calls === 1 && this.#buckets === undefined) this.#firstBucket = bucket;
+    else {
+      const { buckets } = this;
+      buckets[bucket] = (buckets[bucket] as number) + 1;
+    }
+  }
+
+  /** Calls by duration, for `quantileOf()`. */
+  get buckets(): Uint32Array {
+    if (this.#buckets === undefined) {
+      this.#buckets = new Uint32Array(bucketCount);
+      if (this.calls > 0) this.#buckets[this.#firstBucket] = 1;
+    }
+    return this.#buckets;
   }
 }
 
@@ -89,16 +107,30 @@ export class QueryBook {
     return made;
   }
 
-  /** Drops a tenth of the entries. */
+  /**
+   * Drops an entry that came long ago and has hardly been used since. The number of entries looked at is limited: a client
+   * that sends new texts without end pays for each of them the same.
+   */
   #makeRoom(): void {
-    const wanted = Math.max(1, Math.ceil(this.#most / 10));
-    const leastFirst = [...this.#entries].sort(([, one], [, other]) => one.recentCalls - other.recentCalls);
-    for (const [key, entry] of leastFirst.slice(0, wanted)) {
-      this.#entries.delete(key);
-      entry.isForgotten = true;
-      this.forgotten++;
+    const spared: [string, QueryCount][] = [];
+    let least: [string, QueryCount] | undefined;
+    for (const item of this.#entries) {
+      const [, { recentCalls }] = item;
+      if (least === undefined || recentCalls < least[1].recentCalls) {
+        if (least !== undefined) spared.push(least);
+        least = item;
+      } else spared.push(item);
+      if (recentCalls <= 1 || spared.length === mostSpared) break;
     }
-    for (const [, entry] of leastFirst.slice(wanted)) entry.recentCalls /= 2;
+    for (const [key, entry] of spared) {
+      entry.recentCalls >>>= 1;
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
+    }
+    if (least === undefined) return;
+    this.#entries.delete(least[0]);
+    least[1].isForgotten = true;
+    this.forgotten++;
   }
 }
 

@@ -67,7 +67,6 @@ export class RepeatedStatement {
   constructor(parse: Buffer) {
     this.parse = parse;
     this.unnamed = new UnnamedStatement(parse);
-    this.standIn = undefined;
   }
 }
 

@@ -99,7 +99,7 @@ export class ReplyQueue {
   }
 
   /**
-   * Whether a batch is still unanswered. A batch ends with a Sync or a Query of the client's. From its first error on, a batch
+   * True if a batch is still unanswered. A batch ends with a Sync or a Query of the client's. From its first error on, a batch
    * is ignored as a whole. The outcome of an earlier batch is known when it is answered.
    */
   get owesTurn(): boolean {
@@ -115,7 +115,7 @@ export class ReplyQueue {
     return this.#turnsOver + this.#turns;
   }
 
-  /** Whether a request in the batch of this number may still turn out not to have happened. */
+  /** True if a request in the batch of this number may still turn out not to have happened. */
   isUnsure(turn: number | undefined): boolean {
     return turn !== undefined && turn >= this.#turnsOver && turn < this.turnsSent;
   }

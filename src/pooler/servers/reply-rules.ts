@@ -31,7 +31,7 @@ const fitting = new Uint32Array(256);
 for (const [type, to] of answers)
   for (const asked of to) fitting[type] = (fitting[type] as number) | (1 << asked);
 
-/** Whether a message of this type can come while `head` is answered next; 0: nothing is owed. */
+/** True if a message of this type can come while `head` is answered next; 0: nothing is owed. */
 export function isAnswerTo(type: number, head: Asked | 0): boolean {
   return (((fitting[type] as number) >>> head) & 1) === 1;
 }

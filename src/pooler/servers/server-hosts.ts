@@ -1,4 +1,5 @@
 /** Hosts of a database, and the order in which a new connection tries them. */
+import { portOf } from '../config/special-kinds.js';
 
 export interface ServerAddress {
   /** A name or an address; undefined for a Unix socket. */
@@ -14,8 +15,8 @@ export class ServerHosts {
   #next = 0;
 
   /** A host that begins with `/` or `@` is the folder of a Unix socket. `takesTurns`: each connection begins with the next host. */
-  constructor(hosts: readonly string[], port: number, takesTurns: boolean) {
-    this.#addresses = hosts.map((host) => addressOf(host, port));
+  constructor(hosts: readonly string[], port: number | readonly number[], takesTurns: boolean) {
+    this.#addresses = hosts.map((host, at) => addressOf(host, portOf(port, at)));
     this.#takesTurns = takesTurns;
   }
 

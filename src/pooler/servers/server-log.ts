@@ -5,30 +5,44 @@ import type { Backend } from './backend.js';
 import type { BackendPool } from './backend-pool.js';
 import type { LoggedServer, ServerLog } from './connection-log.js';
 import { endsOfDial, type Opening } from './opening.js';
+import { ReplicationBackend } from './replication-backend.js';
 
 /** Logs until the returned function is called. */
 export function logServers(pool: BackendPool, servers: ServerLog, log: PoolerLog): () => void {
   const { database, user } = pool;
   pool.onConnectQueryFailed = (error) => servers.connectQueryFailed(error);
-  pool.onSwallowed = (what) =>
-    log('info', 'a statement that the server refuses is swallowed from now on', { database, user, what });
+  pool.onSwallowed = (what) => log('info', 'statement swallowed from now on', { database, user, what });
+  const { settingsBrought } = servers;
+  if (settingsBrought !== undefined)
+    pool.onSettingsBrought = (backend, from, to) => settingsBrought(backendShown(backend), from, to);
   pool.openingWatcher = {
-    connected: (opening) => servers.connected(openingShown(opening)),
+    connected: (opening) => {
+      const { pending, live } = pool.stats();
+      if (pending + live > pool.limits.poolSize) servers.reserveTaken();
+      servers.connected(openingShown(opening));
+    },
     failed: (opening, error) => servers.hostFailed(openingShown(opening), error),
-    reserveTaken: () => servers.reserveTaken(),
+    evicted: (backend) => servers.closed(backendShown(backend), 'evicted'),
   };
   return onMessages(pool, {
     'headgate:pool:opened': ({ dialMs }) => servers.opened(dialMs),
     'headgate:pool:discarded': ({ connection, reason }) => {
-      const { id, transport, connectedAt } = connection as Backend;
-      servers.closed({ id, ends: transport, openedAt: connectedAt }, reason);
+      const backend = connection as Backend;
+      const replication = backend instanceof ReplicationBackend ? backend : backend.substitute;
+      if (replication !== undefined) servers.closed(backendShown(replication), 'replication_ended');
+      else if (!backend.isEvicted) servers.closed(backendShown(backend), reason);
     },
     'headgate:pool:refill-failed': ({ cause, error }) => servers.openingFailed(cause, rootOf(error)),
   });
 }
 
-function openingShown({ id, ends, address, beganAt }: Opening): LoggedServer {
-  return { id, ends: ends ?? endsOfDial(address), openedAt: beganAt };
+function backendShown({ id, transport, connectedAt }: Backend): LoggedServer {
+  return { id, ends: transport, openedAt: connectedAt };
+}
+
+function openingShown({ id, ends, address, beganAt, replication }: Opening): LoggedServer {
+  const isReplication = replication !== undefined;
+  return { id, ends: ends ?? endsOfDial(address), openedAt: beganAt, isReplication };
 }
 
 /** The log entry already has what the engine wraps around the cause. */

@@ -68,7 +68,7 @@ class Asker extends Caretaker {
     const backend = this.#backend;
     const { text, values } = this.#question;
     const writer = backend.toServer.mix();
-    backend.unnamedVersion++;
+    backend.own.replacesUnnamed();
     if (values === undefined) {
       backend.expect(Asked.query);
       writeQuery(writer, text);

@@ -44,8 +44,6 @@ export class ServerStatements {
   constructor(most: number, mostBytes: number) {
     this.most = most;
     this.#mostBytes = mostBytes;
-    this.#last = undefined;
-    this.#lastCopy = undefined;
   }
 
   get size(): number {
@@ -103,22 +101,32 @@ export class ServerStatements {
     this.#last = this.#lastCopy = undefined;
   }
 
-  /** Takes out a copy to close: a stale one, or the one used longest ago if there are too many. */
-  evict(replies: ReplyQueue): ServerCopy | undefined {
-    const [stale] = this.#stale;
-    if (stale !== undefined) {
-      this.#stale.delete(stale);
-      return stale;
-    }
-    if (this.#copies.size <= this.most && this.#bytes <= this.#mostBytes) return undefined;
+  /**
+   * Takes out the copies to close: stale ones, and those used longest ago if there are too many. Decides before any of them is
+   * closed: the answers to the Closes are owed as well, and with every answer owed no copy of the present batch can be closed.
+   */
+  evict(replies: ReplyQueue): ServerCopy[] {
+    const evicted = [...this.#stale];
+    this.#stale.clear();
+    if (!this.#hasTooMany) return evicted;
     for (const [statement, copy] of this.#copies) {
-      // Whether the server has it, and which statement it is a copy of, is still unknown.
+      // The server may lack it, or have it for another statement.
       const isUnanswered = replies.size > 0 && copy.batch >= replies.turnsOver;
       if (statement === this.#last || isUnanswered) continue;
       this.#forget(statement);
-      return copy;
+      evicted.push(copy);
+      if (!this.#hasTooMany) break;
     }
-    return undefined;
+    return evicted;
+  }
+
+  /** True if `evict()` may find something. */
+  get mayEvict(): boolean {
+    return this.#stale.size > 0 || this.#hasTooMany;
+  }
+
+  get #hasTooMany(): boolean {
+    return this.#copies.size > this.most || this.#bytes > this.#mostBytes;
   }
 
   /** Too many unanswered copies, which can't be closed yet: the next one has to wait. */

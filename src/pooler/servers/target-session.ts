@@ -11,17 +11,39 @@ const recoveryQuery =
 /** Rejects with a `WrongServerError`. Only servers older than 14 are asked, since newer ones report their state. */
 export async function checkTarget(backend: Backend, wanted: TargetSession): Promise<void> {
   if (wanted === 'any') return;
-  const { isStandby, isReadOnly } = await stateOf(backend);
+  judge(await stateOf(backend), wanted);
+}
+
+/** For replication, which has no queries to ask. Throws a `WrongServerError`, also where the server does not report its state. */
+export function checkReportedTarget(backend: Backend, wanted: TargetSession): void {
+  if (wanted === 'any') return;
+  const state = reportedState(backend);
+  if (state === undefined)
+    throw new WrongServerError(wanted, 'older than PostgreSQL 14, which reports no state');
+  judge(state, wanted);
+}
+
+interface ServerState {
+  readonly isStandby: boolean;
+  readonly isReadOnly: boolean;
+}
+
+function judge({ isStandby, isReadOnly }: ServerState, wanted: Exclude<TargetSession, 'any'>): void {
   const is = { 'read-write': !isReadOnly, 'read-only': isReadOnly, primary: !isStandby, standby: isStandby };
   if (is[wanted]) return;
   throw new WrongServerError(wanted, isStandby ? 'a standby' : `a primary${isReadOnly ? ', read-only' : ''}`);
 }
 
-async function stateOf(backend: Backend): Promise<{ isStandby: boolean; isReadOnly: boolean }> {
-  const standby = backend.parameters.get('in_hot_standby');
-  const readOnly = backend.parameters.get('default_transaction_read_only');
-  if (standby !== undefined && readOnly !== undefined)
-    return { isStandby: standby === 'on', isReadOnly: standby === 'on' || readOnly === 'on' };
+function reportedState({ parameters }: Backend): ServerState | undefined {
+  const standby = parameters.get('in_hot_standby');
+  const readOnly = parameters.get('default_transaction_read_only');
+  if (standby === undefined || readOnly === undefined) return undefined;
+  return { isStandby: standby === 'on', isReadOnly: standby === 'on' || readOnly === 'on' };
+}
+
+async function stateOf(backend: Backend): Promise<ServerState> {
+  const reported = reportedState(backend);
+  if (reported !== undefined) return reported;
   const [row] = await askServer(backend, { what: 'The check of the server', text: recoveryQuery });
   const isStandby = row?.[0] === 't';
   return { isStandby, isReadOnly: isStandby || row?.[1] === 'on' };

@@ -23,9 +23,6 @@ export class UnnamedStatement {
     this.parse = parse;
     this.effects = effects;
     this.told = told;
-    this.lastShape = undefined;
-    this.count = undefined;
-    this.#profile = undefined;
   }
 
   /** Usual run time; undefined where the text does not tell. */

@@ -31,10 +31,7 @@ export class KeptSettings {
   constructor(start: Values) {
     this.#start = start;
     this.#session = start;
-    this.#local = undefined;
-    this.#before = undefined;
     this.#timeouts = this.#readTimeouts();
-    this.onTimeouts = undefined;
   }
 
   get timeouts(): Timeouts {

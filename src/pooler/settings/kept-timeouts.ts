@@ -12,8 +12,7 @@ import { timeoutNames } from './refused-settings.js';
 /** The session to watch. Times are by the clock of the process. */
 export interface TimedSession {
   readonly state: 'idle' | 'waiting' | 'active' | 'idle in transaction';
-  readonly askedAt: number;
-  readonly idleSince: number;
+  readonly times: { readonly askedAt: number; readonly idleSince: number };
   cancel(): Promise<void>;
   end(error: ErrorFields): void;
 }
@@ -56,8 +55,6 @@ export class KeptTimeouts {
   constructor(session: TimedSession, kept: KeptSettings) {
     this.#session = session;
     this.#kept = kept;
-    this.#timer = undefined;
-    this.#cancelledAt = undefined;
     kept.onTimeouts = () => this.#changed();
     this.#changed();
   }
@@ -109,7 +106,8 @@ export class KeptTimeouts {
 
   /** Time until the present state has lasted too long. */
   #leftMs(): number {
-    const { state, askedAt, idleSince } = this.#session;
+    const { state, times } = this.#session;
+    const { askedAt, idleSince } = times;
     const { timeouts } = this.#kept;
     const now = systemClock.now();
     const left = (limit: number, since: number): number =>

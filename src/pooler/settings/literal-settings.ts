@@ -4,20 +4,23 @@
  * must read it as it was read then.
  */
 
+import { reportedNamesOf } from '../../sql/settings.js';
 import { statementsOf } from '../../sql/several-statements.js';
+import { wordsOf } from '../../sql/statements.js';
 import { type Settings, type SettingsRegistry, setConfigCall, setText } from './settings.js';
 
-/** For the text itself, which is read once. */
-const ofTexts: readonly string[] = ['client_encoding', 'standard_conforming_strings'];
-/** Under another search path a server analyses the statement again, and reads these literals by its present settings. */
-const ofMeanings: readonly string[] = ['DateStyle', 'IntervalStyle', 'TimeZone'];
-const ofAll = [...ofTexts, ...ofMeanings];
+const ofTexts = reportedNamesOf(({ reads }) => reads === 'text');
+/** Under another search path a server analyses the statement again, and reads the values in it by its present settings. */
+const ofAll = reportedNamesOf(({ reads }) => reads !== undefined);
 
 /** Setting in which the server keeps, until the transaction is over, the value to restore. */
 const keptAs = (name: string): string => `headgate.${name.toLowerCase()}`;
 
 /** Other statements have only texts to read, and some, such as VACUUM, must come first in their transaction. */
-const meaningPattern = /^[\s(]*(?:select|insert|update|delete|merge|with|values|table)\b/i;
+const meaningPattern = new RegExp(
+  String.raw`^[\s(]*(?:${wordsOf(({ reading }) => reading === 'query').join('|')})\b`,
+  'i',
+);
 
 function hasMeaning(text: string): boolean {
   const [withoutComments = text] = statementsOf(text) ?? [];

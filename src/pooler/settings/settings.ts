@@ -4,40 +4,11 @@
  */
 
 import { createHash } from 'node:crypto';
+import { literal, quoteName } from '../../sql/quote.js';
+import { isForSuperusers, settingOf } from '../../sql/settings.js';
 
 /** The session user. A change of it ends the present role. */
 export const identity = 'session_authorization';
-
-/** Settings without effect on the meaning or plan of a statement: clients with different values share statements. */
-const irrelevantForPlans = new Set([
-  'application_name',
-  'bytea_output',
-  'client_min_messages',
-  'extra_float_digits',
-  'idle_in_transaction_session_timeout',
-  'idle_session_timeout',
-  'lock_timeout',
-  'statement_timeout',
-  'transaction_timeout',
-]);
-
-/** Once a server has accepted a value of these, every server of the database accepts it. */
-const sureNames = new Set([
-  ...irrelevantForPlans,
-  'client_encoding',
-  'datestyle',
-  'default_transaction_deferrable',
-  'default_transaction_isolation',
-  'default_transaction_read_only',
-  'intervalstyle',
-  'search_path',
-  'standard_conforming_strings',
-  'timezone',
-]);
-
-/** Only superusers can set and reset these. */
-const forSuperusers =
-  /^(?:session_replication_role|log_|track_|debug_|wal_|zero_damaged_pages|ignore_checksum|lo_compat|temp_file_limit|deadlock_timeout|max_stack_depth|dynamic_library_path|commit_delay|allow_|event_triggers|compute_query_id|backtrace_functions|jit_(?:debugging|dump|profiling)|session_preload|auto_explain\.|pg_stat_statements\.)/;
 
 export class Settings {
   /** The statement that sets a setting, by lower-case name. */
@@ -59,14 +30,14 @@ export class Settings {
   constructor(statements: ReadonlyMap<string, string>, key: string) {
     this.statements = statements;
     this.key = key;
-    this.planKey = keyOf([...statements].filter(([name]) => !irrelevantForPlans.has(name)));
+    this.planKey = keyOf([...statements].filter(([name]) => settingOf(name).isOutsideOfPlans !== true));
     const names = [...statements.keys()];
     let size = 0;
     for (const [name, statement] of statements) size += name.length + statement.length;
     this.size = size;
-    this.areSure = names.every((name) => sureNames.has(name));
+    this.areSure = names.every((name) => settingOf(name).isSure === true);
     const isSomeoneElse = statements.has(identity) || statements.has('role');
-    const hasPrivileged = names.some((name) => forSuperusers.test(name));
+    const hasPrivileged = names.some(isForSuperusers);
     this.areStuck = isSomeoneElse && hasPrivileged;
     this.mayStick = isSomeoneElse || hasPrivileged;
   }
@@ -206,7 +177,7 @@ export function textOf({ resets, sets }: Transition): string {
  * everything else is set. A change of identity ends the role.
  */
 function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<string, string>): Transition {
-  const isPerson = (name: string): boolean => name === identity || name === 'role';
+  const isPerson = (name: string): boolean => settingOf(name).isPerson === true;
   const leftovers = [...from.keys()].filter((name) => !to.has(name) && !isPerson(name));
   const changed = [...to].filter(([name, statement]) => from.get(name) !== statement && !isPerson(name));
   const [fromPerson, person, fromRole, role] = [
@@ -231,16 +202,7 @@ function transitionBetween(from: ReadonlyMap<string, string>, to: ReadonlyMap<st
   return { resets: resets.join('; '), sets: sets.join('; ') };
 }
 
-/** Correct with either value of `standard_conforming_strings`. */
-export function literal(text: string): string {
-  const doubled = text.replaceAll("'", "''");
-  return doubled.includes('\\') ? ` E'${doubled.replaceAll('\\', '\\\\')}'` : `'${doubled}'`;
-}
-
 /** A name may have a prefix: `my.setting`. */
 export function quotedName(name: string): string {
-  return name
-    .split('.')
-    .map((part) => `"${part.replaceAll('"', '""')}"`)
-    .join('.');
+  return name.split('.').map(quoteName).join('.');
 }

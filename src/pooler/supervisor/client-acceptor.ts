@@ -81,7 +81,6 @@ export class ClientAcceptor {
 
   constructor(parts: ClientAcceptorParts) {
     this.#parts = parts;
-    this.#retry = undefined;
   }
 
   get endpoints(): readonly Endpoint[] {
@@ -107,7 +106,7 @@ export class ClientAcceptor {
           reusePort,
           accepted: (socket, at) => this.#accepted(socket, at),
           backedOff: (error, pauseMs) =>
-            log('error', `accepting connections: ${error.message}; it goes on in ${pauseMs} ms`),
+            log('error', 'accepting connections paused', { error: error.message, duration_ms: pauseMs }),
         }),
     );
     this.#sockets = await openSockets(this.#sockets, ({ message }) => log('warn', message));

@@ -52,7 +52,6 @@ export class ClientPlacement<W extends object> {
   ) {
     this.#widthOf = widthOf;
     this.#now = now;
-    this.#last = undefined;
   }
 
   loadOf(worker: W): number {

@@ -129,8 +129,9 @@ export class OrphanCare {
         this.#parts.log(
           canAsk ? 'error' : 'info',
           canAsk
-            ? `the server still has ${left.length} connections of worker ${worker}, which died ${elapsedMs} ms ago; their slots are used again`
-            : `nobody could ask the server about ${left.length} connections of worker ${worker}; they are taken for gone`,
+            ? 'server connections orphaned too long; their slots are used again'
+            : 'orphaned server connections taken for gone; nobody could ask the server',
+          { worker, connections: left.length, duration_ms: elapsedMs },
         );
         this.#free(left);
         return;

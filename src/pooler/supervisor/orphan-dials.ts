@@ -163,11 +163,12 @@ export class OrphanDials {
   #logBegin(worker: number, dials: readonly OrphanDial[]): void {
     const visible = dials.filter(({ note }) => this.#isOnThisMachine(note.ends)).length;
     const longest = Math.max(...dials.map(({ note }) => this.#authenticationMs(note.ends)));
-    this.#parts.log(
-      'warn',
-      `worker ${worker} died during ${dials.length} server logins; their slots are kept until the server has ended them`,
-      { logins: dials.length, visible, mostMs: longest + this.#times.graceMs },
-    );
+    this.#parts.log('warn', 'server logins orphaned; their slots are kept until the server has ended them', {
+      worker,
+      logins: dials.length,
+      visible,
+      most_ms: longest + this.#times.graceMs,
+    });
   }
 
   #logEnd(worker: number, counts: Record<Verdict, number>, elapsedMs: number): void {
@@ -175,9 +176,9 @@ export class OrphanDials {
     this.#parts.log(
       givenUp > 0 ? 'error' : 'info',
       givenUp > 0
-        ? `the server still has ${givenUp} connections of logins of worker ${worker}, which died ${elapsedMs} ms ago; their slots are used again`
-        : `all server logins of worker ${worker} have ended`,
-      { gone, authenticationTimeout: overdue, stillThere: givenUp, afterMs: elapsedMs },
+        ? 'server logins orphaned too long; the slots of those still there are used again'
+        : 'orphaned server logins ended',
+      { worker, gone, overdue, still_there: givenUp, duration_ms: elapsedMs },
     );
   }
 }

@@ -26,7 +26,6 @@ export class SharedPool {
 
   constructor(size: FairBudget) {
     this.size = size;
-    this.#keepingTimer = undefined;
   }
 
   /** The most connections ever held. */

@@ -19,7 +19,7 @@ export interface StartupRead {
 }
 
 export interface StartupReaderOptions {
-  /** Whether a request for TLS is answered with `N`. */
+  /** True if a request for TLS is answered with `N`. */
   readonly declinesTls: boolean;
   readonly timeoutMs: number;
   /** Called once; undefined where the client has disconnected. */

@@ -6,8 +6,6 @@
 import { EventLog } from '../../dashboard/event-log.js';
 import type { DialOptions } from '../../net/connect-transport.js';
 import { headgateVersion } from '../../observe/version.js';
-import { systemClock } from '../../runtime/system.js';
-import type { BackendKey } from '../../wire/session-messages.js';
 import { LocalRates, ratesOf } from '../budgets/connection-rates.js';
 import { quotasOf } from '../budgets/quotas.js';
 import { ServerBudgets } from '../budgets/server-budgets.js';
@@ -21,31 +19,28 @@ import type { Endpoint as MetricsEndpoint } from '../config/special-kinds.js';
 import { ServingError } from '../errors.js';
 import { noLog, type PoolerLog } from '../log.js';
 import { AllWorkersControls } from '../messages/all-workers-controls.js';
-import { type Question, WorkerCallError } from '../messages/calls.js';
+import { WorkerCallError } from '../messages/calls.js';
 import { encodeConfig } from '../messages/config-codec.js';
 import type { ControlMessage } from '../messages/control-message.js';
 import { MergedView } from '../messages/merged-view.js';
-import { questions } from '../messages/messages.js';
-import { ownerOf } from '../messages/worker-ids.js';
-import type { SnapshotRequest } from '../messages/worker-snapshot.js';
-import { type FamilyReading, joinReadings, readShares } from '../metrics/family-readings.js';
-import { fleetReadings } from '../metrics/fleet-families.js';
-import { readHost } from '../metrics/host-families.js';
 import { MetricsServer } from '../metrics/metrics-server.js';
-import type { Digest } from '../process/page-digest.js';
-import type { PoolerHost, ShutdownOptions } from '../process/pooler.js';
+import { OtlpExporter } from '../metrics/otlp-exporter.js';
+import { otlpTargetOf } from '../metrics/otlp-target.js';
+import type { PoolerHost } from '../process/pooler.js';
 import { hasPage, PoolerPage, rememberingLog } from '../process/pooler-page.js';
-import type { PoolerFacts } from '../process/pooler-source.js';
+import type { ShutdownOptions } from '../process/pooler-shutdown.js';
 import { giveToGroup } from '../process/socket-group.js';
 import { ClientAcceptor } from './client-acceptor.js';
 import { ClientPlacement } from './client-placement.js';
-import { ClientPlaces, type PlaceRequest } from './client-places.js';
+import { ClientPlaces } from './client-places.js';
 import { clientPoolOf, workersFor } from './client-pool.js';
 import { ConsoleCommands } from './console-commands.js';
 import { readSocketTable } from './kernel-sockets.js';
 import { OrphanCare } from './orphan-care.js';
 import { SlotBroker } from './slot-broker.js';
+import { SupervisorReadings } from './supervisor-readings.js';
 import type { WorkerProcess } from './worker-process.js';
+import { WorkerQuestions } from './worker-questions.js';
 import { WorkerSet } from './worker-set.js';
 
 export interface SupervisorOptions {
@@ -55,16 +50,9 @@ export interface SupervisorOptions {
   readonly entry: URL;
 }
 
-interface PermitRequest {
-  readonly server: string;
-  readonly isUrgent: boolean;
-}
-
 /** Time beyond its deadline that a worker may take to close its connections, before it is killed. */
 const closeTimeoutMs = 10_000;
-const metricsTimeoutMs = 5_000;
 const processQuestionMs = 1_500;
-const cancelTimeoutMs = 60_000;
 const longestMs = 2 ** 31 - 1;
 
 /** Resolves once the pooler serves. Rejects if it can't start: a port is in use, or a file is unusable. */
@@ -85,10 +73,11 @@ export class Supervisor {
   readonly #log: PoolerLog;
   readonly #door: ClientAcceptor;
   readonly #metrics: MetricsServer;
+  readonly #otlp: OtlpExporter | undefined;
   readonly #page: PoolerPage | undefined;
-  readonly #shareLog: ShareLog;
+  readonly #readings: SupervisorReadings;
+  readonly #questions: WorkerQuestions;
   readonly #slots: SlotBroker;
-  readonly #rates: LocalRates;
   readonly #clients: ClientPlaces;
   readonly #controls: ConsoleCommands;
   readonly #orphans: OrphanCare;
@@ -108,7 +97,6 @@ export class Supervisor {
     const events = new EventLog();
     const log = host.log ?? noLog;
     this.#log = hasPage(config) ? rememberingLog(log, events) : log;
-    this.#deadline = undefined;
     this.#serverTls.use(usable(config));
     this.#door = new ClientAcceptor({
       log: this.#log,
@@ -120,12 +108,14 @@ export class Supervisor {
     this.#metrics = new MetricsServer(
       {
         state: () => (this.#workers.isEnding ? 'shutting_down' : this.#controls.state),
-        families: () => this.#readMetrics(),
+        families: () => this.#readings.metrics(),
       },
       this.#page,
     );
+    const target = otlpTargetOf(config, headgateVersion);
+    this.#otlp =
+      target && new OtlpExporter(target, { families: () => this.#readings.metrics(), log: this.#log });
     const shareLog = new ShareLog(this.#log);
-    this.#shareLog = shareLog;
     this.#slots = new SlotBroker(
       new ServerBudgets(
         quotasOf(config),
@@ -133,7 +123,7 @@ export class Supervisor {
         host.fleet,
       ),
     );
-    this.#rates = new LocalRates(ratesOf(config));
+    const rates = new LocalRates(ratesOf(config));
     this.#clients = new ClientPlaces(() => this.#config);
     this.#controls = new ConsoleCommands({
       size: options.workers,
@@ -146,6 +136,12 @@ export class Supervisor {
       applyConfig: (next) => this.reload(next),
       ending: () => this.#stopTaking(),
     });
+    const shared = { workers: () => this.#workers, controls: this.#controls, rates };
+    this.#readings = new SupervisorReadings({
+      ...{ ...shared, host, shareLog, slots: this.#slots },
+      config: () => this.#config,
+    });
+    this.#questions = new WorkerQuestions({ ...shared, size: options.workers });
     this.#orphans = new OrphanCare({
       log: this.#log,
       tlsFor: (database) => this.#tlsFor(database),
@@ -162,9 +158,9 @@ export class Supervisor {
         entry: options.entry,
         slotsOf: (send) => this.#slots.slotsOf(number, send),
         clients: this.#clients.placesOfWorker(),
-        questions: this.#questionsOf(number),
+        questions: this.#questions.questionsOf(number),
         learned: (server, capacity) => this.#slots.budgets.learned(server, capacity),
-        dialed: (server, isTooFast) => this.#dialed(server, isTooFast),
+        dialed: (server, isTooFast) => this.#questions.dialed(server, isTooFast),
         taken: (worker, ticket) => this.#door.taken(worker, ticket),
         clientsGone: (tickets) => this.#door.gone(tickets),
       }),
@@ -198,8 +194,8 @@ export class Supervisor {
       name: 'headgate',
       version: headgateVersion,
       config: () => this.#config,
-      digests: (top) => this.#readDigests(top),
-      facts: () => this.#facts(),
+      digests: (top) => this.#readings.digests(top),
+      facts: () => this.#readings.facts(),
       view: async (wanted) =>
         new MergedView(
           { version: headgateVersion, config: this.#config, isShuttingDown: this.#workers.isEnding },
@@ -212,28 +208,6 @@ export class Supervisor {
       log: this.#log,
       events,
     });
-  }
-
-  /** Digests of the workers. One that does not answer is left out. */
-  async #readDigests(top: number): Promise<Digest[]> {
-    const answers = await Promise.allSettled(
-      this.#workers.serving.map(
-        async ({ calls }) => (await calls.ask('digest', { top }, { timeoutMs: metricsTimeoutMs })) as Digest,
-      ),
-    );
-    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  }
-
-  #facts(): PoolerFacts {
-    return {
-      state: this.#workers.isEnding ? 'draining' : this.#controls.state,
-      pausedDatabases: [...this.#controls.paused],
-      budgets: this.#slots.budgets.stats(),
-      rebalances: this.#shareLog.changes,
-      fleet: this.#host.fleet?.stats() ?? [],
-      rates: this.#rates.stats(systemClock.now()),
-      workers: this.#workers.all.map((worker) => worker.stateForPeople()),
-    };
   }
 
   /** The present configuration. */
@@ -250,30 +224,13 @@ export class Supervisor {
     this.#obey({ verb: 'resume' });
   }
 
-  /** Metrics of the workers. One that does not answer is left out. */
-  async #readMetrics(): Promise<FamilyReading[]> {
-    const readings = await Promise.allSettled(
-      this.#workers.serving.map(async ({ calls, number }) => ({
-        worker: String(number),
-        families: (await calls.ask('metrics', {}, { timeoutMs: metricsTimeoutMs })) as FamilyReading[],
-      })),
-    );
-    const ofWorkers = readings.flatMap((reading) => (reading.status === 'fulfilled' ? [reading.value] : []));
-    const shares = readShares({
-      budgets: this.#slots.budgets.stats(),
-      changes: this.#shareLog.counts,
-      most: this.#config.observability.metricsMaxPools,
-    });
-    const fleet = fleetReadings(this.#host.fleet?.stats() ?? []);
-    const host = readHost({ lostLogLines: this.#host.lostLogLines?.() ?? 0 });
-    return [...joinReadings(ofWorkers), ...shares, ...fleet, ...host];
-  }
-
   /** Runs a command whose caller can't wait for it. */
   #obey(control: ControlMessage): void {
     this.#controls
       .obey(control, new AbortController().signal)
-      .catch((error: unknown) => this.#log('error', `${control.verb} failed: ${String(error)}`));
+      .catch((error: unknown) =>
+        this.#log('error', 'command failed', { command: control.verb, error: String(error) }),
+      );
   }
 
   /** Resolves when all workers have started; on failure none is left. */
@@ -286,6 +243,7 @@ export class Supervisor {
       this.#metrics.close();
       throw error;
     }
+    this.#otlp?.start();
   }
 
   async #listen(config: PoolerConfig): Promise<void> {
@@ -342,45 +300,6 @@ export class Supervisor {
     const held = left.reduce((sum, pool) => sum + pool.held, 0);
     if (held > 0) void this.#orphans.take(worker.number, left);
     return held;
-  }
-
-  // ---- questions of workers ---------------------------------------------------------------------------------------
-
-  #questionsOf(number: number): Readonly<Record<string, Question>> {
-    return {
-      place: {
-        check: questions.place,
-        answer: (request: PlaceRequest) => this.#workers.get(number)?.clients.take(request),
-      },
-      permit: {
-        check: questions.permit,
-        answer: ({ server, isUrgent }: PermitRequest) =>
-          this.#rates.limiterOf(server)?.take(systemClock.now(), isUrgent) ?? 0,
-      },
-      cancel: {
-        check: questions.cancel,
-        answer: (key: BackendKey) => this.#cancel(key, number),
-      },
-      look: { check: questions.look, answer: (wanted: SnapshotRequest) => this.#controls.look(wanted) },
-      control: {
-        check: questions.control,
-        answer: (control: ControlMessage, signal: AbortSignal) => this.#controls.obey(control, signal),
-      },
-    };
-  }
-
-  #dialed(server: string, isTooFast: boolean): void {
-    const bucket = this.#rates.limiterOf(server);
-    if (isTooFast) bucket?.refused(systemClock.now());
-    else bucket?.opened();
-  }
-
-  /** A cancel request came to a worker that does not have the key. The key's process id tells which worker may have it. */
-  async #cancel(key: BackendKey, from: number): Promise<void> {
-    const number = ownerOf(key.processId, this.#options.workers)?.worker;
-    const worker = this.#workers.serving.find((one) => one.number === number);
-    if (worker === undefined || number === from) return;
-    await worker.calls.ask('cancel', key, { timeoutMs: cancelTimeoutMs });
   }
 
   // ---- remains of dead workers ------------------------------------------------------------------------------------
@@ -449,6 +368,7 @@ export class Supervisor {
     this.#door.close();
     this.#page?.close();
     this.#metrics.close();
+    this.#otlp?.stop();
     clearTimeout(this.#deadline);
     this.#slots.stop();
     void this.#endFleet();

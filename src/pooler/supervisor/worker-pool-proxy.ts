@@ -42,8 +42,6 @@ export class WorkerPoolProxy implements FairHolder, PoolPart {
   constructor(parts: WorkerPoolProxyParts) {
     this.#parts = parts;
     this.name = `${parts.user}@${parts.database} of worker ${parts.worker}`;
-    this.#report = undefined;
-    this.#shortage = undefined;
     this.#leases = parts.leases(this);
     this.#request = new LeaseRequest(this.#leases, this);
     parts.shared.join(this);

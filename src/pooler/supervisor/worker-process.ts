@@ -131,7 +131,7 @@ export class WorkerProcess implements Receiver {
     const message = readFromWorker(raw);
     if (message === undefined) {
       // A worker with unknown messages may hold slots that are never reported.
-      this.#parts.log('error', `worker ${this.number} said something that is not known, and is ended`);
+      this.#parts.log('error', 'worker killed for an unknown message', { worker: this.number });
       this.kill();
       return;
     }
@@ -178,7 +178,7 @@ export class WorkerProcess implements Receiver {
 
   /** The worker could not be started, or a message could not be sent. `close` follows, unless the process never started. */
   #failed(error: Error): void {
-    this.#parts.log('error', `worker ${this.number}: ${error.message}`);
+    this.#parts.log('error', 'worker failed', { worker: this.number, error: error.message });
     if (this.#child.pid === undefined) this.#ended(error.message);
   }
 

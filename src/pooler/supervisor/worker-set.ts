@@ -80,7 +80,7 @@ export class WorkerSet {
         if (!ready(worker)) worker.kill();
       },
       (error: Error) => {
-        if (!this.#isEnding) log('error', `worker ${number} did not start: ${error.message}`);
+        if (!this.#isEnding) log('error', 'worker not started', { worker: number, error: error.message });
       },
     );
     return worker;
@@ -102,11 +102,14 @@ export class WorkerSet {
     this.#failures.set(number, failures);
     // Without delay the first time: its clients are about to reconnect.
     const delayMs = failures === 1 ? 0 : Math.ceil(backoffDelay(backoff, failures - 1, systemRandom));
-    this.#parts.log('error', `worker ${number} has ended (${why}); another is started in ${delayMs} ms`, {
+    this.#parts.log('error', 'worker ended', {
+      worker: number,
       pid: processId,
-      livedMs,
+      reason: why,
+      duration_ms: livedMs,
       restarts,
       slots,
+      restart_in_ms: delayMs,
     });
     const timer = setTimeout(() => {
       this.#timers.delete(timer);

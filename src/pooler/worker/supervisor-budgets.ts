@@ -31,7 +31,6 @@ export class SupervisorBudgets implements Budgets, ServerNotes {
 
   constructor(send: (message: FromWorker) => void) {
     this.#send = send;
-    this.#timer = undefined;
   }
 
   leasesFor(pool: BudgetedPool): SupervisorLeases {

@@ -41,7 +41,7 @@ export class SupervisorLeases implements BudgetLeases {
   readonly #heldBy = new Map<Engine, number>();
   /** Engines whose request is not granted yet, in order. */
   readonly #asking = new Set<Engine>();
-  /** Those of them that were asked whether they still need a lease, and do. */
+  /** Holders that were asked for a lease, and still need it. */
   readonly #insisting = new Set<Engine>();
   /** Number of slots ever granted. */
   #seen = 0;
@@ -57,21 +57,18 @@ export class SupervisorLeases implements BudgetLeases {
     this.pool = pool;
     this.number = number;
     this.#link = link;
-    this.#shortage = undefined;
-    this.#present = undefined;
-    this.#told = undefined;
   }
 
   get hasLeft(): boolean {
     return this.#hasLeft;
   }
 
-  /** Whether there is anything to report. */
+  /** True if there is anything to report. */
   get isActive(): boolean {
     return this.#heldBy.size > 0 || this.#asking.size > 0;
   }
 
-  /** Whether the next report may differ. */
+  /** True if the next report may differ. */
   get isInUse(): boolean {
     if (this.#asking.size > 0) return true;
     for (const { demand } of this.#heldBy.keys()) if (demand > 0) return true;

@@ -85,11 +85,6 @@ class Worker {
   constructor(ownProcess: WorkerProcess, host: WorkerHost) {
     this.#process = ownProcess;
     this.#host = host;
-    this.#beginning = undefined;
-    this.#pooler = undefined;
-    this.#view = undefined;
-    this.#controls = undefined;
-    this.#goneTimer = undefined;
     this.#budgets = new SupervisorBudgets((message) => this.#send(message));
     this.#calls = new Calls((message) => this.#send(message), {
       look: {
@@ -107,8 +102,8 @@ class Worker {
       },
       digest: {
         check: questions.digest,
-        answer: ({ top }: { top: number }) => {
-          const digest = this.#pooler?.readDigest(top);
+        answer: async ({ top }: { top: number }) => {
+          const digest = await this.#pooler?.readDigest(top);
           return digest && withWorkerIds(digest, this.#ids);
         },
       },

@@ -45,8 +45,8 @@ export function chartsOf({ scenario, result }: SimulationRun, mostPoints: number
         unit: '',
         lines: [
           gauge('ready', samples.ready),
-          gauge('lent', samples.lent),
-          gauge('pending', samples.pending),
+          gauge('in use', samples.lent),
+          gauge('opening', samples.pending),
           gauge('closing', samples.closing),
           gauge('target', samples.target),
         ],

@@ -1,7 +1,9 @@
 /** Sentences that say what is wrong with a run: which numbers do not fit together, and what callers felt of it. */
+
+import { count, percent, short, time } from '../format.js';
 import type { SimulationResult } from '../result.js';
-import type { Delay, Scenario, ServicePlan } from '../scenario.js';
-import { count, percent, short, time } from './format.js';
+import { meanOf } from '../scenario/delay-mean.js';
+import type { Scenario, ServicePlan } from '../scenario/scenario.js';
 import type { SimulationRun } from './run.js';
 
 /** The most important first; none where nothing stands out. */
@@ -61,6 +63,7 @@ function demandFindings(scenario: Scenario, result: SimulationResult): string[] 
 function connectionsNeeded({ workload }: ServicePlan, durationMs: number): number {
   let needed = 0;
   for (const { perSecond, everyMs, burst, hold, maxInUse, fromMs, untilMs } of workload?.arrivals ?? []) {
+    // Clients of a closed loop come no faster than they are served.
     const isAlways = fromMs === 0 && untilMs >= durationMs;
     const rate = perSecond ?? (everyMs === undefined ? 0 : (burst * 1_000) / everyMs);
     if (isAlways) needed += Math.min(maxInUse, (rate * meanOf(hold)) / 1_000);
@@ -68,27 +71,16 @@ function connectionsNeeded({ workload }: ServicePlan, durationMs: number): numbe
   return needed;
 }
 
-function meanOf(delay: Delay): number {
-  switch (delay.kind) {
-    case 'fixed':
-      return delay.ms;
-    case 'uniform':
-      return (delay.fromMs + delay.toMs) / 2;
-    case 'exponential':
-      return delay.meanMs;
-    case 'lognormal': {
-      // 2.326 standard deviations above the median lies what one in a hundred exceeds.
-      const sigma = Math.log(delay.p99Ms / delay.medianMs) / 2.326;
-      return delay.medianMs * Math.exp((sigma * sigma) / 2);
-    }
-  }
-}
-
-function refusalFindings({ limiter, server }: Scenario, { server: seen }: SimulationResult): string[] {
+function refusalFindings(
+  { limiter, server, services }: Scenario,
+  { server: seen }: SimulationResult,
+): string[] {
   if (seen.refusedRate === 0) return [];
   const allowed =
     limiter === undefined
-      ? 'nothing limits how fast the pools open connections'
+      ? services.some((service) => service.limiter === undefined)
+        ? 'nothing limits how fast the pools open connections'
+        : 'each pool has a limit for itself alone'
       : `the limiter lets ${limiter.scope === 'perService' ? 'each service open' : 'all of them open'} ${count(limiter.perSecond)} a second`;
   return [
     `The server refused ${count(seen.refusedRate)} connections that came too fast: it takes ${count(server.perSecond)} a second, and ${allowed}.`,

@@ -8,7 +8,7 @@ export function table(
   numbersFrom = 99,
 ): string {
   const head = titles.some((title) => title !== '')
-    ? `<thead><tr>${titles.map((title) => `<th>${escapeHtml(title)}</th>`).join('')}</tr></thead>`
+    ? `<thead><tr>${titles.map((title) => (title === '' ? '<td></td>' : `<th>${escapeHtml(title)}</th>`)).join('')}</tr></thead>`
     : '';
   const body = rows.map((cells) => {
     const written = cells.map((cell, column) => {
@@ -17,7 +17,7 @@ export function table(
     });
     return `<tr>${written.join('')}</tr>`;
   });
-  return `<div class="scroll"><table>${head}<tbody>\n${body.join('\n')}\n</tbody></table></div>`;
+  return `<div class="scroll" tabindex="0"><table>${head}<tbody>\n${body.join('\n')}\n</tbody></table></div>`;
 }
 
 /** JSON that can't end the script it stands in. */

@@ -1,11 +1,14 @@
 /** A run, or two side by side, as one HTML file that needs nothing else: no network, no other file. */
+
+import { count, time } from '../format.js';
 import type { SimulationResult } from '../result.js';
 import { chartsOf } from './charts.js';
+import { leftOut, withoutColdStart } from './cold-start.js';
 import { findingsOf } from './findings.js';
-import { count, time } from './format.js';
-import { drawReport, type PageChart, type PageData, type PageRun } from './html-script.js';
 import { pageStyle } from './html-style.js';
 import { digest, embedJson, escapeHtml, table } from './html-text.js';
+import type { PageChart, PageData, PageRun } from './page-data.js';
+import { pageScript } from './page-script.js';
 import type { SimulationRun } from './run.js';
 import { faultRow, summaryOf, tenantColumns, tenantRows } from './summary.js';
 import { shareCharts } from './tenant-shares.js';
@@ -20,7 +23,7 @@ const mostBreaches = 100;
 /** The page for one run, or for two that are to be compared. */
 export function htmlReport(...runs: readonly SimulationRun[]): string {
   const title = runs.map(({ result }) => result.scenario).join(' and ');
-  const script = `(${drawReport.toString()})(document, JSON.parse(document.getElementById('data').textContent));`;
+  const script = pageScript();
   const policy = `default-src 'none'; script-src '${digest(script)}'; style-src '${digest(pageStyle)}'`;
   return [
     '<!doctype html>',
@@ -33,14 +36,16 @@ export function htmlReport(...runs: readonly SimulationRun[]): string {
     `<style>${pageStyle}</style>`,
     '</head>',
     '<body>',
+    '<main>',
     ...runs.flatMap((run) => verdict(run)),
     ...(runs.length > 1 ? comparison(runs) : []),
-    '<p class="quiet">Point at a chart to read it, drag to zoom, double-click to see all again, click a name to hide its line.</p>',
     '<noscript><p>The charts need JavaScript. The tables do not.</p></noscript>',
-    '<div class="tools"><button type="button" id="reset" class="idle">See all</button><span id="clock"></span></div>',
+    '<div class="tools"><span class="quiet">Point at a chart, or use its arrow keys, to read it; drag to zoom.</span>',
+    '<button type="button" id="reset" class="idle">See all</button><span id="clock" aria-live="polite"></span></div>',
     '<div id="charts"></div>',
     ...runs.flatMap((run) => overview(run, runs.length > 1)),
     ...runs.flatMap((run) => details(run, runs.length > 1)),
+    '</main>',
     `<script type="application/json" id="data">${embedJson(pageData(runs))}</script>`,
     `<script>${script}</script>`,
     '</body>',
@@ -50,16 +55,21 @@ export function htmlReport(...runs: readonly SimulationRun[]): string {
 }
 
 function comparison(runs: readonly SimulationRun[]): string[] {
-  const columns = runs.map(({ result }) => summaryOf(result));
+  const columns = runs.map((run) => summaryOf(withoutColdStart(run).result));
+  const note = leftOut(runs);
   const labels = [...new Set(columns.flatMap((rows) => rows.map(([label]) => label)))];
   const rows = labels.map((label) => [
     label,
     ...columns.map((column) => column.find(([name]) => name === label)?.[1] ?? ''),
   ]);
-  return ['<h2>Side by side</h2>', table(['', ...runs.map(({ result }) => result.scenario)], rows)];
+  return [
+    '<h2>Side by side</h2>',
+    note === undefined ? '' : `<p>${escapeHtml(note)}</p>`,
+    table(['', ...runs.map(({ result }) => result.scenario)], rows),
+  ];
 }
 
-/** What a reader wants to know first: whether it held, and what is wrong in words. */
+/** Beginning of the report: the verdict, and what is wrong in words. */
 function verdict(run: SimulationRun): string[] {
   const { scenario, result } = run;
   const word = result.passed ? '<span class="good">passed</span>' : '<span class="bad">failed</span>';

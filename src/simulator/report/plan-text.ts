@@ -1,6 +1,7 @@
 /** A capacity plan as text for a terminal. */
+
+import { count, percent, short, time } from '../format.js';
 import type { CapacityPlan, PlannedLimit } from '../plan.js';
-import { count, percent, short, time } from './format.js';
 import { columns, plain, type TerminalStyle } from './terminal-style.js';
 
 export function planReport(plan: CapacityPlan, style: TerminalStyle = plain): string {

@@ -1,8 +1,8 @@
 /** A run in a few rows of words and numbers, for every report that is read by people. */
 import { refillCauses } from '../../core/reasons.js';
+import { count, percent, short, time } from '../format.js';
 import type { FaultRecord, SimulationResult } from '../result.js';
 import { occurring } from './charts.js';
-import { count, percent, short, time } from './format.js';
 
 export type Row = readonly [label: string, value: string];
 
@@ -13,6 +13,7 @@ export function summaryOf(result: SimulationResult): Row[] {
     ['opened', count(server.accepted)],
     ['opened in any one second', `${count(server.peakPerSecond)} at most`],
     ['refused by the server', refusals(result)],
+    ...queueRows(result),
     ...leaseRows(result),
     ...budgetRows(result),
     ['all services full after', converged(result)],
@@ -26,6 +27,10 @@ export function summaryOf(result: SimulationResult): Row[] {
 function refusals({ server }: SimulationResult): string {
   if (server.refusedRate + server.refusedFull === 0) return 'none';
   return `${count(server.refusedRate)} too fast, ${count(server.refusedFull)} too many`;
+}
+
+function queueRows({ server: { longestQueue } }: SimulationResult): Row[] {
+  return longestQueue === undefined ? [] : [['logins that waited', `${count(longestQueue)} at most`]];
 }
 
 function leaseRows({ coordinator }: SimulationResult): Row[] {

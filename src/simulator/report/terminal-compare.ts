@@ -1,6 +1,8 @@
 /** Two runs side by side as text for a terminal. */
+
+import { short } from '../format.js';
 import { chartsOf } from './charts.js';
-import { short } from './format.js';
+import { leftOut, withoutColdStart } from './cold-start.js';
 import type { SimulationRun } from './run.js';
 import { summaryOf } from './summary.js';
 import { telling } from './tenant-shares.js';
@@ -14,12 +16,18 @@ export function terminalComparison(
   other: SimulationRun,
   style: TerminalStyle = plain,
 ): string {
-  const runs = [one, other];
-  const verdicts = runs.map(({ result }) => (result.passed ? 'passed' : 'FAILED'));
+  const whole = [one, other];
+  const runs = whole.map(withoutColdStart);
+  const verdicts = whole.map(({ result }) => (result.passed ? 'passed' : 'FAILED'));
   const head = ['', ...runs.map(({ result }) => harmless(result.scenario))];
-  const rows = [head, ['', ...verdicts], ...summaryRows(runs), ...assertionRows(runs)];
-  const charts = [...chartRows(one, other), ...shareRows(runs)];
-  const sections = [columns(rows), [style.bold('over time, to the same scale'), ...columns(charts)]];
+  const rows = [head, ['', ...verdicts], ...summaryRows(runs), ...assertionRows(whole)];
+  const charts = [...chartRows(runs), ...shareRows(runs)];
+  const note = leftOut(whole);
+  const sections = [
+    columns(rows),
+    ...(note === undefined ? [] : [[harmless(note)]]),
+    [style.bold('over time, to the same scale'), ...columns(charts)],
+  ];
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
@@ -48,8 +56,8 @@ function assertionRows(runs: readonly SimulationRun[]): string[][] {
   ]);
 }
 
-function chartRows(one: SimulationRun, other: SimulationRun): string[][] {
-  const [left, right] = [one, other].map((run) => chartsOf(run, chartWidth).charts);
+function chartRows(runs: readonly SimulationRun[]): string[][] {
+  const [left, right] = runs.map((run) => chartsOf(run, chartWidth).charts);
   return (left ?? []).flatMap(({ unit, lines }, chart) => {
     const names = new Set([...lines, ...(right?.[chart]?.lines ?? [])].map(({ name }) => name));
     return [...names].flatMap((name) => {

@@ -1,9 +1,9 @@
 /** A run as text for a terminal: what held, what did not, what went wrong when, and small charts. */
 import { formatDuration } from '../../kernel/duration.js';
+import { count, short, time } from '../format.js';
 import type { SimulationResult } from '../result.js';
 import { type Chart, chartsOf } from './charts.js';
 import { findingsOf } from './findings.js';
-import { count, short, time } from './format.js';
 import type { SimulationRun } from './run.js';
 import { faultRow, summaryOf, tenantColumns, tenantRows } from './summary.js';
 import { telling } from './tenant-shares.js';

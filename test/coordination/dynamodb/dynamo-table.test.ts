@@ -1,14 +1,14 @@
 // The table in memory, on which the protocol is tested and simulated, does what DynamoDB does.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasJava, startDynamo } from '../../../scripts/lib/dynamodb-local.mjs';
 import { DynamoTable } from '../../../src/coordination/dynamodb/dynamo-table.js';
 import type { Change, ReadReply, Test, WriteReply } from '../../../src/coordination/dynamodb/table.js';
-import { MemoryTable } from '../../../src/simulator/dynamodb/memory-table.js';
+import { MemoryTable } from '../../../src/simulator/leases/dynamodb/memory-table.js';
 
 const attribute = fc.constantFrom('active', 'count', 'name');
 const value = fc.oneof(fc.integer({ min: -2, max: 2 }), fc.constantFrom('a', 'b'));
-const test: fc.Arbitrary<Test> = fc.oneof(
+const oneTest: fc.Arbitrary<Test> = fc.oneof(
   fc.record({
     attribute,
     is: fc.constantFrom('=' as const, '<' as const, '<=' as const, '>' as const, '>=' as const),
@@ -20,7 +20,7 @@ const test: fc.Arbitrary<Test> = fc.oneof(
   }),
 );
 const when = fc.option(
-  fc.array(fc.array(test, { minLength: 1, maxLength: 2 }), { minLength: 1, maxLength: 2 }),
+  fc.array(fc.array(oneTest, { minLength: 1, maxLength: 2 }), { minLength: 1, maxLength: 2 }),
   {
     nil: undefined,
   },
@@ -65,7 +65,7 @@ describe.runIf(hasJava)('a table in DynamoDB', () => {
   const list = (prefix: string): Promise<ReadReply<readonly object[]>> =>
     new Promise((resolve) => table.list(prefix, resolve));
 
-  it('changes, refuses and lists exactly as the table in memory does', async () => {
+  test('changes, refuses and lists exactly as the table in memory does', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(changes, { minLength: 1, maxLength: 12 }), async (steps) => {
         await fresh();
@@ -85,7 +85,7 @@ describe.runIf(hasJava)('a table in DynamoDB', () => {
     );
   });
 
-  it('tells the time of the server, in whole seconds', async () => {
+  test('tells the time of the server, in whole seconds', async () => {
     await fresh();
     const before = Math.floor(Date.now() / 1_000) * 1_000;
     const replies = [
@@ -100,12 +100,12 @@ describe.runIf(hasJava)('a table in DynamoDB', () => {
     }
   });
 
-  it('says that a table which is not there is a mistake in the configuration', async () => {
+  test('says that a table which is not there is a mistake in the configuration', async () => {
     table = new DynamoTable({ table: 'nowhere', client: dynamo.client() });
     expect(await write({ key: 'x' })).toMatchObject({ kind: 'failed', reason: 'misconfigured' });
   });
 
-  it('says that a server which can not be reached is unavailable', async () => {
+  test('says that a server which can not be reached is unavailable', async () => {
     table = new DynamoTable({ table: 'nowhere', client: dynamo.client('http://127.0.0.1:1') });
     expect(await write({ key: 'x' })).toMatchObject({ kind: 'failed', reason: 'unavailable' });
   });

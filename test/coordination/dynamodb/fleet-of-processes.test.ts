@@ -1,10 +1,10 @@
 // A real fleet: processes with pools, their leases in DynamoDB Local, and a server that counts sockets and knows of no lease.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { storm, violations } from '../../../bench/dynamodb/storm.mjs';
 import { hasJava } from '../../../scripts/lib/dynamodb-local.mjs';
 
 describe.runIf(hasJava)('ten processes with fifty connections each, and a limit of 200', () => {
-  it('never have more, while some are killed, some stand still, and answers are lost or come twice', {
+  test('never have more, while some are killed, some stand still, and answers are lost or come twice', {
     timeout: 180_000,
   }, async () => {
     const result = await storm({ processes: 10, connections: 50, limit: 200, seconds: 7, fillSeconds: 10 });

@@ -7,15 +7,15 @@ import { numberOf } from '../../../src/coordination/dynamodb/table.js';
 import { TableLeases } from '../../../src/coordination/dynamodb/table-leases.js';
 import type { Alarm, AlarmFactory } from '../../../src/kernel/clock.js';
 import { SeededRandom } from '../../../src/kernel/random.js';
-import { MemoryTable } from '../../../src/simulator/dynamodb/memory-table.js';
+import { MemoryTable } from '../../../src/simulator/leases/dynamodb/memory-table.js';
 import {
   noTableFaults,
   RemoteTable,
   type TableFaults,
   epochMs as tableEpochMs,
-} from '../../../src/simulator/dynamodb/remote-table.js';
-import { ServiceAlarm, ServiceClock } from '../../../src/simulator/service-clock.js';
-import { Timeline } from '../../../src/simulator/timeline.js';
+} from '../../../src/simulator/leases/dynamodb/remote-table.js';
+import { ServiceAlarm, ServiceClock } from '../../../src/simulator/time/service-clock.js';
+import { Timeline } from '../../../src/simulator/time/timeline.js';
 import { ModelPool } from './model-pool.js';
 
 const endpoint = 'cluster.example';

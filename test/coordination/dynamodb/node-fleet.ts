@@ -8,15 +8,15 @@ import { IdClockError } from '../../../src/dsql/ids/errors.js';
 import { IdSequence } from '../../../src/dsql/ids/id-sequence.js';
 import type { Alarm, AlarmFactory } from '../../../src/kernel/clock.js';
 import { SeededRandom } from '../../../src/kernel/random.js';
-import { MemoryTable } from '../../../src/simulator/dynamodb/memory-table.js';
+import { MemoryTable } from '../../../src/simulator/leases/dynamodb/memory-table.js';
 import {
   epochMs,
   noTableFaults,
   RemoteTable,
   type TableFaults,
-} from '../../../src/simulator/dynamodb/remote-table.js';
-import { ServiceAlarm, ServiceClock } from '../../../src/simulator/service-clock.js';
-import { Timeline } from '../../../src/simulator/timeline.js';
+} from '../../../src/simulator/leases/dynamodb/remote-table.js';
+import { ServiceAlarm, ServiceClock } from '../../../src/simulator/time/service-clock.js';
+import { Timeline } from '../../../src/simulator/time/timeline.js';
 
 export const keys = nodeKeys('cluster.example');
 

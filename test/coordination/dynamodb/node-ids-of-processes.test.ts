@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasJava, startDynamo } from '../../../scripts/lib/dynamodb-local.mjs';
 import { Snowflake } from '../../../src/dsql.js';
 
@@ -18,7 +18,7 @@ describe.runIf(hasJava)('five processes with three node ids', () => {
   }, 120_000);
   afterAll(() => dynamo?.stop());
 
-  it('never make the same id, though one is killed and one is stopped until others have its node id', {
+  test('never make the same id, though one is killed and one is stopped until others have its node id', {
     timeout: 120_000,
   }, async () => {
     const racers = Array.from({ length: 5 }, () => new Racer({ url: dynamo.url, table: 'nodes' }));

@@ -1,5 +1,5 @@
 // Turns between instances: who has how many whole slots, and for which part of the time one more.
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Lease } from '../../../src/coordination/dynamodb/lease-items.js';
 import type { Turns } from '../../../src/coordination/dynamodb/turn-times.js';
 import { slotsInTurn, turnsOf, wholeSlots } from '../../../src/coordination/dynamodb/turns.js';
@@ -41,48 +41,46 @@ function slotsOnAverage(claims: readonly { callers: number; claimants: number }[
   return sums;
 }
 
-describe('turns between instances', () => {
-  it('are not taken while there is enough for all callers', () => {
-    expect(turnsAt([lease(2, 2, 9), lease(3, 3, 1)], 5)).toBeUndefined();
-  });
+test('turns between instances are not taken while there is enough for all callers', () => {
+  expect(turnsAt([lease(2, 2, 9), lease(3, 3, 1)], 5)).toBeUndefined();
+});
 
-  it('are not taken while each instance has about as much as its users have a claim to', () => {
-    expect(turnsAt([lease(1, 20, 1), lease(19, 20, 19)], 20)).toBeUndefined();
-    expect(turnsAt([lease(1, 20, 1), lease(18, 20, 19)], 19)).toBeUndefined();
-  });
+test('turns between instances are not taken while each instance has about as much as its users have a claim to', () => {
+  expect(turnsAt([lease(1, 20, 1), lease(19, 20, 19)], 20)).toBeUndefined();
+  expect(turnsAt([lease(1, 20, 1), lease(18, 20, 19)], 19)).toBeUndefined();
+});
 
-  it('give an instance slots for the part of the time that its users have a claim to', () => {
-    const [one, nineteen] = slotsOnAverage(
-      [
-        { callers: 20, claimants: 1 },
-        { callers: 90, claimants: 19 },
-      ],
-      5,
-    );
-    expect(one).toBeGreaterThan(0.22);
-    expect(one).toBeLessThan(0.29);
-    expect(nineteen).toBeGreaterThan(4.6);
-  });
+test('turns between instances give an instance slots for the part of the time that its users have a claim to', () => {
+  const [one, nineteen] = slotsOnAverage(
+    [
+      { callers: 20, claimants: 1 },
+      { callers: 90, claimants: 19 },
+    ],
+    5,
+  );
+  expect(one).toBeGreaterThan(0.22);
+  expect(one).toBeLessThan(0.29);
+  expect(nineteen).toBeGreaterThan(4.6);
+});
 
-  it('are as long for all whose parts are equal', () => {
-    const all = slotsOnAverage(
-      Array.from({ length: 7 }, () => ({ callers: 3, claimants: 2 })),
-      3,
-    );
-    for (const average of all) expect(average).toBeCloseTo(3 / 7, 1);
-  });
+test('turns between instances are as long for all whose parts are equal', () => {
+  const all = slotsOnAverage(
+    Array.from({ length: 7 }, () => ({ callers: 3, claimants: 2 })),
+    3,
+  );
+  for (const average of all) expect(average).toBeCloseTo(3 / 7, 1);
+});
 
-  it('leave what an instance does not need to the others', () => {
-    const [small, one, two] = slotsOnAverage(
-      [
-        { callers: 1, claimants: 50 },
-        { callers: 9, claimants: 1 },
-        { callers: 9, claimants: 4 },
-      ],
-      3,
-    ) as [number, number, number];
-    expect(small).toBeCloseTo(1, 1);
-    expect(one).toBeCloseTo(0.4, 1);
-    expect(two).toBeCloseTo(1.6, 1);
-  });
+test('turns between instances leave what an instance does not need to the others', () => {
+  const [small, one, two] = slotsOnAverage(
+    [
+      { callers: 1, claimants: 50 },
+      { callers: 9, claimants: 1 },
+      { callers: 9, claimants: 4 },
+    ],
+    3,
+  ) as [number, number, number];
+  expect(small).toBeCloseTo(1, 1);
+  expect(one).toBeCloseTo(0.4, 1);
+  expect(two).toBeCloseTo(1.6, 1);
 });

@@ -2,7 +2,7 @@
 import { LeasedCapacity } from '../../../src/coordination/fair/leased-capacity.js';
 import type { LeaseAnswer, LeaseHolder, Leases } from '../../../src/core/leases.js';
 import type { SeededRandom } from '../../../src/kernel/random.js';
-import { Timeline } from '../../../src/simulator/timeline.js';
+import { Timeline } from '../../../src/simulator/time/timeline.js';
 import { Laws } from './laws.js';
 import { Town } from './town.js';
 

@@ -1,6 +1,6 @@
 // Properties of a budget that is shared fairly, with real engines in virtual time. A failure names its seed.
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import { Laws } from './laws.js';
 import { type House, type Load, Town } from './town.js';
@@ -71,98 +71,92 @@ function perform(town: Town, what: Act): void {
   else town.budget.rebalance();
 }
 
-describe('whatever users do with a budget', () => {
-  test('it holds, nobody waits for what is free, and nothing is left of those who left', () => {
-    fc.assert(
-      fc.property(
-        fc.record({
-          capacity: fc.integer({ min: 1, max: 12 }),
-          seed: fc.nat(),
-          closeMs: fc.constantFrom(1, 30, 400),
-        }),
-        fc.array(fc.record({ act, thenMs: fc.constantFrom(0, 1, 20, 300, 1_500) }), { maxLength: 20 }),
-        (options, acts) => {
-          const town = new Town(options);
-          const laws = new Laws(town);
-          for (const { act: what, thenMs } of acts) {
-            perform(town, what);
-            laws.judge();
-            town.run(thenMs);
-          }
-          laws.end();
-        },
-      ),
-      { numRuns: 60 },
-    );
-  });
+test('whatever users do with a budget it holds, nobody waits for what is free, and nothing is left of those who left', () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        capacity: fc.integer({ min: 1, max: 12 }),
+        seed: fc.nat(),
+        closeMs: fc.constantFrom(1, 30, 400),
+      }),
+      fc.array(fc.record({ act, thenMs: fc.constantFrom(0, 1, 20, 300, 1_500) }), { maxLength: 20 }),
+      (options, acts) => {
+        const town = new Town(options);
+        const laws = new Laws(town);
+        for (const { act: what, thenMs } of acts) {
+          perform(town, what);
+          laws.judge();
+          town.run(thenMs);
+        }
+        laws.end();
+      },
+    ),
+    { numRuns: 60 },
+  );
 });
 
-describe('more users than connections', () => {
-  const queryMs = 30;
-  const many = fc.record({
-    capacity: fc.integer({ min: 1, max: 6 }),
-    users: fc.integer({ min: 1, max: 24 }),
-    clients: fc.integer({ min: 1, max: 4 }),
-    databases: fc.integer({ min: 1, max: 2 }),
-    pinned: fc.nat({ max: 5 }),
-    seed: fc.nat(),
-  });
-
-  test('nobody waits for longer than one round of turns, whatever others keep for themselves', () => {
-    fc.assert(
-      fc.property(many, ({ capacity, users, clients, databases, pinned: wish, seed }) => {
-        const town = new Town({ capacity, seed });
-        const pinned = Math.min(wish, capacity - 1);
-        const laws = new Laws(town);
-        for (let n = 0; n < pinned; n++) town.arrive(`keeper ${n}`, { clients: 1, queryMs: 1, pinned: 1 });
-        town.run(1_000);
-        for (let n = 0; n < users; n++)
-          for (let of = 0; of < databases; of++)
-            town.arrive(`user ${n}`, { clients, queryMs, pauseMs: of * 10 }, `db ${of}`);
-        // A round of 48 pools on one connection, each with the shortest turn that is worth it, takes 12 seconds.
-        town.run(15_000);
-        const { turn, patience } = usualPolicy;
-        const { dialMs, closeMs } = town;
-        const turnMs = turn + queryMs + patience + dialMs + closeMs + 20;
-        const rounds = Math.ceil((users * databases) / (capacity - pinned)) + 1;
-        const working = town.houses.filter((house) => house.pinned === 0);
-        for (const house of working) expect(house.longestWait).toBeLessThan(rounds * turnMs);
-        for (const { answers } of working) expect(answers).toBeGreaterThan(0);
-        laws.end();
-      }),
-      { numRuns: 40 },
-    );
-  });
+const queryMs = 30;
+const many = fc.record({
+  capacity: fc.integer({ min: 1, max: 6 }),
+  users: fc.integer({ min: 1, max: 24 }),
+  clients: fc.integer({ min: 1, max: 4 }),
+  databases: fc.integer({ min: 1, max: 2 }),
+  pinned: fc.nat({ max: 5 }),
+  seed: fc.nat(),
 });
 
-describe('a capacity that is lowered', () => {
-  test('to nothing, keeps nobody waiting who has left', () => {
-    const town = new Town({ capacity: 1 });
-    const laws = new Laws(town);
-    town.arrive('first', { clients: 1, queryMs: 1 });
-    laws.judge();
-    town.budget.resize(0);
-    town.arrive('second', { clients: 1, queryMs: 1 });
-    expect(town.budget.waiting).toBeGreaterThan(0);
-    laws.end();
-  });
+test('more users than connections nobody waits for longer than one round of turns, whatever others keep for themselves', () => {
+  fc.assert(
+    fc.property(many, ({ capacity, users, clients, databases, pinned: wish, seed }) => {
+      const town = new Town({ capacity, seed });
+      const pinned = Math.min(wish, capacity - 1);
+      const laws = new Laws(town);
+      for (let n = 0; n < pinned; n++) town.arrive(`keeper ${n}`, { clients: 1, queryMs: 1, pinned: 1 });
+      town.run(1_000);
+      for (let n = 0; n < users; n++)
+        for (let of = 0; of < databases; of++)
+          town.arrive(`user ${n}`, { clients, queryMs, pauseMs: of * 10 }, `db ${of}`);
+      // A round of 48 pools on one connection, each with the shortest turn that is worth it, takes 12 seconds.
+      town.run(15_000);
+      const { turn, patience } = usualPolicy;
+      const { dialMs, closeMs } = town;
+      const turnMs = turn + queryMs + patience + dialMs + closeMs + 20;
+      const rounds = Math.ceil((users * databases) / (capacity - pinned)) + 1;
+      const working = town.houses.filter((house) => house.pinned === 0);
+      for (const house of working) expect(house.longestWait).toBeLessThan(rounds * turnMs);
+      for (const { answers } of working) expect(answers).toBeGreaterThan(0);
+      laws.end();
+    }),
+    { numRuns: 40 },
+  );
+});
 
-  test('is reached as soon as those above it have answered, also where it is less than there are users', () => {
-    fc.assert(
-      fc.property(fc.nat({ max: 8 }), fc.integer({ min: 1, max: 12 }), load, (capacity, users, each) => {
-        const town = new Town({ capacity: 20 });
-        const laws = new Laws(town);
-        for (let n = 0; n < users; n++) town.arrive(`user ${n}`, { ...each, pinned: 0 });
-        town.run(3_000);
-        town.budget.resize(capacity);
-        town.run(1_000);
-        expect(town.budget.held).toBeLessThanOrEqual(capacity);
-        expect(town.connections).toBeLessThanOrEqual(capacity);
-        laws.end();
-      }),
-      { numRuns: 40 },
-    );
-  });
+test('a capacity that is lowered to nothing, keeps nobody waiting who has left', () => {
+  const town = new Town({ capacity: 1 });
+  const laws = new Laws(town);
+  town.arrive('first', { clients: 1, queryMs: 1 });
+  laws.judge();
+  town.budget.resize(0);
+  town.arrive('second', { clients: 1, queryMs: 1 });
+  expect(town.budget.waiting).toBeGreaterThan(0);
+  laws.end();
+});
+
+test('a capacity that is lowered is reached as soon as those above it have answered, also where it is less than there are users', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 8 }), fc.integer({ min: 1, max: 12 }), load, (capacity, users, each) => {
+      const town = new Town({ capacity: 20 });
+      const laws = new Laws(town);
+      for (let n = 0; n < users; n++) town.arrive(`user ${n}`, { ...each, pinned: 0 });
+      town.run(3_000);
+      town.budget.resize(capacity);
+      town.run(1_000);
+      expect(town.budget.held).toBeLessThanOrEqual(capacity);
+      expect(town.connections).toBeLessThanOrEqual(capacity);
+      laws.end();
+    }),
+    { numRuns: 40 },
+  );
 });
 
 /**
@@ -178,179 +172,173 @@ function total(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-describe('what moves', () => {
-  test('nothing, when all are content', () => {
-    fc.assert(
-      fc.property(fc.array(load, { minLength: 1, maxLength: 6 }), fc.nat(), (loads, seed) => {
-        const town = new Town({ capacity: 100, seed });
-        for (const [n, each] of loads.entries()) town.arrive(`user ${n}`, each);
-        town.run(12_000);
-        expect(town.budget.stats().recalls).toBe(0);
-      }),
-      { numRuns: 20 },
-    );
-  });
-
-  test('nothing, when nobody asks for anything', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 10 }),
-        fc.array(load, { minLength: 1, maxLength: 8 }),
-        fc.nat(),
-        (capacity, loads, seed) => {
-          const town = new Town({ capacity, seed });
-          for (const [n, each] of loads.entries()) town.arrive(`user ${n}`, { ...each, pinned: 0 });
-          town.run(2_000);
-          for (const house of town.houses) house.leave();
-          // On one connection, 100 queries that are under way take their time.
-          town.run(30_000);
-          const { opened, connections } = town;
-          const { recalls } = town.budget.stats();
-          town.run(120_000);
-          const { recalls: later, users } = town.budget.stats();
-          expect([town.opened, town.connections, later]).toEqual([opened, connections, recalls]);
-          expect(users.map(({ recalled }) => recalled)).toEqual(users.map(() => 0));
-        },
-      ),
-      { numRuns: 30 },
-    );
-  });
-
-  test('nothing, when everyone has its share', () => {
-    const town = new Town({ capacity: 20 });
-    for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, { clients: 20, queryMs: 10 });
-    town.run(2_000);
-    const { opened } = town;
-    expect(town.houses.map(({ connections }) => connections)).toEqual([5, 5, 5, 5]);
-    town.run(60_000);
-    expect(town.opened).toBe(opened);
-  });
-
-  test('nothing that was asked back and is not needed any more, when it comes', () => {
-    const town = new Town({ capacity: 3 });
-    const keeper = town.arrive('keeper', { clients: 2, queryMs: 1, pinned: 2 });
-    town.run(100);
-    const others = ['a', 'b'].map((user) => town.arrive(user, { clients: 1, queryMs: 10 }));
-    town.run(2_000);
-    expect(keeper.member.recalled).toBeGreaterThan(0);
-    for (const other of others) other.leave();
-    town.run(1_000);
-    expect(keeper.member.recalled).toBe(0);
-    keeper.unpin();
-    town.run(1_000);
-    expect([keeper.connections, keeper.pool.idle]).toEqual([2, 2]);
-  });
-
-  test('no more at once than is wanted by those who wait', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 10 }),
-        fc.array(load, { minLength: 2, maxLength: 10 }),
-        fc.constantFrom(1, 50),
-        (capacity, loads, closeMs) => {
-          const town = new Town({ capacity, closeMs });
-          for (const [n, each] of loads.entries()) town.arrive(`user ${n}`, { ...each, pinned: 0 });
-          let before = 0;
-          town.onEvent = () => {
-            const recalled = total(town.houses.map(({ member }) => member.recalled));
-            if (recalled > before)
-              expect(recalled - before).toBeLessThanOrEqual(total(town.houses.map(wanted)));
-            before = recalled;
-          };
-          town.run(10_000);
-          // Nor again and again: a question is for as many as there are clients, at most.
-          const closed = town.houses.map(({ pool }) => pool.stats().totals.discarded.lease_recalled);
-          const most = Math.max(...loads.map(({ clients }) => clients));
-          expect(total(closed)).toBeLessThanOrEqual(town.asked * most);
-        },
-      ),
-      { numRuns: 30 },
-    );
-  });
+test('what moves nothing, when all are content', () => {
+  fc.assert(
+    fc.property(fc.array(load, { minLength: 1, maxLength: 6 }), fc.nat(), (loads, seed) => {
+      const town = new Town({ capacity: 100, seed });
+      for (const [n, each] of loads.entries()) town.arrive(`user ${n}`, each);
+      town.run(12_000);
+      expect(town.budget.stats().recalls).toBe(0);
+    }),
+    { numRuns: 20 },
+  );
 });
 
-describe('shares', () => {
-  test('what becomes free at once is for all who wait, one for each', () => {
-    const town = new Town({ capacity: 0 });
-    const houses = ['a', 'b', 'c'].map((user) => town.arrive(user, { clients: 5, queryMs: 10 }));
-    town.run(100);
-    town.budget.resize(3);
-    town.run(2_000);
-    expect(houses.map(({ connections }) => connections)).toEqual([1, 1, 1]);
-    expect(town.opened).toBe(3);
-  });
+test('what moves nothing, when nobody asks for anything', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 10 }),
+      fc.array(load, { minLength: 1, maxLength: 8 }),
+      fc.nat(),
+      (capacity, loads, seed) => {
+        const town = new Town({ capacity, seed });
+        for (const [n, each] of loads.entries()) town.arrive(`user ${n}`, { ...each, pinned: 0 });
+        town.run(2_000);
+        for (const house of town.houses) house.leave();
+        // On one connection, 100 queries that are under way take their time.
+        town.run(30_000);
+        const { opened, connections } = town;
+        const { recalls } = town.budget.stats();
+        town.run(120_000);
+        const { recalls: later, users } = town.budget.stats();
+        expect([town.opened, town.connections, later]).toEqual([opened, connections, recalls]);
+        expect(users.map(({ recalled }) => recalled)).toEqual(users.map(() => 0));
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
 
-  test('two users have connections as their weights are', () => {
-    const town = new Town({ capacity: 30 });
-    town.setTerms('heavy', { weight: 2 });
-    const heavy = town.arrive('heavy', { clients: 100, queryMs: 10 });
-    const light = town.arrive('light', { clients: 100, queryMs: 10 });
-    town.run(5_000);
-    expect([heavy.connections, light.connections]).toEqual([20, 10]);
-    town.setTerms('light', { weight: 4 });
-    town.run(1_000);
-    expect([heavy.connections, light.connections]).toEqual([10, 20]);
-  });
+test('what moves nothing, when everyone has its share', () => {
+  const town = new Town({ capacity: 20 });
+  for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, { clients: 20, queryMs: 10 });
+  town.run(2_000);
+  const { opened } = town;
+  expect(town.houses.map(({ connections }) => connections)).toEqual([5, 5, 5, 5]);
+  town.run(60_000);
+  expect(town.opened).toBe(opened);
+});
 
-  test('any users have connections as their weights are', () => {
-    const weight = fc.integer({ min: 1, max: 6 });
-    fc.assert(
-      fc.property(
-        fc.array(weight, { minLength: 2, maxLength: 5 }),
-        fc.integer({ min: 1, max: 4 }),
-        (weights, each) => {
-          const sum = weights.reduce((total, one) => total + one, 0);
-          const town = new Town({ capacity: sum * each });
-          for (const [n, one] of weights.entries()) town.setTerms(`user ${n}`, { weight: one });
-          const houses = weights.map((_, n) => town.arrive(`user ${n}`, { clients: 60, queryMs: 10 }));
-          town.run(3_000);
-          expect(houses.map(({ connections }) => connections)).toEqual(weights.map((one) => one * each));
-        },
-      ),
-      { numRuns: 20 },
-    );
-  });
+test('what moves nothing that was asked back and is not needed any more, when it comes', () => {
+  const town = new Town({ capacity: 3 });
+  const keeper = town.arrive('keeper', { clients: 2, queryMs: 1, pinned: 2 });
+  town.run(100);
+  const others = ['a', 'b'].map((user) => town.arrive(user, { clients: 1, queryMs: 10 }));
+  town.run(2_000);
+  expect(keeper.member.recalled).toBeGreaterThan(0);
+  for (const other of others) other.leave();
+  town.run(1_000);
+  expect(keeper.member.recalled).toBe(0);
+  keeper.unpin();
+  town.run(1_000);
+  expect([keeper.connections, keeper.pool.idle]).toEqual([2, 2]);
+});
 
-  test('a minimum is there with the next look at the shares, as soon as it is needed', () => {
-    const town = new Town({ capacity: 20 });
-    town.setTerms('promised', { minimum: 8 });
-    for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, { clients: 50, queryMs: 10 });
-    town.run(3_000);
-    const promised = town.arrive('promised', { clients: 8, queryMs: 10 });
-    const { debounce } = usualPolicy;
-    const { dialMs, closeMs } = town;
-    town.run(debounce + 10 + closeMs + dialMs + 5);
-    expect(promised.connections).toBe(8);
-    expect(town.mostConnections).toBe(20);
-  });
+test('what moves no more at once than is wanted by those who wait', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 10 }),
+      fc.array(load, { minLength: 2, maxLength: 10 }),
+      fc.constantFrom(1, 50),
+      (capacity, loads, closeMs) => {
+        const town = new Town({ capacity, closeMs });
+        for (const [n, each] of loads.entries()) town.arrive(`user ${n}`, { ...each, pinned: 0 });
+        let before = 0;
+        town.onEvent = () => {
+          const recalled = total(town.houses.map(({ member }) => member.recalled));
+          if (recalled > before)
+            expect(recalled - before).toBeLessThanOrEqual(total(town.houses.map(wanted)));
+          before = recalled;
+        };
+        town.run(10_000);
+        // Nor again and again: a question is for as many as there are clients, at most.
+        const closed = town.houses.map(({ pool }) => pool.stats().totals.discarded.lease_recalled);
+        const most = Math.max(...loads.map(({ clients }) => clients));
+        expect(total(closed)).toBeLessThanOrEqual(town.asked * most);
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
 
-  test('a maximum holds while others want more', () => {
-    const town = new Town({ capacity: 20 });
-    town.setTerms('bounded', { maximum: 3 });
-    const bounded = town.arrive('bounded', { clients: 50, queryMs: 10 });
-    town.arrive('other', { clients: 50, queryMs: 10 });
-    town.run(3_000);
-    expect(bounded.connections).toBe(3);
-  });
+test('shares what becomes free at once is for all who wait, one for each', () => {
+  const town = new Town({ capacity: 0 });
+  const houses = ['a', 'b', 'c'].map((user) => town.arrive(user, { clients: 5, queryMs: 10 }));
+  town.run(100);
+  town.budget.resize(3);
+  town.run(2_000);
+  expect(houses.map(({ connections }) => connections)).toEqual([1, 1, 1]);
+  expect(town.opened).toBe(3);
+});
 
-  test('the databases of one user share what it has', () => {
-    const town = new Town({ capacity: 20 });
-    const a = town.arrive('one', { clients: 50, queryMs: 10 }, 'a');
-    town.arrive('other', { clients: 50, queryMs: 10 });
-    town.run(3_000);
-    expect(a.connections).toBe(10);
-    const b = town.arrive('one', { clients: 50, queryMs: 10 }, 'b');
-    town.run(3_000);
-    expect([a.connections, b.connections]).toEqual([5, 5]);
-  });
+test('shares two users have connections as their weights are', () => {
+  const town = new Town({ capacity: 30 });
+  town.setTerms('heavy', { weight: 2 });
+  const heavy = town.arrive('heavy', { clients: 100, queryMs: 10 });
+  const light = town.arrive('light', { clients: 100, queryMs: 10 });
+  town.run(5_000);
+  expect([heavy.connections, light.connections]).toEqual([20, 10]);
+  town.setTerms('light', { weight: 4 });
+  town.run(1_000);
+  expect([heavy.connections, light.connections]).toEqual([10, 20]);
+});
 
-  test('with one connection for several databases of a user, each has its turn', () => {
-    const town = new Town({ capacity: 2 });
-    town.arrive('other', { clients: 5, queryMs: 10 });
-    const houses = ['a', 'b', 'c'].map((database) =>
-      town.arrive('one', { clients: 5, queryMs: 10 }, database),
-    );
-    town.run(20_000);
-    for (const house of houses) expect(house.longestWait).toBeLessThan(3_000);
-  });
+test('shares any users have connections as their weights are', () => {
+  const weight = fc.integer({ min: 1, max: 6 });
+  fc.assert(
+    fc.property(
+      fc.array(weight, { minLength: 2, maxLength: 5 }),
+      fc.integer({ min: 1, max: 4 }),
+      (weights, each) => {
+        const sum = weights.reduce((total, one) => total + one, 0);
+        const town = new Town({ capacity: sum * each });
+        for (const [n, one] of weights.entries()) town.setTerms(`user ${n}`, { weight: one });
+        const houses = weights.map((_, n) => town.arrive(`user ${n}`, { clients: 60, queryMs: 10 }));
+        town.run(3_000);
+        expect(houses.map(({ connections }) => connections)).toEqual(weights.map((one) => one * each));
+      },
+    ),
+    { numRuns: 20 },
+  );
+});
+
+test('shares a minimum is there with the next look at the shares, as soon as it is needed', () => {
+  const town = new Town({ capacity: 20 });
+  town.setTerms('promised', { minimum: 8 });
+  for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, { clients: 50, queryMs: 10 });
+  town.run(3_000);
+  const promised = town.arrive('promised', { clients: 8, queryMs: 10 });
+  const { debounce } = usualPolicy;
+  const { dialMs, closeMs } = town;
+  town.run(debounce + 10 + closeMs + dialMs + 5);
+  expect(promised.connections).toBe(8);
+  expect(town.mostConnections).toBe(20);
+});
+
+test('shares a maximum holds while others want more', () => {
+  const town = new Town({ capacity: 20 });
+  town.setTerms('bounded', { maximum: 3 });
+  const bounded = town.arrive('bounded', { clients: 50, queryMs: 10 });
+  town.arrive('other', { clients: 50, queryMs: 10 });
+  town.run(3_000);
+  expect(bounded.connections).toBe(3);
+});
+
+test('shares the databases of one user share what it has', () => {
+  const town = new Town({ capacity: 20 });
+  const a = town.arrive('one', { clients: 50, queryMs: 10 }, 'a');
+  town.arrive('other', { clients: 50, queryMs: 10 });
+  town.run(3_000);
+  expect(a.connections).toBe(10);
+  const b = town.arrive('one', { clients: 50, queryMs: 10 }, 'b');
+  town.run(3_000);
+  expect([a.connections, b.connections]).toEqual([5, 5]);
+});
+
+test('shares with one connection for several databases of a user, each has its turn', () => {
+  const town = new Town({ capacity: 2 });
+  town.arrive('other', { clients: 5, queryMs: 10 });
+  const houses = ['a', 'b', 'c'].map((database) => town.arrive('one', { clients: 5, queryMs: 10 }, database));
+  town.run(20_000);
+  for (const house of houses) expect(house.longestWait).toBeLessThan(3_000);
 });

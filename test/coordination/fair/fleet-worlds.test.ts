@@ -1,7 +1,7 @@
 // Random fleets: two to four poolers, each with a queue and users of its own, share one limit through leases in a table. A failure names its
 // seed. Each law is seen to fail where something is broken on purpose.
 import fc from 'fast-check';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { TableLeases } from '../../../src/coordination/dynamodb/table-leases.js';
 import { FairMember } from '../../../src/coordination/fair/fair-member.js';
 import { LeasedCapacity } from '../../../src/coordination/fair/leased-capacity.js';
@@ -120,69 +120,63 @@ function restComes(numRuns: number): void {
   );
 }
 
-describe('in any fleet', () => {
-  test(
-    'poolers never have more connections than the limit, whatever users do',
-    () => anything(60 * times),
-    120_000 * times,
-  );
-  test(
-    'nobody waits for longer than the turns of poolers and users take',
-    () => nobodyStarves(15 * times),
-    120_000 * times,
-  );
-  test('with enough for all poolers, nothing moves', () => restComes(15 * times), 120_000 * times);
+test(
+  'in any fleet poolers never have more connections than the limit, whatever users do',
+  () => anything(60 * times),
+  120_000 * times,
+);
+test(
+  'in any fleet nobody waits for longer than the turns of poolers and users take',
+  () => nobodyStarves(15 * times),
+  120_000 * times,
+);
+test('in any fleet with enough for all poolers, nothing moves', () => restComes(15 * times), 120_000 * times);
+
+test('the laws of fleets notice leases that are granted although the table has none', () => {
+  vi.spyOn(TableLeases.prototype, 'acquire').mockReturnValue('granted');
+  expect(findingOf(() => anything(20))).toMatch(/above the limit|the table knows of/u);
 });
 
-describe('the laws of fleets notice', () => {
-  test('leases that are granted although the table has none', () => {
-    vi.spyOn(TableLeases.prototype, 'acquire').mockReturnValue('granted');
-    expect(findingOf(() => anything(20))).toMatch(/above the limit|the table knows of/u);
-  });
-
-  test('a pooler that gives nothing back to others', () => {
-    vi.spyOn(LeasedCapacity.prototype, 'leasesRecalled').mockReturnValue(undefined);
-    expect(findingOf(() => nobodyStarves(10))).toMatch(/has waited for/u);
-  });
-
-  test('connections of a fleet that are asked back for nobody', () => {
-    const { takePeak } = FairMember.prototype;
-    vi.spyOn(FairMember.prototype, 'takePeak').mockImplementation(function (this: FairMember) {
-      this.recallOne(0, undefined);
-      return takePeak.call(this);
-    });
-    expect(findingOf(() => restComes(5))).toMatch(/toEqual|expected/u);
-  });
+test('the laws of fleets notice a pooler that gives nothing back to others', () => {
+  vi.spyOn(LeasedCapacity.prototype, 'leasesRecalled').mockReturnValue(undefined);
+  expect(findingOf(() => nobodyStarves(10))).toMatch(/has waited for/u);
 });
 
-describe('users of different poolers', () => {
-  /** Connections on average: of the one user of the first pooler, and of each of the others. */
-  function connectionsOfEach(limit: number, others: number): [number, number] {
-    const all = new FairFleet({ limit, poolers: 2, seed: 7 });
-    const [one, many] = all.poolers as [Pooler, Pooler];
-    one.town.arrive('alone', { clients: 3, queryMs });
-    for (let n = 0; n < others; n++) many.town.arrive(`user ${n}`, { clients: 3, queryMs });
-    all.run(20_000);
-    let [ofOne, ofMany] = [0, 0];
-    const looks = 800;
-    for (let n = 0; n < looks; n++) {
-      all.run(100);
-      ofOne += one.town.connections;
-      ofMany += many.town.connections;
-    }
-    return [ofOne / looks, ofMany / looks / others];
+test('the laws of fleets notice connections of a fleet that are asked back for nobody', () => {
+  const { takePeak } = FairMember.prototype;
+  vi.spyOn(FairMember.prototype, 'takePeak').mockImplementation(function (this: FairMember) {
+    this.recallOne(0, undefined);
+    return takePeak.call(this);
+  });
+  expect(findingOf(() => restComes(5))).toMatch(/toEqual|expected/u);
+});
+
+/** Connections on average: of the one user of the first pooler, and of each of the others. */
+function connectionsOfEach(limit: number, others: number): [number, number] {
+  const all = new FairFleet({ limit, poolers: 2, seed: 7 });
+  const [one, many] = all.poolers as [Pooler, Pooler];
+  one.town.arrive('alone', { clients: 3, queryMs });
+  for (let n = 0; n < others; n++) many.town.arrive(`user ${n}`, { clients: 3, queryMs });
+  all.run(20_000);
+  let [ofOne, ofMany] = [0, 0];
+  const looks = 800;
+  for (let n = 0; n < looks; n++) {
+    all.run(100);
+    ofOne += one.town.connections;
+    ofMany += many.town.connections;
   }
+  return [ofOne / looks, ofMany / looks / others];
+}
 
-  test('have the same number of connections, though one is alone on its pooler', () => {
-    const [alone, other] = connectionsOfEach(20, 19);
-    expect(alone).toBeCloseTo(1, 1);
-    expect(other).toBeCloseTo(1, 1);
-  }, 120_000);
+test('users of different poolers have the same number of connections, though one is alone on its pooler', () => {
+  const [alone, other] = connectionsOfEach(20, 19);
+  expect(alone).toBeCloseTo(1, 1);
+  expect(other).toBeCloseTo(1, 1);
+}, 120_000);
 
-  test('have about the same number of connections with fewer connections than users', () => {
-    const [alone, other] = connectionsOfEach(5, 19);
-    expect(alone).toBeGreaterThan(0.15);
-    expect(alone).toBeLessThan(0.4);
-    expect(other).toBeGreaterThan(0.22);
-  }, 120_000);
-});
+test('users of different poolers have about the same number of connections with fewer connections than users', () => {
+  const [alone, other] = connectionsOfEach(5, 19);
+  expect(alone).toBeGreaterThan(0.15);
+  expect(alone).toBeLessThan(0.4);
+  expect(other).toBeGreaterThan(0.22);
+}, 120_000);

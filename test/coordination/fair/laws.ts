@@ -1,7 +1,6 @@
 // What must hold in a town whatever happens in it, looked at after every event.
 import { expect } from 'vitest';
-import type { FairBudget } from '../../../src/coordination/fair/fair-budget.js';
-import type { FairUser } from '../../../src/coordination/fair/fair-user.js';
+import type { Budget, FairUser } from '../../../src/coordination/fair/fair-seats.js';
 import { Rank } from '../../../src/coordination/fair/rank.js';
 import type { House, Town } from './town.js';
 
@@ -30,7 +29,7 @@ export class Laws {
 
   judge(): void {
     const { houses, connections, line } = this.#town;
-    const held = new Map<FairUser | FairBudget, number>();
+    const held = new Map<FairUser | Budget, number>();
     const recalled = new Map<FairUser, number>();
     let seen = 0;
     for (const { user, member, connections: ofHouse } of houses) {
@@ -69,7 +68,9 @@ export class Laws {
     const { houses, hasBeenSilent } = this.#town;
     // Who waits for a server that says nothing has no use for it.
     if (hasBeenSilent) return;
-    const waiting = houses.filter(({ member }) => member.isWaiting && member.rank <= Rank.nothing);
+    const waiting = houses.filter(
+      ({ member }) => member.isWaiting && member.need > member.held && member.rank <= Rank.nothing,
+    );
     for (const house of houses) {
       const { member, pool, isDeserted } = house;
       const isLeft = isDeserted && pool.idle > 0 && pool.counts().closing === 0 && member.recalled === 0;

@@ -1,6 +1,6 @@
 // Shares that are found from columns, of what has changed only, are those that are found by visiting everyone.
 import fc from 'fast-check';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import { MemberColumns } from '../../../src/coordination/fair/member-columns.js';
 import { WaitingQueue } from '../../../src/coordination/fair/waiting-queue.js';
@@ -34,22 +34,20 @@ function sameShares(numRuns: number): number {
   return seen.looks;
 }
 
-describe('Shares', () => {
-  test(
-    'are in every world those that are found by visiting every user for each budget',
-    () => {
-      expect(sameShares(1_200 * times)).toBeGreaterThan(5_000 * times);
-    },
-    240_000 * times,
-  );
+test(
+  'Shares are in every world those that are found by visiting every user for each budget',
+  () => {
+    expect(sameShares(1_200 * times)).toBeGreaterThan(5_000 * times);
+  },
+  240_000 * times,
+);
 
-  test('that leave out what smaller budgets give are noticed', () => {
-    vi.spyOn(MemberColumns.prototype, 'give').mockReturnValue(undefined);
-    expect(() => sameShares(300)).toThrow(/Property failed/u);
-  });
+test('Shares that leave out what smaller budgets give are noticed', () => {
+  vi.spyOn(MemberColumns.prototype, 'give').mockReturnValue(undefined);
+  expect(() => sameShares(300)).toThrow(/Property failed/u);
+});
 
-  test('whose changes leave members in their old ranks are noticed', () => {
-    vi.spyOn(WaitingQueue.prototype, 'rerankMarked').mockReturnValue(undefined);
-    expect(() => sameShares(300)).toThrow(/Property failed/u);
-  });
+test('Shares whose changes leave members in their old ranks are noticed', () => {
+  vi.spyOn(WaitingQueue.prototype, 'rerankMarked').mockReturnValue(undefined);
+  expect(() => sameShares(300)).toThrow(/Property failed/u);
 });

@@ -3,9 +3,9 @@
 import { expect, vi } from 'vitest';
 import type { FairBudget } from '../../../src/coordination/fair/fair-budget.js';
 import { FairMember } from '../../../src/coordination/fair/fair-member.js';
-import type { FairUser, Seat } from '../../../src/coordination/fair/fair-user.js';
+import type { FairUser, Member, Seat } from '../../../src/coordination/fair/fair-seats.js';
 import { MemberColumns } from '../../../src/coordination/fair/member-columns.js';
-import { rankOf } from '../../../src/coordination/fair/rank.js';
+import { rankOf } from '../../../src/coordination/fair/ranking.js';
 import { type ShareChange, Shares } from '../../../src/coordination/fair/shares.js';
 import type { ShareLook } from '../../../src/coordination/fair/user-columns.js';
 import { WaitingQueue } from '../../../src/coordination/fair/waiting-queue.js';
@@ -36,7 +36,7 @@ class SlowShares {
   allocate(
     { users: named, capacity }: FairBudget,
     look: ShareLook,
-    noted: ReadonlyMap<FairMember, Noted>,
+    noted: ReadonlyMap<Member, Noted>,
   ): { readonly changes: ShareChange[]; readonly outcomes: Map<FairUser, Outcome> } {
     const users = [...named.values()];
     const demands = new Map(users.map((user) => [user, this.#demandOf(user, look, noted)]));
@@ -71,7 +71,7 @@ class SlowShares {
     return only.share === due && only.seats.every(({ share }) => share === due);
   }
 
-  #demandOf(user: FairUser, look: ShareLook, noted: ReadonlyMap<FairMember, Noted>): number {
+  #demandOf(user: FairUser, look: ShareLook, noted: ReadonlyMap<Member, Noted>): number {
     const { policy, now, isRound } = look;
     const peak = sum(user.seats, ({ member }) => noted.get(member)?.peak ?? 0);
     const most = sum(user.seats, (seat) => usableBy(seat, noted.get(seat.member)?.most ?? 0));

@@ -64,55 +64,52 @@ describe('limits on top of each other', () => {
   });
 });
 
-describe('a promise', () => {
-  test.each([30, 60, 200])('is kept beside %i users', (users) => {
-    const town = new Town({ capacity: 20 });
-    town.setTerms('promised', { minimum: 8 });
-    for (let n = 0; n < users; n++) town.arrive(`user ${n}`, load);
-    town.run(5_000);
-    const promised = town.arrive('promised', { clients: 12, queryMs: 10 });
-    town.run(1_000);
-    let least = Number.POSITIVE_INFINITY;
-    town.onEvent = () => {
-      least = Math.min(least, promised.connections);
-    };
-    town.run(20_000);
-    expect(least).toBeGreaterThanOrEqual(8);
-    for (const { answers } of town.houses) expect(answers).toBeGreaterThan(0);
-  });
-
-  test('of everything leaves one that goes round', () => {
-    const town = new Town({ capacity: 10 });
-    town.setTerms('promised', { minimum: 10 });
-    town.arrive('promised', { clients: 20, queryMs: 10 });
-    for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, load);
-    town.run(20_000);
-    for (const { answers } of town.houses) expect(answers).toBeGreaterThan(0);
-    expect(town.longestWait).toBeLessThan(5_000);
-  });
+test.each([30, 60, 200])('a promise is kept beside %i users', (users) => {
+  const town = new Town({ capacity: 20 });
+  town.setTerms('promised', { minimum: 8 });
+  for (let n = 0; n < users; n++) town.arrive(`user ${n}`, load);
+  town.run(5_000);
+  const promised = town.arrive('promised', { clients: 12, queryMs: 10 });
+  town.run(1_000);
+  let least = Number.POSITIVE_INFINITY;
+  town.onEvent = () => {
+    least = Math.min(least, promised.connections);
+  };
+  town.run(20_000);
+  expect(least).toBeGreaterThanOrEqual(8);
+  for (const { answers } of town.houses) expect(answers).toBeGreaterThan(0);
 });
 
-describe('users who have left', () => {
-  test('keep nothing from those who work: fifty a second come with one query each', () => {
-    const alone = new Town({ capacity: 10 });
-    const undisturbed = alone.arrive('busy', { clients: 8, queryMs: 10 });
-    alone.run(20_000);
-
-    const town = new Town({ capacity: 10 });
-    const busy = town.arrive('busy', { clients: 8, queryMs: 10 });
-    const passing = Array.from({ length: 1_000 }, (_, n) => {
-      town.run(20);
-      const house = town.arrive(`passing ${n}`, { clients: 1, queryMs: 1 });
-      house.leave();
-      return house;
-    });
-    expect(busy.answers).toBeGreaterThan(0.9 * undisturbed.answers);
-    expect(Math.max(...passing.map(({ longestWait }) => longestWait))).toBeLessThan(250);
-  });
+test('a promise of everything leaves one that goes round', () => {
+  const town = new Town({ capacity: 10 });
+  town.setTerms('promised', { minimum: 10 });
+  town.arrive('promised', { clients: 20, queryMs: 10 });
+  for (let n = 0; n < 4; n++) town.arrive(`user ${n}`, load);
+  town.run(20_000);
+  for (const { answers } of town.houses) expect(answers).toBeGreaterThan(0);
+  expect(town.longestWait).toBeLessThan(5_000);
 });
 
-describe('a server that accepts connections and does not answer', () => {
-  test.each([5, 40])('takes nothing from others, though %i users try', (users) => {
+test('users who have left keep nothing from those who work: fifty a second come with one query each', () => {
+  const alone = new Town({ capacity: 10 });
+  const undisturbed = alone.arrive('busy', { clients: 8, queryMs: 10 });
+  alone.run(20_000);
+
+  const town = new Town({ capacity: 10 });
+  const busy = town.arrive('busy', { clients: 8, queryMs: 10 });
+  const passing = Array.from({ length: 1_000 }, (_, n) => {
+    town.run(20);
+    const house = town.arrive(`passing ${n}`, { clients: 1, queryMs: 1 });
+    house.leave();
+    return house;
+  });
+  expect(busy.answers).toBeGreaterThan(0.9 * undisturbed.answers);
+  expect(Math.max(...passing.map(({ longestWait }) => longestWait))).toBeLessThan(250);
+});
+
+test.each([5, 40])(
+  'a server that accepts connections and does not answer takes nothing from others, though %i users try',
+  (users) => {
     const alone = new Town({ capacity: 20 });
     const undisturbed = alone.arrive('healthy', { clients: 10, queryMs: 10 });
     alone.run(12_000);
@@ -129,5 +126,5 @@ describe('a server that accepts connections and does not answer', () => {
     town.run(20_000);
     for (const { answers } of town.houses) expect(answers).toBeGreaterThan(0);
     laws.end();
-  });
-});
+  },
+);

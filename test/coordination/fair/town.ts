@@ -18,7 +18,7 @@ import { Waiter } from '../../../src/core/waiters.js';
 import type { AlarmFactory, Clock } from '../../../src/kernel/clock.js';
 import { OptionReader } from '../../../src/kernel/option-reader.js';
 import { SeededRandom } from '../../../src/kernel/random.js';
-import { Planned, Timeline } from '../../../src/simulator/timeline.js';
+import { Planned, Timeline } from '../../../src/simulator/time/timeline.js';
 
 export interface TownOptions {
   readonly capacity: number;
@@ -53,6 +53,8 @@ export interface Load {
   readonly pauseMs?: number;
   /** Clients that keep their first connection until the house is vacated. */
   readonly pinned?: number;
+  /** Connections that the pool keeps ready. */
+  readonly minIdle?: number;
 }
 
 export class Town {
@@ -249,7 +251,14 @@ export class House {
       },
       release: (count, holder) => this.member.release(count, holder as FairHolder),
     };
-    const read = new OptionReader({ max: 1_000, leases, onDialFailure: 'retry', idleTimeout: '10m' });
+    const { minIdle = 0 } = load;
+    const read = new OptionReader({
+      max: 1_000,
+      minIdle,
+      leases,
+      onDialFailure: 'retry',
+      idleTimeout: '10m',
+    });
     this.pool = new ConnectionPool<Socket>({
       policy: readPolicy(read, false),
       dialer: this.#dialer(),

@@ -1,11 +1,11 @@
 // Random worlds: budgets on top of each other, of any size, with users that come and go, on workers, with weights and promises, and with
 // servers that fail or say nothing. A failure names its seed. Each law is seen to fail where something is broken on purpose.
 import fc from 'fast-check';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { FairBudget } from '../../../src/coordination/fair/fair-budget.js';
 import { FairMember } from '../../../src/coordination/fair/fair-member.js';
 import { type FairPolicy, usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
-import { FairUser } from '../../../src/coordination/fair/fair-user.js';
+import { FairUser } from '../../../src/coordination/fair/fair-seats.js';
 import { Laws } from './laws.js';
 import type { House, Town } from './town.js';
 import { acts, databases, findingOf, limits, perform, townWith } from './worlds.js';
@@ -146,50 +146,50 @@ function restComes(numRuns: number): void {
 /** HEADGATE_WORLDS=10 looks at ten times as many. */
 const times = Number(process.env['HEADGATE_WORLDS'] ?? 1);
 
-describe('in any world', () => {
-  test('the laws hold, whatever users do', () => anything(1_000 * times), 120_000 * times);
-  test('nobody waits for longer than its turns take', () => nobodyStarves(120 * times), 120_000 * times);
-  test('promises are kept', () => promisesHold(100 * times), 60_000 * times);
-  test('with enough for all, nothing moves', () => restComes(150 * times), 60_000 * times);
+test('in any world the laws hold, whatever users do', () => anything(1_000 * times), 120_000 * times);
+test(
+  'in any world nobody waits for longer than its turns take',
+  () => nobodyStarves(120 * times),
+  120_000 * times,
+);
+test('in any world promises are kept', () => promisesHold(100 * times), 60_000 * times);
+test('in any world with enough for all, nothing moves', () => restComes(150 * times), 60_000 * times);
+
+test('the laws notice a budget that gives out one more than it has', () => {
+  vi.spyOn(FairBudget.prototype, 'free', 'get').mockImplementation(function (this: FairBudget) {
+    return this.capacity + 1 - this.held;
+  });
+  expect(findingOf(() => anything(200))).toMatch(/one was opened with/u);
 });
 
-describe('the laws notice', () => {
-  test('a budget that gives out one more than it has', () => {
-    vi.spyOn(FairBudget.prototype, 'free', 'get').mockImplementation(function (this: FairBudget) {
-      return this.capacity + 1 - this.held;
-    });
-    expect(findingOf(() => anything(200))).toMatch(/one was opened with/u);
+test('the laws notice a budget that keeps one back', () => {
+  vi.spyOn(FairBudget.prototype, 'free', 'get').mockImplementation(function (this: FairBudget) {
+    return this.capacity - 1 - this.held;
   });
+  expect(findingOf(() => anything(200))).toMatch(/waits for what is free/u);
+});
 
-  test('a budget that keeps one back', () => {
-    vi.spyOn(FairBudget.prototype, 'free', 'get').mockImplementation(function (this: FairBudget) {
-      return this.capacity - 1 - this.held;
-    });
-    expect(findingOf(() => anything(200))).toMatch(/waits for what is free/u);
-  });
+test('the laws notice users whose leaving is not noticed', () => {
+  vi.spyOn(FairMember.prototype, 'hasClients', 'get').mockReturnValue(true);
+  vi.spyOn(FairMember.prototype, 'longestIdleSince', 'get').mockReturnValue(undefined);
+  expect(findingOf(() => anything(400))).toMatch(/has left, and what it had is idle/u);
+});
 
-  test('users whose leaving is not noticed', () => {
-    vi.spyOn(FairMember.prototype, 'hasClients', 'get').mockReturnValue(true);
-    vi.spyOn(FairMember.prototype, 'longestIdleSince', 'get').mockReturnValue(undefined);
-    expect(findingOf(() => anything(400))).toMatch(/has left, and what it had is idle/u);
-  });
+test('the laws notice someone who never has its turn', () => {
+  const forEver = { turn: 1_000_000, shortestTurn: 1_000_000 };
+  expect(findingOf(() => nobodyStarves(100, forEver))).toMatch(/has waited for/u);
+});
 
-  test('someone who never has its turn', () => {
-    const forEver = { turn: 1_000_000, shortestTurn: 1_000_000 };
-    expect(findingOf(() => nobodyStarves(100, forEver))).toMatch(/has waited for/u);
-  });
+test('the laws notice a promise that is forgotten', () => {
+  vi.spyOn(FairUser.prototype, 'promise', 'get').mockReturnValue(0);
+  expect(findingOf(() => promisesHold(200))).toMatch(/that were promised/u);
+});
 
-  test('a promise that is forgotten', () => {
-    vi.spyOn(FairUser.prototype, 'promise', 'get').mockReturnValue(0);
-    expect(findingOf(() => promisesHold(200))).toMatch(/that were promised/u);
+test('the laws notice connections that are asked back for nobody', () => {
+  const takePeak = FairMember.prototype.takePeak;
+  vi.spyOn(FairMember.prototype, 'takePeak').mockImplementation(function (this: FairMember) {
+    this.recallOne(0, undefined);
+    return takePeak.call(this);
   });
-
-  test('connections that are asked back for nobody', () => {
-    const takePeak = FairMember.prototype.takePeak;
-    vi.spyOn(FairMember.prototype, 'takePeak').mockImplementation(function (this: FairMember) {
-      this.recallOne(0, undefined);
-      return takePeak.call(this);
-    });
-    expect(findingOf(() => restComes(50))).toMatch(/toEqual|toBe|expected/u);
-  });
+  expect(findingOf(() => restComes(50))).toMatch(/toEqual|toBe|expected/u);
 });

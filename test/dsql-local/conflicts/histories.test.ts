@@ -1,5 +1,5 @@
 /** Random histories of concurrent transactions, each statement and each COMMIT compared with a model of DSQL. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { seededRandom } from '../../support/seeded-random.js';
 import { type Answer, Model, type ModelTransaction } from './model.js';
 import { type Client, conflict, World } from './world.js';
@@ -104,80 +104,78 @@ function asRows({ parents, children }: Model['state']): { parents: unknown; chil
   };
 }
 
-describe('random histories of transactions', () => {
-  it.each(Array.from({ length: histories }, (_, n) => firstSeed + n))(
-    'are as DSQL would have them (seed %i)',
-    async (seed) => {
-      const { below: draw } = seededRandom(seed);
-      for (const client of clients) await client.run('ROLLBACK');
-      await setup.must('DELETE FROM child');
-      await setup.must('DELETE FROM parent');
-      await setup.must('INSERT INTO parent VALUES (0, 0, 0), (1, 1, 0), (2, NULL, 0)');
-      await setup.must('INSERT INTO child VALUES (0, 0, 0), (1, 0, 0)');
-      const model = new Model();
-      const start = model.begin();
-      start.insertParent(0, 0, 0);
-      start.insertParent(1, 1, 0);
-      start.insertParent(2, null, 0);
-      start.insertChild(0, 0, 0);
-      start.insertChild(1, 0, 0);
-      model.commit(start);
-      const open = new Map<Client, ModelTransaction>();
-      /** A key that another has made free since the snapshot was used: that is refused at once, or at COMMIT. */
-      const lost = new Set<Client>();
-      const log: string[] = [];
+test.each(Array.from({ length: histories }, (_, n) => firstSeed + n))(
+  'random histories of transactions are as DSQL would have them (seed %i)',
+  async (seed) => {
+    const { below: draw } = seededRandom(seed);
+    for (const client of clients) await client.run('ROLLBACK');
+    await setup.must('DELETE FROM child');
+    await setup.must('DELETE FROM parent');
+    await setup.must('INSERT INTO parent VALUES (0, 0, 0), (1, 1, 0), (2, NULL, 0)');
+    await setup.must('INSERT INTO child VALUES (0, 0, 0), (1, 0, 0)');
+    const model = new Model();
+    const start = model.begin();
+    start.insertParent(0, 0, 0);
+    start.insertParent(1, 1, 0);
+    start.insertParent(2, null, 0);
+    start.insertChild(0, 0, 0);
+    start.insertChild(1, 0, 0);
+    model.commit(start);
+    const open = new Map<Client, ModelTransaction>();
+    /** A key that another has made free since the snapshot was used: that is refused at once, or at COMMIT. */
+    const lost = new Set<Client>();
+    const log: string[] = [];
 
-      const commit = async (client: Client): Promise<void> => {
-        const transaction = open.get(client) as ModelTransaction;
-        open.delete(client);
-        const isLost = lost.delete(client);
-        const outcome = await client.run('COMMIT');
-        log.push(`${clients.indexOf(client)} COMMIT ${JSON.stringify(outcome)}`);
-        expect(outcome, log.join('\n')).toMatchObject(
-          !isLost && model.commit(transaction) ? { ok: true } : conflict,
-        );
-      };
+    const commit = async (client: Client): Promise<void> => {
+      const transaction = open.get(client) as ModelTransaction;
+      open.delete(client);
+      const isLost = lost.delete(client);
+      const outcome = await client.run('COMMIT');
+      log.push(`${clients.indexOf(client)} COMMIT ${JSON.stringify(outcome)}`);
+      expect(outcome, log.join('\n')).toMatchObject(
+        !isLost && model.commit(transaction) ? { ok: true } : conflict,
+      );
+    };
 
-      for (let step = 0; step < stepsEach; step += 1) {
-        const client = clients[draw(clientCount)] as Client;
-        const transaction = open.get(client);
-        const { sql, expected } = drawStep(draw);
-        const name = `${clients.indexOf(client)}`;
-        if (transaction === undefined && draw(3) > 0) {
-          await client.must('BEGIN');
-          await client.must('SELECT count(*) FROM parent');
-          open.set(client, model.begin());
-          log.push(`${name} BEGIN`);
-          continue;
-        }
-        if (transaction !== undefined && draw(4) === 0) {
-          await commit(client);
-          continue;
-        }
-        const own = transaction ?? model.begin();
-        if (lost.has(client)) continue;
-        const answer = expected(own);
-        const outcome = await client.run(sql);
-        log.push(`${name} ${sql} ${JSON.stringify(outcome)}`);
-        if (world.troubles.length > 0) throw world.troubles[0];
-        if (transaction !== undefined && 'code' in answer && answer.code === '23505' && outcome.ok) {
-          lost.add(client);
-          continue;
-        }
-        expect(outcome, log.join('\n')).toMatchObject(
-          'code' in answer ? { ok: false, code: answer.code } : { ok: true, count: answer.count },
-        );
-        if (transaction === undefined) {
-          // Nothing is newer than a statement's own snapshot.
-          if (!('code' in answer)) expect(model.commit(own)).toBe(true);
-        } else if ('code' in answer) {
-          await client.must('ROLLBACK');
-          open.delete(client);
-        } else if (draw(2) === 0) expect(await readAll(client), log.join('\n')).toEqual(asRows(own.view));
+    for (let step = 0; step < stepsEach; step += 1) {
+      const client = clients[draw(clientCount)] as Client;
+      const transaction = open.get(client);
+      const { sql, expected } = drawStep(draw);
+      const name = `${clients.indexOf(client)}`;
+      if (transaction === undefined && draw(3) > 0) {
+        await client.must('BEGIN');
+        await client.must('SELECT count(*) FROM parent');
+        open.set(client, model.begin());
+        log.push(`${name} BEGIN`);
+        continue;
       }
-      for (const client of open.keys()) await commit(client);
-      expect(await readAll(setup), log.join('\n')).toEqual(asRows(model.state));
-      expect(world.troubles).toEqual([]);
-    },
-  );
-});
+      if (transaction !== undefined && draw(4) === 0) {
+        await commit(client);
+        continue;
+      }
+      const own = transaction ?? model.begin();
+      if (lost.has(client)) continue;
+      const answer = expected(own);
+      const outcome = await client.run(sql);
+      log.push(`${name} ${sql} ${JSON.stringify(outcome)}`);
+      if (world.troubles.length > 0) throw world.troubles[0];
+      if (transaction !== undefined && 'code' in answer && answer.code === '23505' && outcome.ok) {
+        lost.add(client);
+        continue;
+      }
+      expect(outcome, log.join('\n')).toMatchObject(
+        'code' in answer ? { ok: false, code: answer.code } : { ok: true, count: answer.count },
+      );
+      if (transaction === undefined) {
+        // Nothing is newer than a statement's own snapshot.
+        if (!('code' in answer)) expect(model.commit(own)).toBe(true);
+      } else if ('code' in answer) {
+        await client.must('ROLLBACK');
+        open.delete(client);
+      } else if (draw(2) === 0) expect(await readAll(client), log.join('\n')).toEqual(asRows(own.view));
+    }
+    for (const client of open.keys()) await commit(client);
+    expect(await readAll(setup), log.join('\n')).toEqual(asRows(model.state));
+    expect(world.troubles).toEqual([]);
+  },
+);

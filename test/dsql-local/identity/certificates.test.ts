@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   type Certificates,
   hostsOf,
@@ -23,48 +23,47 @@ const dayMs = 24 * 60 * 60 * 1_000;
 const run = promisify(execFile);
 const has = (program: string, option: string): boolean => spawnSync(program, [option]).status === 0;
 
-describe('the certificate of the server', () => {
-  test.each([host, `other.dsql.${region}.on.aws`, 'localhost', '127.0.0.1', '::1'])(
-    'is accepted by Node for %s, by a handshake that verifies it',
-    async (name) => {
-      const certificates = prepareCertificates({ folder: temporaryFolder(), hosts });
-      expect(await handshake(certificates, name, certificates.ca)).toBe('accepted');
-    },
-  );
-
-  test('is refused for other names, and by who trusts another authority', async () => {
+test.each([host, `other.dsql.${region}.on.aws`, 'localhost', '127.0.0.1', '::1'])(
+  'the certificate of the server is accepted by Node for %s, by a handshake that verifies it',
+  async (name) => {
     const certificates = prepareCertificates({ folder: temporaryFolder(), hosts });
-    expect(await handshake(certificates, 'example.com', certificates.ca)).toBe(
-      'ERR_TLS_CERT_ALTNAME_INVALID',
-    );
-    expect(await handshake(certificates, '127.0.0.2', certificates.ca)).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
-    const { ca } = prepareCertificates({ folder: temporaryFolder(), hosts });
-    expect(await handshake(certificates, host, ca)).toMatch(/SELF_SIGNED|UNABLE_TO|SIGNATURE/);
-  });
+    expect(await handshake(certificates, name, certificates.ca)).toBe('accepted');
+  },
+);
 
-  test('can have other names and addresses', async () => {
-    const options = { folder: temporaryFolder(), hosts: ['dsql-local', '192.0.2.7', '2001:db8::7'] };
-    const certificates = prepareCertificates(options);
-    for (const name of [...options.hosts, 'localhost'])
-      expect(await handshake(certificates, name, certificates.ca)).toBe('accepted');
-    expect(prepareCertificates(options)).toEqual(certificates);
-  });
+test('the certificate of the server is refused for other names, and by who trusts another authority', async () => {
+  const certificates = prepareCertificates({ folder: temporaryFolder(), hosts });
+  expect(await handshake(certificates, 'example.com', certificates.ca)).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
+  expect(await handshake(certificates, '127.0.0.2', certificates.ca)).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
+  const { ca } = prepareCertificates({ folder: temporaryFolder(), hosts });
+  expect(await handshake(certificates, host, ca)).toMatch(/SELF_SIGNED|UNABLE_TO|SIGNATURE/);
+});
 
-  test('is no authority, and its authority is one', () => {
-    const { cert, ca } = prepareCertificates({ folder: temporaryFolder(), hosts });
-    expect(new X509Certificate(cert).ca).toBe(false);
-    expect(new X509Certificate(ca).ca).toBe(true);
-  });
+test('the certificate of the server can have other names and addresses', async () => {
+  const options = { folder: temporaryFolder(), hosts: ['dsql-local', '192.0.2.7', '2001:db8::7'] };
+  const certificates = prepareCertificates(options);
+  for (const name of [...options.hosts, 'localhost'])
+    expect(await handshake(certificates, name, certificates.ca)).toBe('accepted');
+  expect(prepareCertificates(options)).toEqual(certificates);
+});
 
-  test('has its private key, and names the cluster', () => {
-    const { cert, key } = prepareCertificates({ folder: temporaryFolder(), hosts });
-    const certificate = new X509Certificate(cert);
-    expect(certificate.subject).toBe(`CN=${host}`);
-    expect(certificate.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
-    expect(() => tls.createSecureContext({ cert, key })).not.toThrow();
-  });
+test('the certificate of the server is no authority, and its authority is one', () => {
+  const { cert, ca } = prepareCertificates({ folder: temporaryFolder(), hosts });
+  expect(new X509Certificate(cert).ca).toBe(false);
+  expect(new X509Certificate(ca).ca).toBe(true);
+});
 
-  test.skipIf(!has('openssl', 'version'))('is verified by OpenSSL with all its strictness', async () => {
+test('the certificate of the server has its private key, and names the cluster', () => {
+  const { cert, key } = prepareCertificates({ folder: temporaryFolder(), hosts });
+  const certificate = new X509Certificate(cert);
+  expect(certificate.subject).toBe(`CN=${host}`);
+  expect(certificate.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
+  expect(() => tls.createSecureContext({ cert, key })).not.toThrow();
+});
+
+test.skipIf(!has('openssl', 'version'))(
+  'the certificate of the server is verified by OpenSSL with all its strictness',
+  async () => {
     const folder = temporaryFolder();
     prepareCertificates({ folder, hosts });
     const [ca, server] = [join(folder, 'ca.pem'), join(folder, 'server.pem')];
@@ -77,9 +76,12 @@ describe('the certificate of the server', () => {
       expect((await run('openssl', [...strict, ...name, server])).stdout).toContain('OK');
     await expect(run('openssl', [...strict, '-verify_hostname', 'example.com', server])).rejects.toThrow();
     expect((await run('openssl', ['verify', '-x509_strict', '-CAfile', ca, ca])).stdout).toContain('OK');
-  });
+  },
+);
 
-  test.skipIf(!has('psql', '--version'))('is accepted by psql with sslmode=verify-full', async () => {
+test.skipIf(!has('psql', '--version'))(
+  'the certificate of the server is accepted by psql with sslmode=verify-full',
+  async () => {
     const certificates = prepareCertificates({ folder: temporaryFolder(), hosts });
     const port = await refusingServer(certificates);
     const connect = async (name: string): Promise<string> => {
@@ -92,61 +94,59 @@ describe('the certificate of the server', () => {
     expect(await connect(host)).toContain('certificate accepted');
     expect(await connect('localhost')).toContain('certificate accepted');
     expect(await connect('example.com')).toContain('does not match host name');
-  });
+  },
+);
+
+test('kept certificates are the same at the next start, and keys are readable only by their owner', () => {
+  const folder = join(temporaryFolder(), 'new');
+  const first = prepareCertificates({ folder, hosts });
+  expect(prepareCertificates({ folder, hosts })).toEqual(first);
+  expect(readFileSync(first.caFile, 'utf8')).toBe(first.ca);
+  if (process.platform !== 'win32')
+    for (const name of ['ca.key', 'server.key'])
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
 });
 
-describe('kept certificates', () => {
-  test('are the same at the next start, and keys are readable only by their owner', () => {
-    const folder = join(temporaryFolder(), 'new');
-    const first = prepareCertificates({ folder, hosts });
-    expect(prepareCertificates({ folder, hosts })).toEqual(first);
-    expect(readFileSync(first.caFile, 'utf8')).toBe(first.ca);
-    if (process.platform !== 'win32')
-      for (const name of ['ca.key', 'server.key'])
-        expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
-  });
+test('kept certificates of a server are made anew by the same authority for other names and before they end', () => {
+  const folder = temporaryFolder();
+  const now = new Date('2027-01-01T00:00:00Z');
+  const first = prepareCertificates({ folder, hosts, now });
+  const moved = prepareCertificates({ folder, hosts: hostsOf(clusterId, 'eu-west-1'), now });
+  expect(moved.ca).toBe(first.ca);
+  expect(moved.cert).not.toBe(first.cert);
 
-  test('of a server are made anew by the same authority for other names and before they end', () => {
-    const folder = temporaryFolder();
-    const now = new Date('2027-01-01T00:00:00Z');
-    const first = prepareCertificates({ folder, hosts, now });
-    const moved = prepareCertificates({ folder, hosts: hostsOf(clusterId, 'eu-west-1'), now });
-    expect(moved.ca).toBe(first.ca);
-    expect(moved.cert).not.toBe(first.cert);
+  const same = { folder, hosts: hostsOf(clusterId, 'eu-west-1') };
+  const later = (date: Date, ms: number): Date => new Date(date.getTime() + ms);
+  expect(prepareCertificates({ ...same, now: later(moved.renewAt, -dayMs) })).toEqual(moved);
+  const renewed = prepareCertificates({ ...same, now: later(moved.renewAt, dayMs) });
+  expect(renewed.ca).toBe(first.ca);
+  expect(renewed.cert).not.toBe(moved.cert);
+  expect(renewed.renewAt > moved.renewAt).toBe(true);
+});
 
-    const same = { folder, hosts: hostsOf(clusterId, 'eu-west-1') };
-    const later = (date: Date, ms: number): Date => new Date(date.getTime() + ms);
-    expect(prepareCertificates({ ...same, now: later(moved.renewAt, -dayMs) })).toEqual(moved);
-    const renewed = prepareCertificates({ ...same, now: later(moved.renewAt, dayMs) });
-    expect(renewed.ca).toBe(first.ca);
-    expect(renewed.cert).not.toBe(moved.cert);
-    expect(renewed.renewAt > moved.renewAt).toBe(true);
-  });
+test('kept certificates of the authority are made anew before they end, and outlive those of the server', () => {
+  const folder = temporaryFolder();
+  const first = prepareCertificates({ folder, hosts, now: new Date('2047-01-01T00:00:00Z') });
+  const late = prepareCertificates({ folder, hosts, now: new Date('2056-06-01T00:00:00Z') });
+  expect(late.ca).not.toBe(first.ca);
+  // The form of dates changes in 2050.
+  expect(new Date(new X509Certificate(late.ca).validTo).getUTCFullYear()).toBe(2066);
+  const [server, authority] = [new X509Certificate(late.cert), new X509Certificate(late.ca)];
+  expect(new Date(server.validTo) < new Date(authority.validTo)).toBe(true);
+  expect(server.verify(authority.publicKey)).toBe(true);
+});
 
-  test('of the authority are made anew before they end, and outlive those of the server', () => {
-    const folder = temporaryFolder();
-    const first = prepareCertificates({ folder, hosts, now: new Date('2047-01-01T00:00:00Z') });
-    const late = prepareCertificates({ folder, hosts, now: new Date('2056-06-01T00:00:00Z') });
-    expect(late.ca).not.toBe(first.ca);
-    // The form of dates changes in 2050.
-    expect(new Date(new X509Certificate(late.ca).validTo).getUTCFullYear()).toBe(2066);
-    const [server, authority] = [new X509Certificate(late.cert), new X509Certificate(late.ca)];
-    expect(new Date(server.validTo) < new Date(authority.validTo)).toBe(true);
-    expect(server.verify(authority.publicKey)).toBe(true);
-  });
-
-  test('are made anew when a file is broken or missing', () => {
-    const folder = temporaryFolder();
-    const first = prepareCertificates({ folder, hosts });
-    rmSync(join(folder, 'server.key'));
-    const second = prepareCertificates({ folder, hosts });
-    expect(second.ca).toBe(first.ca);
-    expect(second.key).not.toBe(first.key);
-    writeFileSync(join(folder, 'ca.pem'), 'broken');
-    const third = prepareCertificates({ folder, hosts });
-    expect(third.ca).not.toBe(first.ca);
-    expect(new X509Certificate(third.cert).verify(new X509Certificate(third.ca).publicKey)).toBe(true);
-  });
+test('kept certificates are made anew when a file is broken or missing', () => {
+  const folder = temporaryFolder();
+  const first = prepareCertificates({ folder, hosts });
+  rmSync(join(folder, 'server.key'));
+  const second = prepareCertificates({ folder, hosts });
+  expect(second.ca).toBe(first.ca);
+  expect(second.key).not.toBe(first.key);
+  writeFileSync(join(folder, 'ca.pem'), 'broken');
+  const third = prepareCertificates({ folder, hosts });
+  expect(third.ca).not.toBe(first.ca);
+  expect(new X509Certificate(third.cert).verify(new X509Certificate(third.ca).publicKey)).toBe(true);
 });
 
 /** `accepted`, or the code of the error that the client gets. */

@@ -1,6 +1,6 @@
 /** The age that a transaction may have. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, World } from '../conflicts/world.js';
 
 let world: World;
@@ -18,30 +18,28 @@ afterAll(async () => {
   expect(world.troubles).toEqual([]);
 });
 
-describe('the limit of age', () => {
-  const tooOld = {
-    code: '54000',
-    message: 'transaction age limit of 1s exceeded',
-    detail: 'Current transaction age 1s exceeds 1s',
-  };
-  const failureOf = (sql: string): Promise<unknown> => client.pg.query(sql).catch((error: unknown) => error);
+const tooOld = {
+  code: '54000',
+  message: 'transaction age limit of 1s exceeded',
+  detail: 'Current transaction age 1s exceeds 1s',
+};
+const failureOf = (sql: string): Promise<unknown> => client.pg.query(sql).catch((error: unknown) => error);
 
-  it('fails the next statement and COMMIT', async () => {
-    for (const sql of ['SELECT 1', 'COMMIT']) {
-      await client.must('BEGIN');
-      await delay(1_050);
-      expect(await failureOf(sql)).toMatchObject(tooOld);
-      await client.must('ROLLBACK');
-    }
-  });
-
-  it.each(['SELECT pg_sleep(20)', 'DELETE FROM child WHERE pg_sleep(20) IS NULL'])(
-    'ends a statement that runs longer: %s',
-    async (sql) => {
-      const start = performance.now();
-      expect(await failureOf(sql)).toMatchObject(tooOld);
-      expect(performance.now() - start).toBeLessThan(8_000);
-      expect(await client.run('SELECT 1 AS x')).toMatchObject({ rows: [{ x: 1 }] });
-    },
-  );
+test('the limit of age fails the next statement and COMMIT', async () => {
+  for (const sql of ['SELECT 1', 'COMMIT']) {
+    await client.must('BEGIN');
+    await delay(1_050);
+    expect(await failureOf(sql)).toMatchObject(tooOld);
+    await client.must('ROLLBACK');
+  }
 });
+
+test.each(['SELECT pg_sleep(20)', 'DELETE FROM child WHERE pg_sleep(20) IS NULL'])(
+  'the limit of age ends a statement that runs longer: %s',
+  async (sql) => {
+    const start = performance.now();
+    expect(await failureOf(sql)).toMatchObject(tooOld);
+    expect(performance.now() - start).toBeLessThan(8_000);
+    expect(await client.run('SELECT 1 AS x')).toMatchObject({ rows: [{ x: 1 }] });
+  },
+);

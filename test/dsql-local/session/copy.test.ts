@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Backend } from '../../../src/wire/message-types.js';
 import { type Script, type Step, step, untilType } from '../../pooler/raw/trace.js';
 import { conflict } from '../conflicts/world.js';
@@ -77,59 +77,60 @@ const scripts: Readonly<Record<string, readonly Step[]>> = {
   ],
 };
 
-describe('COPY FROM STDIN', () => {
-  it.each(Object.entries(scripts))('is answered as PostgreSQL answers: %s', async (_name, steps) => {
+test.each(Object.entries(scripts))(
+  'COPY FROM STDIN is answered as PostgreSQL answers: %s',
+  async (_name, steps) => {
     await pair.same(steps);
-  });
+  },
+);
 
-  it('closes the connection of a client that sends a Query in place of rows', async () => {
-    const { local } = await pair.play([begun, step((s) => s.query('SELECT 1'), 'closed')]);
-    expect(local.slice(2)).toEqual(['--']);
-  });
+test('COPY FROM STDIN closes the connection of a client that sends a Query in place of rows', async () => {
+  const { local } = await pair.play([begun, step((s) => s.query('SELECT 1'), 'closed')]);
+  expect(local.slice(2)).toEqual(['--']);
+});
 
-  it('counts its rows for the limit of a transaction', async () => {
-    const rows = Array.from({ length: 101 }, (_, n) => `${n}\tx\n`).join('');
-    const { local } = await pair.play([begun, step((s) => s.copyData(rows).copyDone()), count]);
-    expect(local[2]).toBe('E ERROR 54000 transaction row limit exceeded {}');
-    expect(local[6]).toBe('D 0 | NULL');
-  });
+test('COPY FROM STDIN counts its rows for the limit of a transaction', async () => {
+  const rows = Array.from({ length: 101 }, (_, n) => `${n}\tx\n`).join('');
+  const { local } = await pair.play([begun, step((s) => s.copyData(rows).copyDone()), count]);
+  expect(local[2]).toBe('E ERROR 54000 transaction row limit exceeded {}');
+  expect(local[6]).toBe('D 0 | NULL');
+});
 
-  it('goes on in a transaction that has lost a row to another one, and fails at COMMIT', async () => {
-    const a = await pair.world.connect();
-    const b = await pair.world.connect();
-    await a.must(`INSERT INTO t VALUES (1, 'x')`);
-    for (const client of [a, b]) await client.must('BEGIN');
-    for (const client of [a, b]) await client.must(`UPDATE t SET v = v || 'y'`);
-    const stream = b.pg.query(copyFrom('COPY public.t FROM STDIN'));
-    await pipeline(Readable.from(['2\tb\n', '3\tc\n']), stream);
-    expect(await b.must('SELECT id FROM t ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
-    await a.must('COMMIT');
-    expect(await b.run('COMMIT')).toMatchObject(conflict);
-  });
+test('COPY FROM STDIN goes on in a transaction that has lost a row to another one, and fails at COMMIT', async () => {
+  const a = await pair.world.connect();
+  const b = await pair.world.connect();
+  await a.must(`INSERT INTO t VALUES (1, 'x')`);
+  for (const client of [a, b]) await client.must('BEGIN');
+  for (const client of [a, b]) await client.must(`UPDATE t SET v = v || 'y'`);
+  const stream = b.pg.query(copyFrom('COPY public.t FROM STDIN'));
+  await pipeline(Readable.from(['2\tb\n', '3\tc\n']), stream);
+  expect(await b.must('SELECT id FROM t ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  await a.must('COMMIT');
+  expect(await b.run('COMMIT')).toMatchObject(conflict);
+});
 
-  it('works with pg-copy-streams in both directions, and reports a failure', async () => {
-    const { pg } = await pair.world.connect();
-    await pipeline(
-      Readable.from(Array.from({ length: 50 }, (_, n) => `${n}\t${'x'.repeat(1000)}\n`)),
-      pg.query(copyFrom(copy)),
-    );
-    let bytes = 0;
-    for await (const chunk of pg.query(copyTo('COPY t TO STDOUT'))) bytes += (chunk as Buffer).length;
-    expect(bytes).toBe(50 * 1002 + 90);
-    const again = pipeline(Readable.from(['1\ty\n']), pg.query(copyFrom(copy)));
-    await expect(again).rejects.toMatchObject({ code: '23505' });
-    await expect(pg.query('SELECT 1')).resolves.toMatchObject({ rowCount: 1 });
-  });
+test('COPY FROM STDIN works with pg-copy-streams in both directions, and reports a failure', async () => {
+  const { pg } = await pair.world.connect();
+  await pipeline(
+    Readable.from(Array.from({ length: 50 }, (_, n) => `${n}\t${'x'.repeat(1000)}\n`)),
+    pg.query(copyFrom(copy)),
+  );
+  let bytes = 0;
+  for await (const chunk of pg.query(copyTo('COPY t TO STDOUT'))) bytes += (chunk as Buffer).length;
+  expect(bytes).toBe(50 * 1002 + 90);
+  const again = pipeline(Readable.from(['1\ty\n']), pg.query(copyFrom(copy)));
+  await expect(again).rejects.toMatchObject({ code: '23505' });
+  await expect(pg.query('SELECT 1')).resolves.toMatchObject({ rowCount: 1 });
+});
 
-  it('ends the COPY of a client that leaves', async () => {
-    const session = await connectRaw(pair.world.dsql);
-    const { writer } = begun.send;
-    session.socket.write(Buffer.from(writer.buffer.subarray(0, writer.length)));
-    await session.until(Backend.copyInResponse);
-    session.socket.destroy();
-    const other = await pair.world.connect();
-    await expect.poll(() => pair.world.dsql.connections).toBe(4);
-    await other.must('DROP TABLE IF EXISTS nothing');
-    expect(pair.world.troubles).toEqual([]);
-  });
+test('COPY FROM STDIN ends the COPY of a client that leaves', async () => {
+  const session = await connectRaw(pair.world.dsql);
+  const { writer } = begun.send;
+  session.socket.write(Buffer.from(writer.buffer.subarray(0, writer.length)));
+  await session.until(Backend.copyInResponse);
+  session.socket.destroy();
+  const other = await pair.world.connect();
+  await expect.poll(() => pair.world.dsql.connections).toBe(4);
+  await other.must('DROP TABLE IF EXISTS nothing');
+  expect(pair.world.troubles).toEqual([]);
 });

@@ -1,5 +1,5 @@
 /** Parse, Bind, Describe, Execute, Close, Flush and Sync, answered message by message as PostgreSQL answers them. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Backend } from '../../../src/wire/message-types.js';
 import { type Script, type Step, step, untilType } from '../../pooler/raw/trace.js';
 import { int4 } from '../../pooler/raw/turns.js';
@@ -211,44 +211,45 @@ const scripts: Readonly<Record<string, readonly Step[]>> = {
   ],
 };
 
-describe('the extended protocol', () => {
-  it.each(Object.entries(scripts))('is answered as PostgreSQL answers: %s', async (_name, steps) => {
+test.each(Object.entries(scripts))(
+  'the extended protocol is answered as PostgreSQL answers: %s',
+  async (_name, steps) => {
     await pair.same(steps);
-  });
+  },
+);
 
-  it('answers SHOW server_version and CREATE INDEX ASYNC by both protocols', async () => {
-    const show = 'T server_version: 25 -1 -1 0.0 0';
-    const sql = 'CREATE INDEX ASYNC t_v ON t (v)';
-    const { local } = await pair.play([
-      write((s) => s.query('SHOW server_version')),
-      write((s) => s.parse('SHOW server_version', 'v').describeStatement('v').bind([], 'v').execute().sync()),
-      write((s) => s.parse(sql).bind().describePortal().execute().sync()),
-      write((s) => s.query(sql.replace('t_v', 't_v2'))),
-    ]);
-    const lines = local.map((line) => line.replace(/^D [a-z2-7]{26}$/, 'D job'));
-    const job = ['T job_id: 25 -1 -1 0.0 0', 'D job', 'C CREATE INDEX', 'Z I', '--'];
-    expect(lines).toEqual([
-      ...[show, 'D 16.15', 'C SHOW', 'Z I', '--'],
-      ...['1', 't ', show, '2', 'D 16.15', 'C SHOW', 'Z I', '--'],
-      ...['1', '2', ...job],
-      ...job,
-    ]);
-  });
+test('the extended protocol answers SHOW server_version and CREATE INDEX ASYNC by both protocols', async () => {
+  const show = 'T server_version: 25 -1 -1 0.0 0';
+  const sql = 'CREATE INDEX ASYNC t_v ON t (v)';
+  const { local } = await pair.play([
+    write((s) => s.query('SHOW server_version')),
+    write((s) => s.parse('SHOW server_version', 'v').describeStatement('v').bind([], 'v').execute().sync()),
+    write((s) => s.parse(sql).bind().describePortal().execute().sync()),
+    write((s) => s.query(sql.replace('t_v', 't_v2'))),
+  ]);
+  const lines = local.map((line) => line.replace(/^D [a-z2-7]{26}$/, 'D job'));
+  const job = ['T job_id: 25 -1 -1 0.0 0', 'D job', 'C CREATE INDEX', 'Z I', '--'];
+  expect(lines).toEqual([
+    ...[show, 'D 16.15', 'C SHOW', 'Z I', '--'],
+    ...['1', 't ', show, '2', 'D 16.15', 'C SHOW', 'Z I', '--'],
+    ...['1', '2', ...job],
+    ...job,
+  ]);
+});
 
-  it('answers what came before a refused statement first', async () => {
-    const { local } = await pair.play([write((s) => whole(whole(s, 'SELECT 1'), 'TRUNCATE t').sync())]);
-    expect(local).toEqual([
-      ...['1', '2', 'T ?column?: 23 4 -1 0.0 0', 'D 1', 'C SELECT 1'],
-      'E ERROR 0A000 unsupported statement: Truncate {}',
-      ...['Z I', '--'],
-    ]);
-  });
+test('the extended protocol answers what came before a refused statement first', async () => {
+  const { local } = await pair.play([write((s) => whole(whole(s, 'SELECT 1'), 'TRUNCATE t').sync())]);
+  expect(local).toEqual([
+    ...['1', '2', 'T ?column?: 23 4 -1 0.0 0', 'D 1', 'C SELECT 1'],
+    'E ERROR 0A000 unsupported statement: Truncate {}',
+    ...['Z I', '--'],
+  ]);
+});
 
-  it('refuses FunctionCall messages, and goes on', async () => {
-    const { local } = await pair.play([
-      write((s) => s.functionCall(1, ['2'])),
-      write((s) => s.query('SELECT 1')),
-    ]);
-    expect(local.slice(0, 3)).toEqual(['E ERROR 0A000 function call message not supported {}', 'Z I', '--']);
-  });
+test('the extended protocol refuses FunctionCall messages, and goes on', async () => {
+  const { local } = await pair.play([
+    write((s) => s.functionCall(1, ['2'])),
+    write((s) => s.query('SELECT 1')),
+  ]);
+  expect(local.slice(0, 3)).toEqual(['E ERROR 0A000 function call message not supported {}', 'Z I', '--']);
 });

@@ -1,5 +1,5 @@
 /** Random sequences of messages, sent to the stand-in and to PostgreSQL: the answers are the same. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Script, type Step, step } from '../../pooler/raw/trace.js';
 import { type SeededRandom, seededRandom } from '../../support/seeded-random.js';
 import { Pair } from './pair.js';
@@ -72,19 +72,17 @@ function drawStep(random: SeededRandom): Step {
   return step((s) => s.query(texts.join('; ')));
 }
 
-describe('a random life', () => {
-  it.each(Array.from({ length: lives }, (_, n) => firstSeed + n))(
-    'is answered as PostgreSQL answers it (seed %i)',
-    async (seed) => {
-      const random = seededRandom(seed);
-      const steps = [
-        step((s) => s.query('DELETE FROM t')),
-        ...Array.from({ length: stepsEach }, () => drawStep(random)),
-      ];
-      const ends = [step((s) => s.query('ROLLBACK')), step((s) => s.query('SELECT * FROM t ORDER BY id'))];
-      const { plain, local } = await pair.play([...steps, ...ends]);
-      expect(local.map(refused)).toEqual(plain.map(refused));
-      expect(pair.world.troubles).toEqual([]);
-    },
-  );
-});
+test.each(Array.from({ length: lives }, (_, n) => firstSeed + n))(
+  'a random life is answered as PostgreSQL answers it (seed %i)',
+  async (seed) => {
+    const random = seededRandom(seed);
+    const steps = [
+      step((s) => s.query('DELETE FROM t')),
+      ...Array.from({ length: stepsEach }, () => drawStep(random)),
+    ];
+    const ends = [step((s) => s.query('ROLLBACK')), step((s) => s.query('SELECT * FROM t ORDER BY id'))];
+    const { plain, local } = await pair.play([...steps, ...ends]);
+    expect(local.map(refused)).toEqual(plain.map(refused));
+    expect(pair.world.troubles).toEqual([]);
+  },
+);

@@ -1,5 +1,5 @@
 /** Query messages, answered message by message as PostgreSQL answers them. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Script, step } from '../../pooler/raw/trace.js';
 import { Pair } from './pair.js';
 
@@ -173,32 +173,33 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-describe('a Query message', () => {
-  it.each(Object.entries(texts))('is answered as PostgreSQL answers: %s', async (_name, steps) => {
+test.each(Object.entries(texts))(
+  'a Query message is answered as PostgreSQL answers: %s',
+  async (_name, steps) => {
     await pair.same(steps.map(query));
-  });
+  },
+);
 
-  it('answers several Query messages that come at once one after the other', async () => {
-    await pair.same([
-      step((s) => s.query('SELECT 1').query('SELEC').query('BEGIN').query('SELECT 2').query('COMMIT'), 5),
-    ]);
-  });
+test('a Query message answers several Query messages that come at once one after the other', async () => {
+  await pair.same([
+    step((s) => s.query('SELECT 1').query('SELEC').query('BEGIN').query('SELECT 2').query('COMMIT'), 5),
+  ]);
+});
 
-  it('answers a refused statement in the middle of a text after the answers before it, and undoes those', async () => {
-    const { local } = await pair.play([
-      query(`INSERT INTO t VALUES (20, 'x'); SAVEPOINT s; SELECT 1`),
-      query('SELECT count(*) FROM t'),
-    ]);
-    expect(local).toEqual([
-      'C INSERT 0 1',
-      'E ERROR 0A000 unsupported transaction statement: SAVEPOINT {}',
-      'Z I',
-      '--',
-      'T count: 20 8 -1 0.0 0',
-      'D 2',
-      'C SELECT 1',
-      'Z I',
-      '--',
-    ]);
-  });
+test('a Query message answers a refused statement in the middle of a text after the answers before it, and undoes those', async () => {
+  const { local } = await pair.play([
+    query(`INSERT INTO t VALUES (20, 'x'); SAVEPOINT s; SELECT 1`),
+    query('SELECT count(*) FROM t'),
+  ]);
+  expect(local).toEqual([
+    'C INSERT 0 1',
+    'E ERROR 0A000 unsupported transaction statement: SAVEPOINT {}',
+    'Z I',
+    '--',
+    'T count: 20 8 -1 0.0 0',
+    'D 2',
+    'C SELECT 1',
+    'Z I',
+    '--',
+  ]);
 });

@@ -1,5 +1,5 @@
 /** Many writers on few rows: every committed increment is there, every loser hears of it, and nothing is left behind. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, conflict, World } from '../conflicts/world.js';
 
 const writerCount = 64;
@@ -35,7 +35,7 @@ async function increment(client: Client, id: number, isExplicit: boolean): Promi
   }
 }
 
-it(`commits each of ${writerCount * incrementsEach} increments exactly once, in reasonable time`, async () => {
+test(`commits each of ${writerCount * incrementsEach} increments exactly once, in reasonable time`, async () => {
   const writers = await Promise.all(Array.from({ length: writerCount }, () => world.connect()));
   const start = performance.now();
   const losses = await Promise.all(

@@ -1,7 +1,7 @@
 // The table of classes in docs/dsql-transactions.md is that of the code. `vitest --update` writes it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { errorClasses } from '../../../src/dsql/classify/error-class.js';
 import { errorRules } from '../../../src/dsql/classify/rules.js';
 
@@ -24,7 +24,7 @@ function sourceOf(
   return `${rule.shown.replaceAll('|', '\\|')}${said === '' ? '' : ` (${said})`}`;
 }
 
-it('The documentation of errors has the table of the code', async () => {
+test('The documentation of errors has the table of the code', async () => {
   const page = readFileSync(path, 'utf8');
   const start = '<!-- generated: classes -->\n';
   const from = page.indexOf(start) + start.length;

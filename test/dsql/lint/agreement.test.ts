@@ -1,6 +1,6 @@
 // Lint and the dialect judge alike: on every known text, on every day, and on texts that are made up.
 import fc from 'fast-check';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { createDialect } from '../../../src/dialect/dialect.js';
 import type { Dialect } from '../../../src/dialect/judgement.js';
 import { featureDays } from '../../../src/dialect/profile.js';
@@ -38,19 +38,17 @@ beforeAll(async () => {
 const errorsOf = async (sql: string, by = linter) =>
   (await by.lint(sql)).findings.filter(({ severity }) => severity === 'error');
 
-describe('Texts of the dialect', () => {
-  it.each(accepted)('Lint has no error in %s', async (sql) => {
-    expect(await errorsOf(sql)).toEqual([]);
-  });
-
-  it.each(refused)('Lint reports %s', async (sql, code, message) => {
-    const found = await errorsOf(sql);
-    expect(found.map(({ sqlState, message: text }) => [sqlState, text])).toContainEqual([code, message]);
-    expect(found.map(({ rule }) => rule)).not.toContain('syntax-error');
-  });
+test.each(accepted)('Texts of the dialect: Lint has no error in %s', async (sql) => {
+  expect(await errorsOf(sql)).toEqual([]);
 });
 
-it('Lint and the dialect agree on every text and every day', () => {
+test.each(refused)('Texts of the dialect: Lint reports %s', async (sql, code, message) => {
+  const found = await errorsOf(sql);
+  expect(found.map(({ sqlState, message: text }) => [sqlState, text])).toContainEqual([code, message]);
+  expect(found.map(({ rule }) => rule)).not.toContain('syntax-error');
+});
+
+test('Lint and the dialect agree on every text and every day', () => {
   const texts = [...accepted, ...refused.map(([sql]) => sql)];
   return fc.assert(
     fc.asyncProperty(fc.constantFrom(...days), fc.constantFrom(...texts), async (day, sql) => {
@@ -82,7 +80,7 @@ const scripts = fc
 
 const levels = ['safe', 'unsafe', 'convert'] as const;
 
-it('A fixed text is not changed again, and nothing is left that the level fixes', () => {
+test('A fixed text is not changed again, and nothing is left that the level fixes', () => {
   return fc.assert(
     fc.asyncProperty(scripts, fc.constantFrom(...levels), async (script, level) => {
       const once = await linter.fix(script, level);
@@ -96,7 +94,7 @@ it('A fixed text is not changed again, and nothing is left that the level fixes'
   );
 });
 
-it('The dialect accepts each statement of a converted text', () => {
+test('The dialect accepts each statement of a converted text', () => {
   const { dialect } = byDay.get(days.at(-1) as string) as { dialect: Dialect };
   return fc.assert(
     fc.asyncProperty(scripts, async (script) => {
@@ -111,7 +109,7 @@ it('The dialect accepts each statement of a converted text', () => {
   );
 });
 
-it('Lint takes any text, and every finding has a place in it', () => {
+test('Lint takes any text, and every finding has a place in it', () => {
   const pieces = fc.constantFrom(
     ...[
       "'",
@@ -170,7 +168,7 @@ it('Lint takes any text, and every finding has a place in it', () => {
   );
 });
 
-it('A text that nests too deep is reported, and what follows it is checked', async () => {
+test('A text that nests too deep is reported, and what follows it is checked', async () => {
   const deep = (count: number) =>
     Array.from({ length: count }, (_, at) => `SELECT ${at}${'+1'.repeat(20_000)};\n`).join('');
   const found = (await errorsOf(`${deep(5)}TRUNCATE t`)).map(({ rule, line }) => `${line} ${rule}`);
@@ -178,7 +176,7 @@ it('A text that nests too deep is reported, and what follows it is checked', asy
   await expect(errorsOf(deep(11))).rejects.toThrow('More than 10 statements nest deeper');
 });
 
-it('The functions of the library agree with the linter', async () => {
+test('The functions of the library agree with the linter', async () => {
   const sql = 'CREATE TABLE t (id serial PRIMARY KEY, a text[]);';
   const levelsOf = (findings: readonly { rule: string; status: string }[]) =>
     findings.map(({ rule, status }) => `${rule} ${status}`);

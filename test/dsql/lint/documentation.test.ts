@@ -1,7 +1,7 @@
 // The table of docs/dsql-lint.md is that of the code. `vitest --update` writes it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { lintRules } from '../../../src/dsql-lint.js';
 
 const path = join(import.meta.dirname, '../../../docs/dsql-lint.md');
@@ -16,7 +16,7 @@ const table = [
   ),
 ].join('\n');
 
-it('The documentation of lint has the rules of the code', async () => {
+test('The documentation of lint has the rules of the code', async () => {
   const page = readFileSync(path, 'utf8');
   const start = '<!-- generated: rules -->\n';
   const from = page.indexOf(start) + start.length;
@@ -25,7 +25,7 @@ it('The documentation of lint has the rules of the code', async () => {
   await expect(`${page.slice(0, from)}\n${table}\n\n${page.slice(to)}`).toMatchFileSnapshot(path);
 });
 
-it('Ids of rules are in kebab-case, and each rule has texts and a page', () => {
+test('Ids of rules are in kebab-case, and each rule has texts and a page', () => {
   for (const { id, reason, advice, url } of lintRules) {
     expect(id).toMatch(/^[a-z]+(?:-[a-z]+)*$/);
     expect(reason).toMatch(/\.$/);

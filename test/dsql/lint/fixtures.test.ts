@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { splitScript } from '../../../src/dsql/lint/script.js';
 import { convertSql, fixSql, type LintFinding, lintSql } from '../../../src/dsql-lint.js';
 import { startTestDsql, type TestDsql } from '../../support/dsql-local.js';
@@ -50,7 +50,7 @@ const leftOut = (findings: readonly LintFinding[]) =>
 const open = (findings: readonly LintFinding[]) =>
   findings.filter(({ status, severity }) => status === 'open' && severity === 'error');
 
-it('A dump of pg_dump runs once it is converted, with all its rows', async () => {
+test('A dump of pg_dump runs once it is converted, with all its rows', async () => {
   const { text, findings } = await convertSql(read('pg-dump'));
   expect(open(findings)).toEqual([]);
   expect(leftOut(findings)).toEqual([
@@ -83,7 +83,7 @@ it('A dump of pg_dump runs once it is converted, with all its rows', async () =>
   expect(added.rows).toEqual([{ id: '41', status: 'new' }]);
 });
 
-it.each([
+test.each([
   ['rails-structure', []],
   ['rails-schema', ['unsupported-function', 'unsupported-function']],
   ['drizzle', ['alter-column-type']],
@@ -96,20 +96,20 @@ it.each([
   expect((await convertSql(text)).text).toBe(text);
 });
 
-it('A suppressed finding stays as it is', async () => {
+test('A suppressed finding stays as it is', async () => {
   const { text, findings } = await convertSql(read('prisma'));
   expect(findings.map(({ rule }) => rule)).not.toContain('user-type');
   expect(text).toContain(`ALTER TYPE "Role" ADD VALUE 'OWNER';`);
   await run(text.slice(0, text.indexOf('-- AlterEnum')));
 });
 
-it("Drizzle's migrator runs the fixed text part by part", async () => {
+test("Drizzle's migrator runs the fixed text part by part", async () => {
   const { text } = await convertSql(read('drizzle'));
   for (const part of text.split('--> statement-breakpoint')) await client.query(part);
   expect(await count('accounts')).toBe(0);
 });
 
-it("Temporal's queries on the DSQL that its authors had are reported", async () => {
+test("Temporal's queries on the DSQL that its authors had are reported", async () => {
   const { findings } = await lintSql(read('temporal'), { profile: '2026-08-23' });
   const found = findings.map(({ rule, line }) => `${line} ${rule}`);
   expect(found).toContain('83 for-update-rows');
@@ -118,7 +118,7 @@ it("Temporal's queries on the DSQL that its authors had are reported", async () 
   expect(found.some((name) => name.startsWith('85 '))).toBe(false);
 });
 
-it('Fixes that are safe keep every line that they do not concern', async () => {
+test('Fixes that are safe keep every line that they do not concern', async () => {
   const before = read('pg-dump');
   const { text } = await fixSql(before);
   const kept = new Set(text.split('\n'));

@@ -1,6 +1,6 @@
 // Each rule: text, finding and its place, fix; the stand-in refuses the text and runs the fixed one.
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDialect } from '../../../src/dialect/dialect.js';
 import type { Dialect } from '../../../src/dialect/judgement.js';
 import { Linter } from '../../../src/dsql/lint/linter.js';
@@ -63,58 +63,62 @@ const named = ruleCases.map((found): [string, RuleCase] => [
 ]);
 const linterOf = ({ profile }: RuleCase) => linters.get(profile) as Linter;
 
-describe('Cases of the rules of lint', () => {
-  it.each(named)('Lint finds %s', async (_name, found) => {
-    const { findings } = await linterOf(found).lint(found.sql);
-    const [line, column] = found.at;
-    const finding = findings.find(({ rule }) => rule === found.rule);
-    expect(finding).toMatchObject({ line, column });
-    expect(finding?.fix?.level).toBe(found.level);
-    if (found.level === 'unsafe') expect(finding?.fix?.loses).toBeTruthy();
-  });
+test.each(named)('Cases of the rules of lint: Lint finds %s', async (_name, found) => {
+  const { findings } = await linterOf(found).lint(found.sql);
+  const [line, column] = found.at;
+  const finding = findings.find(({ rule }) => rule === found.rule);
+  expect(finding).toMatchObject({ line, column });
+  expect(finding?.fix?.level).toBe(found.level);
+  if (found.level === 'unsafe') expect(finding?.fix?.loses).toBeTruthy();
+});
 
-  it.each(named.filter(([, { fixed }]) => fixed !== undefined))('Lint fixes %s', async (_name, found) => {
+test.each(named.filter(([, { fixed }]) => fixed !== undefined))(
+  'Cases of the rules of lint: Lint fixes %s',
+  async (_name, found) => {
     const { text, findings } = await linterOf(found).fix(found.sql, 'convert');
     expect(withoutComments(text).trim()).toBe(found.fixed?.trim());
     expect(findings.filter(({ status }) => status === 'open')).toEqual([]);
     const statuses = findings.filter(({ rule }) => rule === found.rule).map(({ status }) => status);
     expect(statuses).toContain(found.level === undefined ? 'left out' : 'fixed');
-  });
+  },
+);
 
-  it.each(named)('Fixing twice changes nothing more: %s', async (_name, found) => {
+test.each(named)(
+  'Cases of the rules of lint: Fixing twice changes nothing more: %s',
+  async (_name, found) => {
     for (const level of ['safe', 'unsafe', 'convert'] as const) {
       const once = (await linterOf(found).fix(found.sql, level)).text;
       expect(await linterOf(found).fix(once, level)).toMatchObject({ text: once, isChanged: false });
     }
-  });
+  },
+);
 
-  it('The stand-in refuses each text as lint says, and runs each fixed one', {
-    timeout: 60_000,
-  }, async () => {
-    const failures: string[] = [];
-    for (const [name, found] of named) {
-      const { sql, setup = [], profile, isAccepted } = found;
-      const report = await linterOf(found).fix(sql, 'convert');
-      const errors = report.findings.filter(({ sqlState }) => sqlState !== undefined);
-      if (profile === undefined && isAccepted === undefined && errors.length > 0) {
-        const refused = refusalOf(sql) ?? (await run([...setup, sql]));
-        if (!errors.some(({ sqlState }) => sqlState === refused?.code))
-          failures.push(`${name}: ${refused?.code} ${refused?.message}, not ${errors[0]?.sqlState}`);
-      }
-      const error = report.text.trim() === '' ? undefined : await run([...setup, report.text]);
-      if (error !== undefined) failures.push(`${name}: the fixed text fails: ${error.message}`);
+test('Cases of the rules of lint: The stand-in refuses each text as lint says, and runs each fixed one', {
+  timeout: 60_000,
+}, async () => {
+  const failures: string[] = [];
+  for (const [name, found] of named) {
+    const { sql, setup = [], profile, isAccepted } = found;
+    const report = await linterOf(found).fix(sql, 'convert');
+    const errors = report.findings.filter(({ sqlState }) => sqlState !== undefined);
+    if (profile === undefined && isAccepted === undefined && errors.length > 0) {
+      const refused = refusalOf(sql) ?? (await run([...setup, sql]));
+      if (!errors.some(({ sqlState }) => sqlState === refused?.code))
+        failures.push(`${name}: ${refused?.code} ${refused?.message}, not ${errors[0]?.sqlState}`);
     }
-    expect(failures).toEqual([]);
-  });
+    const error = report.text.trim() === '' ? undefined : await run([...setup, report.text]);
+    if (error !== undefined) failures.push(`${name}: the fixed text fails: ${error.message}`);
+  }
+  expect(failures).toEqual([]);
 });
 
-it('Every rule of lint has a case', () => {
+test('Every rule of lint has a case', () => {
   const cases = new Set<string>(ruleCases.map(({ rule }) => rule));
   const elsewhere = ['nested-too-deep'];
   expect(lintRules.map(({ id }) => id).filter((id) => !cases.has(id))).toEqual(elsewhere);
 });
 
-it('A dated rule no longer applies from its day on', async () => {
+test('A dated rule no longer applies from its day on', async () => {
   for (const { id, until } of lintRules) {
     const found = ruleCases.find(({ rule }) => rule === id);
     if (until === undefined || found === undefined) continue;

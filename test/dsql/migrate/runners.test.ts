@@ -70,84 +70,80 @@ afterEach(async () => {
   expect(dsql.troubles).toEqual([]);
 });
 
-describe('Runners at once', () => {
-  test('Of four runners that begin at once, one runs each statement, and all end well', async () => {
-    const results = await Promise.all(Array.from({ length: 4 }, () => run(pool)));
-    expect(results.reduce((sum, { steps }) => sum + steps, 0)).toBe(5);
-    expect(await outcome()).toEqual(expected);
-  });
-
-  test('A runner that is told not to wait leaves at once, and says who is at work', async () => {
-    const first = new FrozenPool(pool, /\nCREATE TABLE app/);
-    const working = run(first);
-    await first.frozen;
-    const error = await rejectionOf(run(pool, { wait: 0 }));
-    expect(error).toMatchObject({ reason: 'lease_held' });
-    expect(error.message).toMatch(
-      /^Another runner is at work: process \d+ on \S+ since \S+\. Run it again later\.$/,
-    );
-    first.thaw();
-    await working;
-    expect(await outcome()).toEqual(expected);
-  });
-
-  test('A runner that waits tells for whom, and finds nothing left to run', async () => {
-    const first = new FrozenPool(pool, /\nCREATE TABLE app/);
-    const working = run(first);
-    await first.frozen;
-    const events: MigrationProgress[] = [];
-    const waiting = run(pool, {
-      onProgress: (event) => {
-        events.push(event);
-        if (event.type === 'waiting') first.thaw();
-      },
-    });
-    expect(await working).toMatchObject({ steps: 5 });
-    expect(await waiting).toMatchObject({ steps: 0, files: [] });
-    expect(events[0]).toMatchObject({ type: 'waiting' });
-  });
-
-  test('A lease is renewed while its runner works, and is not taken meanwhile', async () => {
-    const first = new FrozenPool(pool, /\nCREATE TABLE app/);
-    const working = run(first, { leaseTtl: '1s' });
-    await first.frozen;
-    const expiry = async (): Promise<number> => {
-      const { rows } = await db.query(`SELECT expires_at FROM records.migration_lock WHERE part = 'lease'`);
-      return Number(rows[0].expires_at);
-    };
-    const before = await expiry();
-    while ((await expiry()) < before + 1_000) await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(await rejectionOf(run(pool, { wait: 0 }))).toMatchObject({ reason: 'lease_held' });
-    first.thaw();
-    expect(await working).toMatchObject({ steps: 5 });
-  });
+test('Runners at once: Of four runners that begin at once, one runs each statement, and all end well', async () => {
+  const results = await Promise.all(Array.from({ length: 4 }, () => run(pool)));
+  expect(results.reduce((sum, { steps }) => sum + steps, 0)).toBe(5);
+  expect(await outcome()).toEqual(expected);
 });
 
-describe('Takeover', () => {
-  test.each([
-    ['a record', /\nINSERT INTO "records".migration_steps/],
-    ['the COMMIT of a record', /^INSERT INTO "records".migration_steps.*\nCOMMIT$/s],
-    ['a table', /\nCREATE TABLE app/],
-    ['DML', /\nINSERT INTO app/],
-    ['the COMMIT of DML', /^INSERT INTO app.*\nCOMMIT$/],
-    ['an index without a name', /\nCREATE INDEX/],
-    ['a constraint without a name', /\nALTER TABLE/],
-  ])(
-    'A runner that was frozen before %s and wakes up after a takeover changes nothing, and stops',
-    async (_what, pattern) => {
-      const frozen = new FrozenPool(pool, pattern);
-      const stopped = rejectionOf(run(frozen));
-      await Promise.race([frozen.frozen, stopped.then((error) => Promise.reject(error))]);
-      await expireLease();
-      await run(pool, { wait: 0 });
-      expect(await outcome()).toEqual(expected);
-      frozen.thaw();
-      const error = await stopped.catch(() => undefined);
-      expect(error).toMatchObject({ reason: 'lease_lost' });
-      expect(await outcome()).toEqual(expected);
-    },
+test('Runners at once: A runner that is told not to wait leaves at once, and says who is at work', async () => {
+  const first = new FrozenPool(pool, /\nCREATE TABLE app/);
+  const working = run(first);
+  await first.frozen;
+  const error = await rejectionOf(run(pool, { wait: 0 }));
+  expect(error).toMatchObject({ reason: 'lease_held' });
+  expect(error.message).toMatch(
+    /^Another runner is at work: process \d+ on \S+ since \S+\. Run it again later\.$/,
   );
+  first.thaw();
+  await working;
+  expect(await outcome()).toEqual(expected);
 });
+
+test('Runners at once: A runner that waits tells for whom, and finds nothing left to run', async () => {
+  const first = new FrozenPool(pool, /\nCREATE TABLE app/);
+  const working = run(first);
+  await first.frozen;
+  const events: MigrationProgress[] = [];
+  const waiting = run(pool, {
+    onProgress: (event) => {
+      events.push(event);
+      if (event.type === 'waiting') first.thaw();
+    },
+  });
+  expect(await working).toMatchObject({ steps: 5 });
+  expect(await waiting).toMatchObject({ steps: 0, files: [] });
+  expect(events[0]).toMatchObject({ type: 'waiting' });
+});
+
+test('Runners at once: A lease is renewed while its runner works, and is not taken meanwhile', async () => {
+  const first = new FrozenPool(pool, /\nCREATE TABLE app/);
+  const working = run(first, { leaseTtl: '1s' });
+  await first.frozen;
+  const expiry = async (): Promise<number> => {
+    const { rows } = await db.query(`SELECT expires_at FROM records.migration_lock WHERE part = 'lease'`);
+    return Number(rows[0].expires_at);
+  };
+  const before = await expiry();
+  while ((await expiry()) < before + 1_000) await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(await rejectionOf(run(pool, { wait: 0 }))).toMatchObject({ reason: 'lease_held' });
+  first.thaw();
+  expect(await working).toMatchObject({ steps: 5 });
+});
+
+test.each([
+  ['a record', /\nINSERT INTO "records".migration_steps/],
+  ['the COMMIT of a record', /^INSERT INTO "records".migration_steps.*\nCOMMIT$/s],
+  ['a table', /\nCREATE TABLE app/],
+  ['DML', /\nINSERT INTO app/],
+  ['the COMMIT of DML', /^INSERT INTO app.*\nCOMMIT$/],
+  ['an index without a name', /\nCREATE INDEX/],
+  ['a constraint without a name', /\nALTER TABLE/],
+])(
+  'Takeover: A runner that was frozen before %s and wakes up after a takeover changes nothing, and stops',
+  async (_what, pattern) => {
+    const frozen = new FrozenPool(pool, pattern);
+    const stopped = rejectionOf(run(frozen));
+    await Promise.race([frozen.frozen, stopped.then((error) => Promise.reject(error))]);
+    await expireLease();
+    await run(pool, { wait: 0 });
+    expect(await outcome()).toEqual(expected);
+    frozen.thaw();
+    const error = await stopped.catch(() => undefined);
+    expect(error).toMatchObject({ reason: 'lease_lost' });
+    expect(await outcome()).toEqual(expected);
+  },
+);
 
 test('A statement of a runner that wakes up after its successor has looked, and before that runs it, does not happen', async () => {
   const [first, second] = [new FrozenPool(pool, /\nCREATE INDEX/), new FrozenPool(pool, /\nCREATE INDEX/)];

@@ -1,6 +1,6 @@
 // Random worlds in virtual time: conflicts, lost answers, late commits, aborts. What the caller is told is true.
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ContentionGate } from '../../../src/dsql/transaction/contention-gate.js';
 import { type Attempt, retryTransaction } from '../../../src/dsql/transaction/retry-transaction.js';
 import {
@@ -144,114 +144,110 @@ async function play(
   return { ...outcome, rows: world.rows };
 }
 
-describe('In random worlds', () => {
-  test('a call that succeeds has committed once, and one that fails not at all, unless it says that nothing is known', async () => {
-    await fc.assert(
-      fc.asyncProperty(lives, limits, async (life, options) => {
-        const { error, rows } = await play(life, options, {});
-        if (error === undefined) expect(rows).toBe(1);
-        else if (error instanceof CommitOutcomeUnknownError) expect(rows).toBeLessThanOrEqual(1);
-        else expect(rows).toBe(0);
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test('a call with verify never commits twice, not even when a lost COMMIT arrives late', async () => {
-    await fc.assert(
-      fc.asyncProperty(lives, limits, async (life, options) => {
-        const { error, rows } = await play(life, options, { verify: true });
-        expect(rows).toBeLessThanOrEqual(1);
-        if (error === undefined) expect(rows).toBe(1);
-        const isLate = life.includes('answer lost, committed later');
-        if (!isLate && error !== undefined && !(error instanceof CommitOutcomeUnknownError))
-          expect(rows).toBe(0);
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test('a call that may be repeated has committed when it succeeds, and fails with certainty only if nothing was kept', async () => {
-    await fc.assert(
-      fc.asyncProperty(lives, limits, async (life, options) => {
-        const { error, rows } = await play(life, options, { idempotent: true });
-        if (error === undefined) expect(rows).toBeGreaterThan(0);
-        else if (!(error instanceof CommitOutcomeUnknownError)) expect(rows).toBe(0);
-      }),
-      { numRuns: 300 },
-    );
-  });
+test('In random worlds a call that succeeds has committed once, and one that fails not at all, unless it says that nothing is known', async () => {
+  await fc.assert(
+    fc.asyncProperty(lives, limits, async (life, options) => {
+      const { error, rows } = await play(life, options, {});
+      if (error === undefined) expect(rows).toBe(1);
+      else if (error instanceof CommitOutcomeUnknownError) expect(rows).toBeLessThanOrEqual(1);
+      else expect(rows).toBe(0);
+    }),
+    { numRuns: 300 },
+  );
 });
 
-describe('The retry loop', () => {
-  test('resolves to the value of the attempt that verify found committed', async () => {
-    const world = new World(['conflict', 'answer lost, committed'], true);
-    expect(await world.time.settle(world.run({}, async () => world.rows > 0))).toBe(2);
-  });
+test('In random worlds a call with verify never commits twice, not even when a lost COMMIT arrives late', async () => {
+  await fc.assert(
+    fc.asyncProperty(lives, limits, async (life, options) => {
+      const { error, rows } = await play(life, options, { verify: true });
+      expect(rows).toBeLessThanOrEqual(1);
+      if (error === undefined) expect(rows).toBe(1);
+      const isLate = life.includes('answer lost, committed later');
+      if (!isLate && error !== undefined && !(error instanceof CommitOutcomeUnknownError))
+        expect(rows).toBe(0);
+    }),
+    { numRuns: 300 },
+  );
+});
 
-  test('waits for the budget, and gives up when its time is over', async () => {
+test('In random worlds a call that may be repeated has committed when it succeeds, and fails with certainty only if nothing was kept', async () => {
+  await fc.assert(
+    fc.asyncProperty(lives, limits, async (life, options) => {
+      const { error, rows } = await play(life, options, { idempotent: true });
+      if (error === undefined) expect(rows).toBeGreaterThan(0);
+      else if (!(error instanceof CommitOutcomeUnknownError)) expect(rows).toBe(0);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('The retry loop resolves to the value of the attempt that verify found committed', async () => {
+  const world = new World(['conflict', 'answer lost, committed'], true);
+  expect(await world.time.settle(world.run({}, async () => world.rows > 0))).toBe(2);
+});
+
+test('The retry loop waits for the budget, and gives up when its time is over', async () => {
+  const world = new World(Array(100).fill('conflict'), false);
+  const slow = new RetryBudget({ burst: 2, minPerSecond: 0.1 }, world.time.clock, world.time.make);
+  const error = await world.time.settle(rejectionOf(world.run({ budget: slow, retryFor: '15s' })));
+  expect(error).toBeInstanceOf(TransactionRetriesExhaustedError);
+  // Two from the burst, one after ten seconds; the next would have come after twenty.
+  expect(error).toMatchObject({ attempts: 4, reason: 'time', elapsedMs: 15_000, cause: conflict });
+});
+
+test('The retry loop fails at once when too many wait for the budget', async () => {
+  const world = new World(Array(100).fill('conflict'), false);
+  const none = new RetryBudget(
+    { burst: 1, minPerSecond: 0, maxWaiting: 0 },
+    world.time.clock,
+    world.time.make,
+  );
+  const error = await world.time.settle(rejectionOf(world.run({ budget: none })));
+  expect(error).toMatchObject({ attempts: 2, reason: 'budget' });
+  expect(world.log.of('exhausted')).toEqual([['insert', 'budget', 2]]);
+});
+
+test('The retry loop ends with its signal or deadline in the middle of a wait for the budget', async () => {
+  for (const [options, kind] of [
+    [{ deadline: '2s' }, TransactionTimeoutError],
+    [{ signal: AbortSignal.timeout(20) }, TransactionAbortedError],
+  ] as const) {
     const world = new World(Array(100).fill('conflict'), false);
-    const slow = new RetryBudget({ burst: 2, minPerSecond: 0.1 }, world.time.clock, world.time.make);
-    const error = await world.time.settle(rejectionOf(world.run({ budget: slow, retryFor: '15s' })));
-    expect(error).toBeInstanceOf(TransactionRetriesExhaustedError);
-    // Two from the burst, one after ten seconds; the next would have come after twenty.
-    expect(error).toMatchObject({ attempts: 4, reason: 'time', elapsedMs: 15_000, cause: conflict });
-  });
+    const none = new RetryBudget({ burst: 1, minPerSecond: 0 }, world.time.clock, world.time.make);
+    const call = rejectionOf(world.run({ ...options, budget: none, retryFor: 0 }));
+    while (none.waiting === 0) await world.time.advance(50);
+    if ('deadline' in options) await world.time.advance(2_000);
+    expect(await call).toBeInstanceOf(kind);
+    expect(none.waiting).toBe(0);
+  }
+});
 
-  test('fails at once when too many wait for the budget', async () => {
-    const world = new World(Array(100).fill('conflict'), false);
-    const none = new RetryBudget(
-      { burst: 1, minPerSecond: 0, maxWaiting: 0 },
-      world.time.clock,
-      world.time.make,
-    );
-    const error = await world.time.settle(rejectionOf(world.run({ budget: none })));
-    expect(error).toMatchObject({ attempts: 2, reason: 'budget' });
-    expect(world.log.of('exhausted')).toEqual([['insert', 'budget', 2]]);
-  });
+test('The retry loop does not let an attempt commit that its caller no longer waits for', async () => {
+  const world = new World([], false);
+  const controller = new AbortController();
+  let mayCommit: unknown;
+  const call = retryTransaction<void>(
+    async (attempt) => {
+      attempt.began();
+      controller.abort();
+      try {
+        attempt.committing();
+      } catch (error) {
+        mayCommit = error;
+        throw error;
+      }
+    },
+    { signal: controller.signal },
+    { budget: world.budget, operation: 'insert' },
+  );
+  expect(await rejectionOf(call)).toBeInstanceOf(TransactionAbortedError);
+  expect(mayCommit).toBeInstanceOf(TransactionAbortedError);
+});
 
-  test('ends with its signal or deadline in the middle of a wait for the budget', async () => {
-    for (const [options, kind] of [
-      [{ deadline: '2s' }, TransactionTimeoutError],
-      [{ signal: AbortSignal.timeout(20) }, TransactionAbortedError],
-    ] as const) {
-      const world = new World(Array(100).fill('conflict'), false);
-      const none = new RetryBudget({ burst: 1, minPerSecond: 0 }, world.time.clock, world.time.make);
-      const call = rejectionOf(world.run({ ...options, budget: none, retryFor: 0 }));
-      while (none.waiting === 0) await world.time.advance(50);
-      if ('deadline' in options) await world.time.advance(2_000);
-      expect(await call).toBeInstanceOf(kind);
-      expect(none.waiting).toBe(0);
-    }
-  });
-
-  test('does not let an attempt commit that its caller no longer waits for', async () => {
-    const world = new World([], false);
-    const controller = new AbortController();
-    let mayCommit: unknown;
-    const call = retryTransaction<void>(
-      async (attempt) => {
-        attempt.began();
-        controller.abort();
-        try {
-          attempt.committing();
-        } catch (error) {
-          mayCommit = error;
-          throw error;
-        }
-      },
-      { signal: controller.signal },
-      { budget: world.budget, operation: 'insert' },
-    );
-    expect(await rejectionOf(call)).toBeInstanceOf(TransactionAbortedError);
-    expect(mayCommit).toBeInstanceOf(TransactionAbortedError);
-  });
-
-  test('refuses options that make no sense, all at once', async () => {
-    const world = new World([], false);
-    const error = await rejectionOf(world.run({ maxAttempts: 0, retryFor: 'soon', retries: 3 }));
-    expect(error).toMatchObject({
-      problems: [{ path: 'maxAttempts' }, { path: 'retryFor' }, { path: 'retries' }],
-    });
+test('The retry loop refuses options that make no sense, all at once', async () => {
+  const world = new World([], false);
+  const error = await rejectionOf(world.run({ maxAttempts: 0, retryFor: 'soon', retries: 3 }));
+  expect(error).toMatchObject({
+    problems: [{ path: 'maxAttempts' }, { path: 'retryFor' }, { path: 'retries' }],
   });
 });

@@ -1,6 +1,6 @@
 // A real PostgreSQL with TLS lets us in, in every way in which it can be asked.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { EmbeddedPostgres } from '../../../scripts/lib/embedded-postgres.mjs';
 import { connectTransport, type DialTls } from '../../../src/net/connect-transport.js';
 import { TlsContext } from '../../../src/net/tls-context.js';
@@ -67,28 +67,32 @@ async function firstAnswer(
   return { type: heard.text.charCodeAt(0), version: transport.tls?.version, alpn: transport.tls?.alpn };
 }
 
-describe('A real PostgreSQL with TLS', () => {
-  const context = new TlsContext('client', { ca });
+const context = new TlsContext('client', { ca });
 
-  it.each(['prefer', 'require', 'verify-ca', 'verify-full'] as const)('is reached with %s', async (mode) => {
+test.each(['prefer', 'require', 'verify-ca', 'verify-full'] as const)(
+  'A real PostgreSQL with TLS is reached with %s',
+  async (mode) => {
     expect(await firstAnswer({ mode, context })).toMatchObject({
       type: Backend.authentication,
       version: 'TLSv1.3',
     });
-  });
+  },
+);
 
-  it.each(['disable', 'allow'] as const)('is reached without TLS with %s', async (mode) => {
+test.each(['disable', 'allow'] as const)(
+  'A real PostgreSQL with TLS is reached without TLS with %s',
+  async (mode) => {
     expect(await firstAnswer({ mode, context })).toMatchObject({
       type: Backend.authentication,
       version: undefined,
     });
-  });
+  },
+);
 
-  it('is reached with TLS from the first byte', async () => {
-    expect(await firstAnswer({ mode: 'verify-full', context, negotiation: 'direct' })).toEqual({
-      type: Backend.authentication,
-      version: 'TLSv1.3',
-      alpn: 'postgresql',
-    });
+test('A real PostgreSQL with TLS is reached with TLS from the first byte', async () => {
+  expect(await firstAnswer({ mode: 'verify-full', context, negotiation: 'direct' })).toEqual({
+    type: Backend.authentication,
+    version: 'TLSv1.3',
+    alpn: 'postgresql',
   });
 });

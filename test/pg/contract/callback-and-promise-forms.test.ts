@@ -1,12 +1,12 @@
 // Every method in its two forms: what is returned, what the callback is given, and when it is called.
 import { Query } from 'pg';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { portWhereNobodyListens } from '../../support/faulty-server.js';
 import { callbackOf, nextTurn, rejectionOf } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
 
 everyPool('callback and promise forms', ({ newPool }) => {
-  it('connect() resolves with a client that can be queried and released', async () => {
+  test('connect() resolves with a client that can be queried and released', async () => {
     const pool = newPool();
     const client = await pool.connect();
     await expect(client.query('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] });
@@ -14,7 +14,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('connect(callback) returns undefined and gives (undefined, client, release)', async () => {
+  test('connect(callback) returns undefined and gives (undefined, client, release)', async () => {
     const pool = newPool();
     let returned: unknown = 'nothing yet';
     const args = await callbackOf((callback) => {
@@ -30,7 +30,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('connect(callback) gives (error, undefined, a function that does no harm) on failure', async () => {
+  test('connect(callback) gives (error, undefined, a function that does no harm) on failure', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     const args = await callbackOf((callback) => pool.connect(callback));
     const [error, client, release] = args as [Error, unknown, (error?: Error) => void];
@@ -41,7 +41,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  it('never calls a connect callback synchronously, not even when a client is idle', async () => {
+  test('never calls a connect callback synchronously, not even when a client is idle', async () => {
     const pool = newPool();
     await pool.query('select 1');
     expect(pool.idleCount).toBe(1);
@@ -57,14 +57,14 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('query(text) and query(text, values) resolve with the result', async () => {
+  test('query(text) and query(text, values) resolve with the result', async () => {
     const pool = newPool();
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     expect((await pool.query('select $1::text as name', ['ada'])).rows).toEqual([{ name: 'ada' }]);
     await pool.end();
   });
 
-  it('query(config) and query(config, values) resolve with the result', async () => {
+  test('query(config) and query(config, values) resolve with the result', async () => {
     const pool = newPool();
     const text = 'select $1::text as name';
     expect((await pool.query({ text, values: ['ada'] })).rows).toEqual([{ name: 'ada' }]);
@@ -76,7 +76,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('query(text, callback) and its longer forms return undefined and give (undefined, result)', async () => {
+  test('query(text, callback) and its longer forms return undefined and give (undefined, result)', async () => {
     const pool = newPool();
     const text = 'select $1::text as name';
     const returned: unknown[] = [];
@@ -93,7 +93,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('query(text, callback) gives the error and no result', async () => {
+  test('query(text, callback) gives the error and no result', async () => {
     const pool = newPool();
     const [error, result] = await callbackOf((callback) => pool.query('selekt', callback));
     expect(error).toMatchObject({ code: '42601' });
@@ -101,7 +101,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('query(text, callback) gives the connect error and no result', async () => {
+  test('query(text, callback) gives the connect error and no result', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     const [error, result] = await callbackOf((callback) => pool.query('select 1', callback));
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
@@ -109,7 +109,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  it('has released the client by the time a query callback runs', async () => {
+  test('has released the client by the time a query callback runs', async () => {
     const pool = newPool({ max: 1 });
     const idle = await new Promise((resolve) => {
       pool.query('select 1', () => resolve(pool.idleCount));
@@ -118,7 +118,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('answers a function as first argument with an error, later', async () => {
+  test('answers a function as first argument with an error, later', async () => {
     const pool = newPool();
     const query = pool.query.bind(pool) as unknown as (callback: (error: Error) => void) => unknown;
     let returned: unknown = 'nothing yet';
@@ -135,7 +135,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  it('rejects query(null) and query(undefined), and goes on working', async () => {
+  test('rejects query(null) and query(undefined), and goes on working', async () => {
     const pool = newPool({ max: 1 });
     const query = pool.query.bind(pool) as unknown as (text: unknown) => Promise<unknown>;
     expect(await rejectionOf(query(null))).toBeInstanceOf(TypeError);
@@ -144,7 +144,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('rejects a query whose values cannot be sent, and goes on working', async () => {
+  test('rejects a query whose values cannot be sent, and goes on working', async () => {
     const pool = newPool({ max: 1 });
     const circular: { self?: unknown } = {};
     circular.self = circular;
@@ -153,7 +153,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await pool.end();
   });
 
-  it('end(callback) returns undefined and calls back without an error', async () => {
+  test('end(callback) returns undefined and calls back without an error', async () => {
     const pool = newPool();
     await pool.query('select 1');
     let returned: unknown = 'nothing yet';
@@ -164,12 +164,12 @@ everyPool('callback and promise forms', ({ newPool }) => {
     expect(error ?? undefined).toBeUndefined();
   });
 
-  it('end() resolves with nothing', async () => {
+  test('end() resolves with nothing', async () => {
     const pool = newPool();
     await expect(pool.end()).resolves.toBeUndefined();
   });
 
-  it('returns promises of the class in options.Promise', async () => {
+  test('returns promises of the class in options.Promise', async () => {
     class OwnPromise<T> extends Promise<T> {}
     // pg's own client warns about a Promise of the caller's; the pool need not.
     const pool = newPool({ Promise: OwnPromise });
@@ -187,7 +187,7 @@ everyPool('callback and promise forms', ({ newPool }) => {
     await rejectionOf(refused);
   });
 
-  it('runs a query object on a client that was checked out', async () => {
+  test('runs a query object on a client that was checked out', async () => {
     const pool = newPool();
     const client = await pool.connect();
     const [error, result] = await callbackOf((callback) => {

@@ -1,5 +1,5 @@
 // Whose error it is: the caller's who caused it, the pool's when nobody did, and nobody else's.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, portWhereNobodyListens, startFaultyServer } from '../../support/faulty-server.js';
 import { callbackOf, eventOf, rejectionOf, watch } from '../../support/outcomes.js';
@@ -29,7 +29,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     return { Client: FailingClient, errors };
   }
 
-  it('reach the caller as the very same object, by promise, by callback and by query', async () => {
+  test('reach the caller as the very same object, by promise, by callback and by query', async () => {
     const { Client, errors } = clientsThatFail();
     const pool = newPool({ Client });
     expect(await rejectionOf(pool.connect())).toBe(errors[0]);
@@ -41,7 +41,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     expect(errors).toHaveLength(4);
   });
 
-  it('reach each of those who wait as an error of their own', async () => {
+  test('reach each of those who wait as an error of their own', async () => {
     const { Client, errors } = clientsThatFail();
     const pool = newPool({ Client, max: 1 });
     const callers = [watch(pool.connect()), watch(pool.connect()), watch(pool.query('select 1'))];
@@ -52,19 +52,19 @@ everyPool('connect errors', ({ newPool, server }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  it('carry the code of a server that refuses', async () => {
+  test('carry the code of a server that refuses', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     expect(await rejectionOf(pool.connect())).toMatchObject({ code: 'ECONNREFUSED' });
     expect(await rejectionOf(pool.query('select 1'))).toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  it('carry the SQLSTATE of a server that turns the user away', async () => {
+  test('carry the SQLSTATE of a server that turns the user away', async () => {
     const pool = newPool({ database: 'no_such_database' });
     expect(await rejectionOf(pool.connect())).toMatchObject({ code: '3D000' });
     expect(pool.totalCount).toBe(0);
   });
 
-  it('come to the first and to each queued caller of a server that resets', async () => {
+  test('come to the first and to each queued caller of a server that resets', async () => {
     front.resetNew();
     const pool = newPool({ port: front.port, max: 1 });
     const callers = [pool.connect(), pool.connect(), pool.connect()].map((caller) => watch(caller));
@@ -80,7 +80,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     await pool.end();
   });
 
-  it('come from a server that hangs up without a word', async () => {
+  test('come from a server that hangs up without a word', async () => {
     front.hangUpOnNew();
     const pool = newPool({ port: front.port, max: 1 });
     const callers = [pool.connect(), pool.connect()].map((caller) => watch(caller));
@@ -90,7 +90,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     expect(pool.totalCount).toBe(0);
   });
 
-  it('do not reach somebody who came later, when the one whose dial it was has left', async () => {
+  test('do not reach somebody who came later, when the one whose dial it was has left', async () => {
     const dials: ((error?: Error) => void)[] = [];
     class HeldClient extends FakeClient {
       isConnected(): boolean {
@@ -117,7 +117,7 @@ everyPool('connect errors', ({ newPool, server }) => {
     await pool.end();
   });
 
-  it('do not become errors of the pool', async () => {
+  test('do not become errors of the pool', async () => {
     const { Client } = clientsThatFail();
     const pool = newPool({ Client });
     const poolError = vi.fn();
@@ -128,7 +128,7 @@ everyPool('connect errors', ({ newPool, server }) => {
 });
 
 everyPool('errors of idle clients', ({ newPool, terminate }) => {
-  it('become errors of the pool, with the client, which is gone by then', async () => {
+  test('become errors of the pool, with the client, which is gone by then', async () => {
     const pool = newPool();
     const client = (await pool.connect()) as PooledClient;
     client.release();
@@ -146,7 +146,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('reach the listeners of the client too, and further ones are harmless', async () => {
+  test('reach the listeners of the client too, and further ones are harmless', async () => {
     const pool = newPool();
     const poolError = vi.fn();
     pool.on('error', poolError);
@@ -163,7 +163,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('are thrown when the pool has no listener, as an emitter does', async () => {
+  test('are thrown when the pool has no listener, as an emitter does', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.release();
@@ -172,7 +172,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('come when the server ends the session', async () => {
+  test('come when the server ends the session', async () => {
     const pool = newPool({ max: 1 });
     const client = (await pool.connect()) as PooledClient;
     client.release();
@@ -190,7 +190,7 @@ everyPool('errors of idle clients', ({ newPool, terminate }) => {
 });
 
 everyPool('errors of clients in use', ({ newPool, terminate }) => {
-  it('are not errors of the pool', async () => {
+  test('are not errors of the pool', async () => {
     const pool = newPool();
     const poolError = vi.fn();
     pool.on('error', poolError);
@@ -206,7 +206,7 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('reject the pool.query that they interrupt, and the next one works', async () => {
+  test('reject the pool.query that they interrupt, and the next one works', async () => {
     const pool = newPool({ max: 1 });
     const poolError = vi.fn();
     pool.on('error', poolError);
@@ -221,7 +221,7 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('on the socket reach the callback of pool.query when the socket is already destroyed', async () => {
+  test('on the socket reach the callback of pool.query when the socket is already destroyed', async () => {
     const pool = newPool({ max: 1 });
     const acquired = eventOf(pool, 'acquire');
     const answer = callbackOf((callback) => {
@@ -239,7 +239,7 @@ everyPool('errors of clients in use', ({ newPool, terminate }) => {
     await pool.end();
   });
 
-  it('reject the pool.query whose client somebody ends', async () => {
+  test('reject the pool.query whose client somebody ends', async () => {
     const pool = newPool({ max: 1 });
     pool.on('error', () => {});
     const acquired = eventOf(pool, 'acquire');

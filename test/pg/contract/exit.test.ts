@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { type AnyOptions, everyPool } from './every-pool.js';
 
 everyPool('exit', ({ Pool, server }) => {
@@ -23,17 +23,17 @@ everyPool('exit', ({ Pool, server }) => {
     return { said, complaints, code };
   }
 
-  it('is possible with allowExitOnIdle, long before the idle client is removed', async () => {
+  test('is possible with allowExitOnIdle, long before the idle client is removed', async () => {
     const options = { allowExitOnIdle: true, idleTimeoutMillis: 600_000, maxLifetimeSeconds: 3_600 };
     expect(await run(options)).toEqual({ said: 'first\nsecond\n', complaints: '', code: 0 });
   });
 
-  it('is possible with allowExitOnIdle and no idle timeout at all', async () => {
+  test('is possible with allowExitOnIdle and no idle timeout at all', async () => {
     const options = { allowExitOnIdle: true, idleTimeoutMillis: 0, connectionTimeoutMillis: 600_000 };
     expect(await run(options)).toEqual({ said: 'first\nsecond\n', complaints: '', code: 0 });
   });
 
-  it('waits without allowExitOnIdle until the idle client is removed', async () => {
+  test('waits without allowExitOnIdle until the idle client is removed', async () => {
     const options = { idleTimeoutMillis: 300, maxLifetimeSeconds: 3_600 };
     expect(await run(options)).toEqual({ said: 'first\nsecond\nremoved\n', complaints: '', code: 0 });
   });

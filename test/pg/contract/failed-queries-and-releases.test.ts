@@ -1,12 +1,12 @@
 // What a failed query costs, what a second release does, and where stack traces lead.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { portWhereNobodyListens } from '../../support/faulty-server.js';
 import { callbackOf, rejectionOf } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
 
 everyPool('failed queries', ({ newPool }) => {
-  it('never poison the pool, however many there are', async () => {
+  test('never poison the pool, however many there are', async () => {
     const pool = newPool({ max: 3 });
     const failures = Array.from({ length: 30 }, () => rejectionOf(pool.query('select no_such_column')));
     for (const error of await Promise.all(failures)) expect(error).toMatchObject({ code: '42703' });
@@ -14,7 +14,7 @@ everyPool('failed queries', ({ newPool }) => {
     await pool.end();
   });
 
-  it('cost pool.query its client, as it cannot know what state the session is in', async () => {
+  test('cost pool.query its client, as it cannot know what state the session is in', async () => {
     const pool = newPool({ max: 1 });
     await rejectionOf(pool.query('select no_such_column'));
     expect(pool.totalCount).toBe(0);
@@ -22,7 +22,7 @@ everyPool('failed queries', ({ newPool }) => {
     await pool.end();
   });
 
-  it('cost a checked-out client nothing', async () => {
+  test('cost a checked-out client nothing', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     await rejectionOf(client.query('select no_such_column'));
@@ -35,7 +35,7 @@ everyPool('failed queries', ({ newPool }) => {
 everyPool('a second release', ({ newPool }) => {
   const message = 'Release called on client which has already been released to the pool.';
 
-  it('throws each time, through the client', async () => {
+  test('throws each time, through the client', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.release();
@@ -45,7 +45,7 @@ everyPool('a second release', ({ newPool }) => {
     await pool.end();
   });
 
-  it('throws each time, through the release function of the callback', async () => {
+  test('throws each time, through the release function of the callback', async () => {
     const pool = newPool();
     const [, client, release] = (await callbackOf((callback) => pool.connect(callback))) as [
       unknown,
@@ -58,7 +58,7 @@ everyPool('a second release', ({ newPool }) => {
     await pool.end();
   });
 
-  it('throws when the client is out again, at somebody else', async () => {
+  test('throws when the client is out again, at somebody else', async () => {
     const pool = newPool({ max: 1 });
     const client = await pool.connect();
     const stale = client.release;
@@ -71,7 +71,7 @@ everyPool('a second release', ({ newPool }) => {
     await pool.end();
   });
 
-  it('throws after a release with an error as well', async () => {
+  test('throws after a release with an error as well', async () => {
     const pool = newPool();
     const client = await pool.connect();
     client.release(true);
@@ -81,7 +81,7 @@ everyPool('a second release', ({ newPool }) => {
 });
 
 everyPool('stack traces', ({ newPool }) => {
-  it('of a failed query lead to the function that asked', async () => {
+  test('of a failed query lead to the function that asked', async () => {
     const pool = newPool();
     async function askInVain() {
       await pool.query('select no_such_column');
@@ -90,7 +90,7 @@ everyPool('stack traces', ({ newPool }) => {
     await pool.end();
   });
 
-  it('of a failed connect lead to the function that asked', async () => {
+  test('of a failed connect lead to the function that asked', async () => {
     const pool = newPool({ port: await portWhereNobodyListens() });
     async function connectInVain() {
       await pool.connect();
@@ -98,7 +98,7 @@ everyPool('stack traces', ({ newPool }) => {
     expect((await rejectionOf(connectInVain())).stack).toContain('connectInVain');
   });
 
-  it('of a timeout lead to the function that asked', async () => {
+  test('of a timeout lead to the function that asked', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 30 });
     const client = await pool.connect();
     async function waitInVain() {
@@ -113,7 +113,7 @@ everyPool('stack traces', ({ newPool }) => {
 describe('a callback that throws', () => {
   // Node reports it as an uncaught exception; what matters here is that the pool has its client back.
   everyPool('its pool', ({ newPool }) => {
-    it('has its client back', async () => {
+    test('has its client back', async () => {
       const pool = newPool({ max: 1 });
       const uncaught = catchUncaught();
       pool.query('select 1', () => {

@@ -1,10 +1,10 @@
 // onConnect and verify: when they run, for whom, and what their failures do.
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { callbackOf, eventOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
 
 everyPool('onConnect', ({ newPool, sessionsOf }) => {
-  it('runs once for each new client, and not when a client is used again', async () => {
+  test('runs once for each new client, and not when a client is used again', async () => {
     const greeted: PooledClient[] = [];
     const pool = newPool({ max: 2, onConnect: (client) => greeted.push(client) });
     const [first, second] = await Promise.all([pool.connect(), pool.connect()]);
@@ -17,7 +17,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it('is awaited before the client is handed out', async () => {
+  test('is awaited before the client is handed out', async () => {
     let done = false;
     const pool = newPool({
       onConnect: async (client) => {
@@ -33,7 +33,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it('is awaited by pool.query too, in both forms', async () => {
+  test('is awaited by pool.query too, in both forms', async () => {
     const onConnect = (client: PooledClient) => client.query("set search_path to 'prepared'");
     const pool = newPool({ onConnect });
     expect((await pool.query('show search_path')).rows).toEqual([{ search_path: 'prepared' }]);
@@ -44,7 +44,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await other.end();
   });
 
-  it('runs before anybody hears of the client', async () => {
+  test('runs before anybody hears of the client', async () => {
     const order: string[] = [];
     const pool = newPool({
       onConnect: () => {
@@ -58,7 +58,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it.each([
+  test.each([
     [
       'throws',
       () => {
@@ -82,7 +82,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
     await vi.waitFor(async () => expect(await sessionsOf(pool)).toEqual([]));
   });
 
-  it('that fails once does not keep the pool from recovering, nor those who wait', async () => {
+  test('that fails once does not keep the pool from recovering, nor those who wait', async () => {
     let runs = 0;
     const pool = newPool({
       max: 1,
@@ -103,7 +103,7 @@ everyPool('onConnect', ({ newPool, sessionsOf }) => {
 });
 
 everyPool('verify', ({ newPool }) => {
-  it('runs on new clients only, before they are handed out', async () => {
+  test('runs on new clients only, before they are handed out', async () => {
     const verified: PooledClient[] = [];
     const pool = newPool({
       max: 1,
@@ -120,7 +120,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  it('may use the client', async () => {
+  test('may use the client', async () => {
     const pool = newPool({
       verify: (client, done) => {
         client.query('select 1').then(() => done(), done);
@@ -130,7 +130,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  it('passes with null, and the caller sees undefined as the error', async () => {
+  test('passes with null, and the caller sees undefined as the error', async () => {
     const pool = newPool({ verify: (_client, done) => done(null) });
     const [error, client] = await callbackOf((callback) => pool.connect(callback));
     expect(error).toBeUndefined();
@@ -138,7 +138,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  it('fails the connect with its own error, and the client is removed', async () => {
+  test('fails the connect with its own error, and the client is removed', async () => {
     const refusal = new Error('not this one');
     const pool = newPool({ verify: (_client, done) => done(refusal) });
     const removed = eventOf(pool, 'remove');
@@ -153,7 +153,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  it('that fails once does not keep the pool from recovering', async () => {
+  test('that fails once does not keep the pool from recovering', async () => {
     let runs = 0;
     const pool = newPool({
       max: 1,
@@ -170,7 +170,7 @@ everyPool('verify', ({ newPool }) => {
     await pool.end();
   });
 
-  it('runs after onConnect', async () => {
+  test('runs after onConnect', async () => {
     const order: string[] = [];
     const pool = newPool({
       onConnect: async (client) => {

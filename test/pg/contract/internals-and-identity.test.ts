@@ -1,32 +1,32 @@
 // What other libraries look at: what the pool is an instance of, what it is called, and its untyped properties.
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { clientsThatWait } from '../../support/fake-client.js';
 import { everyPool } from './every-pool.js';
 
 everyPool('identity', ({ Pool, newPool }) => {
-  it('is an instance of pg.Pool, of the class that pg.Pool extends, and of EventEmitter', () => {
+  test('is an instance of pg.Pool, of the class that pg.Pool extends, and of EventEmitter', () => {
     const pool = newPool();
     expect(pool).toBeInstanceOf(pg.Pool);
     expect(pool).toBeInstanceOf(Object.getPrototypeOf(pg.Pool));
     expect(pool).toBeInstanceOf(EventEmitter);
   });
 
-  it('has "Pool" in the name of its class, by which Drizzle tells a pool from a client', () => {
+  test('has "Pool" in the name of its class, by which Drizzle tells a pool from a client', () => {
     expect(Pool.name).toContain('Pool');
     expect(Object.getPrototypeOf(newPool()).constructor.name).toContain('Pool');
     expect(newPool().constructor).toBe(Pool);
   });
 
-  it('has methods on its prototype, where tracing libraries wrap them', () => {
+  test('has methods on its prototype, where tracing libraries wrap them', () => {
     for (const method of ['connect', 'query', 'end'] as const) {
       expect(Pool.prototype[method]).toBeInstanceOf(Function);
       expect(Object.keys(newPool())).not.toContain(method);
     }
   });
 
-  it('goes through connect() in query(), so that one wrapped on the prototype sees every checkout', async () => {
+  test('goes through connect() in query(), so that one wrapped on the prototype sees every checkout', async () => {
     const wrapped = vi.spyOn(Pool.prototype, 'connect');
     try {
       const pool = newPool();
@@ -39,7 +39,7 @@ everyPool('identity', ({ Pool, newPool }) => {
     }
   });
 
-  it('goes through connect() in query(), so that one wrapped on the pool sees every checkout', async () => {
+  test('goes through connect() in query(), so that one wrapped on the pool sees every checkout', async () => {
     const pool = newPool();
     const original = pool.connect;
     let seen = 0;
@@ -55,7 +55,7 @@ everyPool('identity', ({ Pool, newPool }) => {
 });
 
 everyPool('visible internals', ({ newPool }) => {
-  it('_clients holds every client that is counted, from the tick in which it is created', async () => {
+  test('_clients holds every client that is counted, from the tick in which it is created', async () => {
     const { Client, pending } = clientsThatWait();
     const pool = newPool({ Client, max: 2 });
     const connecting = [pool.connect(), pool.connect()];
@@ -73,7 +73,7 @@ everyPool('visible internals', ({ newPool }) => {
     expect(pool._clients).toHaveLength(0);
   });
 
-  it('Client and options are enough to open one more connection to the same place, as Kysely does', async () => {
+  test('Client and options are enough to open one more connection to the same place, as Kysely does', async () => {
     const pool = newPool();
     expect(pool.Client).toBe(pg.Client);
     const client = new (pool.Client as typeof pg.Client)(pool.options);
@@ -83,7 +83,7 @@ everyPool('visible internals', ({ newPool }) => {
     await client.end();
   });
 
-  it('Promise is the promise class in use, and log is a function', () => {
+  test('Promise is the promise class in use, and log is a function', () => {
     const pool = newPool();
     expect(pool.Promise).toBe(Promise);
     expect(pool.log).toBeInstanceOf(Function);
@@ -92,14 +92,14 @@ everyPool('visible internals', ({ newPool }) => {
     expect(newPool({ log }).log).toBe(log);
   });
 
-  it('ending and ended say where the pool is', async () => {
+  test('ending and ended say where the pool is', async () => {
     const pool = newPool();
     expect([pool.ending, pool.ended]).toEqual([false, false]);
     await pool.end();
     expect([pool.ending, pool.ended]).toEqual([true, true]);
   });
 
-  it('clients carry the number of their uses', async () => {
+  test('clients carry the number of their uses', async () => {
     const pool = newPool({ max: 1 });
     await pool.query('select 1');
     const client = await pool.connect();

@@ -1,5 +1,5 @@
 // `min` is where reaping stops; it opens nothing and replaces nothing.
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { eventOf, nextTurn } from '../../support/outcomes.js';
 import { type AnyOptions, type AnyPool, everyPool } from './every-pool.js';
 
@@ -19,7 +19,7 @@ everyPool('min', ({ newPool }) => {
     await witness.end();
   }
 
-  it('opens nothing by itself', async () => {
+  test('opens nothing by itself', async () => {
     const pool = newPool({ min: 3 });
     await nextTurn();
     expect(pool.totalCount).toBe(0);
@@ -28,7 +28,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  it('is where the reaping of idle clients stops', async () => {
+  test('is where the reaping of idle clients stops', async () => {
     const options = { max: 2, min: 1, idleTimeoutMillis: 30 };
     const pool = newPool(options);
     const first = await pool.connect();
@@ -42,7 +42,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  it('keeps exactly that many when more are released together', async () => {
+  test('keeps exactly that many when more are released together', async () => {
     const options = { max: 6, min: 2, idleTimeoutMillis: 30 };
     const pool = newPool(options);
     await openAndRelease(pool, 5);
@@ -52,7 +52,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  it('keeps all when there are no more than that', async () => {
+  test('keeps all when there are no more than that', async () => {
     const options = { max: 2, min: 2, idleTimeoutMillis: 30 };
     const pool = newPool(options);
     await openAndRelease(pool, 2);
@@ -61,7 +61,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  it('does not keep, nor replace, a client that has had its uses', async () => {
+  test('does not keep, nor replace, a client that has had its uses', async () => {
     const pool = newPool({ max: 1, min: 1, maxUses: 1 });
     const removed = eventOf(pool, 'remove');
     await pool.query('select 1');
@@ -72,7 +72,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  it('does not keep, nor replace, a client that is too old', async () => {
+  test('does not keep, nor replace, a client that is too old', async () => {
     const pool = newPool({ max: 1, min: 1, maxLifetimeSeconds: 0.1 });
     const removed = eventOf(pool, 'remove');
     await pool.query('select 1');
@@ -82,7 +82,7 @@ everyPool('min', ({ newPool }) => {
     await pool.end();
   });
 
-  it('does not replace an idle client that failed', async () => {
+  test('does not replace an idle client that failed', async () => {
     const pool = newPool({ max: 2, min: 1 });
     pool.on('error', () => {});
     const client = await pool.connect();

@@ -1,10 +1,10 @@
 // When a client's time has come: idle too long, too old, used too often.
-import { expect, it, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { eventOf } from '../../support/outcomes.js';
 import { everyPool, type PooledClient } from './every-pool.js';
 
 everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
-  it('removes a client that nobody wanted, and a new one is made on demand', async () => {
+  test('removes a client that nobody wanted, and a new one is made on demand', async () => {
     const pool = newPool({ idleTimeoutMillis: 20 });
     const first = await pool.connect();
     const removed = eventOf(pool, 'remove');
@@ -18,7 +18,7 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it('never removes a client in use', async () => {
+  test('never removes a client in use', async () => {
     const pool = newPool({ idleTimeoutMillis: 20, max: 2 });
     const busy = await pool.connect();
     const unused = await pool.connect();
@@ -32,7 +32,7 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it('starts anew with each return', async () => {
+  test('starts anew with each return', async () => {
     const pool = newPool({ idleTimeoutMillis: 200, max: 1 });
     const client = await pool.connect();
     client.release();
@@ -47,7 +47,7 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it('goes on working when another client is removed because of an error', async () => {
+  test('goes on working when another client is removed because of an error', async () => {
     const pool = newPool({ idleTimeoutMillis: 50, max: 2 });
     const healthy = await pool.connect();
     const broken = await pool.connect();
@@ -62,7 +62,7 @@ everyPool('idleTimeoutMillis', ({ newPool, sessionsOf }) => {
 });
 
 everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
-  it('removes an idle client when it is too old', async () => {
+  test('removes an idle client when it is too old', async () => {
     const pool = newPool({ maxLifetimeSeconds: 0.15 });
     const client = await pool.connect();
     const removed = eventOf(pool, 'remove');
@@ -73,7 +73,7 @@ everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it('removes a busy client when it comes back too old, and a new one is made on demand', async () => {
+  test('removes a busy client when it comes back too old, and a new one is made on demand', async () => {
     const pool = newPool({ maxLifetimeSeconds: 0.15, max: 1 });
     const client = (await pool.connect()) as PooledClient;
     await vi.waitFor(() => expect(pool.expiredCount).toBe(1));
@@ -88,7 +88,7 @@ everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
     await pool.end();
   });
 
-  it('is no affair of a pool without it', async () => {
+  test('is no affair of a pool without it', async () => {
     const pool = newPool();
     await pool.query('select 1');
     expect(pool.expiredCount).toBe(0);
@@ -97,7 +97,7 @@ everyPool('maxLifetimeSeconds', ({ newPool, sessionsOf }) => {
 });
 
 everyPool('maxUses', ({ newPool }) => {
-  it('lets a client be used that many times, then closes it in the very release', async () => {
+  test('lets a client be used that many times, then closes it in the very release', async () => {
     const pool = newPool({ maxUses: 2 });
     const client = (await pool.connect()) as PooledClient;
     client.release();
@@ -112,7 +112,7 @@ everyPool('maxUses', ({ newPool }) => {
     await pool.end();
   });
 
-  it('gives those who wait a fresh client', async () => {
+  test('gives those who wait a fresh client', async () => {
     const pool = newPool({ max: 1, maxUses: 2 });
     const first = await pool.connect();
     const second = pool.connect();
@@ -129,7 +129,7 @@ everyPool('maxUses', ({ newPool }) => {
     await pool.end();
   });
 
-  it('counts the uses of pool.query too', async () => {
+  test('counts the uses of pool.query too', async () => {
     const pool = newPool({ maxUses: 3 });
     const pids = new Set<number>();
     for (let turn = 0; turn < 6; turn += 1) {

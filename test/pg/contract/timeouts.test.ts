@@ -1,12 +1,12 @@
 // What happens to those who wait too long, in the queue or for a connection to be made.
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClient } from '../../support/fake-client.js';
 import { type FaultyServer, startFaultyServer } from '../../support/faulty-server.js';
 import { callbackOf, rejectionOf, watch } from '../../support/outcomes.js';
 import { everyPool } from './every-pool.js';
 
 everyPool('timeouts in the queue', ({ newPool }) => {
-  it('reject connect() with an error that says so, and leave no waiter behind', async () => {
+  test('reject connect() with an error that says so, and leave no waiter behind', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const error = await rejectionOf(pool.connect());
@@ -17,7 +17,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  it('reach a connect callback without a client', async () => {
+  test('reach a connect callback without a client', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const [error, nobody] = await callbackOf((callback) => pool.connect(callback));
@@ -27,7 +27,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  it('hold for query() too, and the pool recovers', async () => {
+  test('hold for query() too, and the pool recovers', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     expect((await rejectionOf(pool.query('select 1'))).message).toContain('timeout');
@@ -36,7 +36,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  it('of one waiter do not disturb the waiters behind it', async () => {
+  test('of one waiter do not disturb the waiters behind it', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 600 });
     const client = await pool.connect();
     const early = watch(pool.connect());
@@ -52,7 +52,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     await pool.end();
   });
 
-  it('are never given a client afterwards', async () => {
+  test('are never given a client afterwards', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 50 });
     const client = await pool.connect();
     const outcome = vi.fn();
@@ -65,7 +65,7 @@ everyPool('timeouts in the queue', ({ newPool }) => {
     expect(outcome).toHaveBeenCalledTimes(1);
   });
 
-  it('do not come for those who were served in time', async () => {
+  test('do not come for those who were served in time', async () => {
     const pool = newPool({ Client: FakeClient, max: 1, connectionTimeoutMillis: 150 });
     const client = await pool.connect();
     const served = vi.fn();
@@ -92,7 +92,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await front.stop();
   });
 
-  it('reject connect() and query() and leave nothing behind', async () => {
+  test('reject connect() and query() and leave nothing behind', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
     expect((await rejectionOf(pool.connect())).message).toContain('timeout');
@@ -101,7 +101,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     expect(await sessionsOf(pool)).toEqual([]);
   });
 
-  it('give a callback the error, no client, and a function', async () => {
+  test('give a callback the error, no client, and a function', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 50 });
     const [error, client] = await callbackOf((callback) => pool.connect(callback));
@@ -110,7 +110,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     expect(pool.idleCount).toBe(0);
   });
 
-  it('reach the one who connects and the one who waits behind it', async () => {
+  test('reach the one who connects and the one who waits behind it', async () => {
     front.stall();
     const pool = newPool({ port: front.port, max: 1, connectionTimeoutMillis: 100 });
     const connecting = watch(pool.connect());
@@ -121,7 +121,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await vi.waitFor(() => expect([pool.totalCount, pool.waitingCount]).toEqual([0, 0]));
   });
 
-  it('may come many times in a row, and the pool recovers', async () => {
+  test('may come many times in a row, and the pool recovers', async () => {
     front.stall();
     const pool = newPool({ port: front.port, connectionTimeoutMillis: 40 });
     for (let turn = 0; turn < 15; turn += 1) {
@@ -132,7 +132,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await pool.end();
   });
 
-  it('leave a client that arrives for nobody in the pool, where it is used', async () => {
+  test('leave a client that arrives for nobody in the pool, where it is used', async () => {
     const refusal = new Error('not yet');
     let dials = 0;
     let letThrough = () => {};
@@ -159,7 +159,7 @@ everyPool('timeouts while connecting', ({ newPool, server, sessionsOf }) => {
     await pool.end();
   });
 
-  it('end a client without a socket of its own that is not connected', async () => {
+  test('end a client without a socket of its own that is not connected', async () => {
     const ended = vi.fn();
     class NativeLikeClient extends FakeClient {
       #connected: (error?: Error) => void = () => {};

@@ -3,7 +3,7 @@ import { eq, sql } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { integer, type PgDatabase, type PgQueryResultHKT, pgTable, text } from 'drizzle-orm/pg-core';
 import pg from 'pg';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Pool } from '../../../src/index.js';
 import { rejectionOf } from '../../support/outcomes.js';
 import { itBehavesLikeAnOrm, messages, type Orm, ormFixture, type Row, type Run } from './orm-contract.js';
@@ -37,13 +37,13 @@ describe('Drizzle', () => {
   const fixture = ormFixture('orm-drizzle');
   itBehavesLikeAnOrm(fixture, ormOn);
 
-  it('knows the pool for one, by its class and by its name', () => {
+  test('knows the pool for one, by its class and by its name', () => {
     const pool = fixture.newPool({ max: 1 });
     expect(pool).toBeInstanceOf(pg.Pool);
     expect(pool.constructor.name).toContain('Pool');
   });
 
-  it('takes one client for a whole transaction and gives it back once', async () => {
+  test('takes one client for a whole transaction and gives it back once', async () => {
     const pool = fixture.newPool({ max: 2 });
     const db = drizzleOn(pool);
     const events: string[] = [];
@@ -57,7 +57,7 @@ describe('Drizzle', () => {
     expect(events).toEqual(['acquire', 'release']);
   });
 
-  it('does not let a query from outside slip into the transaction', async () => {
+  test('does not let a query from outside slip into the transaction', async () => {
     const db = drizzleOn(fixture.newPool({ max: 2 }));
     const failed = db.transaction(async (transaction) => {
       await transaction.insert(entry).values({ id: 1 });
@@ -68,7 +68,7 @@ describe('Drizzle', () => {
     expect(await db.select({ id: entry.id }).from(entry)).toEqual([{ id: 2 }]);
   });
 
-  it('writes, reads, prepares and queries by relation', async () => {
+  test('writes, reads, prepares and queries by relation', async () => {
     const db = drizzleOn(fixture.newPool({ max: 2 }));
     const rows = await db
       .insert(entry)
@@ -90,7 +90,7 @@ describe('Drizzle', () => {
     expect(await db.$count(entry)).toBe(2);
   });
 
-  it('passes the error of the server on', async () => {
+  test('passes the error of the server on', async () => {
     const db = drizzleOn(fixture.newPool({ max: 1 }));
     await db.insert(entry).values({ id: 1 });
     const error = await rejectionOf(db.insert(entry).values({ id: 1 }));
@@ -98,7 +98,7 @@ describe('Drizzle', () => {
     expect((error.cause as pg.DatabaseError).code).toBe('23505');
   });
 
-  it('is the same with the pool given as client', async () => {
+  test('is the same with the pool given as client', async () => {
     const db = drizzle({ client: fixture.newPool({ max: 1 }), schema });
     await db.transaction(async (transaction) => void (await transaction.insert(entry).values({ id: 1 })));
     expect(await db.$count(entry)).toBe(1);

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 
 const examples = fileURLToPath(new URL('../../../examples/', import.meta.url));
@@ -37,14 +37,14 @@ describe('the examples', () => {
   });
   afterAll(() => db.drop());
 
-  it('are all tested here', async () => {
+  test('are all tested here', async () => {
     // What stands underneath pg is a main.cjs. It and workflow-store, which runs on DSQL, have tests of their own.
     const files = await readdir(examples, { recursive: true });
     const programs = files.filter((file) => basename(file) === 'main.mjs');
     expect(programs.map(dirname).sort()).toEqual([...Object.keys(expected), 'workflow-store'].sort());
   });
 
-  it.each(Object.keys(expected))(
+  test.each(Object.keys(expected))(
     '%s runs twice in a row, prints what it says and ends by itself',
     async (name) => {
       for (let run = 0; run < 2; run++) {

@@ -1,6 +1,6 @@
 // What holds for every ORM on a Headgate pool, said once and run for each of them on a real PostgreSQL.
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Pool } from '../../../src/index.js';
 import { SessionCounter } from '../../support/counting.js';
 import { rejectionOf } from '../../support/outcomes.js';
@@ -75,7 +75,7 @@ const entries = 'select id from entry order by id';
 
 export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => Orm): void {
   describe('transactions', () => {
-    it('each keeps one connection to itself', async () => {
+    test('each keeps one connection to itself', async () => {
       const orm = ormOn(fixture.newPool({ max: 3 }));
       const gate = barrier(3);
       const pids = await Promise.all(
@@ -93,7 +93,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    it('show nothing to others before they commit, and all of it afterwards', async () => {
+    test('show nothing to others before they commit, and all of it afterwards', async () => {
       const orm = ormOn(fixture.newPool({ max: 2 }));
       await orm.transaction(async (run) => {
         await run('insert into entry (id) values (1)');
@@ -103,7 +103,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    it('leave nothing when their function throws, and the caller gets that very error', async () => {
+    test('leave nothing when their function throws, and the caller gets that very error', async () => {
       const pool = fixture.newPool({ max: 1 });
       const orm = ormOn(pool);
       const mistake = new Error('changed my mind');
@@ -117,7 +117,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    it('leave nothing when a query fails, and the connection serves on', async () => {
+    test('leave nothing when a query fails, and the connection serves on', async () => {
       const pool = fixture.newPool({ max: 1 });
       const orm = ormOn(pool);
       const before = await orm.run(backend);
@@ -131,7 +131,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    it('survive the failure of a savepoint within them', async () => {
+    test('survive the failure of a savepoint within them', async () => {
       const orm = ormOn(fixture.newPool({ max: 1 }));
       await orm.nested(
         async (run) => void (await run('insert into entry (id) values (1)')),
@@ -146,7 +146,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
   });
 
   describe('the limit', () => {
-    it('holds while many more transactions wait their turn', async () => {
+    test('holds while many more transactions wait their turn', async () => {
       const pool = fixture.newPool({ max: 3 });
       const orm = ormOn(pool);
       const count = `select count(*)::int as n from pg_stat_activity
@@ -161,11 +161,13 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       expect(Math.max(...seen)).toBeLessThanOrEqual(3);
       expect(await orm.run(entries)).toHaveLength(40);
       expect(pool.stats().peak).toBeLessThanOrEqual(3);
-      expect([pool.waitingCount, pool.idleCount]).toEqual([0, pool.totalCount]);
+      // Some ORMs give a connection back a moment after they have answered.
+      await expect.poll(() => pool.totalCount - pool.idleCount).toBe(0);
+      expect(pool.waitingCount).toBe(0);
       await orm.close();
     });
 
-    it('makes a query wait for the transaction that has the only connection', async () => {
+    test('makes a query wait for the transaction that has the only connection', async () => {
       const pool = fixture.newPool({ max: 1 });
       const orm = ormOn(pool);
       let outside: Promise<Row[]> | undefined;
@@ -179,7 +181,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    it('ends in a timeout for who waits too long, and only for them', async () => {
+    test('ends in a timeout for who waits too long, and only for them', async () => {
       const pool = fixture.newPool({ max: 1, connectionTimeoutMillis: 200 });
       const orm = ormOn(pool);
       await orm.transaction(async (run) => {
@@ -196,7 +198,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
   describe('a lost connection', () => {
     const session = () => ({ applicationName: fixture.applicationName, database: fixture.db.database });
 
-    it('fails the transaction on it, and the pool recovers', async () => {
+    test('fails the transaction on it, and the pool recovers', async () => {
       const pool = fixture.newPool({ max: 2 });
       const orm = ormOn(pool);
       const failed = orm.transaction(async (run) => {
@@ -210,7 +212,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
       await orm.close();
     });
 
-    it('while idle is replaced unnoticed', async () => {
+    test('while idle is replaced unnoticed', async () => {
       const pool = fixture.newPool({ max: 2 });
       const orm = ormOn(pool);
       const [before] = await orm.run(backend);
@@ -223,7 +225,7 @@ export function itBehavesLikeAnOrm(fixture: OrmFixture, ormOn: (pool: Pool) => O
     });
   });
 
-  it('closes every connection in the end', async () => {
+  test('closes every connection in the end', async () => {
     const pool = fixture.newPool({ max: 4 });
     const orm = ormOn(pool);
     await Promise.all(Array.from({ length: 8 }, () => orm.run('select pg_sleep(0.01)::text')));

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 
 interface Span {
@@ -75,7 +75,7 @@ const ownClients = Array.from({ length: requests }, (_, n) => n + 1)
   .filter((way) => way >= 2).length;
 
 describe.each(pools)("OpenTelemetry's instrumentation of 1,000 requests on 4 connections: %s", (pool) => {
-  it('has each query in the trace of its request, with the spans and metrics of the pool', async () => {
+  test('has each query in the trace of its request, with the spans and metrics of the pool', async () => {
     const report = await reportOf('opentelemetry.cjs', pool);
     expectOwnTraces(report);
     const checkouts = spansNamed(report, 'pg-pool.connect');
@@ -95,7 +95,7 @@ describe.each(pools)("OpenTelemetry's instrumentation of 1,000 requests on 4 con
 });
 
 describe.each(pools)('dd-trace of 1,000 requests on 4 connections: %s', (pool) => {
-  it('has each query in the trace of its request, and each wait for a client of its own', async () => {
+  test('has each query in the trace of its request, and each wait for a client of its own', async () => {
     const report = await reportOf('dd-trace.cjs', pool);
     expectOwnTraces(report);
     expect(spansNamed(report, 'pg.pool.acquire')).toHaveLength(ownClients);

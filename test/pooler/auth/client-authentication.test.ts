@@ -38,68 +38,70 @@ function message(write: (writer: MessageWriter) => void): Buffer {
   return writer.take();
 }
 
-describe('a client with the right password comes in', () => {
-  test.each([
-    ['password', 'plain', 'cleartext'],
-    ['password', 'md5', 'cleartext'],
-    ['password', 'scram', 'cleartext'],
-    ['md5', 'plain', 'md5'],
-    ['md5', 'md5', 'md5'],
-    ['md5', 'scram', 'sasl'],
-    ['scram-sha-256', 'plain', 'sasl'],
-    ['scram-sha-256', 'scram', 'sasl'],
-  ] as const)('by %s where its %s secret is stored, asked for %s', async (method, form, asked) => {
+test.each([
+  ['password', 'plain', 'cleartext'],
+  ['password', 'md5', 'cleartext'],
+  ['password', 'scram', 'cleartext'],
+  ['md5', 'plain', 'md5'],
+  ['md5', 'md5', 'md5'],
+  ['md5', 'scram', 'sasl'],
+  ['scram-sha-256', 'plain', 'sasl'],
+  ['scram-sha-256', 'scram', 'sasl'],
+] as const)(
+  'a client with the right password comes in by %s where its %s secret is stored, asked for %s',
+  async (method, form, asked) => {
     const known = tools({ joe: stored[form] });
     const { outcome, toClient, clientError } = await logIn(password, known, { method });
     expect(outcome).toMatchObject({ kind: 'ok', login: { user: 'joe', method } });
     expect(clientError).toBeUndefined();
     const [first] = toClient as [Buffer];
     expect(readAuthentication(first, 0, first.length).kind).toBe(asked);
-  });
+  },
+);
 
-  test.each([
-    ['password', 'plain'],
-    ['password', 'md5'],
-    ['password', 'scram'],
-    ['md5', 'plain'],
-    ['md5', 'md5'],
-    ['md5', 'scram'],
-    ['scram-sha-256', 'plain'],
-    ['scram-sha-256', 'scram'],
-  ] as const)('and with a wrong one does not (%s, %s)', async (method, form) => {
+test.each([
+  ['password', 'plain'],
+  ['password', 'md5'],
+  ['password', 'scram'],
+  ['md5', 'plain'],
+  ['md5', 'md5'],
+  ['md5', 'scram'],
+  ['scram-sha-256', 'plain'],
+  ['scram-sha-256', 'scram'],
+] as const)(
+  'a client with the right password comes in and with a wrong one does not (%s, %s)',
+  async (method, form) => {
     const { outcome } = await logIn('pencils', tools({ joe: stored[form] }), { method });
     expect(outcome).toMatchObject({ ...wrong, detail: 'the password is wrong' });
-  });
+  },
+);
 
-  test('through SCRAM with channel binding, where both can do it', async () => {
-    const endPoint = Buffer.alloc(32, 1);
-    const chosen: string[] = [];
-    const { outcome, clientError } = await converse(
-      new ClientAuthentication(attempt({ endPoint }), tools({ joe: scramSecret })),
-      new ServerAuthentication(serverLogin({ kind: 'password', password }, { endPoint })),
-      (bytes, direction, number) => {
-        if (direction === 'toServer' && number === 0)
-          chosen.push(readSaslInitialResponse(bytes, 0, bytes.length).mechanism);
-        return bytes;
-      },
-    );
-    expect(outcome.kind).toBe('ok');
-    expect(clientError).toBeUndefined();
-    expect(chosen).toEqual(['SCRAM-SHA-256-PLUS']);
-  });
+test('a client with the right password comes in through SCRAM with channel binding, where both can do it', async () => {
+  const endPoint = Buffer.alloc(32, 1);
+  const chosen: string[] = [];
+  const { outcome, clientError } = await converse(
+    new ClientAuthentication(attempt({ endPoint }), tools({ joe: scramSecret })),
+    new ServerAuthentication(serverLogin({ kind: 'password', password }, { endPoint })),
+    (bytes, direction, number) => {
+      if (direction === 'toServer' && number === 0)
+        chosen.push(readSaslInitialResponse(bytes, 0, bytes.length).mechanism);
+      return bytes;
+    },
+  );
+  expect(outcome.kind).toBe('ok');
+  expect(clientError).toBeUndefined();
+  expect(chosen).toEqual(['SCRAM-SHA-256-PLUS']);
 });
 
-describe('what a client showed', () => {
-  test('is its password, when it sent that', async () => {
-    const { outcome } = await logIn(password, tools({ joe: scramSecret }), { method: 'password' });
-    expect(outcome).toMatchObject({ login: { clearPassword: Buffer.from(password) } });
-  });
+test('what a client showed is its password, when it sent that', async () => {
+  const { outcome } = await logIn(password, tools({ joe: scramSecret }), { method: 'password' });
+  expect(outcome).toMatchObject({ login: { clearPassword: Buffer.from(password) } });
+});
 
-  test('is its keys, after SCRAM', async () => {
-    const { outcome } = await logIn(password, tools({ joe: scramSecret }));
-    expect(outcome).toMatchObject({
-      login: { scramKeys: { iterations: 16, clientKey: expect.any(Buffer) } },
-    });
+test('what a client showed is its keys, after SCRAM', async () => {
+  const { outcome } = await logIn(password, tools({ joe: scramSecret }));
+  expect(outcome).toMatchObject({
+    login: { scramKeys: { iterations: 16, clientKey: expect.any(Buffer) } },
   });
 });
 
@@ -195,244 +197,245 @@ test('a user with an md5 hash can not do SCRAM, which only the log says', async 
   expect(toClient).toHaveLength(2);
 });
 
-describe('without a password', () => {
-  const begin = (some: Partial<LoginAttempt>, more = {}) =>
-    new ClientAuthentication(attempt(some), tools({}, more)).begin();
-  const identMaps = parseIdentMaps('people "Joe Smith" joe').value;
+const begin = (some: Partial<LoginAttempt>, more = {}) =>
+  new ClientAuthentication(attempt(some), tools({}, more)).begin();
+const identMaps = parseIdentMaps('people "Joe Smith" joe').value;
 
-  test('whoever is trusted comes in', async () => {
-    expect(await begin({ method: 'trust' })).toMatchObject({ kind: 'ok', messages: Buffer.alloc(0) });
-  });
+test('without a password whoever is trusted comes in', async () => {
+  expect(await begin({ method: 'trust' })).toMatchObject({ kind: 'ok', messages: Buffer.alloc(0) });
+});
 
-  test('whoever is trusted has to be known where there is a list, and is told nothing else', async () => {
-    const failedLogins = new FailedLogins(new VirtualTime(), { free: 0, firstDelayMs: 100 });
-    const known = tools({ joe: password }, { mustBeKnown: true, failedLogins });
-    const come = (user: string, isUnix = false) =>
-      new ClientAuthentication(attempt({ method: 'trust', user, isUnix }), known).begin();
-    expect(await come('joe')).toMatchObject({ kind: 'ok', login: { user: 'joe', method: 'trust' } });
-    const error = { ...wrong.error, message: 'password authentication failed for user "ann"' };
-    const refusal = { kind: 'refused', error, detail: 'the user is not known' };
-    expect(await come('ann')).toMatchObject({ ...refusal, held: { delayMs: 0 } });
-    expect(await come('ann')).toMatchObject({ ...refusal, held: { delayMs: 100 } });
-    expect(await come('ann')).toMatchObject({ ...refusal, held: { delayMs: 200 } });
-    expect(await come('ann', true)).toMatchObject({ ...refusal, held: undefined });
-  });
+test('without a password whoever is trusted has to be known where there is a list, and is told nothing else', async () => {
+  const failedLogins = new FailedLogins(new VirtualTime(), { free: 0, firstDelayMs: 100 });
+  const known = tools({ joe: password }, { mustBeKnown: true, failedLogins });
+  const come = (user: string, isUnix = false) =>
+    new ClientAuthentication(attempt({ method: 'trust', user, isUnix }), known).begin();
+  expect(await come('joe')).toMatchObject({ kind: 'ok', login: { user: 'joe', method: 'trust' } });
+  const error = { ...wrong.error, message: 'password authentication failed for user "ann"' };
+  const refusal = { kind: 'refused', error, detail: 'the user is not known' };
+  expect(await come('ann')).toMatchObject({ ...refusal, held: { delayMs: 0 } });
+  expect(await come('ann')).toMatchObject({ ...refusal, held: { delayMs: 100 } });
+  expect(await come('ann')).toMatchObject({ ...refusal, held: { delayMs: 200 } });
+  expect(await come('ann', true)).toMatchObject({ ...refusal, held: undefined });
+});
 
-  test('whoever is trusted is told to try again where the server can not be asked for the user', async () => {
-    const secrets = new AuthQueryCache(async () => Promise.reject(new Error('no server')), new VirtualTime());
-    expect(await begin({ method: 'trust' }, { secrets, mustBeKnown: true })).toMatchObject({
-      kind: 'refused',
-      error: { code: '57P03' },
-      detail: 'The secret of a user could not be looked up. no server',
-    });
-  });
-
-  test('a certificate lets nobody in who has to be known and is not', async () => {
-    const named = { method: 'cert', certificateName: 'joe' } as const;
-    expect(await begin(named, { mustBeKnown: true })).toMatchObject({
-      kind: 'refused',
-      error: {
-        severity: 'FATAL',
-        code: '28000',
-        message: 'certificate authentication failed for user "joe"',
-      },
-      detail: 'the user is not known',
-    });
-  });
-
-  test('a certificate lets its own user in', async () => {
-    expect(await begin({ method: 'cert', certificateName: 'joe' })).toMatchObject({
-      kind: 'ok',
-      login: { user: 'joe', method: 'cert', secret: undefined },
-    });
-  });
-
-  test('a certificate lets those in that its map names', async () => {
-    const named = { method: 'cert', certificateName: 'Joe Smith', map: 'people' } as const;
-    expect(await begin(named, { identMaps })).toMatchObject({ kind: 'ok' });
-    expect(await begin({ ...named, user: 'ann' }, { identMaps })).toMatchObject({ kind: 'refused' });
-    expect(await begin({ ...named, map: 'others' }, { identMaps })).toMatchObject({ kind: 'refused' });
-    expect(await begin(named)).toMatchObject({ kind: 'refused' });
-  });
-
-  test('a certificate of somebody else, or none, lets nobody in', async () => {
-    const refusal = {
-      kind: 'refused',
-      error: {
-        severity: 'FATAL',
-        code: '28000',
-        message: 'certificate authentication failed for user "joe"',
-      },
-    };
-    expect(await begin({ method: 'cert', certificateName: 'ann' })).toMatchObject(refusal);
-    expect(await begin({ method: 'cert' })).toMatchObject(refusal);
-  });
-
-  test('whom no rule lets in is told what there is no rule for', async () => {
-    expect(await begin({ method: undefined })).toMatchObject({
-      error: {
-        severity: 'FATAL',
-        code: '28000',
-        message: 'no access rule (HBA) for host "10.1.2.3", user "joe", database "shop", TLS',
-      },
-    });
-    expect(await begin({ method: undefined, isUnix: true, isEncrypted: false })).toMatchObject({
-      error: {
-        message: 'no access rule (HBA) for host "[local]", user "joe", database "shop", no encryption',
-      },
-    });
-  });
-
-  test('whom a rule rejects is told so', async () => {
-    expect(await begin({ method: 'reject' })).toMatchObject({
-      error: {
-        code: '28000',
-        message: 'an access rule (HBA) rejects host "10.1.2.3", user "joe", database "shop", TLS',
-      },
-    });
-  });
-
-  test('a name as long as a packet is cut in what is said about it', async () => {
-    const step = await begin({ method: 'reject', user: 'x'.repeat(9_000) });
-    expect((step as { error: { message: string } }).error.message.length).toBeLessThan(300);
+test('without a password whoever is trusted is told to try again where the server can not be asked for the user', async () => {
+  const secrets = new AuthQueryCache(async () => Promise.reject(new Error('no server')), new VirtualTime());
+  expect(await begin({ method: 'trust' }, { secrets, mustBeKnown: true })).toMatchObject({
+    kind: 'refused',
+    error: { code: '57P03' },
+    detail: 'The secret of a user could not be looked up. no server',
   });
 });
 
-describe('a password in clear text', () => {
-  test('is not asked for without encryption', async () => {
-    const login = new ClientAuthentication(attempt({ method: 'password', isEncrypted: false }), tools({}));
-    expect(await login.begin()).toMatchObject({ kind: 'refused', error: { code: '28000' } });
-  });
-
-  test('is asked for through a Unix socket, or where that is allowed', async () => {
-    const known = tools({ joe: password });
-    const viaSocket = await logIn(password, known, { method: 'password', isEncrypted: false, isUnix: true });
-    expect(viaSocket.outcome.kind).toBe('ok');
-    const allowed = tools({ joe: password }, { allowUnencryptedPasswords: true });
-    const plain = await logIn(password, allowed, { method: 'password', isEncrypted: false });
-    expect(plain.outcome.kind).toBe('ok');
-  });
-
-  test('that is empty lets nobody in, whatever is stored', async () => {
-    const known = tools({ joe: `md5${md5Hash('', 'joe')}` });
-    expect((await logIn('', known, { method: 'password' })).outcome).toMatchObject(wrong);
-  });
-
-  test('may be as long as a token, with any characters', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1 }), async (text) => {
-        const long = text.replaceAll('\0', '') + 'x'.repeat(2_000);
-        const { outcome } = await logIn(long, tools({ joe: long }), { method: 'password' });
-        expect(outcome.kind).toBe('ok');
-      }),
-      { numRuns: 20 },
-    );
+test('without a password a certificate lets nobody in who has to be known and is not', async () => {
+  const named = { method: 'cert', certificateName: 'joe' } as const;
+  expect(await begin(named, { mustBeKnown: true })).toMatchObject({
+    kind: 'refused',
+    error: {
+      severity: 'FATAL',
+      code: '28000',
+      message: 'certificate authentication failed for user "joe"',
+    },
+    detail: 'the user is not known',
   });
 });
 
-describe('a password that was changed', () => {
-  async function rotated(method: LoginAttempt['method'], form: (password: string) => Promise<string>) {
-    const time = new VirtualTime();
-    let present = await form('old');
-    const secrets = new AuthQueryCache(async () => present, time);
-    const known = tools({}, { secrets });
-    expect((await logIn('old', known, { method })).outcome.kind).toBe('ok');
-    present = await form('new');
-    time.time += 1_000;
-    return { known, tryNew: async () => (await logIn('new', known, { method })).outcome.kind };
+test('without a password a certificate lets its own user in', async () => {
+  expect(await begin({ method: 'cert', certificateName: 'joe' })).toMatchObject({
+    kind: 'ok',
+    login: { user: 'joe', method: 'cert', secret: undefined },
+  });
+});
+
+test('without a password a certificate lets those in that its map names', async () => {
+  const named = { method: 'cert', certificateName: 'Joe Smith', map: 'people' } as const;
+  expect(await begin(named, { identMaps })).toMatchObject({ kind: 'ok' });
+  expect(await begin({ ...named, user: 'ann' }, { identMaps })).toMatchObject({
+    kind: 'refused',
+    detail: 'ident map: people does not have a match: the certificate is for "Joe Smith"',
+  });
+  expect(await begin({ ...named, map: 'others' }, { identMaps })).toMatchObject({ kind: 'refused' });
+  expect(await begin(named)).toMatchObject({ kind: 'refused' });
+});
+
+test('without a password a system user that the map of the rule does not name is refused, and the log names both', async () => {
+  const named = { method: 'peer', isUnix: true, peerName: 'root', map: 'people' } as const;
+  expect(await begin(named, { identMaps })).toMatchObject({
+    kind: 'refused',
+    detail: 'ident map people cannot be matched: the system user is "root"',
+  });
+});
+
+test('without a password a certificate of somebody else, or none, lets nobody in', async () => {
+  const refusal = {
+    kind: 'refused',
+    error: {
+      severity: 'FATAL',
+      code: '28000',
+      message: 'certificate authentication failed for user "joe"',
+    },
+  };
+  expect(await begin({ method: 'cert', certificateName: 'ann' })).toMatchObject(refusal);
+  expect(await begin({ method: 'cert' })).toMatchObject(refusal);
+});
+
+test('without a password whom no rule lets in is told what there is no rule for', async () => {
+  expect(await begin({ method: undefined })).toMatchObject({
+    error: {
+      severity: 'FATAL',
+      code: '28000',
+      message: 'no access rule (HBA) for host "10.1.2.3", user "joe", database "shop", TLS',
+    },
+  });
+  expect(await begin({ method: undefined, isUnix: true, isEncrypted: false })).toMatchObject({
+    error: {
+      message: 'no access rule (HBA) for host "[local]", user "joe", database "shop", no encryption',
+    },
+  });
+});
+
+test('without a password whom a rule rejects is told so', async () => {
+  expect(await begin({ method: 'reject' })).toMatchObject({
+    error: {
+      code: '28000',
+      message: 'an access rule (HBA) rejects host "10.1.2.3", user "joe", database "shop", TLS',
+    },
+  });
+});
+
+test('without a password a name as long as a packet is cut in what is said about it', async () => {
+  const step = await begin({ method: 'reject', user: 'x'.repeat(9_000) });
+  expect((step as { error: { message: string } }).error.message.length).toBeLessThan(300);
+});
+
+test('a password in clear text is not asked for without encryption', async () => {
+  const login = new ClientAuthentication(attempt({ method: 'password', isEncrypted: false }), tools({}));
+  expect(await login.begin()).toMatchObject({ kind: 'refused', error: { code: '28000' } });
+});
+
+test('a password in clear text is asked for through a Unix socket, or where that is allowed', async () => {
+  const known = tools({ joe: password });
+  const viaSocket = await logIn(password, known, { method: 'password', isEncrypted: false, isUnix: true });
+  expect(viaSocket.outcome.kind).toBe('ok');
+  const allowed = tools({ joe: password }, { allowUnencryptedPasswords: true });
+  const plain = await logIn(password, allowed, { method: 'password', isEncrypted: false });
+  expect(plain.outcome.kind).toBe('ok');
+});
+
+test('a password in clear text that is empty lets nobody in, whatever is stored', async () => {
+  const known = tools({ joe: `md5${md5Hash('', 'joe')}` });
+  expect((await logIn('', known, { method: 'password' })).outcome).toMatchObject(wrong);
+});
+
+test('a password in clear text may be as long as a token, with any characters', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1 }), async (text) => {
+      const long = text.replaceAll('\0', '') + 'x'.repeat(2_000);
+      const { outcome } = await logIn(long, tools({ joe: long }), { method: 'password' });
+      expect(outcome.kind).toBe('ok');
+    }),
+    { numRuns: 20 },
+  );
+});
+
+async function rotated(method: LoginAttempt['method'], form: (password: string) => Promise<string>) {
+  const time = new VirtualTime();
+  let present = await form('old');
+  const secrets = new AuthQueryCache(async () => present, time);
+  const known = tools({}, { secrets });
+  expect((await logIn('old', known, { method })).outcome.kind).toBe('ok');
+  present = await form('new');
+  time.time += 1_000;
+  return { known, tryNew: async () => (await logIn('new', known, { method })).outcome.kind };
+}
+const scram = async (text: string) => formatSecret(await makeScramSecret(text, 1));
+const md5 = async (text: string) => `md5${md5Hash(text, 'joe')}`;
+
+test('a password that was changed is good at once where the client sends it, or its md5 hash', async () => {
+  for (const method of ['password', 'md5'] as const) {
+    expect(await (await rotated(method, md5)).tryNew()).toBe('ok');
   }
-  const scram = async (text: string) => formatSecret(await makeScramSecret(text, 1));
-  const md5 = async (text: string) => `md5${md5Hash(text, 'joe')}`;
+  expect(await (await rotated('password', scram)).tryNew()).toBe('ok');
+});
 
-  test('is good at once where the client sends it, or its md5 hash', async () => {
-    for (const method of ['password', 'md5'] as const) {
-      expect(await (await rotated(method, md5)).tryNew()).toBe('ok');
-    }
-    expect(await (await rotated('password', scram)).tryNew()).toBe('ok');
-  });
+test('a password that was changed is good at the second attempt with SCRAM, whose salt was the old one', async () => {
+  const { tryNew } = await rotated('scram-sha-256', scram);
+  expect(await tryNew()).toBe('refused');
+  await nextTurn();
+  expect(await tryNew()).toBe('ok');
+});
 
-  test('is good at the second attempt with SCRAM, whose salt was the old one', async () => {
-    const { tryNew } = await rotated('scram-sha-256', scram);
-    expect(await tryNew()).toBe('refused');
-    await nextTurn();
-    expect(await tryNew()).toBe('ok');
-  });
+test('a password that was changed is not good any more once the new one is known', async () => {
+  const { known, tryNew } = await rotated('password', scram);
+  expect(await tryNew()).toBe('ok');
+  expect((await logIn('old', known, { method: 'password' })).outcome).toMatchObject(wrong);
+});
 
-  test('is not good any more once the new one is known', async () => {
-    const { known, tryNew } = await rotated('password', scram);
-    expect(await tryNew()).toBe('ok');
-    expect((await logIn('old', known, { method: 'password' })).outcome).toMatchObject(wrong);
-  });
+test('a password that was changed of a user who was made a moment ago is good as well', async () => {
+  const time = new VirtualTime();
+  let present: string | undefined;
+  const known = tools({}, { secrets: new AuthQueryCache(async () => present, time) });
+  expect((await logIn('new', known, { method: 'password' })).outcome).toMatchObject(wrong);
+  present = 'new';
+  time.time += 1_000;
+  expect((await logIn('new', known, { method: 'password' })).outcome.kind).toBe('ok');
+});
 
-  test('of a user who was made a moment ago is good as well', async () => {
-    const time = new VirtualTime();
-    let present: string | undefined;
-    const known = tools({}, { secrets: new AuthQueryCache(async () => present, time) });
-    expect((await logIn('new', known, { method: 'password' })).outcome).toMatchObject(wrong);
-    present = 'new';
-    time.time += 1_000;
-    expect((await logIn('new', known, { method: 'password' })).outcome.kind).toBe('ok');
+test('when secrets can not be looked up the client is told to try again, and the log why', async () => {
+  const secrets = new AuthQueryCache(async () => Promise.reject(new Error('no server')), new VirtualTime());
+  const step = await new ClientAuthentication(attempt(), tools({}, { secrets })).begin();
+  expect(step).toMatchObject({
+    kind: 'refused',
+    error: { severity: 'FATAL', code: '57P03', message: 'the login of user "joe" cannot be checked now' },
+    detail: 'The secret of a user could not be looked up. no server',
   });
 });
 
-describe('when secrets can not be looked up', () => {
-  test('the client is told to try again, and the log why', async () => {
-    const secrets = new AuthQueryCache(async () => Promise.reject(new Error('no server')), new VirtualTime());
-    const step = await new ClientAuthentication(attempt(), tools({}, { secrets })).begin();
-    expect(step).toMatchObject({
-      kind: 'refused',
-      error: { severity: 'FATAL', code: '57P03', message: 'the login of user "joe" cannot be checked now' },
-      detail: 'The secret of a user could not be looked up. no server',
-    });
-  });
-
-  test('after a wrong password, the known secret decides', async () => {
-    const time = new VirtualTime();
-    let works = true;
-    const run = async () => (works ? 'pencil' : Promise.reject(new Error('no server')));
-    const known = tools({}, { secrets: new AuthQueryCache(run, time) });
-    await logIn(password, known, { method: 'password' });
-    works = false;
-    time.time += 1_000;
-    expect((await logIn('guess', known, { method: 'password' })).outcome).toMatchObject(wrong);
-  });
+test('when secrets can not be looked up after a wrong password, the known secret decides', async () => {
+  const time = new VirtualTime();
+  let works = true;
+  const run = async () => (works ? 'pencil' : Promise.reject(new Error('no server')));
+  const known = tools({}, { secrets: new AuthQueryCache(run, time) });
+  await logIn(password, known, { method: 'password' });
+  works = false;
+  time.time += 1_000;
+  expect((await logIn('guess', known, { method: 'password' })).outcome).toMatchObject(wrong);
 });
 
-describe('wrong passwords', () => {
-  test('of a user at one address are answered ever later, and right ones as late', async () => {
-    const failedLogins = new FailedLogins(new VirtualTime(), { free: 1, firstDelayMs: 100 });
-    const known = tools({ joe: scramSecret }, { failedLogins });
-    const delays: unknown[] = [];
-    for (const guess of ['1', '2', '3', password, '4']) {
-      const { outcome } = await logIn(guess, known);
-      delays.push([outcome.kind, outcome.held?.delayMs]);
-      outcome.held?.end();
-    }
-    expect(delays).toEqual([
-      ['refused', 0],
-      ['refused', 100],
-      ['refused', 200],
-      ['ok', 400],
-      ['refused', 400],
-    ]);
-  });
+test('wrong passwords of a user at one address are answered ever later, and right ones as late', async () => {
+  const failedLogins = new FailedLogins(new VirtualTime(), { free: 1, firstDelayMs: 100 });
+  const known = tools({ joe: scramSecret }, { failedLogins });
+  const delays: unknown[] = [];
+  for (const guess of ['1', '2', '3', password, '4']) {
+    const { outcome } = await logIn(guess, known);
+    delays.push([outcome.kind, outcome.held?.delayMs]);
+    outcome.held?.end();
+  }
+  expect(delays).toEqual([
+    ['refused', 0],
+    ['refused', 100],
+    ['refused', 200],
+    ['ok', 400],
+    ['refused', 400],
+  ]);
+});
 
-  test('beyond those that are held back are refused with the same words as a right one', async () => {
-    const failedLogins = new FailedLogins(new VirtualTime(), { free: 1, atOnce: 1 });
-    const known = tools({ joe: scramSecret }, { failedLogins });
-    for (const guess of ['1', '2']) await logIn(guess, known);
-    const outcomes = await Promise.all(
-      ['3', password].map(async (guess) => (await logIn(guess, known)).outcome),
-    );
-    expect(outcomes[0]).toMatchObject({ kind: 'refused', error: { code: '53300' } });
-    expect(outcomes[1]).toEqual(outcomes[0]);
-  });
+test('wrong passwords beyond those that are held back are refused with the same words as a right one', async () => {
+  const failedLogins = new FailedLogins(new VirtualTime(), { free: 1, atOnce: 1 });
+  const known = tools({ joe: scramSecret }, { failedLogins });
+  for (const guess of ['1', '2']) await logIn(guess, known);
+  const outcomes = await Promise.all(
+    ['3', password].map(async (guess) => (await logIn(guess, known)).outcome),
+  );
+  expect(outcomes[0]).toMatchObject({ kind: 'refused', error: { code: '53300' } });
+  expect(outcomes[1]).toEqual(outcomes[0]);
+});
 
-  test('through a Unix socket are answered at once', async () => {
-    const failedLogins = new FailedLogins(new VirtualTime(), { free: 0 });
-    const { outcome } = await logIn('1', tools({ joe: password }, { failedLogins }), { isUnix: true });
-    expect(outcome.held).toBeUndefined();
-  });
+test('wrong passwords through a Unix socket are answered at once', async () => {
+  const failedLogins = new FailedLogins(new VirtualTime(), { free: 0 });
+  const { outcome } = await logIn('1', tools({ joe: password }, { failedLogins }), { isUnix: true });
+  expect(outcome.held).toBeUndefined();
 });
 
 describe('an answer that is none', () => {
@@ -513,28 +516,26 @@ describe('an answer that is none', () => {
   });
 });
 
-describe('a login', () => {
-  test('does not need the bytes of an answer after it took them', async () => {
-    for (const method of ['password', 'md5', 'scram-sha-256'] as const) {
-      const given: Buffer[] = [];
-      const spoil = (bytes: Buffer, direction: string): Buffer => {
-        if (direction !== 'toServer') return bytes;
-        given.push(bytes);
-        queueMicrotask(() => bytes.fill(0x21));
-        return bytes;
-      };
-      const { outcome } = await logIn(password, tools({ joe: password }), { method }, spoil);
-      expect(outcome.kind).toBe('ok');
-      expect(given.length).toBeGreaterThan(0);
-    }
-  });
+test('a login does not need the bytes of an answer after it took them', async () => {
+  for (const method of ['password', 'md5', 'scram-sha-256'] as const) {
+    const given: Buffer[] = [];
+    const spoil = (bytes: Buffer, direction: string): Buffer => {
+      if (direction !== 'toServer') return bytes;
+      given.push(bytes);
+      queueMicrotask(() => bytes.fill(0x21));
+      return bytes;
+    };
+    const { outcome } = await logIn(password, tools({ joe: password }), { method }, spoil);
+    expect(outcome.kind).toBe('ok');
+    expect(given.length).toBeGreaterThan(0);
+  }
+});
 
-  test('refuses to take an answer when it asked for none', async () => {
-    const login = new ClientAuthentication(attempt({ method: 'trust' }), tools({}));
-    const answer = message((writer) => writePassword(writer, 'x'));
-    expect((await rejectionOf(login.answer(answer, 0, answer.length))).message).toMatch(/bug in Headgate/);
-    await login.begin();
-    expect((await rejectionOf(login.answer(answer, 0, answer.length))).message).toMatch(/bug in Headgate/);
-    expect((await rejectionOf(login.begin())).message).toMatch(/bug in Headgate/);
-  });
+test('a login refuses to take an answer when it asked for none', async () => {
+  const login = new ClientAuthentication(attempt({ method: 'trust' }), tools({}));
+  const answer = message((writer) => writePassword(writer, 'x'));
+  expect((await rejectionOf(login.answer(answer, 0, answer.length))).message).toMatch(/bug in Headgate/);
+  await login.begin();
+  expect((await rejectionOf(login.answer(answer, 0, answer.length))).message).toMatch(/bug in Headgate/);
+  expect(() => login.begin()).toThrow(/bug in Headgate/);
 });

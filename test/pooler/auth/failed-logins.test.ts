@@ -1,6 +1,6 @@
 // How long verdicts are held back, in virtual time.
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FailedLogins, type HeldVerdict } from '../../../src/pooler/auth/failed-logins.js';
 import { VirtualTime } from '../../support/virtual-time.js';
 
@@ -28,95 +28,93 @@ function world(options = {}) {
   };
 }
 
-describe('failed logins', () => {
-  test('are answered at once for the first few, and then ever later', () => {
-    const { several } = world();
-    expect(several(10, '10.0.0.1')).toEqual([0, 0, 0, 250, 500, 1_000, 2_000, 4_000, 8_000, 10_000]);
-  });
+test('failed logins are answered at once for the first few, and then ever later', () => {
+  const { several } = world();
+  expect(several(10, '10.0.0.1')).toEqual([0, 0, 0, 250, 500, 1_000, 2_000, 4_000, 8_000, 10_000]);
+});
 
-  test('make a right password wait as long as another wrong one', () => {
-    const { several, passed, failed } = world();
-    expect(passed('10.0.0.1')).toBe(0);
-    several(5, '10.0.0.1');
-    expect([passed('10.0.0.1'), passed('10.0.0.1'), failed('10.0.0.1')]).toEqual([1_000, 1_000, 1_000]);
-    expect(passed('10.0.0.1')).toBe(2_000);
-  });
+test('failed logins make a right password wait as long as another wrong one', () => {
+  const { several, passed, failed } = world();
+  expect(passed('10.0.0.1')).toBe(0);
+  several(5, '10.0.0.1');
+  expect([passed('10.0.0.1'), passed('10.0.0.1'), failed('10.0.0.1')]).toEqual([1_000, 1_000, 1_000]);
+  expect(passed('10.0.0.1')).toBe(2_000);
+});
 
-  test('wait as long as other options say from then on, and are not forgotten for that', () => {
-    const { failures, several } = world();
-    several(4, '10.0.0.1');
-    failures.change({ free: 2, firstDelayMs: 10, longestDelayMs: 50 });
-    expect(several(3, '10.0.0.1')).toEqual([40, 50, 50]);
-    failures.change({ firstDelayMs: 0 });
-    expect(several(2, '10.0.0.1')).toEqual([0, 0]);
-  });
+test('failed logins wait as long as other options say from then on, and are not forgotten for that', () => {
+  const { failures, several } = world();
+  several(4, '10.0.0.1');
+  failures.change({ free: 2, firstDelayMs: 10, longestDelayMs: 50 });
+  expect(several(3, '10.0.0.1')).toEqual([40, 50, 50]);
+  failures.change({ firstDelayMs: 0 });
+  expect(several(2, '10.0.0.1')).toEqual([0, 0]);
+});
 
-  test('hold up neither another address nor another user', () => {
-    const { several, passed, failed } = world();
-    several(10, '10.0.0.1');
-    expect([failed('10.0.0.2'), passed('10.0.0.2')]).toEqual([0, 0]);
-    expect([failed('10.0.0.1', 'ann'), passed('10.0.0.1', 'ann')]).toEqual([0, 0]);
-  });
+test('failed logins hold up neither another address nor another user', () => {
+  const { several, passed, failed } = world();
+  several(10, '10.0.0.1');
+  expect([failed('10.0.0.2'), passed('10.0.0.2')]).toEqual([0, 0]);
+  expect([failed('10.0.0.1', 'ann'), passed('10.0.0.1', 'ann')]).toEqual([0, 0]);
+});
 
-  test('are forgotten after two minutes without one', () => {
-    const { time, several } = world();
-    several(10, '10.0.0.1');
-    time.time += 119_999;
-    expect(several(1, '10.0.0.1')).toEqual([10_000]);
-    time.time += 120_000;
-    expect(several(1, '10.0.0.1')).toEqual([0]);
-  });
+test('failed logins are forgotten after two minutes without one', () => {
+  const { time, several } = world();
+  several(10, '10.0.0.1');
+  time.time += 119_999;
+  expect(several(1, '10.0.0.1')).toEqual([10_000]);
+  time.time += 120_000;
+  expect(several(1, '10.0.0.1')).toEqual([0]);
+});
 
-  test('of a whole IPv6 network count as one, since one client has it all', () => {
-    const { several, failed } = world();
-    several(3, '2001:db8:1:2::1');
-    expect(failed('2001:db8:1:2:ffff::9')).toBe(250);
-    expect(failed('2001:db8:1:3::1')).toBe(0);
-  });
+test('failed logins of a whole IPv6 network count as one, since one client has it all', () => {
+  const { several, failed } = world();
+  several(3, '2001:db8:1:2::1');
+  expect(failed('2001:db8:1:2:ffff::9')).toBe(250);
+  expect(failed('2001:db8:1:3::1')).toBe(0);
+});
 
-  test('of an IPv4 address count the same in the clothes of IPv6', () => {
-    const { several, failed } = world();
-    several(3, '10.0.0.1');
-    expect(failed('::ffff:10.0.0.1')).toBe(250);
-  });
+test('failed logins of an IPv4 address count the same in the clothes of IPv6', () => {
+  const { several, failed } = world();
+  several(3, '10.0.0.1');
+  expect(failed('::ffff:10.0.0.1')).toBe(250);
+});
 
-  test('through a Unix socket are never held up', () => {
-    expect(world().several(20, '')).toEqual(new Array(20).fill(0));
-  });
+test('failed logins through a Unix socket are never held up', () => {
+  expect(world().several(20, '')).toEqual(new Array(20).fill(0));
+});
 
-  test('do not make a first attempt wait, even where none is free', () => {
-    const { several, passed } = world({ free: 0 });
-    expect(passed('10.0.0.1')).toBe(0);
-    expect(several(3, '10.0.0.1')).toEqual([0, 250, 500]);
-  });
+test('failed logins do not make a first attempt wait, even where none is free', () => {
+  const { several, passed } = world({ free: 0 });
+  expect(passed('10.0.0.1')).toBe(0);
+  expect(several(3, '10.0.0.1')).toEqual([0, 250, 500]);
+});
 
-  test('of ever new addresses and names take a bounded amount of memory', () => {
-    const attempts = fc.array(fc.tuple(fc.ipV4(), fc.string({ maxLength: 3 })), { maxLength: 50 });
-    fc.assert(
-      fc.property(attempts, (all) => {
-        const { failures, failed } = world({ most: 10 });
-        for (const [address, user] of all) failed(address, user);
-        expect(failures.size).toBeLessThanOrEqual(10);
-      }),
-    );
-  });
+test('failed logins of ever new addresses and names take a bounded amount of memory', () => {
+  const attempts = fc.array(fc.tuple(fc.ipV4(), fc.string({ maxLength: 3 })), { maxLength: 50 });
+  fc.assert(
+    fc.property(attempts, (all) => {
+      const { failures, failed } = world({ most: 10 });
+      for (const [address, user] of all) failed(address, user);
+      expect(failures.size).toBeLessThanOrEqual(10);
+    }),
+  );
+});
 
-  test('that go on for days are held up no longer than the longest time', () => {
-    const { several } = world({ free: 0, firstDelayMs: 1, longestDelayMs: 5_000 });
-    expect(Math.max(...several(2_000, '10.0.0.1'))).toBe(5_000);
-  });
+test('failed logins that go on for days are held up no longer than the longest time', () => {
+  const { several } = world({ free: 0, firstDelayMs: 1, longestDelayMs: 5_000 });
+  expect(Math.max(...several(2_000, '10.0.0.1'))).toBe(5_000);
+});
 
-  test('are held back so many at once; those beyond learn nothing, right or wrong', () => {
-    const { several, judged } = world({ atOnce: 2 });
-    several(3, '10.0.0.1');
-    const [first, second] = [judged('10.0.0.1', false), judged('10.0.0.1', true)];
-    expect([first?.delayMs, second?.delayMs]).toEqual([250, 500]);
-    expect([judged('10.0.0.1', true), judged('10.0.0.1', false)]).toEqual([undefined, undefined]);
-    second?.end();
-    second?.end();
-    expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
-    expect(judged('10.0.0.1', true)).toBeUndefined();
-    first?.end();
-    expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
-  });
+test('failed logins are held back so many at once; those beyond learn nothing, right or wrong', () => {
+  const { several, judged } = world({ atOnce: 2 });
+  several(3, '10.0.0.1');
+  const [first, second] = [judged('10.0.0.1', false), judged('10.0.0.1', true)];
+  expect([first?.delayMs, second?.delayMs]).toEqual([250, 500]);
+  expect([judged('10.0.0.1', true), judged('10.0.0.1', false)]).toEqual([undefined, undefined]);
+  second?.end();
+  second?.end();
+  expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
+  expect(judged('10.0.0.1', true)).toBeUndefined();
+  first?.end();
+  expect(judged('10.0.0.1', true)?.delayMs).toBe(1_000);
 });

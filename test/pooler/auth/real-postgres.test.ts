@@ -1,6 +1,6 @@
 // We log in at a real PostgreSQL, by every method that it has for passwords, and take its own secrets for what they are.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { md5Hash } from '../../../src/pooler/auth/md5.js';
 import { credentialsOfLogin } from '../../../src/pooler/auth/pass-through.js';
 import {
@@ -62,95 +62,89 @@ async function secretOf(user: string): Promise<string> {
   return rows[0]?.secret as string;
 }
 
-describe('PostgreSQL lets us in', () => {
-  test('by SCRAM, whatever its number of iterations', async () => {
-    const scram = { outcome: 'in', mechanism: 'SCRAM-SHA-256' };
-    expect(await logInAs('scram_user', password)).toEqual(scram);
-    expect(await logInAs('slow_user', password)).toEqual(scram);
-  });
+test('PostgreSQL lets us in by SCRAM, whatever its number of iterations', async () => {
+  const scram = { outcome: 'in', mechanism: 'SCRAM-SHA-256' };
+  expect(await logInAs('scram_user', password)).toEqual(scram);
+  expect(await logInAs('slow_user', password)).toEqual(scram);
+});
 
-  test('by SCRAM with channel binding, over TLS', async () => {
-    expect(await logInAs('scram_user', password, { tls: true })).toEqual({
-      outcome: 'in',
-      mechanism: 'SCRAM-SHA-256-PLUS',
-    });
-  });
-
-  test('by SCRAM over TLS without channel binding, where the certificate can not be bound to', async () => {
-    expect(await logInAs('scram_user', password, { tls: true, withoutEndPoint: true })).toEqual({
-      outcome: 'in',
-      mechanism: 'SCRAM-SHA-256',
-    });
-  });
-
-  test('by md5, with the password or its hash', async () => {
-    const hash = md5Hash('pencil', 'md5_user');
-    expect(await secretOf('md5_user')).toBe(`md5${hash}`);
-    expect((await logInAs('md5_user', password)).outcome).toBe('in');
-    expect((await logInAs('md5_user', { kind: 'md5', hash })).outcome).toBe('in');
-  });
-
-  test('by clear text over TLS, with a password or a token', async () => {
-    const token: ServerCredentials = { kind: 'token', token: async () => 'pencil' };
-    expect((await logInAs('clear_user', password, { tls: true })).outcome).toBe('in');
-    expect((await logInAs('clear_user', token, { tls: true })).outcome).toBe('in');
-  });
-
-  test('by trust, with nothing', async () => {
-    expect((await logInAs('trusted_user', { kind: 'none' })).outcome).toBe('in');
-  });
-
-  test('with a secret that was made here', async () => {
-    const secret = formatSecret(await makeScramSecret('p\u00e4ssw\u00f6rd \u2168'));
-    await admin.query(`create role our_user login password '${secret}'`);
-    expect(await secretOf('our_user')).toBe(secret);
-    const right: ServerCredentials = { kind: 'password', password: 'pa\u0308sswo\u0308rd IX' };
-    expect((await logInAs('our_user', right)).outcome).toBe('in');
+test('PostgreSQL lets us in by SCRAM with channel binding, over TLS', async () => {
+  expect(await logInAs('scram_user', password, { tls: true })).toEqual({
+    outcome: 'in',
+    mechanism: 'SCRAM-SHA-256-PLUS',
   });
 });
 
-describe('PostgreSQL does not let us in', () => {
-  test.each(['scram_user', 'slow_user', 'md5_user', 'clear_user', 'no_such_user'])(
-    'as %s with a wrong password',
-    async (user) => {
-      const wrong: ServerCredentials = { kind: 'password', password: 'pencils' };
-      expect((await logInAs(user, wrong, { tls: true })).outcome).toBe('28P01');
-    },
-  );
-
-  test('against its rules', async () => {
-    expect((await logInAs('refused_user', password)).outcome).toBe('28000');
-  });
-
-  test('by clear text without TLS, since we do not send it', async () => {
-    expect(await rejectionOf(logInAs('clear_user', password))).toMatchObject({ reason: 'unencrypted' });
-    const allowed = await logInAs('clear_user', password, { allowUnencryptedPasswords: true });
-    expect(allowed.outcome).toBe('in');
+test('PostgreSQL lets us in by SCRAM over TLS without channel binding, where the certificate can not be bound to', async () => {
+  expect(await logInAs('scram_user', password, { tls: true, withoutEndPoint: true })).toEqual({
+    outcome: 'in',
+    mechanism: 'SCRAM-SHA-256',
   });
 });
 
-describe('with keys that a client showed us', () => {
-  async function keysFor(user: string): Promise<ServerCredentials> {
-    const { outcome } = await logIn('pencil', tools({ [user]: await secretOf(user) }), { user });
-    if (outcome.kind !== 'ok') throw new Error('The client did not come in.');
-    return credentialsOfLogin(outcome.login);
-  }
+test('PostgreSQL lets us in by md5, with the password or its hash', async () => {
+  const hash = md5Hash('pencil', 'md5_user');
+  expect(await secretOf('md5_user')).toBe(`md5${hash}`);
+  expect((await logInAs('md5_user', password)).outcome).toBe('in');
+  expect((await logInAs('md5_user', { kind: 'md5', hash })).outcome).toBe('in');
+});
 
-  test('PostgreSQL lets us in, and nobody here ever knew the password', async () => {
-    const credentials = await keysFor('slow_user');
-    expect(credentials.kind).toBe('scramKeys');
-    expect(await logInAs('slow_user', credentials)).toEqual({ outcome: 'in', mechanism: 'SCRAM-SHA-256' });
-    expect(await logInAs('slow_user', credentials, { tls: true })).toEqual({
-      outcome: 'in',
-      mechanism: 'SCRAM-SHA-256-PLUS',
-    });
-  });
+test('PostgreSQL lets us in by clear text over TLS, with a password or a token', async () => {
+  const token: ServerCredentials = { kind: 'token', token: async () => 'pencil' };
+  expect((await logInAs('clear_user', password, { tls: true })).outcome).toBe('in');
+  expect((await logInAs('clear_user', token, { tls: true })).outcome).toBe('in');
+});
 
-  test('it does not when the same password has another secret by now', async () => {
-    const credentials = await keysFor('scram_user');
-    await admin.query("alter role scram_user password 'pencil'");
-    expect(await rejectionOf(logInAs('scram_user', credentials))).toMatchObject({ reason: 'other_secret' });
+test('PostgreSQL lets us in by trust, with nothing', async () => {
+  expect((await logInAs('trusted_user', { kind: 'none' })).outcome).toBe('in');
+});
+
+test('PostgreSQL lets us in with a secret that was made here', async () => {
+  const secret = formatSecret(await makeScramSecret('p\u00e4ssw\u00f6rd \u2168'));
+  await admin.query(`create role our_user login password '${secret}'`);
+  expect(await secretOf('our_user')).toBe(secret);
+  const right: ServerCredentials = { kind: 'password', password: 'pa\u0308sswo\u0308rd IX' };
+  expect((await logInAs('our_user', right)).outcome).toBe('in');
+});
+
+test.each(['scram_user', 'slow_user', 'md5_user', 'clear_user', 'no_such_user'])(
+  'PostgreSQL does not let us in as %s with a wrong password',
+  async (user) => {
+    const wrong: ServerCredentials = { kind: 'password', password: 'pencils' };
+    expect((await logInAs(user, wrong, { tls: true })).outcome).toBe('28P01');
+  },
+);
+
+test('PostgreSQL does not let us in against its rules', async () => {
+  expect((await logInAs('refused_user', password)).outcome).toBe('28000');
+});
+
+test('PostgreSQL does not let us in by clear text without TLS, since we do not send it', async () => {
+  expect(await rejectionOf(logInAs('clear_user', password))).toMatchObject({ reason: 'unencrypted' });
+  const allowed = await logInAs('clear_user', password, { allowUnencryptedPasswords: true });
+  expect(allowed.outcome).toBe('in');
+});
+
+async function keysFor(user: string): Promise<ServerCredentials> {
+  const { outcome } = await logIn('pencil', tools({ [user]: await secretOf(user) }), { user });
+  if (outcome.kind !== 'ok') throw new Error('The client did not come in.');
+  return credentialsOfLogin(outcome.login);
+}
+
+test('with keys that a client showed us PostgreSQL lets us in, and nobody here ever knew the password', async () => {
+  const credentials = await keysFor('slow_user');
+  expect(credentials.kind).toBe('scramKeys');
+  expect(await logInAs('slow_user', credentials)).toEqual({ outcome: 'in', mechanism: 'SCRAM-SHA-256' });
+  expect(await logInAs('slow_user', credentials, { tls: true })).toEqual({
+    outcome: 'in',
+    mechanism: 'SCRAM-SHA-256-PLUS',
   });
+});
+
+test('with keys that a client showed us it does not when the same password has another secret by now', async () => {
+  const credentials = await keysFor('scram_user');
+  await admin.query("alter role scram_user password 'pencil'");
+  expect(await rejectionOf(logInAs('scram_user', credentials))).toMatchObject({ reason: 'other_secret' });
 });
 
 test('passwords are prepared exactly as PostgreSQL prepares them, on every border of its tables', async () => {

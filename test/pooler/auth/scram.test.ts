@@ -200,90 +200,86 @@ describe('client and server', () => {
   });
 });
 
-describe('the server', () => {
-  const begin = (message: string | Buffer) => () => {
-    const verifier = {
-      salt,
-      iterations: 1,
-      keys: { storedKey: Buffer.alloc(32), serverKey: Buffer.alloc(32) },
-    };
-    const server = new ScramServer({ verifier, nonce: 's', endPoint: undefined, isBound: false });
-    return server.begin(Buffer.from(message));
+const begin = (message: string | Buffer) => () => {
+  const verifier = {
+    salt,
+    iterations: 1,
+    keys: { storedKey: Buffer.alloc(32), serverKey: Buffer.alloc(32) },
   };
+  const server = new ScramServer({ verifier, nonce: 's', endPoint: undefined, isBound: false });
+  return server.begin(Buffer.from(message));
+};
 
-  test.each([
-    ['an empty one', ''],
-    ['one without attributes', 'n,,'],
-    ['one without a nonce', 'n,,n=user'],
-    ['one with an empty nonce', 'n,,n=user,r='],
-    ['one with a nonce that is not printable', 'n,,n=user,r=a b'],
-    ['one with a nonce beyond ASCII', 'n,,n=user,r=\u00e9'],
-    ['one with an unknown flag', 'x,,n=user,r=abc'],
-    ['one with another kind of channel binding', 'p=tls-unique,,n=user,r=abc'],
-    ['one with channel binding that was not offered', 'p=tls-server-end-point,,n=user,r=abc'],
-    ['one in a wrong order', 'n,,r=abc,n=user'],
-    ['one that ends with a comma', 'n,,n=user,r=abc,'],
-    ['one with a zero byte', 'n,,n=user,r=abc,x=\0'],
-    ['one that is too long', `n,,n=user,r=${'a'.repeat(1_100)}`],
-  ])('refuses %s as a violation of the protocol', (_, message) => {
-    expect(begin(message)).toThrow(expect.objectContaining({ code: 'HG_SASL_MESSAGE', sqlState: '08P01' }));
-  });
+test.each([
+  ['an empty one', ''],
+  ['one without attributes', 'n,,'],
+  ['one without a nonce', 'n,,n=user'],
+  ['one with an empty nonce', 'n,,n=user,r='],
+  ['one with a nonce that is not printable', 'n,,n=user,r=a b'],
+  ['one with a nonce beyond ASCII', 'n,,n=user,r=\u00e9'],
+  ['one with an unknown flag', 'x,,n=user,r=abc'],
+  ['one with another kind of channel binding', 'p=tls-unique,,n=user,r=abc'],
+  ['one with channel binding that was not offered', 'p=tls-server-end-point,,n=user,r=abc'],
+  ['one in a wrong order', 'n,,r=abc,n=user'],
+  ['one that ends with a comma', 'n,,n=user,r=abc,'],
+  ['one with a zero byte', 'n,,n=user,r=abc,x=\0'],
+  ['one that is too long', `n,,n=user,r=${'a'.repeat(1_100)}`],
+])('the server refuses %s as a violation of the protocol', (_, message) => {
+  expect(begin(message)).toThrow(expect.objectContaining({ code: 'HG_SASL_MESSAGE', sqlState: '08P01' }));
+});
 
-  test.each([
-    ['another identity', 'n,a=other,n=user,r=abc'],
-    ['an extension that must be understood', 'n,,m=x,n=user,r=abc'],
-  ])('refuses %s as not supported', (_, message) => {
-    expect(begin(message)).toThrow(expect.objectContaining({ code: 'HG_SASL_MESSAGE', sqlState: '0A000' }));
-  });
+test.each([
+  ['another identity', 'n,a=other,n=user,r=abc'],
+  ['an extension that must be understood', 'n,,m=x,n=user,r=abc'],
+])('the server refuses %s as not supported', (_, message) => {
+  expect(begin(message)).toThrow(expect.objectContaining({ code: 'HG_SASL_MESSAGE', sqlState: '0A000' }));
+});
 
-  test.each([
-    ['another nonce', (final: string) => final.replace('r=cs', 'r=ct')],
-    ['the nonce of the client alone', (final: string) => final.replace('r=cs', 'r=c')],
-    ['another header', (final: string) => final.replace('c=biws', 'c=eSws')],
-    ['a proof that is too short', (final: string) => final.replace(/p=..../, 'p=')],
-    ['a proof that is no base64', (final: string) => final.replace(/p=./, 'p=!')],
-    ['no proof', (final: string) => final.replace(/,p=.*/, '')],
-    ['something behind the proof', (final: string) => `${final},x=y`],
-  ])('refuses an end with %s', async (_, change) => {
-    const secret = await makeScramSecret('p', 1);
-    const outcome = run(
-      { secret },
-      (salt, iterations) => deriveScramKeys('p', salt, iterations),
-      (message, number) => (number === 2 ? Buffer.from(change(message.toString())) : message),
-    );
-    expect(await rejectionOf(outcome)).toMatchObject({ code: 'HG_SASL_MESSAGE', sqlState: '08P01' });
-  });
+test.each([
+  ['another nonce', (final: string) => final.replace('r=cs', 'r=ct')],
+  ['the nonce of the client alone', (final: string) => final.replace('r=cs', 'r=c')],
+  ['another header', (final: string) => final.replace('c=biws', 'c=eSws')],
+  ['a proof that is too short', (final: string) => final.replace(/p=..../, 'p=')],
+  ['a proof that is no base64', (final: string) => final.replace(/p=./, 'p=!')],
+  ['no proof', (final: string) => final.replace(/,p=.*/, '')],
+  ['something behind the proof', (final: string) => `${final},x=y`],
+])('the server refuses an end with %s', async (_, change) => {
+  const secret = await makeScramSecret('p', 1);
+  const outcome = run(
+    { secret },
+    (salt, iterations) => deriveScramKeys('p', salt, iterations),
+    (message, number) => (number === 2 ? Buffer.from(change(message.toString())) : message),
+  );
+  expect(await rejectionOf(outcome)).toMatchObject({ code: 'HG_SASL_MESSAGE', sqlState: '08P01' });
+});
 
-  test('refuses an end before a beginning', async () => {
-    const { server } = pair({ secret: await makeScramSecret('p', 1) });
-    expect(await rejectionOf(server.finish(Buffer.from(vector.clientFinal)))).toBeInstanceOf(
-      SaslMessageError,
-    );
-  });
+test('the server refuses an end before a beginning', async () => {
+  const { server } = pair({ secret: await makeScramSecret('p', 1) });
+  expect(await rejectionOf(server.finish(Buffer.from(vector.clientFinal)))).toBeInstanceOf(SaslMessageError);
+});
 
-  test('says nothing but its own errors about any bytes', async () => {
-    const secret = await makeScramSecret('p', 1);
-    const message = fc.oneof(
-      fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
-      fc.string({ maxLength: 100 }).map((text) => Buffer.from(`n,,n=,r=${text}`)),
-      fc
-        .string({ maxLength: 100 })
-        .map((text) => Buffer.from(`c=biws,r=${text},p=${Buffer.alloc(32).toString('base64')}`)),
-    );
-    await fc.assert(
-      fc.asyncProperty(message, message, async (first, final) => {
-        const { server } = pair({ secret });
-        try {
-          server.begin(first);
-        } catch (error) {
-          expect(error).toBeInstanceOf(SaslMessageError);
-        }
-        const outcome = await server.finish(final).catch((error: unknown) => error);
-        if (outcome !== undefined) expect(outcome).toBeInstanceOf(SaslMessageError);
-      }),
-      { numRuns: 500 },
-    );
-  });
+test('the server says nothing but its own errors about any bytes', async () => {
+  const secret = await makeScramSecret('p', 1);
+  const message = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    fc.string({ maxLength: 100 }).map((text) => Buffer.from(`n,,n=,r=${text}`)),
+    fc
+      .string({ maxLength: 100 })
+      .map((text) => Buffer.from(`c=biws,r=${text},p=${Buffer.alloc(32).toString('base64')}`)),
+  );
+  await fc.assert(
+    fc.asyncProperty(message, message, async (first, final) => {
+      const { server } = pair({ secret });
+      try {
+        server.begin(first);
+      } catch (error) {
+        expect(error).toBeInstanceOf(SaslMessageError);
+      }
+      const outcome = await server.finish(final).catch((error: unknown) => error);
+      if (outcome !== undefined) expect(outcome).toBeInstanceOf(SaslMessageError);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 describe('the client', () => {

@@ -21,75 +21,71 @@ const fromPostgres =
 const password = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 });
 const user = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 10 });
 
-describe('a secret', () => {
-  test("in PostgreSQL's form is read and written as it is", () => {
-    const secret = parseSecret(fromPostgres);
-    expect(secret).toMatchObject({ kind: 'scram', iterations: 4096 });
-    expect(formatSecret(secret)).toBe(fromPostgres);
-  });
-
-  test('that is made of the same password, salt and count is the same', async () => {
-    const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64');
-    expect(formatSecret(await makeScramSecret('pencil', 4096, salt))).toBe(fromPostgres);
-  });
-
-  test('has a salt of its own each time that it is made', async () => {
-    const [one, other] = await Promise.all([makeScramSecret('pencil', 1), makeScramSecret('pencil', 1)]);
-    expect(isSameStored(one, other)).toBe(false);
-    expect(isSameStored(one, parseSecret(formatSecret(one)))).toBe(true);
-  });
-
-  test('is an md5 hash only with 32 lower-case digits, as in PostgreSQL', () => {
-    const hash = md5Hash('secret', 'joe');
-    expect(parseSecret(`md5${hash}`)).toEqual({ kind: 'md5', hash });
-    expect(parseSecret(`md5${hash.toUpperCase()}a`)).toMatchObject({ kind: 'plain' });
-    expect(parseSecret(`md5${hash}0`)).toMatchObject({ kind: 'plain' });
-  });
-
-  test.each([
-    ['without keys', 'SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=='],
-    ['with a short key', fromPostgres.replace('WG5d', '')],
-    ['with a count of 0', fromPostgres.replace('4096', '0')],
-    ['with too large a count', fromPostgres.replace('4096', '9999999999')],
-    ['with a salt that is no base64', fromPostgres.replace('W22Z', 'W2!Z')],
-  ])('%s is known to be broken', (_, text) => {
-    expect(isBrokenScramSecret(text)).toBe(true);
-    expect(parseSecret(text)).toEqual({ kind: 'plain', password: text });
-  });
-
-  test('of any form is read as it was written', async () => {
-    await fc.assert(
-      fc.asyncProperty(password, user, async (text, name) => {
-        const secrets: Secret[] = [
-          await makeScramSecret(text, 1),
-          { kind: 'md5', hash: md5Hash(text, name) },
-          { kind: 'plain', password: text },
-        ];
-        for (const secret of secrets) expect(parseSecret(formatSecret(secret))).toEqual(secret);
-      }),
-    );
-  });
+test("a secret in PostgreSQL's form is read and written as it is", () => {
+  const secret = parseSecret(fromPostgres);
+  expect(secret).toMatchObject({ kind: 'scram', iterations: 4096 });
+  expect(formatSecret(secret)).toBe(fromPostgres);
 });
 
-describe('a password in clear text', () => {
-  test('is that of a user whatever is stored of it, and no other is', async () => {
-    await fc.assert(
-      fc.asyncProperty(password, password, user, async (text, other, name) => {
-        const guess = `${other}!`;
-        // SCRAM takes two texts for the same that only differ in how they were typed.
-        if (preparePassword(guess).equals(preparePassword(text))) return;
-        const secrets: Secret[] = [
-          await makeScramSecret(text, 1),
-          { kind: 'md5', hash: md5Hash(text, name) },
-          { kind: 'plain', password: text },
-        ];
-        for (const secret of secrets) {
-          expect(await isPasswordOf(Buffer.from(text), name, secret)).toBe(true);
-          expect(await isPasswordOf(Buffer.from(guess), name, secret)).toBe(false);
-        }
-      }),
-    );
-  });
+test('a secret that is made of the same password, salt and count is the same', async () => {
+  const salt = Buffer.from('W22ZaJ0SNY7soEsUEjb6gQ==', 'base64');
+  expect(formatSecret(await makeScramSecret('pencil', 4096, salt))).toBe(fromPostgres);
+});
+
+test('a secret has a salt of its own each time that it is made', async () => {
+  const [one, other] = await Promise.all([makeScramSecret('pencil', 1), makeScramSecret('pencil', 1)]);
+  expect(isSameStored(one, other)).toBe(false);
+  expect(isSameStored(one, parseSecret(formatSecret(one)))).toBe(true);
+});
+
+test('a secret is an md5 hash only with 32 lower-case digits, as in PostgreSQL', () => {
+  const hash = md5Hash('secret', 'joe');
+  expect(parseSecret(`md5${hash}`)).toEqual({ kind: 'md5', hash });
+  expect(parseSecret(`md5${hash.toUpperCase()}a`)).toMatchObject({ kind: 'plain' });
+  expect(parseSecret(`md5${hash}0`)).toMatchObject({ kind: 'plain' });
+});
+
+test.each([
+  ['without keys', 'SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=='],
+  ['with a short key', fromPostgres.replace('WG5d', '')],
+  ['with a count of 0', fromPostgres.replace('4096', '0')],
+  ['with too large a count', fromPostgres.replace('4096', '9999999999')],
+  ['with a salt that is no base64', fromPostgres.replace('W22Z', 'W2!Z')],
+])('a secret %s is known to be broken', (_, text) => {
+  expect(isBrokenScramSecret(text)).toBe(true);
+  expect(parseSecret(text)).toEqual({ kind: 'plain', password: text });
+});
+
+test('a secret of any form is read as it was written', async () => {
+  await fc.assert(
+    fc.asyncProperty(password, user, async (text, name) => {
+      const secrets: Secret[] = [
+        await makeScramSecret(text, 1),
+        { kind: 'md5', hash: md5Hash(text, name) },
+        { kind: 'plain', password: text },
+      ];
+      for (const secret of secrets) expect(parseSecret(formatSecret(secret))).toEqual(secret);
+    }),
+  );
+});
+
+test('a password in clear text is that of a user whatever is stored of it, and no other is', async () => {
+  await fc.assert(
+    fc.asyncProperty(password, password, user, async (text, other, name) => {
+      const guess = `${other}!`;
+      // SCRAM takes two texts for the same that only differ in how they were typed.
+      if (preparePassword(guess).equals(preparePassword(text))) return;
+      const secrets: Secret[] = [
+        await makeScramSecret(text, 1),
+        { kind: 'md5', hash: md5Hash(text, name) },
+        { kind: 'plain', password: text },
+      ];
+      for (const secret of secrets) {
+        expect(await isPasswordOf(Buffer.from(text), name, secret)).toBe(true);
+        expect(await isPasswordOf(Buffer.from(guess), name, secret)).toBe(false);
+      }
+    }),
+  );
 });
 
 describe('derived keys', () => {

@@ -142,7 +142,7 @@ describe.runIf(hasJava)('poolers that share a budget', { timeout: 60_000 }, () =
       expect.objectContaining({ state: 'lost', rate_state: 'failing', owned: 0, held: 1, limit }),
     ]);
     expect(await scrape(pooler)).toMatch(/\nheadgate_rate_state\{.*state="failing"\} 1\n/);
-    await pooler.says('fleet: there is no valid lease, and the table does not answer: localShare');
+    await pooler.says('there is no valid lease, and the table does not answer: localShare');
   });
 
   test('open connections no faster together than the rate says', async () => {

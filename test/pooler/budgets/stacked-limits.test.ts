@@ -1,7 +1,7 @@
 // Several limits on the same connections of a real PostgreSQL, which counts them itself.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { rejectionOf } from '../../support/outcomes.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { serve } from '../workers/served.js';
@@ -24,24 +24,22 @@ async function allGetOn(works: readonly Work[]): Promise<void> {
   expect(works.flatMap(({ errors }) => errors)).toEqual([]);
 }
 
-describe('limits on top of each other', () => {
-  test.each([
-    ['the same for the database as for all', { maxDbConnections: capacity }],
-    ['less for the database', { maxDbConnections: capacity - 1 }],
-    ['one for each user', { maxDbConnections: capacity, maxUserConnections: 1 }],
-  ])('%s: all users get on', async (_, limits) => {
-    const { work } = await startTenants(db, users, capacity, { limits });
-    await allGetOn(users.map((user) => work(user, 3, query)));
-  });
+test.each([
+  ['the same for the database as for all', { maxDbConnections: capacity }],
+  ['less for the database', { maxDbConnections: capacity - 1 }],
+  ['one for each user', { maxDbConnections: capacity, maxUserConnections: 1 }],
+])('limits on top of each other %s: all users get on', async (_, limits) => {
+  const { work } = await startTenants(db, users, capacity, { limits });
+  await allGetOn(users.map((user) => work(user, 3, query)));
+});
 
-  test('databases whose limits add up to the limit for all: all users of both get on', async () => {
-    const { host, port, password, database: dbname } = db;
-    const place = { host, port, password, dbname, maxDbConnections: capacity / 2 };
-    const { work } = await startTenants(db, users, capacity, {
-      databases: { [dbname]: place, other: place },
-    });
-    await allGetOn(users.map((user, n) => work(user, 3, query, n % 2 === 0 ? dbname : 'other')));
+test('limits on top of each other databases whose limits add up to the limit for all: all users of both get on', async () => {
+  const { host, port, password, database: dbname } = db;
+  const place = { host, port, password, dbname, maxDbConnections: capacity / 2 };
+  const { work } = await startTenants(db, users, capacity, {
+    databases: { [dbname]: place, other: place },
   });
+  await allGetOn(users.map((user, n) => work(user, 3, query, n % 2 === 0 ? dbname : 'other')));
 });
 
 test('what is promised to a user is there beside many others', async () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
@@ -33,58 +33,56 @@ async function startHolder(pooler: TestPooler): Promise<pg.Client> {
   return holder;
 }
 
-describe('clients that wait while all connections are replaced', () => {
-  test('are served by the new ones as soon as there is room', async () => {
-    const pooler = await startTestPooler(db, { ...admin, pooling: { poolSize: 2 } });
-    const console = await startConsole(pooler);
-    const holders = [await startHolder(pooler), await startHolder(pooler)];
-    const waiting = await pooler.connect();
-    const answer = waiting.query('select 1 as one');
-    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
-    await console.query('RECONNECT');
-    expect(pooler.pooler.stats().waiting).toBe(1);
-    // Its place is free, and not for a connection of the old kind.
-    await holders[0]?.query('commit');
-    expect((await answer).rows).toEqual([{ one: 1 }]);
-    expect(pooler.pooler.stats().pools[0]?.live).toBe(1);
-    await holders[1]?.query('commit');
-  });
+test('clients that wait while all connections are replaced are served by the new ones as soon as there is room', async () => {
+  const pooler = await startTestPooler(db, { ...admin, pooling: { poolSize: 2 } });
+  const console = await startConsole(pooler);
+  const holders = [await startHolder(pooler), await startHolder(pooler)];
+  const waiting = await pooler.connect();
+  const answer = waiting.query('select 1 as one');
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+  await console.query('RECONNECT');
+  expect(pooler.pooler.stats().waiting).toBe(1);
+  // Its place is free, and not for a connection of the old kind.
+  await holders[0]?.query('commit');
+  expect((await answer).rows).toEqual([{ one: 1 }]);
+  expect(pooler.pooler.stats().pools[0]?.live).toBe(1);
+  await holders[1]?.query('commit');
+});
 
-  test('can leave, and nobody else has to wait for it', async () => {
-    const pooler = await startTestPooler(db, { ...admin, pooling: { poolSize: 1 } });
-    const console = await startConsole(pooler);
-    const holder = await startHolder(pooler);
-    const session = await RawSession.start(pooler, StartupCode.version30);
-    writeQuery(session.writer, 'select 1');
-    session.send();
-    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
-    await console.query('RECONNECT');
-    session.socket.destroy();
-    await expect.poll(() => pooler.pooler.stats().waiting).toBe(0);
-    const next = await pooler.connect();
-    const answer = next.query('select 2 as two');
-    await holder.query('commit');
-    expect((await answer).rows).toEqual([{ two: 2 }]);
-    expect(pooler.pooler.stats().pools[0]).toMatchObject({ waiting: 0, peak: 1 });
-  });
+test('clients that wait while all connections are replaced can leave, and nobody else has to wait for it', async () => {
+  const pooler = await startTestPooler(db, { ...admin, pooling: { poolSize: 1 } });
+  const console = await startConsole(pooler);
+  const holder = await startHolder(pooler);
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  writeQuery(session.writer, 'select 1');
+  session.send();
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+  await console.query('RECONNECT');
+  session.socket.destroy();
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(0);
+  const next = await pooler.connect();
+  const answer = next.query('select 2 as two');
+  await holder.query('commit');
+  expect((await answer).rows).toEqual([{ two: 2 }]);
+  expect(pooler.pooler.stats().pools[0]).toMatchObject({ waiting: 0, peak: 1 });
+});
 
-  test('wait for RESUME, when they are paused as well', async () => {
-    const pooler = await startTestPooler(db, { ...admin, pooling: { poolSize: 1 } });
-    const holder = await startHolder(pooler);
-    const waiting = await pooler.connect();
-    let isServed = false;
-    const answer = waiting.query('select 1 as one').finally(() => {
-      isServed = true;
-    });
-    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
-    const paused = (await startConsole(pooler)).query('PAUSE');
-    await expect.poll(() => pooler.pooler.stats().pools[0]?.state).toBe('paused');
-    await holder.query('commit');
-    await paused;
-    expect(isServed).toBe(false);
-    await (await startConsole(pooler)).query('RESUME');
-    expect((await answer).rows).toEqual([{ one: 1 }]);
+test('clients that wait while all connections are replaced wait for RESUME, when they are paused as well', async () => {
+  const pooler = await startTestPooler(db, { ...admin, pooling: { poolSize: 1 } });
+  const holder = await startHolder(pooler);
+  const waiting = await pooler.connect();
+  let isServed = false;
+  const answer = waiting.query('select 1 as one').finally(() => {
+    isServed = true;
   });
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+  const paused = (await startConsole(pooler)).query('PAUSE');
+  await expect.poll(() => pooler.pooler.stats().pools[0]?.state).toBe('paused');
+  await holder.query('commit');
+  await paused;
+  expect(isServed).toBe(false);
+  await (await startConsole(pooler)).query('RESUME');
+  expect((await answer).rows).toEqual([{ one: 1 }]);
 });
 
 test('a server that is given up while it is busy counts until it is gone', async () => {

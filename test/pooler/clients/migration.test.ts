@@ -91,15 +91,16 @@ async function postgresJs(place: Place): Promise<Ask> {
   };
 }
 
-describe('A migration in the middle of the work', () => {
-  test.each([
-    ['node-postgres with named statements', nodePostgres],
-    ['postgres.js', postgresJs],
-  ])('is no more to %s than without the pooler', async (_driver, connect) => {
+test.each([
+  ['node-postgres with named statements', nodePostgres],
+  ['postgres.js', postgresJs],
+])(
+  'A migration in the middle of the work is no more to %s than without the pooler',
+  async (_driver, connect) => {
     const sites = await worksites();
     await compare(sites, [await work(sites[0], connect), await work(sites[1], connect)]);
-  });
-});
+  },
+);
 
 const python = '/usr/bin/python3';
 

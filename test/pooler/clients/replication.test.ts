@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type ConfigTree, startTestPooler, type TestPooler } from '../../support/pooler.js';
 import type { TestDatabase } from '../../support/postgres.js';
 import { Served } from '../workers/served.js';
@@ -101,6 +101,32 @@ describe.runIf(programs !== undefined)('replication through the pooler', () => {
     expect(rows).toEqual([]);
   });
 
+  test.each([
+    ['read-only', 'on'],
+    ['read-write', 'off'],
+  ])('replication goes to the host that target_session_attrs = %s wants', async (wanted, readOnly) => {
+    const settings = ['wal_level=logical', 'default_transaction_read_only=on'];
+    const other = await startSystemPostgres(programs as string, settings);
+    onTestFinished(() => other.drop());
+    const hosts = wanted === 'read-only' ? [server, other] : [other, server];
+    const pooler = await start({
+      databases: {
+        [server.database]: {
+          host: hosts.map(({ host }) => host),
+          port: hosts.map(({ port }) => port),
+          dbname: 'postgres',
+          loadBalanceHosts: 'disable',
+          targetSessionAttrs: wanted,
+        },
+      },
+    });
+    for (const word of ['database', 'true']) {
+      const client = await connect(pooler, word);
+      const { rows } = await client.query('SHOW default_transaction_read_only');
+      expect(rows).toEqual([{ default_transaction_read_only: readOnly }]);
+    }
+  });
+
   test('the console shows replication clients and their servers by kind', async () => {
     const pooler = await start({ admin: { adminUsers: ['postgres'] } });
     await connect(pooler, 'database');
@@ -113,11 +139,87 @@ describe.runIf(programs !== undefined)('replication through the pooler', () => {
     }
   });
 
+  test('physical replication needs no database: the pool opens nothing else for it', async () => {
+    const { host, port } = server;
+    const pooler = await start({ databases: { '*': { host, port } } });
+    const client = await connect(pooler, 'true', { database: 'replication' });
+    expect((await client.query('IDENTIFY_SYSTEM')).rows).toHaveLength(1);
+  });
+
+  test('a refused replication client hears why, and no ordinary client of its pool does', async () => {
+    await rowsOf(await start(), 'create role unprivileged login');
+    const lines: string[] = [];
+    const { host, port } = server;
+    const log = (_: string, message: string): void => void lines.push(message);
+    const pooler = await startTestPooler(
+      server,
+      {
+        databases: { one: { host, port, dbname: 'postgres', user: 'unprivileged', poolSize: 1 } },
+        admin: { compatibility: 'pgbouncer' },
+      },
+      { host: { log } },
+    );
+    for (let turn = 0; turn < 2; turn++)
+      await expect(connect(pooler, 'database', { database: 'one' })).rejects.toMatchObject({
+        message: 'login failed',
+        code: '08P01',
+      });
+    expect(lines.filter((line) => /closing because: login failed \(age/.test(line))).toHaveLength(4);
+    const ordinary = await pooler.connect({ database: 'one' });
+    expect((await ordinary.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
+
+  test('an idle server connection makes room for a replication client, and both ends are logged as by PgBouncer', async () => {
+    const lines: string[] = [];
+    const { host, port } = server;
+    const log = (_: string, message: string): void => void lines.push(message);
+    const pooler = await startTestPooler(
+      server,
+      {
+        databases: { '*': { host, port, dbname: 'postgres', poolSize: 1 } },
+        admin: { compatibility: 'pgbouncer' },
+      },
+      { host: { log } },
+    );
+    const ordinary = await pooler.connect();
+    await ordinary.query('select 1');
+    const client = await connect(pooler, 'database');
+    expect(lines.filter((line) => /closing because: evicted for pool_size \(age/.test(line))).toHaveLength(1);
+    await client.end();
+    await expect.poll(() => lines.join('\n')).toMatch(/closing because: replication client was closed \(age/);
+    expect(lines.join('\n')).not.toContain('server conn crashed?');
+  });
+
+  test('connections of the reserve stay open, and make room for a replication client as well', async () => {
+    const lines: string[] = [];
+    const { host, port } = server;
+    const log = (_: string, message: string): void => void lines.push(message);
+    const pooler = await startTestPooler(
+      server,
+      {
+        databases: { '*': { host, port, dbname: 'postgres' } },
+        pooling: { poolSize: 1, reservePoolSize: 1, reservePoolTimeout: '50ms' },
+        admin: { compatibility: 'pgbouncer', adminUsers: ['postgres'] },
+      },
+      { host: { log } },
+    );
+    const both = [await pooler.connect(), await pooler.connect()];
+    await Promise.all(both.map((client) => client.query('begin')));
+    await Promise.all(both.map((client) => client.query('select 1')));
+    await Promise.all(both.map((client) => client.query('commit')));
+    await connect(pooler, 'database');
+    expect(lines.filter((line) => /closing because: evicted for pool_size/.test(line))).toHaveLength(2);
+    expect(lines.join('\n')).not.toContain('too many servers in the pool');
+  });
+
   test('a cancel request reaches the server of a replication client', async () => {
     const pooler = await start();
     const client = await connect(pooler, 'database');
     const asleep = client.query('select pg_sleep(600)');
     const refused = expect(asleep).rejects.toMatchObject({ code: '57014' });
+    const running =
+      "select 1 from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'";
+    await expect.poll(() => rowsOf(pooler, running)).toHaveLength(1);
     const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
     const other = new pg.Client({ host: pooler.host, port: pooler.port });
     const { connection } = other as unknown as {

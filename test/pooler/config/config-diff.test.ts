@@ -1,5 +1,5 @@
 // What a reload changes, and when.
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { diffConfig, formatDiff, needsOtherServers } from '../../../src/pooler/config/config-diff.js';
 import { allOptions, entryOptions } from '../../../src/pooler/config/option-table.js';
 import { policyFor } from '../../../src/pooler/config/pool-settings.js';
@@ -29,69 +29,67 @@ function diff(one = before, other = after) {
   return diffConfig(load(one).config, load(other).config);
 }
 
-describe('A reload', () => {
-  test('of the same configuration changes nothing, secrets included', () => {
-    const { changes, reconnectAll } = diff(before, before);
-    expect({ changes, reconnectAll }).toEqual({ changes: [], reconnectAll: false });
-    expect(formatDiff({ changes })).toEqual(['nothing has changed']);
-  });
+test('A reload of the same configuration changes nothing, secrets included', () => {
+  const { changes, reconnectAll } = diff(before, before);
+  expect({ changes, reconnectAll }).toEqual({ changes: [], reconnectAll: false });
+  expect(formatDiff({ changes })).toEqual(['nothing has changed']);
+});
 
-  test('tells each change, and when it holds', () => {
-    expect(formatDiff(diff())).toEqual([
-      'at once:',
-      '  pooling.poolSize: 20 -> 30',
-      '  databases.new: none -> there',
-      '  databases.old: there -> none',
-      '  databases.app.poolSize: 5 -> 6',
-      '  users.gone: there -> none',
-      '  users.u.poolSize: 1 -> 2',
-      'for clients that connect from now on:',
-      '  pooling.poolMode: transaction -> session',
-      'for server connections opened from now on; open ones close when they are given back:',
-      '  pooling.serverLifetime: 1h -> 30m',
-      'for all server connections: open ones close when they are given back, and are replaced:',
-      '  serverTls.mode: prefer -> require',
-      '  databases.app.host: a -> b',
-      '  databases.app.password: (hidden) -> (hidden)',
-      'not before a restart:',
-      '  listen.port: 6432 -> 7000 (sockets are opened at the start)',
-      '  admin.pidFile: none -> /tmp/x.pid (it is written at the start)',
-    ]);
-  });
+test('A reload tells each change, and when it holds', () => {
+  expect(formatDiff(diff())).toEqual([
+    'at once:',
+    '  pooling.poolSize: 20 -> 30',
+    '  databases.new: none -> there',
+    '  databases.old: there -> none',
+    '  databases.app.poolSize: 5 -> 6',
+    '  users.gone: there -> none',
+    '  users.u.poolSize: 1 -> 2',
+    'for clients that connect from now on:',
+    '  pooling.poolMode: transaction -> session',
+    'for server connections opened from now on; open ones close when they are given back:',
+    '  pooling.serverLifetime: 1h -> 30m',
+    'for all server connections: open ones close when they are given back, and are replaced:',
+    '  serverTls.mode: prefer -> require',
+    '  databases.app.host: a -> b',
+    '  databases.app.password: (hidden) -> (hidden)',
+    'not before a restart:',
+    '  listen.port: 6432 -> 7000 (sockets are opened at the start)',
+    '  admin.pidFile: none -> /tmp/x.pid (it is written at the start)',
+  ]);
+});
 
-  test('replaces all server connections for what holds for all servers', () => {
-    expect(diff().reconnectAll).toBe(true);
-  });
+test('A reload replaces all server connections for what holds for all servers', () => {
+  expect(diff().reconnectAll).toBe(true);
+});
 
-  test('leaves what needs a restart as it is', () => {
-    const { config } = diff();
-    expect([config.listen.port, config.admin.pidFile]).toEqual([6432, undefined]);
-    expect(config.pooling.poolSize).toBe(30);
-    expect(config.databases.get('app')?.host).toEqual(['b']);
-    expect(Object.isFrozen(config) && Object.isFrozen(config.listen)).toBe(true);
-  });
+test('A reload leaves what needs a restart as it is', () => {
+  const { config } = diff();
+  expect([config.listen.port, config.admin.pidFile]).toEqual([6432, undefined]);
+  expect(config.pooling.poolSize).toBe(30);
+  expect(config.databases.get('app')?.host).toEqual(['b']);
+  expect(Object.isFrozen(config) && Object.isFrozen(config.listen)).toBe(true);
+});
 
-  test.each(['poolSize: 9', 'poolSize: 5, serverLifetime: 5m', 'poolSize: 5, serverMaxUses: 7'])(
-    'does not lead elsewhere with %s',
-    (said) => {
-      const other = before.replace('poolSize: 5', said);
-      expect(diff(before, other).reconnectAll).toBe(false);
-      expect(needsOtherServers(databaseOf(before, 'app'), databaseOf(other, 'app'))).toBe(false);
-    },
-  );
+test.each(['poolSize: 9', 'poolSize: 5, serverLifetime: 5m', 'poolSize: 5, serverMaxUses: 7'])(
+  'A reload does not lead elsewhere with %s',
+  (said) => {
+    const other = before.replace('poolSize: 5', said);
+    expect(diff(before, other).reconnectAll).toBe(false);
+    expect(needsOtherServers(databaseOf(before, 'app'), databaseOf(other, 'app'))).toBe(false);
+  },
+);
 
-  test('replaces them for whatever makes a connection another one, whichever entry says it', () => {
-    const of = (entries: string) => databaseOf(`databases: { ${entries} }\nauth: { type: trust }`, 'app');
-    const own = of('app: { host: a, password: one, dbname: app }');
-    expect(needsOtherServers(own, of("'*': { host: a, password: one, poolSize: 3 }"))).toBe(false);
-    const others = ['host: b', 'port: 1', 'dbname: b', 'password: two', 'user: u', 'tlsMode: require'];
-    const usual = ['host: a', 'password: one'];
-    for (const other of others) {
-      const said = usual.filter((text) => text.split(':')[0] !== other.split(':')[0]);
-      const entry = of(`'*': { ${[...said, other].join(', ')} }`);
-      expect([other, needsOtherServers(own, entry)]).toEqual([other, true]);
-    }
-  });
+test('A reload replaces them for whatever makes a connection another one, whichever entry says it', () => {
+  const of = (entries: string) => databaseOf(`databases: { ${entries} }\nauth: { type: trust }`, 'app');
+  const own = of('app: { host: a, password: one, dbname: app }');
+  expect(needsOtherServers(own, of("'*': { host: a, password: one, poolSize: 3 }"))).toBe(false);
+  const others = ['host: b', 'port: 1', 'dbname: b', 'password: two', 'user: u', 'tlsMode: require'];
+  const usual = ['host: a', 'password: one'];
+  for (const other of others) {
+    const said = usual.filter((text) => text.split(':')[0] !== other.split(':')[0]);
+    const entry = of(`'*': { ${[...said, other].join(', ')} }`);
+    expect([other, needsOtherServers(own, entry)]).toEqual([other, true]);
+  }
 });
 
 /** The engine takes these numbers over while it runs; for any other, another engine takes over, and open connections close. */

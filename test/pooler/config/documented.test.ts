@@ -1,7 +1,7 @@
 // docs/pooler-configuration.md has every setting, as the table of options says it, and its examples are good.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { optionTable, type SectionName } from '../../../src/pooler/config/option-table.js';
 import { load } from './config-files.js';
 import { defaultRows, entryRows, iniEntryRows, iniRows, settingRows } from './documented-tables.js';
@@ -15,30 +15,34 @@ function rowsBelow(heading: string): string[] {
   return table.trimEnd().split('\n');
 }
 
-describe('docs/pooler-configuration.md', () => {
-  test.each(Object.keys(optionTable) as SectionName[])('has every setting of %s', (section) => {
+test.each(Object.keys(optionTable) as SectionName[])(
+  'docs/pooler-configuration.md has every setting of %s',
+  (section) => {
     expect(rowsBelow(`### \`${section}\``)).toEqual(settingRows(section));
-  });
+  },
+);
 
-  test.each(['databases', 'users'] as const)('has every setting of one of %s', (kind) => {
+test.each(['databases', 'users'] as const)(
+  'docs/pooler-configuration.md has every setting of one of %s',
+  (kind) => {
     expect(rowsBelow(`### \`${kind}\``)).toEqual(entryRows(kind));
-  });
+  },
+);
 
-  test('says what becomes of every option of pgbouncer.ini', () => {
-    expect(rowsBelow('### Section [pgbouncer]')).toEqual(iniRows());
-    expect(rowsBelow('### Sections [databases], [users] and [peers]')).toEqual(iniEntryRows());
-  });
+test('docs/pooler-configuration.md says what becomes of every option of pgbouncer.ini', () => {
+  expect(rowsBelow('### Section [pgbouncer]')).toEqual(iniRows());
+  expect(rowsBelow('### Sections [databases], [users] and [peers]')).toEqual(iniEntryRows());
+});
 
-  test('has every default that is not that of PgBouncer, and why', () => {
-    expect(rowsBelow('### Other defaults')).toEqual(defaultRows());
-  });
+test('docs/pooler-configuration.md has every default that is not that of PgBouncer, and why', () => {
+  expect(rowsBelow('### Other defaults')).toEqual(defaultRows());
+});
 
-  test('has an example that is good', () => {
-    const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
-    const environment = { APP_DB_PASSWORD: 'x' };
-    const files = { 'userlist.txt': '', 'tls/server.key': '', 'tls/server.crt': '' };
-    const { config, warnings } = load(yaml, { environment, readsFiles: false }, files);
-    expect(warnings).toEqual([]);
-    expect([...config.databases.keys()]).toEqual(['app', 'reports', '*']);
-  });
+test('docs/pooler-configuration.md has an example that is good', () => {
+  const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+  const environment = { APP_DB_PASSWORD: 'x' };
+  const files = { 'userlist.txt': '', 'tls/server.key': '', 'tls/server.crt': '' };
+  const { config, warnings } = load(yaml, { environment, readsFiles: false }, files);
+  expect(warnings).toEqual([]);
+  expect([...config.databases.keys()]).toEqual(['app', 'reports', '*']);
 });

@@ -1,5 +1,5 @@
 // What an operator is shown: each setting with its source, and the whole in a few lines.
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { explainConfig, formatExplanation, summarize } from '../../../src/pooler/config/explain.js';
 import { allOptions } from '../../../src/pooler/config/option-table.js';
 import { flags, load } from './config-files.js';
@@ -12,40 +12,38 @@ pooling: { poolMode: session }
 observability: { metricsListen: 9127 }
 `;
 
-describe('An explanation', () => {
-  test('has every setting, with where it is from', () => {
-    const loaded = load(yaml, {
-      flags: flags({ max_client_conn: '7' }),
-      environment: { HEADGATE_QUERY_TIMEOUT: '5s' },
-    });
-    const rows = explainConfig(loaded);
-    const from = (path: string) =>
-      rows.filter((row) => row.path === path).map((row) => `${row.value} | ${row.from}`);
-    expect(rows.map(({ path }) => path)).toEqual(expect.arrayContaining(allOptions.map(({ path }) => path)));
-    expect(from('limits.maxClientConn')).toEqual(['7 | --max-client-conn']);
-    expect(from('timeouts.queryTimeout')).toEqual(['5s | HEADGATE_QUERY_TIMEOUT']);
-    expect(from('pooling.poolMode')).toEqual(['session | headgate.yaml:5']);
-    expect(from('pooling.poolSize')).toEqual(['20 | default']);
-    expect(from('databases.app.host')).toEqual(['a, b | headgate.yaml:2']);
-    expect(from('databases.app.password')).toEqual(['(hidden) | headgate.yaml:2']);
-    expect(from('databases.app.datestyle')).toEqual([]);
-    expect(from('databases.*.host')).toEqual(['localhost | default']);
+test('An explanation has every setting, with where it is from', () => {
+  const loaded = load(yaml, {
+    flags: flags({ max_client_conn: '7' }),
+    environment: { HEADGATE_QUERY_TIMEOUT: '5s' },
   });
+  const rows = explainConfig(loaded);
+  const from = (path: string) =>
+    rows.filter((row) => row.path === path).map((row) => `${row.value} | ${row.from}`);
+  expect(rows.map(({ path }) => path)).toEqual(expect.arrayContaining(allOptions.map(({ path }) => path)));
+  expect(from('limits.maxClientConn')).toEqual(['7 | --max-client-conn']);
+  expect(from('timeouts.queryTimeout')).toEqual(['5s | HEADGATE_QUERY_TIMEOUT']);
+  expect(from('pooling.poolMode')).toEqual(['session | headgate.yaml:5']);
+  expect(from('pooling.poolSize')).toEqual(['20 | default']);
+  expect(from('databases.app.host')).toEqual(['a, b | headgate.yaml:2']);
+  expect(from('databases.app.password')).toEqual(['(hidden) | headgate.yaml:2']);
+  expect(from('databases.app.datestyle')).toEqual([]);
+  expect(from('databases.*.host')).toEqual(['localhost | default']);
+});
 
-  test('is a table with aligned columns that shows no secret and breaks no line', () => {
-    const rows = explainConfig(load(`${yaml}auth: { query: "select 1\\n\\tfrom ${'x'.repeat(99)}" }`));
-    const lines = formatExplanation(rows).trimEnd().split('\n');
-    expect(lines).toHaveLength(rows.length + 1);
-    const [header = ''] = lines;
-    expect(header).toMatch(/^setting +value +from +meaning$/);
-    for (const title of ['value', 'from', 'meaning']) {
-      const column = header.indexOf(title);
-      for (const line of lines) expect(line.slice(column - 2, column)).toBe('  ');
-      for (const line of lines) expect(line[column]).not.toBe(' ');
-    }
-    expect(lines.join()).not.toContain('sesame');
-    expect(lines.join()).toContain('select 1 from xxx');
-  });
+test('An explanation is a table with aligned columns that shows no secret and breaks no line', () => {
+  const rows = explainConfig(load(`${yaml}auth: { query: "select 1\\n\\tfrom ${'x'.repeat(99)}" }`));
+  const lines = formatExplanation(rows).trimEnd().split('\n');
+  expect(lines).toHaveLength(rows.length + 1);
+  const [header = ''] = lines;
+  expect(header).toMatch(/^setting +value +from +meaning$/);
+  for (const title of ['value', 'from', 'meaning']) {
+    const column = header.indexOf(title);
+    for (const line of lines) expect(line.slice(column - 2, column)).toBe('  ');
+    for (const line of lines) expect(line[column]).not.toBe(' ');
+  }
+  expect(lines.join()).not.toContain('sesame');
+  expect(lines.join()).toContain('select 1 from xxx');
 });
 
 test('A summary says what it is at a glance', () => {

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readFlags } from '../../../src/cli/serve-flags.js';
 import { parseDuration } from '../../../src/kernel/duration.js';
-import { readFlags } from '../../../src/pooler/config/flags.js';
 import { loadConfig } from '../../../src/pooler/config/load-config.js';
 
 const folder = join(import.meta.dirname, '../../../examples/systemd');

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import postgres from 'postgres';
-import { describe, expect, it, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { showNames } from '../../../src/pooler/console/command.js';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
@@ -49,137 +49,131 @@ async function connectPg(server: ConsoleServer, user = 'admin', host = '127.0.0.
   return client;
 }
 
-describe('node-postgres', () => {
-  test.each(showNames.filter((name) => name !== 'help'))(
-    'sees the documented columns of SHOW %s',
-    async (name) => {
-      const client = await connectPg(await startServer());
-      const { fields, command } = await client.query(`SHOW ${name};`);
-      expect(command).toBe('SHOW');
-      expect(fields.map((field) => [field.name, field.dataTypeID])).toEqual(
-        columnList(documentedColumns[name]).map((column) => {
-          const [columnName, type] = column.split(' ') as [string, string];
-          return [columnName, typeIds[type]];
-        }),
-      );
-    },
-  );
-
-  it('reads the same in text and in binary, with the simple and with the extended protocol', async () => {
+test.each(showNames.filter((name) => name !== 'help'))(
+  'node-postgres sees the documented columns of SHOW %s',
+  async (name) => {
     const client = await connectPg(await startServer());
-    const numbers = (rows: Record<string, unknown>[]) =>
-      rows.map((row) =>
-        Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)])),
-      );
-    for (const name of ['stats', 'pools', 'clients', 'discards', 'users', 'totals']) {
-      const simple = await client.query(`SHOW ${name}`);
-      const prepared = await client.query({ name, text: `SHOW ${name}` });
-      const again = await client.query({ name, text: `SHOW ${name}` });
-      const binary = await client.query({ text: `SHOW ${name}`, binary: true } as pg.QueryConfig);
-      expect(simple.rows.length).toBeGreaterThan(0);
-      expect(prepared.rows).toEqual(simple.rows);
-      expect(again.rows).toEqual(simple.rows);
-      expect(numbers(binary.rows)).toEqual(numbers(simple.rows));
-    }
-  });
+    const { fields, command } = await client.query(`SHOW ${name};`);
+    expect(command).toBe('SHOW');
+    expect(fields.map((field) => [field.name, field.dataTypeID])).toEqual(
+      columnList(documentedColumns[name]).map((column) => {
+        const [columnName, type] = column.split(' ') as [string, string];
+        return [columnName, typeIds[type]];
+      }),
+    );
+  },
+);
 
-  it('gets an error with its SQLSTATE and a hint, and goes on', async () => {
-    const client = await connectPg(await startServer());
-    await expect(client.query('SHOW POLS')).rejects.toMatchObject({
-      code: '42601',
-      severity: 'ERROR',
-      message: "unknown command SHOW 'POLS'; did you mean SHOW POOLS?",
-      hint: 'SHOW HELP lists all commands.',
-    });
-    await expect(client.query('SHOW POOLS -- $1', ['app'])).rejects.toMatchObject({ code: '08P01' });
-    expect((await client.query('SHOW STATE')).rows[0]).toEqual({ key: 'active', value: 'yes' });
-  });
-
-  it('may look as a user of the statistics, and change nothing', async () => {
-    const server = await startServer();
-    const client = await connectPg(server, 'stats');
-    expect((await client.query('SHOW CLIENTS')).rows).toHaveLength(3);
-    for (const text of ['KILL', 'SHOW FDS', 'SET verbose = 1', 'SHUTDOWN'])
-      await expect(client.query(text)).rejects.toMatchObject({ code: '42501' });
-    expect(server.pooler.told).toEqual([]);
-  });
-
-  it('comes in through a Unix socket too', async () => {
-    const server = await startServer();
-    const client = await connectPg(server, 'admin', server.folder);
-    expect((await client.query('SHOW LISTS')).rows).toContainEqual({ list: 'used_clients', items: 3 });
-  });
-
-  it('reads a result that is larger than any buffer on the way', async () => {
-    const server = await startServer();
-    server.pooler.clientRecords = Array.from({ length: 20_000 }, (_, id) => clientRecord({ id: id + 1 }));
-    const client = await connectPg(server);
-    const { rows } = await client.query('SHOW CLIENTS');
-    expect(rows.map(({ id }) => id)).toEqual(server.pooler.clientRecords.map(({ id }) => id));
-  });
-
-  it('waits no more when it hangs up in the middle of a PAUSE', async () => {
-    const server = await startServer();
-    const client = await connectPg(server);
-    client.query('PAUSE').catch(() => {});
-    const { signal } = await server.pooler.waiting('pause all');
-    const aborted = once(signal as AbortSignal, 'abort');
-    await client.end();
-    await aborted;
-    await server.until(() => server.sessions === 0);
-    expect(server.events).toEqual(['given PAUSE', 'ended']);
-    expect(server.pooler.state).toBe('paused');
-  });
+test('node-postgres reads the same in text and in binary, with the simple and with the extended protocol', async () => {
+  const client = await connectPg(await startServer());
+  const numbers = (rows: Record<string, unknown>[]) =>
+    rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)])));
+  for (const name of ['stats', 'pools', 'clients', 'discards', 'users', 'totals']) {
+    const simple = await client.query(`SHOW ${name}`);
+    const prepared = await client.query({ name, text: `SHOW ${name}` });
+    const again = await client.query({ name, text: `SHOW ${name}` });
+    const binary = await client.query({ text: `SHOW ${name}`, binary: true } as pg.QueryConfig);
+    expect(simple.rows.length).toBeGreaterThan(0);
+    expect(prepared.rows).toEqual(simple.rows);
+    expect(again.rows).toEqual(simple.rows);
+    expect(numbers(binary.rows)).toEqual(numbers(simple.rows));
+  }
 });
 
-describe('A socket', () => {
-  it('that is reset in the middle of a command is noticed', async () => {
-    const server = await startServer();
-    const client = await connectPg(server);
-    client.query('WAIT_CLOSE').catch(() => {});
-    const { signal } = await server.pooler.waiting('waitClose all');
-    const aborted = once(signal as AbortSignal, 'abort');
-    (client as unknown as { connection: { stream: Socket } }).connection.stream.resetAndDestroy();
-    await aborted;
-    await server.until(() => server.sessions === 0);
+test('node-postgres gets an error with its SQLSTATE and a hint, and goes on', async () => {
+  const client = await connectPg(await startServer());
+  await expect(client.query('SHOW POLS')).rejects.toMatchObject({
+    code: '42601',
+    severity: 'ERROR',
+    message: "unknown command SHOW 'POLS'; did you mean SHOW POOLS?",
+    hint: 'SHOW HELP lists all commands.',
   });
+  await expect(client.query('SHOW POOLS -- $1', ['app'])).rejects.toMatchObject({ code: '08P01' });
+  expect((await client.query('SHOW STATE')).rows[0]).toEqual({ key: 'active', value: 'yes' });
+});
 
-  const startup = messages((writer) =>
-    writeStartup(writer, { version: StartupCode.version30, parameters: [['user', 'admin']] }),
+test('node-postgres may look as a user of the statistics, and change nothing', async () => {
+  const server = await startServer();
+  const client = await connectPg(server, 'stats');
+  expect((await client.query('SHOW CLIENTS')).rows).toHaveLength(3);
+  for (const text of ['KILL', 'SHOW FDS', 'SET verbose = 1', 'SHUTDOWN'])
+    await expect(client.query(text)).rejects.toMatchObject({ code: '42501' });
+  expect(server.pooler.told).toEqual([]);
+});
+
+test('node-postgres comes in through a Unix socket too', async () => {
+  const server = await startServer();
+  const client = await connectPg(server, 'admin', server.folder);
+  expect((await client.query('SHOW LISTS')).rows).toContainEqual({ list: 'used_clients', items: 3 });
+});
+
+test('node-postgres reads a result that is larger than any buffer on the way', async () => {
+  const server = await startServer();
+  server.pooler.clientRecords = Array.from({ length: 20_000 }, (_, id) => clientRecord({ id: id + 1 }));
+  const client = await connectPg(server);
+  const { rows } = await client.query('SHOW CLIENTS');
+  expect(rows.map(({ id }) => id)).toEqual(server.pooler.clientRecords.map(({ id }) => id));
+});
+
+test('node-postgres waits no more when it hangs up in the middle of a PAUSE', async () => {
+  const server = await startServer();
+  const client = await connectPg(server);
+  client.query('PAUSE').catch(() => {});
+  const { signal } = await server.pooler.waiting('pause all');
+  const aborted = once(signal as AbortSignal, 'abort');
+  await client.end();
+  await aborted;
+  await server.until(() => server.sessions === 0);
+  expect(server.events).toEqual(['given PAUSE', 'ended']);
+  expect(server.pooler.state).toBe('paused');
+});
+
+test('A socket that is reset in the middle of a command is noticed', async () => {
+  const server = await startServer();
+  const client = await connectPg(server);
+  client.query('WAIT_CLOSE').catch(() => {});
+  const { signal } = await server.pooler.waiting('waitClose all');
+  const aborted = once(signal as AbortSignal, 'abort');
+  (client as unknown as { connection: { stream: Socket } }).connection.stream.resetAndDestroy();
+  await aborted;
+  await server.until(() => server.sessions === 0);
+});
+
+const startup = messages((writer) =>
+  writeStartup(writer, { version: StartupCode.version30, parameters: [['user', 'admin']] }),
+);
+
+async function open(server: ConsoleServer): Promise<Socket> {
+  const socket = connect(server.port, '127.0.0.1').setNoDelay();
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+
+test('A socket that sends one byte at a time gets the same answer', async () => {
+  const socket = await open(await startServer());
+  const bytes = Buffer.concat([startup, messages((writer) => writeQuery(writer, 'SHOW VERSION'))]);
+  for (const byte of bytes) await new Promise((resolve) => socket.write(Buffer.from([byte]), resolve));
+  expect(await textUntil(socket, 'SHOW\0')).toContain('PgBouncer 1.26.1 (Headgate 0.1.0)');
+});
+
+test('A socket that sends everything at once, and then no more, gets all answers in order', async () => {
+  const server = await startServer();
+  const socket = await open(server);
+  const questions = ['SHOW STATE', 'KILL app', 'SHOW DATABASES', 'RESUME', 'SHOW POLS', 'SHOW VERSION'];
+  socket.end(
+    Buffer.concat([
+      startup,
+      messages((writer) => questions.forEach((text) => void writeQuery(writer, text))),
+    ]),
   );
-
-  async function open(server: ConsoleServer): Promise<Socket> {
-    const socket = connect(server.port, '127.0.0.1').setNoDelay();
-    onTestFinished(() => void socket.destroy());
-    await once(socket, 'connect');
-    return socket;
-  }
-
-  it('that sends one byte at a time gets the same answer', async () => {
-    const socket = await open(await startServer());
-    const bytes = Buffer.concat([startup, messages((writer) => writeQuery(writer, 'SHOW VERSION'))]);
-    for (const byte of bytes) await new Promise((resolve) => socket.write(Buffer.from([byte]), resolve));
-    expect(await textUntil(socket, 'SHOW\0')).toContain('PgBouncer 1.26.1 (Headgate 0.1.0)');
-  });
-
-  it('that sends everything at once, and then no more, gets all answers in order', async () => {
-    const server = await startServer();
-    const socket = await open(server);
-    const questions = ['SHOW STATE', 'KILL app', 'SHOW DATABASES', 'RESUME', 'SHOW POLS', 'SHOW VERSION'];
-    socket.end(
-      Buffer.concat([
-        startup,
-        messages((writer) => questions.forEach((text) => void writeQuery(writer, text))),
-      ]),
-    );
-    const text = await textUntil(socket, undefined);
-    const found = ['suspended', 'KILL', 'disabled', 'RESUME', 'did you mean', 'Headgate 0.1.0'].map((part) =>
-      text.indexOf(part),
-    );
-    expect(found).toEqual(found.toSorted((one, other) => one - other));
-    expect(found).not.toContain(-1);
-    expect(server.pooler.told).toEqual(['kill app', 'resume all']);
-  });
+  const text = await textUntil(socket, undefined);
+  const found = ['suspended', 'KILL', 'disabled', 'RESUME', 'did you mean', 'Headgate 0.1.0'].map((part) =>
+    text.indexOf(part),
+  );
+  expect(found).toEqual(found.toSorted((one, other) => one - other));
+  expect(found).not.toContain(-1);
+  expect(server.pooler.told).toEqual(['kill app', 'resume all']);
 });
 
 function messages(write: (writer: MessageWriter) => void): Buffer {
@@ -198,25 +192,23 @@ async function textUntil(socket: Socket, last: string | undefined): Promise<stri
   return text;
 }
 
-describe('postgres.js, which knows only the extended protocol', () => {
-  it('reads rows and errors', async () => {
-    const server = await startServer();
-    const sql = postgres({
-      host: '127.0.0.1',
-      port: server.port,
-      user: 'admin',
-      database: 'headgate',
-      fetch_types: false,
-      max: 1,
-    });
-    onTestFinished(() => sql.end());
-    const [pool] = await sql`SHOW POOLS`;
-    expect(pool).toMatchObject({ database: 'app', cl_waiting: 3, sv_idle: 1, pool_mode: 'transaction' });
-    expect(await sql`SHOW STATS`).toMatchObject([{ total_query_count: '123456789012' }]);
-    await expect(sql`SHOW POLS`).rejects.toMatchObject({ code: '42601' });
-    await sql`RECONNECT app`;
-    expect(server.pooler.told).toEqual(['reconnect app']);
+test('postgres.js, which knows only the extended protocol reads rows and errors', async () => {
+  const server = await startServer();
+  const sql = postgres({
+    host: '127.0.0.1',
+    port: server.port,
+    user: 'admin',
+    database: 'headgate',
+    fetch_types: false,
+    max: 1,
   });
+  onTestFinished(() => sql.end());
+  const [pool] = await sql`SHOW POOLS`;
+  expect(pool).toMatchObject({ database: 'app', cl_waiting: 3, sv_idle: 1, pool_mode: 'transaction' });
+  expect(await sql`SHOW STATS`).toMatchObject([{ total_query_count: '123456789012' }]);
+  await expect(sql`SHOW POLS`).rejects.toMatchObject({ code: '42601' });
+  await sql`RECONNECT app`;
+  expect(server.pooler.told).toEqual(['reconnect app']);
 });
 
 const run = promisify(execFile);
@@ -244,7 +236,7 @@ describe.runIf(hasPsql)('psql', () => {
     );
   }
 
-  it('shows what is asked for', async () => {
+  test('shows what is asked for', async () => {
     const server = await startServer();
     expect((await psql(server, ['-Atc', 'SHOW LISTS'])).stdout).toContain('\nused_clients|3\n');
     expect((await psql(server, ['-Atc', 'SHOW POOLS;'])).stdout).toBe(
@@ -258,14 +250,14 @@ describe.runIf(hasPsql)('psql', () => {
     );
   });
 
-  it('is told what is wrong, with a hint', async () => {
+  test('is told what is wrong, with a hint', async () => {
     const { stderr } = await psql(await startServer(), ['-c', 'SHOW POLS']);
     expect(stderr).toBe(
       "ERROR:  unknown command SHOW 'POLS'; did you mean SHOW POOLS?\nHINT:  SHOW HELP lists all commands.\n",
     );
   });
 
-  it('does what is asked for, and says so', async () => {
+  test('does what is asked for, and says so', async () => {
     const server = await startServer();
     expect((await psql(server, ['-c', 'RECONNECT app; SET query_timeout = 7'])).stdout).toBe(
       'RECONNECT\nSET\n',
@@ -279,7 +271,7 @@ describe.runIf(hasPsql)('psql', () => {
     );
   });
 
-  it('can interrupt a PAUSE, which is undone', async () => {
+  test('can interrupt a PAUSE, which is undone', async () => {
     const server = await startServer();
     const { PATH } = process.env;
     // Without `timeout`, which would not pass the signal on to a process group of its own.

@@ -1,5 +1,5 @@
 // The console answers in both protocols, in order, and an error ends no more than the protocol says.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { flush, sync } from '../../../src/wire/fixed-messages.js';
 import {
   writeBind,
@@ -16,95 +16,96 @@ import type { MessageWriter } from '../../../src/wire/message-writer.js';
 import { Console, extended, messages, query, ready, versionAnswer } from './console.js';
 import { poolRecord } from './fake-pooler.js';
 
-describe('A simple query', () => {
-  it('is answered with columns, rows, tag and readiness', () => {
-    expect(new Console().ask(query('SHOW VERSION;'))).toEqual([...versionAnswer, ready]);
-  });
+test('A simple query is answered with columns, rows, tag and readiness', () => {
+  expect(new Console().ask(query('SHOW VERSION;'))).toEqual([...versionAnswer, ready]);
+});
 
-  it('with several commands is answered one by one, and an error ends it', () => {
-    const here = new Console();
-    expect(here.ask(query('SHOW VERSION; SHOW STATE; KILL_CLIENT 5; SHOW VERSION'))).toEqual([
-      ...versionAnswer,
-      'columns key:25 value:25',
-      'row active yes',
-      'row paused no',
-      'row suspended no',
-      'done SHOW',
-      'ERROR 42704 there is no client with the id 5',
-      ready,
-    ]);
-  });
+test('A simple query with several commands is answered one by one, and an error ends it', () => {
+  const here = new Console();
+  expect(here.ask(query('SHOW VERSION; SHOW STATE; KILL_CLIENT 5; SHOW VERSION'))).toEqual([
+    ...versionAnswer,
+    'columns key:25 value:25',
+    'row active yes',
+    'row paused no',
+    'row suspended no',
+    'done SHOW',
+    'ERROR 42704 there is no client with the id 5',
+    ready,
+  ]);
+});
 
-  it('that can not be read as a whole does nothing at all', () => {
-    const here = new Console();
-    expect(here.ask(query('KILL; SHOW POLS'))).toEqual([
-      "ERROR 42601 unknown command SHOW 'POLS'; did you mean SHOW POOLS?",
-      ready,
-    ]);
-    expect(here.pooler.told).toEqual([]);
-  });
+test('A simple query that can not be read as a whole does nothing at all', () => {
+  const here = new Console();
+  expect(here.ask(query('KILL; SHOW POLS'))).toEqual([
+    "ERROR 42601 unknown command SHOW 'POLS'; did you mean SHOW POOLS?",
+    ready,
+  ]);
+  expect(here.pooler.told).toEqual([]);
+});
 
-  it.each(['', ';', ' -- ping', '/* */ ;'])('of nothing (%j) is answered with nothing', (text) => {
+test.each(['', ';', ' -- ping', '/* */ ;'])(
+  'A simple query of nothing (%j) is answered with nothing',
+  (text) => {
     expect(new Console().ask(query(text))).toEqual(['emptyQuery', ready]);
-  });
+  },
+);
 
-  it('for what it can not do gets an error, and the session goes on', () => {
-    const here = new Console();
-    expect(here.ask(query('select * from pg_class'))).toEqual([
-      expect.stringMatching(/^ERROR 42601 unknown command/),
+test('A simple query for what it can not do gets an error, and the session goes on', () => {
+  const here = new Console();
+  expect(here.ask(query('select * from pg_class'))).toEqual([
+    expect.stringMatching(/^ERROR 42601 unknown command/),
+    ready,
+  ]);
+  expect(here.ask(messages((writer) => writeFunctionCall(writer, { functionId: 1 })))).toEqual([
+    'ERROR 0A000 the console has no functions to call',
+    ready,
+  ]);
+  expect(here.ask(query('SHOW VERSION'))).toEqual([...versionAnswer, ready]);
+});
+
+test('A simple query that tells something has a notice before its tag', () => {
+  expect(new Console().ask(query('SHOW HELP'))).toEqual(['NOTICE 00000 Console usage', 'done SHOW', ready]);
+  expect(new Console().ask(query('SET extra_float_digits = 3'))).toEqual([
+    'NOTICE 00000 SET ignored: the console has no such setting of its own',
+    'done SET',
+    ready,
+  ]);
+});
+
+test('A simple query that is too long gets an error, however it comes, and the next one is answered', () => {
+  const here = new Console();
+  const long = query(`SHOW VERSION -- ${'x'.repeat(70_000)}`);
+  const answer = ['ERROR 54000 Query has 70022 bytes; the console takes up to 65536', ready];
+  expect(here.ask(long)).toEqual(answer);
+  for (const cut of [1, 5, 60_000]) {
+    here.transport.come(long.subarray(0, cut));
+    here.transport.come(long.subarray(cut, 69_000));
+    expect(here.ask(Buffer.concat([long.subarray(69_000), query('SHOW VERSION')]))).toEqual([
+      ...answer,
+      ...versionAnswer,
       ready,
     ]);
-    expect(here.ask(messages((writer) => writeFunctionCall(writer, { functionId: 1 })))).toEqual([
-      'ERROR 0A000 the console has no functions to call',
-      ready,
-    ]);
-    expect(here.ask(query('SHOW VERSION'))).toEqual([...versionAnswer, ready]);
-  });
+  }
+});
 
-  it('that tells something has a notice before its tag', () => {
-    expect(new Console().ask(query('SHOW HELP'))).toEqual(['NOTICE 00000 Console usage', 'done SHOW', ready]);
-    expect(new Console().ask(query('SET extra_float_digits = 3'))).toEqual([
-      'NOTICE 00000 SET ignored: the console has no such setting of its own',
-      'done SET',
-      ready,
-    ]);
-  });
-
-  it('that is too long gets an error, however it comes, and the next one is answered', () => {
-    const here = new Console();
-    const long = query(`SHOW VERSION -- ${'x'.repeat(70_000)}`);
-    const answer = ['ERROR 54000 Query has 70022 bytes; the console takes up to 65536', ready];
-    expect(here.ask(long)).toEqual(answer);
-    for (const cut of [1, 5, 60_000]) {
-      here.transport.come(long.subarray(0, cut));
-      here.transport.come(long.subarray(cut, 69_000));
-      expect(here.ask(Buffer.concat([long.subarray(69_000), query('SHOW VERSION')]))).toEqual([
-        ...answer,
-        ...versionAnswer,
-        ready,
-      ]);
-    }
-  });
-
-  it('of a user who is there to look is refused if it changes anything, and the session goes on', () => {
-    const here = new Console('stats');
-    expect(here.ask(query('PAUSE'))).toEqual([
-      'ERROR 42501 PAUSE is for users in admin_users; this one may only look',
-      ready,
-    ]);
-    expect(here.ask(query('SHOW VERSION'))).toEqual([...versionAnswer, ready]);
-    expect([here.pooler.told, here.events]).toEqual([[], []]);
-  });
+test('A simple query of a user who is there to look is refused if it changes anything, and the session goes on', () => {
+  const here = new Console('stats');
+  expect(here.ask(query('PAUSE'))).toEqual([
+    'ERROR 42501 PAUSE is for users in admin_users; this one may only look',
+    ready,
+  ]);
+  expect(here.ask(query('SHOW VERSION'))).toEqual([...versionAnswer, ready]);
+  expect([here.pooler.told, here.events]).toEqual([[], []]);
 });
 
 describe('The extended protocol', () => {
   const answer = ['parseComplete', 'bindComplete', ...versionAnswer, ready];
 
-  it('shows what the simple one shows', () => {
+  test('shows what the simple one shows', () => {
     expect(new Console().ask(extended('SHOW VERSION'))).toEqual(answer);
   });
 
-  it('describes a statement that was prepared, and runs it any number of times', () => {
+  test('describes a statement that was prepared, and runs it any number of times', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -125,7 +126,7 @@ describe('The extended protocol', () => {
       expect(here.ask(again)).toEqual(['bindComplete', 'done SHOW', 'closeComplete', ready]);
   });
 
-  it('has no columns for a command that shows nothing, and runs it once', () => {
+  test('has no columns for a command that shows nothing, and runs it once', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -152,7 +153,7 @@ describe('The extended protocol', () => {
     expect(here.pooler.told).toEqual(['reconnect app']);
   });
 
-  it('answers an empty statement as PostgreSQL does', () => {
+  test('answers an empty statement as PostgreSQL does', () => {
     expect(new Console().ask(extended(''))).toEqual([
       'parseComplete',
       'bindComplete',
@@ -162,7 +163,7 @@ describe('The extended protocol', () => {
     ]);
   });
 
-  it('gives rows in parts, if asked to, and says whether there may be more', () => {
+  test('gives rows in parts, if asked to, and says whether there may be more', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -188,7 +189,7 @@ describe('The extended protocol', () => {
     ]);
   });
 
-  it('gives binary values to whoever wants them', () => {
+  test('gives binary values to whoever wants them', () => {
     const here = new Console();
     here.pooler.poolRecords = [
       poolRecord({ ledger: { limit: 65, pending: 66, live: 67, closing: 68, peak: 69 } }),
@@ -204,7 +205,7 @@ describe('The extended protocol', () => {
     expect(mixed[3]).toBe('row app alice \0\0\0A 66 67 68 69');
   });
 
-  it('passes over everything after an error, up to the next Sync', () => {
+  test('passes over everything after an error, up to the next Sync', () => {
     const here = new Console();
     expect(
       here.ask(
@@ -265,7 +266,7 @@ describe('The extended protocol', () => {
     ],
   };
 
-  it.each(Object.keys(wrong))('refuses %s, and goes on after it', (what) => {
+  test.each(Object.keys(wrong))('refuses %s, and goes on after it', (what) => {
     const [error, write] = wrong[what] as (typeof wrong)[string];
     const here = new Console();
     const first = messages((writer) => {
@@ -278,7 +279,7 @@ describe('The extended protocol', () => {
     expect(here.ask(extended('SHOW VERSION'))).toEqual(answer);
   });
 
-  it('forgets portals with the next Sync, and statements when they are closed', () => {
+  test('forgets portals with the next Sync, and statements when they are closed', () => {
     const here = new Console();
     here.ask(
       messages((writer) => {
@@ -296,7 +297,7 @@ describe('The extended protocol', () => {
     );
   });
 
-  it('keeps a thousand statements of a client, and no more', () => {
+  test('keeps a thousand statements of a client, and no more', () => {
     const here = new Console();
     const parse = (name: string) =>
       here.ask(
@@ -308,7 +309,7 @@ describe('The extended protocol', () => {
     );
   });
 
-  it('passes over what is left of a COPY', () => {
+  test('passes over what is left of a COPY', () => {
     const here = new Console();
     expect(here.ask(messages((writer) => writeCopyData(writer, Buffer.alloc(100_000))))).toEqual([]);
     expect(here.ask(query('SHOW VERSION'))).toEqual([...versionAnswer, ready]);

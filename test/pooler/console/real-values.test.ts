@@ -1,7 +1,7 @@
 // PostgreSQL itself reads the console's binary values as the numbers that they are.
 import fc from 'fast-check';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { encodeRow } from '../../../src/pooler/console/result-values.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-it.each(['int4', 'int8', 'numeric'] as const)(
+test.each(['int4', 'int8', 'numeric'] as const)(
   'a binary %s is the same number to PostgreSQL',
   async (type) => {
     const client = new pg.Client({ connectionString: db.url });

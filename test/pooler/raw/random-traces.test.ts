@@ -1,7 +1,7 @@
 // Random sequences of messages, sent to the pooler and to PostgreSQL itself: both must answer the same.
 // HEADGATE_SEQUENCES=<number> plays more of them.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
@@ -232,59 +232,57 @@ async function compare(
   expect(played[1]).toEqual(played[0]);
 }
 
-describe('whatever a client sends, the pooler answers as the server itself does', () => {
-  test.each([
-    ['on one server', [everything], { poolSize: 1 }],
-    ['in session mode', [everything], { poolSize: 2, poolMode: 'session' }],
-    ['on a server that is another one each time', movable, { poolSize: 3, serverRoundRobin: true }],
-    [
-      'with hardly any prepared statement kept',
-      movable,
-      { poolSize: 2, serverRoundRobin: true, maxPreparedStatements: 1 },
-    ],
-  ])(
-    '%s',
-    async (_name, repertoires, pooling) => {
-      const pooler = await startTestPooler(db, { pooling });
-      const property = fc.asyncProperty(lives(repertoires), (life) => compare(pooler, life));
-      await fc.assert(property, { numRuns: runs });
-    },
-    600_000,
-  );
-
-  test('among clients whose statements share its connections', async () => {
-    const pooler = await startTestPooler(db, {
-      pooling: { poolSize: 2, multiplexDepth: 4, multiplexLongest: '10s' },
-    });
-    const readers = await Promise.all(Array.from({ length: 8 }, () => pooler.connect()));
-    let isOver = false;
-    const reading = readers.map(async (reader, index) => {
-      for (let time = 0; !isOver; time++) {
-        const { rows } = await reader.query('select $1::text as tag, $2::int as time', [`${index}`, time]);
-        expect(rows).toEqual([{ tag: `${index}`, time }]);
-      }
-    });
-    const property = fc.asyncProperty(lives(movable), (life) => compare(pooler, life));
-    try {
-      await fc.assert(property, { numRuns: Math.ceil(runs / 4) });
-    } finally {
-      isOver = true;
-      await Promise.all(reading);
-    }
-    expect(pooler.pooler.stats().pools[0]?.tally.multiplexed).toBeGreaterThan(0);
-  }, 600_000);
-
-  test('with settings in its first packet', async () => {
-    const pooler = await startTestPooler(db, { pooling: { poolSize: 3, serverRoundRobin: true } });
-    const options = '-c statement_timeout=11s -c timezone=Europe/Berlin -c search_path=other';
-    // Before the Sync of a pipeline nothing can be brought back to the first packet.
-    const repertoires = movable.map((one) => ({
-      ...one,
-      texts: one.texts.filter((text) => !text.startsWith('reset')),
-    }));
-    const property = fc.asyncProperty(lives(repertoires), (life) =>
-      compare(pooler, life, [['options', options]]),
-    );
+test.each([
+  ['on one server', [everything], { poolSize: 1 }],
+  ['in session mode', [everything], { poolSize: 2, poolMode: 'session' }],
+  ['on a server that is another one each time', movable, { poolSize: 3, serverRoundRobin: true }],
+  [
+    'with hardly any prepared statement kept',
+    movable,
+    { poolSize: 2, serverRoundRobin: true, maxPreparedStatements: 1 },
+  ],
+])(
+  'whatever a client sends, the pooler answers as the server itself does %s',
+  async (_name, repertoires, pooling) => {
+    const pooler = await startTestPooler(db, { pooling });
+    const property = fc.asyncProperty(lives(repertoires), (life) => compare(pooler, life));
     await fc.assert(property, { numRuns: runs });
-  }, 600_000);
-});
+  },
+  600_000,
+);
+
+test('whatever a client sends, the pooler answers as the server itself does among clients whose statements share its connections', async () => {
+  const pooler = await startTestPooler(db, {
+    pooling: { poolSize: 2, multiplexDepth: 4, multiplexLongest: '10s' },
+  });
+  const readers = await Promise.all(Array.from({ length: 8 }, () => pooler.connect()));
+  let isOver = false;
+  const reading = readers.map(async (reader, index) => {
+    for (let time = 0; !isOver; time++) {
+      const { rows } = await reader.query('select $1::text as tag, $2::int as time', [`${index}`, time]);
+      expect(rows).toEqual([{ tag: `${index}`, time }]);
+    }
+  });
+  const property = fc.asyncProperty(lives(movable), (life) => compare(pooler, life));
+  try {
+    await fc.assert(property, { numRuns: Math.ceil(runs / 4) });
+  } finally {
+    isOver = true;
+    await Promise.all(reading);
+  }
+  expect(pooler.pooler.stats().pools[0]?.tally.multiplexed).toBeGreaterThan(0);
+}, 600_000);
+
+test('whatever a client sends, the pooler answers as the server itself does with settings in its first packet', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 3, serverRoundRobin: true } });
+  const options = '-c statement_timeout=11s -c timezone=Europe/Berlin -c search_path=other';
+  // Before the Sync of a pipeline nothing can be brought back to the first packet.
+  const repertoires = movable.map((one) => ({
+    ...one,
+    texts: one.texts.filter((text) => !text.startsWith('reset')),
+  }));
+  const property = fc.asyncProperty(lives(repertoires), (life) =>
+    compare(pooler, life, [['options', options]]),
+  );
+  await fc.assert(property, { numRuns: runs });
+}, 600_000);

@@ -100,8 +100,9 @@ function casesOf(open: () => Promise<Place>): [string, Case][] {
     .map((one) => [one.name, one]);
 }
 
-describe('A client in session mode is answered as by PostgreSQL', () => {
-  test.each(sessionCases.map((one) => [one.name, one] as const))('%s', async (_name, one) => {
+test.each(sessionCases.map((one) => [one.name, one] as const))(
+  'A client in session mode is answered as by PostgreSQL %s',
+  async (_name, one) => {
     await compare(() => pooled({ poolSize: 4, poolMode: 'session' }), one);
-  });
-});
+  },
+);

@@ -27,135 +27,131 @@ function packet(more: Readonly<Record<string, string>> = {}, version: number = v
   return startupPacket(version, { user: db.user, database: db.database, ...more });
 }
 
-describe('the first packet', () => {
-  test('is understood wherever it is cut', async () => {
-    const whole = packet({ application_name: 'cut' });
-    const { lines } = await greet(pooler, whole);
-    expect(lines.at(-1)).toBe('Z');
-    for (let at = 1; at < whole.length; at += 7)
-      expect((await greet(pooler, whole.subarray(0, at), whole.subarray(at))).lines).toEqual(lines);
-    const bytes = Array.from(whole, (byte) => Buffer.of(byte));
-    expect((await greet(pooler, ...bytes)).lines).toEqual(lines);
-  });
+test('the first packet is understood wherever it is cut', async () => {
+  const whole = packet({ application_name: 'cut' });
+  const { lines } = await greet(pooler, whole);
+  expect(lines.at(-1)).toBe('Z');
+  for (let at = 1; at < whole.length; at += 7)
+    expect((await greet(pooler, whole.subarray(0, at), whole.subarray(at))).lines).toEqual(lines);
+  const bytes = Array.from(whole, (byte) => Buffer.of(byte));
+  expect((await greet(pooler, ...bytes)).lines).toEqual(lines);
+});
 
-  test('of another major version is refused with 0A000', async () => {
-    for (const version of [0x0002_0000, 0x0004_0000]) {
-      const { error } = await greet(pooler, packet({}, version));
-      expect(error).toMatchObject({ severity: 'FATAL', code: '0A000' });
-    }
-  });
+test('the first packet of another major version is refused with 0A000', async () => {
+  for (const version of [0x0002_0000, 0x0004_0000]) {
+    const { error } = await greet(pooler, packet({}, version));
+    expect(error).toMatchObject({ severity: 'FATAL', code: '0A000' });
+  }
+});
 
-  test('of a newer minor version, or with options of the protocol, is negotiated once, and the session goes on', async () => {
-    const { types, negotiated } = await greet(pooler, packet({ '_pq_.test': '1' }, 0x0003_0000 + 9999));
-    expect(types.match(/v/g)).toHaveLength(1);
-    expect(types.indexOf('v')).toBeLessThan(types.indexOf('R'));
-    expect(types.endsWith('Z')).toBe(true);
-    expect(negotiated).toEqual({ version: version32, unknownOptions: ['_pq_.test'] });
-    const older = await greet(pooler, packet({ '_pq_.test': '1' }));
-    expect(older.negotiated).toEqual({ version: version30, unknownOptions: ['_pq_.test'] });
-  });
+test('the first packet of a newer minor version, or with options of the protocol, is negotiated once, and the session goes on', async () => {
+  const { types, negotiated } = await greet(pooler, packet({ '_pq_.test': '1' }, 0x0003_0000 + 9999));
+  expect(types.match(/v/g)).toHaveLength(1);
+  expect(types.indexOf('v')).toBeLessThan(types.indexOf('R'));
+  expect(types.endsWith('Z')).toBe(true);
+  expect(negotiated).toEqual({ version: version32, unknownOptions: ['_pq_.test'] });
+  const older = await greet(pooler, packet({ '_pq_.test': '1' }));
+  expect(older.negotiated).toEqual({ version: version30, unknownOptions: ['_pq_.test'] });
+});
 
-  test('decides how long the cancel key is: 4 bytes, and 32 from 3.2 on; the process id is positive', async () => {
-    for (const [version, secretBytes] of [
-      [version30, 4],
-      [version32, 32],
-    ] as const) {
-      const { key, negotiated } = await greet(pooler, packet({}, version));
-      expect(key?.secretBytes).toBe(secretBytes);
-      expect(key?.processId).toBeGreaterThan(0);
-      expect(negotiated).toBeUndefined();
-    }
-  });
+test('the first packet decides how long the cancel key is: 4 bytes, and 32 from 3.2 on; the process id is positive', async () => {
+  for (const [version, secretBytes] of [
+    [version30, 4],
+    [version32, 32],
+  ] as const) {
+    const { key, negotiated } = await greet(pooler, packet({}, version));
+    expect(key?.secretBytes).toBe(secretBytes);
+    expect(key?.processId).toBeGreaterThan(0);
+    expect(negotiated).toBeUndefined();
+  }
+});
 
-  test('without a user is refused with 28000', async () => {
-    const { error } = await greet(pooler, startupPacket(version30, { database: db.database }));
-    expect(error).toMatchObject({ severity: 'FATAL', code: '28000' });
-  });
+test('the first packet without a user is refused with 28000', async () => {
+  const { error } = await greet(pooler, startupPacket(version30, { database: db.database }));
+  expect(error).toMatchObject({ severity: 'FATAL', code: '28000' });
+});
 
-  test('without a database means the one that is called like the user', async () => {
-    const { error } = await greet(pooler, startupPacket(version30, { user: 'somebody' }));
-    expect(error).toMatchObject({
-      severity: 'FATAL',
-      code: '3D000',
-      message: 'database "somebody" does not exist',
-    });
-  });
-
-  test('that asks for replication is refused in the words of a server that has no walsenders', async () => {
-    for (const replication of ['true', 'database', '1'])
-      expect((await greet(pooler, packet({ replication }))).error).toMatchObject({
-        severity: 'FATAL',
-        code: '53300',
-        message: expect.stringContaining('max_wal_senders'),
-      });
-    expect((await greet(pooler, packet({ replication: 'maybe' }))).error).toMatchObject({ code: '22023' });
-    expect((await greet(pooler, packet({ replication: 'false' }))).types.endsWith('Z')).toBe(true);
-  });
-
-  test('that is too long, too short or nonsense is refused with 08P01', async () => {
-    const tooLong = Buffer.alloc(8);
-    tooLong.writeInt32BE(10_005, 0);
-    const negative = Buffer.from([0x80, 0, 0, 8, 0, 3, 0, 0]);
-    const tooShort = Buffer.from([0, 0, 0, 7, 0, 3, 0]);
-    const unfinished = Buffer.from([0, 0, 0, 12, 0, 3, 0, 0, 0x75, 0x73, 0x65, 0x72]);
-    for (const bad of [tooLong, negative, tooShort, unfinished])
-      expect((await greet(pooler, bad)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
-  });
-
-  test('may never come: who only looks whether somebody listens is not worth a line in the log', async () => {
-    const before = log.length;
-    const socket = await open(pooler);
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.end();
-    await closed;
-    (await open(pooler)).destroy();
-    (await open(pooler)).resetAndDestroy();
-    await greet(pooler, packet());
-    const added = log.slice(before).filter((line) => !line.startsWith('info a client is'));
-    expect(added).toEqual([]);
+test('the first packet without a database means the one that is called like the user', async () => {
+  const { error } = await greet(pooler, startupPacket(version30, { user: 'somebody' }));
+  expect(error).toMatchObject({
+    severity: 'FATAL',
+    code: '3D000',
+    message: 'database "somebody" does not exist',
   });
 });
 
-describe('a wish for encryption', () => {
-  test('is answered with N where there is none, in any order, and the client goes on in plain text', async () => {
-    for (const wishes of [
-      [sslRequest],
-      [gssEncRequest],
-      [sslRequest, gssEncRequest],
-      [gssEncRequest, sslRequest],
-    ]) {
-      const socket = await open(pooler);
-      for (const wish of wishes) {
-        socket.write(wish);
-        expect(await nextByte(socket)).toBe('N');
-      }
-      socket.write(packet());
-      expect((await readGreeting(socket)).types.endsWith('Z')).toBe(true);
-    }
-  });
+test('the first packet that asks for replication is refused in the words of a server that has no walsenders', async () => {
+  for (const replication of ['true', 'database', '1'])
+    expect((await greet(pooler, packet({ replication }))).error).toMatchObject({
+      severity: 'FATAL',
+      code: '53300',
+      message: expect.stringContaining('max_wal_senders'),
+    });
+  expect((await greet(pooler, packet({ replication: 'maybe' }))).error).toMatchObject({ code: '22023' });
+  expect((await greet(pooler, packet({ replication: 'false' }))).types.endsWith('Z')).toBe(true);
+});
 
-  test('that comes a second time is refused with 08P01', async () => {
-    for (const wish of [sslRequest, gssEncRequest]) {
-      const socket = await open(pooler);
+test('the first packet that is too long, too short or nonsense is refused with 08P01', async () => {
+  const tooLong = Buffer.alloc(8);
+  tooLong.writeInt32BE(10_005, 0);
+  const negative = Buffer.from([0x80, 0, 0, 8, 0, 3, 0, 0]);
+  const tooShort = Buffer.from([0, 0, 0, 7, 0, 3, 0]);
+  const unfinished = Buffer.from([0, 0, 0, 12, 0, 3, 0, 0, 0x75, 0x73, 0x65, 0x72]);
+  for (const bad of [tooLong, negative, tooShort, unfinished])
+    expect((await greet(pooler, bad)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
+});
+
+test('the first packet may never come: who only looks whether somebody listens is not worth a line in the log', async () => {
+  const before = log.length;
+  const socket = await open(pooler);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.end();
+  await closed;
+  (await open(pooler)).destroy();
+  (await open(pooler)).resetAndDestroy();
+  await greet(pooler, packet());
+  const added = log.slice(before).filter((line) => !/^info client (?:dis)?connected/.test(line));
+  expect(added).toEqual([]);
+});
+
+test('a wish for encryption is answered with N where there is none, in any order, and the client goes on in plain text', async () => {
+  for (const wishes of [
+    [sslRequest],
+    [gssEncRequest],
+    [sslRequest, gssEncRequest],
+    [gssEncRequest, sslRequest],
+  ]) {
+    const socket = await open(pooler);
+    for (const wish of wishes) {
       socket.write(wish);
       expect(await nextByte(socket)).toBe('N');
-      socket.write(wish);
-      expect((await readGreeting(socket)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
     }
-  });
+    socket.write(packet());
+    expect((await readGreeting(socket)).types.endsWith('Z')).toBe(true);
+  }
+});
 
-  test('with bytes behind it is refused: they may be from somebody in between', async () => {
-    for (const wish of [sslRequest, gssEncRequest]) {
-      const { error } = await greet(pooler, Buffer.concat([wish, packet()]));
-      expect(error).toMatchObject({ severity: 'FATAL', code: '08P01' });
-    }
-  });
-
-  test('by TLS from the first byte, where there is none, ends the connection', async () => {
+test('a wish for encryption that comes a second time is refused with 08P01', async () => {
+  for (const wish of [sslRequest, gssEncRequest]) {
     const socket = await open(pooler);
-    socket.write(Buffer.from([0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0]));
-    expect(await nextByte(socket)).toBe('closed');
-  });
+    socket.write(wish);
+    expect(await nextByte(socket)).toBe('N');
+    socket.write(wish);
+    expect((await readGreeting(socket)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
+  }
+});
+
+test('a wish for encryption with bytes behind it is refused: they may be from somebody in between', async () => {
+  for (const wish of [sslRequest, gssEncRequest]) {
+    const { error } = await greet(pooler, Buffer.concat([wish, packet()]));
+    expect(error).toMatchObject({ severity: 'FATAL', code: '08P01' });
+  }
+});
+
+test('a wish for encryption by TLS from the first byte, where there is none, ends the connection', async () => {
+  const socket = await open(pooler);
+  socket.write(Buffer.from([0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0]));
+  expect(await nextByte(socket)).toBe('closed');
 });
 
 describe('settings in the first packet', () => {
@@ -247,51 +243,49 @@ describe('settings in the first packet', () => {
   });
 });
 
-describe('a client is sent away', () => {
-  test('with 3D000 when the database does not exist', async () => {
-    const { error, types } = await greet(pooler, packet({ database: 'nowhere' }));
-    expect(error).toMatchObject({ severity: 'FATAL', code: '3D000' });
-    expect(types).not.toContain('Z');
-  });
+test('a client is sent away with 3D000 when the database does not exist', async () => {
+  const { error, types } = await greet(pooler, packet({ database: 'nowhere' }));
+  expect(error).toMatchObject({ severity: 'FATAL', code: '3D000' });
+  expect(types).not.toContain('Z');
+});
 
-  test('with 53300 and the number when there are too many, in all, of its user or of its database', async () => {
-    const cases = [
-      { limits: { maxClientConn: 1 } },
-      { limits: { maxUserClientConnections: 1 } },
-      { limits: { maxDbClientConnections: 1 } },
-    ];
-    for (const tree of cases) {
-      const full = await startTestPooler(db, tree);
-      const first = await full.connect();
-      const { error } = await greet(full, packet());
-      expect(error).toMatchObject({ severity: 'FATAL', code: '53300' });
-      expect(error?.message).toContain('1');
-      await first.end();
-      // The place is free again.
-      await expect.poll(async () => (await greet(full, packet())).types.endsWith('Z')).toBe(true);
-    }
-  });
+test('a client is sent away with 53300 and the number when there are too many, in all, of its user or of its database', async () => {
+  const cases = [
+    { limits: { maxClientConn: 1 } },
+    { limits: { maxUserClientConnections: 1 } },
+    { limits: { maxDbClientConnections: 1 } },
+  ];
+  for (const tree of cases) {
+    const full = await startTestPooler(db, tree);
+    const first = await full.connect();
+    const { error } = await greet(full, packet());
+    expect(error).toMatchObject({ severity: 'FATAL', code: '53300' });
+    expect(error?.message).toContain('1');
+    await first.end();
+    // The place is free again.
+    await expect.poll(async () => (await greet(full, packet())).types.endsWith('Z')).toBe(true);
+  }
+});
 
-  test('with what the server says when the server refuses', async () => {
-    const { databases } = { databases: { gone: { host: db.host, port: db.port, password: db.password } } };
-    const elsewhere = await startTestPooler(db, { databases });
-    const { error } = await greet(elsewhere, packet({ database: 'gone' }));
-    expect(error).toMatchObject({ severity: 'FATAL', code: '3D000' });
-    expect(error?.message).toContain('"gone" does not exist');
-  });
+test('a client is sent away with what the server says when the server refuses', async () => {
+  const { databases } = { databases: { gone: { host: db.host, port: db.port, password: db.password } } };
+  const elsewhere = await startTestPooler(db, { databases });
+  const { error } = await greet(elsewhere, packet({ database: 'gone' }));
+  expect(error).toMatchObject({ severity: 'FATAL', code: '3D000' });
+  expect(error?.message).toContain('"gone" does not exist');
+});
 
-  test('with 08001 when there is no server', async () => {
-    const { databases } = { databases: { down: { host: '127.0.0.1', port: 1, password: 'x' } } };
-    const down = await startTestPooler(db, { databases, pooling: { serverLoginRetry: '10ms' } });
-    const { error } = await greet(down, packet({ database: 'down' }));
-    expect(error).toMatchObject({ severity: 'FATAL', code: '08001' });
-  });
+test('a client is sent away with 08001 when there is no server', async () => {
+  const { databases } = { databases: { down: { host: '127.0.0.1', port: 1, password: 'x' } } };
+  const down = await startTestPooler(db, { databases, pooling: { serverLoginRetry: '10ms' } });
+  const { error } = await greet(down, packet({ database: 'down' }));
+  expect(error).toMatchObject({ severity: 'FATAL', code: '08001' });
+});
 
-  test('with 57014 when it takes too long to say who it is', async () => {
-    const impatient = await startTestPooler(db, { timeouts: { clientLoginTimeout: '50ms' } });
-    const { error } = await greet(impatient, packet().subarray(0, 20));
-    expect(error).toMatchObject({ severity: 'FATAL', code: '57014' });
-  });
+test('a client is sent away with 57014 when it takes too long to say who it is', async () => {
+  const impatient = await startTestPooler(db, { timeouts: { clientLoginTimeout: '50ms' } });
+  const { error } = await greet(impatient, packet().subarray(0, 20));
+  expect(error).toMatchObject({ severity: 'FATAL', code: '57014' });
 });
 
 test('a notice can greet every client', async () => {

@@ -13,24 +13,26 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-describe('with transactions pooled on one server, the pooler answers as the server itself does', () => {
-  test.each(traces)('$name', async ({ steps }) => {
+test.each(traces)(
+  'with transactions pooled on one server, the pooler answers as the server itself does $name',
+  async ({ steps }) => {
     const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
     const expected = await play(db, steps);
     expect(await play(pooler, steps)).toEqual(expected);
     // And nothing of it is left for the next.
     expect(await play(pooler, steps)).toEqual(expected);
-  });
-});
+  },
+);
 
-describe('with a session pooled, the pooler answers as the server itself does', () => {
-  test.each(traces)('$name', async ({ steps }) => {
+test.each(traces)(
+  'with a session pooled, the pooler answers as the server itself does $name',
+  async ({ steps }) => {
     const pooler = await startTestPooler(db, { pooling: { poolSize: 1, poolMode: 'session' } });
     const expected = await play(db, steps);
     expect(await play(pooler, steps)).toEqual(expected);
     expect(await play(pooler, steps)).toEqual(expected);
-  });
-});
+  },
+);
 
 describe('with another server for each transaction, the pooler answers as one server does', () => {
   let pooler: TestPooler;

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type PreparedStatement, StatementRegistry } from '../../../src/pooler/servers/prepared-statement.js';
 import {
   preparedFrom,
@@ -60,90 +60,88 @@ function come(
   return number;
 }
 
-describe('statements without a name', () => {
-  test('that come often enough are prepared', () => {
-    const { repeated } = some();
-    expect(come(repeated, 'select 1', preparedFrom - 1)).toBeUndefined();
-    expect(come(repeated, 'select 1', 1)).toBe(1);
-    expect(come(repeated, 'select 1', 1)).toBe(1);
-  });
+test('statements without a name that come often enough are prepared', () => {
+  const { repeated } = some();
+  expect(come(repeated, 'select 1', preparedFrom - 1)).toBeUndefined();
+  expect(come(repeated, 'select 1', 1)).toBe(1);
+  expect(come(repeated, 'select 1', 1)).toBe(1);
+});
 
-  test('are the same only with the same text, types and settings', () => {
-    const { repeated } = some();
-    const find = (parse: Buffer, settings: string) => repeated.find(parse, 0, parse.length, settings);
-    const one = meet(repeated, 'select $1', [23]);
-    expect(find(parseOf('select $1', [23]), '')).toBe(one);
-    expect(find(parseOf('select $1', [25]), '')).toBeUndefined();
-    expect(find(parseOf('select $1 ', [23]), '')).toBeUndefined();
-    expect(find(parseOf('select $1', [23]), 'set search_path = other')).toBeUndefined();
-  });
+test('statements without a name are the same only with the same text, types and settings', () => {
+  const { repeated } = some();
+  const find = (parse: Buffer, settings: string) => repeated.find(parse, 0, parse.length, settings);
+  const one = meet(repeated, 'select $1', [23]);
+  expect(find(parseOf('select $1', [23]), '')).toBe(one);
+  expect(find(parseOf('select $1', [25]), '')).toBeUndefined();
+  expect(find(parseOf('select $1 ', [23]), '')).toBeUndefined();
+  expect(find(parseOf('select $1', [23]), 'set search_path = other')).toBeUndefined();
+});
 
-  test('are apart from what clients have prepared under a name', () => {
-    const { registry, repeated } = some();
-    come(repeated, 'select 2');
-    expect(registry.size).toBe(0);
-  });
+test('statements without a name are apart from what clients have prepared under a name', () => {
+  const { registry, repeated } = some();
+  come(repeated, 'select 2');
+  expect(registry.size).toBe(0);
+});
 
-  test('are prepared anew when a table has changed', () => {
-    const { repeated } = some();
-    const one = meet(repeated, 'select 1');
-    expect(come(repeated, 'select 1')).toBe(1);
-    if (one.standIn !== undefined) one.standIn.isOutdated = true;
-    expect(come(repeated, 'select 1', 1)).toBe(2);
-  });
+test('statements without a name are prepared anew when a table has changed', () => {
+  const { repeated } = some();
+  const one = meet(repeated, 'select 1');
+  expect(come(repeated, 'select 1')).toBe(1);
+  if (one.standIn !== undefined) one.standIn.isOutdated = true;
+  expect(come(repeated, 'select 1', 1)).toBe(2);
+});
 
-  test('are prepared anew after a while, and what they were before can go', () => {
-    const { repeated } = some();
-    expect(come(repeated, 'select 1')).toBe(1);
-    now = usedForMs - 1;
-    expect(come(repeated, 'select 1', 1)).toBe(1);
-    now = usedForMs;
-    expect(come(repeated, 'select 1', 1)).toBe(2);
-    const parse = parseOf('select 1');
-    const { previous } = repeated.find(parse, 0, parse.length, '')?.standIn ?? {};
-    expect(previous).toBe(seen[0]);
-  });
+test('statements without a name are prepared anew after a while, and what they were before can go', () => {
+  const { repeated } = some();
+  expect(come(repeated, 'select 1')).toBe(1);
+  now = usedForMs - 1;
+  expect(come(repeated, 'select 1', 1)).toBe(1);
+  now = usedForMs;
+  expect(come(repeated, 'select 1', 1)).toBe(2);
+  const parse = parseOf('select 1');
+  const { previous } = repeated.find(parse, 0, parse.length, '')?.standIn ?? {};
+  expect(previous).toBe(seen[0]);
+});
 
-  test('are all prepared anew after a change of the schema', () => {
-    const { repeated } = some();
-    for (const text of ['select 1', 'select 2']) come(repeated, text);
-    repeated.renew();
-    expect(come(repeated, 'select 1', 1)).toBe(3);
-    expect(come(repeated, 'select 2', 1)).toBe(4);
-    expect(come(repeated, 'select 1', 1)).toBe(3);
-  });
+test('statements without a name are all prepared anew after a change of the schema', () => {
+  const { repeated } = some();
+  for (const text of ['select 1', 'select 2']) come(repeated, text);
+  repeated.renew();
+  expect(come(repeated, 'select 1', 1)).toBe(3);
+  expect(come(repeated, 'select 2', 1)).toBe(4);
+  expect(come(repeated, 'select 1', 1)).toBe(3);
+});
 
-  test('that mean something else each time, or are very long, are left alone', () => {
-    const { repeated } = some();
-    expect(come(repeated, "select 'now'::timestamptz")).toBeUndefined();
-    expect(come(repeated, "select 'now'::timestamptz", 20)).toBeUndefined();
-    expect(come(repeated, `select '${'x'.repeat(9_000)}'`)).toBeUndefined();
-    expect(repeated.size).toBe(1);
-  });
+test('statements without a name that mean something else each time, or are very long, are left alone', () => {
+  const { repeated } = some();
+  expect(come(repeated, "select 'now'::timestamptz")).toBeUndefined();
+  expect(come(repeated, "select 'now'::timestamptz", 20)).toBeUndefined();
+  expect(come(repeated, `select '${'x'.repeat(9_000)}'`)).toBeUndefined();
+  expect(repeated.size).toBe(1);
+});
 
-  test('that come no more are forgotten', () => {
-    const { repeated } = some(3);
-    for (let n = 0; n < 50; n++) come(repeated, `select ${n}`);
-    expect(repeated.size).toBe(3);
-  });
+test('statements without a name that come no more are forgotten', () => {
+  const { repeated } = some(3);
+  for (let n = 0; n < 50; n++) come(repeated, `select ${n}`);
+  expect(repeated.size).toBe(3);
+});
 
-  test('that come often are not forgotten for those that come once', () => {
-    const { repeated } = some(3);
-    come(repeated, 'select 0');
-    for (let n = 1; n < 50; n++) {
-      come(repeated, `select ${n}`, 1);
-      expect(come(repeated, 'select 0', 1)).toBe(1);
-    }
-    expect(repeated.size).toBe(3);
-  });
+test('statements without a name that come often are not forgotten for those that come once', () => {
+  const { repeated } = some(3);
+  come(repeated, 'select 0');
+  for (let n = 1; n < 50; n++) {
+    come(repeated, `select ${n}`, 1);
+    expect(come(repeated, 'select 0', 1)).toBe(1);
+  }
+  expect(repeated.size).toBe(3);
+});
 
-  test('that are forgotten while a client has them are sent as they are', () => {
-    const { repeated } = some(1);
-    const one = meet(repeated, 'select 1');
-    for (let time = 0; time < preparedFrom; time++) repeated.use(one, 0);
-    expect(one.standIn).toBeDefined();
-    for (const text of ['select 2', 'select 3']) meet(repeated, text);
-    expect(one.isForgotten).toBe(true);
-    expect(repeated.use(one, 0)).toBeUndefined();
-  });
+test('statements without a name that are forgotten while a client has them are sent as they are', () => {
+  const { repeated } = some(1);
+  const one = meet(repeated, 'select 1');
+  for (let time = 0; time < preparedFrom; time++) repeated.use(one, 0);
+  expect(one.standIn).toBeDefined();
+  for (const text of ['select 2', 'select 3']) meet(repeated, text);
+  expect(one.isForgotten).toBe(true);
+  expect(repeated.use(one, 0)).toBeUndefined();
 });

@@ -49,45 +49,43 @@ async function waiter(pooler: TestPooler): Promise<RawSession> {
   return session;
 }
 
-describe('query_timeout', () => {
-  test('ends a client that waits for a server for longer, with 57014', async () => {
-    const pooler = await startTestPooler(db, {
-      pooling: { poolSize: 1 },
-      timeouts: { queryTimeout: '300ms', queryWaitTimeout: '60s' },
-    });
-    await holder(pooler);
-    const session = await waiter(pooler);
-    expect(await ends(session)).toBe('FATAL 57014');
-    expect(pooler.pooler.stats().waiting).toBe(0);
+test('query_timeout ends a client that waits for a server for longer, with 57014', async () => {
+  const pooler = await startTestPooler(db, {
+    pooling: { poolSize: 1 },
+    timeouts: { queryTimeout: '300ms', queryWaitTimeout: '60s' },
   });
+  await holder(pooler);
+  const session = await waiter(pooler);
+  expect(await ends(session)).toBe('FATAL 57014');
+  expect(pooler.pooler.stats().waiting).toBe(0);
+});
 
-  test('counts the wait and the query together', async () => {
-    const pooler = await startTestPooler(db, {
-      pooling: { poolSize: 1 },
-      timeouts: { queryTimeout: '1500ms', queryWaitTimeout: '60s' },
-    });
-    const first = await holder(pooler);
-    const session = await RawSession.start(pooler, StartupCode.version30);
-    writeQuery(session.writer, 'select pg_sleep(1.2)');
-    session.send();
-    await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
-    await first.query('select pg_sleep(1)');
-    await first.query('commit');
-    expect(await ends(session)).toBe('FATAL 57014');
+test('query_timeout counts the wait and the query together', async () => {
+  const pooler = await startTestPooler(db, {
+    pooling: { poolSize: 1 },
+    timeouts: { queryTimeout: '1500ms', queryWaitTimeout: '60s' },
   });
+  const first = await holder(pooler);
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  writeQuery(session.writer, 'select pg_sleep(1.2)');
+  session.send();
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(1);
+  await first.query('select pg_sleep(1)');
+  await first.query('commit');
+  expect(await ends(session)).toBe('FATAL 57014');
+});
 
-  test('lets a client wait that has none', async () => {
-    const pooler = await startTestPooler(db, {
-      pooling: { poolSize: 1 },
-      timeouts: { queryTimeout: 0, queryWaitNotify: '100ms' },
-    });
-    const first = await holder(pooler);
-    const session = await waiter(pooler);
-    await first.query('select pg_sleep(0.5)');
-    await first.query('commit');
-    expect((await session.until(Backend.readyForQuery)).length).toBeGreaterThan(0);
-    session.socket.destroy();
+test('query_timeout lets a client wait that has none', async () => {
+  const pooler = await startTestPooler(db, {
+    pooling: { poolSize: 1 },
+    timeouts: { queryTimeout: 0, queryWaitNotify: '100ms' },
   });
+  const first = await holder(pooler);
+  const session = await waiter(pooler);
+  await first.query('select pg_sleep(0.5)');
+  await first.query('commit');
+  expect((await session.until(Backend.readyForQuery)).length).toBeGreaterThan(0);
+  session.socket.destroy();
 });
 
 describe('limits of clients on the console', () => {
@@ -137,41 +135,39 @@ describe('limits of clients on the console', () => {
   });
 });
 
-describe('auth_query', () => {
-  const databases = (more: object = {}) => {
-    const { host, port } = db;
-    return {
-      app: { host, port, dbname: db.database },
-      secrets: { host, port, dbname: db.database },
-      ...more,
-    };
+const databases = (more: object = {}) => {
+  const { host, port } = db;
+  return {
+    app: { host, port, dbname: db.database },
+    secrets: { host, port, dbname: db.database },
+    ...more,
   };
-  const auth = { type: 'scram-sha-256', file: 'users', user: 'asker' };
-  const files = { users: '"asker" "ask"\n"boss" "boss"\n' };
-  const startAsking = (tree: ConfigTree) =>
-    startTestPooler(db, { admin: { adminUsers: ['boss'] }, ...tree }, { files });
-  const logIn = (pooler: TestPooler, database: string) =>
-    pooler.connect({ user: 'looked_up', password: 'found', database });
+};
+const auth = { type: 'scram-sha-256', file: 'users', user: 'asker' };
+const files = { users: '"asker" "ask"\n"boss" "boss"\n' };
+const startAsking = (tree: ConfigTree) =>
+  startTestPooler(db, { admin: { adminUsers: ['boss'] }, ...tree }, { files });
+const logIn = (pooler: TestPooler, database: string) =>
+  pooler.connect({ user: 'looked_up', password: 'found', database });
 
-  test('is not asked in a database that is disabled, also for users whose secret is known', async () => {
-    const pooler = await startAsking({ databases: databases(), auth: { ...auth, dbname: 'secrets' } });
-    const boss = await pooler.connect({ user: 'boss', password: 'boss', database: 'pgbouncer' });
-    await logIn(pooler, 'app');
-    await boss.query('DISABLE secrets');
-    const refusal = { code: '57P03', message: 'authentication database "secrets" is disabled' };
-    await expect(logIn(pooler, 'app')).rejects.toMatchObject(refusal);
-    // Who is in the list needs no query.
-    await pooler.connect({ user: 'boss', password: 'boss', database: 'pgbouncer' });
-    await boss.query('ENABLE secrets');
-    await logIn(pooler, 'app');
-  });
+test('auth_query is not asked in a database that is disabled, also for users whose secret is known', async () => {
+  const pooler = await startAsking({ databases: databases(), auth: { ...auth, dbname: 'secrets' } });
+  const boss = await pooler.connect({ user: 'boss', password: 'boss', database: 'pgbouncer' });
+  await logIn(pooler, 'app');
+  await boss.query('DISABLE secrets');
+  const refusal = { code: '57P03', message: 'authentication database "secrets" is disabled' };
+  await expect(logIn(pooler, 'app')).rejects.toMatchObject(refusal);
+  // Who is in the list needs no query.
+  await pooler.connect({ user: 'boss', password: 'boss', database: 'pgbouncer' });
+  await boss.query('ENABLE secrets');
+  await logIn(pooler, 'app');
+});
 
-  test('in a database that the server does not have is answered with 3D000 and the text of the server', async () => {
-    const { host, port } = db;
-    const pooler = await startAsking({ databases: databases({ '*': { host, port } }), auth });
-    const refusal = { severity: 'FATAL', code: '3D000', message: 'database "nowhere" does not exist' };
-    for (let n = 0; n < 5; n++) await expect(logIn(pooler, 'nowhere')).rejects.toMatchObject(refusal);
-  });
+test('auth_query in a database that the server does not have is answered with 3D000 and the text of the server', async () => {
+  const { host, port } = db;
+  const pooler = await startAsking({ databases: databases({ '*': { host, port } }), auth });
+  const refusal = { severity: 'FATAL', code: '3D000', message: 'database "nowhere" does not exist' };
+  for (let n = 0; n < 5; n++) await expect(logIn(pooler, 'nowhere')).rejects.toMatchObject(refusal);
 });
 
 test('a database that the server does not have is answered with 3D000 and the text of the server, every time', async () => {
@@ -185,63 +181,61 @@ test('a database that the server does not have is answered with 3D000 and the te
     });
 });
 
-describe('a shutdown while databases are paused', () => {
-  /** With a client that has been served in database `one`, and nobody in `two`. */
-  async function paused(): Promise<TestPooler & { console: pg.Client }> {
-    const { host, port, password, database: dbname } = db;
-    const here = { host, port, password, dbname };
-    const pooler = await startTestPooler(db, {
-      admin: { adminUsers: [db.user] },
-      databases: { [dbname]: here, two: here },
-    });
-    const console = await pooler.connect({ database: 'pgbouncer' });
-    await (await pooler.connect()).query('select 1');
-    await console.query('PAUSE');
-    return { ...pooler, console };
-  }
-
-  test('SHUTDOWN WAIT_FOR_SERVERS sends clients away that wait for a server, and ends', async () => {
-    const { console, ...pooler } = await paused();
-    const waiting = await waiter(pooler);
-    const answer = console.query('SHUTDOWN WAIT_FOR_SERVERS');
-    expect(await ends(waiting)).toBe('FATAL 57P01');
-    await answer;
-    await pooler.pooler.stopped;
+/** With a client that has been served in database `one`, and nobody in `two`. */
+async function paused(): Promise<TestPooler & { console: pg.Client }> {
+  const { host, port, password, database: dbname } = db;
+  const here = { host, port, password, dbname };
+  const pooler = await startTestPooler(db, {
+    admin: { adminUsers: [db.user] },
+    databases: { [dbname]: here, two: here },
   });
+  const console = await pooler.connect({ database: 'pgbouncer' });
+  await (await pooler.connect()).query('select 1');
+  await console.query('PAUSE');
+  return { ...pooler, console };
+}
 
-  test('PAUSE after SHUTDOWN WAIT_FOR_SERVERS sends clients away that wait for a server, and it ends', async () => {
-    const pooler = await startTestPooler(db, { admin: { adminUsers: [db.user] }, pooling: { poolSize: 1 } });
-    const console = await pooler.connect({ database: 'pgbouncer' });
-    const first = await holder(pooler);
-    const waiting = await waiter(pooler);
-    void pooler.pooler.shutdown({ deadlineMs: 60_000, mode: 'wait_for_servers' });
-    const answer = console.query('PAUSE').catch(() => {});
-    expect(await ends(waiting)).toBe('FATAL 57P01');
-    await first.query('commit');
-    await answer;
-    await pooler.pooler.stopped;
-  });
+test('a shutdown while databases are paused SHUTDOWN WAIT_FOR_SERVERS sends clients away that wait for a server, and ends', async () => {
+  const { console, ...pooler } = await paused();
+  const waiting = await waiter(pooler);
+  const answer = console.query('SHUTDOWN WAIT_FOR_SERVERS');
+  expect(await ends(waiting)).toBe('FATAL 57P01');
+  await answer;
+  await pooler.pooler.stopped;
+});
 
-  test.each(['wait_for_servers', 'wait_for_clients'] as const)(
-    'a login that waits for a server is sent away by a shutdown with %s',
-    async (mode) => {
-      const pooler = await paused();
-      const greeting = greet(pooler, packet({ database: 'two' }));
-      await expect.poll(() => pooler.pooler.stats().pools[1]?.waiting).toBe(1);
-      void pooler.pooler.shutdown({ deadlineMs: 60_000, mode });
-      expect((await greeting).error).toMatchObject({ severity: 'FATAL', code: '57P01' });
-    },
-  );
+test('a shutdown while databases are paused PAUSE after SHUTDOWN WAIT_FOR_SERVERS sends clients away that wait for a server, and it ends', async () => {
+  const pooler = await startTestPooler(db, { admin: { adminUsers: [db.user] }, pooling: { poolSize: 1 } });
+  const console = await pooler.connect({ database: 'pgbouncer' });
+  const first = await holder(pooler);
+  const waiting = await waiter(pooler);
+  void pooler.pooler.shutdown({ deadlineMs: 60_000, mode: 'wait_for_servers' });
+  const answer = console.query('PAUSE').catch(() => {});
+  expect(await ends(waiting)).toBe('FATAL 57P01');
+  await first.query('commit');
+  await answer;
+  await pooler.pooler.stopped;
+});
 
-  test('SHUTDOWN WAIT_FOR_CLIENTS lets clients wait, who are served after RESUME', async () => {
-    const { console, ...pooler } = await paused();
-    const waiting = await waiter(pooler);
-    const over = pooler.pooler.shutdown({ deadlineMs: 60_000, mode: 'wait_for_clients' });
-    await console.query('RESUME');
-    await waiting.until(Backend.readyForQuery);
-    // A second shutdown may be more impatient.
-    void pooler.pooler.shutdown({ deadlineMs: 60_000, mode: 'wait_for_servers' });
-    expect(await ends(waiting)).toBe('FATAL 57P01');
-    await over;
-  });
+test.each(['wait_for_servers', 'wait_for_clients'] as const)(
+  'a shutdown while databases are paused a login that waits for a server is sent away by a shutdown with %s',
+  async (mode) => {
+    const pooler = await paused();
+    const greeting = greet(pooler, packet({ database: 'two' }));
+    await expect.poll(() => pooler.pooler.stats().pools[1]?.waiting).toBe(1);
+    void pooler.pooler.shutdown({ deadlineMs: 60_000, mode });
+    expect((await greeting).error).toMatchObject({ severity: 'FATAL', code: '57P01' });
+  },
+);
+
+test('a shutdown while databases are paused SHUTDOWN WAIT_FOR_CLIENTS lets clients wait, who are served after RESUME', async () => {
+  const { console, ...pooler } = await paused();
+  const waiting = await waiter(pooler);
+  const over = pooler.pooler.shutdown({ deadlineMs: 60_000, mode: 'wait_for_clients' });
+  await console.query('RESUME');
+  await waiting.until(Backend.readyForQuery);
+  // A second shutdown may be more impatient.
+  void pooler.pooler.shutdown({ deadlineMs: 60_000, mode: 'wait_for_servers' });
+  expect(await ends(waiting)).toBe('FATAL 57P01');
+  await over;
 });

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { copyDone } from '../../../src/wire/fixed-messages.js';
 import { writeCopyData, writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
@@ -33,65 +33,62 @@ function heldSince(before: number): number {
   return allocatedBytes() - before;
 }
 
-describe('a result of 100 MB', () => {
-  test('streams to a client that reads it, without being held', async () => {
-    const pooler = await startTestPooler(db);
-    const session = await RawSession.start(pooler, StartupCode.version30);
-    // The client itself must not hold it either.
-    session.socket.removeAllListeners('data');
-    let received = 0;
-    let most = 0;
-    const before = allocatedBytes();
-    const over = new Promise<void>((resolve) => {
-      session.socket.on('data', (chunk: Buffer) => {
-        received += chunk.length;
-        most = Math.max(most, heldSince(before));
-        if (chunk.at(-6) === Backend.readyForQuery && chunk.at(-1) === 0x49) resolve();
-      });
+test('a result of 100 MB streams to a client that reads it, without being held', async () => {
+  const pooler = await startTestPooler(db);
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  // The client itself must not hold it either.
+  session.socket.removeAllListeners('data');
+  let received = 0;
+  let most = 0;
+  const before = allocatedBytes();
+  const over = new Promise<void>((resolve) => {
+    session.socket.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      most = Math.max(most, heldSince(before));
+      if (chunk.at(-6) === Backend.readyForQuery && chunk.at(-1) === 0x49) resolve();
     });
-    writeQuery(session.writer, "select repeat('x', 10000) from generate_series(1, 10486)");
-    session.send();
-    await over;
-    expect(received).toBeGreaterThan(100 * megabyte);
-    expect(most).toBeLessThan(40 * megabyte);
-    session.socket.destroy();
   });
+  writeQuery(session.writer, "select repeat('x', 10000) from generate_series(1, 10486)");
+  session.send();
+  await over;
+  expect(received).toBeGreaterThan(100 * megabyte);
+  expect(most).toBeLessThan(40 * megabyte);
+  session.socket.destroy();
+});
 
-  test('in one row is passed on in pieces', async () => {
-    const pooler = await startTestPooler(db);
-    const session = await RawSession.start(pooler, StartupCode.version30);
-    session.socket.removeAllListeners('data');
-    let received = 0;
-    const over = new Promise<void>((resolve) => {
-      session.socket.on('data', (chunk: Buffer) => {
-        received += chunk.length;
-        if (chunk.at(-6) === Backend.readyForQuery) resolve();
-      });
+test('a result of 100 MB in one row is passed on in pieces', async () => {
+  const pooler = await startTestPooler(db);
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  session.socket.removeAllListeners('data');
+  let received = 0;
+  const over = new Promise<void>((resolve) => {
+    session.socket.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      if (chunk.at(-6) === Backend.readyForQuery) resolve();
     });
-    writeQuery(session.writer, "select repeat('x', 104857600)");
-    session.send();
-    await over;
-    expect(received).toBeGreaterThan(100 * megabyte);
-    session.socket.destroy();
   });
+  writeQuery(session.writer, "select repeat('x', 104857600)");
+  session.send();
+  await over;
+  expect(received).toBeGreaterThan(100 * megabyte);
+  session.socket.destroy();
+});
 
-  test('for a client that does not read waits at the server, and does not hold up others', async () => {
-    const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
-    const slow = await RawSession.start(pooler, StartupCode.version30);
-    const before = allocatedBytes();
-    slow.socket.pause();
-    writeQuery(slow.writer, "select repeat('x', 10000) from generate_series(1, 10486)");
-    slow.send();
-    const fast = await pooler.connect();
-    for (let n = 0; n < 300; n++)
-      expect((await fast.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
-    expect(pooler.pooler.stats().pools[0]?.lent).toBe(1);
-    expect(heldSince(before)).toBeLessThan(40 * megabyte);
-    slow.socket.resume();
-    await slow.until(Backend.readyForQuery);
-    expect(slow.received.length).toBeGreaterThan(10_486);
-    slow.socket.destroy();
-  });
+test('a result of 100 MB for a client that does not read waits at the server, and does not hold up others', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+  const slow = await RawSession.start(pooler, StartupCode.version30);
+  const before = allocatedBytes();
+  slow.socket.pause();
+  writeQuery(slow.writer, "select repeat('x', 10000) from generate_series(1, 10486)");
+  slow.send();
+  const fast = await pooler.connect();
+  for (let n = 0; n < 300; n++) expect((await fast.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
+  expect(pooler.pooler.stats().pools[0]?.lent).toBe(1);
+  expect(heldSince(before)).toBeLessThan(40 * megabyte);
+  slow.socket.resume();
+  await slow.until(Backend.readyForQuery);
+  expect(slow.received.length).toBeGreaterThan(10_486);
+  slow.socket.destroy();
 });
 
 test('COPY to a client that does not read waits at the server, and is whole when the client reads', async () => {

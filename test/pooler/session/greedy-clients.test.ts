@@ -1,18 +1,21 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { Transport } from '../../../src/net/transport.js';
+import { Outgoing } from '../../../src/pooler/servers/outgoing.js';
 import { sync } from '../../../src/wire/fixed-messages.js';
 import {
   writeBind,
+  writeClose,
   writeCopyData,
   writeExecute,
   writeParse,
   writeQuery,
 } from '../../../src/wire/frontend-writers.js';
-import { Backend, StartupCode } from '../../../src/wire/message-types.js';
+import { Backend, StartupCode, Target } from '../../../src/wire/message-types.js';
 import { MessageWriter } from '../../../src/wire/message-writer.js';
 import { startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
-import { RawSession } from '../../wire/server/raw-session.js';
+import { RawSession, typesOf } from '../../wire/server/raw-session.js';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -136,4 +139,61 @@ test('who only connects, many times over, does not keep others from being served
   });
   for (let n = 0; n < 5; n++) again();
   for (let n = 0; n < 20; n++) expect((await other.query('select $1::int as n', [n])).rows).toEqual([{ n }]);
+});
+
+/** Sizes of what is sent at once to the sockets that `isWanted` picks. */
+function watchPortions(isWanted: (to: Transport) => boolean): number[] {
+  const sizes: number[] = [];
+  const { sendTo } = Outgoing.prototype;
+  const send = vi.spyOn(Outgoing.prototype, 'sendTo').mockImplementation(function (this: Outgoing, to) {
+    if (isWanted(to) && this.size > 0) sizes.push(this.size);
+    return sendTo.call(this, to);
+  });
+  onTestFinished(() => send.mockRestore());
+  return sizes;
+}
+
+test.each([
+  ['queries', 64, (writer: MessageWriter) => writeQuery(writer, `select 1 -- ${'x'.repeat(30)}`)],
+  ['rows of a COPY', 1_024, (writer: MessageWriter) => writeCopyData(writer, Buffer.from('1\n'))],
+] as const)(
+  '%s that came together are passed on in portions of %i, and others are served in between',
+  async (_name, portion, write) => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 2 } });
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    const sizes = watchPortions((to) => to.remotePort === db.port);
+    const one = repeated(1, write).length;
+    const times = Math.floor(64_000 / one);
+    if (portion > 1_000) {
+      writeQuery(session.writer, 'create temporary table portions (n int)');
+      writeQuery(session.writer, 'copy portions from stdin');
+      session.send();
+      await session.until(Backend.copyInResponse);
+    }
+    session.socket.write(repeated(times, write));
+    await expect.poll(() => sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(times * one);
+    // The settings that a server connection is given come with the first portion.
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(portion * one + 1_000);
+    expect(session.isClosed).toBe(false);
+  },
+);
+
+test('answers that came together are passed on in portions of 128, and others are served in between', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+  const session = await RawSession.start(pooler, StartupCode.version30);
+  const sizes = watchPortions((to) => to.localPort === pooler.port);
+  const times = 3_000;
+  const answer = 5;
+  session.socket.write(
+    repeated(times, (writer) => {
+      writeParse(writer, { name: 'a', text: 'select 1' });
+      writeClose(writer, Target.statement, Buffer.from('a'));
+    }),
+  );
+  const all = await session.ask((writer) => {
+    writeQuery(writer, 'select 1');
+  });
+  expect(typesOf(all)).toBe(`${'13'.repeat(times)}TDCZ`);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(128 * answer + 200);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(2 * times * answer);
 });

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sslRequest, terminate } from '../../../src/wire/fixed-messages.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
 import { ca, material } from '../../net/certificates.js';
@@ -58,67 +58,65 @@ async function said(pooler: TestPooler, ...pieces: readonly Buffer[]): Promise<s
   return words;
 }
 
-describe('a client that terminates during its login is disconnected without a word', () => {
-  test('a Terminate in place of the startup packet is not answered', async () => {
-    expect(await said(plain, terminate)).toBe('');
-    expect(await said(encrypting, terminate)).toBe('');
-    expect(await said(plain, Buffer.concat([terminate, packet()]))).toBe('');
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate in place of the startup packet is not answered', async () => {
+  expect(await said(plain, terminate)).toBe('');
+  expect(await said(encrypting, terminate)).toBe('');
+  expect(await said(plain, Buffer.concat([terminate, packet()]))).toBe('');
+});
 
-  test('a Terminate that comes byte by byte is not answered', async () => {
-    const socket = await open(plain);
-    socket.setNoDelay(true);
-    const words = untilClosed(socket);
-    for (const byte of terminate) {
-      socket.write(Buffer.of(byte));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    expect(await words).toBe('');
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate that comes byte by byte is not answered', async () => {
+  const socket = await open(plain);
+  socket.setNoDelay(true);
+  const words = untilClosed(socket);
+  for (const byte of terminate) {
+    socket.write(Buffer.of(byte));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(await words).toBe('');
+});
 
-  test('a Terminate after a refused SSLRequest is not answered', async () => {
-    expect(await said(plain, sslRequest, terminate)).toBe('');
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate after a refused SSLRequest is not answered', async () => {
+  expect(await said(plain, sslRequest, terminate)).toBe('');
+});
 
-  test('a Terminate in the same packet as the SSLRequest is not answered', async () => {
-    expect(await said(plain, Buffer.concat([sslRequest, terminate]))).toBe('');
-    expect(await said(encrypting, Buffer.concat([sslRequest, terminate]))).toBe('');
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate in the same packet as the SSLRequest is not answered', async () => {
+  expect(await said(plain, Buffer.concat([sslRequest, terminate]))).toBe('');
+  expect(await said(encrypting, Buffer.concat([sslRequest, terminate]))).toBe('');
+});
 
-  test('a Terminate in place of the TLS handshake is not answered', async () => {
-    const words = await said(encrypting, sslRequest, terminate);
-    // An alert of TLS is no message of PostgreSQL's.
-    expect(words).not.toMatch(/^E/);
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate in place of the TLS handshake is not answered', async () => {
+  const words = await said(encrypting, sslRequest, terminate);
+  // An alert of TLS is no message of PostgreSQL's.
+  expect(words).not.toMatch(/^E/);
+});
 
-  test('a Terminate within TLS in place of the startup packet is not answered', async () => {
-    const socket = await open(encrypting);
-    socket.write(sslRequest);
-    expect(await nextByte(socket)).toBe('S');
-    const encrypted = connectTls({ socket, ca, checkServerIdentity: () => undefined });
-    await new Promise((resolve) => encrypted.once('secureConnect', resolve));
-    const words = untilClosed(encrypted);
-    encrypted.write(terminate);
-    expect(await words).toBe('');
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate within TLS in place of the startup packet is not answered', async () => {
+  const socket = await open(encrypting);
+  socket.write(sslRequest);
+  expect(await nextByte(socket)).toBe('S');
+  const encrypted = connectTls({ socket, ca, checkServerIdentity: () => undefined });
+  await new Promise((resolve) => encrypted.once('secureConnect', resolve));
+  const words = untilClosed(encrypted);
+  encrypted.write(terminate);
+  expect(await words).toBe('');
+});
 
-  test('a Terminate in place of a password is not answered', async () => {
-    const socket = await open(plain);
-    socket.write(packet());
-    expect(await nextByte(socket)).toMatch(/^R/);
-    const words = untilClosed(socket);
-    socket.write(terminate);
-    expect(await words).toBe('');
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate in place of a password is not answered', async () => {
+  const socket = await open(plain);
+  socket.write(packet());
+  expect(await nextByte(socket)).toMatch(/^R/);
+  const words = untilClosed(socket);
+  socket.write(terminate);
+  expect(await words).toBe('');
+});
 
-  test('a Terminate right behind the startup packet is not answered', async () => {
-    const words = await said(plain, Buffer.concat([packet(), terminate]));
-    expect(words).not.toMatch(/E.*FATAL/s);
-  });
+test('a client that terminates during its login is disconnected without a word a Terminate right behind the startup packet is not answered', async () => {
+  const words = await said(plain, Buffer.concat([packet(), terminate]));
+  expect(words).not.toMatch(/E.*FATAL/s);
+});
 
-  test('none of them is a line in the log', () => {
-    expect(log.filter((line) => !line.startsWith('info'))).toEqual([]);
-  });
+test('a client that terminates during its login is disconnected without a word none of them is a line in the log', () => {
+  expect(log.filter((line) => !line.startsWith('info'))).toEqual([]);
 });
 
 test('a client that terminates while its login waits for a server leaves the queue, and is not answered', async () => {
@@ -135,23 +133,21 @@ test('a client that terminates while its login waits for a server leaves the que
   await expect.poll(() => pooler.pooler.stats().pools[0]?.waiting).toBe(0);
 });
 
-describe('node-postgres', () => {
-  test.each([
-    ['without TLS', false],
-    ['with TLS', true],
-  ])('connects and ends at once %s, without an error', async (_, isEncrypted) => {
-    const { host, port, user, password, database } = isEncrypted ? encrypting : plain;
-    const ssl = isEncrypted && { ca, checkServerIdentity: () => undefined };
-    for (let run = 0; run < 20; run++) {
-      const client = new pg.Client({ host, port, user, password, database, ssl });
-      const errors: Error[] = [];
-      client.on('error', (error) => errors.push(error));
-      client.connect().catch((error: Error) => errors.push(error));
-      // Before it is connected, and at different moments after that.
-      for (let turn = 0; turn < run; turn++) await new Promise((resolve) => setImmediate(resolve));
-      await client.end();
-      // Its own word for a connection that it has ended itself.
-      expect(errors.filter(({ message }) => message !== 'Connection terminated')).toEqual([]);
-    }
-  });
+test.each([
+  ['without TLS', false],
+  ['with TLS', true],
+])('node-postgres connects and ends at once %s, without an error', async (_, isEncrypted) => {
+  const { host, port, user, password, database } = isEncrypted ? encrypting : plain;
+  const ssl = isEncrypted && { ca, checkServerIdentity: () => undefined };
+  for (let run = 0; run < 20; run++) {
+    const client = new pg.Client({ host, port, user, password, database, ssl });
+    const errors: Error[] = [];
+    client.on('error', (error) => errors.push(error));
+    client.connect().catch((error: Error) => errors.push(error));
+    // Before it is connected, and at different moments after that.
+    for (let turn = 0; turn < run; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await client.end();
+    // Its own word for a connection that it has ended itself.
+    expect(errors.filter(({ message }) => message !== 'Connection terminated')).toEqual([]);
+  }
 });

@@ -110,24 +110,22 @@ test('nothing shares a connection as long as there are free ones', async () => {
   expect(multiplexed(pooler)).toBe(opening);
 });
 
-describe('statements that write', () => {
-  const write: Ask = (client, tag) => client.query('insert into notes values ($1) returning tag', [tag]);
+const write: Ask = (client, tag) => client.query('insert into notes values ($1) returning tag', [tag]);
 
-  test('run alone on their connection', async () => {
-    const pooler = await sharing();
-    await askAll(await connectAll(pooler, 8), 10, write);
-    expect(multiplexed(pooler)).toBe(0);
-  });
+test('statements that write run alone on their connection', async () => {
+  const pooler = await sharing();
+  await askAll(await connectAll(pooler, 8), 10, write);
+  expect(multiplexed(pooler)).toBe(0);
+});
 
-  test('share connections where all statements may', async () => {
-    const pooler = await sharing({ multiplexStatements: 'all' });
-    const clients = await connectAll(pooler, 8);
-    const { rows: before } = await (clients[0] as pg.Client).query('select count(*)::int as n from notes');
-    await askAll(clients, 10, write);
-    expect(multiplexed(pooler)).toBeGreaterThan(5);
-    const { rows: after } = await (clients[0] as pg.Client).query('select count(*)::int as n from notes');
-    expect(after[0].n - before[0].n).toBe(80);
-  });
+test('statements that write share connections where all statements may', async () => {
+  const pooler = await sharing({ multiplexStatements: 'all' });
+  const clients = await connectAll(pooler, 8);
+  const { rows: before } = await (clients[0] as pg.Client).query('select count(*)::int as n from notes');
+  await askAll(clients, 10, write);
+  expect(multiplexed(pooler)).toBeGreaterThan(5);
+  const { rows: after } = await (clients[0] as pg.Client).query('select count(*)::int as n from notes');
+  expect(after[0].n - before[0].n).toBe(80);
 });
 
 test('transactions, settings and pinned sessions of other clients stay their own', async () => {
@@ -210,173 +208,168 @@ test('clients that leave in the middle take nothing from the others', async () =
   await expect.poll(() => pooler.pooler.stats().pools[0]?.lent).toBe(0);
 });
 
-describe('a cancel request', () => {
-  test('that comes too late and hits another statement has that one run again', async () => {
-    const key = { processId: 7, secretKey: Buffer.from([1, 2, 3, 4]) };
-    let hangUp = (): void => {};
-    let isHeld = false;
-    const server = await ScriptedServer.start({
-      key,
-      answer: (text) => !isHeld || !text.includes('tag'),
-      cancel: (done) => {
-        hangUp = done;
-      },
-    });
-    const pooler = await startTestPooler(server.db, {
-      pooling: { poolSize: 1, multiplexDepth: depth, multiplexLongest: '10s' },
-    });
-    const clients = await connectAll(pooler, 4);
-    const ask = (client: pg.Client | undefined, tag: number): Promise<pg.QueryResult> =>
-      (client as pg.Client).query(`select tag from t where n = ${tag}`);
-    while (multiplexed(pooler) === 0) await Promise.all(clients.map(ask));
-    const before = multiplexed(pooler);
-    isHeld = true;
-    const first = ask(clients[0], 0);
-    const [hasty, hit, last] = clients.slice(1).map((client, index) => ask(client, index + 1));
-    await expect.poll(() => pooler.pooler.stats().waiting).toBe(3);
-    server.connection.done('SELECT 0');
-    await first;
-    await expect.poll(() => multiplexed(pooler) - before).toBe(2);
-    await expect.poll(() => server.connection.queries.at(-1)).toContain('n = 3');
-    const { processID, secretKey } = clients[1] as unknown as { processID: number; secretKey: number };
-    const canceller = connect(pooler.port, pooler.host);
-    const request = Buffer.alloc(16);
-    for (const [at, value] of [16, 80_877_102, processID, secretKey].entries())
-      request.writeInt32BE(value, 4 * at);
-    canceller.write(request);
-    await expect.poll(() => server.cancels).toBe(1);
-    // Its own statement is over by now, and the next one is hit.
-    server.connection.done('SELECT 1');
-    expect((await hasty)?.rowCount).toBe(1);
-    isHeld = false;
-    server.connection.error({
-      severity: 'ERROR',
-      code: '57014',
-      message: 'canceling statement due to user request',
-    });
-    server.connection.ready();
-    server.connection.done('SELECT 3');
-    expect((await last)?.rowCount).toBe(3);
-    hangUp();
-    await hit;
-    expect(server.connection.queries.filter((text) => text.includes('n = 2')).length).toBeGreaterThan(1);
-    expect(pooler.pooler.stats().pools[0]?.tally.multiplexedAgain).toBe(1);
-    canceller.destroy();
+test('a cancel request that comes too late and hits another statement has that one run again', async () => {
+  const key = { processId: 7, secretKey: Buffer.from([1, 2, 3, 4]) };
+  let hangUp = (): void => {};
+  let isHeld = false;
+  const server = await ScriptedServer.start({
+    key,
+    answer: (text) => !isHeld || !text.includes('tag'),
+    cancel: (done) => {
+      hangUp = done;
+    },
   });
-
-  test('hits no statement of another client', async () => {
-    const pooler = await sharing({ poolSize: 2, multiplexLongest: '60s' });
-    const clients = await connectAll(pooler, 12);
-    const canceller = clients.splice(0, 4);
-    let isOver = false;
-    let hits = 0;
-    const victims = clients.map(async (client, index) => {
-      for (let time = 0; !isOver; time++) {
-        const tag = `${index}-${time}`;
-        const { rows } = await client.query(
-          'select $1::text as tag, count(*) from generate_series(1, 3000)',
-          [tag],
-        );
-        expect(rows[0].tag).toBe(tag);
-      }
-    });
-    await Promise.all(
-      canceller.map(async (client, index) => {
-        for (let time = 0; time < cancels / canceller.length; time++) {
-          const tag = `c${index}-${time}`;
-          const query = client.query('select $1::text as tag, count(*) from generate_series(1, 9000)', [tag]);
-          const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
-          const other = new pg.Client({ host: pooler.host, port: pooler.port });
-          const { connection } = other as unknown as {
-            connection: {
-              connect(port: number, host: string): void;
-              cancel(id: number, key: number): void;
-              on(event: string, listener: () => void): void;
-              stream: { on(event: string, listener: () => void): void };
-            };
-          };
-          connection.connect(pooler.port, pooler.host);
-          connection.on('error', () => {});
-          connection.on('connect', () => connection.cancel(processID, secretKey));
-          const closed = new Promise<void>((resolve) => connection.on('end', resolve));
-          try {
-            expect((await query).rows[0].tag).toBe(tag);
-          } catch (error) {
-            expect((error as pg.DatabaseError).code).toBe(SqlState.queryCanceled);
-            hits++;
-          }
-          await closed;
-        }
-      }),
-    );
-    isOver = true;
-    await Promise.all(victims);
-    const multiplexedAgain = pooler.pooler.stats().pools[0]?.tally.multiplexedAgain;
-    if (process.env['HEADGATE_CANCELS'] !== undefined)
-      console.log(
-        `${cancels} cancel requests: ${hits} hit, ${multiplexedAgain} statements of others run again`,
-      );
-    expect(hits).toBeGreaterThan(0);
-    expect(multiplexed(pooler)).toBeGreaterThan(10);
-  }, 600_000);
+  const pooler = await startTestPooler(server.db, {
+    pooling: { poolSize: 1, multiplexDepth: depth, multiplexLongest: '10s' },
+  });
+  const clients = await connectAll(pooler, 4);
+  const ask = (client: pg.Client | undefined, tag: number): Promise<pg.QueryResult> =>
+    (client as pg.Client).query(`select tag from t where n = ${tag}`);
+  while (multiplexed(pooler) === 0) await Promise.all(clients.map(ask));
+  const before = multiplexed(pooler);
+  isHeld = true;
+  const first = ask(clients[0], 0);
+  const [hasty, hit, last] = clients.slice(1).map((client, index) => ask(client, index + 1));
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(3);
+  server.connection.done('SELECT 0');
+  await first;
+  await expect.poll(() => multiplexed(pooler) - before).toBe(2);
+  await expect.poll(() => server.connection.queries.at(-1)).toContain('n = 3');
+  const { processID, secretKey } = clients[1] as unknown as { processID: number; secretKey: number };
+  const canceller = connect(pooler.port, pooler.host);
+  const request = Buffer.alloc(16);
+  for (const [at, value] of [16, 80_877_102, processID, secretKey].entries())
+    request.writeInt32BE(value, 4 * at);
+  canceller.write(request);
+  await expect.poll(() => server.cancels).toBe(1);
+  // Its own statement is over by now, and the next one is hit.
+  server.connection.done('SELECT 1');
+  expect((await hasty)?.rowCount).toBe(1);
+  isHeld = false;
+  server.connection.error({
+    severity: 'ERROR',
+    code: '57014',
+    message: 'canceling statement due to user request',
+  });
+  server.connection.ready();
+  server.connection.done('SELECT 3');
+  expect((await last)?.rowCount).toBe(3);
+  hangUp();
+  await hit;
+  expect(server.connection.queries.filter((text) => text.includes('n = 2')).length).toBeGreaterThan(1);
+  expect(pooler.pooler.stats().pools[0]?.tally.multiplexedAgain).toBe(1);
+  canceller.destroy();
 });
 
-describe('a server that is lost', () => {
-  /** Three clients on one connection that answers the first when it is told to. */
-  async function threeBehindEachOther(
-    fail: (server: ScriptedServer) => void,
-  ): Promise<PromiseSettledResult<unknown>[]> {
-    let isHeld = true;
-    const server = await ScriptedServer.start({ answer: (text) => !isHeld || !text.includes('tag') });
-    const pooler = await startTestPooler(server.db, {
-      pooling: { poolSize: 1, multiplexDepth: depth, multiplexLongest: '10s' },
-    });
-    const clients = await connectAll(pooler, 4);
-    // The pool learns how long the statement takes, from one that had to wait.
-    isHeld = false;
-    while (multiplexed(pooler) === 0)
-      await Promise.all(
-        clients.map((client, index) => client.query(`select tag_${'x'} from t where n = ${index}`)),
-      );
-    isHeld = true;
-    const first = (clients[0] as pg.Client).query('select tag_0');
-    const before = multiplexed(pooler);
-    const answers = clients
-      .slice(1)
-      .map((client, index) => client.query(`select tag_x from t where n = ${index}`));
-    await expect.poll(() => pooler.pooler.stats().waiting).toBe(3);
+test('a cancel request hits no statement of another client', async () => {
+  const pooler = await sharing({ poolSize: 2, multiplexLongest: '60s' });
+  const clients = await connectAll(pooler, 12);
+  const canceller = clients.splice(0, 4);
+  let isOver = false;
+  let hits = 0;
+  const victims = clients.map(async (client, index) => {
+    for (let time = 0; !isOver; time++) {
+      const tag = `${index}-${time}`;
+      const { rows } = await client.query('select $1::text as tag, count(*) from generate_series(1, 3000)', [
+        tag,
+      ]);
+      expect(rows[0].tag).toBe(tag);
+    }
+  });
+  await Promise.all(
+    canceller.map(async (client, index) => {
+      for (let time = 0; time < cancels / canceller.length; time++) {
+        const tag = `c${index}-${time}`;
+        const query = client.query('select $1::text as tag, count(*) from generate_series(1, 9000)', [tag]);
+        const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
+        const other = new pg.Client({ host: pooler.host, port: pooler.port });
+        const { connection } = other as unknown as {
+          connection: {
+            connect(port: number, host: string): void;
+            cancel(id: number, key: number): void;
+            on(event: string, listener: () => void): void;
+            stream: { on(event: string, listener: () => void): void };
+          };
+        };
+        connection.connect(pooler.port, pooler.host);
+        connection.on('error', () => {});
+        connection.on('connect', () => connection.cancel(processID, secretKey));
+        const closed = new Promise<void>((resolve) => connection.on('end', resolve));
+        try {
+          expect((await query).rows[0].tag).toBe(tag);
+        } catch (error) {
+          expect((error as pg.DatabaseError).code).toBe(SqlState.queryCanceled);
+          hits++;
+        }
+        await closed;
+      }
+    }),
+  );
+  isOver = true;
+  await Promise.all(victims);
+  const multiplexedAgain = pooler.pooler.stats().pools[0]?.tally.multiplexedAgain;
+  if (process.env['HEADGATE_CANCELS'] !== undefined)
+    console.log(
+      `${cancels} cancel requests: ${hits} hit, ${multiplexedAgain} statements of others run again`,
+    );
+  expect(hits).toBeGreaterThan(0);
+  expect(multiplexed(pooler)).toBeGreaterThan(10);
+}, 600_000);
+
+/** Three clients on one connection that answers the first when it is told to. */
+async function threeBehindEachOther(
+  fail: (server: ScriptedServer) => void,
+): Promise<PromiseSettledResult<unknown>[]> {
+  let isHeld = true;
+  const server = await ScriptedServer.start({ answer: (text) => !isHeld || !text.includes('tag') });
+  const pooler = await startTestPooler(server.db, {
+    pooling: { poolSize: 1, multiplexDepth: depth, multiplexLongest: '10s' },
+  });
+  const clients = await connectAll(pooler, 4);
+  // The pool learns how long the statement takes, from one that had to wait.
+  isHeld = false;
+  while (multiplexed(pooler) === 0)
+    await Promise.all(
+      clients.map((client, index) => client.query(`select tag_${'x'} from t where n = ${index}`)),
+    );
+  isHeld = true;
+  const first = (clients[0] as pg.Client).query('select tag_0');
+  const before = multiplexed(pooler);
+  const answers = clients
+    .slice(1)
+    .map((client, index) => client.query(`select tag_x from t where n = ${index}`));
+  await expect.poll(() => pooler.pooler.stats().waiting).toBe(3);
+  server.connection.done('SELECT 0');
+  await first;
+  await expect.poll(() => multiplexed(pooler) - before).toBe(2);
+  await expect
+    .poll(() => server.connection.queries.filter((text) => text.includes('where n')).slice(-3).length)
+    .toBe(3);
+  isHeld = false;
+  fail(server);
+  return Promise.allSettled(answers);
+}
+
+test('a server that is lost takes the statement that ran with it, and no other', async () => {
+  const settled = await threeBehindEachOther((server) => server.connection.socket.destroy());
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+});
+
+test('a server that is lost tells the one whose statement ran why it ends', async () => {
+  const settled = await threeBehindEachOther((server) => {
+    server.connection.error({ severity: 'FATAL', code: '57P01', message: 'terminating connection' });
+    server.connection.socket.end();
+  });
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+  expect((settled[0] as PromiseRejectedResult).reason).toMatchObject({ code: '57P01' });
+});
+
+test('a server that is lost has answered what it has answered', async () => {
+  const settled = await threeBehindEachOther((server) => {
     server.connection.done('SELECT 0');
-    await first;
-    await expect.poll(() => multiplexed(pooler) - before).toBe(2);
-    await expect
-      .poll(() => server.connection.queries.filter((text) => text.includes('where n')).slice(-3).length)
-      .toBe(3);
-    isHeld = false;
-    fail(server);
-    return Promise.allSettled(answers);
-  }
-
-  test('takes the statement that ran with it, and no other', async () => {
-    const settled = await threeBehindEachOther((server) => server.connection.socket.destroy());
-    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+    server.connection.socket.end();
   });
-
-  test('tells the one whose statement ran why it ends', async () => {
-    const settled = await threeBehindEachOther((server) => {
-      server.connection.error({ severity: 'FATAL', code: '57P01', message: 'terminating connection' });
-      server.connection.socket.end();
-    });
-    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
-    expect((settled[0] as PromiseRejectedResult).reason).toMatchObject({ code: '57P01' });
-  });
-
-  test('has answered what it has answered', async () => {
-    const settled = await threeBehindEachOther((server) => {
-      server.connection.done('SELECT 0');
-      server.connection.socket.end();
-    });
-    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-  });
+  expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
 
 test('a statement behind one that turns out to be slow runs on another connection', async () => {

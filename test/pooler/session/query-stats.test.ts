@@ -1,6 +1,6 @@
 // SHOW QUERY_STATS and SHOW ACTIVE_QUERIES: what statements have cost, and what runs now, on any server.
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { QueryBook, quantileOf } from '../../../src/pooler/servers/query-stats.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
@@ -27,7 +27,7 @@ async function statsOf(pooler: TestPooler): Promise<Map<string, Row>> {
   return new Map(rows.map((row) => [String(row['query']), row]));
 }
 
-it('SHOW QUERY_STATS counts calls, errors, rows, bytes and times of each statement without its constants', async () => {
+test('SHOW QUERY_STATS counts calls, errors, rows, bytes and times of each statement without its constants', async () => {
   const pooler = await startTestPooler(db, withConsole);
   const client = await pooler.connect();
   for (let n = 1; n <= 5; n++) await client.query(`select generate_series(1, ${n}) as number`);
@@ -60,7 +60,7 @@ it('SHOW QUERY_STATS counts calls, errors, rows, bytes and times of each stateme
   expect(sum).toBe(Number(all?.['query_count']));
 });
 
-it('Queries that are sent one behind the other count for their own statements, in session mode, too', async () => {
+test('Queries that are sent one behind the other count for their own statements, in session mode, too', async () => {
   for (const poolMode of ['transaction', 'session']) {
     const pooler = await startTestPooler(db, { ...withConsole, pooling: { poolMode, poolSize: 3 } });
     const client = await pooler.connect({ pipeline: true } as pg.ClientConfig);
@@ -80,7 +80,7 @@ it('Queries that are sent one behind the other count for their own statements, i
   }
 });
 
-it('SHOW ACTIVE_QUERIES shows who runs what on which server, and who waits for one', async () => {
+test('SHOW ACTIVE_QUERIES shows who runs what on which server, and who waits for one', async () => {
   const pooler = await startTestPooler(db, { ...withConsole, pooling: { poolSize: 1 } });
   const admin = await pooler.connect(asAdmin);
   const [busy, waiting] = [
@@ -113,13 +113,13 @@ it('SHOW ACTIVE_QUERIES shows who runs what on which server, and who waits for o
   await vi.waitFor(async () => expect(await rowsOf(admin, 'ACTIVE_QUERIES')).toEqual([]));
 });
 
-it('observability.queryStats 0 switches statistics off', async () => {
+test('observability.queryStats 0 switches statistics off', async () => {
   const pooler = await startTestPooler(db, { ...withConsole, observability: { queryStats: 0 } });
   await (await pooler.connect()).query('select 1');
   expect(await statsOf(pooler)).toEqual(new Map());
 });
 
-it('A book of statements that is full forgets those that are used least', () => {
+test('A book of statements that is full forgets those that are used least', () => {
   const book = new QueryBook(10);
   const often = book.find('db', 'me', 'often');
   for (let n = 0; n < 1_000; n++) {
@@ -133,7 +133,29 @@ it('A book of statements that is full forgets those that are used least', () => 
   expect(quantileOf(often.buckets, 0.99)).toBeLessThan(1.2);
 });
 
-it('With two workers, statistics and running queries of both are shown together', async () => {
+test('A book of statements forgets what was used often once, and is not used any more', () => {
+  const book = new QueryBook(10);
+  const once = book.find('db', 'me', 'popular');
+  for (let n = 0; n < 1_000; n++) once.record(1, 0, false);
+  for (let n = 0; n < 1_000; n++) book.find('db', 'me', `text ${n}`).record(1, 0, false);
+  expect(once.isForgotten).toBe(true);
+  expect(book.forgotten).toBe(991);
+});
+
+test('The times of a statement are counted from its first call on, whenever they are looked at', () => {
+  for (const looksAfter of [0, 1, 2]) {
+    const count = new QueryBook(1).find('db', 'me', 'select ?');
+    for (let calls = 0; calls < 3; calls++) {
+      if (calls === looksAfter) expect(count.buckets.reduce((sum, n) => sum + n, 0)).toBe(calls);
+      count.record(calls === 0 ? 1 : 100, 0, false);
+    }
+    expect(count.buckets.reduce((sum, n) => sum + n, 0)).toBe(3);
+    expect(quantileOf(count.buckets, 0.3)).toBeLessThan(1.2);
+    expect(quantileOf(count.buckets, 0.99)).toBeGreaterThanOrEqual(100);
+  }
+});
+
+test('With two workers, statistics and running queries of both are shown together', async () => {
   const served = await serve(db, { pooling: { poolSize: 4 } });
   const admin = await served.console();
   const clients = [...(await served.clientOfEach(admin)).values()];

@@ -18,8 +18,9 @@ function come(pooler: TestPooler): Promise<Greeting> {
   return greet(pooler, startupPacket(version30, { user: pooler.user, database: pooler.database }));
 }
 
-describe('what a server will say again is told at once', () => {
-  test.each(['3D000', '28000', '28P01', '42501'])('%s', async (code) => {
+test.each(['3D000', '28000', '28P01', '42501'])(
+  'what a server will say again is told at once %s',
+  async (code) => {
     const server = await ScriptedServer.start({ refusal: refusal(code) });
     const pooler = await startTestPooler(server.db);
     const { error } = await come(pooler);
@@ -29,55 +30,56 @@ describe('what a server will say again is told at once', () => {
     // And when that has changed, it is all right.
     server.options = {};
     expect((await come(pooler)).types.endsWith('Z')).toBe(true);
-  });
+  },
+);
 
-  test('to all who wait, however many they are', async () => {
-    const server = await ScriptedServer.start({ refusal: refusal('28P01') });
-    const pooler = await startTestPooler(server.db, { pooling: { poolSize: 2 } });
-    const codes = await Promise.all(Array.from({ length: 20 }, async () => (await come(pooler)).error?.code));
-    expect(new Set(codes)).toEqual(new Set(['28P01']));
-    // Each attempt was for all who waited then.
-    expect(server.refused).toBeLessThan(20);
-  });
-
-  test('to a client that is in already as an ERROR, and it goes on when the server has changed its mind', async () => {
-    const server = await ScriptedServer.start();
-    const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1 } });
-    const session = await RawSession.start(pooler, version30);
-    server.options = { refusal: refusal('28P01') };
-    server.connection.socket.destroy();
-    await expect.poll(() => pooler.pooler.stats().pools[0]?.live).toBe(0);
-    const refused = await session.ask((writer) => writeQuery(writer, 'select 1'));
-    expect([typesOf(refused), errorOf(refused)?.severity, errorOf(refused)?.code]).toEqual([
-      'EZ',
-      'ERROR',
-      '28P01',
-    ]);
-    expect(server.refused).toBe(1);
-    server.options = {};
-    expect(typesOf(await session.ask((writer) => writeQuery(writer, 'select 2')))).toBe('CZ');
-    session.socket.destroy();
-  });
-
-  test('and not to clients that can wait for a connection that there is', async () => {
-    const wait = "select 'wait'";
-    const server = await ScriptedServer.start({ answer: (text) => text !== wait });
-    const pooler = await startTestPooler(server.db, { pooling: { poolSize: 2 } });
-    const holder = await RawSession.start(pooler, version30);
-    const waiting = await RawSession.start(pooler, version30);
-    const held = holder.ask((writer) => writeQuery(writer, wait));
-    await expect.poll(() => server.connection.queries).toContain(wait);
-    server.options = { ...server.options, refusal: refusal('28P01') };
-    const answer = waiting.ask((writer) => writeQuery(writer, 'select 1'));
-    await expect.poll(() => server.refused).toBeGreaterThan(0);
-    server.connection.done('SELECT 0');
-    expect([typesOf(await held), typesOf(await answer)]).toEqual(['CZ', 'CZ']);
-    for (const each of [holder, waiting]) each.socket.destroy();
-  });
+test('what a server will say again is told at once to all who wait, however many they are', async () => {
+  const server = await ScriptedServer.start({ refusal: refusal('28P01') });
+  const pooler = await startTestPooler(server.db, { pooling: { poolSize: 2 } });
+  const codes = await Promise.all(Array.from({ length: 20 }, async () => (await come(pooler)).error?.code));
+  expect(new Set(codes)).toEqual(new Set(['28P01']));
+  // Each attempt was for all who waited then.
+  expect(server.refused).toBeLessThan(20);
 });
 
-describe('a server that may think better of it is tried again', () => {
-  test.each(['57P03', '53300'])('%s, and the client notices nothing', async (code) => {
+test('what a server will say again is told at once to a client that is in already as an ERROR, and it goes on when the server has changed its mind', async () => {
+  const server = await ScriptedServer.start();
+  const pooler = await startTestPooler(server.db, { pooling: { poolSize: 1 } });
+  const session = await RawSession.start(pooler, version30);
+  server.options = { refusal: refusal('28P01') };
+  server.connection.socket.destroy();
+  await expect.poll(() => pooler.pooler.stats().pools[0]?.live).toBe(0);
+  const refused = await session.ask((writer) => writeQuery(writer, 'select 1'));
+  expect([typesOf(refused), errorOf(refused)?.severity, errorOf(refused)?.code]).toEqual([
+    'EZ',
+    'ERROR',
+    '28P01',
+  ]);
+  expect(server.refused).toBe(1);
+  server.options = {};
+  expect(typesOf(await session.ask((writer) => writeQuery(writer, 'select 2')))).toBe('CZ');
+  session.socket.destroy();
+});
+
+test('what a server will say again is told at once and not to clients that can wait for a connection that there is', async () => {
+  const wait = "select 'wait'";
+  const server = await ScriptedServer.start({ answer: (text) => text !== wait });
+  const pooler = await startTestPooler(server.db, { pooling: { poolSize: 2 } });
+  const holder = await RawSession.start(pooler, version30);
+  const waiting = await RawSession.start(pooler, version30);
+  const held = holder.ask((writer) => writeQuery(writer, wait));
+  await expect.poll(() => server.connection.queries).toContain(wait);
+  server.options = { ...server.options, refusal: refusal('28P01') };
+  const answer = waiting.ask((writer) => writeQuery(writer, 'select 1'));
+  await expect.poll(() => server.refused).toBeGreaterThan(0);
+  server.connection.done('SELECT 0');
+  expect([typesOf(await held), typesOf(await answer)]).toEqual(['CZ', 'CZ']);
+  for (const each of [holder, waiting]) each.socket.destroy();
+});
+
+test.each(['57P03', '53300'])(
+  'a server that may think better of it is tried again %s, and the client notices nothing',
+  async (code) => {
     const server: ScriptedServer = await ScriptedServer.start({
       get refusal() {
         return server.refused < 2 ? refusal(code) : undefined;
@@ -86,15 +88,18 @@ describe('a server that may think better of it is tried again', () => {
     const pooler = await startTestPooler(server.db, { pooling: { serverLoginRetry: '10ms' } });
     expect((await come(pooler)).types.endsWith('Z')).toBe(true);
     expect(server.refused).toBe(2);
-  });
+  },
+);
 
-  test.each(['57P03', '53300'])('%s, and the client is told if it goes on saying so', async (code) => {
+test.each(['57P03', '53300'])(
+  'a server that may think better of it is tried again %s, and the client is told if it goes on saying so',
+  async (code) => {
     const server = await ScriptedServer.start({ refusal: refusal(code) });
     const pooler = await startTestPooler(server.db, { pooling: { serverLoginRetry: '10ms' } });
     expect((await come(pooler)).error).toMatchObject({ severity: 'FATAL', code });
     expect(server.refused).toBeGreaterThan(1);
-  });
-});
+  },
+);
 
 describe('PostgreSQL', () => {
   let db: TestDatabase;

@@ -23,6 +23,8 @@ export interface ScriptedServerOptions {
   readonly key?: BackendKey;
   /** What it says to whoever wants to come in, before it hangs up. */
   readonly refusal?: ErrorFields | undefined;
+  /** Whoever logs in hears nothing before this. */
+  readonly beforeLogin?: () => Promise<void>;
   /** False: whoever logs in hears nothing, and waits. */
   readonly greets?: boolean;
   /** What it reports to begin with. */
@@ -175,7 +177,9 @@ export class ScriptedServer {
       const packet = readStartupPacket(source, start, end);
       if (packet.kind === 'startup') {
         scanner.use(rules);
-        this.#letIn(connection);
+        const { beforeLogin } = this.options;
+        if (beforeLogin === undefined) this.#letIn(connection);
+        else void beforeLogin().then(() => this.#letIn(connection));
       } else if (packet.kind === 'cancel') {
         this.cancelKeys.push({ processId: packet.processId, secretKey: Buffer.from(packet.secretKey) });
         const hangUp = (): void => void connection.socket.end();

@@ -200,41 +200,39 @@ async function idleServer(
   return { server, session };
 }
 
-describe('an idle server connection that gets a FATAL', () => {
-  test('is not lent any more, also while the server has not closed it yet', async () => {
-    const { server, session } = await idleServer(({ socket }) => socket.end());
-    const [first] = server.connections;
-    const closed = new Promise((resolve) => first?.socket.once('end', resolve));
-    first?.socket.write(fatal);
-    // The pooler closes it by itself.
-    await closed;
-    expect(typesOf(await session.ask((writer) => writeQuery(writer, moment)))).toBe('CZ');
-    expect(first?.queries).not.toContain(moment);
-    session.socket.destroy();
-  });
+test('an idle server connection that gets a FATAL is not lent any more, also while the server has not closed it yet', async () => {
+  const { server, session } = await idleServer(({ socket }) => socket.end());
+  const [first] = server.connections;
+  const closed = new Promise((resolve) => first?.socket.once('end', resolve));
+  first?.socket.write(fatal);
+  // The pooler closes it by itself.
+  await closed;
+  expect(typesOf(await session.ask((writer) => writeQuery(writer, moment)))).toBe('CZ');
+  expect(first?.queries).not.toContain(moment);
+  session.socket.destroy();
+});
 
-  test('at the moment that a client asks is told to that client, or to nobody', async () => {
-    const ends: Record<string, number> = {};
-    for (let run = 0; run < 40; run++) {
-      const { server, session } = await idleServer(({ socket }) => socket.end());
-      server.connections[0]?.socket.write(fatal);
-      // Before, after and in the same turn as the FATAL.
-      for (let turn = 0; turn < run % 8; turn++) await new Promise((resolve) => setImmediate(resolve));
-      writeQuery(session.writer, moment);
-      session.send();
-      const answered = session.until(Backend.readyForQuery).then(
-        () => 'answered',
-        async () => {
-          const error = session.received.find(({ type }) => type === Backend.error);
-          return error === undefined ? 'a bare EOF' : 'told';
-        },
-      );
-      const end = await answered;
-      ends[end] = (ends[end] ?? 0) + 1;
-      session.socket.destroy();
-    }
-    expect(ends, JSON.stringify(ends)).not.toHaveProperty('a bare EOF');
-  });
+test('an idle server connection that gets a FATAL at the moment that a client asks is told to that client, or to nobody', async () => {
+  const ends: Record<string, number> = {};
+  for (let run = 0; run < 40; run++) {
+    const { server, session } = await idleServer(({ socket }) => socket.end());
+    server.connections[0]?.socket.write(fatal);
+    // Before, after and in the same turn as the FATAL.
+    for (let turn = 0; turn < run % 8; turn++) await new Promise((resolve) => setImmediate(resolve));
+    writeQuery(session.writer, moment);
+    session.send();
+    const answered = session.until(Backend.readyForQuery).then(
+      () => 'answered',
+      async () => {
+        const error = session.received.find(({ type }) => type === Backend.error);
+        return error === undefined ? 'a bare EOF' : 'told';
+      },
+    );
+    const end = await answered;
+    ends[end] = (ends[end] ?? 0) + 1;
+    session.socket.destroy();
+  }
+  expect(ends, JSON.stringify(ends)).not.toHaveProperty('a bare EOF');
 });
 
 test('a FATAL right behind the whole answer does not concern a client that needs the server no more', async () => {

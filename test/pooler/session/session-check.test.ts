@@ -1,7 +1,7 @@
 // After a transaction that may have left something in its session, the server is asked: the client is pinned for as long as there is
 // something, and the next client has nothing of it.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { writeQuery } from '../../../src/wire/frontend-writers.js';
 import { StartupCode } from '../../../src/wire/message-types.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
@@ -53,31 +53,28 @@ async function checksOf(pooler: TestPooler): Promise<[checks: number, pins: numb
   return [Number(row.total_session_check_count), Number(row.total_session_pin_count)];
 }
 
-describe('A table that a search path makes temporary is seen by its own client alone', () => {
-  test.each<[string, pg.ClientConfig, string[]]>([
-    ['by the startup packet', { options: '-c search_path=pg_temp' }, ['create table accounts (id int)']],
+test.each<[string, pg.ClientConfig, string[]]>([
+  ['by the startup packet', { options: '-c search_path=pg_temp' }, ['create table accounts (id int)']],
+  [
+    'by SET LOCAL',
+    {},
+    ["begin; set local search_path = 'pg_temp'", 'create table accounts (id int)', 'commit'],
+  ],
+  [
+    'by set_config() for the transaction',
+    {},
     [
-      'by SET LOCAL',
-      {},
-      ["begin; set local search_path = 'pg_temp'", 'create table accounts (id int)', 'commit'],
+      'begin',
+      "select set_config('search_path', 'pg_temp', true)",
+      'create table accounts (id int)',
+      'commit',
     ],
-    [
-      'by set_config() for the transaction',
-      {},
-      [
-        'begin',
-        "select set_config('search_path', 'pg_temp', true)",
-        'create table accounts (id int)',
-        'commit',
-      ],
-    ],
-    ['and SELECT INTO', { options: '-c search_path=pg_temp' }, ['select 1 as id into accounts']],
-    [
-      'and CREATE TABLE AS',
-      { options: '-c search_path=pg_temp' },
-      ['create table accounts as select 1 as id'],
-    ],
-  ])('%s', async (_by, options, texts) => {
+  ],
+  ['and SELECT INTO', { options: '-c search_path=pg_temp' }, ['select 1 as id into accounts']],
+  ['and CREATE TABLE AS', { options: '-c search_path=pg_temp' }, ['create table accounts as select 1 as id']],
+])(
+  'A table that a search path makes temporary is seen by its own client alone %s',
+  async (_by, options, texts) => {
     const pooler = await lone({}, 2);
     await directly('drop table if exists accounts; create table accounts (id int)');
     const first = await pooler.connect(options);
@@ -90,39 +87,39 @@ describe('A table that a search path makes temporary is seen by its own client a
       "select relpersistence from pg_class where oid = 'pg_temp.accounts'::regclass",
     );
     expect(rows).toEqual([{ relpersistence: 't' }]);
-  });
-});
+  },
+);
 
-describe('A client is pinned by what is there, and not by what its text says', () => {
-  test.each([
-    ['a table that is dropped again', 'create temp table gone (a int); drop table gone'],
-    ['a lock that is given back', 'select pg_advisory_lock(1); select pg_advisory_unlock(1)'],
-    ['a channel that is left again', 'listen a; unlisten a'],
-    ['a statement that is deallocated', 'prepare p as select 1; deallocate p'],
-    ['an ordinary table', 'create table if not exists ordinary (a int)'],
-    ['a block that does nothing', 'do $$ begin null; end $$'],
-  ])('%s lets it go', async (_what, text) => {
+test.each([
+  ['a table that is dropped again', 'create temp table gone (a int); drop table gone'],
+  ['a lock that is given back', 'select pg_advisory_lock(1); select pg_advisory_unlock(1)'],
+  ['a channel that is left again', 'listen a; unlisten a'],
+  ['a statement that is deallocated', 'prepare p as select 1; deallocate p'],
+  ['an ordinary table', 'create table if not exists ordinary (a int)'],
+  ['a block that does nothing', 'do $$ begin null; end $$'],
+])(
+  'A client is pinned by what is there, and not by what its text says %s lets it go',
+  async (_what, text) => {
     const pooler = await lone();
     const [first, second] = [await pooler.connect(), await pooler.connect()];
     await first.query(text);
     await second.query('select 1');
     expect(await pinsOf(pooler)).toEqual([]);
-  });
+  },
+);
 
-  test.each([
-    ['temporary_table', 'create temp table mine (a int)', 'drop table mine'],
-    ['temporary_table', "do E'begin create temp table \\x6dine (a int); end'", 'discard temp'],
-    ['advisory_lock', 'select pg_try_advisory_lock(7)', 'select pg_advisory_unlock_all()'],
-    ['advisory_lock', 'select U&"pg\\005fadvisory\\005flock"(8)', 'select pg_advisory_unlock(8)'],
-    ['advisory_lock', "select query_to_xml('select pg_advisory_lock(9)', true, true, '')", 'discard all'],
-    ['listen', 'listen news', 'unlisten news'],
-    [
-      'cursor_with_hold',
-      'declare /* -- */ c cursor with /* x */ hold for select 1',
-      'close c; discard plans',
-    ],
-    ['prepare_in_sql', 'prepare p as select 1', 'deallocate p'],
-  ])('%s, until it is gone', async (reason, text, end) => {
+test.each([
+  ['temporary_table', 'create temp table mine (a int)', 'drop table mine'],
+  ['temporary_table', "do E'begin create temp table \\x6dine (a int); end'", 'discard temp'],
+  ['advisory_lock', 'select pg_try_advisory_lock(7)', 'select pg_advisory_unlock_all()'],
+  ['advisory_lock', 'select U&"pg\\005fadvisory\\005flock"(8)', 'select pg_advisory_unlock(8)'],
+  ['advisory_lock', "select query_to_xml('select pg_advisory_lock(9)', true, true, '')", 'discard all'],
+  ['listen', 'listen news', 'unlisten news'],
+  ['cursor_with_hold', 'declare /* -- */ c cursor with /* x */ hold for select 1', 'close c; discard plans'],
+  ['prepare_in_sql', 'prepare p as select 1', 'deallocate p'],
+])(
+  'A client is pinned by what is there, and not by what its text says %s, until it is gone',
+  async (reason, text, end) => {
     const pooler = await lone();
     const [first, second] = [await pooler.connect(), await pooler.connect()];
     await first.query(text);
@@ -131,49 +128,48 @@ describe('A client is pinned by what is there, and not by what its text says', (
     await first.query(end);
     expect((await next).rows).toEqual([{ one: 1 }]);
     expect(await pinsOf(pooler)).toEqual([]);
-  });
+  },
+);
+
+const byBlock = `do $$ begin execute 'se' || 't work_mem = ''7MB'''; end $$`;
+
+test('A setting that is changed unseen follows its client from server to server, and is not there for the next', async () => {
+  const pooler = await lone({}, 2);
+  const [first, second] = [await pooler.connect(), await pooler.connect()];
+  await first.query(byBlock);
+  await second.query('begin; select 1');
+  expect((await first.query('show work_mem')).rows).toEqual([{ work_mem: '7MB' }]);
+  await second.query('rollback');
+  for (let times = 0; times < 4; times++)
+    expect((await second.query('show work_mem')).rows).toEqual([{ work_mem: '4MB' }]);
+  expect((await first.query('show work_mem')).rows).toEqual([{ work_mem: '7MB' }]);
 });
 
-describe('A setting that is changed unseen', () => {
-  const byBlock = `do $$ begin execute 'se' || 't work_mem = ''7MB'''; end $$`;
-
-  test('follows its client from server to server, and is not there for the next', async () => {
-    const pooler = await lone({}, 2);
-    const [first, second] = [await pooler.connect(), await pooler.connect()];
-    await first.query(byBlock);
-    await second.query('begin; select 1');
-    expect((await first.query('show work_mem')).rows).toEqual([{ work_mem: '7MB' }]);
-    await second.query('rollback');
-    for (let times = 0; times < 4; times++)
-      expect((await second.query('show work_mem')).rows).toEqual([{ work_mem: '4MB' }]);
-    expect((await first.query('show work_mem')).rows).toEqual([{ work_mem: '7MB' }]);
-  });
-
-  test('with a name of the client’s own is not there for the next', async () => {
-    const pooler = await lone();
-    const [first, second] = [await pooler.connect(), await pooler.connect()];
-    await first.query(`do $$ begin execute 'se' || 't my.setting = ''7'''; end $$`);
-    expect(
-      (await second.query("select current_setting('my.setting', true) as mine")).rows[0].mine ?? '',
-    ).toBe('');
-  });
-
-  test('leaves what the client has set itself as it is', async () => {
-    const pooler = await lone();
-    const [first, second] = [await pooler.connect(), await pooler.connect({ options: '-c lock_timeout=9s' })];
-    await first.query("set my.setting = 'mine'; ");
-    await first.query('set statement_timeout = 5000');
-    await first.query(byBlock);
-    expect((await second.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '9s' }]);
-    const { rows } = await first.query(
-      "select current_setting('my.setting') as mine, current_setting('statement_timeout') as time",
-    );
-    expect(rows).toEqual([{ mine: 'mine', time: '5s' }]);
-  });
+test('A setting that is changed unseen with a name of the client’s own is not there for the next', async () => {
+  const pooler = await lone();
+  const [first, second] = [await pooler.connect(), await pooler.connect()];
+  await first.query(`do $$ begin execute 'se' || 't my.setting = ''7'''; end $$`);
+  expect((await second.query("select current_setting('my.setting', true) as mine")).rows[0].mine ?? '').toBe(
+    '',
+  );
 });
 
-describe('A setting of an earlier client that only a superuser takes back', () => {
-  test.each(['set session authorization', 'set role'])('is no error for one who said %s', async (becomes) => {
+test('A setting that is changed unseen leaves what the client has set itself as it is', async () => {
+  const pooler = await lone();
+  const [first, second] = [await pooler.connect(), await pooler.connect({ options: '-c lock_timeout=9s' })];
+  await first.query("set my.setting = 'mine'; ");
+  await first.query('set statement_timeout = 5000');
+  await first.query(byBlock);
+  expect((await second.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '9s' }]);
+  const { rows } = await first.query(
+    "select current_setting('my.setting') as mine, current_setting('statement_timeout') as time",
+  );
+  expect(rows).toEqual([{ mine: 'mine', time: '5s' }]);
+});
+
+test.each(['set session authorization', 'set role'])(
+  'A setting of an earlier client that only a superuser takes back is no error for one who said %s',
+  async (becomes) => {
     const pooler = await lone();
     const [first, second] = [await pooler.connect(), await pooler.connect()];
     await second.query(`${becomes} ${role}`);
@@ -187,8 +183,8 @@ describe('A setting of an earlier client that only a superuser takes back', () =
         session_replication_role: 'replica',
       });
     }
-  });
-});
+  },
+);
 
 const denied = { severity: 'ERROR', code: '42501', message: 'permission denied to set parameter' };
 

@@ -17,50 +17,44 @@ function everything(client: pg.Client, name: string): Promise<pg.QueryResult> {
   return client.query({ name, text: 'select * from changing' });
 }
 
-describe('a table that is changed under a prepared statement', () => {
-  test('is an error for who has prepared it, as on the server, and not for who prepares it anew', async () => {
-    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
-    const [first, second, changer] = await Promise.all([
-      pooler.connect(),
-      pooler.connect(),
-      pooler.connect(),
-    ]);
-    await changer.query('create table changing (a int)');
-    expect((await everything(first, 'all')).fields).toHaveLength(1);
-    await changer.query('alter table changing add b int');
-    await expect(everything(first, 'all')).rejects.toMatchObject({
-      code: '0A000',
-      message: 'cached plan must not change result type',
-    });
-    // Another client that prepares the same text has nothing to do with it.
-    expect((await everything(second, 'all')).fields).toHaveLength(2);
-    // Nor has the same one, under another name.
-    expect((await everything(first, 'all again')).fields).toHaveLength(2);
-    // The old one stays what it was, as on the server, until the table is what it was.
-    await expect(everything(first, 'all')).rejects.toMatchObject({ code: '0A000' });
-    await changer.query('alter table changing drop b');
-    expect((await everything(first, 'all')).fields).toHaveLength(1);
-    await changer.query('drop table changing');
+test('a table that is changed under a prepared statement is an error for who has prepared it, as on the server, and not for who prepares it anew', async () => {
+  const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+  const [first, second, changer] = await Promise.all([pooler.connect(), pooler.connect(), pooler.connect()]);
+  await changer.query('create table changing (a int)');
+  expect((await everything(first, 'all')).fields).toHaveLength(1);
+  await changer.query('alter table changing add b int');
+  await expect(everything(first, 'all')).rejects.toMatchObject({
+    code: '0A000',
+    message: 'cached plan must not change result type',
   });
+  // Another client that prepares the same text has nothing to do with it.
+  expect((await everything(second, 'all')).fields).toHaveLength(2);
+  // Nor has the same one, under another name.
+  expect((await everything(first, 'all again')).fields).toHaveLength(2);
+  // The old one stays what it was, as on the server, until the table is what it was.
+  await expect(everything(first, 'all')).rejects.toMatchObject({ code: '0A000' });
+  await changer.query('alter table changing drop b');
+  expect((await everything(first, 'all')).fields).toHaveLength(1);
+  await changer.query('drop table changing');
+});
 
-  test('is an error on every server, also on one that prepares the statement later', async () => {
-    const pooler = await startTestPooler(db, {
-      pooling: { poolSize: 1 },
-      admin: { adminUsers: ['boss'] },
-    });
-    const [client, boss] = [
-      await pooler.connect(),
-      await pooler.connect({ database: 'headgate', user: 'boss' }),
-    ];
-    await client.query('create table changing (a int)');
-    await everything(client, 'all');
-    await client.query('alter table changing add b int');
-    await boss.query('reconnect');
-    for (let times = 0; times < 2; times++)
-      await expect(everything(client, 'all')).rejects.toMatchObject({ code: '0A000' });
-    expect((await everything(client, 'again')).fields).toHaveLength(2);
-    await client.query('drop table changing');
+test('a table that is changed under a prepared statement is an error on every server, also on one that prepares the statement later', async () => {
+  const pooler = await startTestPooler(db, {
+    pooling: { poolSize: 1 },
+    admin: { adminUsers: ['boss'] },
   });
+  const [client, boss] = [
+    await pooler.connect(),
+    await pooler.connect({ database: 'headgate', user: 'boss' }),
+  ];
+  await client.query('create table changing (a int)');
+  await everything(client, 'all');
+  await client.query('alter table changing add b int');
+  await boss.query('reconnect');
+  for (let times = 0; times < 2; times++)
+    await expect(everything(client, 'all')).rejects.toMatchObject({ code: '0A000' });
+  expect((await everything(client, 'again')).fields).toHaveLength(2);
+  await client.query('drop table changing');
 });
 
 test('statements that no client has any more are not kept without end', async () => {

@@ -5,12 +5,13 @@ import { startTestPooler } from '../../support/pooler.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { ScriptedServer } from './scripted-server.js';
 
-describe('server_check_delay = 0', () => {
-  test.each([
-    ['one client', 1, 1],
-    ['more clients than servers', 8, 3],
-    ['as many servers as clients', 4, 4],
-  ])('checks a server connection once before a checkout at most: %s', async (_, clients, poolSize) => {
+test.each([
+  ['one client', 1, 1],
+  ['more clients than servers', 8, 3],
+  ['as many servers as clients', 4, 4],
+])(
+  'server_check_delay = 0 checks a server connection once before a checkout at most: %s',
+  async (_, clients, poolSize) => {
     const server = await ScriptedServer.start();
     const pooler = await startTestPooler(server.db, {
       pooling: { poolSize, serverCheckQuery: 'check', serverCheckDelay: 0 },
@@ -27,18 +28,18 @@ describe('server_check_delay = 0', () => {
     const { acquired = 0 } = pooler.pooler.stats().pools[0]?.totals ?? {};
     expect(acquired).toBeGreaterThanOrEqual(clients * queriesOfEach);
     expect(checks).toBeLessThanOrEqual(acquired);
-  });
+  },
+);
 
-  test('checks before each checkout of a connection that was idle', async () => {
-    const server = await ScriptedServer.start();
-    const pooler = await startTestPooler(server.db, {
-      pooling: { poolSize: 1, serverCheckQuery: 'check', serverCheckDelay: 0 },
-    });
-    const client = await pooler.connect();
-    for (let n = 0; n < 20; n++) await client.query(`select ${n}`);
-    const { queries } = server.connection;
-    for (let n = 1; n < 20; n++) expect(queries[queries.indexOf(`select ${n}`) - 1]).toBe('check');
+test('server_check_delay = 0 checks before each checkout of a connection that was idle', async () => {
+  const server = await ScriptedServer.start();
+  const pooler = await startTestPooler(server.db, {
+    pooling: { poolSize: 1, serverCheckQuery: 'check', serverCheckDelay: 0 },
   });
+  const client = await pooler.connect();
+  for (let n = 0; n < 20; n++) await client.query(`select ${n}`);
+  const { queries } = server.connection;
+  for (let n = 1; n < 20; n++) expect(queries[queries.indexOf(`select ${n}`) - 1]).toBe('check');
 });
 
 describe('min_pool_size', () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rejectionOf } from '../../support/outcomes.js';
 import { type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { type Served, serve, workerOf } from './served.js';
@@ -22,7 +22,7 @@ describe('The console of two workers', () => {
   });
   afterAll(() => served.end());
 
-  it('shows the clients, servers and numbers of all, whichever worker one logs in to', async () => {
+  test('shows the clients, servers and numbers of all, whichever worker one logs in to', async () => {
     const consoles = [await served.console(), await served.console()];
     const [admin] = consoles as [(typeof consoles)[0]];
     const clients = [...(await served.clientOfEach(admin)).values()];

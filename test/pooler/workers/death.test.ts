@@ -69,7 +69,7 @@ test('a worker that is killed loses its own clients only, and another takes its 
   process.kill(first?.pid as number, 'SIGKILL');
   await gone;
   expect((await clients.get(2)?.query('select 2 as two'))?.rows).toEqual([{ two: 2 }]);
-  await served.says(/worker 1 has ended \(SIGKILL\); another is started in \d+ ms/);
+  await served.says(/worker ended {2}worker=1 pid=\d+ reason=SIGKILL .* restart_in_ms=\d+/);
   const workers = await readyWorkers(served);
   expect(workers.map(({ worker, restarts }) => [worker, restarts])).toEqual([
     [1, 1],

@@ -2,7 +2,7 @@
 
 import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { tooManyClients } from '../../../src/pooler/clients/refusal.js';
 import { ConfigError } from '../../../src/pooler/config/config-problems.js';
 import { ConsoleError } from '../../../src/pooler/console/console-error.js';
@@ -59,7 +59,7 @@ const ofWorkers: FromWorker[] = [
     kind: 'facts',
     facts: { address: '::1', port: 5432, isDirect: true, authenticationMs: 60_000, askedOver: ends('::1') },
   },
-  { kind: 'log', level: 'info', message: 'a client is in', details: { user: 'app', tls: undefined } },
+  { kind: 'log', level: 'info', message: 'client connected', details: { user: 'app', tls: undefined } },
   { kind: 'call', call: 1, what: 'place', body: { user: 'app', database: 'app' } },
   { kind: 'answer', call: 1, value: undefined },
 ];
@@ -77,118 +77,107 @@ const ofSupervisors: FromSupervisor[] = [
   { kind: 'drop', call: 3 },
 ];
 
-describe('A message', () => {
-  test.each(ofWorkers)('of a worker is taken: $kind', (message) => {
-    expect(readFromWorker(deserialize(serialize(message)))).toEqual(message);
+test.each(ofWorkers)('A message of a worker is taken: $kind', (message) => {
+  expect(readFromWorker(deserialize(serialize(message)))).toEqual(message);
+});
+
+test.each(ofSupervisors)('A message of the supervisor is taken: $kind', (message) => {
+  expect(readFromSupervisor(deserialize(serialize(message)))).toEqual(message);
+});
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['a text', 'ready'],
+  ['an unknown kind', { kind: 'steady' }],
+  ['the name of something that every object has', { kind: 'constructor' }],
+  ['one that lacks something', { kind: 'took' }],
+  ['one with something more', { kind: 'ready', and: 1 }],
+  ['a negative count', { kind: 'release', pool: 1, count: -1, servers: [] }],
+  ['half a slot', { kind: 'release', pool: 1, count: 0.5, servers: [] }],
+  ['a key that is too long', { kind: 'server', server: { ...serverNote(), secretKey: Buffer.alloc(257) } }],
+  ['an address that is too long', { kind: 'dial', dial: { pool: 1, server: 7, ends: ends('x'.repeat(65)) } }],
+  ['a name without an end', { ...(ofWorkers[2] as object), user: 'x'.repeat(16_385) }],
+  ['a log without an end', { kind: 'log', level: 'info', message: 'x'.repeat(65_537), details: {} }],
+  ['a list that is none', { kind: 'reports', reports: { length: 1 } }],
+  ['a message of the other side', { kind: 'granted', pool: 1 }],
+])('A message is refused: %s', (_, message) => {
+  expect(readFromWorker(message)).toBeUndefined();
+});
+
+test('A message that is anything at all never throws', () => {
+  fc.assert(
+    fc.property(fc.anything({ withMap: true, withTypedArray: true }), (value) => {
+      readFromWorker(value);
+      readFromSupervisor({ kind: 'begin', beginning: value });
+      questions.control(value);
+    }),
+  );
+});
+
+function serverNote() {
+  return (ofWorkers[6] as Extract<FromWorker, { kind: 'server' }>).server;
+}
+
+const read = () =>
+  poolerConfig({
+    auth: { type: 'trust' },
+    databases: { app: { host: 'db.example', password: 'sesame' } },
+    users: { app: { password: 'open' } },
   });
 
-  test.each(ofSupervisors)('of the supervisor is taken: $kind', (message) => {
-    expect(readFromSupervisor(deserialize(serialize(message)))).toEqual(message);
-  });
+test('A configuration is the same on the other side, secrets included', () => {
+  const config = read();
+  const copy = decodeConfig(deserialize(serialize(encodeConfig(config))));
+  expect(copy).toEqual(config);
+  expect(copy.databases.get('app')?.password?.reveal()).toBe('sesame');
+  expect(copy.users.get('app')?.password?.reveal()).toBe('open');
+});
 
-  test.each<[string, unknown]>([
-    ['nothing', undefined],
-    ['a text', 'ready'],
-    ['an unknown kind', { kind: 'steady' }],
-    ['the name of something that every object has', { kind: 'constructor' }],
-    ['one that lacks something', { kind: 'took' }],
-    ['one with something more', { kind: 'ready', and: 1 }],
-    ['a negative count', { kind: 'release', pool: 1, count: -1, servers: [] }],
-    ['half a slot', { kind: 'release', pool: 1, count: 0.5, servers: [] }],
-    ['a key that is too long', { kind: 'server', server: { ...serverNote(), secretKey: Buffer.alloc(257) } }],
-    [
-      'an address that is too long',
-      { kind: 'dial', dial: { pool: 1, server: 7, ends: ends('x'.repeat(65)) } },
-    ],
-    ['a name without an end', { ...(ofWorkers[2] as object), user: 'x'.repeat(16_385) }],
-    ['a log without an end', { kind: 'log', level: 'info', message: 'x'.repeat(65_537), details: {} }],
-    ['a list that is none', { kind: 'reports', reports: { length: 1 } }],
-    ['a message of the other side', { kind: 'granted', pool: 1 }],
-  ])('is refused: %s', (_, message) => {
-    expect(readFromWorker(message)).toBeUndefined();
-  });
+test('A configuration can not be changed there either, and shows no secret', () => {
+  const copy = decodeConfig(encodeConfig(read()));
+  expect(Object.isFrozen(copy.pooling)).toBe(true);
+  expect(() => (copy.databases as Map<string, unknown>).clear()).toThrow(TypeError);
+  expect(JSON.stringify([...copy.databases])).not.toContain('sesame');
+});
 
-  it('that is anything at all never throws', () => {
-    fc.assert(
-      fc.property(fc.anything({ withMap: true, withTypedArray: true }), (value) => {
-        readFromWorker(value);
-        readFromSupervisor({ kind: 'begin', beginning: value });
-        questions.control(value);
-      }),
+test.each([
+  new ConsoleError('42601', 'SHOW needs to be told what to show', 'SHOW HELP lists all commands.'),
+  new ConfigError([{ path: 'pooling.poolSize', message: 'must be a number', place: undefined }]),
+  tooManyClients('user "app"', 2, 'max_user_client_connections'),
+])('An error that someone is to be told is what it was: $name', (error) => {
+  const copy = decodeError(deserialize(serialize(encodeError(error))));
+  expect(copy).toBeInstanceOf(error.constructor);
+  expect({ ...copy, message: copy.message }).toEqual({ ...error, message: error.message });
+});
+
+test('An error of any other kind keeps its message and its code', () => {
+  const copy = decodeError(encodeError(Object.assign(new Error('no more files'), { code: 'EMFILE' })));
+  expect(copy).toMatchObject({ message: 'no more files', code: 'EMFILE' });
+  expect(decodeError(encodeError('a text')).message).toBe('a text');
+});
+
+test('A number with the worker in it tells its worker, and is a positive number of four bytes', () => {
+  const cases = fc
+    .integer({ min: 2, max: 64 })
+    .chain((workers) =>
+      fc.tuple(
+        fc.constant(workers),
+        fc.integer({ min: 1, max: workers }),
+        fc.integer({ min: 1, max: 2 ** 24 - 1 }),
+      ),
     );
-  });
-
-  function serverNote() {
-    return (ofWorkers[6] as Extract<FromWorker, { kind: 'server' }>).server;
-  }
+  fc.assert(
+    fc.property(cases, ([workers, worker, own]) => {
+      const id = new WorkerIds(worker, workers).of(own);
+      expect(id).toBeGreaterThan(0);
+      expect(id).toBeLessThanOrEqual(0x7fff_ffff);
+      expect(ownerOf(id, workers)).toEqual({ worker, own });
+    }),
+  );
 });
 
-describe('A configuration', () => {
-  const read = () =>
-    poolerConfig({
-      auth: { type: 'trust' },
-      databases: { app: { host: 'db.example', password: 'sesame' } },
-      users: { app: { password: 'open' } },
-    });
-
-  it('is the same on the other side, secrets included', () => {
-    const config = read();
-    const copy = decodeConfig(deserialize(serialize(encodeConfig(config))));
-    expect(copy).toEqual(config);
-    expect(copy.databases.get('app')?.password?.reveal()).toBe('sesame');
-    expect(copy.users.get('app')?.password?.reveal()).toBe('open');
-  });
-
-  it('can not be changed there either, and shows no secret', () => {
-    const copy = decodeConfig(encodeConfig(read()));
-    expect(Object.isFrozen(copy.pooling)).toBe(true);
-    expect(() => (copy.databases as Map<string, unknown>).clear()).toThrow(TypeError);
-    expect(JSON.stringify([...copy.databases])).not.toContain('sesame');
-  });
-});
-
-describe('An error', () => {
-  test.each([
-    new ConsoleError('42601', 'SHOW needs to be told what to show', 'SHOW HELP lists all commands.'),
-    new ConfigError([{ path: 'pooling.poolSize', message: 'must be a number', place: undefined }]),
-    tooManyClients('user "app"', 2, 'max_user_client_connections'),
-  ])('that someone is to be told is what it was: $name', (error) => {
-    const copy = decodeError(deserialize(serialize(encodeError(error))));
-    expect(copy).toBeInstanceOf(error.constructor);
-    expect({ ...copy, message: copy.message }).toEqual({ ...error, message: error.message });
-  });
-
-  it('of any other kind keeps its message and its code', () => {
-    const copy = decodeError(encodeError(Object.assign(new Error('no more files'), { code: 'EMFILE' })));
-    expect(copy).toMatchObject({ message: 'no more files', code: 'EMFILE' });
-    expect(decodeError(encodeError('a text')).message).toBe('a text');
-  });
-});
-
-describe('A number with the worker in it', () => {
-  it('tells its worker, and is a positive number of four bytes', () => {
-    const cases = fc
-      .integer({ min: 2, max: 64 })
-      .chain((workers) =>
-        fc.tuple(
-          fc.constant(workers),
-          fc.integer({ min: 1, max: workers }),
-          fc.integer({ min: 1, max: 2 ** 24 - 1 }),
-        ),
-      );
-    fc.assert(
-      fc.property(cases, ([workers, worker, own]) => {
-        const id = new WorkerIds(worker, workers).of(own);
-        expect(id).toBeGreaterThan(0);
-        expect(id).toBeLessThanOrEqual(0x7fff_ffff);
-        expect(ownerOf(id, workers)).toEqual({ worker, own });
-      }),
-    );
-  });
-
-  it('that no worker has given out has no owner', () => {
-    expect(ownerOf(5, 2)).toBeUndefined();
-    expect(ownerOf(0x7fff_ffff, 2)).toBeUndefined();
-    expect(ownerOf(-1, 2)).toBeUndefined();
-  });
+test('A number with the worker in it that no worker has given out has no owner', () => {
+  expect(ownerOf(5, 2)).toBeUndefined();
+  expect(ownerOf(0x7fff_ffff, 2)).toBeUndefined();
+  expect(ownerOf(-1, 2)).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 // Slots between workers and the supervisor: the real books of both sides, with messages that take a moment.
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import type { FairHolder } from '../../../src/coordination/fair/fair-holder.js';
 import type { Leases } from '../../../src/core/leases.js';
 import { quotasOf } from '../../../src/pooler/budgets/quotas.js';
@@ -95,146 +95,142 @@ function broker(yaml = ''): SlotBroker {
   return new SlotBroker(new ServerBudgets(quotasOf(configWith(yaml))));
 }
 
-describe('Slots of several workers', () => {
-  it('are no more than the size of the pool, and both get their part of it', async () => {
-    const slots = broker();
-    const one = worker(slots, 1).engine('app', 5);
-    const other = worker(slots, 2).engine('app', 5);
-    one.want(5);
-    await expect.poll(() => one.held).toBe(5);
-    other.want(5);
-    await expect.poll(() => [one.held, other.held].sort()).toEqual([2, 3]);
-    expect(slots.peaks()).toEqual([{ database: 'app', user: 'app', peak: 5 }]);
-  });
-
-  it('go to the one that needs them', async () => {
-    const slots = broker();
-    const one = worker(slots, 1).engine('app', 4);
-    const other = worker(slots, 2).engine('app', 4);
-    one.want(4);
-    await expect.poll(() => one.held).toBe(4);
-    one.demand = 1;
-    other.want(3);
-    await expect.poll(() => [one.held, other.held], { timeout: 5_000 }).toEqual([1, 3]);
-  });
-
-  it('move when the connection is gone, and not before', async () => {
-    const slots = broker();
-    const one = worker(slots, 1).engine('app', 2);
-    const other = worker(slots, 2).engine('app', 2);
-    one.isBusy = true;
-    one.want(2);
-    await expect.poll(() => one.held).toBe(2);
-    other.want(1);
-    await expect.poll(() => one.recalled).toBeGreaterThan(0);
-    expect(other.held).toBe(0);
-    one.close();
-    await expect.poll(() => other.held).toBe(1);
-  });
-
-  it('are within every budget above the pools', async () => {
-    const slots = broker('limits: { maxServerConnections: 3 }\n');
-    const workers = [worker(slots, 1), worker(slots, 2)];
-    const engines = workers.flatMap((of) => ['a', 'b'].map((user) => of.engine(user, 10)));
-    let most = 0;
-    for (const engine of engines) engine.want(5);
-    await expect
-      .poll(() => {
-        const held = engines.reduce((sum, engine) => sum + engine.held, 0);
-        most = Math.max(most, held);
-        return held;
-      })
-      .toBe(3);
-    const [stats] = slots.budgets.stats();
-    expect(stats).toMatchObject({ budget: 'total', capacity: 3, held: 3 });
-    expect(most).toBe(3);
-  });
-
-  it('that are not taken when they come go back at once', async () => {
-    const slots = broker('limits: { maxServerConnections: 1 }\n');
-    const one = worker(slots, 1).engine('app', 1);
-    const other = worker(slots, 2).engine('app', 1);
-    one.want(1);
-    one.demand = 0;
-    await expect.poll(() => slots.budgets.stats()[0]?.held).toBe(0);
-    other.want(1);
-    await expect.poll(() => other.held).toBe(1);
-  });
-
-  it('are for connections that are being opened, until the worker tells that they are there', async () => {
-    const dead = worker(broker(), 1);
-    const one = dead.engine('app', 3);
-    one.want(3);
-    await expect.poll(() => one.held).toBe(3);
-    dead.slots.came({
-      kind: 'server',
-      server: { pool: 1, server: 7, processId: 1, secretKey: Buffer.alloc(4) },
-    });
-    const [left] = dead.slots.close();
-    expect(left).toMatchObject({ held: 3, pending: 2 });
-  });
-
-  it('of a worker that is no more are free when they are given back for it', async () => {
-    const slots = broker();
-    const dead = worker(slots, 1);
-    const one = dead.engine('app', 2);
-    const other = worker(slots, 2).engine('app', 2);
-    one.want(2);
-    await expect.poll(() => one.held).toBe(2);
-    const [left] = dead.slots.close();
-    other.want(2);
-    expect(left?.held).toBe(2);
-    left?.released(1);
-    await expect.poll(() => other.held).toBe(1);
-    left?.released(1);
-    await expect.poll(() => other.held).toBe(2);
-  });
+test('Slots of several workers are no more than the size of the pool, and both get their part of it', async () => {
+  const slots = broker();
+  const one = worker(slots, 1).engine('app', 5);
+  const other = worker(slots, 2).engine('app', 5);
+  one.want(5);
+  await expect.poll(() => one.held).toBe(5);
+  other.want(5);
+  await expect.poll(() => [one.held, other.held].sort()).toEqual([2, 3]);
+  expect(slots.peaks()).toEqual([{ database: 'app', user: 'app', peak: 5 }]);
 });
 
-describe('The connections that a pool is kept at', () => {
-  /** What each keeps when it is asked for its part of this size, and the messages of all have come and were answered. */
-  async function parts(workers: readonly SupervisorLeases[], size: number): Promise<number[]> {
-    for (const leases of workers) leases.partToKeep(size);
-    for (let hops = 0; hops < 3; hops++) await new Promise(setImmediate);
-    return workers.map((leases) => leases.partToKeep(size));
-  }
+test('Slots of several workers go to the one that needs them', async () => {
+  const slots = broker();
+  const one = worker(slots, 1).engine('app', 4);
+  const other = worker(slots, 2).engine('app', 4);
+  one.want(4);
+  await expect.poll(() => one.held).toBe(4);
+  one.demand = 1;
+  other.want(3);
+  await expect.poll(() => [one.held, other.held], { timeout: 5_000 }).toEqual([1, 3]);
+});
 
-  it('are none until it is known who else keeps some', () => {
-    expect(worker(broker(), 1).leasesOf('app').partToKeep(3)).toBe(0);
-  });
+test('Slots of several workers move when the connection is gone, and not before', async () => {
+  const slots = broker();
+  const one = worker(slots, 1).engine('app', 2);
+  const other = worker(slots, 2).engine('app', 2);
+  one.isBusy = true;
+  one.want(2);
+  await expect.poll(() => one.held).toBe(2);
+  other.want(1);
+  await expect.poll(() => one.recalled).toBeGreaterThan(0);
+  expect(other.held).toBe(0);
+  one.close();
+  await expect.poll(() => other.held).toBe(1);
+});
 
-  it.each([
-    [7, [3, 2, 2]],
-    [6, [2, 2, 2]],
-    [2, [1, 1, 0]],
-    [0, [0, 0, 0]],
-  ])('%d of them are the parts %j', async (size, expected) => {
-    const slots = broker();
-    const workers = [1, 2, 3].map((number) => worker(slots, number).leasesOf('app'));
-    expect(await parts(workers, size)).toEqual(expected);
-  });
+test('Slots of several workers are within every budget above the pools', async () => {
+  const slots = broker('limits: { maxServerConnections: 3 }\n');
+  const workers = [worker(slots, 1), worker(slots, 2)];
+  const engines = workers.flatMap((of) => ['a', 'b'].map((user) => of.engine(user, 10)));
+  let most = 0;
+  for (const engine of engines) engine.want(5);
+  await expect
+    .poll(() => {
+      const held = engines.reduce((sum, engine) => sum + engine.held, 0);
+      most = Math.max(most, held);
+      return held;
+    })
+    .toBe(3);
+  const [stats] = slots.budgets.stats();
+  expect(stats).toMatchObject({ budget: 'total', capacity: 3, held: 3 });
+  expect(most).toBe(3);
+});
 
-  it('are shared out again when a worker keeps none any more, when its pool is gone, and when it has died', async () => {
-    const slots = broker();
-    const workers = [1, 2, 3, 4].map((number) => worker(slots, number));
-    const [one, two, three, four] = workers.map(({ leasesOf }) => leasesOf('app')) as [
-      SupervisorLeases,
-      SupervisorLeases,
-      SupervisorLeases,
-      SupervisorLeases,
-    ];
-    expect(await parts([one, two, three, four], 5)).toEqual([2, 1, 1, 1]);
-    expect(one.partToKeep(0)).toBe(0);
-    expect(await parts([two, three, four], 5)).toEqual([2, 2, 1]);
-    two.leave();
-    expect(await parts([three, four], 5)).toEqual([3, 2]);
-    workers[2]?.slots.close();
-    expect(await parts([four], 5)).toEqual([5]);
-    expect(await parts([four], 4)).toEqual([4]);
-  });
+test('Slots of several workers that are not taken when they come go back at once', async () => {
+  const slots = broker('limits: { maxServerConnections: 1 }\n');
+  const one = worker(slots, 1).engine('app', 1);
+  const other = worker(slots, 2).engine('app', 1);
+  one.want(1);
+  one.demand = 0;
+  await expect.poll(() => slots.budgets.stats()[0]?.held).toBe(0);
+  other.want(1);
+  await expect.poll(() => other.held).toBe(1);
+});
 
-  it('of one user are not those of another', async () => {
-    const slots = broker();
-    expect(await parts([worker(slots, 1).leasesOf('a'), worker(slots, 2).leasesOf('b')], 3)).toEqual([3, 3]);
+test('Slots of several workers are for connections that are being opened, until the worker tells that they are there', async () => {
+  const dead = worker(broker(), 1);
+  const one = dead.engine('app', 3);
+  one.want(3);
+  await expect.poll(() => one.held).toBe(3);
+  dead.slots.came({
+    kind: 'server',
+    server: { pool: 1, server: 7, processId: 1, secretKey: Buffer.alloc(4) },
   });
+  const [left] = dead.slots.close();
+  expect(left).toMatchObject({ held: 3, pending: 2 });
+});
+
+test('Slots of several workers of a worker that is no more are free when they are given back for it', async () => {
+  const slots = broker();
+  const dead = worker(slots, 1);
+  const one = dead.engine('app', 2);
+  const other = worker(slots, 2).engine('app', 2);
+  one.want(2);
+  await expect.poll(() => one.held).toBe(2);
+  const [left] = dead.slots.close();
+  other.want(2);
+  expect(left?.held).toBe(2);
+  left?.released(1);
+  await expect.poll(() => other.held).toBe(1);
+  left?.released(1);
+  await expect.poll(() => other.held).toBe(2);
+});
+
+/** What each keeps when it is asked for its part of this size, and the messages of all have come and were answered. */
+async function parts(workers: readonly SupervisorLeases[], size: number): Promise<number[]> {
+  for (const leases of workers) leases.partToKeep(size);
+  for (let hops = 0; hops < 3; hops++) await new Promise(setImmediate);
+  return workers.map((leases) => leases.partToKeep(size));
+}
+
+test('The connections that a pool is kept at are none until it is known who else keeps some', () => {
+  expect(worker(broker(), 1).leasesOf('app').partToKeep(3)).toBe(0);
+});
+
+test.each([
+  [7, [3, 2, 2]],
+  [6, [2, 2, 2]],
+  [2, [1, 1, 0]],
+  [0, [0, 0, 0]],
+])('The connections that a pool is kept at %d of them are the parts %j', async (size, expected) => {
+  const slots = broker();
+  const workers = [1, 2, 3].map((number) => worker(slots, number).leasesOf('app'));
+  expect(await parts(workers, size)).toEqual(expected);
+});
+
+test('The connections that a pool is kept at are shared out again when a worker keeps none any more, when its pool is gone, and when it has died', async () => {
+  const slots = broker();
+  const workers = [1, 2, 3, 4].map((number) => worker(slots, number));
+  const [one, two, three, four] = workers.map(({ leasesOf }) => leasesOf('app')) as [
+    SupervisorLeases,
+    SupervisorLeases,
+    SupervisorLeases,
+    SupervisorLeases,
+  ];
+  expect(await parts([one, two, three, four], 5)).toEqual([2, 1, 1, 1]);
+  expect(one.partToKeep(0)).toBe(0);
+  expect(await parts([two, three, four], 5)).toEqual([2, 2, 1]);
+  two.leave();
+  expect(await parts([three, four], 5)).toEqual([3, 2]);
+  workers[2]?.slots.close();
+  expect(await parts([four], 5)).toEqual([5]);
+  expect(await parts([four], 4)).toEqual([4]);
+});
+
+test('The connections that a pool is kept at of one user are not those of another', async () => {
+  const slots = broker();
+  expect(await parts([worker(slots, 1).leasesOf('a'), worker(slots, 2).leasesOf('b')], 3)).toEqual([3, 3]);
 });

@@ -49,64 +49,66 @@ async function until(socket: Awaited<ReturnType<typeof open>>, text: string): Pr
   return seen;
 }
 
-describe('the startup packet of a client of several workers', () => {
-  test('is understood wherever it is cut', async () => {
-    const whole = packet({ application_name: 'cut' });
-    for (let at = 1; at < whole.length; at += 9)
-      expect((await greet(place, whole.subarray(0, at), whole.subarray(at))).lines.at(-1)).toBe('Z');
-    expect((await greet(place, ...Array.from(whole, (byte) => Buffer.of(byte)))).lines.at(-1)).toBe('Z');
-  });
-
-  test('may come with queries behind it, which are answered', async () => {
-    const socket = await open(place);
-    const texts = Array.from({ length: 2_000 }, (_, n) => query(`select 'answer ${n}' as a`));
-    socket.write(Buffer.concat([packet(), ...texts]));
-    const seen = await until(socket, 'answer 1999');
-    expect(seen.match(/answer \d+/g)).toEqual(texts.map((_, n) => `answer ${n}`));
-    socket.destroy();
-  });
-
-  test('may come in halves with a pause between them, longer than it is waited for', async () => {
-    const socket = await open(place);
-    const whole = packet();
-    socket.write(whole.subarray(0, 20));
-    setTimeout(() => socket.write(whole.subarray(20)), 1_300);
-    expect((await readGreeting(socket)).lines.at(-1)).toBe('Z');
-  });
-
-  test('that never comes is too late after client_login_timeout', async () => {
-    const socket = await open(place);
-    socket.write(packet().subarray(0, 20));
-    const { error } = await readGreeting(socket);
-    expect(error).toMatchObject({ severity: 'FATAL', code: '57014' });
-  });
-
-  test.each([
-    ['of another major version', () => packet({}, 0x0004_0000), '0A000'],
-    ['without a user', () => startupPacket(StartupCode.version30, { database: 'app' }), '28000'],
-    ['for a database that is not there', () => packet({ database: 'nowhere' }), '3D000'],
-    ['that is too short', () => Buffer.from([0, 0, 0, 7, 0, 3, 0, 0]), '08P01'],
-    ['that is too long', () => Buffer.from([0, 1, 0, 0, 0, 3, 0, 0]), '08P01'],
-    ['that is nonsense', () => Buffer.from('GET / HTTP/1.1\r\n\r\n'), '08P01'],
-    ['with a text that does not end', () => Buffer.from([0, 0, 0, 9, 0, 3, 0, 0, 0x75]), '08P01'],
-  ])('%s is refused by the worker', async (_, bytes, code) => {
-    expect((await greet(place, bytes())).error).toMatchObject({ severity: 'FATAL', code });
-  });
-
-  test('that is a Terminate ends the connection without an answer', async () => {
-    const socket = await open(place);
-    socket.write(terminate);
-    expect(await nextByte(socket)).toBe('closed');
-  });
+test('the startup packet of a client of several workers is understood wherever it is cut', async () => {
+  const whole = packet({ application_name: 'cut' });
+  for (let at = 1; at < whole.length; at += 9)
+    expect((await greet(place, whole.subarray(0, at), whole.subarray(at))).lines.at(-1)).toBe('Z');
+  expect((await greet(place, ...Array.from(whole, (byte) => Buffer.of(byte)))).lines.at(-1)).toBe('Z');
 });
 
-describe('a request for encryption to several workers without any', () => {
-  test.each([
-    ['ssl', [sslRequest]],
-    ['gssenc', [gssEncRequest]],
-    ['ssl, gssenc', [sslRequest, gssEncRequest]],
-    ['gssenc, ssl', [gssEncRequest, sslRequest]],
-  ])('is declined, and the client goes on in plain text: %s', async (_, requests) => {
+test('the startup packet of a client of several workers may come with queries behind it, which are answered', async () => {
+  const socket = await open(place);
+  const texts = Array.from({ length: 2_000 }, (_, n) => query(`select 'answer ${n}' as a`));
+  socket.write(Buffer.concat([packet(), ...texts]));
+  const seen = await until(socket, 'answer 1999');
+  expect(seen.match(/answer \d+/g)).toEqual(texts.map((_, n) => `answer ${n}`));
+  socket.destroy();
+});
+
+test('the startup packet of a client of several workers may come in halves with a pause between them, longer than it is waited for', async () => {
+  const socket = await open(place);
+  const whole = packet();
+  socket.write(whole.subarray(0, 20));
+  setTimeout(() => socket.write(whole.subarray(20)), 1_300);
+  expect((await readGreeting(socket)).lines.at(-1)).toBe('Z');
+});
+
+test('the startup packet of a client of several workers that never comes is too late after client_login_timeout', async () => {
+  const socket = await open(place);
+  socket.write(packet().subarray(0, 20));
+  const { error } = await readGreeting(socket);
+  expect(error).toMatchObject({ severity: 'FATAL', code: '57014' });
+});
+
+test.each([
+  ['of another major version', () => packet({}, 0x0004_0000), '0A000'],
+  ['without a user', () => startupPacket(StartupCode.version30, { database: 'app' }), '28000'],
+  ['for a database that is not there', () => packet({ database: 'nowhere' }), '3D000'],
+  ['that is too short', () => Buffer.from([0, 0, 0, 7, 0, 3, 0, 0]), '08P01'],
+  ['that is too long', () => Buffer.from([0, 1, 0, 0, 0, 3, 0, 0]), '08P01'],
+  ['that is nonsense', () => Buffer.from('GET / HTTP/1.1\r\n\r\n'), '08P01'],
+  ['with a text that does not end', () => Buffer.from([0, 0, 0, 9, 0, 3, 0, 0, 0x75]), '08P01'],
+])(
+  'the startup packet of a client of several workers %s is refused by the worker',
+  async (_, bytes, code) => {
+    expect((await greet(place, bytes())).error).toMatchObject({ severity: 'FATAL', code });
+  },
+);
+
+test('the startup packet of a client of several workers that is a Terminate ends the connection without an answer', async () => {
+  const socket = await open(place);
+  socket.write(terminate);
+  expect(await nextByte(socket)).toBe('closed');
+});
+
+test.each([
+  ['ssl', [sslRequest]],
+  ['gssenc', [gssEncRequest]],
+  ['ssl, gssenc', [sslRequest, gssEncRequest]],
+  ['gssenc, ssl', [gssEncRequest, sslRequest]],
+])(
+  'a request for encryption to several workers without any is declined, and the client goes on in plain text: %s',
+  async (_, requests) => {
     const socket = await open(place);
     for (const request of requests) {
       socket.write(request);
@@ -114,28 +116,28 @@ describe('a request for encryption to several workers without any', () => {
     }
     socket.write(packet());
     expect((await readGreeting(socket)).lines.at(-1)).toBe('Z');
-  });
+  },
+);
 
-  test('that comes a second time is refused with 08P01', async () => {
-    for (const request of [sslRequest, gssEncRequest]) {
-      const socket = await open(place);
-      socket.write(request);
-      expect(await nextByte(socket)).toBe('N');
-      socket.write(request);
-      expect((await readGreeting(socket)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
-    }
-  });
-
-  test('with bytes behind it is refused with 08P01', async () => {
-    for (const request of [sslRequest, gssEncRequest])
-      expect((await greet(place, Buffer.concat([request, packet()]))).error).toMatchObject({ code: '08P01' });
-  });
-
-  test('by TLS from the first byte ends the connection', async () => {
+test('a request for encryption to several workers without any that comes a second time is refused with 08P01', async () => {
+  for (const request of [sslRequest, gssEncRequest]) {
     const socket = await open(place);
-    socket.write(Buffer.from([0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0]));
-    expect(await nextByte(socket)).toBe('closed');
-  });
+    socket.write(request);
+    expect(await nextByte(socket)).toBe('N');
+    socket.write(request);
+    expect((await readGreeting(socket)).error).toMatchObject({ severity: 'FATAL', code: '08P01' });
+  }
+});
+
+test('a request for encryption to several workers without any with bytes behind it is refused with 08P01', async () => {
+  for (const request of [sslRequest, gssEncRequest])
+    expect((await greet(place, Buffer.concat([request, packet()]))).error).toMatchObject({ code: '08P01' });
+});
+
+test('a request for encryption to several workers without any by TLS from the first byte ends the connection', async () => {
+  const socket = await open(place);
+  socket.write(Buffer.from([0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0]));
+  expect(await nextByte(socket)).toBe('closed');
 });
 
 describe('TLS with several workers', () => {

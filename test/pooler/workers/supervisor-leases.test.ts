@@ -1,5 +1,5 @@
 // What a worker tells the supervisor of a pool, and what it keeps to itself.
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { usualPolicy } from '../../../src/coordination/fair/fair-policy.js';
 import type { PoolReport } from '../../../src/pooler/messages/messages.js';
 import { SupervisorLeases } from '../../../src/pooler/worker/supervisor-leases.js';
@@ -40,18 +40,18 @@ describe('A pool of a worker tells the supervisor', () => {
     return undefined;
   };
 
-  it('what it needs, with each question', () => {
+  test('what it needs, with each question', () => {
     expect(asked.map(({ demand, wanted, seen }) => ({ demand, wanted, seen }))).toEqual([
       { demand: 30, wanted: 1, seen: 0 },
       { demand: 30, wanted: 1, seen: 1 },
     ]);
   });
 
-  it('nothing as long as nothing changes', () => {
+  test('nothing as long as nothing changes', () => {
     expect(nextNews(2_500)).toBeUndefined();
   });
 
-  it('that its need is a little more or less only once in a while, and then the highest', () => {
+  test('that its need is a little more or less only once in a while, and then the highest', () => {
     expect(nextNews(100)).toBeUndefined();
     engine.peak = 33;
     expect(nextNews(lookMs)).toBeUndefined();
@@ -65,7 +65,7 @@ describe('A pool of a worker tells the supervisor', () => {
     expect(nextNews(2_500)).toBeUndefined();
   });
 
-  it.each([
+  test.each([
     ['that its need is much more', { peak: 35 }],
     ['that its need is much less', { demand: 26 }],
     ['that it needs nothing', { demand: 0 }],
@@ -77,13 +77,13 @@ describe('A pool of a worker tells the supervisor', () => {
     expect(nextNews(lookMs)).toBeUndefined();
   });
 
-  it('once that something is idle, while nobody uses it', () => {
+  test('once that something is idle, while nobody uses it', () => {
     engine.longestIdleSince = clock.time - 5_000;
     expect(nextNews(lookMs)?.report.idleForMs).toBe(5_000 + lookMs);
     expect(nextNews(2_500)).toBeUndefined();
   });
 
-  it.each([25, 100])(
+  test.each([25, 100])(
     'what is used again and again, before it is taken for idle: looked at each %i ms',
     (everyMs) => {
       let believed: number | undefined;

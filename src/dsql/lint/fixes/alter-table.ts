@@ -1,12 +1,14 @@
 /** Fixes of ALTER TABLE: constraints that are moved into CREATE TABLE, or added without being checked at once. */
+
 import type { AlterTableCmd, Constraint } from 'libpg-query';
 import { bodyOf, namesOf } from '../../../dialect/parse-tree.js';
+import { quoteName } from '../../../sql/quote.js';
 import type { Edit } from '../mapped-text.js';
 import type { Fix } from '../rule.js';
 import { constraintsOf } from '../statement-view.js';
 import { findWords, isName, type Range } from '../tokens.js';
 import { constraintRange } from './columns.js';
-import { type Case, constraintName, type Fixer, quoteName, safe, unsafe } from './fixer.js';
+import { type Case, constraintName, type Fixer, safe, unsafe } from './fixer.js';
 import { withoutCommand } from './tables.js';
 
 interface AddedConstraint {

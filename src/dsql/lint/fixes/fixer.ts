@@ -1,6 +1,8 @@
 /** Types of fixers: a problem of a statement in, where it is and how to fix it out. */
+
 import type { ColumnDef } from 'libpg-query';
 import type { Problem } from '../../../dialect/examiner.js';
+import { quoteName } from '../../../sql/quote.js';
 import type { Edit } from '../mapped-text.js';
 import type { Fix } from '../rule.js';
 import type { SchemaModel } from '../schema-model.js';
@@ -79,10 +81,6 @@ function isBody(node: object, about: unknown): boolean {
 export function indexKeys(view: StatementView): Range[] {
   const table = view.tokenAt(view.body('IndexStmt')?.relation?.location);
   return view.listAt(view.tokens.findIndex(({ word }, index) => index > table && word === '('));
-}
-
-export function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 const longestName = 63;

@@ -1,7 +1,9 @@
 /** Fixes that take a statement out, or write another one. */
+
 import { bodiesOf, bodyOf, namesOf, stringOf } from '../../../dialect/parse-tree.js';
+import { quoteName } from '../../../sql/quote.js';
 import { closeOf, findWords } from '../tokens.js';
-import { type Fixer, quoteName, safe, unsafe } from './fixer.js';
+import { type Fixer, safe, unsafe } from './fixer.js';
 
 /** Parameters without an effect on DSQL, or whose only sensible value is DSQL's. */
 const idleParameters: ReadonlySet<string> = new Set([

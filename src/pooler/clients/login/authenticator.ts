@@ -120,7 +120,15 @@ export class Authenticator {
     return { method: rule?.method, map: rule?.map };
   }
 
-  toolsFor(database: DatabaseConfig | undefined): LoginTools {
+  /** `database`: none for the console, and for one that does not exist. */
+  toolsFor(database: DatabaseConfig | undefined, isConsole = database === undefined): LoginTools {
+    // As with PgBouncer, no server is asked for users of a database that does not exist.
+    if (database === undefined && !isConsole && isPgBouncer(this.#config))
+      return {
+        ...this.#tools,
+        secrets: userListSecrets(this.users),
+        mustBeKnown: this.#hasListFor(undefined, true),
+      };
     const known = database && this.#toolsByDatabase.get(database);
     if (known !== undefined) return known;
     const tools = {
@@ -164,9 +172,9 @@ export class Authenticator {
   }
 
   /** Listed and unlisted users can be told apart only where a list exists. */
-  #hasListFor(database: DatabaseConfig | undefined): boolean {
+  #hasListFor(database: DatabaseConfig | undefined, isMissing = false): boolean {
     const { type, file } = this.#config.auth;
-    return type !== 'any' && (file !== undefined || this.#queryOf(database) !== undefined);
+    return type !== 'any' && (file !== undefined || (!isMissing && this.#queryOf(database) !== undefined));
   }
 
   #queryOf(database: DatabaseConfig | undefined): AuthQuery | undefined {

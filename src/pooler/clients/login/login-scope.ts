@@ -8,12 +8,6 @@ export class LoginScope {
   /** Rejects the step that is under way. */
   #interrupt: ((why: Error) => void) | undefined;
 
-  constructor() {
-    this.#why = undefined;
-    this.#aborter = undefined;
-    this.#interrupt = undefined;
-  }
-
   get isOver(): boolean {
     return this.#why !== undefined;
   }
@@ -39,8 +33,15 @@ export class LoginScope {
     this.#interrupt?.(why);
   }
 
-  /** Runs one step at a time. Rejects as soon as the login is over, whatever the step does. */
-  during<T>(step: Promise<T>): Promise<T> {
+  /**
+   * Runs one step at a time. Rejects as soon as the login is over, whatever the step does. What is no promise is returned as it
+   * is: nothing can have happened meanwhile.
+   */
+  during<T>(step: T | Promise<T>): T | Promise<T> {
+    if (!(step instanceof Promise)) {
+      this.throwIfOver();
+      return step;
+    }
     return new Promise((resolve, reject) => {
       this.#interrupt = reject;
       if (this.#why !== undefined) reject(this.#why);

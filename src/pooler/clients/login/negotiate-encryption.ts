@@ -63,7 +63,8 @@ export async function negotiateEncryption(
   }
   const asked = new Set<string>(readAhead.declined);
   for (;;) {
-    const bytes = await talk.packet();
+    const came = talk.packet();
+    const bytes = came instanceof Promise ? await came : came;
     const packet = readStartupPacket(bytes, 0, bytes.length);
     if (packet.kind === 'startup' || packet.kind === 'cancel')
       return { talk, packet, endPoint: hasTls ? tls?.endPoint : undefined };

@@ -9,6 +9,7 @@ import { UnencryptedBytesError } from '../../../net/errors.js';
 import { peerOf } from '../../../net/socket-peer.js';
 import { userName } from '../../../net/system-calls.js';
 import type { Transport } from '../../../net/transport.js';
+import { namesOf } from '../../../sql/settings.js';
 import { type ErrorFields, writeError, writeNotice } from '../../../wire/error-fields.js';
 import { ProtocolViolationError } from '../../../wire/errors.js';
 import { authenticationOk, readyIdle } from '../../../wire/fixed-messages.js';
@@ -22,7 +23,12 @@ import {
 } from '../../../wire/session-messages.js';
 import { SqlState } from '../../../wire/sql-states.js';
 import type { CancelRequest, StartupMessage } from '../../../wire/startup-packet.js';
-import { ClientAuthentication, type Login, type LoginTools } from '../../auth/client-authentication.js';
+import {
+  ClientAuthentication,
+  type Login,
+  type LoginStep,
+  type LoginTools,
+} from '../../auth/client-authentication.js';
 import type { HeldVerdict } from '../../auth/failed-logins.js';
 import { consoleDatabases } from '../../config/pooler-config.js';
 import type { Wording } from '../../own-error.js';
@@ -51,7 +57,7 @@ export interface Applicant {
   /** Settings of the startup packet, without the ignored ones. */
   readonly settings: ReadonlyMap<string, string>;
   readonly isConsole: boolean;
-  /** It wants a server connection of its own for replication, by this word of its startup packet. */
+  /** The client wants a server connection of its own for replication, by this word of its startup packet. */
   readonly replication: Replication | undefined;
   /** Protocol 3.2 or newer. */
   readonly hasLongKeys: boolean;
@@ -69,7 +75,7 @@ export interface Admission {
   readonly begin: (rest: Buffer) => void;
 }
 
-/** What the startup handshake needs of the pooler. */
+/** Calls of the startup handshake to the pooler. */
 export interface HandshakeHost {
   readonly tls: ClientTls | undefined;
   readonly needsTls: boolean;
@@ -85,12 +91,14 @@ export interface HandshakeHost {
   loginTools(applicant: Applicant): LoginTools;
   /**
    * Accepts the client, unless it has disconnected by then. Rejects with a `Refusal`, or with the reason why its login is over.
-   * Once this has resolved, the client's session begins in the same turn of the event loop.
+   * Once this has returned or resolved, the client's session begins in the same turn of the event loop.
    */
-  admit(applicant: Applicant, login: Login): Promise<Admission>;
+  admit(applicant: Applicant, login: Login): Admission | Promise<Admission>;
   cancel(request: CancelRequest): Promise<void>;
   /** Logs a refusal. `detail` is not sent to the client. */
   refused(why: Refusal): void;
+  /** The client is accepted, refused or gone. */
+  over(): void;
   /** Wording of the pooler's own errors for clients. */
   readonly word: Wording;
 }
@@ -111,6 +119,9 @@ export async function runStartupHandshake(
   }
 }
 
+/** A client has proved who it is; the messages come before AuthenticationOk. */
+type Proven = Pick<Extract<LoginStep, { kind: 'ok' }>, 'login' | 'messages'>;
+
 const newestMinor = StartupCode.version32 & 0xffff;
 
 class StartupHandshake {
@@ -121,21 +132,22 @@ class StartupHandshake {
   #transport: Transport;
   #talk: StartupTalk | undefined;
   #reported: Refusal | undefined;
+  #hasProved = false;
 
   constructor(transport: Transport, host: HandshakeHost, readAhead: ReadAhead) {
     const { loginTimeoutMs } = host;
     this.#host = host;
     this.#readAhead = readAhead;
     this.#transport = transport;
-    this.#talk = undefined;
-    this.#reported = undefined;
-    const tooSlow = (): void => this.#scope.end(refusals.tooSlow(formatDuration(loginTimeoutMs)));
+    const tooSlow = (): void =>
+      this.#scope.end(refusals.tooSlow(formatDuration(loginTimeoutMs), this.#hasProved));
     const leftMs = Math.max(1, loginTimeoutMs - readAhead.waitedMs);
     this.#timer = loginTimeoutMs > 0 ? setTimeout(tooSlow, leftMs).unref() : undefined;
   }
 
   over(): void {
     clearTimeout(this.#timer);
+    this.#host.over();
   }
 
   async run(): Promise<void> {
@@ -153,18 +165,25 @@ class StartupHandshake {
       return;
     }
     if (wish.talk.hasTerminated) throw new ClientGoneError();
-    this.#negotiate(wish.talk, wish.packet);
+    const { major, minor } = wish.packet;
+    if (major !== 3) throw refusals.wrongVersion(major, minor);
+    // PostgreSQL negotiates before it reads the parameters, PgBouncer once none of them is refused.
+    if (!host.refusesUntracked) this.#negotiate(wish.talk, wish.packet);
     const applicant = this.#read(wish, wish.packet);
+    if (host.refusesUntracked) this.#negotiate(wish.talk, wish.packet);
     host.checkRoom(applicant.isConsole);
-    const { login, messages } = await scope.during(this.#logIn(wish, applicant));
+    // Most logins wait for nothing: each promise would cost them a turn.
+    const proving = scope.during(this.#logIn(wish, applicant));
+    const { login, messages } = proving instanceof Promise ? await proving : proving;
     if (wish.talk.hasTerminated) throw new ClientGoneError();
-    const admission = await scope.during(host.admit(applicant, login));
+    this.#hasProved = true;
+    const admitting = scope.during(host.admit(applicant, login));
+    const admission = admitting instanceof Promise ? await admitting : admitting;
     this.#welcome(wish.talk, messages, admission);
   }
 
   /** Unsupported protocol options are reported once, and the client continues without them. */
   #negotiate(talk: StartupTalk, { major, minor, protocolOptions }: StartupMessage): void {
-    if (major !== 3) throw refusals.wrongVersion(major, minor);
     if (minor <= newestMinor && protocolOptions.size === 0) return;
     const writer = new MessageWriter();
     const version = minor < newestMinor ? (major << 16) | minor : StartupCode.version32;
@@ -200,7 +219,7 @@ class StartupHandshake {
     const isIgnored = (name: string): boolean => isAmong(ignoredParameters, name);
     const settings = new Map<string, string>();
     const isTracked = (name: string): boolean =>
-      isAmong(usuallyTracked, name) || isAmong(trackedParameters, name);
+      usuallyTracked.has(name.toLowerCase()) || isAmong(trackedParameters, name);
     const note = (value: string, name: string): void => {
       if (noSettings.has(name) || isIgnored(name)) return;
       if (refusesUntracked && !isTracked(name)) throw refusals.notTracked(name);
@@ -219,10 +238,7 @@ class StartupHandshake {
     return settings;
   }
 
-  async #logIn(
-    { talk, endPoint }: FirstRequest,
-    applicant: Applicant,
-  ): Promise<{ login: Login; messages: Buffer }> {
+  #logIn({ talk, endPoint }: FirstRequest, applicant: Applicant): Proven | Promise<Proven> {
     const { transport, user, database } = applicant;
     const { method, map } = this.#host.requirementOf(applicant);
     const authentication = new ClientAuthentication(
@@ -240,7 +256,19 @@ class StartupHandshake {
       },
       this.#host.loginTools(applicant),
     );
-    let step = await authentication.begin();
+    const first = authentication.begin();
+    if (first instanceof Promise || first.kind !== 'ok' || (first.held?.delayMs ?? 0) > 0)
+      return this.#converse(talk, authentication, first);
+    first.held?.end();
+    return first;
+  }
+
+  async #converse(
+    talk: StartupTalk,
+    authentication: ClientAuthentication,
+    first: LoginStep | Promise<LoginStep>,
+  ): Promise<Proven> {
+    let step = await first;
     while (step.kind === 'ask') {
       talk.send(step.messages);
       const answer = await talk.passwordMessage();
@@ -251,7 +279,7 @@ class StartupHandshake {
     if (refusal !== undefined) this.#report(refusal);
     if (step.held !== undefined) await this.#holdBack(step.held);
     if (step.kind === 'refused') throw refusal;
-    return { login: step.login, messages: step.messages };
+    return step;
   }
 
   /** Ends early when the client disconnects. */
@@ -322,18 +350,7 @@ function reportOf(parameters: ReadonlyMap<string, string>): Buffer {
 }
 
 /** Parameters that PgBouncer always tracks. */
-const usuallyTracked = [
-  'application_name',
-  'client_encoding',
-  'datestyle',
-  'standard_conforming_strings',
-  'timezone',
-  'default_transaction_read_only',
-  'intervalstyle',
-  'scram_iterations',
-  'search_path',
-  'session_authorization',
-];
+const usuallyTracked = namesOf(({ isTracked }) => isTracked === true);
 
 function isAmong(names: readonly string[], name: string): boolean {
   return names.some((one) => one.toLowerCase() === name.toLowerCase());

@@ -34,7 +34,6 @@ export class StartupTalk implements TransportListener {
     this.transport = transport;
     this.#scope = scope;
     this.#unread = Buffer.from(readAhead);
-    this.#reader = undefined;
     transport.listener = this;
     transport.start();
   }
@@ -45,7 +44,7 @@ export class StartupTalk implements TransportListener {
   }
 
   /**
-   * Whether the next bytes are a Terminate. The first byte tells: it is no type of a login message, and a startup packet
+   * True if the next bytes are a Terminate. The first byte tells: it is no type of a login message, and a startup packet
    * that begins with it would be too long.
    */
   get hasTerminated(): boolean {
@@ -53,17 +52,20 @@ export class StartupTalk implements TransportListener {
   }
 
   /** Resolves with the unread bytes as soon as there are any. They stay unread. */
-  firstBytes(): Promise<Buffer> {
+  firstBytes(): Buffer | Promise<Buffer> {
     return this.#read(undefined);
   }
 
-  /** The next packet without a type. Rejects with a ProtocolViolationError or a ClientGoneError. */
-  packet(): Promise<Buffer> {
+  /**
+   * The next packet without a type; a promise only where it is not there yet. Throws or rejects with a ProtocolViolationError or
+   * a ClientGoneError.
+   */
+  packet(): Buffer | Promise<Buffer> {
     return this.#read(startupRules);
   }
 
   /** The next message with a password in it. */
-  passwordMessage(): Promise<Buffer> {
+  passwordMessage(): Buffer | Promise<Buffer> {
     return this.#read(authenticationRules);
   }
 
@@ -71,7 +73,12 @@ export class StartupTalk implements TransportListener {
     if (message.length > 0) this.transport.send(message, 0, message.length);
   }
 
-  #read(rules: ScanRules | undefined): Promise<Buffer> {
+  #read(rules: ScanRules | undefined): Buffer | Promise<Buffer> {
+    const message = this.#next(rules);
+    if (message !== undefined) {
+      this.#readOn();
+      return message;
+    }
     return new Promise((resolve, reject) => {
       this.#reader = { rules, resolve, reject };
       this.#deliver();
@@ -85,7 +92,7 @@ export class StartupTalk implements TransportListener {
   #deliver(): void {
     const reader = this.#reader;
     try {
-      const message = reader && this.#next(reader);
+      const message = reader && this.#next(reader.rules);
       if (message !== undefined) {
         this.#reader = undefined;
         reader?.resolve(message);
@@ -94,21 +101,28 @@ export class StartupTalk implements TransportListener {
       this.#fail(error as Error);
     }
     if (this.#reader !== undefined && this.#hasEnded) this.#fail(new ClientGoneError());
-    else if (this.#unread.length > mostUnread) this.transport.pauseReading();
+    else this.#readOn();
+  }
+
+  #readOn(): void {
+    if (this.#unread.length > mostUnread) this.transport.pauseReading();
     else this.transport.resumeReading();
   }
 
-  #next({ rules }: Reader): Buffer | undefined {
+  #next(rules: ScanRules | undefined): Buffer | undefined {
     if (this.hasTerminated) throw new ClientGoneError();
     if (rules === undefined) return this.#unread.length === 0 ? undefined : this.#unread;
     const scanner = this.#scanner;
     if (scanner.rules !== rules) scanner.use(rules);
-    scanner.push(this.#unread);
+    const came = this.#unread;
+    scanner.push(came);
     this.#unread = nothing;
     if (!scanner.next()) return undefined;
     const { source, start, end, isWhole } = scanner;
     if (!isWhole) throw new ProtocolViolationError('A message came in pieces.');
-    const message = Buffer.from(source.subarray(start, end));
+    const found = source.subarray(start, end);
+    // The scanner uses its own memory again.
+    const message = source === came ? found : Buffer.from(found);
     this.#unread = scanner.takeRest();
     return message;
   }

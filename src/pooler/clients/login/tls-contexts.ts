@@ -66,7 +66,7 @@ export class ServerTlsContexts {
   /** Reads the files again, for later connections. Throws if one is wrong. */
   readAgain(): void {
     for (const { config, context } of this.#contexts.values()) {
-      const problem = context.replace(materialOf(config));
+      const problem = context.replace(serverMaterialOf(config));
       if (problem !== undefined) throw new ServingError(problem.message, problem);
     }
   }
@@ -79,7 +79,7 @@ function addTo(contexts: ServerContexts, config: ServerTlsConfig): { readonly co
   const key = JSON.stringify(config);
   const known = contexts.get(key);
   if (known !== undefined) return known;
-  const made = { config, context: contextOf('client', materialOf(config), 'serverTls') };
+  const made = { config, context: contextOf('client', serverMaterialOf(config), 'serverTls') };
   contexts.set(key, made);
   return made;
 }
@@ -111,6 +111,13 @@ function materialOf(config: ClientTlsConfig | ServerTlsConfig): TlsMaterial {
     minVersion: protocols.min as TlsMaterial['minVersion'],
     maxVersion: protocols.max as TlsMaterial['maxVersion'],
   };
+}
+
+/** Half of a pair shows no server anything. */
+function serverMaterialOf(config: ServerTlsConfig): TlsMaterial {
+  const material = materialOf(config);
+  const isPair = material.cert !== undefined && material.key !== undefined;
+  return isPair ? material : { ...material, cert: undefined, key: undefined };
 }
 
 /** Node has one list for all versions, and turns off a version without an entry in it. A part that is not configured gets its default. */

@@ -1,6 +1,6 @@
 /** Prepared statements of one client, by the names that the client gave them. */
 import type { PreparedStatement, StatementRegistry } from '../../servers/prepared-statement.js';
-import type { NamedStatement } from '../../servers/server-dialogue.js';
+import type { NamedStatement } from '../../servers/reply-subjects.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
 import type { LiteralSettings } from '../../settings/literal-settings.js';
 import { harmlessEffects, noEffects, type StatementEffects } from '../../settings/statement-effects.js';
@@ -21,6 +21,8 @@ export class NamedByClient implements NamedStatement {
   copy: ServerCopy;
   /** Registry tick when the server had parsed and described the statement. Other servers may use nothing older. */
   parsedAt = Number.POSITIVE_INFINITY;
+  /** No server has parsed it, because of an error in its batch. It is prepared when it is used. */
+  isUnparsed = false;
 
   constructor(
     name: string,
@@ -51,13 +53,15 @@ export class NamedByClient implements NamedStatement {
 
 export class ClientStatements {
   readonly #registry: StatementRegistry;
-  readonly #byName = new Map<string, NamedByClient>();
+  /** Undefined until there is one. */
+  #byName: Map<string, NamedByClient> | undefined;
   #last: NamedByClient | undefined;
+  /** Statements that no server had parsed when they came; undefined until there is one. */
+  #unparsed: Set<NamedByClient> | undefined;
   #bytes = 0;
 
   constructor(registry: StatementRegistry) {
     this.#registry = registry;
-    this.#last = undefined;
   }
 
   /** The statement bound last, while nothing has changed: most clients bind the same one again and again. */
@@ -70,7 +74,7 @@ export class ClientStatements {
   }
 
   get size(): number {
-    return this.#byName.size;
+    return this.#byName?.size ?? 0;
   }
 
   /** Memory that all statements count as. */
@@ -79,19 +83,37 @@ export class ClientStatements {
   }
 
   get(name: string): NamedByClient | undefined {
-    return this.#byName.get(name);
+    return this.#byName?.get(name);
   }
 
   /** Adds a named statement. Its `statement` has one user for this name. */
   add(named: NamedByClient): void {
     this.#last = undefined;
+    this.#byName ??= new Map();
     this.#byName.set(named.name, named);
     this.#bytes += named.bytes;
+    if (named.isUnparsed) this.unparsed(named);
+  }
+
+  /** Keeps the name of a statement that a server has refused or ignored. */
+  unparsed(named: NamedByClient): void {
+    this.#last = undefined;
+    named.isUnparsed = true;
+    this.#unparsed ??= new Set();
+    this.#unparsed.add(named);
+  }
+
+  /** Makes room: the client may not know these names. */
+  forgetUnparsed(): void {
+    const unparsed = this.#unparsed;
+    this.#unparsed = undefined;
+    for (const named of unparsed ?? []) if (named.isUnparsed) this.delete(named);
   }
 
   delete(named: NamedByClient): void {
     this.#last = undefined;
-    if (this.#byName.get(named.name) !== named) return;
+    if (this.#byName?.get(named.name) !== named) return;
+    this.#unparsed?.delete(named);
     this.#byName.delete(named.name);
     this.#bytes -= named.bytes;
     this.#registry.release(named.statement);
@@ -107,6 +129,7 @@ export class ClientStatements {
   /** Restores a statement whose deletion has not happened after all, unless its name is in use again. */
   putBack(named: NamedByClient): void {
     this.#last = undefined;
+    this.#byName ??= new Map();
     if (this.#byName.has(named.name)) return;
     this.#byName.set(named.name, named);
     this.#bytes += named.bytes;
@@ -115,8 +138,8 @@ export class ClientStatements {
 
   clear(): void {
     this.#last = undefined;
-    for (const { statement } of this.#byName.values()) this.#registry.release(statement);
-    this.#byName.clear();
+    for (const { statement } of this.#byName?.values() ?? []) this.#registry.release(statement);
+    this.#byName = this.#unparsed = undefined;
     this.#bytes = 0;
   }
 }

@@ -4,7 +4,7 @@ import { readyFailed, readyIdle, readyInTransaction } from '../../../wire/fixed-
 import type { QueryView } from '../../../wire/frontend-views.js';
 import { TransactionStatus } from '../../../wire/message-types.js';
 import { writeCommandComplete } from '../../../wire/rows.js';
-import type { LocalReply } from '../../servers/server-dialogue.js';
+import type { LocalReply } from '../../servers/reply-subjects.js';
 import { inFailedTransaction } from '../session-errors.js';
 
 const letterD = 0x44;

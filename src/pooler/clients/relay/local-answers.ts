@@ -38,11 +38,6 @@ export class LocalAnswers {
   #isSkipping = false;
   #refusal: ErrorFields | undefined;
 
-  constructor() {
-    this.keeper = undefined;
-    this.#refusal = undefined;
-  }
-
   /** The client is in a transaction that no server has begun. */
   get isInTransaction(): boolean {
     return this.#transaction !== 'none';

@@ -8,15 +8,16 @@ import type { MixedQuery } from '../../servers/swallowed.js';
 import { keepsUnnamed } from '../../servers/unnamed-statement.js';
 import { noEffects, unreadEffects } from '../../settings/statement-effects.js';
 import { deallocatedName, deallocateReply } from './deallocate.js';
+import { Passing } from './passing.js';
 import type { RunningQuery } from './running-query.js';
-import type { SessionSettings } from './session-settings.js';
-import { Passing, type StatementRelay } from './statement-relay.js';
+import type { SessionTracker } from './session-tracker.js';
+import type { StatementRelay } from './statement-relay.js';
 import { type SwallowRelay, sendMixed } from './swallow-relay.js';
 
 const queryView = new QueryView();
 
 export class MessageRelay {
-  readonly #settings: SessionSettings;
+  readonly #tracker: SessionTracker;
   readonly #statements: StatementRelay;
   readonly #swallowing: SwallowRelay | undefined;
   readonly #running: RunningQuery | undefined;
@@ -24,13 +25,13 @@ export class MessageRelay {
   mustWait = false;
 
   constructor(
-    settings: SessionSettings,
+    tracker: SessionTracker,
     statements: StatementRelay,
     swallowing: SwallowRelay | undefined,
     running: RunningQuery | undefined,
   ) {
     this.#running = running;
-    this.#settings = settings;
+    this.#tracker = tracker;
     this.#statements = statements;
     this.#swallowing = swallowing;
   }
@@ -47,7 +48,7 @@ export class MessageRelay {
       case Frontend.bind:
         return statements.bind(backend, message);
       case Frontend.execute:
-        // It is not known whether statements prepared behind this one would be deallocated with the others.
+        // Statements prepared behind this one may be deallocated with the others, or not.
         this.mustWait = statements.mayDiscard;
         return statements.execute(backend, message);
       case Frontend.sync:
@@ -57,7 +58,7 @@ export class MessageRelay {
       case Frontend.close:
         return statements.close(backend, message);
       case Frontend.functionCall:
-        this.#settings.effects.functionIsCalled(functionOf(message));
+        this.#tracker.functionIsCalled(functionOf(message));
         this.#running?.batchEnds(backend.replies.owesTurn);
         backend.expect(Asked.query, keepsUnnamed);
         break;
@@ -71,9 +72,9 @@ export class MessageRelay {
   }
 
   #query(backend: Backend, message: MessageScanner): Passing {
-    const { effects, told } = this.#settings;
+    const tracker = this.#tracker;
     const { source, start, end, isWhole } = message;
-    const isPlain = isWhole && effects.isPlainQuery(source, start, end, told);
+    const isPlain = isWhole && tracker.isPlainQuery(source, start, end);
     let found = isPlain ? noEffects : unreadEffects;
     // A server refuses a text with a zero inside.
     if (isWhole && !isPlain && source.indexOf(0, start + headerBytes) === end - 1) {
@@ -85,12 +86,12 @@ export class MessageRelay {
       }
       const swallowed = this.#swallowing?.query(backend, view);
       if (swallowed !== undefined) return this.#swallow(backend, swallowed);
-      found = effects.read(view, told);
+      found = tracker.read(view);
     }
     this.mustWait = found.mayDiscard;
     if (found !== noEffects) {
-      this.#statements.changeComes(backend, found.change);
-      effects.runs(found);
+      this.#statements.changes.changeComes(backend, found.change);
+      tracker.runs(found);
     }
     // For a text that comes in pieces, the first piece.
     this.#running?.asksText(source, start + headerBytes, isWhole ? end - 1 : end, backend.replies.owesTurn);
@@ -103,8 +104,8 @@ export class MessageRelay {
     if (swallowed === 'answered') this.#statements.unnamedChanged(undefined, undefined);
     else {
       this.mustWait = swallowed.effects.mayDiscard;
-      this.#statements.changeComes(backend, swallowed.effects.change);
-      this.#settings.effects.runs(swallowed.effects);
+      this.#statements.changes.changeComes(backend, swallowed.effects.change);
+      this.#tracker.runs(swallowed.effects);
       sendMixed(backend, swallowed);
     }
     return Passing.none;

@@ -9,6 +9,7 @@ import { isLoneRun } from '../../../wire/lone-run.js';
 import { Frontend, headerBytes } from '../../../wire/message-types.js';
 import { writeRenamed } from '../../../wire/rename-statement.js';
 import type { ScanRules } from '../../../wire/scan-rules.js';
+import type { PoolMode } from '../../config/pooling-options.js';
 import type { Backend } from '../../servers/backend.js';
 import { PlacedStatement } from '../../servers/placed-statement.js';
 import type { StandIn } from '../../servers/repeated-statement.js';
@@ -16,36 +17,45 @@ import { Asked } from '../../servers/reply-queue.js';
 import type { ServerCopy } from '../../servers/server-statements.js';
 import type { StatementProfile } from '../../servers/statement-times.js';
 import type { UnnamedStatement } from '../../servers/unnamed-statement.js';
-import { ClientStatements, type NamedByClient } from './client-statements.js';
+import type { ClientStatements, NamedByClient } from './client-statements.js';
 import { RepeatableBatch } from './repeatable-batch.js';
-import { type StatementOwner, StatementPreparer } from './statement-preparer.js';
-import { UnnamedRelay } from './unnamed-relay.js';
+import type { StatementOwner, StatementPreparer } from './statement-preparer.js';
+import type { UnnamedRelay } from './unnamed-relay.js';
 
 const bindView = new BindView();
 const noName = Buffer.alloc(0);
 /** Limit in bytes; statements with longer names take the long path. */
 const longestName = 256;
 
-/** Base class of the client's statement relay, which saves an object per query. */
-export abstract class PlainBatches {
-  protected readonly owner: StatementOwner;
-  protected readonly named: ClientStatements;
-  protected readonly unnamed: UnnamedRelay;
-  protected readonly preparer: StatementPreparer;
+export class PlainBatches {
+  readonly #owner: StatementOwner;
+  readonly #mode: PoolMode;
+  readonly #named: ClientStatements;
+  readonly #unnamed: UnnamedRelay;
+  readonly #preparer: StatementPreparer;
   /** The bytes from Bind on, while a stand-in replaces their statement. */
   readonly #standInRun = new RepeatableBatch();
 
   #mayAskAgain = false;
 
-  constructor(owner: StatementOwner) {
-    this.owner = owner;
-    this.named = new ClientStatements(owner.pool.statements);
-    this.unnamed = new UnnamedRelay(owner.pool.repeated);
-    this.preparer = new StatementPreparer(owner, this.named);
+  constructor(
+    owner: StatementOwner,
+    mode: PoolMode,
+    named: ClientStatements,
+    unnamed: UnnamedRelay,
+    preparer: StatementPreparer,
+  ) {
+    this.#owner = owner;
+    this.#mode = mode;
+    this.#named = named;
+    this.#unnamed = unnamed;
+    this.#preparer = preparer;
   }
 
   /** Named statements have the pooler's names on servers. */
-  protected abstract get renames(): boolean;
+  get renames(): boolean {
+    return this.#mode !== 'session' && this.#owner.pool.plan.followsStatements;
+  }
 
   /** The last batch may have to be sent again: the next message must wait for its answer. */
   get mayAskAgain(): boolean {
@@ -53,7 +63,7 @@ export abstract class PlainBatches {
   }
 
   /** The last batch need not be sent again. */
-  protected answered(): void {
+  answered(): void {
     if (!this.#mayAskAgain) return;
     this.#mayAskAgain = false;
     this.#standInRun.forget();
@@ -68,7 +78,7 @@ export abstract class PlainBatches {
   }
 
   /** Writes a plain batch for the server; false when the messages have to be passed on one by one. */
-  protected ask(backend: Backend, source: Buffer, start: number, end: number): boolean {
+  ask(backend: Backend, source: Buffer, start: number, end: number): boolean {
     if (source[start] === Frontend.bind) return this.#askPlainRun(backend, source, start, end);
     const standIn = this.#findStandIn();
     if (standIn !== undefined) this.#askStandIn(backend, standIn, source, start, end);
@@ -81,16 +91,16 @@ export abstract class PlainBatches {
 
   /** Writes a plain batch behind the statements of other clients; undefined if the server lacks the statement. */
   place(backend: Backend, source: Buffer, start: number, end: number): PlacedStatement | undefined {
-    const { tally } = this.owner.pool;
+    const { tally } = this.#owner.pool;
     if (source[start] === Frontend.bind) {
-      const { last } = this.named;
+      const { last } = this.#named;
       const copy = last === undefined ? undefined : backend.statements.find(last.statement);
       if (last === undefined || copy === undefined || !last.accepts(copy)) return undefined;
       tally.binds++;
       writeRun(backend, source, start, end, copy);
       return new PlacedStatement(Asked.wholeRun, last);
     }
-    const { plain } = this.unnamed;
+    const { plain } = this.#unnamed;
     tally.clientParses++;
     tally.binds++;
     const standIn = this.#findStandIn();
@@ -109,40 +119,40 @@ export abstract class PlainBatches {
 
   /** A batch written by `place()` is now the one that runs. */
   countAdopted(source: Buffer): void {
-    const { running } = this.owner;
-    running?.asks(source[0] === Frontend.bind ? this.named.last?.statement : this.unnamed.plain, false);
+    const { running } = this.#owner;
+    running?.asks(source[0] === Frontend.bind ? this.#named.last?.statement : this.#unnamed.plain, false);
   }
 
   /** Usual run time of the plain statement in these bytes, which are a plain Query or were just accepted by `isPlain()`. */
   profileOf(source: Buffer, start: number, end: number): StatementProfile | undefined {
-    const { times, plan } = this.owner.pool;
+    const { times, plan } = this.#owner.pool;
     let profile: StatementProfile | undefined;
     if (source[start] === Frontend.query) profile = times.profileOf(source, start + headerBytes, end - 1);
-    else if (source[start] === Frontend.parse) profile = this.unnamed.plain?.profileIn(times);
-    else profile = this.named.last?.statement.profileIn(times);
+    else if (source[start] === Frontend.parse) profile = this.#unnamed.plain?.profileIn(times);
+    else profile = this.#named.last?.statement.profileIn(times);
     return profile?.isRead === true || plan.multiplex?.sharesWrites === true ? profile : undefined;
   }
 
   /** The prepared stand-in for the last plain statement, if there is one. */
   #findStandIn(): StandIn | undefined {
-    const { pool } = this.owner;
-    const { repeated } = this.unnamed;
+    const { pool } = this.#owner;
+    const { repeated } = this.#unnamed;
     if (repeated === undefined || !pool.plan.preparesUnnamed) return undefined;
     return pool.repeated.use(repeated, systemClock.coarse());
   }
 
   /** Does not pass on the client's Parse: the server has the statement under a name of the pooler's, or gets it first. */
   #askStandIn(backend: Backend, standIn: StandIn, source: Buffer, start: number, end: number): void {
-    const { pool } = this.owner;
+    const { pool } = this.#owner;
     const { statement, unnamed, previous } = standIn;
     pool.tally.clientParses++;
     pool.tally.binds++;
     if (previous !== undefined) backend.statements.drop(previous);
-    const copy = backend.statements.find(statement) ?? this.preparer.prepareStandIn(backend, statement);
+    const copy = backend.statements.find(statement) ?? this.#preparer.prepareStandIn(backend, statement);
     const bind = start + (unnamed.parse as Buffer).length;
     this.#mayAskAgain = true;
     this.#standInRun.keep(source, bind, end);
-    this.owner.running?.asks(unnamed, backend.replies.owesTurn);
+    this.#owner.running?.asks(unnamed, backend.replies.owesTurn);
     backend.expectWhole(Asked.standInTurn, standIn);
     writeRun(backend, source, bind, end, copy);
   }
@@ -150,8 +160,8 @@ export abstract class PlainBatches {
   /** Sends the last batch again as the client sent it, without a stand-in. */
   askAgain(backend: Backend): void {
     const { bytes } = this.#standInRun;
-    const { plain } = this.unnamed;
-    this.owner.pool.tally.serverParses++;
+    const { plain } = this.#unnamed;
+    this.#owner.pool.tally.serverParses++;
     backend.expectWhole(Asked.wholeTurn, plain);
     const writer = backend.toServer.mix();
     writer.append(plain?.parse as Buffer);
@@ -162,31 +172,31 @@ export abstract class PlainBatches {
   /** True for a batch of the unnamed statement, from Parse to Sync, whose statement was plain when it was last prepared. */
   #isPlainTurn(source: Buffer, start: number, end: number): boolean {
     // In that case, every statement has to be described.
-    if (this.owner.pool.repeated.areBoundAgain) return false;
-    const { settings } = this.owner.settings;
-    const bind = this.unnamed.endOfPlainParse(source, start, end, settings);
+    if (this.#owner.pool.repeated.areBoundAgain) return false;
+    const { settings } = this.#owner.tracker;
+    const bind = this.#unnamed.endOfPlainParse(source, start, end, settings);
     return bind !== -1 ? isLoneRun(noName, source, bind, end) : this.#isRepeatedTurn(source, start, end);
   }
 
   /** True for a batch of an unnamed statement that this or another client has sent before. */
   #isRepeatedTurn(source: Buffer, start: number, end: number): boolean {
-    const { pool } = this.owner;
-    const { settings } = this.owner.settings;
+    const { pool } = this.#owner;
+    const { settings } = this.#owner.tracker;
     const bind = end - start > headerBytes ? start + 1 + int32At(source, start + 1) : end;
     if (bind <= start || bind >= end || !isLoneRun(noName, source, bind, end)) return false;
     const repeated = pool.repeated.find(source, start, bind, settings.planKey);
-    if (repeated !== undefined) this.unnamed.keepPlain(repeated.unnamed, settings, repeated);
+    if (repeated !== undefined) this.#unnamed.keepPlain(repeated.unnamed, settings, repeated);
     return repeated !== undefined;
   }
 
   /** True for a batch of a named statement, from Bind to Sync; mostly of the one that was run last. */
   #isPlainRun(source: Buffer, start: number, end: number): boolean {
-    const { last } = this.named;
+    const { last } = this.#named;
     if (last !== undefined && isLoneRun(last.nameBytes, source, start, end)) return last.isPlain;
     const named = this.#namedInBind(source, start, end);
     if (named === undefined || !named.isPlain || !isLoneRun(named.nameBytes, source, start, end))
       return false;
-    this.named.boundLast(named);
+    this.#named.boundLast(named);
     return true;
   }
 
@@ -195,30 +205,30 @@ export abstract class PlainBatches {
     const nameStart = start + headerBytes + 1;
     const nameEnd =
       nameStart < end ? findZero(source, nameStart, Math.min(end, nameStart + longestName)) : -1;
-    return nameEnd <= nameStart ? undefined : this.named.get(source.toString('latin1', nameStart, nameEnd));
+    return nameEnd <= nameStart ? undefined : this.#named.get(source.toString('latin1', nameStart, nameEnd));
   }
 
   /** False when the server does not have the statement. */
   #askPlainRun(backend: Backend, source: Buffer, start: number, end: number): boolean {
-    const { last } = this.named;
+    const { last } = this.#named;
     if (last === undefined) return false;
     const copy = backend.statements.find(last.statement);
     if (copy === undefined || !last.accepts(copy)) return false;
-    this.owner.pool.tally.binds++;
-    this.owner.running?.asks(last.statement, backend.replies.owesTurn);
+    this.#owner.pool.tally.binds++;
+    this.#owner.running?.asks(last.statement, backend.replies.owesTurn);
     backend.expectWhole(Asked.wholeRun, last);
     writeRun(backend, source, start, end, copy);
     return true;
   }
 
   #expectPlainTurn(backend: Backend): void {
-    const { pool, running } = this.owner;
+    const { pool, running } = this.#owner;
     const { tally } = pool;
     tally.clientParses++;
     tally.serverParses++;
     tally.binds++;
-    running?.asks(this.unnamed.plain, backend.replies.owesTurn);
-    backend.expectWhole(Asked.wholeTurn, this.unnamed.plain);
+    running?.asks(this.#unnamed.plain, backend.replies.owesTurn);
+    backend.expectWhole(Asked.wholeTurn, this.#unnamed.plain);
   }
 }
 

@@ -2,11 +2,17 @@
  * Statistics of a client's running query and of those sent behind it. Finds the entry of each, and records the cost at its
  * ReadyForQuery. A batch counts for the statement that it executes last.
  */
+import { Fifo } from '../../../kernel/fifo.js';
 import type { PoolQueries, QueryCount } from '../../servers/query-stats.js';
 
 /** A parsed statement that can keep its entry, which saves the next search. */
 export interface CountedStatement {
   readonly parse: Buffer | undefined;
+  count: QueryCount | undefined;
+}
+
+/** A text that can keep its entry. */
+export interface CountedText {
   count: QueryCount | undefined;
 }
 
@@ -23,21 +29,24 @@ export class RunningQuery {
   #last: QueryCount | undefined;
   #isError = false;
   /** Entries of queries sent before `current` was answered; undefined until there is one. */
-  #behind: (QueryCount | undefined)[] | undefined;
+  #behind: Fifo<QueryCount | undefined> | undefined;
   #names: Map<string, QueryCount | undefined> | undefined;
 
   constructor(queries: PoolQueries) {
     this.#queries = queries;
-    this.current = undefined;
-    this.#bound = undefined;
-    this.#last = undefined;
-    this.#behind = undefined;
-    this.#names = undefined;
   }
 
-  /** Counts a whole Query, with its text between these positions. `isBehind`: an earlier request is not answered yet. */
-  asksText(source: Buffer, start: number, end: number, isBehind: boolean): void {
-    this.#ask(this.#queries.ofText(source, start, end), isBehind);
+  /**
+   * Counts a whole Query, with its text between these positions. `isBehind`: an earlier request is not answered yet. `known`: what is
+   * known about the text.
+   */
+  asksText(source: Buffer, start: number, end: number, isBehind: boolean, known?: CountedText): void {
+    let count = known?.count;
+    if (count?.isForgotten !== false) {
+      count = this.#queries.ofText(source, start, end);
+      if (known !== undefined) known.count = count;
+    }
+    this.#ask(count, isBehind);
   }
 
   /** Counts a whole batch that runs this statement. */
@@ -103,13 +112,13 @@ export class RunningQuery {
 
   #ask(entry: QueryCount | undefined, isBehind: boolean): void {
     if (isBehind) {
-      this.#behind ??= [];
+      this.#behind ??= new Fifo();
       this.#behind.push(entry);
       return;
     }
     this.current = entry;
     this.#isError = false;
-    if (this.#behind !== undefined && this.#behind.length > 0) this.#behind = undefined;
+    this.#behind?.clear();
   }
 
   #entryOf(statement: CountedStatement): QueryCount | undefined {

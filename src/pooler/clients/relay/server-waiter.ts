@@ -20,7 +20,6 @@ export class ServerWaiter extends Waiter<Backend> implements Task {
     this.client = client;
     // Connected clients wait for an unreachable server, which may be about to come back.
     this.isPatient = true;
-    this.#answer = undefined;
   }
 
   /** Reusable: nothing of the last wait, such as a dial, is under way. */

@@ -7,7 +7,7 @@ import { settableParameters } from '../../../dialect/settings.js';
 import type { PinReason } from '../../../sql/pin-reasons.js';
 import type { OwnRow } from '../../servers/own-row.js';
 import { identity, setStatement } from '../../settings/settings.js';
-import type { SettingsHolder } from './session-effects.js';
+import type { FollowedSettings } from './followed-settings.js';
 
 /** These names mean what PostgreSQL ships, whatever the session's search path. */
 const eq = 'OPERATOR(pg_catalog.=)';
@@ -106,7 +106,7 @@ function readSettings(all: string, settings: string): Map<string, string> | unde
  * session's user without SET SESSION AUTHORIZATION. False: there are too many.
  */
 export function followLeftovers(
-  session: SettingsHolder,
+  followed: FollowedSettings,
   left: Leftovers,
   loginUser: string | undefined,
   isDsql: boolean,
@@ -116,25 +116,25 @@ export function followLeftovers(
   if (left.role !== 'none') found.set('role', setStatement('role', left.role, isDsql));
   if (loginUser !== undefined && left.sessionUser !== loginUser)
     found.set(identity, setStatement(identity, left.sessionUser, isDsql));
-  const known = session.serverSettings.statements;
+  const known = followed.onServer.statements;
   for (const name of new Set([...found.keys(), ...known.keys()])) {
     // PostgreSQL does not list settings with a name of the client's own, and some servers do not tell who has logged in.
     const isUnseen = name.includes('.') || (name === identity && loginUser === undefined);
-    if ((!isUnseen || found.has(name)) && !follow(session, name, found.get(name))) return false;
+    if ((!isUnseen || found.has(name)) && !follow(followed, name, found.get(name))) return false;
   }
   return true;
 }
 
 /** `found`: the statement for the present value on the server; undefined where that is the server's default. */
-function follow(session: SettingsHolder, name: string, found: string | undefined): boolean {
-  const { registry, settings, serverSettings, startSettings } = session;
-  const known = serverSettings.statements.get(name);
+function follow(followed: FollowedSettings, name: string, found: string | undefined): boolean {
+  const { registry, wanted: settings, onServer, start } = followed;
+  const known = onServer.statements.get(name);
   if (found === known) return true;
   // After a RESET the client wants the value of its startup packet, and not the server's.
   const isWanted = settings.statements.get(name) === known;
-  const wanted = found ?? startSettings.statements.get(name);
-  if (isWanted && session.isTooMuch(name, wanted)) return false;
-  session.serverSettings = registry.put(serverSettings, name, found);
-  if (isWanted) session.settings = registry.put(settings, name, wanted);
+  const wanted = found ?? start.statements.get(name);
+  if (isWanted && followed.isTooMuch(name, wanted)) return false;
+  followed.onServer = registry.put(onServer, name, found);
+  if (isWanted) followed.wanted = registry.put(settings, name, wanted);
   return true;
 }

@@ -1,49 +1,43 @@
 /** Timeouts of a client, checked periodically. */
+import type { ErrorFields } from '../../../wire/error-fields.js';
+import type { PoolSettings } from '../../config/pool-settings.js';
+import { timeouts } from '../session-errors.js';
+import type { SessionState } from './connected-client.js';
+import type { RequestTimes } from './request-times.js';
 
-import { writeNotice } from '../../../wire/error-fields.js';
-import { timeouts, waitNotice } from '../session-errors.js';
-import type { ClientSession } from './client-session.js';
+export interface TimedClient {
+  readonly limits: PoolSettings;
+  readonly state: SessionState;
+  readonly times: RequestTimes;
+  /** Server connection in use. */
+  readonly backend: object | undefined;
+  /** How long the client has read nothing although its server waits for that. */
+  stalledFor(now: number): number;
+}
 
-/** `now` is by the clock of the process. 0 switches a timeout off. */
-export function checkTimeouts(session: ClientSession, now: number, notifyAfterMs: number): void {
-  const { limits, state, backend } = session;
+/** The error of a timeout that is over. `now` is by the clock of the process. 0 switches a timeout off. */
+export function dueTimeout(client: TimedClient, now: number): ErrorFields | undefined {
+  const { limits, state, backend, times } = client;
   const { queryTimeout, transactionTimeout, idleTransactionTimeout } = limits;
   const { clientIdleTimeout, clientWriteTimeout } = limits;
   const isOver = (limit: number, since: number): boolean => limit > 0 && now - since >= limit;
-  // A placed statement's timeouts begin when the statements ahead of it are answered. That is soon, or it runs on another connection.
-  if (session.isPlaced) {
-    session.leaveSlow(now);
-    return;
-  }
-  if (state === 'waiting') {
-    if (isOver(queryTimeout, session.waitingSince)) {
-      session.end(timeouts.queryWait(queryTimeout));
-      return;
-    }
-    if (session.hasNotice || !isOver(notifyAfterMs, session.waitingSince)) return;
-    session.hasNotice = true;
-    session.tell((writer) =>
-      writeNotice(writer, session.word(waitNotice(session.pool, now - session.waitingSince))),
-    );
-    return;
-  }
-  if (clientWriteTimeout > 0 && session.stalledFor(now) >= clientWriteTimeout) {
-    session.end(timeouts.clientWrite(clientWriteTimeout));
-    return;
-  }
+  if (state === 'waiting')
+    return isOver(queryTimeout, times.waitingSince) ? timeouts.queryWait(queryTimeout) : undefined;
+  if (clientWriteTimeout > 0 && client.stalledFor(now) >= clientWriteTimeout)
+    return timeouts.clientWrite(clientWriteTimeout);
   // The transaction begins at the client's BEGIN, even if no server has received it.
-  if (state !== 'idle' && isOver(transactionTimeout, session.inTransactionSince))
-    session.end(timeouts.transaction(transactionTimeout));
-  else if (state === 'active') {
-    // As in PgBouncer, the time counts from the client's request and includes the wait for a server.
-    if (isOver(queryTimeout, session.waitedSince || session.askedAt))
-      session.end(timeouts.query(queryTimeout));
-  } else if (state === 'idle in transaction') {
-    if (isOver(idleTransactionTimeout, session.idleSince))
-      session.end(timeouts.idleTransaction(idleTransactionTimeout));
-    // Without a server the client blocks no other, like a client outside a transaction.
-    else if (backend === undefined && isOver(clientIdleTimeout, session.idleSince))
-      session.end(timeouts.clientIdle(clientIdleTimeout));
-  } else if (isOver(clientIdleTimeout, session.idleSince))
-    session.end(timeouts.clientIdle(clientIdleTimeout));
+  if (state !== 'idle' && isOver(transactionTimeout, times.inTransactionSince))
+    return timeouts.transaction(transactionTimeout);
+  // As in PgBouncer, the time counts from the client's request and includes the wait for a server.
+  if (state === 'active')
+    return isOver(queryTimeout, times.waitedSince || times.askedAt)
+      ? timeouts.query(queryTimeout)
+      : undefined;
+  if (state === 'idle in transaction' && isOver(idleTransactionTimeout, times.idleSince))
+    return timeouts.idleTransaction(idleTransactionTimeout);
+  // In a transaction without a server the client blocks no other, like a client outside a transaction.
+  const blocks = state === 'idle in transaction' && backend !== undefined;
+  return !blocks && isOver(clientIdleTimeout, times.idleSince)
+    ? timeouts.clientIdle(clientIdleTimeout)
+    : undefined;
 }

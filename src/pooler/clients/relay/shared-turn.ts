@@ -29,7 +29,7 @@ export interface SharingClient {
   adopt(backend: Backend, generation: number): void;
   /** The statement was not run: the client waits for a connection again. */
   waitAgain(): void;
-  /** Whether the statement was run is unknown. */
+  /** The statement may have been run, or not. */
   statementLost(error: Error): void;
 }
 
@@ -57,11 +57,6 @@ export class SharedTurn implements Follower {
   constructor(client: SharingClient) {
     this.#client = client;
     this.#pool = client.pool;
-    this.profile = undefined;
-    this.#placed = undefined;
-    this.#bytes = undefined;
-    this.#kept = undefined;
-    this.#backend = undefined;
   }
 
   get clientId(): number | undefined {

@@ -23,22 +23,22 @@ import {
   settingBack,
   settingTo,
 } from '../../settings/literal-settings.js';
-import type { Settings } from '../../settings/settings.js';
 import type { StatementEffects } from '../../settings/statement-effects.js';
 import type { ClientBounds } from './client-bounds.js';
 import { type ClientStatements, NamedByClient } from './client-statements.js';
 import type { RunningQuery } from './running-query.js';
-import type { SessionEffects } from './session-effects.js';
+import type { SessionTracker } from './session-tracker.js';
 
 /** The session that the statements belong to. */
 export interface StatementOwner {
   readonly pool: BackendPool;
-  readonly effects: SessionEffects;
+  readonly tracker: SessionTracker;
   /** Undefined where no statistics of statements are kept. */
   readonly running: RunningQuery | undefined;
-  readonly settings: { readonly settings: Settings; readonly told: ReadonlyMap<string, string> };
-  /** Whether the wording of the error ends the session; if so, it has ended. */
+  /** True if the wording of the error ends the session; if so, it has ended. */
   readonly endsWith: (error: ErrorFields) => boolean;
+  /** As in PgBouncer, a Parse that failed, or was ignored after an error in its batch, gives its name nevertheless. */
+  readonly keepsUnparsed: boolean;
   readonly bounds: ClientBounds;
   /** The client was told an error of the pooler's own. */
   readonly failed: (error: ErrorFields) => void;
@@ -83,19 +83,26 @@ export class StatementPreparer {
   constructor(owner: StatementOwner, named: ClientStatements) {
     this.#owner = owner;
     this.#named = named;
-    this.#lastReading = undefined;
-    this.#outdated = undefined;
   }
 
   /** Passes on a Parse of the client's. `isSure`: the settings of the session are known. */
   parse(backend: Backend, view: ParseView, effects: StatementEffects, isSure: boolean): NamedByClient {
-    const { pool, settings } = this.#owner;
+    const { pool, tracker } = this.#owner;
     const isShared = isSure && !this.#isPrivate;
-    const statement = pool.statements.begin(view, isShared ? settings.settings.planKey : undefined);
+    const statement = pool.statements.begin(view, isShared ? tracker.settings.planKey : undefined);
     const reading = isSure ? this.#readingNow() : undefined;
     const copy = this.#makeCopy(backend);
     const named = new NamedByClient(view.nameKey(), statement, copy, reading, effects);
     this.#send(backend, named, Asked.parse);
+    return named;
+  }
+
+  /** A Parse that no server gets. */
+  ignored(backend: Backend, view: ParseView, effects: StatementEffects): NamedByClient {
+    const statement = this.#owner.pool.statements.begin(view, undefined);
+    const copy = this.#makeCopy(backend);
+    const named = new NamedByClient(view.nameKey(), statement, copy, undefined, effects);
+    named.isUnparsed = true;
     return named;
   }
 
@@ -104,7 +111,7 @@ export class StatementPreparer {
     const copy = this.#makeCopy(backend);
     backend.expect(Asked.ownParse);
     writeRenamed(backend.toServer.mix(), view, copy.name);
-    backend.closeStatement(copy);
+    backend.own.closeStatement(copy);
   }
 
   /** Prepares an empty statement on the server, to be deallocated. Returns its name. */
@@ -124,7 +131,7 @@ export class StatementPreparer {
     writeRenamed(writer, storedParse.read(nothing, 0, nothing.length), copy.name);
     backend.expect(Asked.ownBind);
     writeRenamed(writer, view, copy.name);
-    backend.closeStatement(copy);
+    backend.own.closeStatement(copy);
   }
 
   /** Prepares a statement that no client has a name for. */
@@ -145,7 +152,7 @@ export class StatementPreparer {
     if (isOutdated) return new Outdated(shape);
     const copy = backend.statements.find(named.statement);
     if (copy !== undefined && named.accepts(copy)) return copy;
-    if (shape === undefined) return new Outdated(undefined);
+    if (shape === undefined && !named.isUnparsed) return new Outdated(undefined);
     this.#repeat(backend, named, isForDescribe);
     return 'later';
   }
@@ -169,7 +176,17 @@ export class StatementPreparer {
     }
   }
 
-  #compare(backend: Backend, { named, statement }: Repetition, shape: StatementShape | undefined): void {
+  #compare(
+    backend: Backend,
+    { named, statement, copy }: Repetition,
+    shape: StatementShape | undefined,
+  ): void {
+    if (named.isUnparsed) {
+      named.isUnparsed = false;
+      named.copy = copy;
+      this.#settle(backend, named, shape);
+      return;
+    }
     if (shape?.key === statement.shape?.key) return;
     backend.statements.drop(statement);
     this.#outdated = named;
@@ -180,8 +197,8 @@ export class StatementPreparer {
    * something else for other clients.
    */
   get #isPrivate(): boolean {
-    const { effects } = this.#owner;
-    return effects.hasTouchedSchema || effects.isOwn;
+    const { tracker } = this.#owner;
+    return tracker.hasTouchedSchema || tracker.pin.isOwn;
   }
 
   /**
@@ -201,13 +218,13 @@ export class StatementPreparer {
     const repetition = new Repetition(named, this.#makeCopy(backend), isForDescribe);
     if (named.statement.key === '') named.copy = repetition.copy;
     const { isDsql } = pool.plan;
-    for (const text of settingTo(values ?? none, isDsql)) backend.askWithin(text);
+    for (const text of settingTo(values ?? none, isDsql)) backend.own.askWithin(text);
     this.#send(backend, repetition, Asked.ownParse);
-    for (const text of settingBack(values ?? none, now, isDsql)) backend.askWithin(text);
+    for (const text of settingBack(values ?? none, now, isDsql)) backend.own.askWithin(text);
   }
 
   #readingNow(): LiteralSettings {
-    const { told, settings } = this.#owner.settings;
+    const { told, settings } = this.#owner.tracker;
     if (this.#lastReading?.isUnder(told, settings) !== true)
       this.#lastReading = new LiteralSettings(told, settings);
     return this.#lastReading as LiteralSettings;
@@ -224,14 +241,14 @@ export class StatementPreparer {
     this.#makeRoom(backend);
     backend.expect(asked, preparation);
     this.#write(backend, statement, copy);
-    backend.describeStatement(copy.name, preparation);
+    backend.own.describeStatement(copy.name, preparation);
   }
 
   /** Closes stale copies, and others if the server has too many. */
   #makeRoom(backend: Backend): void {
     const { statements, replies } = backend;
-    for (let old = statements.evict(replies); old !== undefined; old = statements.evict(replies))
-      backend.closeStatement(old);
+    if (!statements.mayEvict) return;
+    for (const old of statements.evict(replies)) backend.own.closeStatement(old);
   }
 
   #write(backend: Backend, { parse }: PreparedStatement, { name }: ServerCopy): void {

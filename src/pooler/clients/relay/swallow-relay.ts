@@ -1,5 +1,6 @@
 /** Statements of one client that its server does not get: answers them, or inserts their answers between the server's. */
 import type { LexicalSettings } from '../../../sql/lexical-settings.js';
+import { literal } from '../../../sql/quote.js';
 import { readSettingChange, type SettingChange } from '../../../sql/setting-change.js';
 import { type ErrorFields, writeError } from '../../../wire/error-fields.js';
 import { readyFailed, readyIdle, readyInTransaction } from '../../../wire/fixed-messages.js';
@@ -11,13 +12,13 @@ import { MessageWriter } from '../../../wire/message-writer.js';
 import type { Backend } from '../../servers/backend.js';
 import type { BackendPool } from '../../servers/backend-pool.js';
 import { Asked } from '../../servers/reply-queue.js';
-import type { LocalReply } from '../../servers/server-dialogue.js';
+import type { LocalReply } from '../../servers/reply-subjects.js';
 import { MixedQuery, type OwnColumn, PathStatement, SwallowedStatement } from '../../servers/swallowed.js';
 import type { KeptSettings } from '../../settings/kept-settings.js';
-import { isNameList, literal, quotedName, searchPath, setText } from '../../settings/settings.js';
+import { isNameList, quotedName, searchPath, setText } from '../../settings/settings.js';
 import type { StatementEffects } from '../../settings/statement-effects.js';
 import type { LocalAnswers } from './local-answers.js';
-import type { SessionSettings } from './session-settings.js';
+import type { SessionTracker } from './session-tracker.js';
 import { type ForServer, type Judged, Problem, Swallower, Where } from './swallower.js';
 
 /** The session that the statements belong to. */
@@ -166,10 +167,10 @@ function textFor(swallowed: SwallowedStatement): string {
 /** The swallowing of a session whose settings the pooler keeps; undefined for others. */
 export function swallowingFor(
   pool: BackendPool,
-  settings: SessionSettings,
+  tracker: SessionTracker,
   local: LocalAnswers,
 ): SwallowRelay | undefined {
-  const { kept, effects } = settings;
+  const { kept, followed } = tracker;
   if (kept === undefined) return undefined;
   const swallower = new Swallower({
     kept,
@@ -182,10 +183,10 @@ export function swallowingFor(
   return new SwallowRelay({
     kept,
     swallower,
-    lexical: () => effects.lexicalFor(settings.told),
+    lexical: () => tracker.lexical,
     setPath: (value) =>
-      effects.want(settings, searchPath, value === null ? undefined : setText('SET', searchPath, value)),
-    read: (text) => effects.read({ source: text, textStart: 0, textEnd: text.length }, settings.told),
+      followed.want(searchPath, value === null ? undefined : setText('SET', searchPath, value)),
+    read: (text) => tracker.read({ source: text, textStart: 0, textEnd: text.length }),
   });
 }
 

@@ -52,14 +52,6 @@ export class UnnamedRelay {
   /** `statements`: the repeated statements of the client's pool. */
   constructor(statements: RepeatedStatements) {
     this.#statements = statements;
-    this.#plain = undefined;
-    this.#plainUnder = undefined;
-    this.#repeated = undefined;
-    this.#confirmed = undefined;
-    this.#confirmedOn = undefined;
-    this.#shape = undefined;
-    this.#sent = undefined;
-    this.#sentTo = undefined;
   }
 
   /** Keeps a plain statement. `repeated` is set where other clients may have sent it, too, and it need not be parsed each time. */
@@ -129,7 +121,7 @@ export class UnnamedRelay {
     const sent = this.#isSentInThisTurn(backend) ? this.#sent : undefined;
     if (sent === undefined || backend.isDiscarding) return;
     sent.wasDescribed = true;
-    backend.describeStatement(undefined, sent);
+    backend.own.describeStatement(undefined, sent);
   }
 
   /** A server has confirmed that the client has another unnamed statement, or none. `backend`: the server that has parsed it. */
@@ -190,7 +182,7 @@ export class UnnamedRelay {
     backend.expect(Asked.ownParse, new UnnamedStatement(unnamed.parse, unnamed.effects, told));
     backend.toServer.mix().append(parseWithTypes(unnamed.parse, shape));
     this.#isCompared = true;
-    backend.describeStatement(undefined, unnamed);
+    backend.own.describeStatement(undefined, unnamed);
     return 'later';
   }
 

@@ -1,0 +1,113 @@
+/** `pool.query()`: a query on a client of its own, which is released before the caller learns the outcome, or on a shared one. */
+
+import type { ConnectionPool } from '../core/connection-pool.js';
+import { inPresentContext } from '../runtime/async-context.js';
+import { soon } from '../runtime/soon.js';
+import type { PgClient, QueryCallback } from './client.js';
+import type { ClientCheckouts } from './client-checkouts.js';
+import type { PgConnection } from './pg-connection.js';
+import { Pipeline } from './pipeline.js';
+import type { Pooled, ReleasableClient } from './pipelining-pool.js';
+import { CallbackWaiter, enqueue } from './pool-waiters.js';
+
+/** Logs. An exception of the program's log function becomes an uncaught exception. */
+type Note = (message: string) => void;
+
+export class PoolQueries {
+  readonly #engine: ConnectionPool<PgConnection>;
+  readonly #checkouts: ClientCheckouts;
+  readonly #note: Note;
+  readonly #pipeline: Pipeline | undefined;
+
+  constructor(
+    engine: ConnectionPool<PgConnection>,
+    checkouts: ClientCheckouts,
+    note: Note,
+    pipelineDepth: number,
+  ) {
+    this.#engine = engine;
+    this.#checkouts = checkouts;
+    this.#note = note;
+    if (pipelineDepth === 0) return;
+    this.#pipeline = new Pipeline(engine, pipelineDepth, {
+      checkOut: checkouts.checkOut,
+      runAlone: (pooled, text, values, callback) => this.#runAlone(pooled, text, values, callback),
+    });
+  }
+
+  get isPipelined(): boolean {
+    return this.#pipeline !== undefined;
+  }
+
+  /** True if a query may share its connection. */
+  shares(text: unknown): boolean {
+    return this.#pipeline?.takes(text) === true;
+  }
+
+  /** `isAwaited`: the callback only settles a promise, which needs no context. */
+  submit(text: unknown, values: unknown, callback: QueryCallback, isAwaited: boolean): void {
+    if (this.#pipeline?.takes(text)) {
+      this.#pipeline.submit(text, values, callback);
+      return;
+    }
+    const run = (pooled: Pooled): void => this.#runAlone(pooled, text, values, callback, isAwaited);
+    const pooled = this.#engine.tryTake();
+    if (pooled !== undefined) {
+      run(pooled);
+      return;
+    }
+    const fail = (error: Error): void => soon(callback, error);
+    const timeoutMs = this.#engine.usualTimeoutMs;
+    enqueue(this.#engine, new CallbackWaiter(run, fail, undefined), { timeoutMs, signal: undefined });
+  }
+
+  #runAlone(
+    pooled: Pooled,
+    text: unknown,
+    values: unknown,
+    callback: QueryCallback,
+    isAwaited = false,
+  ): void {
+    this.#engine.exemptFromLeaks(pooled);
+    const client = this.#checkouts.checkOut(pooled);
+    pooled.connection.isHeldByCaller = false;
+    this.run(client, text, values, callback, isAwaited);
+  }
+
+  /** Runs one query on a checked-out client. */
+  run(
+    client: ReleasableClient,
+    text: unknown,
+    values: unknown,
+    callback: QueryCallback,
+    isAwaited = false,
+  ): void {
+    const { release } = client;
+    let isOver = false;
+    const settle = (error: Error | null | undefined, result?: unknown): void => {
+      if (isOver) return;
+      isOver = true;
+      client.removeListener?.('error', finish);
+      if (!error && this.#pipeline !== undefined) {
+        // Other queries rely on an unchanged session.
+        this.#pipeline.finishAlone(client, text, result, release, callback);
+        return;
+      }
+      release(error);
+      if (error) callback(error);
+      else callback(undefined, result);
+    };
+    const needsNoContext = isAwaited && this.#pipeline === undefined && !this.#checkouts.areReleasesHeard;
+    const finish = needsNoContext ? settle : inPresentContext(settle);
+    client.once?.('error', finish);
+    this.#note('dispatching query');
+    try {
+      (client.query as NonNullable<PgClient['query']>)(text, values, (error, result) => {
+        this.#note('query dispatched');
+        finish(error, result);
+      });
+    } catch (error) {
+      finish(error as Error);
+    }
+  }
+}

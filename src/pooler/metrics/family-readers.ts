@@ -1,0 +1,74 @@
+/** Ties the declared metrics of the pooler to what they are read from. */
+import { headOf, type MetricHead, type MetricTable } from '../../observe/metric-declaration.js';
+import { fillHistogram, histogramHeads, type Sample, type SampleHead } from '../../observe/metric-family.js';
+import type { TimeHistogram } from '../../observe/time-histogram.js';
+
+/** A metric with the same samples in every reading: a reading is a number for each head. */
+export interface FixedFamily<Reading> extends MetricHead {
+  readonly heads: readonly SampleHead[];
+  /** Writes one number for each head. Thousands of pools are read at each scrape, into one array. */
+  fill(values: number[], reading: Reading): void;
+}
+
+/** A metric with labels that come up while the pooler runs. */
+interface FreeFamily<Reading> extends MetricHead {
+  readonly heads: undefined;
+  read(reading: Reading): readonly Sample[];
+}
+
+export type PoolerFamily<Reading> = FixedFamily<Reading> | FreeFamily<Reading>;
+
+type Counts = Readonly<Record<string, number>>;
+
+const secondMs = 1_000;
+const oneHead: readonly SampleHead[] = [{ suffix: '', labels: Object.freeze({}) }];
+
+export class FamilyReaders<Table extends MetricTable> {
+  readonly #table: Table;
+
+  constructor(table: Table) {
+    this.#table = table;
+  }
+
+  one<R>(name: keyof Table & string, read: (of: R) => number): PoolerFamily<R> {
+    return {
+      ...headOf(this.#table, name),
+      heads: oneHead,
+      fill: (values, of) => {
+        values[0] = read(of);
+      },
+    };
+  }
+
+  /** All label values exist from the start, so that rates are correct from the start. */
+  several<R>(name: keyof Table & string, read: (of: R) => Counts): PoolerFamily<R> {
+    const head = headOf(this.#table, name);
+    const { labels, words = [] } = head;
+    const label = labels[0] as string;
+    return {
+      ...head,
+      heads: words.map((word) => ({ suffix: '', labels: Object.freeze({ [label]: word }) })),
+      fill: (values, of) => {
+        const counts = read(of);
+        let at = 0;
+        for (const word of words) values[at++] = counts[word] ?? 0;
+      },
+    };
+  }
+
+  times<R>(name: keyof Table & string, read: (of: R) => TimeHistogram): PoolerFamily<R> {
+    return {
+      ...headOf(this.#table, name),
+      heads: histogramHeads(secondMs),
+      fill: (values, of) => fillHistogram(values, read(of), secondMs),
+    };
+  }
+
+  samples<R>(name: keyof Table & string, read: (of: R) => readonly Sample[]): PoolerFamily<R> {
+    return { ...headOf(this.#table, name), heads: undefined, read };
+  }
+}
+
+export function sample(labels: Readonly<Record<string, string>>, value: number): Sample {
+  return { suffix: '', labels, value };
+}

@@ -1,0 +1,35 @@
+/** Samples of one metric at one moment: plain data that can be sent between processes. */
+import type { Sample } from '../../observe/metric-family.js';
+import type { FamilyHead, SampleGroup } from '../../observe/metric-text.js';
+import type { PoolerFamily } from './family-readers.js';
+
+export interface FamilyReading extends FamilyHead {
+  readonly groups: readonly SampleGroup[];
+}
+
+const noLabels: Sample['labels'] = {};
+
+export function readingOf<Reading>(family: PoolerFamily<Reading>, reading: Reading): FamilyReading {
+  return { ...headOnly(family), groups: [groupOf(family, reading, noLabels)] };
+}
+
+/** The part of a family that can be sent to another process. */
+export function headOnly({ name, help, type }: FamilyHead): FamilyHead {
+  return { name, help, type };
+}
+
+/** `labels`: those in common. */
+export function groupOf<Reading>(
+  family: PoolerFamily<Reading>,
+  reading: Reading,
+  labels: Sample['labels'],
+): SampleGroup {
+  if (family.heads === undefined) return sampleGroup(family.read(reading), labels);
+  const values: number[] = [];
+  family.fill(values, reading);
+  return { labels, heads: family.heads, values };
+}
+
+export function sampleGroup(samples: readonly Sample[], labels = noLabels): SampleGroup {
+  return { labels, heads: samples, values: samples.map(({ value }) => value) };
+}

@@ -1,0 +1,222 @@
+/** Declares the pooler's metrics of its process, of budgets and shares, and of the program that runs it. */
+import { shareReasons } from '../../core/share-reasons.js';
+import type { MetricTable } from '../../observe/metric-declaration.js';
+import { loginFailures } from '../clients/failure-words.js';
+
+export const poolerStates = ['active', 'paused', 'suspended', 'shutting_down'] as const;
+const memoryKinds = ['resident', 'heap_used', 'heap_total', 'external'] as const;
+const delayQuantiles = ['0.5', '0.99', '1'] as const;
+
+/** Of one process. */
+export const processMetricTable = {
+  headgate_pooler_info: {
+    type: 'gauge',
+    unit: '1',
+    labels: ['version'],
+    across: 'max',
+    help: 'Always 1; the version is a label.',
+    normal: '1.',
+  },
+  headgate_pooler_state: {
+    type: 'gauge',
+    unit: '1',
+    labels: ['state'],
+    words: poolerStates,
+    across: 'max',
+    help: '1 for the state that the pooler is in, and 0 for the others.',
+    normal: 'active is 1.',
+    bad: 'paused is 1, and nobody is at work on the pooler.',
+    action: 'RESUME on the console.',
+  },
+  headgate_pooler_start_time_seconds: {
+    type: 'gauge',
+    unit: 'timestamp',
+    across: 'min',
+    help: 'When it was started, since 1970.',
+    normal: 'The last deployment.',
+    bad: 'Newer, without a deployment.',
+    action: 'The log of the system has the reason for the restart.',
+  },
+  headgate_pooler_connected_clients: {
+    type: 'gauge',
+    unit: '{client}',
+    help: 'Clients that are let in, those of the console aside.',
+    normal: 'Below client_limit.',
+    bad: 'Above 90 % of client_limit.',
+    action: 'Raise max_client_conn, or find the program that opens so many.',
+  },
+  headgate_pooler_client_limit: {
+    type: 'gauge',
+    unit: '{client}',
+    across: 'max',
+    help: 'What those never exceed (max_client_conn).',
+    normal: 'What is configured.',
+  },
+  headgate_pooler_login_clients: {
+    type: 'gauge',
+    unit: '{client}',
+    help: 'Clients that are logging in.',
+    normal: '0, or a few for moments.',
+    bad: 'Many for minutes.',
+    action: 'Servers that are asked for secrets (auth_query) do not answer, or strangers keep sockets open.',
+  },
+  headgate_pooler_console_clients: {
+    type: 'gauge',
+    unit: '{client}',
+    help: 'Clients at the console.',
+    normal: 'As many as people and exporters look at the console.',
+  },
+  headgate_pooler_logins_total: {
+    type: 'counter',
+    unit: '{client}',
+    help: 'Clients that were let in.',
+    normal: 'Follows the load.',
+    bad: 'Grows as fast as queries_total: clients connect for each query.',
+    action: 'Keep connections in the clients.',
+  },
+  headgate_pooler_login_failures_total: {
+    type: 'counter',
+    unit: '{client}',
+    labels: ['reason'],
+    words: loginFailures,
+    help: 'Clients that were refused, by the reason.',
+    normal: 'Does not grow.',
+    bad: 'wrong_password grows by more than one a second; too_many_clients grows at all.',
+    action: 'The log has the addresses; raise max_client_conn, or find the program that opens so many.',
+  },
+  headgate_pooler_memory_bytes: {
+    type: 'gauge',
+    unit: 'By',
+    labels: ['kind'],
+    words: memoryKinds,
+    help: 'Memory of the process.',
+    normal: 'Flat under the same load.',
+    bad: 'resident rises for hours.',
+    action: 'SHOW MEM has the parts; lower the limits in docs/pooler-limits.md.',
+  },
+  headgate_pooler_cpu_seconds_total: {
+    type: 'counter',
+    unit: 's',
+    help: 'Processor time of the process.',
+    normal: 'Below 0.9 a second for each process.',
+    bad: 'Near 1 a second for each process.',
+    action: 'Raise workers.',
+  },
+  headgate_pooler_event_loop_delay_seconds: {
+    type: 'gauge',
+    unit: 's',
+    labels: ['quantile'],
+    words: delayQuantiles,
+    across: 'max',
+    help: 'How late the event loop was in the last seconds: the median, the 99th percentile and the most.',
+    normal: 'p99 of some milliseconds.',
+    bad: 'p99 above 0.1.',
+    action: 'Raise workers; something takes the processor.',
+  },
+} as const satisfies MetricTable;
+
+/** Of budgets and shares: read in the process that keeps them. */
+export const shareMetricTable = {
+  headgate_pooler_budget_capacity: {
+    type: 'gauge',
+    unit: '{connection}',
+    labels: ['budget'],
+    help: 'Server connections that a budget has.',
+    normal: 'What is configured, or what the server has.',
+    bad: 'Falls.',
+    action: "The server's max_connections or the fleet's share fell.",
+  },
+  headgate_pooler_budget_held: {
+    type: 'gauge',
+    unit: '{connection}',
+    labels: ['budget'],
+    help: 'Those that are held; never more than the capacity.',
+    normal: 'Below the capacity, or at it for a while.',
+    bad: 'At the capacity for minutes, while pools wait.',
+    action: 'Shorten transactions of the user that needs most, change weights, or raise the limit.',
+  },
+  headgate_pooler_budget_waiting: {
+    type: 'gauge',
+    unit: '{pool}',
+    labels: ['budget'],
+    help: 'Pools that wait for one.',
+    normal: '0, or above 0 for moments.',
+    bad: 'Above 0 for minutes.',
+    action: 'Shorten transactions of the user that needs most, change weights, or raise the limit.',
+  },
+  headgate_pooler_budget_exceeded_total: {
+    type: 'counter',
+    unit: '{lease}',
+    labels: ['budget'],
+    help: 'Leases granted beyond the capacity; always 0.',
+    normal: '0, always.',
+    bad: 'Above 0.',
+    action: 'Report it: this is a defect of Headgate.',
+  },
+  headgate_pooler_budget_recalls_total: {
+    type: 'counter',
+    unit: '{connection}',
+    labels: ['budget'],
+    help: 'Connections that were asked back for others.',
+    normal: 'Grows while load moves between users.',
+    bad: 'Grows fast under the same load.',
+    action: 'Give those that must not move a minimum.',
+  },
+  headgate_pooler_user_share: {
+    type: 'gauge',
+    unit: '{connection}',
+    labels: ['budget', 'user'],
+    help: 'What fairness gives a user of a budget.',
+    normal: 'Follows weights and demand.',
+  },
+  headgate_pooler_user_demand: {
+    type: 'gauge',
+    unit: '{connection}',
+    labels: ['budget', 'user'],
+    help: 'What the user needed at most of late.',
+    normal: 'At most the share.',
+    bad: 'Far above the share for minutes.',
+    action: "Shorten this user's transactions, raise its weight, or raise the budget.",
+  },
+  headgate_pooler_user_held: {
+    type: 'gauge',
+    unit: '{connection}',
+    labels: ['budget', 'user'],
+    help: 'What the user holds.',
+    normal: 'Up to min(demand, share), and more where others need less.',
+    bad: 'Below min(demand, share) for minutes.',
+    action: 'Look for pinned sessions and long transactions of those above their share.',
+  },
+  headgate_pooler_user_wait_seconds: {
+    type: 'gauge',
+    unit: 's',
+    labels: ['budget', 'user'],
+    across: 'max',
+    help: 'How long the user has waited for one more.',
+    normal: '0, or as long as a transaction.',
+    bad: 'Above 5.',
+    action: 'Look for pinned sessions and long transactions of those above their share.',
+  },
+  headgate_pooler_share_changes_total: {
+    type: 'counter',
+    unit: '{change}',
+    labels: ['reason'],
+    words: shareReasons,
+    help: 'Shares that changed, by the reason.',
+    normal: 'Grows when load moves.',
+    bad: 'Grows fast under the same load.',
+    action: 'Give those that must not move a minimum.',
+  },
+} as const satisfies MetricTable;
+
+/** Of the program: one series, regardless of the number of processes. */
+export const hostMetricTable = {
+  headgate_pooler_log_lines_lost_total: {
+    type: 'counter',
+    unit: '{line}',
+    help: 'Lines of the log that could not be written, and were dropped.',
+    normal: '0.',
+    bad: 'Grows.',
+    action: 'The disk is full, or the reader of the log is stuck.',
+  },
+} as const satisfies MetricTable;

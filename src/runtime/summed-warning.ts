@@ -1,0 +1,28 @@
+/** A process warning about something that may happen often: given once, then counted, and given again a minute later at the earliest. */
+import { systemClock } from './system.js';
+
+const quietMs = 60_000;
+
+export class SummedWarning {
+  readonly #code: string;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+  #seenSince = 0;
+
+  constructor(code: string) {
+    this.#code = code;
+  }
+
+  /** `describe` makes the lines of the text, and is called only for a warning that is given. */
+  give(describe: () => readonly (string | undefined)[]): void {
+    const now = systemClock.now();
+    if (now - this.#warnedAt < quietMs) {
+      this.#seenSince++;
+      return;
+    }
+    const lines = describe().filter((line) => line !== undefined);
+    if (this.#seenSince > 0) lines.push(`seen ${this.#seenSince} more times since the last warning`);
+    this.#warnedAt = now;
+    this.#seenSince = 0;
+    process.emitWarning(lines.join('\n  '), { type: 'HeadgateWarning', code: this.#code });
+  }
+}

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { PreparedStatement } from '../../../src/pooler/servers/prepared-statement.js';
+import { Asked, ReplyQueue } from '../../../src/pooler/servers/reply-queue.js';
+import { ServerCopy, ServerStatements } from '../../../src/pooler/servers/server-statements.js';
+
+const most = 4;
+
+/** A server connection as its owner handles it: room is made before the Parse is owed. */
+class Connection {
+  readonly statements = new ServerStatements(most, 1_000_000);
+  readonly replies = new ReplyQueue();
+  closed = 0;
+  #last = 0;
+
+  prepare(): void {
+    const name = Buffer.from(`s${++this.#last}`);
+    const copy = new ServerCopy(name, this.#last, this.replies.turnsSent);
+    this.statements.add(new PreparedStatement(Buffer.alloc(20), undefined, ''), copy);
+    for (const _ of this.statements.evict(this.replies)) {
+      this.closed++;
+      this.replies.push(Asked.ownClose);
+    }
+    this.replies.push(Asked.parse);
+  }
+}
+
+test('ServerStatements closes all superfluous statements at once when the server has answered everything', () => {
+  const connection = new Connection();
+  const { statements, replies } = connection;
+  while (!statements.isCrowded) connection.prepare();
+  expect(connection.closed).toBe(0);
+  const { size } = statements;
+  replies.clear();
+
+  connection.prepare();
+  expect(statements.size).toBe(most);
+  expect(connection.closed).toBe(size + 1 - most);
+  expect(statements.isCrowded).toBe(false);
+});
+
+test('ServerStatements waits for answers once for many statements of a batch without end, not once for each', () => {
+  const connection = new Connection();
+  let waits = 0;
+  for (let n = 0; n < 1_000; n++) {
+    if (connection.statements.isCrowded && connection.replies.size > 0) {
+      waits++;
+      connection.replies.clear();
+    }
+    connection.prepare();
+  }
+  expect(waits).toBeLessThan(1_000 / most);
+  expect(connection.closed).toBeGreaterThan(900);
+});
+
+test('ServerStatements closes no statement whose preparation is not answered, and never the one used last', () => {
+  const connection = new Connection();
+  for (let n = 0; n < 2 * most; n++) connection.prepare();
+  expect(connection.closed).toBe(0);
+  expect(connection.statements.size).toBe(2 * most);
+});
