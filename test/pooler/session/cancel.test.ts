@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { sync } from '../../../src/wire/fixed-messages.js';
 import { writeBind, writeExecute, writeParse, writeQuery } from '../../../src/wire/frontend-writers.js';
 import { Backend, StartupCode } from '../../../src/wire/message-types.js';
@@ -50,10 +50,12 @@ async function untilRuns(watcher: pg.Client, text: string, times = 1): Promise<v
   }
 }
 
+/** A client of the server itself, which the end of the test closes, failed or not. */
 async function direct(): Promise<pg.Client> {
   const { default: driver } = await import('pg');
   const client = new driver.Client({ connectionString: db.url });
   await client.connect();
+  onTestFinished(() => client.end());
   return client;
 }
 
@@ -72,7 +74,6 @@ describe.each([
     const next = await session.ask((writer) => writeQuery(writer, 'select 1'));
     expect(typesOf(next)).toBe('TDCZ');
     session.socket.destroy();
-    await watcher.end();
   });
 });
 
@@ -159,7 +160,6 @@ test('a request to cancel with a wrong key, or of a client that does nothing, do
   await sendCancel(pooler, keyOf(idle));
   expect(typesOf(await answer)).toBe('TDCZ');
   for (const each of [session, idle]) each.socket.destroy();
-  await watcher.end();
 });
 
 test('a request to cancel that comes late never hits the next client on the same server', async () => {
@@ -242,10 +242,12 @@ test('a request to cancel is one of few at the same time, however many there are
   expect(front.peak).toBeLessThanOrEqual(4);
   expect(front.accepted).toBeLessThan(40);
   const metrics = await scrape(pooler.pooler.metricsPort as number);
-  expect(metrics.value('headgate_pooler_cancels_total')).toBe(front.accepted - 2);
+  // A request whose statement ended while it was connecting is withheld: the front accepted it, and nothing was sent.
+  const sent = metrics.value('headgate_pooler_cancels_total');
+  expect(sent).toBeGreaterThanOrEqual(2);
+  expect(sent).toBeLessThanOrEqual(front.accepted - 2);
   expect(metrics.value('headgate_pooler_cancel_failures_total')).toBe(0);
   for (const session of sessions) session.socket.destroy();
-  await watcher.end();
   await pooler.stop();
   await front.stop();
 });
