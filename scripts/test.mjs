@@ -1,8 +1,8 @@
 // @ts-check
 // `npm test`: every check and every test, each failure shown, one line of numbers at the end.
 // `npm test -- FILTERS` builds and gives the filters to vitest, no more; `npm run check` runs all but vitest.
-// In a whole run, files with failed tests run once more, one at a time: a machine that is busy with other things is told
-// from a defect, and what passes only then is named as unsteady.
+// In a whole run, files with failed tests or errors run once more, one at a time: a machine that is busy with other things
+// is told from a defect, and what passes only then is named as unsteady.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import {
 } from './lib/bootstrap.mjs';
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Count */
-/** @typedef {{ count: Count, failedFiles: string[], failedTests: string[], isWhole: boolean }} TestRun */
+/** @typedef {{ count: Count, failedFiles: string[], failures: string[], isWhole: boolean }} TestRun */
 /** @typedef {{ good: boolean, output: string }} Outcome */
 
 /** @type {[name: string, run: () => Outcome][]} */
@@ -106,11 +106,11 @@ function runAllTests() {
   if (first.count.failed === 0 || !first.isWhole || failedFiles.length > mostRunAgain) return first.count;
   console.log(`== tests: ${failedFiles.length} files with failures run again, one at a time`);
   const again = runVitest(['--no-file-parallelism', ...failedFiles]);
-  const repeated = new Set(again.failedTests);
-  const unsteady = first.failedTests.filter((name) => !repeated.has(name));
+  const repeated = new Set(again.failures);
+  const unsteady = first.failures.filter((name) => !repeated.has(name));
   for (const name of unsteady) console.log(`UNSTEADY: failed beside others, passed alone: ${name}`);
-  const { passed, failed, skipped } = first.count;
-  const recovered = failed - again.count.failed;
+  const { passed, skipped } = first.count;
+  const recovered = unsteady.filter((name) => name.includes(' > ')).length;
   return { passed: passed + recovered, failed: again.count.failed, skipped };
 }
 
@@ -130,18 +130,35 @@ function runVitest(args) {
     const env = { ...process.env, VITEST_UNHANDLED_ERRORS_FILE: errorsFile };
     const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...reporters, ...args];
     const { status } = spawnSync(process.execPath, vitest, { cwd: root, stdio: 'inherit', env });
-    const run = existsSync(file)
-      ? readRun(JSON.parse(readFileSync(file, 'utf8')))
-      : { count: { passed: 0, failed: 0, skipped: 0 }, failedFiles: [], failedTests: [], isWhole: false };
+    /** @type {(string | null)[]} */
+    const errors = existsSync(errorsFile) ? JSON.parse(readFileSync(errorsFile, 'utf8')) : [null];
+    const run = existsSync(file) ? readRun(JSON.parse(readFileSync(file, 'utf8'))) : emptyRun();
     // A run can fail without a failed test: an error outside of any test, no test found, a crash.
-    const errors = existsSync(errorsFile) ? Number(readFileSync(errorsFile, 'utf8')) : 1;
-    run.count.failed += errors;
+    run.count.failed += errors.length;
     if (status !== 0 && run.count.failed === 0) run.count.failed = 1;
-    if (errors > 0 || run.failedTests.length === 0) run.isWhole = false;
+    for (const path of errors) {
+      if (path === null) run.isWhole = false;
+      else addErrorOf(run, relative(root, path));
+    }
+    if (run.failures.length === 0) run.isWhole = false;
     return run;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** @returns {TestRun} */
+function emptyRun() {
+  return { count: { passed: 0, failed: 0, skipped: 0 }, failedFiles: [], failures: [], isWhole: false };
+}
+
+/**
+ * @param {TestRun} run
+ * @param {string} file
+ */
+function addErrorOf(run, file) {
+  if (!run.failedFiles.includes(file)) run.failedFiles.push(file);
+  run.failures.push(`${file}, an error outside of its tests`);
 }
 
 /**
@@ -164,7 +181,7 @@ function readRun(result) {
       skipped: result.numPendingTests + result.numTodoTests,
     },
     failedFiles: failed.map((file) => relative(root, file.name)),
-    failedTests: [...failedTests, ...broken.map((file) => relative(root, file.name))],
+    failures: [...failedTests, ...broken.map((file) => relative(root, file.name))],
     isWhole: true,
   };
 }
