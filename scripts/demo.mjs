@@ -29,9 +29,9 @@ const applicationName = 'headgate-demo';
  * @returns {Promise<{ summary: string[], good: boolean }>}
  */
 export async function runDemo({ url, places, registry, show, cycles, speed, signal }) {
-  const observer = new pg.Client({ connectionString: url, application_name: 'headgate-demo-observer' });
-  observer.on('error', () => {}); // The server may go first; the summary tells what was seen until then.
-  await observer.connect();
+  // One connection for each of the two that watch, and one for the faults.
+  const observer = new pg.Pool({ connectionString: url, application_name: 'headgate-demo-observer', max: 3 });
+  observer.on('error', () => {}); // The server may end first; the summary tells what was seen until then.
   const { rows } = await observer.query('show server_version');
   const title = `a pool of at most ${max} connections on PostgreSQL ${rows[0].server_version}`;
 
@@ -119,7 +119,7 @@ function keepReady(url, speed) {
  * @param {Pool} pool
  * @param {DemoLoad} load
  * @param {ReturnType<typeof runBeside>} beside
- * @param {pg.Client} observer
+ * @param {pg.Pool} observer
  * @returns {[Phase, ...Phase[]]}
  */
 function planPhases(pool, load, beside, observer) {

@@ -12,7 +12,7 @@ const applicationName = 'headgate-demo-pg-pool';
  * @param {number} options.max
  * @param {number} options.speed
  * @param {AbortSignal} options.signal
- * @param {pg.Client} options.observer
+ * @param {pg.Pool} options.observer
  */
 export function runBeside({ url, max, speed, signal, observer }) {
   const pool = new pg.Pool({

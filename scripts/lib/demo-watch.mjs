@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * Asks the server again and again how many sessions the pool has. Those of clients who try the pooler are not its own.
- * @param {import('pg').Client} observer
+ * @param {import('pg').Pool} observer
  * @param {string} applicationName
  */
 export function watchSessions(observer, applicationName) {
