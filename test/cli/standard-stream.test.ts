@@ -83,9 +83,13 @@ test('standard error whose reader has stopped is counted, does not make the prog
   );
   await once(child.stdout as NodeJS.EventEmitter, 'data');
   let err = '';
+  let isTold = false;
   child.stderr?.setEncoding('utf8').on('data', (text) => {
     err += text;
-    if (err.length > 1_000_000) child.stdin?.write('go\n');
+    if (err.length <= 1_000_000 || isTold) return;
+    // The program closes its end after one line.
+    isTold = true;
+    child.stdin?.write('go\n');
   });
   const { code, said } = await ended();
   const [{ lost, grown }] = said as [{ lost: number; grown: number }];
