@@ -1,6 +1,6 @@
 // The same as in server-death.test.ts with a real server, whose processes are ended while clients work.
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { copyDone, flush, sync } from '../../../src/wire/fixed-messages.js';
 import {
   writeBind,
@@ -13,7 +13,7 @@ import { Backend, StartupCode } from '../../../src/wire/message-types.js';
 import type { MessageWriter } from '../../../src/wire/message-writer.js';
 import { ca, material } from '../../net/certificates.js';
 import { startTestPooler, type TestPooler } from '../../support/pooler.js';
-import { startPostgres, type TestDatabase } from '../../support/postgres.js';
+import { startPostgres, type TestDatabase, withDatabase } from '../../support/postgres.js';
 import { RawSession } from '../../wire/server/raw-session.js';
 
 /** What a client does again and again until its connection ends. */
@@ -84,14 +84,25 @@ async function workUntilTheEnd(pooler: TestPooler, work: Work, isEnough: () => b
   return session.received.at(-1)?.type === Backend.error ? 'told' : 'a bare EOF';
 }
 
-async function startServer(): Promise<{ db: TestDatabase; admin: pg.Client }> {
+/** A database of its own on the server of all tests, whose processes may be ended, but not killed. */
+async function makeDatabase(): Promise<{ db: TestDatabase; admin: pg.Client }> {
+  const db = await withDatabase();
+  onTestFinished(() => db.drop());
+  const admin = await connect(db);
+  await admin.query('create table kept (n int)');
+  return { db, admin };
+}
+
+/** A server of its own. A killed process takes all others of a server with it. */
+async function startServer(): Promise<TestDatabase> {
   const server = await startPostgres();
   const db = { ...server, drop: async () => {} };
   const admin = await connect(db);
   await admin.query('create table kept (n int)');
   // What is not on disk yet is lost with the first process that is killed.
   await admin.query('checkpoint');
-  return { db, admin };
+  await admin.end();
+  return db;
 }
 
 async function connect(db: TestDatabase): Promise<pg.Client> {
@@ -104,7 +115,7 @@ async function connect(db: TestDatabase): Promise<pg.Client> {
 /** The processes that serve the pooler. */
 async function processes(admin: pg.Client): Promise<number[]> {
   const { rows } = await admin.query(
-    "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+    "select pid from pg_stat_activity where backend_type = 'client backend' and datname = current_database() and pid <> pg_backend_pid()",
   );
   return rows.map(({ pid }) => pid);
 }
@@ -146,7 +157,7 @@ async function count(
 test.each(Object.entries(works))(
   'pg_terminate_backend() during %s leaves no client without an ErrorResponse',
   async (_, work) => {
-    const { db, admin } = await startServer();
+    const { db, admin } = await makeDatabase();
     const pooler = await startTestPooler(db, { pooling: { poolSize: 3 } });
     const ends = await count(pooler, work, 60, async () => {
       for (const pid of await processes(admin)) await admin.query('select pg_terminate_backend($1)', [pid]);
@@ -160,7 +171,7 @@ test.each(['transactions', 'long queries', 'settings', 'COPY of data'])(
   'SIGKILL of a server process during %s leaves no client without an ErrorResponse',
   async (name) => {
     const work = works[name] as Work;
-    const { db } = await startServer();
+    const db = await startServer();
     const pooler = await startTestPooler(db, { pooling: { poolSize: 3, serverLoginRetry: '10ms' } });
     const ends = await count(pooler, work, 5, async () => {
       // All connections end, this one too, and the server is started anew.
@@ -176,7 +187,7 @@ test.each(['transactions', 'long queries', 'settings', 'COPY of data'])(
 );
 
 test('node-postgres with TLS is told as well', async () => {
-  const { db, admin } = await startServer();
+  const { db, admin } = await makeDatabase();
   const pooler = await startTestPooler(
     db,
     {
