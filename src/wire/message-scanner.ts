@@ -158,9 +158,26 @@ export class MessageScanner {
     this.#forget();
   }
 
-  /** Ends the work on this chunk before its end: a copy of all behind the present piece, to be pushed later. */
-  takeRest(): Buffer {
-    const rest = copyOf(this.#chunk, this.#at, this.#limit);
+  /**
+   * Like `takeBack()`, without a copy: a view of `chunk`, which nobody may write to again. Undefined, and nothing is taken back,
+   * where the present piece is not in that chunk.
+   */
+  viewBack(chunk: Buffer | undefined): Buffer | undefined {
+    if (chunk === undefined || this.#chunk !== chunk || this.source !== chunk) return undefined;
+    const rest = chunk.subarray(this.start, this.#limit);
+    const piece = this.end - this.start;
+    if (piece > 0) this.#remaining = this.isFirst ? 0 : this.#remaining + piece;
+    this.#forget();
+    return rest;
+  }
+
+  /**
+   * Ends the work on this chunk before its end: all behind the present piece, to be pushed later. A copy, unless the chunk is
+   * `own`, which nobody may write to again.
+   */
+  takeRest(own?: Buffer): Buffer {
+    const chunk = this.#chunk;
+    const rest = chunk === own ? chunk.subarray(this.#at, this.#limit) : copyOf(chunk, this.#at, this.#limit);
     this.#forget();
     return rest;
   }

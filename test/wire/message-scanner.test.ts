@@ -347,11 +347,18 @@ function takenBack(scanner: MessageScanner): Buffer {
   return memory.subarray(0, bytes);
 }
 
+function restBy(method: string, scanner: MessageScanner, chunk: Buffer): Buffer {
+  if (method === 'takeRest') return scanner.takeRest();
+  if (method === 'takeRest of its own') return scanner.takeRest(chunk);
+  const view = method === 'viewBack' ? scanner.viewBack(chunk) : undefined;
+  return view ?? takenBack(scanner);
+}
+
 describe('Work on a chunk can be ended early', () => {
   const messages = [0, 60, 3, 8].map((size, index) => messageOf(freeTypes[index % 4] as number, size));
   const stream = Buffer.concat(messages);
 
-  test.each(['takeBack', 'takeRest'] as const)(
+  test.each(['takeBack', 'viewBack', 'takeRest', 'takeRest of its own'] as const)(
     'with %s at any piece, in any cut, and nothing is lost',
     (method) => {
       for (let cut = 0; cut <= stream.length; cut++) {
@@ -360,15 +367,17 @@ describe('Work on a chunk can be ended early', () => {
           const found: Scanned[] = [];
           let seen = 0;
           for (const chunk of [stream.subarray(0, cut), stream.subarray(cut)]) {
-            scanner.push(Buffer.from(chunk));
+            let pushed: Buffer = Buffer.from(chunk);
+            scanner.push(pushed);
             while (scanner.next()) {
               if (++seen !== stopAt) {
                 note(scanner, found);
                 continue;
               }
-              if (method === 'takeRest') note(scanner, found);
-              const rest = method === 'takeRest' ? scanner.takeRest() : takenBack(scanner);
+              if (method.startsWith('takeRest')) note(scanner, found);
+              const rest = restBy(method, scanner, pushed);
               expect(scanner.unread).toBe(0);
+              pushed = rest;
               scanner.push(rest);
             }
           }
@@ -377,6 +386,17 @@ describe('Work on a chunk can be ended early', () => {
       }
     },
   );
+
+  test('without a copy of a chunk that is kept', () => {
+    const scanner = new MessageScanner(plain);
+    const chunk = Buffer.concat([sync, flush, sync]);
+    scanner.push(chunk);
+    scanner.next();
+    scanner.next();
+    const rest = scanner.viewBack(chunk) as Buffer;
+    expect(rest).toEqual(Buffer.concat([flush, sync]));
+    expect([rest.buffer, rest.byteOffset]).toEqual([chunk.buffer, chunk.byteOffset + sync.length]);
+  });
 
   test('before the first piece, when there is none to take back', () => {
     const scanner = new MessageScanner(plain);

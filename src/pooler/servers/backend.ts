@@ -14,6 +14,7 @@ import type { Settings } from '../settings/settings.js';
 import type { BackendUser } from './backend-user.js';
 import { Caretaker } from './backend-user.js';
 import type { CopyIn } from './copy-in.js';
+import { type HeavyWork, heavyWork, lookAtPortion, portionIsOver } from './heavy-work.js';
 import type { Outgoing } from './outgoing.js';
 import { OwnRequests } from './own-requests.js';
 import { OwnRow } from './own-row.js';
@@ -32,8 +33,10 @@ const rules = backendRules({
   rowDescription: { wholeUpTo: 262_147 },
 });
 
-/** Answers of one server that are read before other connections are served. Rows and COPY data do not count: they cost little. */
+/** Most answers of one server that are read before others are served. Rows and COPY data do not count: they cost little. */
 const mostAnswersAtOnce = 128;
+/** Answers between two looks at the clock. */
+const answersPerLook = 32;
 
 export interface BackendParts {
   readonly id: number;
@@ -63,7 +66,7 @@ export interface Follower {
   mayBeHit(): void;
 }
 
-export class Backend implements TransportListener, RouterOwner {
+export class Backend implements TransportListener, RouterOwner, HeavyWork {
   /** Requests of the pooler's own. */
   readonly own: OwnRequests;
   readonly #router: ReplyRouter;
@@ -99,8 +102,11 @@ export class Backend implements TransportListener, RouterOwner {
   #cancelsUnderWay = 0;
   #mayBeCancelled = false;
   #isHeldUp = false;
-  /** The rest of a chunk with many answers, for the next round of the event loop. */
+  /** The rest of a chunk with many answers, for the next portion. */
   #rest: Buffer | undefined;
+  #isRestQueued = false;
+  /** The chunk that is read, if it is such a rest: nobody writes to its memory. */
+  #own: Buffer | undefined;
   #isLost = false;
   #isGone = false;
 
@@ -263,7 +269,7 @@ export class Backend implements TransportListener, RouterOwner {
     if (!this.#isHeldUp) return;
     this.#isHeldUp = false;
     if (this.#rest === undefined) this.transport.resumeReading();
-    else setImmediate(nextRound, this);
+    else this.#queueRest();
   }
 
   /** A cancel request is under way. The connection must not go to another client before the request is over. */
@@ -341,6 +347,7 @@ export class Backend implements TransportListener, RouterOwner {
     const { replies } = this;
     const { toClient } = this.#router;
     let answers = 0;
+    let endsAt = 0;
     try {
       scanner.push(source, start, end);
       while (scanner.next()) {
@@ -352,15 +359,16 @@ export class Backend implements TransportListener, RouterOwner {
         if (this.#passes) toClient.add(scanner.source, scanner.start, scanner.end);
         else if (scanner.type === From.dataRow) this.#collect(scanner);
         if (scanner.isLast && this.#router.lastFatal !== undefined) return true;
-        if (scanner.isLast && replies.head >= firstMadeUp) this.#router.makeUp();
+        if (scanner.isLast && replies.head >= firstMadeUp && !this.#router.makeUp()) {
+          this.#putOff(scanner.takeRest(this.#own));
+          break;
+        }
         if (this.followers.length > 0 && scanner.isLast && replies.size === 0) this.#answerEnded();
-        if (
-          scanner.isLast &&
-          isAnswer(scanner.type) &&
-          ++answers >= mostAnswersAtOnce &&
-          scanner.unread > 0
-        ) {
-          this.#putOff(scanner.takeRest());
+        if (!scanner.isLast || !isAnswer(scanner.type) || ++answers % answersPerLook !== 0) continue;
+        endsAt = lookAtPortion(endsAt);
+        const isEnough = answers >= mostAnswersAtOnce || endsAt === portionIsOver;
+        if (isEnough && scanner.unread > 0) {
+          this.#putOff(scanner.takeRest(this.#own));
           break;
         }
       }
@@ -379,10 +387,17 @@ export class Backend implements TransportListener, RouterOwner {
   #putOff(rest: Buffer): void {
     this.#rest = rest;
     this.transport.pauseReading();
-    setImmediate(nextRound, this);
+    this.#queueRest();
   }
 
-  roundBegan(): void {
+  #queueRest(): void {
+    if (this.#isRestQueued) return;
+    this.#isRestQueued = true;
+    heavyWork.add(this);
+  }
+
+  nextPortion(): void {
+    this.#isRestQueued = false;
     if (this.#rest === undefined || this.#isHeldUp) return;
     this.#readRest();
     if (this.#rest === undefined && !this.#isHeldUp) this.transport.resumeReading();
@@ -390,8 +405,21 @@ export class Backend implements TransportListener, RouterOwner {
 
   #readRest(): void {
     const rest = this.#rest;
+    if (rest === undefined) return;
+    if (this.replies.head >= firstMadeUp && !this.#makeUpMore()) return;
     this.#rest = undefined;
-    if (rest !== undefined) this.bytesCame(rest, 0, rest.length);
+    this.#own = rest;
+    this.bytesCame(rest, 0, rest.length);
+    this.#own = undefined;
+    if (rest.length === 0 && this.replies.size === 0) this.user?.backendSettled(this);
+  }
+
+  /** Goes on with answers that are made up, before the rest of the chunk. Returns whether these were all. */
+  #makeUpMore(): boolean {
+    const isDone = this.#router.makeUp();
+    this.#passOn();
+    if (!isDone) this.#queueRest();
+    return isDone;
   }
 
   #collect({ source, start, end, isLast }: MessageScanner): void {
@@ -469,8 +497,4 @@ export class Backend implements TransportListener, RouterOwner {
 
 function isAnswer(type: number): boolean {
   return type !== From.dataRow && type !== From.copyData;
-}
-
-function nextRound(backend: Backend): void {
-  backend.roundBegan();
 }

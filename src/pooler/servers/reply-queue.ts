@@ -227,14 +227,18 @@ export class ReplyQueue {
     while (this.#size > 0) this.shift();
   }
 
-  /** Drops all entries up to the next Sync after an error, or all where there is none. Returns the last one first. */
+  /**
+   * Drops all entries up to the next Sync after an error, or all where there is none. Returns those that have a subject, and the
+   * head in any case, the last one first.
+   */
   dropUntilSync(): Dropped[] {
     const dropped: Dropped[] = [];
     while (this.#size > 0) {
       if (this.isHeadWhole) this.unfold();
       const asked = this.#kinds[this.#head] as Asked;
       if (isSync(asked)) break;
-      dropped.push({ asked, subject: this.#subjects[this.#head] });
+      const subject = this.#subjects[this.#head];
+      if (subject !== undefined || dropped.length === 0) dropped.push({ asked, subject });
       this.shift();
     }
     return dropped.reverse();

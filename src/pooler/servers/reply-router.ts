@@ -28,6 +28,8 @@ import { UnnamedOnServer } from './unnamed-on-server.js';
 import { keepsUnnamed, UnnamedStatement, unnamedStatement } from './unnamed-statement.js';
 
 const letterD = 0x44;
+/** Most answers that are made up before others are served. */
+const mostMadeUpAtOnce = 512;
 /** A ReadyForQuery. */
 const readyBytes = 6;
 /** Parameters that servers report and no client can change. */
@@ -359,9 +361,11 @@ export class ReplyRouter {
     return told === error;
   }
 
-  /** Gives the answers that the server was not asked for, once they reach the head of the queue. */
-  makeUp(): void {
+  /** Gives the answers that the server was not asked for, once they reach the head of the queue. Returns whether these were all. */
+  makeUp(): boolean {
+    let count = 0;
     for (let { head } = this.replies; head >= firstMadeUp; head = this.replies.head) {
+      if (count++ === mostMadeUpAtOnce) return false;
       const subject = this.replies.headSubject;
       this.replies.shift();
       if (head === Asked.localClose) this.toClient.mix().append(closeComplete);
@@ -369,5 +373,6 @@ export class ReplyRouter {
         writeParameterTypes(this.toClient.mix(), subject as StatementShape);
       else if (head === Asked.localQuery) (subject as LocalReply).write(this.toClient.mix(), this.status);
     }
+    return true;
   }
 }

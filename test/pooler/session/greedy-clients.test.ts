@@ -197,3 +197,28 @@ test('answers that came together are passed on in portions of 128, and others ar
   expect(Math.max(...sizes)).toBeLessThanOrEqual(128 * answer + 200);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(2 * times * answer);
 });
+
+const answersBehind = 20_000;
+
+test.each([
+  ['succeeds', 'select 1', `12DC${'3'.repeat(answersBehind)}Z`],
+  ['fails', 'select 1 / 0', '1EZ'],
+] as const)(
+  'thousands of answers of the pooler behind a statement that %s are given in portions of 512, in order',
+  async (_outcome, text, answers) => {
+    const pooler = await startTestPooler(db, { pooling: { poolSize: 1 } });
+    const session = await RawSession.start(pooler, StartupCode.version30);
+    const sizes = watchPortions((to) => to.localPort === pooler.port);
+    const all = await session.ask((writer) => {
+      writeParse(writer, { text });
+      writeBind(writer, {});
+      writeExecute(writer);
+      for (let n = 0; n < answersBehind; n++) writeClose(writer, Target.statement, Buffer.from('unknown'));
+      writer.append(sync);
+    });
+    expect(typesOf(all)).toBe(answers);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(512 * 5 + 200);
+    const next = await session.ask((writer) => writeQuery(writer, 'select 1'));
+    expect(typesOf(next)).toBe('TDCZ');
+  },
+);

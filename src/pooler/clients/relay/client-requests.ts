@@ -7,6 +7,7 @@ import { Frontend, headerBytes } from '../../../wire/message-types.js';
 import { SqlState } from '../../../wire/sql-states.js';
 import type { Backend } from '../../servers/backend.js';
 import { isCopyMessage } from '../../servers/copy-in.js';
+import { type HeavyWork, heavyWork, lookAtPortion, portionIsOver } from '../../servers/heavy-work.js';
 import { type PlacedStatement, placedQuery } from '../../servers/placed-statement.js';
 import type { PlainText } from '../../servers/plain-texts.js';
 import { Asked } from '../../servers/reply-queue.js';
@@ -28,9 +29,13 @@ import type { SessionTracker } from './session-tracker.js';
 import type { StatementRelay } from './statement-relay.js';
 import type { StatementSharing } from './statement-sharing.js';
 
-/** Work on the messages of one client before others are served: 64 messages, or 1,024 of COPY data, which cost little. */
+/** Most work on the messages of one client before others are served: 64 messages, or 1,024 of COPY data, which cost little. */
 const workAtOnce = 1_024;
 const [workOfMessage, workOfCopyData] = [16, 1];
+/** A text that is read is a message's work for so many bytes. */
+const textPerMessage = 512;
+/** Work between two looks at the clock. */
+const workPerLook = 128;
 
 /** The session that the requests belong to. */
 export interface RequestsOwner {
@@ -57,7 +62,7 @@ export interface RequestParts {
   readonly timeouts: KeptTimeouts | undefined;
 }
 
-export class ClientRequests {
+export class ClientRequests implements HeavyWork {
   readonly #owner: RequestsOwner;
   readonly #seat: ServerSeat;
   readonly #sharing: StatementSharing;
@@ -80,7 +85,7 @@ export class ClientRequests {
   #text: PlainText | undefined;
   /** The held bytes are a single plain statement. */
   #holdsPlain = false;
-  /** The held bytes go on in the next round of the event loop, and not before. */
+  /** The held bytes go on with the next portion, and not before. */
   #isPutOff = false;
 
   constructor(
@@ -249,15 +254,21 @@ export class ClientRequests {
     if (this.#owner.isEnding) return;
     const scanner = this.#scanner;
     let work = 0;
+    let nextLook = workPerLook;
+    let endsAt = 0;
     try {
       scanner.push(source, start, end);
       while (scanner.next()) {
         if (scanner.isFirst) {
-          if (work >= workAtOnce) {
-            this.#putOff(scanner);
-            break;
+          if (work >= nextLook) {
+            endsAt = lookAtPortion(endsAt);
+            nextLook = work + workPerLook;
+            if (work >= workAtOnce || endsAt === portionIsOver) {
+              this.#putOff(scanner);
+              break;
+            }
           }
-          work += scanner.type === Frontend.copyData ? workOfCopyData : workOfMessage;
+          work += workOf(scanner);
           if (!this.#handle(scanner)) break;
         } else if (this.#passesPieces) {
           this.#seat.backend?.toServer.add(scanner.source, scanner.start, scanner.end);
@@ -275,10 +286,10 @@ export class ClientRequests {
   #putOff(message: MessageScanner): void {
     this.#held.holdBack(message);
     this.#isPutOff = true;
-    setImmediate(nextRound, this);
+    heavyWork.add(this);
   }
 
-  roundBegan(): void {
+  nextPortion(): void {
     this.#isPutOff = false;
     this.goOn();
   }
@@ -349,6 +360,8 @@ export class ClientRequests {
   }
 }
 
-function nextRound(requests: ClientRequests): void {
-  requests.roundBegan();
+function workOf({ type, size }: MessageScanner): number {
+  if (type === Frontend.copyData) return workOfCopyData;
+  const isRead = type === Frontend.query || type === Frontend.parse;
+  return isRead ? workOfMessage * (1 + Math.floor(size / textPerMessage)) : workOfMessage;
 }

@@ -13,6 +13,8 @@ export class HeldInput {
   #inUse: Buffer | undefined;
   /** Memory used last, reused for the next query: with more clients than servers, every query waits. */
   #spare: Buffer | undefined;
+  /** The bytes taken last, if their memory is not reused. */
+  #taken: Buffer | undefined;
 
   constructor(flow: ClientFlow) {
     this.#flow = flow;
@@ -28,6 +30,11 @@ export class HeldInput {
 
   /** Holds everything from the scanner's present message on. */
   holdBack(scanner: MessageScanner): void {
+    const view = scanner.viewBack(this.#taken);
+    if (view !== undefined) {
+      this.#hold(view);
+      return;
+    }
     const held = this.#memoryFor(scanner.ahead);
     scanner.takeBack(held);
     this.#hold(held);
@@ -50,12 +57,14 @@ export class HeldInput {
     const held = this.#bytes;
     if (held === undefined) return undefined;
     this.#bytes = undefined;
+    this.#taken = held.length > memoryKept ? held : undefined;
     this.#flow.resume(Pause.held);
     return held;
   }
 
-  /** The bytes of `take()` were all sent or copied. */
+  /** The bytes of `take()` were all sent, copied or held back. */
   reuse(held: Buffer): void {
+    this.#taken = undefined;
     if (held.length <= memoryKept && held !== this.#inUse) this.#spare = held;
   }
 
