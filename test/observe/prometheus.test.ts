@@ -69,14 +69,14 @@ test('a pool is read at the moment of the scrape', async () => {
   const leases = [await pool.acquire(), await pool.acquire()];
   const waiting = pool.acquire();
   const busy = await scrape();
-  expect([doing(busy, 'lent'), doing(busy, 'idle'), busy.get(`headgate_pool_waiting${own}`)]).toEqual([
+  expect([doing(busy, 'in_use'), doing(busy, 'idle'), busy.get(`headgate_pool_waiting${own}`)]).toEqual([
     2, 0, 1,
   ]);
 
   for (const lease of leases) lease.release();
   (await waiting).release();
   const quiet = await scrape();
-  expect([doing(quiet, 'lent'), doing(quiet, 'idle'), quiet.get(`headgate_pool_waiting${own}`)]).toEqual([
+  expect([doing(quiet, 'in_use'), doing(quiet, 'idle'), quiet.get(`headgate_pool_waiting${own}`)]).toEqual([
     0, 2, 0,
   ]);
   expect(quiet.get(`headgate_pool_checkouts_total${own}`)).toBe(3);
