@@ -5,7 +5,7 @@ import { discardReasons, refillCauses } from '../core/reasons.js';
 import type { MetricTable } from './metric-declaration.js';
 
 const connectionStates = ['opening', 'idle', 'in_use', 'checking', 'closing'] as const;
-export const breakerStates: readonly BreakerState[] = ['closed', 'open', 'half-open'];
+export const breakerStates: readonly BreakerState[] = ['closed', 'open', 'half_open'];
 export const poolStates: readonly PoolState[] = ['open', 'paused', 'draining', 'closed'];
 
 export const poolMetricTable = {

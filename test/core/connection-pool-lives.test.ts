@@ -339,7 +339,7 @@ test('The breaker opens after the failures in a row, probes with one dial at a t
   const waiting = world.ask();
   expect(waiting.error).toBeInstanceOf(ConnectFailedError);
   world.advance(1_000);
-  expect(world.pool.stats().breaker).toBe('half-open');
+  expect(world.pool.stats().breaker).toBe('half_open');
   const probing = world.askMany(4);
   expect(world.server.opening).toBe(1);
   isDown = false;

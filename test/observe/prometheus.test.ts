@@ -126,7 +126,7 @@ test('a pool shows a breaker that failed dials have opened, and what was in the 
   const breaker = (state: string) =>
     series.get(`headgate_pool_breaker{pool="pool",service="pool",state="${state}"}`);
   expect(breaker('closed')).toBe(0);
-  expect(Number(breaker('open')) + Number(breaker('half-open'))).toBe(1);
+  expect(Number(breaker('open')) + Number(breaker('half_open'))).toBe(1);
   expect(
     series.get('headgate_pool_refill_failures_total{cause="connection_open",pool="pool",service="pool"}'),
   ).toBe(1);
